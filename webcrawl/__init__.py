@@ -1,0 +1,1 @@
+"""Mercator's web crawler, reborn as a Scrapy project."""

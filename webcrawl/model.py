@@ -1,0 +1,100 @@
+"""The few values that every stage passes on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+
+class Status(IntEnum):
+    """What became of a URL when no HTTP status says it: Heritrix's codes, so that its log readers work."""
+
+    DNS_FAILED = -1
+    CONNECT_FAILED = -2
+    CONNECTION_LOST = -3
+    TIMEOUT = -4
+    UNEXPECTED = -5
+    UNSUPPORTED = -7
+    ROBOTS_UNREACHABLE = -61
+    OUT_OF_SCOPE = -5000
+    EXCLUDED = -5001
+    HOST_BUDGET = -5003
+    HOST_RETIRED = -5004
+    ROBOTS_FORBIDDEN = -9998
+
+
+@dataclass(slots=True)
+class Link:
+    """A URL on its way to be fetched, with the history that travels with it (Mercator 3.1).
+
+    `path` has a letter for each hop from the seed, as in Heritrix's logs: L link, E embedded, R redirect,
+    P prerequisite. `history` is what a prioritizer may want to know of earlier downloads of the document,
+    `request` what an ordinary Scrapy request has beside its URL. No field contains a space or a control
+    character: `pack` separates them by spaces.
+    """
+
+    url: str
+    path: str = ""
+    via: str = ""
+    seed: str = ""
+    attempt: int = 0
+    history: str = ""
+    request: str = ""
+
+    @property
+    def depth(self) -> int:
+        """Links followed since the seed; a redirect or a prerequisite is not a link followed."""
+        path = self.path
+        return len(path) - path.count("R") - path.count("P")
+
+    def pack(self) -> bytes:
+        """The link as it lies in queues on disk: the URL, then the rest."""
+        return f"{self.url} {self.path} {self.via} {self.seed} {self.attempt} {self.history} {self.request}".encode()
+
+
+def unpack(record: bytes) -> Link:
+    """The link that `pack` made this record of."""
+    url, path, via, seed, attempt, history, request = record.decode().split(" ")
+    return Link(url, path, via, seed, int(attempt), history, request)
+
+
+@dataclass(slots=True)
+class Outcome:
+    """How one download ended, as far as the frontier must know it."""
+
+    status: int  # HTTP's, or one of Status
+    seconds: float = 0.0  # how long the download took: Mercator waits a multiple of it
+    wait: float = 0.0  # what the server asked for by Retry-After
+    ip: str = ""  # the address that answered
+    at: float = 0.0  # when it ended, seconds since 1970
+
+
+@dataclass(slots=True)
+class Timings:
+    """Seconds that the steps of one download took; 0 for a step that was not needed."""
+
+    dns: float = 0.0
+    connect: float = 0.0
+    tls: float = 0.0
+    first_byte: float = 0.0  # from the request's last byte to the answer's first
+    total: float = 0.0
+
+
+@dataclass(slots=True)
+class Exchange:
+    """One request and its answer as bytes: what the archive keeps and the page is made of."""
+
+    url: str
+    request: bytes  # the head that was sent, exactly
+    status: int
+    head: bytes  # the head that came, exactly, with its empty line
+    headers: list[tuple[bytes, bytes]]
+    wire: bytes  # what followed the head, transfer coding and all, as far as it was read
+    payload: bytes  # without transfer coding: what digests are of
+    body: bytes  # without content coding: what is parsed
+    ip: str
+    started: float  # seconds since 1970
+    timings: Timings
+    truncated: str = ""  # WARC's reasons: length, time, disconnect, unspecified
+    flaws: tuple[str, ...] = ()  # what was wrong with an answer that could be used all the same
+    tls: str = ""  # version and cipher suite of the encrypted connection
