@@ -1,0 +1,35 @@
+"""One JSON line a figure, so that runs can be compared by other programs."""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+
+def report(name: str, **figures: object) -> None:
+    """Prints a line: what was measured, its figures, and the peak memory of this process so far."""
+    rounded = {key: round(value, 3) if isinstance(value, float) else value for key, value in figures.items()}
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    sys.stdout.write(json.dumps({"benchmark": name, **rounded, "peak_rss_mib": peak}) + "\n")
+    sys.stdout.flush()
+
+
+@dataclass(slots=True)
+class Clock:
+    """What a block of code took."""
+
+    cpu: float = 0.0
+    seconds: float = 0.0
+
+
+@contextmanager
+def timed() -> Iterator[Clock]:
+    """CPU (user and system, all threads) and wall seconds of the block."""
+    clock, cpu, seconds = Clock(), time.process_time(), time.perf_counter()
+    yield clock
+    clock.cpu, clock.seconds = time.process_time() - cpu, time.perf_counter() - seconds

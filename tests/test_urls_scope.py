@@ -1,0 +1,70 @@
+"""How far a crawl may go."""
+
+import pytest
+
+from webcrawl.urls.filters.protocol import Origin
+from webcrawl.urls.filters.scope import ScopeFilter
+from webcrawl.urls.filters.seed_domains import SeedDomains
+from webcrawl.urls.hosts import RegisteredDomains
+
+KEY = bytes(16)
+HOME = Origin("http://www.home.example/page", 1)
+BATCH = [
+    "http://www.home.example/x",
+    "https://www.home.example:8080/x",
+    "http://home.example/",
+    "http://seed.example/",
+    "http://www.seed.example/",
+    "http://far.example/",
+]
+
+
+@pytest.fixture(name="domains", scope="module")
+def _domains():
+    return RegisteredDomains()
+
+
+class TestScopes:
+    @pytest.mark.parametrize(("scope", "kept"), [("any", BATCH), ("host", BATCH[:2]), ("domain", BATCH[:3])])
+    def test_a_page_limits_its_own_links(self, domains, scope, kept):
+        """The scope `host` keeps to the page's host whatever the port, `domain` to its registered domain."""
+        assert ScopeFilter(scope, domains, KEY).keep(BATCH, HOME) == kept
+
+    def test_seeds_limit_the_whole_crawl(self, domains):
+        """The scope `seeds` follows links into the registered domain of any seed, and no other."""
+        scope = ScopeFilter("seeds", domains, KEY)
+
+        assert scope.keep(BATCH, HOME) == []
+        assert scope.keep(["http://blog.seed.example/"], Origin()) == ["http://blog.seed.example/"]
+        assert scope.keep(BATCH, HOME) == BATCH[3:5]
+
+    @pytest.mark.parametrize("scope", ["any", "host", "domain", "seeds"])
+    def test_seeds_are_always_in_scope(self, domains, scope):
+        """What comes without a page is a seed."""
+        assert ScopeFilter(scope, domains, KEY).keep(BATCH, Origin()) == BATCH
+
+    def test_an_unknown_scope_is_refused(self, domains):
+        """The message names the setting, the value and what is allowed."""
+        with pytest.raises(ValueError, match="URL_SCOPE: 'planet' is none of any, seeds, domain, host"):
+            ScopeFilter("planet", domains, KEY)
+
+
+class TestSeedDomains:
+    def test_it_is_a_set(self):
+        """It holds what was added, once, across merges and a restore."""
+        names, seeds = [f"d{i}.example" for i in range(150_000)], SeedDomains(KEY)
+        for name in names + names[:1000]:
+            seeds.add(name)
+        twin = SeedDomains(KEY)
+        twin.restore(seeds.state())
+
+        assert len(seeds) == len(twin) == len(names)
+        assert all(name in seeds and name in twin for name in names[::997])
+        assert not any(f"e{i}.example" in twin for i in range(1000))
+        assert len(twin.state()) == 8 * len(names)
+
+    @pytest.mark.parametrize("state", [bytes(7), (2).to_bytes(8, "little") + (1).to_bytes(8, "little"), bytes(16)])
+    def test_what_is_no_state_is_refused(self, state):
+        """Cut off, out of order or doubled fingerprints raise ValueError."""
+        with pytest.raises(ValueError, match="seed domains"):
+            SeedDomains(KEY).restore(state)

@@ -1,0 +1,58 @@
+"""Where settings become objects: the chain of filters and the comparison form."""
+
+from __future__ import annotations
+
+import time
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from webcrawl.urls.filters.chain import Chain
+from webcrawl.urls.filters.protocol import Clock, Setup
+from webcrawl.urls.fingerprint import Fingerprints
+from webcrawl.urls.foldings import compose
+from webcrawl.urls.host_rules import read_host_rules
+from webcrawl.urls.hosts import RegisteredDomains
+from webcrawl.urls.pipeline import LinkPipeline
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from webcrawl.urls.filters.protocol import FromSetup
+    from webcrawl.urls.foldings import Folding
+
+
+def build_filters(
+    settings: Mapping[str, Any],
+    *,
+    key: bytes = bytes(16),
+    clock: Clock = time.time,
+    domains: RegisteredDomains | None = None,
+) -> Chain:
+    """URL_FILTERS in their order, each built from the settings; those left nothing to do are left out."""
+    setup = Setup(settings, clock, key, domains or RegisteredDomains())
+    wanted = {path: order for path, order in settings["URL_FILTERS"].items() if order is not None}
+    classes: list[type[FromSetup]] = [_load(path, "URL_FILTERS") for path in sorted(wanted, key=wanted.__getitem__)]
+    built = [one.from_setup(setup) for one in classes]
+    return Chain([one for one in built if one is not None])
+
+
+def build_folding(settings: Mapping[str, Any]) -> Folding | None:
+    """The comparison form: host rules first, then URL_FOLDINGS in their order; None for the URL itself."""
+    foldings: list[Folding] = [_load(path, "URL_FOLDINGS") for path in settings["URL_FOLDINGS"]]
+    if settings["URL_HOST_RULES"]:
+        foldings.insert(0, read_host_rules(settings["URL_HOST_RULES"]))
+    return compose(foldings)
+
+
+def build_pipeline(settings: Mapping[str, Any], key: bytes, clock: Clock = time.time) -> LinkPipeline:
+    """What a page's links go through on their way to the seen store."""
+    chain = build_filters(settings, key=key, clock=clock)
+    return LinkPipeline(chain, build_folding(settings), Fingerprints(key), settings["URL_MAX_LENGTH"])
+
+
+def _load(path: str, setting: str) -> Any:
+    module, _, name = path.rpartition(".")
+    try:
+        return getattr(import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ValueError(f"{setting}: {path!r} cannot be imported: {error}") from error

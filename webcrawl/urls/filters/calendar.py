@@ -1,0 +1,41 @@
+"""The trap of calendars that go on for ever: their far pages."""
+
+from __future__ import annotations
+
+from time import gmtime
+from typing import TYPE_CHECKING, Self
+
+from webcrawl.urls.dates import DATE, years
+from webcrawl.urls.filters.lines import Lines
+
+if TYPE_CHECKING:
+    from webcrawl.urls.filters.protocol import Clock, Origin, Setup
+
+AHEAD = 2
+FAR = 300  # `/4711/5/` is no date but two numbers
+
+
+class CalendarFilter:
+    """No page of a calendar more than two years ahead.
+
+    How many of the others are taken is FamiliesFilter's to bound: newspapers have pages of every past day.
+    """
+
+    name = "trap_calendar"
+    suspects = DATE
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._dates = Lines(DATE)
+
+    @classmethod
+    def from_setup(cls, setup: Setup, /) -> Self | None:
+        return cls(setup.clock) if setup.settings["TRAP_RULES"] else None
+
+    def keep(self, urls: list[str], _origin: Origin, /) -> list[str]:
+        dated = self._dates.among(urls)
+        if not dated:
+            return urls
+        latest = gmtime(self._clock()).tm_year + AHEAD
+        far = {url for url in dated if any(0 < year - latest < FAR for year in years(url))}
+        return [url for url in urls if url not in far] if far else urls

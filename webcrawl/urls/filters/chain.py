@@ -1,0 +1,82 @@
+"""The filters of a crawl, one after the other, each counted by name.
+
+Neighbours that say by an expression whom they suspect share one search over the batch: five searches of 6 us
+a page become one, and only the few URLs it finds are shown to the filters (`benchmarks.urls`).
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from webcrawl.urls.filters.lines import Lines
+from webcrawl.urls.filters.protocol import Rechecks, Remembers, Suspects
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Mapping, Sequence
+
+    from webcrawl.urls.filters.protocol import Origin, UrlFilter
+
+
+class Chain:
+    """A batch passes the filters in order; what one drops the next one never sees."""
+
+    def __init__(self, filters: Sequence[UrlFilter]) -> None:
+        names = [one.name for one in filters]
+        if len(set(names)) < len(names):
+            raise ValueError(f"two filters have the same name: {', '.join(names)}")
+        self.filters = tuple(filters)
+        self._stages = [
+            (_screen(group) if screened else None, group)
+            for screened, found in groupby(filters, lambda one: isinstance(one, Suspects))
+            if (group := list(found))
+        ]
+        self._rechecks = [one for one in filters if isinstance(one, Rechecks)]
+        self._remembers = {one.name: one for one in filters if isinstance(one, Remembers)}
+
+    def __repr__(self) -> str:
+        return f"<Chain {' '.join(one.name for one in self.filters)}>"
+
+    def keep(self, urls: list[str], origin: Origin, refused: Counter[str]) -> list[str]:
+        """The URLs that pass all filters, in their order; the others are counted under the filter's name."""
+        for screen, filters in self._stages:
+            if screen is None:
+                urls = _apply(filters, urls, origin, refused)
+            elif found := screen.among(urls):
+                kept = _apply(filters, found, origin, refused)
+                if len(kept) < len(found):
+                    dropped = set(found).difference(kept)
+                    urls = [url for url in urls if url not in dropped]
+            if not urls:
+                break
+        return urls
+
+    def reject(self, url: str) -> bool:
+        """Whether a URL that passed once must not be fetched after all."""
+        return any(one.reject(url) for one in self._rechecks)
+
+    def state(self) -> dict[str, bytes]:
+        """What the filters have learnt, for the checkpoint."""
+        return {name: one.state() for name, one in self._remembers.items()}
+
+    def restore(self, states: Mapping[str, bytes]) -> None:
+        """Go on from a checkpoint; a filter that was not part of it starts anew."""
+        for name, one in self._remembers.items():
+            if name in states:
+                one.restore(states[name])
+
+
+def _screen(filters: Sequence[UrlFilter]) -> Lines:
+    return Lines("|".join(f"(?:{one.suspects})" for one in filters if isinstance(one, Suspects)))
+
+
+def _apply(filters: Sequence[UrlFilter], urls: list[str], origin: Origin, refused: Counter[str]) -> list[str]:
+    for one in filters:
+        kept = one.keep(urls, origin)
+        if len(kept) < len(urls):
+            refused[one.name] += len(urls) - len(kept)
+            if not kept:
+                return kept
+        urls = kept
+    return urls

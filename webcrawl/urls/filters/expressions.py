@@ -1,0 +1,56 @@
+"""The operator's own expressions: what a URL must match, and what it must not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+import re2
+
+from webcrawl.urls.filters.lines import quiet
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webcrawl.urls.filters.protocol import Origin, Setup
+
+MEMORY = 64 << 20  # an automaton that needs more is refused; 344 expressions of a real crew need 2 MiB
+
+
+class ExpressionFilter:
+    """Each list is ONE set that RE2 runs through in one pass, linear in the URL however many there are."""
+
+    name = "expression"
+
+    def __init__(self, include: Sequence[str] = (), exclude: Sequence[str] = ()) -> None:
+        self._include = search_set(include, "URL_INCLUDE")
+        self._exclude = search_set(exclude, "URL_EXCLUDE")
+
+    @classmethod
+    def from_setup(cls, setup: Setup, /) -> Self | None:
+        include, exclude = setup.settings["URL_INCLUDE"], setup.settings["URL_EXCLUDE"]
+        return cls(include, exclude) if include or exclude else None
+
+    def keep(self, urls: list[str], _origin: Origin, /) -> list[str]:
+        include, exclude = self._include, self._exclude
+        if include is not None:
+            urls = [url for url in urls if include.Match(url)]
+        if exclude is not None:
+            urls = [url for url in urls if not exclude.Match(url)]
+        return urls
+
+
+def search_set(expressions: Sequence[str], setting: str) -> re2.Set | None:
+    """The expressions as one set, None without any; ValueError names the setting and the bad expression."""
+    if not expressions:
+        return None
+    found = re2.Set.SearchSet(quiet(MEMORY))
+    for expression in expressions:
+        try:
+            found.Add(expression)
+        except re2.error as error:
+            raise ValueError(f"{setting}: {expression!r} is no RE2 expression: {error}") from error
+    try:
+        found.Compile()
+    except re2.error as error:
+        raise ValueError(f"{setting}: the expressions together need more than {MEMORY >> 20} MiB") from error
+    return found

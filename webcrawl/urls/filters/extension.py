@@ -1,0 +1,44 @@
+"""No files that have no text and no links: archives, disk images, programs, audio, video, fonts.
+
+Conservative: images, documents (pdf, doc, ps), feeds, `gz` (sitemaps) and whatever else may be worth a look
+are left to the operator and to DOWNLOAD_TRUNCATE.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Self
+
+from webcrawl.urls.filters.lines import Lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from webcrawl.urls.filters.protocol import Origin, Setup
+
+DEFAULT = (
+    *("7z", "bz2", "cab", "jar", "lzma", "rar", "tar", "tar.gz", "tbz2", "tgz", "txz", "war", "xz", "zip", "zst"),
+    *("apk", "deb", "dll", "dmg", "exe", "img", "iso", "msi", "pkg", "rpm", "vmdk"),
+    *("aac", "aif", "aiff", "flac", "m4a", "mid", "midi", "mp3", "oga", "ogg", "opus", "wav", "wma"),
+    *("3gp", "avi", "flv", "m4v", "mkv", "mov", "mp4", "mpeg", "mpg", "ogv", "rm", "swf", "webm", "wmv"),
+    *("eot", "otf", "ttf", "woff", "woff2"),
+)
+
+
+class ExtensionFilter:
+    """Looks at the end of the path; what a query names may be a page about the file."""
+
+    name = "extension"
+
+    def __init__(self, extensions: Iterable[str] = DEFAULT) -> None:
+        endings = "|".join(re.escape(extension) for extension in extensions)
+        self.suspects = rf"^[^?]*\.(?:{endings})(?:\?|$)"
+        self._lines = Lines(self.suspects)
+
+    @classmethod
+    def from_setup(cls, setup: Setup, /) -> Self | None:
+        extensions = setup.settings["URL_EXCLUDE_EXTENSIONS"]
+        return cls(extensions) if extensions else None
+
+    def keep(self, urls: list[str], _origin: Origin, /) -> list[str]:
+        return self._lines.without(urls)

@@ -1,0 +1,58 @@
+"""Endless families: pages that by their shape may go on for ever, a bounded number of them a host."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+from webcrawl.urls.dates import DATE
+from webcrawl.urls.filters.bounded import BoundedSets
+from webcrawl.urls.filters.lines import Lines
+from webcrawl.urls.hosts import host_of
+from webcrawl.urls.sessions import PARAMETER, SEGMENT
+
+if TYPE_CHECKING:
+    from webcrawl.urls.filters.protocol import Origin, Setup
+
+SESSION = rf"[?&](?:{PARAMETER})(?:&|$)|{SEGMENT}"
+QUERY = r"\?(?:[^&]*&){4}"  # five parameters or more: every combination of a form is a page
+DEEP = r"^[^/]+//[^/]+(?:/[^/?]+){11}"  # of 50,000 real URLs 36 are as deep (docs/urls.md)
+
+
+class FamiliesFilter:
+    """The first `pages` different URLs of a host and family pass, now and later; others of it do not."""
+
+    name = "trap_family"
+
+    def __init__(self, pages: int, key: bytes, *, sessions: bool = True) -> None:
+        kinds = {"calendar": DATE, "query": QUERY, "deep": DEEP}
+        if sessions:
+            kinds["session"] = SESSION
+        self.suspects = "|".join(kinds.values())
+        self._suspects = Lines(self.suspects)
+        self._kinds = {kind: Lines(expression) for kind, expression in kinds.items()}
+        self._taken = BoundedSets(pages, key)
+
+    @classmethod
+    def from_setup(cls, setup: Setup, /) -> Self | None:
+        settings = setup.settings
+        if not settings["TRAP_RULES"]:
+            return None
+        folded = any(path.endswith(".no_session_ids") for path in settings["URL_FOLDINGS"])
+        return cls(settings["TRAP_MAX_PAGES"], setup.key, sessions=not folded)
+
+    def keep(self, urls: list[str], _origin: Origin, /) -> list[str]:
+        suspects = self._suspects.among(urls)
+        if not suspects:
+            return urls
+        trapped: set[str] = set()
+        for kind, lines in self._kinds.items():
+            for url in lines.among(suspects):
+                if url not in trapped and not self._taken.admit(f"{kind} {host_of(url)}", url):
+                    trapped.add(url)
+        return [url for url in urls if url not in trapped] if trapped else urls
+
+    def state(self) -> bytes:
+        return self._taken.state()
+
+    def restore(self, state: bytes) -> None:
+        self._taken.restore(state)

@@ -1,0 +1,45 @@
+"""The trap of relative links that lead deeper into the same page: `/css/css/css/`, `/a/b/a/b/a/b/`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from webcrawl.urls.filters.protocol import Origin, Setup
+
+
+class RepeatsFilter:
+    """No path in which a segment, or two segments in a row, come for the third time."""
+
+    name = "trap_repeats"
+
+    @classmethod
+    def from_setup(cls, setup: Setup, /) -> Self | None:
+        return cls() if setup.settings["TRAP_RULES"] else None
+
+    def keep(self, urls: list[str], _origin: Origin, /) -> list[str]:
+        # Counting slashes first: 0.1 us a URL, and only the fifth part of real links goes on. Three times in
+        # three segments without a slash at the end is seen one step later.
+        trapped = {url for url in urls if url.count("/") > 5 and repeats(url)}
+        return [url for url in urls if url not in trapped] if trapped else urls
+
+
+def repeats(url: str) -> bool:
+    """Whether segments of the path come round and round.
+
+    One segment: four times, or three times with two of them side by side; a pair: three times. Numbers are
+    exempt, for `/11/11/11/` is a date and `/0/0/0/` an empty form.
+    """
+    parts = url.split("/")
+    if len(parts) - len(set(parts)) < 2:  # nearly always; cheaper than what follows
+        return False
+    segments = [part for part in url.partition("?")[0].split("/")[3:] if part and not part.isdigit()]
+    if len(segments) - len(set(segments)) < 2:
+        return False
+    counts = Counter(segments)
+    if max(counts.values()) >= 4:
+        return True
+    pairs = Counter(pairwise(segments))
+    return any(times >= 3 or (one == other and counts[one] >= 3) for (one, other), times in pairs.items())

@@ -1,0 +1,72 @@
+"""How far the crawl may go: every host, the page's own host, its registered domain, or the seeds' domains."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+from webcrawl.urls.filters.seed_domains import SeedDomains
+from webcrawl.urls.hosts import RegisteredDomains, host_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from webcrawl.urls.filters.protocol import Origin, Setup
+
+SCOPES = ("any", "seeds", "domain", "host")
+
+
+class ScopeFilter:
+    """Seeds, which come without a page, always pass; with the scope `seeds` their domains are remembered."""
+
+    name = "scope"
+
+    def __init__(self, scope: str, domains: RegisteredDomains, key: bytes) -> None:
+        if scope not in SCOPES:
+            raise ValueError(f"URL_SCOPE: {scope!r} is none of {', '.join(SCOPES)}")
+        self._scope = scope
+        self._domains = domains
+        self.seeds = SeedDomains(key)
+
+    @classmethod
+    def from_setup(cls, setup: Setup, /) -> Self | None:
+        scope = setup.settings["URL_SCOPE"]
+        return None if scope == "any" else cls(scope, setup.domains, setup.key)
+
+    def keep(self, urls: list[str], origin: Origin, /) -> list[str]:
+        if self._scope == "any":
+            return urls
+        if not origin.url:
+            if self._scope == "seeds":
+                for url in urls:
+                    self.seeds.add(self._domains(host_of(url)))
+            return urls
+        return _keep_hosts(urls, self._test(origin.url))
+
+    def state(self) -> bytes:
+        return self.seeds.state()
+
+    def restore(self, state: bytes) -> None:
+        self.seeds.restore(state)
+
+    def _test(self, page: str) -> Callable[[str], bool]:
+        """What a host must be for a link on this page."""
+        home, domains = host_of(page), self._domains
+        if self._scope == "host":
+            return home.__eq__
+        if self._scope == "domain":
+            domain = domains(home)
+            return lambda host: domains(host) == domain
+        return lambda host: domains(host) in self.seeds
+
+
+def _keep_hosts(urls: list[str], test: Callable[[str], bool]) -> list[str]:
+    """The URLs of hosts that pass the test; a page links to few hosts, so each is tested once."""
+    passed: dict[str, bool] = {}
+    kept = []
+    for url in urls:
+        host = host_of(url)
+        if host not in passed:
+            passed[host] = test(host)
+        if passed[host]:
+            kept.append(url)
+    return kept

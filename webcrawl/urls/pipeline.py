@@ -1,0 +1,67 @@
+"""The links of one page, from the strings in its text to what the seen store is asked about."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from webcrawl.urls.canonical import MAX_LENGTH, canonical_links
+from webcrawl.urls.filters.protocol import Origin
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webcrawl.urls.filters.chain import Chain
+    from webcrawl.urls.fingerprint import Fingerprints
+    from webcrawl.urls.foldings import Folding
+
+Candidate = tuple[int, str, int]
+"""Fingerprint, canonical URL, position of the first link to it."""
+
+
+@dataclass(slots=True)
+class PageLinks:
+    """What became of a page's links."""
+
+    urls: list[str | None]  # position -> canonical URL, None for a link that is none
+    candidates: list[Candidate]  # those that passed, each once, in the page's order
+
+
+class LinkPipeline:
+    """Canonical form, filters, comparison form, fingerprint: one call a page, nothing a link makes it raise.
+
+    `refused` counts by reason or filter: every different link that has no canonical form, and every
+    different URL that a filter dropped.
+    """
+
+    def __init__(
+        self,
+        chain: Chain,
+        folding: Folding | None,
+        fingerprints: Fingerprints,
+        max_length: int = MAX_LENGTH,
+    ) -> None:
+        self.chain = chain
+        self.refused: Counter[str] = Counter()
+        self._folding = folding
+        self._fingerprints = fingerprints
+        self._max_length = max_length
+
+    def process(self, page_url: str, depth: int, links: Sequence[str], base: str = "") -> PageLinks:
+        """What is to be asked of the seen store for these links, which lie `depth` links from a seed.
+
+        Seeds come without a page. `base` is the document's own base URL where it has one.
+        """
+        found = canonical_links(base or page_url, links, self.refused, self._max_length)
+        urls = [found[link] for link in links]
+        fresh = [url for url in dict.fromkeys(urls) if url is not None]
+        kept = self.chain.keep(fresh, Origin(page_url, depth), self.refused)
+        places = dict(zip(reversed(urls), range(len(urls) - 1, -1, -1), strict=True))
+        numbers = self._fingerprints(self.compared(kept))
+        return PageLinks(urls, [(number, url, places[url]) for number, url in zip(numbers, kept, strict=True)])
+
+    def compared(self, urls: list[str]) -> list[str]:
+        """The comparison form of each URL: what the seen store and the link log know it by."""
+        folding = self._folding
+        return urls if folding is None else [folding(url) for url in urls]
