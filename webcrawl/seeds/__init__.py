@@ -1,0 +1,7 @@
+"""Seed lists, read lazily and resumably: docs/seeds.md."""
+
+from webcrawl.seeds.errors import SeedError
+from webcrawl.seeds.listing import Seed
+from webcrawl.seeds.reader import Seeds
+
+__all__ = ["Seed", "SeedError", "Seeds"]

@@ -1,0 +1,108 @@
+"""One list of seeds, read line by line from any place in it."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from webcrawl.seeds.address import seed_url
+from webcrawl.seeds.errors import BadLineError, SeedError
+from webcrawl.seeds.lines import LONGEST, lines
+from webcrawl.seeds.position import Place, digest
+from webcrawl.seeds.rows import rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webcrawl.seeds.source import Source
+
+LOGGED = 5  # bad lines that are logged one by one; all are counted
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Seed:
+    """Where a crawl begins: a canonical URL, and the line of its list."""
+
+    url: str
+    line: int
+
+
+class SeedList:
+    """A list and the place it is read to. A fresh one touches its file when the first seed is asked for."""
+
+    def __init__(self, source: Source, place: Place, max_length: int) -> None:
+        self.source = source
+        self._max_length = max_length
+        self._rows = rows(source.kind, source.first)
+        if not self._start(place):
+            logger.warning("%s: changed since it was read, read from its beginning again", source.path)
+            self.close()
+            self._start(Place())
+
+    def next(self) -> Seed | None:
+        """The next seed, None at the list's end."""
+        at = self.at
+        for line, dropped in self._lines:
+            at.line += 1
+            at.offset += dropped + len(line)
+            self._last = line
+            try:
+                url = self._url(line, dropped)
+            except BadLineError as why:
+                self._count_bad(line, why)
+                continue
+            if url is not None:
+                at.good += 1
+                return Seed(url, at.line)
+        return None
+
+    def place(self) -> Place:
+        """The place after the seed given last."""
+        head = digest(self.source.first[: self.at.offset])
+        return replace(self.at, head=head, last=digest(self._last), held=len(self._last))
+
+    def check_end(self) -> None:
+        """A list that came to its end without a seed is no list."""
+        at = self.at
+        if not at.good:
+            why = f"bad lines: {at.bad}" if at.bad else "nothing but blank lines, comments and headers"
+            raise SeedError(f"{self.source.path}: no seed in it, {why}")
+        logger.info("%s: %d seeds, %d bad lines", self.source.path, at.good, at.bad)
+
+    def close(self) -> None:
+        self._blocks.close()
+
+    def _url(self, line: bytes, dropped: int) -> str | None:
+        if dropped:
+            raise BadLineError(f"is longer than {LONGEST} bytes")
+        try:
+            written = line.decode().strip()
+        except UnicodeDecodeError as error:
+            raise BadLineError("is not UTF-8") from error
+        text = self._rows.seed(written)
+        return None if text is None else seed_url(text, self._max_length)
+
+    def _count_bad(self, line: bytes, why: BadLineError) -> None:
+        at = self.at
+        at.bad += 1
+        if at.bad <= LOGGED:
+            logger.warning("%s: line %d %s: %.80r", self.source.path, at.line, why, line)
+        if at.bad == LOGGED:
+            logger.warning("%s: further bad lines are counted, not logged", self.source.path)
+
+    def _start(self, place: Place) -> bool:
+        """Go to this place; False if it is not what it was when the place was noted."""
+        self.at = replace(place)
+        self._blocks = self.source.blocks(place.offset - place.held)
+        begun = b""
+        while place.offset and len(begun) <= place.held and (block := next(self._blocks, b"")):
+            begun += block
+        self._last, rest = begun[: place.held], begun[place.held :]
+        self._lines: Iterator[tuple[bytes, int]] = lines(chain((rest,) if rest else (), self._blocks), LONGEST)
+        # a last line without an end of its own may have been written on since
+        ended = not (place.offset and rest) or self._last.endswith((b"\n", b"\r"))
+        return not place.offset or (ended and self.place() == place)

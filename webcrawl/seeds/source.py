@@ -1,0 +1,164 @@
+"""One file of seeds as a stream of UTF-8 bytes, whatever it is packed and encoded in."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import lzma
+import re
+import stat
+import zipfile
+import zlib
+from contextlib import closing, contextmanager
+from pathlib import Path, PurePath
+from typing import IO, TYPE_CHECKING, Protocol, cast
+
+from webcrawl.seeds.errors import SeedError
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator
+
+BLOCK = 65_536  # bytes read at a time: all that a list of any length holds in memory
+
+_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
+# what the unpackers raise when bytes are not as they should be; ValueError is a NUL in the path
+_DAMAGE = (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, NotImplementedError, ValueError)
+
+
+class _Bytes(Protocol):
+    def read(self, size: int, /) -> bytes: ...
+    def close(self) -> None: ...
+
+
+class Source:
+    """A list by its path: `.csv` or `.txt`, alone or packed as `.gz` or `.zip`."""
+
+    __slots__ = ("first", "kind", "packing", "path")
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.packing = PurePath(path).suffix.lower()
+        if self.packing not in (".gz", ".zip"):
+            self.packing = ""
+        with _told(path):
+            self._must_be_a_file()
+            self.kind = self._kind()
+            with closing(self._open()) as file:
+                self.first = b"".join(_blocks(file, BLOCK))
+        if not self.first:
+            raise SeedError(f"{path}: is empty")
+        if _binary(self.first):
+            raise SeedError(f"{path}: is binary, a list of seeds is text")
+
+    def blocks(self, offset: int) -> Generator[bytes]:
+        """The bytes from `offset` on. A plain file is sought, a packed one unpacked and passed over."""
+        with _told(self.path), closing(self._open(offset)) as file:
+            yield from _blocks(file)
+
+    def _must_be_a_file(self) -> None:
+        mode = Path(self.path).stat().st_mode
+        if stat.S_ISDIR(mode):
+            raise SeedError(f"{self.path}: is a directory")
+        if not stat.S_ISREG(mode):  # a pipe could not be gone on with after a stop
+            raise SeedError(f"{self.path}: is no ordinary file")
+
+    def _kind(self) -> str:
+        """`.csv` or `.txt`, said by the name without its packing, or by the name of the only file in a zip."""
+        names = [PurePath(self.path).with_suffix("") if self.packing else PurePath(self.path)]
+        if self.packing == ".zip":
+            with zipfile.ZipFile(self.path) as archive:
+                names.append(PurePath(self._member(archive).filename))
+        kinds = [name.suffix.lower() for name in names]
+        known = next((kind for kind in kinds if kind in (".csv", ".txt")), None)
+        if known is None:
+            raise SeedError(f"{self.path}: ends in none of .csv, .txt, or these with .gz or .zip after them")
+        return known
+
+    def _member(self, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
+        # macOS packs a shadow of every file beside it
+        members = [m for m in archive.infolist() if not m.is_dir() and not m.filename.startswith("__MACOSX/")]
+        if len(members) != 1:
+            raise SeedError(f"{self.path}: holds {len(members)} files, a packed list holds one")
+        if members[0].flag_bits & 1:
+            raise SeedError(f"{self.path}: is encrypted")
+        return members[0]
+
+    def _open(self, offset: int = 0) -> _Bytes:
+        file = self._unpacked()
+        try:
+            mark = file.read(3)
+            if mark[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+                file.seek(0)
+                wide = _Utf16(file)
+                _skip(wide, offset)
+                return wide
+            start = 3 if mark == codecs.BOM_UTF8 else 0
+            if self.packing:
+                file.seek(start)  # back to the start costs nothing, only far forward a reader's seek is slow
+                _skip(file, offset)
+            else:
+                file.seek(start + offset)
+        except BaseException:
+            file.close()
+            raise
+        return file
+
+    def _unpacked(self) -> IO[bytes]:
+        if self.packing == ".gz":
+            return cast("IO[bytes]", gzip.open(self.path, "rb"))
+        if self.packing == ".zip":
+            with zipfile.ZipFile(self.path) as archive:  # the member keeps the file open until it is closed
+                return archive.open(self._member(archive))
+        return Path(self.path).open("rb")
+
+
+class _Utf16:
+    """A UTF-16 file read as UTF-8; half a pair becomes bytes that are no UTF-8, so that its line is bad."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._decoder = codecs.getincrementaldecoder("utf-16")("surrogatepass")
+
+    def read(self, size: int, /) -> bytes:
+        while data := self._file.read(size):
+            if text := self._decoder.decode(data):
+                return text.encode("utf-8", "surrogatepass")
+        return b""
+
+    def close(self) -> None:
+        self._file.close()
+
+
+@contextmanager
+def _told(path: str) -> Iterator[None]:
+    """Whatever the system and the unpackers complain of, as one line that names the file."""
+    try:
+        yield
+    except OSError as error:
+        raise SeedError(f"{path}: {error.strerror or error}") from error
+    except _DAMAGE as error:
+        raise SeedError(f"{path}: {str(error) or 'ends in the middle'}") from error
+
+
+def _blocks(file: _Bytes, most: int | None = None) -> Iterator[bytes]:
+    """The file's bytes to its end, or the first `most` of them."""
+    while most is None or most > 0:
+        block = file.read(BLOCK if most is None else min(most, BLOCK))
+        if not block:
+            return
+        if most is not None:
+            most -= len(block)
+        yield block
+
+
+def _skip(file: _Bytes, count: int) -> None:
+    for _ in _blocks(file, count):
+        pass
+
+
+def _binary(first: bytes) -> bool:
+    """Control characters in most lines of the first block: text with a bad line or two has them in few."""
+    if not _CONTROL.search(first):
+        return False
+    lines = first.splitlines()
+    return 2 * sum(1 for line in lines if _CONTROL.search(line)) > len(lines)
