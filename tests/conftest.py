@@ -1,0 +1,19 @@
+"""What several test files need."""
+
+from contextlib import ExitStack
+
+import pytest
+
+
+@pytest.fixture(name="simweb")
+def _simweb():
+    """Starts synthetic webs on free ports; they end with the test. The answer is the server."""
+    from webcrawl.simweb import World, running  # here, for most tests do without it
+
+    with ExitStack() as stack:
+
+        def start(hosts, pages, *, latency=0.0, **options):
+            world = World(hosts, pages, **{"port": 0, "tls_port": 0, "addresses": 4, **options})
+            return stack.enter_context(running(world, latency=latency))
+
+        yield start

@@ -1,0 +1,40 @@
+"""Small clients of a synthetic web's server."""
+
+import http.client
+import socket
+from contextlib import closing
+
+from webcrawl.simweb import wait_until_idle
+
+
+def connect(server, address="127.0.0.1"):
+    return closing(socket.create_connection((address, server.world.port), timeout=10))
+
+
+def request(server, target="/", *headers, host=0, method="GET"):
+    lines = [f"{method} {target} HTTP/1.1", f"Host: {server.world.origin(host).partition('//')[2]}", *headers, "", ""]
+    return "\r\n".join(lines).encode()
+
+
+def get(server, target="/", **headers):
+    """Status, headers and body as Python's own client reads them."""
+    with closing(http.client.HTTPConnection("127.0.0.1", server.world.port, timeout=10)) as client:
+        client.request("GET", target, headers={"Host": server.world.name(0), **headers})
+        response = client.getresponse()
+        return response.status, response.headers, response.read()
+
+
+def logged(server):
+    wait_until_idle(server)
+    return server.log.hits
+
+
+def drain(client):
+    """All that comes until the server closes; a reset is told."""
+    got = b""
+    try:
+        while data := client.recv(2**16):
+            got += data
+    except ConnectionResetError:
+        return got, True
+    return got, False

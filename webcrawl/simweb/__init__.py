@@ -1,0 +1,32 @@
+"""The synthetic web: a web on loopback of which everything is known (docs/simweb.md)."""
+
+from __future__ import annotations
+
+from webcrawl.simweb.checks import by_address, by_host, gaps, mercator, overlaps, robots_first, trap_hits
+from webcrawl.simweb.log import Hit, Log, read
+from webcrawl.simweb.mix import even, hostile
+from webcrawl.simweb.running import running, wait_until_idle
+from webcrawl.simweb.server import Server
+from webcrawl.simweb.truth import Truth, truth
+from webcrawl.simweb.world import World
+
+__all__ = [
+    "Hit",
+    "Log",
+    "Server",
+    "Truth",
+    "World",
+    "by_address",
+    "by_host",
+    "even",
+    "gaps",
+    "hostile",
+    "mercator",
+    "overlaps",
+    "read",
+    "robots_first",
+    "running",
+    "trap_hits",
+    "truth",
+    "wait_until_idle",
+]

@@ -1,0 +1,114 @@
+"""What a log must not show of a polite crawler."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from webcrawl.simweb import robots
+from webcrawl.simweb.kinds import trap_entrance
+from webcrawl.simweb.log import Hit
+
+if TYPE_CHECKING:
+    from webcrawl.simweb.world import World
+
+Key = Callable[[Hit], str]
+Rule = Callable[[Hit], float]
+
+
+def by_host(hit: Hit) -> str:
+    return hit.host
+
+
+def by_address(hit: Hit) -> str:
+    return hit.address
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Two requests that followed each other too soon."""
+
+    first: Hit
+    second: Hit
+    seconds: float
+    wanted: float
+
+
+def overlaps(log: Iterable[Hit], key: Key = by_host) -> list[tuple[Hit, Hit]]:
+    """Each request that began while another one to the same host was not answered yet, and that other one."""
+    found = []
+    for hits in _grouped(log, key):
+        longest = hits[0]
+        for hit in hits[1:]:
+            if hit.started < longest.ended:
+                found.append((longest, hit))
+            if hit.ended > longest.ended:
+                longest = hit
+    return found
+
+
+def gaps(log: Iterable[Hit], rule: Rule, key: Key = by_host, *, slack: float = 0.001) -> list[Gap]:
+    """The pairs of requests to one host between which the client waited less than `rule` says after the first."""
+    found = []
+    for hits in _grouped(log, key):
+        for first, second in pairwise(hits):
+            seconds, wanted = second.started - first.ended, rule(first)
+            if seconds < wanted - slack:
+                found.append(Gap(first, second, seconds, wanted))
+    return found
+
+
+def robots_first(log: Iterable[Hit]) -> list[Hit]:
+    """Each first request to an origin that is not for its robots.txt (or for what another's is redirected to)."""
+    asked: set[str] = set()
+    found = []
+    for hit in sorted(log, key=lambda hit: hit.started):
+        origin = hit.url[: -len(hit.path)]
+        if robots.is_robots(hit.path) or origin in asked:
+            if hit.path == "/robots.txt":
+                asked.add(origin)
+            continue
+        asked.add(origin)
+        found.append(hit)
+    return found
+
+
+def trap_hits(log: Iterable[Hit]) -> Counter[tuple[str, str]]:
+    """How many pages of traps were asked for, by host and kind of trap."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for hit in log:
+        entrance = trap_entrance(hit.url)
+        if entrance is not None:
+            counts[hit.host, entrance.split("/")[4]] += 1
+    return counts
+
+
+def mercator(
+    world: World,
+    factor: float = 10.0,
+    minimum: float = 1.0,
+    maximum: float = 300.0,
+    crawl_delay_max: float = 300.0,
+) -> Rule:
+    """The wait that politeness asks for after a hit, seen from the server.
+
+    The server sees a download begin later and end sooner than the client does, so this is a lower bound.
+    """
+
+    def wanted(hit: Hit) -> float:
+        wait = min(max(factor * (hit.ended - hit.started), minimum), maximum)
+        number = world.number(hit.host)
+        delay = robots.crawl_delay(world, number) if number is not None else 0.0
+        return max(wait, min(max(delay, hit.retry_after), crawl_delay_max))
+
+    return wanted
+
+
+def _grouped(log: Iterable[Hit], key: Key) -> Iterable[list[Hit]]:
+    groups: defaultdict[str, list[Hit]] = defaultdict(list)
+    for hit in sorted(log, key=lambda hit: hit.started):
+        groups[key(hit)].append(hit)
+    return groups.values()

@@ -1,0 +1,97 @@
+"""The command line, for `scrapy simweb` and `python -m webcrawl.simweb` alike."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from webcrawl.simweb.log import Log
+from webcrawl.simweb.loop import new_event_loop
+from webcrawl.simweb.mix import even, hostile
+from webcrawl.simweb.server import Server
+from webcrawl.simweb.world import World
+
+
+class UsageError(ValueError):
+    """What was asked for cannot be; the message is one line for a person."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--hosts", type=int, default=100, metavar="N", help="hosts, siteN.test (default: %(default)s)")
+    add("--pages", type=int, default=10_000, metavar="M", help="pages of all hosts together (default: %(default)s)")
+    add("--port", type=int, default=8000, metavar="P", help="port of all hosts; 0: a free one (default: %(default)s)")
+    add("--dns-port", type=int, default=8053, metavar="D", help="port of the name server (default: %(default)s)")
+    add("--tls-port", type=int, default=8443, metavar="P", help="port of https hosts, if any (default: %(default)s)")
+    add("--latency", type=float, default=0.0, metavar="S", help="seconds before each answer (default: %(default)s)")
+    add("--seed", type=int, default=0, metavar="S", help="another seed, another web (default: %(default)s)")
+    add("--log", type=Path, metavar="FILE", help="log every request into FILE, as JSON lines")
+    add("--seeds", type=Path, metavar="FILE", help="write the hosts' roots into FILE (default: a temporary file)")
+    add("--hostile", action="store_true", help="every kind of oddity there is")
+    add("--kinds", default="", metavar="NAME,NAME", help="these kinds of oddities, in equal shares (docs/simweb.md)")
+    add("--size", default="20000-40000", metavar="LOW-HIGH", help="bytes of a page (default: %(default)s)")
+    add("--links", type=int, default=40, metavar="N", help="links of a page (default: %(default)s)")
+    add("--addresses", type=int, default=32, metavar="N", help="addresses the hosts share (default: %(default)s)")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Serves until SIGINT or SIGTERM. Raises UsageError before anything runs."""
+    try:
+        world = _world(options)
+        log = Log(options.log, keep=False)
+        server = Server(world, dns_port=options.dns_port, latency=max(options.latency, 0.0), log=log)
+        with _seeds(world, options.seeds) as seeds:
+            loop = new_event_loop()
+            loop.run_until_complete(_serve(server, seeds))
+            loop.close()
+    except (ValueError, OSError, OverflowError) as error:
+        raise UsageError(f"the synthetic web cannot start: {error}") from error
+
+
+async def _serve(server: Server, seeds: Path) -> None:
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    await server.start()
+    world = server.world
+    print(  # noqa: T201 -- the line that whoever started this waits for
+        f"simweb ready: {world.hosts} hosts, {world.pages} pages, http port {world.port}, dns {server.nameserver}; "
+        f"crawl it: scrapy crawl web -a seeds={seeds} -s DNS_NAMESERVERS={server.nameserver} "
+        "-s PRIVATE_NETWORKS_ALLOWED=127.0.0.0/16",
+        flush=True,
+    )
+    await stop.wait()
+    await server.close()
+
+
+def _world(options: argparse.Namespace) -> World:
+    low, dash, high = options.size.partition("-")
+    if not (low.isdecimal() and (high or low).isdecimal()):
+        raise UsageError(f"--size is LOW-HIGH in bytes, not {options.size!r}")
+    kinds = [kind.strip() for kind in options.kinds.split(",") if kind.strip()]
+    return World(
+        options.hosts,
+        options.pages,
+        options.seed,
+        options.port,
+        tls_port=options.tls_port,
+        mix=(hostile() if options.hostile else {}) | even(kinds),
+        size=(int(low), int(high if dash else low)),
+        links=options.links,
+        addresses=options.addresses,
+    )
+
+
+@contextmanager
+def _seeds(world: World, path: Path | None) -> Iterator[Path]:
+    """The file of seeds; one that nobody asked for goes away again."""
+    with TemporaryDirectory(prefix="simweb-") as folder:
+        path = path or Path(folder) / "seeds.txt"
+        with path.open("w", encoding="ascii") as file:
+            file.writelines(f"{url}\n" for url in world.seeds())
+        yield path

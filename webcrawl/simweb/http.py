@@ -1,0 +1,224 @@
+"""The HTTP/1.1 side of the synthetic web: one connection, its requests in turn, each logged."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import ceil, inf
+
+import httptools
+
+from webcrawl.simweb.answers import LAST_CHUNK, Answer, Ending, chunk, head
+from webcrawl.simweb.log import Hit
+
+BAD_REQUEST = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+NOTED = {b"host": "host", b"accept-encoding": "accept", b"if-none-match": "etag", b"if-modified-since": "since"}
+CHUNK = 8192
+
+
+@dataclass(slots=True)
+class Request:
+    """A request as it came over the wire."""
+
+    scheme: str
+    method: str
+    target: str
+    notes: dict[str, str]  # the headers that an answer may depend on, by the names in NOTED
+    keep: bool
+
+    @property
+    def url(self) -> str:
+        return f"{self.scheme}://{self.notes.get('host', '').lower()}{self.target}"
+
+
+@dataclass(slots=True)
+class Desk:
+    """What all connections share."""
+
+    answer: Callable[[Request], tuple[Answer, int]]  # and the how many-th time it was asked for
+    finished: Callable[[Hit], None]
+    latency: float
+    connections: set[Connection] = field(default_factory=set)
+    date: str = ""
+    begun: int = 0  # requests, whether answered or not
+
+
+class Connection(asyncio.Protocol):
+    """Requests may come pipelined; they are answered one after the other."""
+
+    def __init__(self, desk: Desk, scheme: str) -> None:
+        self._desk, self._scheme = desk, scheme
+        self._parser = httptools.HttpRequestParser(self)
+        self._waiting: deque[Request] = deque()
+        self._hit: Hit | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._drained = asyncio.Event()
+        self._drained.set()
+        self._target = ""
+        self._notes: dict[str, str] = {}
+        self._closing = False
+        self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    # -- asyncio calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport: asyncio.Transport = transport  # type: ignore[assignment]  # a stream server's always is one
+        # With no buffer of its own, "the answer has gone" means: into the kernel.
+        self._transport.set_write_buffer_limits(high=0)
+        self._address, self._client = transport.get_extra_info("sockname")[0], transport.get_extra_info("peername")[1]
+        self._desk.connections.add(self)
+
+    def connection_lost(self, _: Exception | None) -> None:
+        self._desk.connections.discard(self)
+        self._end("left")
+        self.closed.set_result(None)
+
+    def pause_writing(self) -> None:
+        self._drained.clear()
+
+    def resume_writing(self) -> None:
+        self._drained.set()
+
+    def data_received(self, data: bytes) -> None:
+        if self._closing:
+            return
+        try:
+            self._parser.feed_data(data)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade):
+            self._refuse()
+
+    def stop(self) -> None:
+        """The server ends."""
+        self._end("stopped")
+        self._transport.abort()
+
+    # -- the parser calls
+
+    def on_message_begin(self) -> None:
+        self._target, self._notes = "", {}
+
+    def on_url(self, url: bytes) -> None:
+        self._target += url.decode("latin-1")
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        noted = NOTED.get(name.lower())
+        if noted is not None:
+            self._notes[noted] = value.decode("latin-1")
+
+    def on_message_complete(self) -> None:
+        method, keep = self._parser.get_method().decode(), self._parser.should_keep_alive()
+        self._waiting.append(Request(self._scheme, method, self._target, self._notes, keep))
+        self._answer_next()
+
+    # -- answers
+
+    def _refuse(self) -> None:
+        """What came is no request; it is logged all the same, after the one that is being answered."""
+        self._book("left")
+        request = Request(self._scheme, "", self._target or "/", self._notes, keep=False)
+        hit = self._begin(request)
+        hit.status = 400
+        self._write(hit, BAD_REQUEST)
+        self._end("sent")
+
+    def _answer_next(self) -> None:
+        """Takes the next request as soon as the last one is answered. A plain answer costs no task."""
+        while self._waiting and self._hit is None and not self._closing:
+            request = self._waiting.popleft()
+            hit = self._begin(request)
+            answer, hit.attempt = self._desk.answer(request)
+            hit.status, hit.retry_after = 0 if answer.script is not None else answer.status, ceil(answer.retry_after)
+            later = self._desk.latency + answer.delay
+            if not later and answer.script is None:
+                self._write(hit, self._whole(request, answer))
+                if self._drained.is_set():
+                    self._sent(request, answer)
+                    continue
+            self._task = asyncio.get_running_loop().create_task(self._answer(hit, request, answer, later))
+
+    async def _answer(self, hit: Hit, request: Request, answer: Answer, later: float) -> None:
+        """An answer that takes time, from what is left to be written of it."""
+        if later:
+            await asyncio.sleep(later)
+        if answer.script is not None:
+            await self._play(hit, answer)
+        elif not hit.bytes:
+            self._write(hit, self._whole(request, answer))
+        await self._drained.wait()
+        self._sent(request, answer)
+        self._answer_next()
+
+    async def _play(self, hit: Hit, answer: Answer) -> None:
+        for step in answer.script or ():
+            if isinstance(step, float):
+                await asyncio.sleep(step)
+                continue
+            if not hit.bytes and step.startswith(b"HTTP/1."):
+                hit.status = int(step[9:12])
+            await asyncio.sleep(0)  # an endless script gives others their turn, however fast its client reads
+            self._write(hit, step)
+            await self._drained.wait()
+        if answer.ending is Ending.HANG:
+            await asyncio.sleep(inf)
+
+    def _write(self, hit: Hit, data: bytes) -> None:
+        hit.bytes += len(data)
+        now = time.monotonic()  # before, or a client could have it before it is sent
+        self._transport.write(data)
+        hit.ended = now if self._drained.is_set() else 0.0
+
+    def _whole(self, request: Request, answer: Answer) -> bytes:
+        body = answer.body
+        close = answer.ending is Ending.CLOSE or not request.keep
+        length = len(body) if answer.sized else None
+        top = head(answer, self._desk.date, length=length, close=close, chunked=answer.chunked)
+        if request.method == "HEAD":
+            return top
+        if not answer.chunked:
+            return top + body
+        pieces = (chunk(body[start : start + CHUNK]) for start in range(0, len(body), CHUNK))
+        return b"".join((top, *pieces, LAST_CHUNK))
+
+    def _sent(self, request: Request, answer: Answer) -> None:
+        ending = Ending.CLOSE if answer.ending is Ending.KEEP and not request.keep else answer.ending
+        self._task = None
+        self._end("reset" if ending is Ending.RESET else "sent", ending)
+
+    def _begin(self, request: Request) -> Hit:
+        self._desk.begun += 1
+        self._hit = hit = Hit(time.monotonic(), time.time(), request.url, self._address, self._client)
+        return hit
+
+    def _book(self, outcome: str) -> None:
+        """The request in progress, if any, has ended."""
+        hit, self._hit = self._hit, None
+        if hit is not None:
+            if outcome != "sent" or not hit.ended:
+                hit.ended = time.monotonic()
+            hit.outcome = outcome
+            self._desk.finished(hit)
+
+    def _end(self, outcome: str, ending: Ending = Ending.CLOSE) -> None:
+        """The request in progress has ended, and so has the connection unless it is kept."""
+        self._book(outcome)
+        if ending is not Ending.KEEP:
+            self._close(ending)
+
+    def _close(self, ending: Ending) -> None:
+        if self._closing:
+            return
+        self._closing = True
+        self._waiting.clear()
+        if self._task is not None:
+            self._task.cancel()
+        if ending is Ending.RESET:
+            linger = struct.pack("ii", 1, 0)  # with a time of 0, closing sends a reset
+            self._transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+            self._transport.abort()
+        else:
+            self._transport.close()

@@ -1,0 +1,28 @@
+"""The special answers by name. Page N of a host links to `/x/NAME/N` if its kind is NAME."""
+
+from __future__ import annotations
+
+from webcrawl.simweb.kinds import bodies, broken, charsets, codings, documents, errors, redirects, slow, sources, traps
+from webcrawl.simweb.kinds.kind import Kind
+
+KINDS: dict[str, Kind] = {
+    **sources.KINDS,
+    **redirects.KINDS,
+    **errors.KINDS,
+    **documents.KINDS,
+    **bodies.KINDS,
+    **codings.KINDS,
+    **charsets.KINDS,
+    **slow.KINDS,
+    **broken.KINDS,
+    **traps.KINDS,
+}
+LANDING = documents.LANDING  # not one of them: the ordinary page that a special answer leads to
+
+
+def trap_entrance(url: str) -> str | None:
+    """The URL, without what follows the number, of a page in a trap; None for any other URL."""
+    parts = url.split("/", 6)
+    if len(parts) < 6 or parts[3] != "x" or parts[4] not in KINDS or not KINDS[parts[4]].trap:
+        return None
+    return "/".join(parts[:6]).partition("?")[0]

@@ -1,0 +1,85 @@
+"""Content codings, right and wrong, and bombs."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from functools import lru_cache
+
+import brotli  # type: ignore[import-untyped]  # it has no hints
+import zstandard
+
+from webcrawl.simweb.answers import HTML, Answer
+from webcrawl.simweb.dress import gzip
+from webcrawl.simweb.kinds.kind import Kind
+from webcrawl.simweb.place import Place, document
+
+Pack = Callable[[bytes], bytes]
+
+BOMB = 64 * 2**20  # decoded size
+
+
+def _raw_deflate(data: bytes) -> bytes:
+    packer = zlib.compressobj(6, wbits=-15)
+    return packer.compress(data) + packer.flush()
+
+
+def _zstd(data: bytes) -> bytes:
+    return zstandard.ZstdCompressor(3).compress(data)
+
+
+def _brotli(data: bytes) -> bytes:
+    return bytes(brotli.compress(data, quality=4))
+
+
+def _page(place: Place) -> bytes:
+    return document(place.url, f'<a href="{place.landing()}">on</a>' + "<p>filled up</p>" * 500)
+
+
+def _coded(name: str, *packs: Pack) -> Kind:
+    """Coded if the client takes it, plain if not: that is what servers do."""
+    tokens = set(name.split(", "))
+
+    def answer(place: Place) -> Answer:
+        body = _page(place)
+        lines: tuple[str, ...] = ("Vary: Accept-Encoding",)
+        if place.ask and tokens <= {token.split(";")[0].strip() for token in place.ask.accept.split(",")}:
+            lines += (f"Content-Encoding: {name}",)
+            for pack in packs:
+                body = pack(body)
+        return Answer(body=body, headers=lines, links=[place.anchor()])
+
+    return Kind(answer)
+
+
+def _mislabelled(place: Place) -> Answer:
+    """Says gzip and is plain text."""
+    return Answer(body=_page(place), headers=("Content-Encoding: gzip",), links=[place.anchor()])
+
+
+def _cut(place: Place) -> Answer:
+    """A gzip stream without its end; what is there decodes, and the link stands in front."""
+    return Answer(body=gzip(_page(place))[:-12], headers=("Content-Encoding: gzip",), links=[place.anchor()])
+
+
+def _bomb(name: str, pack: Pack) -> Kind:
+    @lru_cache(1)
+    def packed() -> bytes:
+        return pack(b"<p>" + b" " * BOMB)
+
+    return Kind(lambda _: Answer(body=packed(), type=HTML, headers=(f"Content-Encoding: {name}",)))
+
+
+KINDS = {
+    "coding_gzip": _coded("gzip", gzip),
+    "coding_deflate": _coded("deflate", zlib.compress),
+    "coding_deflate_raw": _coded("deflate", _raw_deflate),
+    "coding_br": _coded("br", _brotli),
+    "coding_zstd": _coded("zstd", _zstd),
+    "coding_twice": _coded("gzip, br", gzip, _brotli),
+    "coding_mislabelled": Kind(_mislabelled),
+    "coding_cut": Kind(_cut),
+    "bomb_gzip": _bomb("gzip", lambda data: gzip(data, 3)),
+    "bomb_br": _bomb("br", _brotli),
+    "bomb_zstd": _bomb("zstd", _zstd),
+}

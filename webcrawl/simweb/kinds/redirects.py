@@ -1,0 +1,108 @@
+"""Redirects, and where they lead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from webcrawl.simweb.answers import Anchor, Answer
+from webcrawl.simweb.kinds.kind import Kind
+from webcrawl.simweb.names import OUTSIDE
+from webcrawl.simweb.place import Place, document
+
+
+def _to(location: str, canonical: str, status: int = 302) -> Answer:
+    """A redirect with a body of its own, as servers send it; its links are no way to follow."""
+    return Answer(
+        status, document(f"Moved to {canonical}", "<p>Moved."), headers=(f"Location: {location}",), location=canonical
+    )
+
+
+def _status(status: int) -> Kind:
+    return Kind(lambda place: _to(place.origin + place.landing(), place.origin + place.landing(), status))
+
+
+def _relative(place: Place) -> Answer:
+    return _to(f"..{place.landing()[2:]}", place.origin + place.landing())
+
+
+def _spelled(place: Place) -> Answer:
+    # Raw UTF-8 in a header, as half the web sends it; latin-1 is how bytes are written here.
+    location = place.landing("Grüße und so").encode().decode("latin-1")
+    return _to(location, place.origin + place.landing("Gr%C3%BC%C3%9Fe%20und%20so"))
+
+
+def _fragment(place: Place) -> Answer:
+    return _to(f"{place.landing()}#part", place.origin + place.landing())
+
+
+def _chain(hops: int) -> Kind:
+    def answer(place: Place) -> Answer:
+        hop = int(place.rest[1:] or 0) if place.rest[1:].isdecimal() or not place.rest else hops
+        if hop >= hops:
+            return Answer(404)
+        target = place.landing() if hop + 1 == hops else f"{place.path}/{hop + 1}"
+        return _to(target, place.origin + target)
+
+    return Kind(answer)
+
+
+def _loop(place: Place) -> Answer:
+    target = place.path if place.rest else f"{place.path}/back"
+    return _to(target, place.origin + target)
+
+
+def _self(place: Place) -> Answer:
+    return _to(place.path, place.url)
+
+
+def _endless(place: Place) -> Answer:
+    hop = int(place.rest[1:]) if place.rest[1:].isdecimal() else 0
+    target = f"{place.path}/{hop + 1}"
+    return _to(target, place.origin + target)
+
+
+def _elsewhere(place: Place) -> Answer:
+    target = place.world.origin(place.elsewhere()) + place.landing()
+    return _to(target, target)
+
+
+def _inside(place: Place) -> Answer:
+    """The literal address of a server that a crawl must not be led to."""
+    return _to(f"http://{OUTSIDE}:{place.world.port}/never/inside", "")
+
+
+def _nowhere(location: str) -> Callable[[Place], Answer]:
+    lines = (f"Location: {location}",) if location else ()
+    return lambda place: Answer(302, document(place.url, "<p>Moved, somewhere."), headers=lines)
+
+
+def _refresh(place: Place) -> Answer:
+    head = f"<META HTTP-EQUIV=refresh CONTENT='0;url={place.landing()}'>"
+    return Answer(body=document(place.url, "<p>Wait.", head), links=[place.anchor("refresh")])
+
+
+def _refresh_loop(place: Place) -> Answer:
+    target = place.path if place.rest else f"{place.path}/back"
+    head = f'<meta http-equiv="refresh" content="0; {target}">'
+    return Answer(body=document(place.url + place.rest, "", head), links=[Anchor("refresh", place.origin + target)])
+
+
+KINDS = {
+    **{f"redirect_{status}": _status(status) for status in (301, 302, 303, 307, 308)},
+    "redirect_relative": Kind(_relative),
+    "redirect_spelled": Kind(_spelled),
+    "redirect_fragment": Kind(_fragment),
+    "redirect_chain": _chain(5),
+    "redirect_too_long": _chain(7),
+    "redirect_loop": Kind(_loop),
+    "redirect_self": Kind(_self),
+    "redirect_endless": Kind(_endless),
+    "redirect_elsewhere": Kind(_elsewhere),
+    "redirect_inside": Kind(_inside),
+    "redirect_nowhere": Kind(_nowhere("")),
+    "redirect_bad": Kind(_nowhere("http://[::1/x")),
+    "redirect_script": Kind(_nowhere("javascript:alert(1)")),
+    "redirect_file": Kind(_nowhere("file:///etc/passwd")),
+    "refresh": Kind(_refresh),
+    "refresh_loop": Kind(_refresh_loop),
+}

@@ -1,0 +1,74 @@
+"""The log of every request: when it came, when its answer had gone, and what that was."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import IO
+
+
+@dataclass(slots=True)
+class Hit:
+    """One request. Times are seconds of the machine's monotonic clock; `wall` is the start since 1970."""
+
+    started: float
+    wall: float
+    url: str  # as it was asked for: scheme, Host header, request target
+    address: str  # the server's
+    client: int  # the client's port
+    attempt: int = 1
+    ended: float = 0.0
+    status: int = 0  # 0: the answer had none
+    bytes: int = 0  # sent, head included
+    retry_after: int = 0
+    outcome: str = ""  # "sent", "left" (by the client), "reset", or "stopped" with the server
+
+    @property
+    def host(self) -> str:
+        """The host's name without its port."""
+        return self.url.split("/", 3)[2].partition(":")[0]
+
+    @property
+    def path(self) -> str:
+        return "/" + self.url.split("/", 3)[3]
+
+
+FIELDS = tuple(field.name for field in fields(Hit))
+
+
+class Log:
+    """Hits in the order of their ends: in memory, if `keep`, and as JSON lines in a file, if one is named."""
+
+    def __init__(self, path: Path | None = None, *, keep: bool = True) -> None:
+        self.hits: list[Hit] = []
+        self.count = 0
+        self._keep = keep
+        self._file: IO[str] | None = path.open("w", encoding="utf-8") if path else None
+
+    def __repr__(self) -> str:
+        return f"<Log {self.count} hits>"
+
+    def add(self, hit: Hit) -> None:
+        self.count += 1
+        if self._keep:
+            self.hits.append(hit)
+        if self._file is not None:
+            self._file.write(json.dumps({name: getattr(hit, name) for name in FIELDS}) + "\n")
+
+    def flush(self) -> None:
+        if self._file is not None:
+            self._file.flush()
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+def read(path: Path) -> Iterator[Hit]:
+    """The hits of a log file."""
+    with path.open(encoding="utf-8") as lines:
+        for line in lines:
+            yield Hit(**json.loads(line))

@@ -1,0 +1,59 @@
+"""Which kinds a world is made of. A mix is a plain dict: name of a kind -> its share of its group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from webcrawl.simweb.dress import DRESSES
+from webcrawl.simweb.hosts import DOWN
+from webcrawl.simweb.kinds import KINDS
+from webcrawl.simweb.names import NAMES
+from webcrawl.simweb.robots import ROBOTS
+
+# Fractional parts of square roots of primes: independent of each other, and each spreads evenly (see Shares).
+SLOPES = {
+    "page": 5**0.5 % 1,
+    "robots": 2**0.5 % 1,
+    "dns": 3**0.5 % 1,
+    "host": 7**0.5 % 1,
+    "scheme": 13**0.5 % 1,
+    "name": 11**0.5 % 1,
+}
+GROUPS: dict[str, tuple[str, ...]] = {
+    "page": tuple(KINDS),
+    "robots": tuple(ROBOTS),
+    "dns": tuple(NAMES),
+    "host": (*DOWN, *DRESSES),
+    "scheme": ("https",),
+    "name": ("subdomain",),
+}
+_GROUP = {kind: group for group, kinds in GROUPS.items() for kind in kinds}
+
+
+def even(kinds: Iterable[str], share: float = 1.0) -> dict[str, float]:
+    """These kinds, which have `share` of their group together, each as much as another."""
+    kinds = list(kinds)
+    sizes = {group: sum(_group(kind) == group for kind in kinds) for group in GROUPS}
+    return {kind: share / sizes[_group(kind)] for kind in kinds}
+
+
+def hostile() -> dict[str, float]:
+    """Every kind there is: a special answer to each page, and a quarter of the hosts odd in each way."""
+    mix = even(GROUPS["page"])
+    for group in ("robots", "dns", "host", "name"):
+        mix |= even(GROUPS[group], 0.25)
+    return mix
+
+
+def by_group(mix: Mapping[str, float]) -> dict[str, dict[str, float]]:
+    """The mix, parted by the groups of its kinds."""
+    parted: dict[str, dict[str, float]] = {group: {} for group in GROUPS}
+    for kind, share in mix.items():
+        parted[_group(kind)][kind] = share
+    return parted
+
+
+def _group(kind: str) -> str:
+    if kind not in _GROUP:
+        raise ValueError(f"no kind of the synthetic web: {kind!r}; docs/simweb.md names them all")
+    return _GROUP[kind]

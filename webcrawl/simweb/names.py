@@ -1,0 +1,173 @@
+"""What the name server knows: for each kind of name, the answer to a question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from webcrawl.simweb.world import World
+
+A, CNAME, AAAA = 1, 5, 28
+TTL = 3600
+
+
+class Rcode(IntEnum):
+    """RFC 1035, 4.1.1."""
+
+    NOERROR = 0
+    SERVFAIL = 2
+    NXDOMAIN = 3
+    REFUSED = 5
+
+
+class Standing(IntEnum):
+    """Whether pages of a host can be had."""
+
+    OPEN = 0
+    UNSURE = 1  # a crawler may get them, or may have reasons not to
+    SHUT = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One resource record."""
+
+    name: str
+    type: int
+    data: str  # an address or a name
+    ttl: int = TTL
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What the server says to a question, if anything."""
+
+    rcode: Rcode = Rcode.NOERROR
+    records: tuple[Record, ...] = ()
+    truncated: bool = False  # over UDP nothing but the TC bit: ask again over TCP
+    silent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked, and how many times it has been asked that way."""
+
+    name: str
+    type: int
+    tcp: bool = False
+    attempt: int = 1
+
+
+def reply(world: World, question: Question) -> Reply:
+    """The answer to a question; a host's aliases exist as long as its CNAMEs lead there."""
+    alias, _, name = question.name.partition(".via.")
+    host = world.number(name or alias)
+    if host is None:
+        return Reply(Rcode.NXDOMAIN)
+    return NAMES.get(world.kind("dns", host), _plain)(world, host, question)
+
+
+def _plain(world: World, host: int, question: Question) -> Reply:
+    return Reply(records=_addresses(question, world.address(host)))
+
+
+def _addresses(question: Question, *addresses: str, ttl: int = TTL) -> tuple[Record, ...]:
+    """No AAAA but what is asked for below: the synthetic web lives in 127.0.0.0/8."""
+    if question.type != A:
+        return ()
+    return tuple(Record(question.name, A, address, ttl) for address in addresses)
+
+
+def _failing(rcode: Rcode) -> Callable[[World, int, Question], Reply]:
+    return lambda _, __, ___: Reply(rcode)
+
+
+def _silent(_: World, __: int, ___: Question) -> Reply:
+    return Reply(silent=True)
+
+
+def _cname(world: World, host: int, question: Question) -> Reply:
+    """Two aliases before the address: RFC 1034, 3.6.2 has the server follow them itself."""
+    name, chain = world.name(host), [question.name]
+    if question.name == name:
+        chain += [f"a.via.{name}", f"b.via.{name}"]
+    aliases = tuple(Record(owner, CNAME, target, TTL) for owner, target in pairwise(chain))
+    return Reply(records=aliases + _addresses(Question(chain[-1], question.type), world.address(host)))
+
+
+def _cname_loop(world: World, host: int, _: Question) -> Reply:
+    name = world.name(host)
+    return Reply(records=(Record(name, CNAME, f"a.via.{name}"), Record(f"a.via.{name}", CNAME, name)))
+
+
+def _truncated(world: World, host: int, question: Question) -> Reply:
+    return _plain(world, host, question) if question.tcp else Reply(truncated=True)
+
+
+def _short(world: World, host: int, question: Question) -> Reply:
+    return Reply(records=_addresses(question, world.address(host), ttl=1))
+
+
+def _many(world: World, host: int, question: Question) -> Reply:
+    served = (world.address(host + step) for step in range(min(world.addresses, 20)))
+    return Reply(records=_addresses(question, *served))
+
+
+def _first_dead(world: World, host: int, question: Question) -> Reply:
+    return Reply(records=_addresses(question, DEAD, world.address(host)))
+
+
+def _dead(_: World, __: int, question: Question) -> Reply:
+    return Reply(records=_addresses(question, DEAD))
+
+
+def _outside(_: World, __: int, question: Question) -> Reply:
+    return Reply(records=_addresses(question, OUTSIDE))
+
+
+def _mixed(world: World, host: int, question: Question) -> Reply:
+    return Reply(records=_addresses(question, OUTSIDE, world.address(host)))
+
+
+def _aaaa(world: World, host: int, question: Question) -> Reply:
+    if question.type == AAAA:
+        return Reply(records=(Record(question.name, AAAA, f"::ffff:{world.address(host)}"),))
+    return _plain(world, host, question)
+
+
+def _recovers(world: World, host: int, question: Question) -> Reply:
+    return Reply(Rcode.SERVFAIL) if question.attempt == 1 else _plain(world, host, question)
+
+
+OUTSIDE = "127.9.9.9"  # outside the 127.0.0.0/16 that a crawl of this web is allowed
+DEAD = "127.0.255.254"  # nothing ever listens here
+
+NAMES: dict[str, Callable[[World, int, Question], Reply]] = {
+    "dns_nxdomain": _failing(Rcode.NXDOMAIN),
+    "dns_servfail": _failing(Rcode.SERVFAIL),
+    "dns_refused": _failing(Rcode.REFUSED),
+    "dns_silent": _silent,
+    "dns_cname": _cname,
+    "dns_cname_loop": _cname_loop,
+    "dns_truncated": _truncated,
+    "dns_short": _short,
+    "dns_many": _many,
+    "dns_first_dead": _first_dead,
+    "dns_dead": _dead,
+    "dns_outside": _outside,
+    "dns_mixed": _mixed,
+    "dns_aaaa": _aaaa,
+    "dns_recovers": _recovers,
+}
+STANDING: dict[str, Standing] = {
+    **dict.fromkeys(
+        ("dns_nxdomain", "dns_servfail", "dns_refused", "dns_silent", "dns_cname_loop", "dns_dead", "dns_outside"),
+        Standing.SHUT,
+    ),
+    # A guard may refuse a name as soon as one of its addresses is forbidden.
+    "dns_mixed": Standing.UNSURE,
+}

@@ -1,0 +1,54 @@
+"""The synthetic web in a thread of its own, for tests and demonstrations."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Event, Thread
+
+from webcrawl.simweb.log import Log
+from webcrawl.simweb.loop import new_event_loop
+from webcrawl.simweb.server import Server
+from webcrawl.simweb.world import World
+
+
+def wait_until_idle(server: Server, seconds: float = 10.0) -> None:
+    """Waits until every request is in the log: a client has its answer a moment before that.
+
+    Raises TimeoutError if the server is still answering after so many seconds.
+    """
+    end = time.monotonic() + seconds
+    while server.busy:
+        if time.monotonic() > end:
+            raise TimeoutError(f"still answering {server.busy} requests after {seconds} seconds")
+        time.sleep(0.002)
+
+
+@contextmanager
+def running(world: World, *, latency: float = 0.0, log: Log | None = None) -> Iterator[Server]:
+    """The world, served as long as the block lasts; afterwards its log is complete."""
+    server = Server(world, latency=latency, log=log)
+    started, loop = Event(), new_event_loop()
+    stop = asyncio.Event()
+
+    async def serve() -> None:
+        await server.start()
+        started.set()
+        await stop.wait()
+        await server.close()
+
+    def work() -> None:
+        loop.run_until_complete(serve())
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.close()
+
+    thread = Thread(target=work, name="simweb", daemon=True)
+    thread.start()
+    started.wait()
+    try:
+        yield server
+    finally:
+        loop.call_soon_threadsafe(stop.set)
+        thread.join()

@@ -1,0 +1,162 @@
+"""The synthetic web itself: everything about host i and page j is computed when it is asked for."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from math import log
+
+from webcrawl.simweb import dress, hosts, names, pages, paths, robots, static
+from webcrawl.simweb.answers import Answer, Ask
+from webcrawl.simweb.chance import Shares, draws
+from webcrawl.simweb.kinds import KINDS, LANDING
+from webcrawl.simweb.mix import SLOPES, by_group
+from webcrawl.simweb.place import Place
+
+NAME = re.compile(r"site(\d{1,9})(?:\.site\d{1,9})?\.test")
+SPECIAL = {**KINDS, "landing": LANDING}
+MAX_ADDRESSES = 60_000
+
+
+class World:
+    """`hosts` hosts with `pages` pages together, the sizes by Zipf's law, drawn from `seed`.
+
+    `mix` says which kinds of hosts, names, robots.txt and extra links there are, and their shares
+    (docs/simweb.md names them); without one every answer is a plain 200. `slow` is the unit of all that takes
+    time, in seconds; `clock` tells the changing pages the time. Port 0 is settled by the server that serves it.
+    """
+
+    def __init__(
+        self,
+        hosts: int,
+        pages: int,
+        seed: int = 0,
+        port: int = 80,
+        *,
+        tls_port: int = 443,
+        mix: Mapping[str, float] | None = None,
+        size: tuple[int, int] = (20_000, 40_000),
+        links: int = 40,
+        addresses: int = 32,
+        slow: float = 1.0,
+        agent: str = "webcrawl",
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        _validate(hosts, pages, size, links, addresses)
+        self.hosts, self.pages, self.seed, self.mix = hosts, pages, seed, dict(mix or {})
+        self.size, self.links, self.addresses = size, links, addresses
+        self.slow, self.agent, self.clock = slow, agent, clock
+        self._groups = {
+            group: Shares(shares, SLOPES[group], draws(seed, number, 1)[0] / 2**64)
+            for number, (group, shares) in enumerate(by_group(self.mix).items())
+        }
+        self._per_nat = (pages - hosts) / log(hosts + 1)
+        self.pages_of = lru_cache(2**17)(self._pages_of)
+        self.settle(port, tls_port)
+
+    def __repr__(self) -> str:
+        return f"<World hosts={self.hosts} pages={self.pages} seed={self.seed}>"
+
+    def settle(self, port: int, tls_port: int) -> None:
+        """From now on the hosts' URLs have these ports."""
+        self.port, self.tls_port = port, tls_port
+        self.origin = lru_cache(2**17)(self._origin)
+
+    # -- hosts
+
+    def kind(self, group: str, number: int) -> str:
+        """The kind that a host (or, in the group "page", a page of the whole world) is of; "" for a plain one."""
+        return self._groups[group].at(number)
+
+    def name(self, host: int) -> str:
+        parent = f".site{(host - 1) // 2}" if host and self.kind("name", host) == "subdomain" else ""
+        return f"site{host}{parent}.test"
+
+    def number(self, name: str) -> int | None:
+        """The host of this name, None if this world has none."""
+        match = NAME.fullmatch(name)
+        if match is None or int(match[1]) >= self.hosts or self.name(int(match[1])) != name:
+            return None
+        return int(match[1])
+
+    def address(self, host: int) -> str:
+        """The loopback address that serves this host; several hosts share one."""
+        return address(host % self.addresses)
+
+    def _origin(self, host: int) -> str:
+        if self.kind("scheme", host) == "https":
+            return f"https://{self.name(host)}" + ("" if self.tls_port == 443 else f":{self.tls_port}")
+        return f"http://{self.name(host)}" + ("" if self.port == 80 else f":{self.port}")
+
+    def locate(self, url: str) -> tuple[int, str] | None:
+        """Host and request target of a canonical URL, None if it is none of this world."""
+        parts = url.split("/", 3)
+        if len(parts) != 4:
+            return None
+        host = self.number(parts[2].partition(":")[0])
+        if host is None or self.origin(host) != f"{parts[0]}//{parts[2]}":
+            return None
+        return host, "/" + parts[3]
+
+    def seeds(self) -> Iterator[str]:
+        """The root of every host."""
+        return (f"{self.origin(host)}/" for host in range(self.hosts))
+
+    # -- pages
+
+    def first_page(self, host: int) -> int:
+        """How many pages all hosts before this one have: every host one, and the rest by Zipf's law."""
+        return host + int(self._per_nat * log(host + 1))
+
+    def _pages_of(self, host: int) -> int:
+        end = self.first_page(host + 1) if host + 1 < self.hosts else self.pages
+        return end - self.first_page(host)
+
+    def page_at(self, host: int, path: str) -> int | None:
+        """The tree page that this request target names, if any."""
+        page = paths.number(path)
+        return page if page is not None and page < self.pages_of(host) else None
+
+    def answer(self, ask: Ask) -> Answer:
+        """What the web answers; asking changes nothing."""
+        kind = self.kind("host", ask.host)
+        if kind in hosts.DOWN:
+            return hosts.DOWN[kind](self)
+        page = self.page_at(ask.host, ask.path)
+        answer = Answer(body=pages.render(self, ask.host, page)) if page is not None else self._elsewhere(ask)
+        return dress.DRESSES[kind](self, ask, answer) if kind in dress.DRESSES else answer
+
+    def _elsewhere(self, ask: Ask) -> Answer:
+        if ask.path == "/robots.txt" or ask.path.startswith(robots.FOLDER):
+            return robots.answer(self, ask)
+        if ask.path.startswith("/x/"):
+            place = Place.of(self, ask)
+            kind = SPECIAL.get(place.kind) if place else None
+            if place is not None and kind is not None:
+                return kind.answer(place)
+        return static.answer(ask) or Answer(404, b"<title>Not found</title><p>There is no such page here.")
+
+    def standing(self, host: int) -> names.Standing:
+        """Whether any page of this host can be had: by its name, its server and its robots.txt."""
+        return max(
+            names.STANDING.get(self.kind("dns", host), names.Standing.OPEN),
+            names.Standing.SHUT if self.kind("host", host) in hosts.DOWN else names.Standing.OPEN,
+            robots.standing(self, host),
+        )
+
+
+def address(index: int) -> str:
+    return f"127.0.{index // 250}.{index % 250 + 1}"
+
+
+def _validate(hosts: int, pages: int, size: tuple[int, int], links: int, addresses: int) -> None:
+    if not 1 <= hosts <= pages:
+        raise ValueError(f"at least one host, and a page for each: not {hosts} hosts and {pages} pages")
+    if not 0 <= size[0] <= size[1] <= 2_000_000:
+        raise ValueError(f"sizes of pages are from 0 to 2,000,000 bytes, the smaller one first: not {size}")
+    if not 10 <= links <= 60:
+        raise ValueError(f"a page has 10 to 60 links, not {links}")
+    if not 1 <= addresses <= MAX_ADDRESSES:
+        raise ValueError(f"1 to {MAX_ADDRESSES} addresses, not {addresses}")
