@@ -1,0 +1,37 @@
+"""Certificates for tests: any names, any dates, any issuer."""
+
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+NOW = datetime.now(UTC)
+
+
+def certificate(*names, days=(-1, 30), issuer="Test Authority", signer=None):
+    """A certificate for these names and addresses, with its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, names[0] if names else "nobody")])
+    authority = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, issuer)]) if issuer else subject
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(authority)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(NOW + timedelta(days=days[0]))
+        .not_valid_after(NOW + timedelta(days=days[1]))
+    )
+    if names:
+        kinds = [x509.IPAddress(ip_address(n)) if n[-1].isdigit() or ":" in n else x509.DNSName(n) for n in names]
+        builder = builder.add_extension(x509.SubjectAlternativeName(kinds), critical=False)
+    if not issuer:
+        builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+    return builder.sign(signer or key, hashes.SHA256()), key
+
+
+def encoded(*names):
+    """The certificate as it goes over the wire."""
+    return certificate(*names)[0].public_bytes(serialization.Encoding.DER)

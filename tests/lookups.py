@@ -1,0 +1,77 @@
+"""What the tests of names and addresses share: lookups that are told their answers, and a server to ask."""
+
+import asyncio
+from contextlib import asynccontextmanager
+
+import pytest
+
+from webcrawl.net.dns_answer import Answer
+from webcrawl.net.dns_cares import NameServers
+from webcrawl.net.errors import DnsFailed
+
+
+class Told:
+    """A lookup that answers what it was told, counts, and can be held up."""
+
+    def __init__(self, answers=None):
+        self.answers = answers or {}
+        self.asked: list[str] = []
+        self.gate: asyncio.Event | None = None
+        self.now = self.most = 0
+        self.closed = False
+
+    async def ask(self, host):
+        self.asked.append(host)
+        self.now += 1
+        self.most = max(self.most, self.now)
+        try:
+            if self.gate is not None:
+                await self.gate.wait()
+            return self.answers.get(host, Answer(("198.51.100.1",), 300.0))
+        finally:
+            self.now -= 1
+
+    async def probe(self):
+        pass
+
+    async def close(self):
+        self.closed = True
+
+
+class Clock:
+    def __init__(self):
+        self.now = 1000.0
+
+    def __call__(self):
+        return self.now
+
+
+async def failure(resolver, host):
+    with pytest.raises(DnsFailed) as caught:
+        await resolver.resolve(host)
+    return caught.value
+
+
+async def ticks():
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+@asynccontextmanager
+async def asking(server, **options):
+    async with server.running():
+        lookup = NameServers([server.address], **({"timeout": 5.0, "tries": 1} | options))
+        try:
+            yield lookup
+        finally:
+            await lookup.close()
+
+
+def ask(server, *names, **options):
+    """What the name servers say of these names, one after the other."""
+
+    async def run():
+        async with asking(server, **options) as lookup:
+            return [await lookup.ask(name) for name in names]
+
+    return asyncio.run(run())

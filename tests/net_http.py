@@ -1,0 +1,165 @@
+"""What the tests of the HTTP client share: loops, small servers that misbehave, fakes of resolver and guard."""
+
+import asyncio
+import ssl
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from webcrawl.net.errors import AddressRefused, DnsFailed
+from webcrawl.net.http import HttpClient
+
+Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+def _uvloop():
+    return pytest.importorskip("uvloop").new_event_loop()
+
+
+LOOPS = {"asyncio": asyncio.new_event_loop, "uvloop": _uvloop}
+
+
+def run(coroutine: Coroutine[Any, Any, Any], loop: str = "asyncio") -> Any:
+    """Run to the end on a loop of this kind; a task or socket left behind is an error."""
+    with asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
+        return runner.run(asyncio.wait_for(coroutine, 30))
+
+
+class Names:
+    """A resolver with a fixed table; what it does not know has no address."""
+
+    def __init__(self, **table: list[str]) -> None:
+        self.table = table
+        self.asked: list[str] = []
+
+    async def resolve(self, host: str) -> list[str]:
+        self.asked.append(host)
+        if host.replace(".", "").isdigit() or ":" in host:
+            return [host]
+        name = host.partition(".")[0]
+        if name not in self.table:
+            raise DnsFailed(host, permanent=True)
+        return self.table[name]
+
+
+class Gate:
+    """A guard that lets all of 127.0.0.0/8 through, but what is shut."""
+
+    def __init__(self, *shut: str) -> None:
+        self.shut = shut
+        self.checked: list[tuple[str, int]] = []
+
+    def check(self, address: str, port: int) -> None:
+        self.checked.append((address, port))
+        if address in self.shut or not address.removeprefix("::ffff:").startswith("127."):
+            raise AddressRefused(address)
+
+
+@asynccontextmanager
+async def serving(handler: Handler, host: str = "127.0.0.1", tls: ssl.SSLContext | None = None):
+    """A server in the same loop; yields its port."""
+    tasks: set[asyncio.Task[None]] = set()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        tasks.add(task)
+        try:
+            await handler(reader, writer)
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass
+        finally:
+            tasks.discard(task)
+            writer.transport.abort()
+
+    server = await asyncio.start_server(serve, host, 0, ssl=tls)
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@asynccontextmanager
+async def client(names: Names | None = None, guard: Gate | None = None, **options: Any):
+    """A client with short deadlines that is closed at the end."""
+    options = {"user_agent": "tests/1", "timeout": 10.0, "connect_timeout": 5.0, **options}
+    http = HttpClient(names or Names(), guard or Gate(), **options)
+    try:
+        yield http
+    finally:
+        await http.close()
+
+
+def replay(*pieces: bytes, hang: bool = False) -> Handler:
+    """A handler that reads one request head, sends these pieces one by one and closes (or stays silent)."""
+
+    async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        for piece in pieces:
+            writer.write(piece)
+            await writer.drain()
+            if len(pieces) > 1:
+                await asyncio.sleep(0.002)
+        if hang:
+            await asyncio.sleep(60)
+        elif writer.can_write_eof():
+            writer.write_eof()
+            await reader.read()
+
+    return handler
+
+
+async def answer(*pieces: bytes, hang: bool = False, path: str = "/", **options: Any):
+    """The exchange with a server that sends just these bytes."""
+    fetch = {name: options.pop(name) for name in ("method", "keep", "headers") if name in options}
+    async with serving(replay(*pieces, hang=hang)) as port, client(**options) as http:
+        return await http.fetch(f"http://127.0.0.1:{port}{path}", **fetch)
+
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+
+class Visits:
+    """A server that answers every request on a connection and knows how many of each there were."""
+
+    def __init__(self, *answers, close_after=0, idle=None):
+        self.answers = answers or (OK,)
+        self.close_after = close_after
+        self.idle = idle
+        self.connections = 0
+        self.requests = []
+
+    async def __call__(self, reader, writer):
+        self.connections += 1
+        asked = 0
+        while True:
+            head = await reader.readuntil(b"\r\n\r\n")
+            length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0] or 0)
+            self.requests.append(head + await reader.readexactly(length))
+            writer.write(self.answers[(len(self.requests) - 1) % len(self.answers)])
+            await writer.drain()
+            asked += 1
+            if asked == self.close_after:
+                return
+            if self.idle is not None:
+                await asyncio.sleep(0.02)  # apart from the answer
+                writer.write(self.idle)
+
+
+async def fetches(visits, count, pause=0.0, options=None, **fetch):
+    async with serving(visits) as port, client(**(options or {})) as http:
+        made = []
+        for _ in range(count):
+            made.append(await http.fetch(f"http://127.0.0.1:{port}/", **fetch))
+            await asyncio.sleep(pause)
+        return made, http.counters
+
+
+def open_files() -> int:
+    """How many file descriptors this process holds."""
+    return len(list(Path("/proc/self/fd").iterdir()))

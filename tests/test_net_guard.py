@@ -1,0 +1,239 @@
+"""Where the crawl may connect to. Addresses are only values here: nothing is connected."""
+
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from webcrawl.net.errors import AddressRefused
+from webcrawl.net.guard import AddressGuard
+
+GUARD = AddressGuard()
+PUBLIC4 = IPv4Address("8.8.8.8")
+IPV4 = st.integers(0, 2**32 - 1).map(IPv4Address)
+PREFIXES = [
+    "2001::",
+    "2001:db8::",
+    "2002::",
+    "64:ff9b::",
+    "64:ff9b:1::",
+    "3fff::",
+    "5f00::",
+    "fc00::",
+    "fe80::",
+    "ff02::",
+    "::ffff:0:0",
+    "::",
+    "2606:4700::",
+]
+SPECIAL4 = [
+    "0.0.0.0/8",
+    "10.0.0.0/8",
+    "100.64.0.0/10",
+    "127.0.0.0/8",
+    "169.254.0.0/16",
+    "172.16.0.0/12",
+    "192.0.0.0/24",
+    "192.0.2.0/24",
+    "192.88.99.0/24",
+    "192.168.0.0/16",
+    "198.18.0.0/15",
+    "198.51.100.0/24",
+    "203.0.113.0/24",
+]
+LOCAL6 = [
+    "::",
+    "::1",
+    "::2",
+    "::7f00:1",
+    "::127.0.0.1",
+    "::ffff:127.0.0.1",
+    "::ffff:8.8.8.8",
+    "::ffff:0:7f00:1",
+    "64:ff9b:1::1",
+    "100::1",
+    "fe80::1",
+    "fec0::1",
+    "fc00::1",
+    "fd12:3456::1",
+    "ff02::1",
+    "2001:db8::1",
+    "2001:2::1",
+    "2001:10::1",
+    "2001:20::1",
+    "2001:1::1",
+    "3fff::1",
+    "5f00::1",
+    "4000::1",
+]
+NO_ADDRESSES = [
+    "localhost",
+    "0x7f.1",
+    "0177.0.0.1",
+    "2130706433",
+    "127.1",
+    "127.0.0.01",
+    "1.2.3.4.5",
+    "a.test",
+    "[::1]",
+    "127.0.0.1/8",
+]
+
+
+@st.composite
+def _ipv6(draw):
+    """Any address at all, or one near a prefix that means something."""
+    bits = draw(st.integers(0, 2**128 - 1))
+    if draw(st.booleans()):
+        return IPv6Address(bits)
+    low = bits >> draw(st.sampled_from([16, 32, 48, 64, 96]))
+    return IPv6Address(int(IPv6Address(draw(st.sampled_from(PREFIXES)))) | low)
+
+
+def _refused(address, guard=GUARD):
+    try:
+        guard.check(str(address), 80)
+    except AddressRefused:
+        return True
+    return False
+
+
+def _around(network):
+    """A network's first and last address, and the neighbours outside."""
+    first, last = int(network.network_address), int(network.broadcast_address)
+    kind = type(network.network_address)
+    return [kind(first), kind(last)], [kind(number) for number in (first - 1, last + 1) if number >= 0]
+
+
+class TestIPv4:
+    @pytest.mark.parametrize("network", SPECIAL4)
+    def test_the_special_networks_are_refused_and_nothing_beside_them(self, network):
+        """The first and the last address of each registered network are refused, their neighbours are not."""
+        inside, beside = _around(ip_network(network))
+
+        assert all(map(_refused, inside))
+        assert not any(map(_refused, beside))
+
+    @pytest.mark.parametrize("address", ["224.0.0.1", "239.255.255.255", "240.0.0.1", "255.255.255.255"])
+    def test_everything_above_unicast_is_refused(self, address):
+        """Multicast, reserved and broadcast are refused."""
+        assert _refused(address)
+
+    @given(IPV4)
+    def test_what_the_standard_library_calls_private_is_refused(self, address):
+        """No address goes through that `ipaddress` knows to be special in any way."""
+        special = not address.is_global or address.is_multicast or address.is_reserved or address.is_loopback
+
+        assert _refused(address) or not special
+
+
+class TestIPv6:
+    @pytest.mark.parametrize(
+        "address",
+        ["2606:4700::1111", "2001:4860:4860::8888", "2a00:1450:4001::1", "2001:200::1", "2400::1", "3ffe:ffff::1"],
+    )
+    def test_global_unicast_goes_through(self, address):
+        """An assigned address of the public internet is no concern of the guard."""
+        assert not _refused(address)
+
+    @pytest.mark.parametrize("address", LOCAL6)
+    def test_everything_else_is_refused(self, address):
+        """Loopback, local, mapped, documentation and unassigned addresses are refused."""
+        assert _refused(address)
+
+    @given(_ipv6())
+    def test_what_the_standard_library_calls_private_is_refused(self, address):
+        """No address goes through that `ipaddress` knows to be special in any way."""
+        special = not address.is_global or address.is_multicast or address.is_reserved or address.is_site_local
+
+        assert _refused(address) or not special
+
+    @pytest.mark.parametrize("address", ["fe80::1%eth0", "2606:4700::1%lo"])
+    def test_an_interface_in_the_address_is_refused(self, address):
+        """Which interface to use is not a stranger's choice."""
+        assert _refused(address)
+
+
+def _nat64(inner):
+    return IPv6Address(int(IPv6Address("64:ff9b::")) + int(inner))
+
+
+def _six_to_four(inner):
+    return IPv6Address((0x2002 << 112) + (int(inner) << 80) + 1)
+
+
+def _teredo_server(inner):
+    return IPv6Address((0x20010000 << 96) + (int(inner) << 64) + (~int(PUBLIC4) & 0xFFFF_FFFF))
+
+
+def _teredo_client(inner):
+    return IPv6Address((0x20010000 << 96) + (int(PUBLIC4) << 64) + (~int(inner) & 0xFFFF_FFFF))
+
+
+class TestWrappedIPv4:
+    @pytest.mark.parametrize("wrap", [_nat64, _six_to_four, _teredo_server, _teredo_client])
+    @given(inner=IPV4)
+    def test_an_address_is_as_good_as_the_one_that_it_wraps(self, wrap, inner):
+        """NAT64, 6to4 and Teredo addresses are refused exactly when their IPv4 address is."""
+        assert _refused(wrap(inner)) == _refused(inner)
+
+    @pytest.mark.parametrize(
+        ("address", "inner"),
+        [
+            ("64:ff9b::7f00:1", "127.0.0.1"),
+            ("2002:a00:1::1", "10.0.0.1"),
+            ("2002:7f00:1::", "127.0.0.1"),
+            ("2001:0:7f00:1::f7f7:f7f7", "127.0.0.1"),
+            ("2001:0:808:808::80ff:fffe", "127.0.0.1"),
+        ],
+    )
+    def test_the_error_names_what_is_inside(self, address, inner):
+        """The message says which address hides in the other."""
+        with pytest.raises(AddressRefused, match=f"{address} port 443: wraps {inner}: "):
+            GUARD.check(address, 443)
+
+
+class TestAllowed:
+    def test_what_is_allowed_goes_through(self):
+        """Only the addresses of the listed networks are let in beside the public ones."""
+        guard = AddressGuard(["127.0.0.0/30", "fd00::/8"])
+        addresses = ["127.0.0.1", "127.0.0.4", "10.0.0.1", "fd00::1", "fc00::1", "8.8.8.8"]
+
+        assert [a for a in addresses if _refused(a, guard)] == ["127.0.0.4", "10.0.0.1", "fc00::1"]
+
+    def test_an_allowed_address_may_be_wrapped(self):
+        """A translator's form of an allowed address is allowed; its IPv4-mapped form must be listed itself."""
+        guard = AddressGuard(["127.0.0.0/8"])
+
+        assert not _refused("64:ff9b::7f00:1", guard)
+        assert _refused("::ffff:127.0.0.1", guard)
+        assert not _refused("::ffff:127.0.0.1", AddressGuard(["::ffff:127.0.0.0/104"]))
+
+    @pytest.mark.parametrize("network", ["127.0.0.1/8", "localhost", "10.0.0.0/33", ""])
+    def test_a_network_that_is_none_is_an_error_at_once(self, network):
+        """A list with a mistake in it never becomes a guard."""
+        with pytest.raises(ValueError, match=r"host bits|does not appear"):
+            AddressGuard([network])
+
+
+class TestSpellings:
+    @pytest.mark.parametrize("text", NO_ADDRESSES)
+    def test_only_canonical_addresses_are_addresses(self, text):
+        """Octal, hexadecimal, short and numeric spellings are refused, not interpreted."""
+        with pytest.raises(AddressRefused, match="not an address"):
+            GUARD.check(text, 80)
+
+    @given(st.text(max_size=40))
+    def test_no_text_goes_through_but_an_address(self, text):
+        """Any string is refused or an address of the internet."""
+        if not _refused(text):
+            assert ip_address(text).is_global
+
+    def test_verdicts_are_remembered_in_bounded_number(self):
+        """Beyond its size the guard forgets verdicts, not how to judge."""
+        guard = AddressGuard(size=2)
+        addresses = ["8.8.8.8", "10.0.0.1", "9.9.9.9", "127.0.0.1"] * 2
+
+        assert [_refused(address, guard) for address in addresses] == [False, True, False, True] * 2
+        assert guard._reason.cache_info().currsize == 2

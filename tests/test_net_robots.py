@@ -1,0 +1,300 @@
+"""robots.txt as RFC 9309 has it: lines, groups, patterns, precedence."""
+
+import re
+import string
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from protego import Protego
+
+from webcrawl.net.robots import MOST_SPECIAL, parse, product_token
+from webcrawl.net.robots_lines import LIMIT
+from webcrawl.net.robots_packed import pack, unpack
+from webcrawl.net.robots_pattern import matches, path_of, pattern_of
+
+
+def _allowed(robots, path="/", agent="webcrawl"):
+    return parse(robots if isinstance(robots, bytes) else robots.encode(), agent).rules.allowed(f"http://a.test{path}")
+
+
+class TestLines:
+    @pytest.mark.parametrize("end", ["\n", "\r", "\r\n", "\r\r\n", "\n\n"])
+    def test_any_line_end_ends_a_line(self, end):
+        """CR, LF and both together end a line (RFC 9309 2.2)."""
+        robots = end.join(["User-agent: a", "User-agent: webcrawl", "Disallow: /x"])
+
+        assert (_allowed(robots, "/x"), _allowed(robots, "/y")) == (False, True)
+
+    @pytest.mark.parametrize("separator", ["\x0b", "\x0c", "\x1c", "\x85", "\u2028"])
+    def test_what_python_calls_a_line_end_is_none(self, separator):
+        """Other characters at which `splitlines` would split do not end a line."""
+        assert not _allowed(f"User-agent: *\nDisallow: /a{separator}Allow: /b\nDisallow: /b", "/b")
+
+    @pytest.mark.parametrize("mark", [b"\xef\xbb\xbf", b"\xef\xbb", b"\xef"])
+    def test_a_mark_at_the_beginning_is_not_there(self, mark):
+        """A byte order mark, or the half of one, does not spoil the first line."""
+        assert not _allowed(mark + b"User-agent: *\nDisallow: /")
+
+    @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+    def test_utf_16_with_its_mark_is_read(self, encoding):
+        """A file that says it is UTF-16 is read as such."""
+        mark = "" if encoding == "utf-16" else "\ufeff"
+
+        assert not _allowed((mark + "User-agent: *\nDisallow: /\u30c4").encode(encoding), "/%E3%83%84")
+
+    def test_the_first_500_kib_are_read(self):
+        """A rule within the limit holds; the line that it cuts through, and those behind, are not there."""
+        head = b"User-agent: *\nDisallow: /in\n"
+        cut = b"Disallow: /cut-here"
+        body = head + b"#" * (LIMIT - len(head) - 1 - len(cut) + 5) + b"\n" + cut + b"\nDisallow: /out\n"
+
+        assert [_allowed(body, path) for path in ("/in", "/cut", "/cut-here", "/out")] == [False, True, True, True]
+
+    def test_a_file_that_is_one_endless_line_has_no_rules(self):
+        """Where no line ends within the limit there is no record."""
+        assert _allowed(b"Disallow: /" * LIMIT)
+
+    @pytest.mark.parametrize(
+        "line",
+        ["disallow:/x", "DISALLOW : /x", " Disallow:\t/x \t", "Disallow: /x # why", "Disallow /x", "disalow: /x"],
+    )
+    def test_loose_spellings_are_understood(self, line):
+        """Case, blanks, comments, a missing colon and the common typing errors do not matter."""
+        assert not _allowed(f"user-agent: *\n{line}", "/x")
+
+    @pytest.mark.parametrize("line", ["Disallow /x y", "Disallowed: /x", "#Disallow: /x", "Disallow; /x", "/x"])
+    def test_what_is_no_record_is_nothing(self, line):
+        """A line that is no record neither forbids nor ends a group."""
+        assert _allowed(f"user-agent: *\n{line}", "/x")
+
+    def test_html_is_a_file_without_rules(self):
+        """An error page with status 200 allows everything."""
+        assert _allowed("<!DOCTYPE html><html><body>\n<p>User-agent: *</p>\n<p>Disallow: /</p></body></html>")
+
+    @given(st.binary(max_size=300))
+    @example(b"\xff\xfeU")
+    @example(b"\xfe\xff\xd8\x00")
+    def test_any_bytes_are_a_file(self, body):
+        """Nothing in a file makes the parser raise, and what it found can be kept and read again."""
+        rules = parse(b"User-agent: *\nDisallow: " + body + b"\nAllow: " + body[::-1], "webcrawl").rules
+        again = unpack(pack(rules, "webcrawl"), "webcrawl")
+
+        assert rules.allowed("http://a.test/x") in (True, False)
+        assert again is not None
+        assert dict(again.items()) == dict(rules.items())
+
+
+class TestGroups:
+    def test_the_own_group_goes_before_everyones(self):
+        """A crawler that is named does not look at the group of all others."""
+        robots = "User-agent: *\nDisallow: /\nUser-agent: webcrawl\nDisallow: /x"
+
+        assert [_allowed(robots, path) for path in ("/", "/x")] == [True, False]
+
+    def test_a_group_without_rules_allows_everything(self):
+        """To be named and told nothing is a permission."""
+        assert _allowed("User-agent: *\nDisallow: /\n\nUser-agent: webcrawl\n")
+
+    def test_groups_of_one_crawler_are_one(self):
+        """Rules of several groups with the same name hold together (RFC 9309 2.2.1)."""
+        robots = "User-agent: webcrawl\nDisallow: /a\nUser-agent: b\nDisallow: /b\nUser-agent: WebCrawl\nDisallow: /c"
+
+        assert [_allowed(robots, path) for path in ("/a", "/b", "/c")] == [False, True, False]
+
+    @pytest.mark.parametrize(
+        ("line", "named"),
+        [
+            ("webcrawl", True),
+            ("WEBCRAWL", True),
+            ("webcrawl/0.1", True),
+            ("webcrawl bot", True),
+            ("web", False),
+            ("webcrawler", False),
+            ("my-webcrawl", False),
+            ("Mozilla (webcrawl)", False),
+            ("", False),
+        ],
+    )
+    def test_a_name_is_compared_whole(self, line, named):
+        """The product token must be equal but for case; what follows it is a version or a remark."""
+        assert _allowed(f"User-agent: {line}\nDisallow: /") is not named
+
+    @pytest.mark.parametrize(("line", "everyone"), [("*", True), ("* # all", True), ("*bot", False), ("**", False)])
+    def test_a_star_is_everyone(self, line, everyone):
+        """A star alone names all crawlers."""
+        assert _allowed(f"User-agent: {line}\nDisallow: /") is not everyone
+
+    def test_several_names_share_their_rules(self):
+        """Names that follow each other head one group, whatever else stands between them."""
+        robots = "User-agent: a\nSitemap: http://a.test/s\n\nUser-agent: webcrawl\nnonsense: 1\nDisallow: /"
+
+        assert not _allowed(robots)
+
+    def test_rules_before_any_name_are_nobodys(self):
+        """A rule that belongs to no group is ignored."""
+        assert _allowed("Disallow: /\nUser-agent: *\nAllow: /x")
+
+    @pytest.mark.parametrize(
+        ("user_agent", "token"),
+        [
+            ("webcrawl/0.1 (+contact)", "webcrawl"),
+            ("My_Own-Bot", "My_Own-Bot"),
+            (" padded/1", "padded"),
+            ("4everbot/1", ""),
+            ("", ""),
+        ],
+    )
+    def test_the_token_is_the_products_name(self, user_agent, token):
+        """A crawler is called by the first word of its USER_AGENT, as far as RFC 9309 lets it be a name."""
+        assert product_token(user_agent) == token
+
+    def test_a_crawler_without_a_name_belongs_to_everyone(self):
+        """No group's name is the empty one."""
+        robots = "User-agent: 4ever\nDisallow: /a\nUser-agent: *\nDisallow: /b"
+
+        assert [_allowed(robots, path, agent="") for path in ("/a", "/b")] == [True, False]
+
+
+class TestPrecedence:
+    def test_the_longest_match_decides(self):
+        """The order of the lines does not matter, the number of octets does."""
+        lines = ["Allow: /a", "Disallow: /a/b", "Allow: /a/b/c", "Disallow: /*.gif$"]
+
+        for robots in ("\n".join(["User-agent: *", *lines]), "\n".join(["User-agent: *", *reversed(lines)])):
+            paths = ("/a", "/a/b", "/a/b/c", "/a/b/c.gif", "/x.gif", "/x.gif?")
+            assert [_allowed(robots, path) for path in paths] == [True, False, True, False, False, True]
+
+    @pytest.mark.parametrize(
+        ("pair", "allowed"),
+        [
+            ("Allow: /aa\nDisallow: /*", True),
+            ("Disallow: /aa\nAllow: /*", False),
+            ("Allow: /a\nDisallow: /*a", False),
+            ("Disallow: /a\nAllow: /*a", True),
+        ],
+    )
+    def test_signs_count_like_any_octet(self, pair, allowed):
+        """A pattern with a star is longer or shorter than a plain one by its own octets."""
+        assert _allowed(f"User-agent: *\n{pair}", "/aa") is allowed
+
+    @pytest.mark.parametrize(
+        "pair",
+        [
+            "Allow: /a\nDisallow: /a",
+            "Disallow: /a\nAllow: /a",
+            "Disallow: /a\nAllow: /*",
+            "Allow: /a\nDisallow: /*",
+            "Disallow: /*\nAllow: *a",
+        ],
+    )
+    def test_of_equals_the_permission_wins(self, pair):
+        """A permission and a prohibition of the same length allow."""
+        assert _allowed(f"User-agent: *\n{pair}", "/a")
+
+    def test_to_allow_the_index_is_to_allow_its_folder(self):
+        """Who may read index.html may ask for the folder, and for nothing more in it."""
+        robots = "User-agent: *\nDisallow: /\nAllow: /a/index.html"
+
+        assert [_allowed(robots, path) for path in ("/a/", "/a/index.html", "/a", "/a/b")] == [True, True, False, False]
+
+    @pytest.mark.parametrize("value", ["", "x", "http://a.test/", "?q"])
+    def test_a_value_that_no_path_can_match_forbids_nothing(self, value):
+        """A pattern begins with a slash or a star."""
+        assert _allowed(f"User-agent: *\nDisallow: {value}", "/x?q")
+
+    def test_a_file_with_unreasonably_many_stars_forbids_everything(self):
+        """Beyond a bound a file would cost every verdict too much: then the host is left alone."""
+        lines = "\n".join(f"Disallow: *a{number}" for number in range(MOST_SPECIAL + 1))
+        rules = parse(f"User-agent: *\nAllow: /\n{lines}".encode(), "webcrawl").rules
+
+        assert not rules.allowed("http://a.test/")
+        assert len(rules) == 1
+
+
+class TestPatterns:
+    @pytest.mark.parametrize(
+        ("pattern", "path", "same"),
+        [
+            ("/a", "/ab", True),
+            ("/a", "/A", False),
+            ("/a*c", "/abbc/d", True),
+            ("/a*c$", "/abbc/d", False),
+            ("/*$", "/abc", True),
+            ("/a$", "/a?", False),
+            ("/a$b", "/a$b", True),
+            ("/a%24", "/a$", True),
+            ("/a%2A", "/a*", True),
+            ("/a%2A", "/ab", False),
+            ("/?q=", "/?q=1", True),
+            ("/ツ", "/%E3%83%84", True),
+            ("/%e3%83%84", "/%E3%83%84", True),
+            ("/%62%61%7a", "/baz", True),
+            ("/baz", "/%62%61%7A", True),
+            ("/a%2fb", "/a/b", False),
+            ("/a%2Fb", "/a%2fb", True),
+            ("/~u", "/%7Eu", True),
+            ("/a b", "/a%20b", True),
+            ("/a|b", "/a%7Cb", True),
+            ("/100%", "/100%", True),
+        ],
+    )
+    def test_octets_are_compared_in_one_spelling(self, pattern, path, same):
+        """Percent-encoding makes no difference where RFC 9309 2.2.2 says so."""
+        assert matches(pattern_of(pattern.encode()), path_of(f"http://a.test{path}")) is same
+        assert _allowed(f"User-agent: *\nDisallow: {pattern}", path) is not same
+
+    @given(st.text("a*/", max_size=8), st.booleans(), st.text("ab/", max_size=10))
+    def test_stars_match_as_a_regular_expression_would(self, pattern, anchored, path):
+        """A star is any run of octets, a final dollar the end."""
+        pattern, path = "/" + pattern, "/" + path
+        expression = re.escape(pattern).replace(r"\*", ".*") + ("$" if anchored else "")
+
+        assert matches(pattern + "$" * anchored, path) == bool(re.match(expression, path))
+
+    @given(
+        st.lists(st.tuples(st.booleans(), st.text("aa*/", max_size=4), st.booleans()), max_size=6),
+        st.text("a/", max_size=4),
+    )
+    def test_verdicts_are_protegos(self, rules, path):
+        """On plain patterns with stars and dollars another parser comes to the same verdict."""
+        lines = [f"{'Allow' if allow else 'Disallow'}: /{text}{'$' * end}" for allow, text, end in rules]
+        robots = "\n".join(["User-agent: webcrawl", *lines])
+
+        assert _allowed(robots, "/" + path) == Protego.parse(robots).can_fetch(f"http://a.test/{path}", "webcrawl")
+
+    @given(st.text(string.printable, max_size=20).map(str.encode) | st.binary(max_size=20))
+    def test_the_comparable_form_is_its_own(self, value):
+        """To bring a pattern into comparable form twice changes nothing."""
+        once = pattern_of(b"/" + value)
+
+        assert pattern_of(once.encode()) == once
+
+
+class TestOther:
+    def test_the_delay_is_the_own_groups(self):
+        """Crawl-delay belongs to the group that it stands in; the last one counts."""
+        robots = b"User-agent: a\nCrawl-delay: 9\nUser-agent: webcrawl\nCrawl-delay: 1\nCrawl-delay: 2.5\n"
+
+        assert [parse(robots, agent).rules.crawl_delay for agent in ("a", "webcrawl", "b")] == [2.5, 2.5, 0.0]
+
+    @pytest.mark.parametrize("value", ["", "x", "-1", "nan", "inf", "0", "1e999", "5 s"])
+    def test_a_delay_that_is_no_number_is_none(self, value):
+        """Only a positive number of seconds is a delay."""
+        assert parse(f"User-agent: *\nCrawl-delay: {value}".encode(), "webcrawl").rules.crawl_delay == 0
+
+    def test_sitemaps_are_everyones(self):
+        """Sitemaps count wherever they stand."""
+        robots = b"Sitemap: http://a.test/1\nUser-agent: a\nSITEMAP:/2\nDisallow: /\nsite-map : 3 # x"
+
+        assert parse(robots, "webcrawl").sitemaps == ["http://a.test/1", "/2", "3"]
+
+    def test_rules_of_another_crawler_are_not_ours(self):
+        """What was kept for one product token is nothing to another, nor is what cannot be read."""
+        rules = parse(b"User-agent: a\nDisallow: /x\nCrawl-delay: 3", "a").rules
+        data = pack(rules, "a")
+        again = unpack(data, "a")
+
+        assert again is not None
+        assert (again.allowed("http://a.test/x"), again.crawl_delay) == (False, 3.0)
+        assert [unpack(data, "b"), unpack(data[:-3], "a"), unpack(b"x", "a")] == [None] * 3

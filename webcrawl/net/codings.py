@@ -1,0 +1,183 @@
+"""Content codings behind one small Protocol: gzip, deflate, br, zstd."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Protocol, cast
+
+import brotli  # type: ignore[import-untyped]  # has no hints of its own
+from backports import zstd
+from isal import igzip_lib
+
+ACCEPTED = b"gzip, deflate, br, zstd"
+# isal's hints call its error an instance
+ERRORS: tuple[type[Exception], ...] = (
+    cast("type[Exception]", igzip_lib.IsalError),
+    brotli.error,
+    zstd.ZstdError,
+    EOFError,
+)
+
+_MAX_MEMBERS = 1024  # of one gzip or zstd stream; each costs some microseconds, and an empty one only 20 bytes
+_WINDOW: dict[int, int] = {
+    zstd.DecompressionParameter.window_log_max: 23
+}  # RFC 9659: 8 MiB is what a receiver must support
+_TRAILER = 8  # bytes of checksum and size at the end of a gzip member
+
+
+class Coding(Protocol):
+    """One coding being undone: bz2's interface, which igzip and zstd have already."""
+
+    @property
+    def eof(self) -> bool:
+        """True once the coded stream is complete."""
+        ...
+
+    @property
+    def needs_input(self) -> bool:
+        """True if everything has come out that the input so far holds."""
+        ...
+
+    def decompress(self, data: bytes, max_length: int) -> bytes:
+        """Take data, give about max_length bytes at the most; raises one of ERRORS."""
+        ...
+
+
+class _Inner(Coding, Protocol):
+    @property
+    def unused_data(self) -> bytes: ...
+
+
+class Members:
+    """A coding whose streams may be put one after the other; what follows the last one is ignored."""
+
+    def __init__(self, new: Callable[[], _Inner], magic: re.Pattern[bytes], width: int) -> None:
+        self._new, self._magic, self._width = new, magic, width
+        self._inner = new()
+        self._members = 1
+        self._rest = b""  # what came after a member's end
+        self._ended = False
+
+    @property
+    def eof(self) -> bool:
+        return self._inner.eof
+
+    @property
+    def needs_input(self) -> bool:
+        if self._inner.eof:
+            return self._ended or len(self._rest) < self._width
+        return self._inner.needs_input
+
+    def decompress(self, data: bytes, max_length: int) -> bytes:
+        if self._ended:
+            return b""
+        if self._inner.eof:
+            data = self._rest + data
+            self._rest = data
+            if len(data) < self._width:
+                return b""
+            if not self._magic.match(data) or self._members == _MAX_MEMBERS:
+                self._ended = True
+                return b""
+            self._inner, self._members = self._new(), self._members + 1
+        made = self._inner.decompress(data, max_length)
+        if self._inner.eof:
+            self._rest = self._inner.unused_data
+        return made
+
+
+class Gunzip:
+    """A gzip member, whose last bytes are fed apart: a wrong checksum then costs none of the content."""
+
+    def __init__(self) -> None:
+        self._igzip = igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP)
+        self._last = b""
+
+    @property
+    def eof(self) -> bool:
+        return self._igzip.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._igzip.unused_data + self._last
+
+    @property
+    def needs_input(self) -> bool:
+        return self._igzip.needs_input and not self._last
+
+    def decompress(self, data: bytes, max_length: int) -> bytes:
+        if not self._igzip.needs_input:
+            return self._igzip.decompress(b"", max_length)
+        data, self._last = self._last + data, b""
+        if len(data) > _TRAILER:
+            data, self._last = data[:-_TRAILER], data[-_TRAILER:]
+        return self._igzip.decompress(data, max_length)
+
+
+class Inflate:
+    """What servers call deflate: zlib's format, as RFC 9110 has it, or without its header, as old servers do."""
+
+    def __init__(self) -> None:
+        self._start = b""
+        self._inner: igzip_lib.IgzipDecompressor | None = None
+
+    @property
+    def eof(self) -> bool:
+        return self._inner is not None and self._inner.eof
+
+    @property
+    def needs_input(self) -> bool:
+        return self._inner is None or self._inner.eof or self._inner.needs_input
+
+    def decompress(self, data: bytes, max_length: int) -> bytes:
+        if self._inner is None:
+            data = self._start = self._start + data
+            if len(data) < 2:
+                return b""
+            wrapped = data[0] & 15 == 8 and (data[0] << 8 | data[1]) % 31 == 0  # RFC 1950 2.2
+            flag = igzip_lib.DECOMP_ZLIB if wrapped else igzip_lib.DECOMP_DEFLATE
+            self._inner = igzip_lib.IgzipDecompressor(flag=flag)
+        return b"" if self._inner.eof else self._inner.decompress(data, max_length)
+
+
+class Brotli:
+    """Brotli's own decoder under the names of the Protocol."""
+
+    def __init__(self) -> None:
+        self._decoder = brotli.Decompressor()
+        self._drained = True  # it takes input while output waits inside: only a short answer says there is no more
+
+    @property
+    def eof(self) -> bool:
+        return bool(self._decoder.is_finished())
+
+    @property
+    def needs_input(self) -> bool:
+        return bool(self._decoder.is_finished() or (self._drained and self._decoder.can_accept_more_data()))
+
+    def decompress(self, data: bytes, max_length: int) -> bytes:
+        if self._decoder.is_finished():
+            return b""
+        made = bytes(self._decoder.process(data, output_buffer_limit=max_length))
+        self._drained = len(made) < max_length
+        return made
+
+
+def _gzip() -> Coding:
+    return Members(Gunzip, re.compile(rb"\x1f\x8b"), 2)
+
+
+def _zstd() -> Coding:
+    return Members(
+        lambda: zstd.ZstdDecompressor(options=_WINDOW), re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"), 4
+    )
+
+
+CODINGS: dict[bytes, Callable[[], Coding]] = {
+    b"gzip": _gzip,
+    b"x-gzip": _gzip,  # RFC 9110 8.4.1.3: the same as gzip
+    b"deflate": Inflate,
+    b"br": Brotli,
+    b"zstd": _zstd,
+}

@@ -1,0 +1,138 @@
+"""One connection to a server: asks, waits, hands the answer's bytes on."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Callable
+from typing import cast
+
+from webcrawl.net.errors import EmptyAnswer, FetchError
+from webcrawl.net.http_answer import Answer
+from webcrawl.net.http_message import Message
+from webcrawl.net.protocols import Clock
+
+
+class Connection(asyncio.Protocol):
+    """A Protocol, not a stream: it costs half of what aiohttp does (docs/net.md).
+
+    `opened` and `lost` are called once each, whoever ends the connection.
+    """
+
+    __slots__ = (
+        "_answer",
+        "_clock",
+        "_loop",
+        "_lost",
+        "_opened",
+        "_transport",
+        "_waiter",
+        "first_byte",
+        "flaws",
+        "ip",
+        "open",
+        "tls",
+    )
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        clock: Clock,
+        opened: Callable[[Connection], None],
+        lost: Callable[[Connection], None],
+    ) -> None:
+        self._loop, self._clock, self._opened, self._lost = loop, clock, opened, lost
+        self._transport: asyncio.Transport | None = None
+        self._answer: Answer | None = None
+        self._waiter: asyncio.Future[Message] | None = None
+        self.open = False
+        self.first_byte = 0.0  # when the answer to the last question began
+        self.ip = ""
+        self.tls = ""
+        self.flaws: tuple[str, ...] = ()
+
+    async def ask(self, request: bytes, answer: Answer, deadline: float) -> Message:
+        """Send a request and wait for its answer; raises FetchError. `deadline` is the loop's time.
+
+        The connection is open afterwards only if it may be asked again.
+        """
+        if self._transport is None:
+            raise EmptyAnswer("the connection has ended")
+        self._answer, self.first_byte = answer, 0.0
+        waiter: asyncio.Future[Message] = self._loop.create_future()
+        self._waiter = waiter
+        timer = self._loop.call_at(deadline, self._expire)
+        try:
+            self._transport.write(request)
+            return await waiter
+        except BaseException:
+            self.abort()
+            raise
+        finally:
+            timer.cancel()
+            self._answer = self._waiter = None
+
+    async def encrypt(self, context: ssl.SSLContext, name: str) -> ssl.SSLObject:
+        """Put TLS under what is said from now on; raises OSError."""
+        if self._transport is None:
+            raise ConnectionResetError("the connection ended before the handshake")
+        self._transport = await self._loop.start_tls(self._transport, self, context, server_hostname=name)
+        if self._transport is None:
+            raise ConnectionResetError("the connection ended in the handshake")
+        return cast("ssl.SSLObject", self._transport.get_extra_info("ssl_object"))
+
+    def abort(self) -> None:
+        """End the connection at once: nothing that is still under way is wanted."""
+        self.open = False
+        if self._transport is not None:
+            self._transport.abort()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        self.open = True
+        self._opened(self)
+
+    def data_received(self, data: bytes) -> None:
+        answer = self._answer
+        if answer is None:  # bytes nobody asked for: whose they are cannot be known
+            self.abort()
+            return
+        if not self.first_byte:
+            self.first_byte = self._clock()
+        try:
+            message = answer.feed(data)
+        except FetchError as error:
+            self._fail(error)
+            return
+        if message is not None:
+            self._finish(message)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.open = False
+        if self._answer is not None:
+            try:
+                self._finish(self._answer.lost(reset=exc is not None))
+            except FetchError as error:
+                self._fail(error)
+        self._transport = None
+        self._lost(self)
+
+    def _expire(self) -> None:
+        if self._answer is not None:
+            try:
+                self._finish(self._answer.expire())
+            except FetchError as error:
+                self._fail(error)
+
+    def _finish(self, message: Message) -> None:
+        self._answer = None
+        if not message.reusable:
+            self.abort()
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(message)
+
+    def _fail(self, error: FetchError) -> None:
+        self._answer = None
+        self.abort()
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_exception(error)

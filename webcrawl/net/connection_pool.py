@@ -1,0 +1,58 @@
+"""Connections kept open because their host's next turn is near."""
+
+from __future__ import annotations
+
+import asyncio
+
+from webcrawl.net.connection import Connection
+
+Key = tuple[bool, str, int]  # secure, host, port
+
+_SWEEP = 1.0  # seconds between looks at what has stayed too long: one timer, not one a connection
+
+
+class ConnectionPool:
+    """Keeps one connection a server, `limit` in all; the one kept longest gives way."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._kept: dict[Key, tuple[Connection, float]] = {}  # in the order they came
+        self._sweeper: asyncio.TimerHandle | None = None
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def take(self, key: Key) -> Connection | None:
+        """The connection kept to this server, if it is still open."""
+        connection, _ = self._kept.pop(key, (None, 0.0))
+        return connection if connection is not None and connection.open else None
+
+    def keep(self, key: Key, connection: Connection, seconds: float) -> None:
+        """Keep a connection for so long at the most."""
+        if self._limit <= 0:
+            connection.abort()
+            return
+        if key in self._kept or len(self._kept) >= self._limit:
+            oldest, _ = self._kept.pop(key if key in self._kept else next(iter(self._kept)))
+            oldest.abort()
+        loop = asyncio.get_running_loop()
+        self._kept[key] = (connection, loop.time() + seconds)
+        if self._sweeper is None:
+            self._sweeper = loop.call_later(_SWEEP, self._sweep)
+
+    def close(self) -> None:
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+            self._sweeper = None
+        for connection, _ in self._kept.values():
+            connection.abort()
+        self._kept.clear()
+
+    def _sweep(self) -> None:
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        for key, (connection, until) in list(self._kept.items()):
+            if not connection.open or until <= now:
+                del self._kept[key]
+                connection.abort()
+        self._sweeper = loop.call_later(_SWEEP, self._sweep) if self._kept else None

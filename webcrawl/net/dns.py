@@ -1,0 +1,141 @@
+"""Names to addresses for the crawl: remembered, one question a name, so many at a time (Mercator 3.3)."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from webcrawl.net.dns_answer import Answer, Failure, Lookup
+from webcrawl.net.dns_literal import known_without_asking
+from webcrawl.net.errors import DnsFailed
+
+SHORTEST, LONGEST = 60.0, 86_400.0  # seconds that addresses are kept, whatever their TTL says
+
+
+class CachingResolver:
+    """Answers from the hosts file, then from memory, then by asking; the last `size` names are remembered.
+
+    However many ask for a name, one question is on its way. It outlives those who asked: a cancelled
+    download leaves its answer to the next one.
+    """
+
+    def __init__(
+        self,
+        lookup: Lookup,
+        hosts: Mapping[str, tuple[str, ...]] | None = None,
+        *,
+        size: int = 2**16,
+        in_flight: int = 1000,
+        timeout: float = 60.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._lookup, self._hosts, self._size = lookup, hosts or {}, size
+        self._timeout, self._clock = timeout, clock
+        self._places = asyncio.Semaphore(in_flight)
+        self._kept: OrderedDict[str, tuple[float, Answer]] = OrderedDict()
+        self._asked: dict[str, asyncio.Future[Answer]] = {}
+        self._tasks: set[asyncio.Task[Answer]] = set()
+        self._closed = False
+        self.counters: Counter[str] = Counter()
+        self.seconds = 0.0  # that questions took, one after the other
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def __repr__(self) -> str:
+        return f"<CachingResolver kept={len(self._kept)} in_flight={len(self._asked)}>"
+
+    @property
+    def in_flight(self) -> int:
+        """Names that are being asked for now, those that wait for a place included."""
+        return len(self._asked)
+
+    async def resolve(self, host: str) -> list[str]:
+        """The host's addresses, best first; raises DnsFailed. A cached name costs 1 us."""
+        answer = self._remembered(host)
+        if answer is None:
+            answer = await self._ask_once(host)
+        if answer.failure is not None:
+            raise DnsFailed(f"{host}: {answer.failure.words}", permanent=answer.failure.permanent)
+        return list(answer.addresses)
+
+    def _remembered(self, host: str) -> Answer | None:
+        kept = self._kept.get(host)
+        if kept is not None and kept[0] > self._clock():
+            self._kept.move_to_end(host)
+            self.counters["cache hits"] += 1
+            return kept[1]
+        return None
+
+    async def _ask_once(self, host: str) -> Answer:
+        name = host.lower().removesuffix(".")
+        if name in self._hosts:
+            self.counters["hosts file"] += 1
+            return Answer(self._hosts[name])
+        answer = known_without_asking(name) or (self._remembered(name) if name != host else None)
+        if answer is not None:
+            return answer
+        if self._closed:
+            return Answer(failure=Failure.CLOSED)
+        future = self._asked.get(name)
+        if future is None:
+            future = self._asked[name] = asyncio.get_running_loop().create_future()
+            task = asyncio.create_task(self._ask(name))
+            self._tasks.add(task)
+            task.add_done_callback(partial(self._settle, name))
+        else:
+            self.counters["joined"] += 1
+        return await asyncio.shield(future)
+
+    async def _ask(self, name: str) -> Answer:
+        async with self._places:
+            answer = await self._measured(name)
+        self._keep(name, answer)
+        return answer
+
+    def _settle(self, name: str, task: asyncio.Task[Answer]) -> None:
+        """Whatever became of the question, those who wait for it hear of it."""
+        self._tasks.discard(task)
+        future = self._asked.pop(name)
+        if task.cancelled():
+            future.set_result(Answer(failure=Failure.CLOSED))
+        elif error := task.exception():
+            future.set_exception(error)
+        else:
+            future.set_result(task.result())
+
+    async def _measured(self, name: str) -> Answer:
+        start = self._clock()
+        self.counters["asked"] += 1
+        try:
+            async with asyncio.timeout(self._timeout):
+                answer = await self._lookup.ask(name)
+        except TimeoutError:
+            answer = Answer(failure=Failure.TIMEOUT)
+        self.seconds += self._clock() - start
+        if answer.failure is not None:
+            self.counters[f"failed/{answer.failure.name.lower()}"] += 1
+        return answer
+
+    def _keep(self, name: str, answer: Answer) -> None:
+        seconds = answer.failure.seconds if answer.failure else min(max(answer.ttl, SHORTEST), LONGEST)
+        self._kept[name] = (self._clock() + seconds, answer)
+        self._kept.move_to_end(name)
+        while len(self._kept) > self._size:
+            self._kept.popitem(last=False)
+
+    async def probe(self) -> None:
+        """Raise DnsFailed, with a line for the user, if no name server answers at all."""
+        await self._lookup.probe()
+
+    async def close(self) -> None:
+        """Whoever still waits gets DnsFailed; no task and no socket is left."""
+        self._closed = True
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._lookup.close()

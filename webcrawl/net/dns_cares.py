@@ -1,0 +1,99 @@
+"""Asks name servers directly, many at a time, by c-ares: Mercator's cure for resolvers that ask one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+import pycares
+
+from webcrawl.net.dns_answer import Answer, Failure
+from webcrawl.net.dns_chain import Chain
+from webcrawl.net.dns_channel import Channel
+from webcrawl.net.errors import DnsFailed
+
+HOPS = 8  # CNAMEs that may stand between a name and its addresses
+QUESTIONS = 4096  # after which c-ares' own cache goes: it cannot be switched off, keeps 1.3 KB a name up to an hour
+FAILURES = {
+    pycares.errno.ARES_ENODATA: Failure.NO_ADDRESS,
+    pycares.errno.ARES_ENOTFOUND: Failure.NO_NAME,
+    pycares.errno.ARES_EBADNAME: Failure.BAD_NAME,
+    pycares.errno.ARES_ESERVFAIL: Failure.SERVER_FAILED,
+    pycares.errno.ARES_ENOTIMP: Failure.REFUSED,
+    pycares.errno.ARES_EREFUSED: Failure.REFUSED,
+    pycares.errno.ARES_ETIMEOUT: Failure.TIMEOUT,
+    pycares.errno.ARES_ECONNREFUSED: Failure.TIMEOUT,
+    pycares.errno.ARES_ECANCELLED: Failure.CLOSED,
+    pycares.errno.ARES_EDESTRUCTION: Failure.CLOSED,
+}
+
+
+class NameServers:
+    """`servers` are `address:port`, none are the system's; each is tried `tries` times, for longer each time.
+
+    IPv4 first, IPv6 only for a name without it: one question a name instead of two, and every crawler has IPv4.
+    """
+
+    def __init__(self, servers: Iterable[str] = (), *, timeout: float = 3.0, tries: int = 3) -> None:
+        self._servers, self._timeout, self._tries = tuple(map(_checked, servers)), timeout, tries
+        self._channels: list[Channel] = []  # the last one is asked, the others wait for their last answers
+        self._closed = False
+
+    def __repr__(self) -> str:
+        return f"<NameServers {', '.join(self._servers) or 'of the system'}>"
+
+    async def ask(self, host: str) -> Answer:
+        for qtype in (pycares.QUERY_TYPE_A, pycares.QUERY_TYPE_AAAA):
+            answer = await self._ask(host, qtype)
+            if answer.failure is not Failure.NO_ADDRESS:
+                break
+        return answer
+
+    async def _ask(self, host: str, qtype: int) -> Answer:
+        """A name server should follow CNAMEs itself, and says the last one's name if it does not."""
+        chain = Chain(host)
+        for _ in range(HOPS):
+            if self._closed:
+                return Answer(failure=Failure.CLOSED)
+            records, error = await self._current().ask(chain.name, qtype)
+            if error:
+                return Answer(failure=FAILURES.get(error, Failure.BAD_ANSWER))
+            if not chain.follow(records):
+                return Answer(failure=Failure.NO_ADDRESS)
+            if chain.addresses:
+                return Answer(chain.addresses, chain.ttl)
+        return Answer(failure=Failure.BAD_ANSWER)
+
+    def _current(self) -> Channel:
+        if not self._channels or self._channels[-1].asked >= QUESTIONS:
+            for channel in self._channels:
+                channel.retire()
+            self._channels = [channel for channel in self._channels if not channel.closed]
+            self._channels.append(Channel(self._servers, self._timeout, self._tries))
+        return self._channels[-1]
+
+    async def probe(self) -> None:
+        """Any answer will do, an error too: only silence counts. The root's name servers are known to every server."""
+        channel = self._current()
+        _, error = await channel.ask(".", pycares.QUERY_TYPE_NS)
+        if FAILURES.get(error) is Failure.TIMEOUT:
+            raise DnsFailed(f"no name server answers at {channel.servers}")
+
+    async def close(self) -> None:
+        self._closed = True
+        for channel in self._channels:
+            channel.close()
+
+
+def _checked(server: str) -> str:
+    """The server as it is: c-ares passes over what it cannot read, without a word."""
+    try:
+        place = urlsplit(f"//{server}")
+        ip_address(place.hostname or "")
+        valid = place.port != 0
+    except ValueError:
+        valid = False
+    if not valid:
+        raise ValueError(f"{server!r} is no address:port of a name server")
+    return server

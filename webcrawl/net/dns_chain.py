@@ -1,0 +1,39 @@
+"""What an answer section says about a name: where its CNAMEs lead, and the addresses at their end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pycares import AAAARecordData, ARecordData, CNAMERecordData, DNSRecord
+
+MOST = 8  # addresses of one name that are kept: a crawler will not try more
+
+
+@dataclass(slots=True)
+class Chain:
+    """The last name that is known, its addresses if there are any, and the seconds that all of it holds."""
+
+    name: str
+    ttl: float = float("inf")
+    addresses: tuple[str, ...] = ()
+
+    def follow(self, records: Sequence[DNSRecord]) -> bool:
+        """Goes on through the records of one answer; False if they lead nowhere."""
+        start = self.name
+        aliases = {_key(record.name): record for record in records if isinstance(record.data, CNAMERecordData)}
+        while record := aliases.pop(self.name, None):  # pop, so that a ring of them ends
+            if isinstance(record.data, CNAMERecordData):
+                self.name, self.ttl = _key(record.data.cname), min(self.ttl, record.ttl)
+        found = [
+            (record.data.addr, record.ttl)
+            for record in records
+            if isinstance(record.data, ARecordData | AAAARecordData) and _key(record.name) == self.name
+        ][:MOST]
+        self.addresses = tuple(address for address, _ in found)
+        self.ttl = min([self.ttl, *(ttl for _, ttl in found)])
+        return bool(found) or self.name != start
+
+
+def _key(name: str) -> str:
+    return name.lower().removesuffix(".")

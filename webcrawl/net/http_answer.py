@@ -1,0 +1,80 @@
+"""One answer as it arrives: no I/O here, bytes in, a message out."""
+
+from __future__ import annotations
+
+from webcrawl.net.errors import ConnectionLost, EmptyAnswer, HeadTooLong, TimedOut, TooManyInterim, Upgraded
+from webcrawl.net.http_head import END_OF_HEAD, MAX_HEAD, Head, check_start, read_head
+from webcrawl.net.http_message import Message
+
+_MAX_INTERIM = 10  # 1xx answers before the real one
+
+
+class Answer:
+    """Feed it what the connection receives until it gives the message; what cannot be used raises a BadAnswer."""
+
+    __slots__ = ("_bodiless", "_buffer", "_interim", "_message", "_seen", "_truncate")
+
+    def __init__(self, truncate: int, *, bodiless: bool = False) -> None:
+        self._truncate = truncate
+        self._bodiless = bodiless
+        self._buffer = b""
+        self._seen = 0  # bytes before the body
+        self._interim = 0
+        self._message: Message | None = None
+
+    def feed(self, data: bytes) -> Message | None:
+        """Take what arrived; the message, once nothing more is wanted."""
+        message = self._message
+        if message is None:
+            data = self._feed_head(data)
+            message = self._message
+        return message if message is not None and message.feed(data) else None
+
+    def lost(self, *, reset: bool) -> Message:
+        """The connection has ended, in order or by a reset; raises ConnectionLost if no head is there."""
+        if self._message is not None:
+            self._message.lost(reset=reset)
+            return self._message
+        if self._seen:
+            raise ConnectionLost(f"after {self._seen} bytes of head")
+        raise EmptyAnswer("no byte of answer")
+
+    def expire(self) -> Message:
+        """The deadline has passed: a truncated message; raises TimedOut if no head is there."""
+        if self._message is None:
+            raise TimedOut("no head within the deadline")
+        self._message.stop("time")
+        return self._message
+
+    def _feed_head(self, data: bytes) -> bytes:
+        """Read heads until the final one is there; return what follows it."""
+        self._seen += len(data)
+        searched = len(self._buffer)
+        data = self._buffer + data if searched else data
+        while True:
+            if data[:1] in (b"\r", b"\n"):  # RFC 9112 2.2: empty lines before the status line are ignored
+                data, searched = data.lstrip(b"\r\n"), 0
+            check_start(data)
+            end = END_OF_HEAD.search(data, max(searched - 2, 0))
+            if end is None or end.end() > MAX_HEAD:
+                return self._wait(data)
+            head, data, searched = read_head(data[: end.end()]), data[end.end() :], 0
+            if head.status >= 200:
+                break
+            self._count_interim(head)
+        self._message = Message(head, self._truncate, bodiless=self._bodiless)
+        self._buffer = b""
+        return data
+
+    def _wait(self, data: bytes) -> bytes:
+        if self._seen > MAX_HEAD:
+            raise HeadTooLong(f"{self._seen} bytes")
+        self._buffer = data
+        return b""
+
+    def _count_interim(self, head: Head) -> None:
+        if head.status == 101:
+            raise Upgraded("101 to a request that asked for no upgrade")
+        self._interim += 1
+        if self._interim > _MAX_INTERIM:
+            raise TooManyInterim(f"{self._interim} answers of status 1xx")

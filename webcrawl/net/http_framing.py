@@ -1,0 +1,52 @@
+"""Where an answer's body ends and what it is wrapped in: RFC 9112 6.3."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from webcrawl.net.http_head import Head
+
+_TELLING = frozenset((b"content-length", b"transfer-encoding", b"content-encoding", b"connection"))
+
+
+@dataclass(slots=True)
+class Framing:
+    """How to read what follows the head."""
+
+    chunked: bool
+    length: int | None  # None: until the connection closes, unless chunked
+    codings: list[bytes]  # in the order they were applied
+    persistent: bool  # may the connection be used again?
+
+
+def frame(head: Head, *, bodiless: bool = False) -> Framing:
+    """Decide from the head; `bodiless`: the answer to HEAD."""
+    told: dict[bytes, list[bytes]] = {}
+    for name, value in head.headers:
+        if (lower := name.lower()) in _TELLING:
+            told.setdefault(lower, []).extend(_tokens(value))
+    persistent = _persistent(head, told.get(b"connection", []))
+    codings = told.get(b"content-encoding", [])
+    if bodiless or head.status in (204, 304):
+        return Framing(chunked=False, length=0, codings=codings, persistent=persistent)
+    transfer = told.get(b"transfer-encoding", [])
+    chunked = transfer[-1:] == [b"chunked"]
+    while transfer[-1:] == [b"chunked"]:
+        transfer.pop()
+    # Codings of the transfer lie around those of the content, and are undone in the same way.
+    codings = codings + transfer
+    if chunked:
+        return Framing(chunked=True, length=None, codings=codings, persistent=persistent)
+    lengths = [] if transfer else told.get(b"content-length", [])
+    length = int(lengths[0]) if lengths else None
+    return Framing(chunked=False, length=length, codings=codings, persistent=persistent and length is not None)
+
+
+def _persistent(head: Head, options: list[bytes]) -> bool:
+    if b"close" in options:
+        return False
+    return head.version == "1.1" or b"keep-alive" in options
+
+
+def _tokens(value: bytes) -> list[bytes]:
+    return [token for part in value.lower().split(b",") if (token := part.strip())]

@@ -1,0 +1,143 @@
+"""A message whose head is read: its body collected as it came, without its wrappings and decoded, within bounds."""
+
+from __future__ import annotations
+
+from webcrawl.net.decoding import Decoder, UnknownCoding, decoder
+from webcrawl.net.http_chunks import Chunks
+from webcrawl.net.http_framing import frame
+from webcrawl.net.http_head import Head
+
+_SLACK = 65536
+
+
+class Message:
+    """Collects a body up to `truncate` bytes once decoded.
+
+    What travels may be twice that, for chunk sizes, trailers and codings that make nothing out of much.
+    A body that is not chunked is kept once, however many of its three forms are asked for.
+    """
+
+    __slots__ = (
+        "_chunks",
+        "_decoder",
+        "_framing",
+        "_parts",
+        "_received",
+        "_truncate",
+        "complete",
+        "excess",
+        "flaws",
+        "head",
+        "truncated",
+    )
+
+    def __init__(self, head: Head, truncate: int, *, bodiless: bool) -> None:
+        self.head = head
+        self._framing = framing = frame(head, bodiless=bodiless)
+        self._truncate = truncate
+        self._parts: list[bytes] = []
+        self._received = 0
+        self._chunks = Chunks() if framing.chunked else None
+        self._decoder: Decoder | None = None
+        self.complete = False
+        self.excess = False  # bytes follow that belong to no message we asked for
+        self.truncated = ""
+        self.flaws: list[str] = []
+        try:
+            self._decoder = decoder(framing.codings, truncate)
+        except UnknownCoding:
+            self.flaws.append("unknown_coding")
+
+    @property
+    def done(self) -> bool:
+        """True when nothing more is wanted."""
+        return self.complete or bool(self.truncated)
+
+    @property
+    def reusable(self) -> bool:
+        """True if the connection may be asked again."""
+        return self.complete and self._framing.persistent and not self.excess
+
+    def feed(self, data: bytes) -> bool:
+        """Take what arrived; True when nothing more is wanted."""
+        if self._chunks is not None:
+            self._feed_chunks(self._chunks, data)
+        else:
+            self._feed_plain(data)
+        if self._over():
+            self.truncated = "length"  # even if all of it is there: what is kept is cut
+        return self.done
+
+    def lost(self, *, reset: bool) -> None:
+        """The connection has ended: right for a body that ends with it, wrong for any other."""
+        if self._chunks is not None:
+            self._chunks.end()
+            self.complete = self._chunks.complete
+        else:
+            self.complete = self._framing.length is None and not reset
+        self.excess = True  # there is no connection any more
+        if not self.complete:
+            self.stop("disconnect")
+
+    def stop(self, reason: str) -> None:
+        self.truncated = self.truncated or reason
+
+    def forms(self) -> tuple[bytes, bytes, bytes]:
+        """The body as received, without its transfer coding, and decoded; to be asked for once, at the end."""
+        if self._chunks is None:
+            wire = payload = self._plain()
+        else:
+            wire, payload = b"".join(self._parts), bytes(self._chunks.payload)
+            self._chunks.close()
+        return wire, payload, self._decoded(payload)
+
+    def _feed_plain(self, data: bytes) -> None:
+        length = self._framing.length
+        if length is not None:
+            room = length - self._received
+            self.excess = len(data) > room
+            data = data[:room] if self.excess else data
+            self.complete = self._received + len(data) == length
+        if data:
+            self._parts.append(data)
+            self._received += len(data)
+            if self._decoder is not None:
+                self._decoder.feed(data)
+
+    def _feed_chunks(self, chunks: Chunks, data: bytes) -> None:
+        if not data:
+            return
+        before = len(chunks.payload)
+        chunks.feed(data)
+        self._parts.append(data)
+        self._received += len(data)
+        if self._decoder is not None and len(chunks.payload) > before:
+            self._decoder.feed(bytes(memoryview(chunks.payload)[before:]))
+        self.complete, self.excess = chunks.complete, chunks.excess
+        if chunks.broken:
+            self.flaws.append("chunking")
+            self.stop("unspecified")
+
+    def _over(self) -> bool:
+        decoding = self._decoder
+        if decoding is not None and (decoding.started or not decoding.broken):
+            return decoding.full or self._received > 2 * self._truncate + _SLACK
+        if self._chunks is not None:
+            return len(self._chunks.payload) > self._truncate or self._received > 2 * self._truncate + _SLACK
+        return self._received > self._truncate
+
+    def _plain(self) -> bytes:
+        payload = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
+        return payload[: self._truncate] if self._decoder is None and self.truncated == "length" else payload
+
+    def _decoded(self, payload: bytes) -> bytes:
+        decoding = self._decoder
+        if decoding is None or not payload:
+            return payload[: self._truncate]
+        if self.complete:
+            decoding.finish()
+        if decoding.broken:
+            self.flaws.append("coding")
+            if not decoding.started:  # a wrong label: browsers give up, a crawler may still find text in it
+                return payload[: self._truncate]
+        return decoding.body

@@ -1,0 +1,53 @@
+"""The bytes of a request's head."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from webcrawl.net.codings import ACCEPTED
+from webcrawl.net.errors import BadUrl
+from webcrawl.net.http_target import Target
+
+Headers = Iterable[tuple[bytes, bytes]]
+
+_METHOD = re.compile(r"[A-Z]{1,20}")
+_NAME = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")  # RFC 9110 5.6.2, token
+_VALUE = re.compile(rb"[\t -~\x80-\xff]*")  # RFC 9110 5.5: no CR, LF, NUL, whoever wrote it
+_OURS = frozenset((b"host", b"connection", b"content-length", b"transfer-encoding", b"te", b"upgrade"))
+
+
+class RequestWriter:
+    """Writes heads that differ in little more than their target."""
+
+    def __init__(self, user_agent: str, accept_language: str = "") -> None:
+        self._defaults = [
+            (b"User-Agent", user_agent.encode()),
+            (b"Accept", b"text/html,application/xhtml+xml,*/*;q=0.8"),
+            (b"Accept-Language", accept_language.encode()),
+            (b"Accept-Encoding", ACCEPTED),
+        ]
+        self._usual = b"".join(_line(name, value) for name, value in self._defaults if value)
+
+    def head(self, target: Target, headers: Headers = (), *, method: str = "GET", keep: bool, length: int = 0) -> bytes:
+        """The head for this target; a header given replaces ours, those that frame the message stay ours."""
+        if not _METHOD.fullmatch(method):
+            raise BadUrl(f"not a method: {method[:40]!r}")
+        parts = [f"{method} {target.path} HTTP/1.1\r\nHost: {target.authority}\r\n".encode("ascii")]
+        parts.append(self._fields(list(headers)) if headers else self._usual)
+        if length:
+            parts.append(b"Content-Length: %d\r\n" % length)
+        parts.append(b"\r\n" if keep else b"Connection: close\r\n\r\n")
+        return b"".join(parts)
+
+    def _fields(self, given: list[tuple[bytes, bytes]]) -> bytes:
+        names = {name.lower() for name, _ in given}
+        fields = [(name, value) for name, value in self._defaults if value and name.lower() not in names]
+        fields += [(name, value) for name, value in given if name.lower() not in _OURS]
+        return b"".join(_line(name, value) for name, value in fields)
+
+
+def _line(name: bytes, value: bytes) -> bytes:
+    if not _NAME.fullmatch(name) or not _VALUE.fullmatch(value):
+        raise BadUrl(f"not a header that can be sent: {name[:40]!r}: {value[:200]!r}")
+    return b"%b: %b\r\n" % (name, value)

@@ -1,0 +1,16 @@
+"""Retry-After (RFC 9110 10.2.3): seconds, or a date."""
+
+from __future__ import annotations
+
+from email.utils import parsedate_to_datetime
+
+
+def retry_after(value: bytes | None, now: float) -> float:
+    """Seconds to wait from now on; 0 where nothing sensible is asked for."""
+    text = (value or b"").decode("latin-1").strip()
+    if text.isascii() and text.isdigit():
+        return float(text[:9])
+    try:
+        return max(parsedate_to_datetime(text).timestamp() - now, 0.0)
+    except (ValueError, OverflowError):
+        return 0.0
