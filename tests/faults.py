@@ -1,0 +1,114 @@
+"""Disks that fail: one whose n-th operation breaks, one that forgets what was not synced."""
+
+import errno
+import os
+from pathlib import Path
+
+from webcrawl.store.disk import Buffer, Disk
+
+
+class BreakingDisk(Disk):
+    """Raises OSError at its `fail_at`-th operation, the first being 1, and at all later ones if `for_good`.
+
+    A write that breaks has written half of its bytes, as a full disk lets it.
+    """
+
+    def __init__(self, fail_at: int = 0, error: int = errno.ENOSPC, *, for_good: bool = False) -> None:
+        self.fail_at, self.error, self.for_good = fail_at, error, for_good
+        self.operations = 0
+        self.broken: list[str] = []  # what failed
+
+    def _step(self, what: str) -> None:
+        self.operations += 1
+        if self.operations == self.fail_at or (self.for_good and 0 < self.fail_at <= self.operations):
+            self.broken.append(what)
+            raise OSError(self.error, f"{os.strerror(self.error)} (injected at operation {self.operations}: {what})")
+
+    def create(self, path: Path) -> int:
+        self._step(f"create {path.name}")
+        return super().create(path)
+
+    def append(self, path: Path) -> int:
+        self._step(f"append {path.name}")
+        return super().append(path)
+
+    def write(self, fd: int, data: Buffer) -> None:
+        try:
+            self._step("write")
+        except OSError:
+            half = memoryview(data).cast("B")
+            super().write(fd, half[: len(half) // 2])
+            raise
+        super().write(fd, data)
+
+    def sync(self, fd: int) -> None:
+        self._step("sync")
+        super().sync(fd)
+
+    def truncate(self, fd: int, length: int) -> None:
+        self._step("truncate")
+        super().truncate(fd, length)
+
+    def rename(self, old: Path, new: Path) -> None:
+        self._step(f"rename {old.name}")
+        super().rename(old, new)
+
+    def unlink(self, path: Path) -> None:
+        self._step(f"unlink {path.name}")
+        super().unlink(path)
+
+    def sync_folder(self, folder: Path) -> None:
+        self._step("sync folder")
+        super().sync_folder(folder)
+
+
+class ForgetfulDisk(Disk):
+    """`crash()` is a power cut: files lose the bytes that were not synced, folders the names that were not."""
+
+    def __init__(self) -> None:
+        self._paths: dict[int, Path] = {}
+        self._synced: dict[Path, int] = {}
+        self._new: set[Path] = set()
+
+    def _opened(self, fd: int, path: Path, *, known: bool, synced: int) -> int:
+        self._paths[fd] = path
+        self._synced.setdefault(path, synced)
+        if not known:
+            self._new.add(path)
+        return fd
+
+    def create(self, path: Path) -> int:
+        known = path.exists()
+        self._synced[path] = 0
+        return self._opened(super().create(path), path, known=known, synced=0)
+
+    def append(self, path: Path) -> int:
+        known = path.exists()
+        size = path.stat().st_size if known else 0
+        return self._opened(super().append(path), path, known=known, synced=size)
+
+    def sync(self, fd: int) -> None:
+        super().sync(fd)
+        self._synced[self._paths[fd]] = os.fstat(fd).st_size
+
+    def truncate(self, fd: int, length: int) -> None:
+        super().truncate(fd, length)
+        self._synced[self._paths[fd]] = min(self._synced[self._paths[fd]], length)
+
+    def rename(self, old: Path, new: Path) -> None:
+        if old in self._synced:
+            self._synced[new] = self._synced.pop(old)
+        self._new.discard(old)
+        self._new.add(new)
+        super().rename(old, new)
+
+    def sync_folder(self, folder: Path) -> None:
+        super().sync_folder(folder)
+        self._new = {path for path in self._new if path.parent != folder}
+
+    def crash(self) -> None:
+        for path in self._new:
+            path.unlink(missing_ok=True)
+        for path, length in self._synced.items():
+            if path.exists() and path.stat().st_size > length:
+                os.truncate(path, length)

@@ -1,0 +1,115 @@
+"""The write-ahead log stays finite, whatever the rhythm of writes and checkpoints."""
+
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.log import Log
+
+LIMIT = 1_000_000
+ROUND = 20  # rows of 5 kB in one transaction
+WRITTEN = 400_000  # what one round adds to the log at the most, pages that lose a row among it
+
+
+def _size(db):
+    return (db.folder / "crawl.db-wal").stat().st_size
+
+
+def _work(db, round_):
+    rows = ((round_ * ROUND + i, os.urandom(5000)) for i in range(ROUND))
+    db.executemany("INSERT INTO block VALUES (?, ?)", rows)
+    db.executemany("DELETE FROM block WHERE id = ?", (((round_ - 3) * ROUND + i,) for i in range(ROUND)))
+
+
+class TestLog:
+    @pytest.mark.parametrize("copied", [True, False], ids=["copied in time", "next one begins at once"])
+    def test_it_never_exceeds_its_limit_by_more_than_two_rounds(self, tmp_path, copied):
+        """Many checkpoints later the log is no longer than its limit and what was written around it."""
+        with closing(CrawlDB(tmp_path, log_limit=LIMIT)) as db:
+            sizes = []
+            for round_ in range(30):
+                _work(db, round_)
+                for _ in db.prepare():
+                    pass
+                db.checkpoint()
+                if copied:
+                    db._log.wait()
+                sizes.append(_size(db))
+
+        assert max(sizes) < LIMIT + 2 * WRITTEN < 30 * ROUND * 5000
+        with closing(CrawlDB(tmp_path)) as db:
+            assert list(db.check()) == []
+            assert db.query("SELECT count(*) FROM block") == [(3 * ROUND,)]
+
+    def test_a_long_log_that_a_crash_left_begins_anew(self, tmp_path):
+        """The first transaction after a start waits for a log beyond the limit, too."""
+        with closing(CrawlDB(tmp_path)) as db, closing(sqlite3.connect(db.path)) as other:
+            other.execute("BEGIN")  # a second connection: closing the first one does not empty the log
+            for round_ in range(10):
+                _work(db, round_)
+                db.checkpoint()
+            other.execute("ROLLBACK")
+            db._log.wait()
+            before = _size(db)
+            db._log._limit = LIMIT
+            db.set("x", b"1")
+            db.checkpoint()
+
+            assert before > LIMIT
+            assert _size(db) < 50_000
+
+    def test_a_reader_that_holds_it_up_does_no_harm(self, tmp_path):
+        """A reader in its own transaction keeps the log growing, and sees what it saw; after it the log shrinks."""
+        with closing(CrawlDB(tmp_path, log_limit=LIMIT)) as db:
+            _work(db, 0)
+            db.checkpoint()
+            with closing(sqlite3.connect(db.path, isolation_level=None)) as reader:
+                reader.execute("BEGIN")
+                assert reader.execute("SELECT count(*) FROM block").fetchone() == (ROUND,)
+                for round_ in range(1, 10):
+                    _work(db, round_)
+                    db.checkpoint()
+                assert reader.execute("SELECT count(*) FROM block").fetchone() == (ROUND,)
+                longest = _size(db)
+            _work(db, 10)
+            db.checkpoint()
+
+            assert longest > 2 * LIMIT
+            assert _size(db) <= WRITTEN
+
+    def test_it_is_synced_before_the_commit(self, tmp_path, monkeypatch):
+        """What the log already has is synced by prepare, so that the COMMIT has little left to sync."""
+        synced, sync = [], os.fsync
+        with closing(CrawlDB(tmp_path)) as db:
+            _work(db, 0)
+            monkeypatch.setattr(
+                os, "fsync", lambda fd: (synced.append(str(Path(f"/proc/self/fd/{fd}").readlink())), sync(fd))
+            )
+            for _ in db.prepare():
+                pass
+
+        assert synced == [str(tmp_path / "crawl.db-wal")]
+
+    def test_it_is_copied_back_after_a_checkpoint(self, tmp_path):
+        """Soon after a checkpoint the database alone, without its log, has what was committed."""
+        with closing(CrawlDB(tmp_path)) as db:
+            _work(db, 0)
+            db.checkpoint()
+            db._log.wait()
+            (tmp_path / "copy.db").write_bytes(db.path.read_bytes())
+            with closing(sqlite3.connect(tmp_path / "copy.db")) as copy:
+                assert copy.execute("SELECT count(*) FROM block").fetchone() == (ROUND,)
+
+    def test_copying_that_fails_loses_nothing(self, tmp_path, caplog):
+        """A log that cannot be copied back is said in the log of the program, and stays as it is."""
+        log = Log(tmp_path)  # a folder is no database
+        log.copy_back()
+        log.wait()
+
+        assert ["not copied back" in record.message for record in caplog.records] == [True]
+        assert len(Log(tmp_path / "none")) == 0
+        assert list(Log(tmp_path / "none").sync_ahead()).count(None) >= 0

@@ -1,0 +1,185 @@
+"""The crawl's one SQLite file: its open transaction is the work since the last checkpoint.
+
+COMMIT is the checkpoint, a crash is a rollback. docs/files.md says what lies in which table.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from webcrawl.store.disk import Disk
+from webcrawl.store.errors import DamagedFile, StoreError
+from webcrawl.store.lock import lock
+from webcrawl.store.log import LIMIT, Log
+from webcrawl.store.schema import check_header, connect, create
+
+logger = logging.getLogger(__name__)
+
+DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+
+
+class Part(Protocol):
+    """A structure whose state must agree with the others' at every checkpoint."""
+
+    def prepare(self) -> Iterator[None]:
+        """Write early what may be written early, in slices of some milliseconds."""
+
+    def save(self) -> None:
+        """Write the rest into the open transaction: COMMIT follows at once."""
+
+
+class CrawlDB:
+    """Opens and locks a crawl's state folder; a reader sees the last checkpoint, the owner what came since.
+
+    After an error nothing goes on but `close`: SQLite may have rolled back, so memory and disk disagree. Opened
+    again, the state is that of the last checkpoint.
+    """
+
+    def __init__(self, folder: Path, disk: Disk | None = None, *, log_limit: int = LIMIT) -> None:
+        self.folder = folder
+        self.path = folder / "crawl.db"
+        self.disk = disk or Disk()
+        self._parts: list[Part] = []
+        self._discarded: list[Path] = []
+        self._failure: BaseException | None = None
+        self._log = Log(self.path, log_limit)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._lock: int | None = lock(folder / "lock")
+        except OSError as error:
+            raise self._failed(error) from error
+        try:
+            self._db = self._open()
+        except BaseException as error:
+            os.close(self._lock)
+            self._lock = None
+            if isinstance(error, (sqlite3.Error, OSError)):
+                raise self._failed(error) from error
+            raise
+
+    def __repr__(self) -> str:
+        return f"<CrawlDB {self.path} parts={len(self._parts)} failed={self._failure is not None}>"
+
+    def _open(self) -> sqlite3.Connection:
+        if self.path.exists():
+            check_header(self.path)
+        else:
+            create(self.path, self.disk)
+        return connect(self.path)
+
+    # -- reading and writing in the open transaction
+
+    def query(self, sql: str, args: Sequence[Any] = ()) -> list[Any]:
+        """The rows that this SELECT finds, the uncommitted ones among them."""
+        if self._failure is not None:
+            raise self._refusal()
+        try:
+            return self._db.execute(sql, args).fetchall()
+        except sqlite3.Error as error:
+            raise self._failed(error) from error
+
+    def execute(self, sql: str, args: Sequence[Any] = ()) -> None:
+        """One change."""
+        self._change(self._db.execute, sql, args)
+
+    def executemany(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
+        """The same change for many rows."""
+        self._change(self._db.executemany, sql, rows)
+
+    def _change(self, run: Callable[[str, Any], object], sql: str, args: object) -> None:
+        if self._failure is not None:
+            raise self._refusal()
+        try:
+            if not self._db.in_transaction:
+                self._log.make_room()
+                self._db.execute("BEGIN IMMEDIATE")
+            run(sql, args)
+        except (sqlite3.Error, OSError) as error:
+            raise self._failed(error) from error
+        except BaseException as error:  # raised by `rows`: some of them are written
+            self._failure = error
+            raise
+
+    def get(self, name: str) -> bytes | None:
+        """A small named value."""
+        rows = self.query("SELECT value FROM meta WHERE name = ?", (name,))
+        return bytes(rows[0][0]) if rows else None
+
+    def set(self, name: str, value: bytes) -> None:
+        self.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
+
+    def _failed(self, error: BaseException) -> StoreError:
+        """Remembers the error and says it in the store's words."""
+        self._failure = error
+        if isinstance(error, sqlite3.DatabaseError) and getattr(error, "sqlite_errorcode", 0) & 0xFF in DAMAGE:
+            return DamagedFile(self.path, 0, str(error))
+        return StoreError(f"{self.path}: {error}")
+
+    def _refusal(self) -> StoreError:
+        refusal = StoreError(f"{self.path}: unusable since: {self._failure}")
+        refusal.__cause__ = self._failure
+        return refusal
+
+    # -- the checkpoint
+
+    def join(self, part: Part) -> None:
+        """From now on `part` is saved with every checkpoint."""
+        self._parts.append(part)
+
+    def discard(self, path: Path) -> None:
+        """Removes a file once no checkpoint names it any more."""
+        self._discarded.append(path)
+
+    def prepare(self) -> Iterator[None]:
+        """All that can be done ahead of a checkpoint, in slices; then the log is synced in a thread."""
+        for part in self._parts:
+            yield from part.prepare()
+        yield from self._log.sync_ahead()
+
+    def checkpoint(self) -> None:
+        """Makes all that happened since the last one durable, or raises and leaves that one in force."""
+        if self._failure is not None:
+            raise self._refusal()
+        try:
+            for part in self._parts:
+                part.save()
+            if self._db.in_transaction:
+                self._db.execute("COMMIT")
+        except (sqlite3.Error, OSError) as error:
+            raise self._failed(error) from error
+        except BaseException as error:  # a part's own, or one that has failed the database already
+            self._failure = self._failure or error
+            raise
+        self._remove_discarded()
+        self._log.copy_back()
+
+    def _remove_discarded(self) -> None:
+        """The checkpoint holds whether or not this succeeds: what stays is nameless, and removed at the next start."""
+        for path in self._discarded:
+            try:
+                self.disk.unlink(path)
+            except OSError as error:
+                logger.warning("%s: not removed: %s", path, error)
+        self._discarded.clear()
+
+    def close(self) -> None:
+        """Leaves the state as it was at the last checkpoint; a second call does nothing."""
+        lock_fd, self._lock = self._lock, None
+        if lock_fd is None:
+            return
+        self._log.wait()
+        try:
+            self._db.close()
+        finally:
+            os.close(lock_fd)
+
+    def check(self) -> Iterator[DamagedFile]:
+        """Each damaged place of the file, by SQLite's own check."""
+        for (line,) in self.query("PRAGMA integrity_check"):
+            if line != "ok":
+                yield DamagedFile(self.path, 0, line)

@@ -1,0 +1,47 @@
+"""The file system, as far as our own code writes to it: one small object, so that tests can break it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+Buffer = bytes | bytearray | memoryview
+
+
+class Disk:
+    """Every change our own code makes to a file goes through one of these methods."""
+
+    def create(self, path: Path) -> int:
+        """A new, empty file, open for writing and reading."""
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+
+    def append(self, path: Path) -> int:
+        """A file open for writing at its end, made if need be."""
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+
+    def write(self, fd: int, data: Buffer) -> None:
+        """All of `data`: a write cut short by the kernel (a full disk, a signal) is taken up again."""
+        rest = memoryview(data).cast("B")
+        while len(rest):
+            rest = rest[os.write(fd, rest) :]
+
+    def sync(self, fd: int) -> None:
+        os.fsync(fd)
+
+    def truncate(self, fd: int, length: int) -> None:
+        os.ftruncate(fd, length)
+
+    def rename(self, old: Path, new: Path) -> None:
+        old.replace(new)
+        self.sync_folder(new.parent)
+
+    def unlink(self, path: Path) -> None:
+        path.unlink(missing_ok=True)
+
+    def sync_folder(self, folder: Path) -> None:
+        """A file's name lies in its folder: without this a synced file may be gone after a power cut."""
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)

@@ -1,0 +1,20 @@
+"""One process a crawl."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+from webcrawl.store.errors import StateLocked
+
+
+def lock(path: Path) -> int:
+    """An advisory lock that the kernel drops with the process, however it dies; released by closing what it returns."""
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(fd)
+        raise StateLocked(f"{path.parent}: another process works on this crawl") from error
+    return fd

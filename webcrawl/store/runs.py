@@ -1,0 +1,157 @@
+"""Sorted fingerprint files, read: pages of keys, an index of first keys, checksums (docs/files.md has the bytes).
+
+Read by sequential sweeps or single pages, whichever the asked keys need; never mapped: a mapping's resident
+pages count against the crawl's memory, and it measured slower.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from webcrawl.store.errors import DamagedFile
+
+Keys = npt.NDArray[np.uint64]
+Mask = npt.NDArray[np.bool_]
+
+MAGIC = b"WCRLRUN\n"
+VERSION = 1
+PAGE = 4096  # keys a page: 32 KiB, about what one random read costs anyway
+SPAN = 64  # pages read at once in a sweep: 2 MiB a column
+GAP = 4  # pages nobody asked for that are read all the same: cheaper than one more system call
+HEADER = struct.Struct("<8sII")  # magic, version, columns
+TRAILER = struct.Struct("<8sIIQQI")  # magic, version, columns, count, pages, crc32 of all behind the pages
+LAST = np.uint64(0xFFFF_FFFF_FFFF_FFFF)  # pads the last page; the count says what is real
+
+
+class Run:
+    """One sorted file, open for reading; safe to read from several threads."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            self._open()
+        except BaseException:
+            os.close(self._fd)
+            raise
+
+    def _open(self) -> None:
+        size = os.fstat(self._fd).st_size
+        if size < HEADER.size + TRAILER.size:
+            raise DamagedFile(self.path, size, "too short for a fingerprint file")
+        head = HEADER.unpack(os.pread(self._fd, HEADER.size, 0))
+        at = size - TRAILER.size
+        magic, version, columns, count, pages, crc = TRAILER.unpack(os.pread(self._fd, TRAILER.size, at))
+        if head[0] != MAGIC:
+            raise DamagedFile(self.path, 0, "not a fingerprint file")
+        if head != (magic, version, columns) or version != VERSION or columns not in (1, 2):
+            raise DamagedFile(self.path, at, "its end does not fit its beginning")
+        self.count: int = count
+        self.columns: int = columns
+        self._page_bytes = PAGE * 8 * columns
+        tables_at = HEADER.size + pages * self._page_bytes
+        if tables_at + pages * 12 != at or not (pages - 1) * PAGE < count <= pages * PAGE:
+            raise DamagedFile(self.path, at, f"{size} bytes do not hold {count} keys")
+        tables = os.pread(self._fd, pages * 12, tables_at)
+        if trailer_crc(tables, columns, count) != crc:
+            raise DamagedFile(self.path, tables_at, "checksum of the index")
+        self._index: Keys = np.frombuffer(tables, "<u8", pages)
+        self._crcs = np.frombuffer(tables, "<u4", offset=pages * 8)
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __repr__(self) -> str:
+        return f"<Run {self.path.name} count={self.count} columns={self.columns}>"
+
+    def _read(self, first: int, last: int) -> Keys:
+        """Pages first to last (not included) as an array of one row a column."""
+        rows = np.empty((last - first, self.columns, PAGE), "<u8")
+        view, at = memoryview(rows.data).cast("B"), HEADER.size + first * self._page_bytes
+        while view.nbytes:
+            got = os.preadv(self._fd, [view], at)
+            if got == 0:
+                raise DamagedFile(self.path, at, "the file ends early")
+            view, at = view[got:], at + got
+        real = min(last * PAGE, self.count) - first * PAGE
+        return rows.transpose(1, 0, 2).reshape(self.columns, -1)[:, :real]
+
+    def between(self, low: int, high: int) -> Keys:
+        """The rows with low <= key <= high."""
+        first = max(0, int(np.searchsorted(self._index, np.uint64(low), "left")) - 1)
+        last = int(np.searchsorted(self._index, np.uint64(high), "right"))
+        if last <= first:
+            return np.empty((self.columns, 0), np.uint64)
+        rows = self._read(first, last)
+        begin = np.searchsorted(rows[0], np.uint64(low), "left")
+        end = np.searchsorted(rows[0], np.uint64(high), "right")
+        return rows[:, begin:end]
+
+    def contains(self, keys: Keys, seconds: Keys | None = None) -> Mask:
+        """Which of these ascending keys (with these second values) are in the file."""
+        if keys.dtype != np.uint64:
+            raise TypeError(f"keys of {keys.dtype}")  # uint64 against int64 is float64, and wrong
+        found = np.zeros(len(keys), np.bool_)
+        pages = np.searchsorted(self._index, keys, "right").astype(np.int64) - 1
+        at = int(np.searchsorted(pages, 0))
+        while at < len(keys):
+            end = _span_end(pages, at)
+            rows = self._read(int(pages[at]), int(pages[end - 1]) + 1)
+            if seconds is None:
+                where = np.searchsorted(rows[0], keys[at:end])
+                np.minimum(where, rows.shape[1] - 1, out=where)
+                found[at:end] = rows[0][where] == keys[at:end]
+            else:
+                for i in range(at, end):
+                    found[i] = _pair_in(rows, keys[i], seconds[i]) or self._pair_before(pages[i], keys[i], seconds[i])
+            at = end
+        return found
+
+    def _pair_before(self, page: int, key: np.uint64, second: np.uint64) -> bool:
+        """Equal keys may begin on an earlier page; at 64 bits that takes an accident or an attack."""
+        while page > 0 and self._index[page] == key:
+            page -= 1
+            if _pair_in(self._read(page, page + 1), key, second):
+                return True
+        return False
+
+    def check(self) -> Iterator[DamagedFile]:
+        """Each page whose checksum or order is wrong."""
+        before = -1
+        for page, crc in enumerate(self._crcs):
+            at = HEADER.size + page * self._page_bytes
+            data = os.pread(self._fd, self._page_bytes, at)
+            if zlib.crc32(data) != crc:
+                yield DamagedFile(self.path, at, "checksum of a page")
+                continue
+            keys = np.frombuffer(data, "<u8", PAGE)
+            if int(keys[0]) < before or bool((keys[1:] < keys[:-1]).any()) or keys[0] != self._index[page]:
+                yield DamagedFile(self.path, at, "keys out of order")
+            before = int(keys[-1])
+
+    def close(self) -> None:
+        os.close(self._fd)
+
+
+def trailer_crc(tables: bytes, columns: int, count: int) -> int:
+    """One checksum for the index, the pages' checksums and the trailer's own numbers."""
+    return zlib.crc32(TRAILER.pack(MAGIC, VERSION, columns, count, len(tables) // 12, 0), zlib.crc32(tables))
+
+
+def _span_end(pages: npt.NDArray[np.int64], at: int) -> int:
+    """The end of the keys that one read serves: at most SPAN pages, no gap of more than GAP."""
+    end = int(np.searchsorted(pages, pages[at] + SPAN))
+    gaps = np.nonzero(np.diff(pages[at:end]) > GAP)[0]
+    return at + int(gaps[0]) + 1 if len(gaps) else end
+
+
+def _pair_in(rows: Keys, key: np.uint64, second: np.uint64) -> bool:
+    begin, end = np.searchsorted(rows[0], key, "left"), np.searchsorted(rows[0], key, "right")
+    return bool((rows[1, begin:end] == second).any())

@@ -1,0 +1,83 @@
+"""The layout of crawl.db, and how it is made, recognised and opened; docs/files.md says what lies in which table."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import struct
+from pathlib import Path
+
+from webcrawl.store.disk import Disk
+from webcrawl.store.errors import DamagedFile, StateVersion
+
+VERSION = 1
+APPLICATION = 0x5743_524C  # "WCRL", where SQLite keeps whose file this is
+TABLES = """
+CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE block (id INTEGER PRIMARY KEY, data BLOB NOT NULL);
+CREATE TABLE host (name TEXT PRIMARY KEY, state INTEGER NOT NULL, data BLOB NOT NULL) WITHOUT ROWID;
+CREATE INDEX host_in_use ON host (state) WHERE state > 0;
+CREATE TABLE robots (origin TEXT PRIMARY KEY, until REAL NOT NULL, rules BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE waiting (seq INTEGER PRIMARY KEY, keys BLOB NOT NULL, records BLOB NOT NULL);
+CREATE TABLE run (name TEXT PRIMARY KEY, store TEXT NOT NULL, count INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE output (path TEXT PRIMARY KEY, length INTEGER NOT NULL) WITHOUT ROWID;
+"""
+# No automatic copying back: it would happen inside a COMMIT. A log that begins anew is cut to what it needs, so that
+# its size says how long it has become. 8 MiB of pages: what is in there is written by the COMMIT, the rest before.
+PRAGMAS = """
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = FULL;
+PRAGMA wal_autocheckpoint = 0;
+PRAGMA journal_size_limit = 0;
+PRAGMA cache_size = -8192;
+PRAGMA temp_store = MEMORY;
+"""
+
+
+def create(path: Path, disk: Disk) -> None:
+    """Made whole under another name, so that a half-made state is never taken for a crawl's."""
+    for log in (Path(f"{path}-wal"), Path(f"{path}-journal")):
+        if _has_bytes(log):  # SQLite would play it into the new file
+            raise DamagedFile(log, 0, f"a log without its {path.name}")
+    new = path.with_suffix(".new")
+    for leftover in (new, Path(f"{new}-journal")):
+        disk.unlink(leftover)
+    with contextlib.closing(sqlite3.connect(new, isolation_level=None)) as db:
+        db.execute("PRAGMA page_size = 8192")
+        db.executescript(f"BEGIN; {TABLES} COMMIT;")
+        db.execute(f"PRAGMA application_id = {APPLICATION}")
+        db.execute(f"PRAGMA user_version = {VERSION}")
+    disk.rename(new, path)
+
+
+def check_header(path: Path) -> None:
+    """Read by hand, because SQLite would already write to a file that may not be ours."""
+    with path.open("rb") as file:
+        head = file.read(100)
+    if len(head) < 100 or not head.startswith(b"SQLite format 3\0"):
+        raise DamagedFile(path, 0, "not a SQLite database")
+    version, application = struct.unpack_from(">I4xI", head, 60)
+    if application != APPLICATION:
+        raise DamagedFile(path, 68, "another program's database")
+    if version != VERSION:
+        raise StateVersion(f"{path}: written by version {version} of the state, this program reads {VERSION}")
+    page, pages, size = *struct.unpack_from(">H10xI", head, 16), path.stat().st_size
+    # SQLite itself reads the missing end of a last page as zeros. With a log, pages may still have to come from there.
+    if size < page * pages and not _has_bytes(Path(f"{path}-wal")):
+        raise DamagedFile(path, size, f"the file ends early, it has {pages} pages of {page} bytes")
+
+
+def _has_bytes(path: Path) -> bool:
+    return path.exists() and path.stat().st_size > 0
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """A connection for the owner. Reading comes first: a cut file is refused before the first pragma that writes."""
+    db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=256)
+    try:
+        db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        db.executescript(PRAGMAS)
+    except BaseException:
+        db.close()
+        raise
+    return db
