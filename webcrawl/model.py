@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import hashlib
+from base64 import b32encode
+from dataclasses import dataclass, field
 from enum import IntEnum
 
 
@@ -98,3 +100,16 @@ class Exchange:
     truncated: str = ""  # WARC's reasons: length, time, disconnect, unspecified
     flaws: tuple[str, ...] = ()  # what was wrong with an answer that could be used all the same
     tls: str = ""  # version and cipher suite of the encrypted connection
+    _digest: str = field(default="", repr=False, compare=False)
+
+    @property
+    def digest(self) -> str:
+        """The payload's SHA-1 as archives and logs write it; worked out once."""
+        if not self._digest:
+            sha1 = hashlib.sha1(self.payload, usedforsecurity=False).digest()
+            self._digest = f"sha1:{b32encode(sha1).decode()}"
+        return self._digest
+
+    def header(self, name: bytes) -> bytes | None:
+        """The first header of this name, which is given in lower case."""
+        return next((value for key, value in self.headers if key.lower() == name), None)

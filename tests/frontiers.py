@@ -1,0 +1,47 @@
+"""Frontiers for tests: small, with every setting at hand."""
+
+from random import Random
+
+from webcrawl.frontier.booking import Limits
+from webcrawl.frontier.politeness.mercator import Mercator
+from webcrawl.frontier.prioritizers.depth import ByDepth
+from webcrawl.frontier.state import open_frontier
+from webcrawl.model import Link, Outcome
+
+OK = Outcome(200, 0.2)  # with Mercator's factor of 10: two seconds of wait
+
+
+def make(db, limits=None, *, levels=3, memory=1 << 20, prioritizer=None, politeness=None, seed=1, **options):
+    """A frontier on this state, with a wait of ten times the download, 1 s at least."""
+    frontier, _ = open_frontier(
+        db,
+        prioritizer or ByDepth(levels),
+        politeness or Mercator(10, 1, 300),
+        limits or Limits(queues=2, max_queues=100),
+        levels=levels,
+        bias=2.0,
+        memory=memory,
+        random=Random(seed),
+        **options,
+    )
+    return frontier
+
+
+def add(frontier, *urls, path=""):
+    frontier.add([Link(url, path).pack() for url in urls])
+
+
+def drain(frontier, now, outcome=OK, most=1000):
+    """Takes and finishes until nothing is left, jumping to when something is ready: [(time, link)]."""
+    taken = []
+    while len(taken) < most:
+        link = frontier.take(now)
+        if link is None:
+            ready = frontier.next_ready()
+            if ready is None:
+                break
+            now = max(now, ready)
+            continue
+        taken.append((now, link))
+        frontier.done(link, outcome, now + outcome.seconds)
+    return taken

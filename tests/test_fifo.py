@@ -1,0 +1,427 @@
+"""Disk FIFOs, rule by rule; test_fifo_machine.py tries them in every order."""
+
+import random
+import sys
+from collections import deque
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from webcrawl.frontier.blocks import Blocks
+from webcrawl.frontier.fifo import INLINE, Fifo, Pool
+from webcrawl.frontier.records import bounds, count_records, cut, frame
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.errors import DamagedFile
+
+
+@pytest.fixture(name="db")
+def _db(tmp_path):
+    db = CrawlDB(tmp_path)
+    yield db
+    db.close()
+
+
+@pytest.fixture(name="blocks")
+def _blocks(db):
+    return Blocks(db)
+
+
+def _drain(fifo):
+    return list(iter(fifo.pop, None))
+
+
+def _rows(db):
+    return [number for (number,) in db.query("SELECT id FROM block ORDER BY id")]
+
+
+URLS = [b"http://www.example.org/path/%d" % i for i in range(1000)]
+
+
+class TestBlocks:
+    def test_a_block_comes_back_as_it_was_put(self, blocks):
+        """What was put under an id is what that id gives."""
+        assert blocks.get(blocks.put(b"some bytes" * 99)) == b"some bytes" * 99
+
+    def test_ids_only_grow(self, blocks):
+        """A dropped block's id is not given again."""
+        first = blocks.put(b"a")
+        blocks.drop([first])
+
+        assert blocks.put(b"b") > first
+
+    def test_ids_go_on_where_they_stopped(self, db, blocks):
+        """Opened anew, the table's ids go on above those that are there."""
+        number = blocks.put(b"a")
+
+        assert Blocks(db).put(b"b") == number + 1
+
+    def test_a_missing_block_is_damage(self, blocks):
+        """An id without a row is DamagedFile."""
+        with pytest.raises(DamagedFile, match="block 7 is missing"):
+            blocks.get(7)
+
+    def test_no_flipped_bit_changes_what_is_read(self, db, blocks):
+        """Whatever bit of a row flips, the block is DamagedFile or the same, though SQLite sees nothing."""
+        number = blocks.put(b"".join(URLS[:9]))
+        data = bytes(db.query("SELECT data FROM block")[0][0])
+
+        damaged = 0
+        for bit in range(len(data) * 8):
+            flipped = bytearray(data)
+            flipped[bit // 8] ^= 1 << bit % 8
+            db.execute("UPDATE block SET data = ?", (bytes(flipped),))
+            try:
+                assert blocks.get(number) == b"".join(URLS[:9])
+            except DamagedFile:
+                damaged += 1
+
+        assert damaged > len(data) * 7  # the frame's header has some bits without a meaning
+
+
+class TestOrder:
+    def test_records_come_out_as_they_went_in(self, blocks):
+        """First in, first out, through memory and blocks."""
+        fifo = Pool(blocks, 1 << 20, block=500).fifo()
+        fifo.push_many(URLS)
+
+        assert _drain(fifo) == URLS
+
+    @pytest.mark.parametrize("record", [b"", b"\n", b"\0", b"a\nb\r\n", bytes(range(256)), b"x" * (1 << 20)])
+    def test_a_record_is_any_bytes(self, blocks, record):
+        """Empty, with newlines, a mebibyte long: a record comes out as the same bytes."""
+        fifo = Pool(blocks, 1000).fifo()
+        fifo.push_many([record, b"between", record])
+
+        assert _drain(fifo) == [record, b"between", record]
+
+    def test_an_empty_queue_gives_none(self, blocks):
+        """Nothing to pop is None, not an error."""
+        fifo = Pool(blocks, 1000).fifo()
+
+        assert (fifo.pop(), fifo.peek(), len(fifo)) == (None, None, 0)
+
+    def test_peek_takes_nothing(self, blocks):
+        """A record peeked at is still the next to be popped."""
+        fifo = Pool(blocks, 0).fifo()
+        fifo.push_many(URLS[:2])
+
+        assert (fifo.peek(), fifo.peek(), len(fifo), fifo.pop()) == (URLS[0], URLS[0], 2, URLS[0])
+
+    def test_interleaved_pushes_keep_order(self, blocks):
+        """Queues that are pushed and popped by turns, far beyond their memory, are as many deques."""
+        pool, chance = Pool(blocks, 3000, block=300), random.Random(1)
+        queues = [(pool.fifo(), deque()) for _ in range(20)]
+        for _ in range(20_000):
+            fifo, twin = chance.choice(queues)
+            if chance.random() < 0.5:
+                url = chance.choice(URLS)
+                fifo.push(url)
+                twin.append(url)
+            else:
+                assert fifo.pop() == (twin.popleft() if twin else None)
+
+        assert [_drain(fifo) for fifo, _ in queues] == [list(twin) for _, twin in queues]
+
+    def test_a_text_is_refused_and_leaves_no_trace(self, blocks):
+        """A record that is no bytes is TypeError, and the queue is as before."""
+        fifo = Pool(blocks, 1000).fifo()
+        fifo.push(b"a")
+        with pytest.raises(TypeError):
+            fifo.push("text")
+
+        assert _drain(fifo) == [b"a"]
+
+
+class TestMemory:
+    def test_an_empty_queue_is_small(self, blocks):
+        """There may be a hundred thousand of them: at most 250 bytes each, the garbage collector's included."""
+        fifo = Pool(blocks, 1000).fifo()
+
+        assert sys.getsizeof(fifo) <= 250
+        assert (fifo._tail, fifo._ids, fifo._head) == (None, None, b"")
+
+    @pytest.mark.parametrize("queues", [1, 7, 300])
+    def test_the_budget_holds(self, blocks, queues):
+        """Heads and tails of all queues together stay within the memory, but for one record or one head."""
+        pool, chance = Pool(blocks, 20_000, block=2000), random.Random(2)
+        fifos = [pool.fifo() for _ in range(queues)]
+        for _ in range(20_000):
+            fifo = chance.choice(fifos)
+            if chance.random() < 0.6:
+                fifo.push(chance.choice(URLS))
+            else:
+                fifo.pop()
+            held = sum(len(fifo._head) + fifo._room for fifo in fifos)
+            assert held == pool.memory - pool.free
+            assert held <= pool.memory + 2100
+        for fifo in fifos:
+            fifo.peek()
+            assert pool.free >= -2100
+
+    def test_tails_become_blocks_of_the_given_size(self, db, blocks):
+        """With memory enough a tail is written when it is as large as a block."""
+        pool = Pool(blocks, 1 << 20, block=1000)
+        pool.fifo().push_many([b"x" * 99] * 25)
+
+        assert [len(blocks.get(number)) for number in _rows(db)] == [1000, 1000]
+
+    def test_heads_popped_by_turns_are_pieces_that_all_fit(self, blocks):
+        """Many queues popped by turns read a block once for several records, not once for each."""
+        pool = Pool(blocks, 50_000)
+        fifos = [pool.fifo() for _ in range(200)]
+        for i in range(40):
+            for fifo in fifos:
+                fifo.push(URLS[i])
+        read = _count_reads(blocks)
+        for i in range(40):
+            for fifo in fifos:
+                assert fifo.pop() == URLS[i]
+
+        assert len(read) < 200 * 40 / 2
+
+    def test_a_head_in_use_stays(self, blocks):
+        """A head is let go when nothing was popped from it between two visits of the hand."""
+        fifo = Pool(blocks, 4000, block=900).fifo()
+        fifo.push_many(URLS)
+        stayed = []
+        for pops in (1, 0, 1, 1, 0):
+            for _ in range(pops):
+                fifo.pop()
+            fifo.forget_head()
+            stayed.append(fifo._head != b"")
+
+        assert stayed == [True, False, True, True, False]
+        assert _drain(fifo) == URLS[3:]
+
+    def test_a_memory_of_nothing_is_enough(self, blocks):
+        """With no memory every push is a block, and all goes on."""
+        fifo = Pool(blocks, 0).fifo()
+        fifo.push_many(URLS[:50])
+
+        assert _drain(fifo) == URLS[:50]
+
+    def test_heads_need_no_memory_either(self, blocks):
+        """With no memory one queue's head gives way to another's, and nobody waits for a tail that is not there."""
+        saved = []
+        for _ in range(2):
+            fifo = Pool(blocks, 1 << 20).fifo()
+            fifo.push_many(URLS)
+            saved.append(fifo.save())
+        first, second = map(Pool(blocks, 0).fifo, saved)
+
+        assert (first.peek(), second.peek(), first.pop(), second.pop()) == (URLS[0], URLS[0], URLS[0], URLS[0])
+
+    def test_a_large_tail_gives_way_before_small_ones(self, db, blocks):
+        """When memory is short, tails below the average stay: blocks of single records would cost most."""
+        pool = Pool(blocks, 10_000)
+        small, large = [pool.fifo() for _ in range(20)], pool.fifo()
+        for fifo in small:
+            fifo.push(b"x")
+        large.push_many(URLS)
+
+        assert [fifo._ids for fifo in small] == [None] * 20
+        assert len(_rows(db)) == len(large._ids)
+
+    def test_an_empty_queue_keeps_no_block(self, db, blocks):
+        """A block's row goes when its last record is popped."""
+        fifo = Pool(blocks, 100, block=100).fifo()
+        fifo.push_many(URLS[:50])
+        _drain(fifo)
+
+        assert _rows(db) == []
+
+    def test_the_owner_hears_of_a_spill_that_it_did_not_cause(self, blocks):
+        """A queue that gives way to another tells its owner that what it saved is out of date."""
+        pool, told = Pool(blocks, 3000), []
+        pool.on_spill = told.append
+        quiet, loud = pool.fifo(), pool.fifo()
+        quiet.owner, loud.owner = "quiet", "loud"
+        quiet.push(b"x" * 1600)
+        loud.push_many([b"y" * 500] * 10)
+
+        assert "quiet" in told
+
+
+class TestSaving:
+    @pytest.mark.parametrize("popped", [0, 1, 30, 999])
+    @pytest.mark.parametrize("memory", [0, 2000, 1 << 20])
+    def test_a_saved_queue_goes_on(self, blocks, memory, popped):
+        """What was saved, with its blocks, is the same queue again."""
+        pool = Pool(blocks, memory, block=700)
+        fifo = pool.fifo()
+        fifo.push_many(URLS)
+        for _ in range(popped):
+            fifo.pop()
+        saved = fifo.save()
+        fifo.close()
+
+        assert _drain(pool.fifo(saved)) == URLS[popped:]
+
+    def test_saving_changes_nothing(self, blocks):
+        """A queue that was saved goes on itself, too."""
+        fifo = Pool(blocks, 1 << 20).fifo()
+        fifo.push_many(URLS)
+        fifo.pop()
+        fifo.save()
+
+        assert _drain(fifo) == URLS[1:]
+
+    @pytest.mark.parametrize("count", [0, 1, 100, 1000])
+    def test_what_is_saved_is_small(self, blocks, count):
+        """A tail beyond some KB goes into a block, so that a descriptor stays small whatever the records."""
+        fifo, chance = Pool(blocks, 1 << 20).fifo(), random.Random(3)
+        fifo.push_many([chance.randbytes(30) for _ in range(count)])
+
+        assert len(fifo.save()) <= INLINE + 100
+
+    def test_a_small_descriptor_lies_as_it_is(self, blocks):
+        """Some bytes are not worth packing: numbers, then the records."""
+        fifo = Pool(blocks, 1 << 20).fifo()
+        fifo.push_many([b"ab", b"c"])
+
+        assert fifo.save() == b"\0" + (2).to_bytes(8, "little") + bytes(12) + b"\x02ab\x01c"
+
+    def test_a_closed_queue_leaves_its_memory_to_others(self, blocks):
+        """After close the pool counts nothing of the queue any more; its blocks stay."""
+        pool = Pool(blocks, 10_000, block=1000)
+        fifo = pool.fifo()
+        fifo.push_many(URLS[:100])
+        fifo.pop()
+        fifo.close()
+
+        assert (pool.free, pool.heads, pool.loaded, len(pool._fifos)) == (10_000, 0, 0, 0)
+
+    def test_a_dropped_queue_is_empty_and_usable(self, db, blocks):
+        """Drop forgets the records and their blocks, not the queue."""
+        pool = Pool(blocks, 10_000, block=1000)
+        fifo = pool.fifo()
+        fifo.push_many(URLS[:100])
+        fifo.pop()
+        fifo.drop()
+
+        assert (len(fifo), _rows(db), pool.free, pool.heads) == (0, [], 10_000, 0)
+
+        fifo.push(b"again")
+
+        assert _drain(fifo) == [b"again"]
+
+    @pytest.mark.parametrize(
+        "saved", [b"", bytes(20), b"\7" + bytes(20), b"\1" + bytes(20), bytes(17) + b"\x09\0\0\0abc"]
+    )
+    def test_a_damaged_descriptor_is_refused(self, blocks, saved):
+        """A descriptor that cannot be is DamagedFile, not a queue."""
+        with pytest.raises(DamagedFile):
+            Pool(blocks, 1000).fifo(saved)
+
+    def test_a_place_beyond_the_block_is_damage(self, blocks):
+        """A queue that goes on behind its block's end raises DamagedFile instead of inventing records."""
+        pool = Pool(blocks, 0)
+        fifo = pool.fifo()
+        fifo.push(b"a")
+        fifo._base = 99
+
+        with pytest.raises(DamagedFile, match="goes on at 99"):
+            fifo.pop()
+
+
+class TestCheck:
+    def test_a_sound_queue_has_no_damage(self, blocks):
+        """Check finds nothing in a queue with head, blocks and tail."""
+        fifo = Pool(blocks, 1 << 20, block=700).fifo()
+        fifo.push_many(URLS)
+        fifo.pop()
+
+        assert list(fifo.check()) == []
+
+    def test_a_missing_block_is_found(self, db, blocks):
+        """Check names the block that is not there."""
+        fifo = Pool(blocks, 1 << 20, block=700).fifo()
+        fifo.push_many(URLS)
+        db.execute("DELETE FROM block WHERE id = 3")
+
+        assert ["block 3" in str(damage) for damage in fifo.check()] == [True]
+
+    def test_a_wrong_place_is_found(self, blocks):
+        """Check notices a queue that goes on inside a record."""
+        fifo = Pool(blocks, 1 << 20, block=700).fifo()
+        fifo.push_many(URLS)
+        fifo._base += 1
+
+        assert ["inside a record" in damage.why for damage in fifo.check()] == [True]
+
+    def test_a_wrong_count_is_found(self, blocks):
+        """Check counts the records."""
+        fifo = Pool(blocks, 1 << 20, block=700).fifo()
+        fifo.push_many(URLS)
+        fifo._count += 1
+
+        assert [damage.why for damage in fifo.check()] == ["a queue of 1001 records has 1000"]
+
+    def test_a_repr_says_where_the_records_are(self, blocks):
+        """The repr of queue, pool and blocks is enough to see what is going on."""
+        pool = Pool(blocks, 1 << 20, block=1000)
+        fifo = pool.fifo()
+        fifo.push_many([b"x" * 99] * 25)
+        fifo.pop()
+
+        assert repr(fifo) == "<Fifo 24 records, 2 blocks, 626 bytes in memory only>"
+        assert repr(pool) == "<Pool 1 queues, 1626 of 1048576 bytes, 1 heads of 1000>"
+        assert repr(blocks).endswith("next=3>")
+
+
+RECORDS = st.lists(st.one_of(st.binary(max_size=20), st.integers(250, 300).map(bytes), st.just(bytes(70_000))))
+
+
+class TestFraming:
+    @given(RECORDS, st.integers(1, 1000))
+    def test_pieces_end_behind_whole_records(self, records, share):
+        """A block cut into pieces of any share gives the same number of records."""
+        data = b"".join(map(frame, records))
+        found = at = 0
+        while at < len(data):
+            end = cut(data, at, share)
+            assert end - at >= min(share, len(data) - at)
+            found += count_records(data[at:end])
+            at = end
+
+        assert found == len(records)
+
+    @given(RECORDS.filter(bool), st.data())
+    def test_torn_records_are_an_error(self, records, data):
+        """Bytes that end inside a record have no number of records."""
+        whole = b"".join(map(frame, records))
+        lost = data.draw(st.integers(1, len(frame(records[-1])) - 1)) if records[-1] else 0
+
+        assert count_records(whole) == len(records)
+        if lost:
+            with pytest.raises(ValueError, match="ends inside"):
+                count_records(whole[:-lost])
+
+    @pytest.mark.parametrize("size", [0, 1, 254, 255, 256, 65_535, 65_536, 1 << 20])
+    def test_a_length_takes_one_byte_or_five(self, size):
+        """A record of up to 254 bytes has its length in one byte, a longer one in five."""
+        framed = frame(bytes(size))
+
+        assert len(framed) == size + (1 if size < 255 else 5)
+        assert bounds(framed, 0) == (len(framed) - size, len(framed))
+
+
+def _count_reads(blocks):
+    read, get = [], blocks.get
+
+    def counted(number):
+        read.append(number)
+        return get(number)
+
+    blocks.get = counted
+    return read
+
+
+def test_a_fifo_is_made_by_its_pool(blocks):
+    """The pool knows every queue that it made, until the queue leaves."""
+    pool = Pool(blocks, 1000)
+    fifo = pool.fifo()
+
+    assert isinstance(fifo, Fifo)
+    assert list(pool._fifos) == [fifo]

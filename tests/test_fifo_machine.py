@@ -1,0 +1,144 @@
+"""Disk FIFOs against deques, in every order: with checkpoints, reopening, crashes and a full disk among the steps."""
+
+import tempfile
+from collections import deque
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from webcrawl.frontier.blocks import Blocks
+from webcrawl.frontier.fifo import Pool
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.errors import StoreError
+
+QUEUES = 4
+WHICH = st.integers(0, QUEUES - 1)
+RECORDS = st.one_of(st.binary(max_size=40), st.integers(253, 257).map(bytes))
+
+
+class Fifos(RuleBasedStateMachine):
+    """A small frontier: only queues that changed since they were last saved are saved again."""
+
+    @initialize(memory=st.integers(0, 600), block=st.integers(1, 200))
+    def begin(self, memory, block):
+        self.scratch = tempfile.TemporaryDirectory()
+        self.memory, self.block = memory, block
+        self.twins = [deque() for _ in range(QUEUES)]
+        self.durable = [deque() for _ in range(QUEUES)]
+        self.open()
+
+    def open(self):
+        self.db = CrawlDB(Path(self.scratch.name))
+        self.pool = Pool(Blocks(self.db), self.memory, self.block)
+        self.dirty = set()
+        self.pool.on_spill = self.dirty.add
+        self.fifos = [self.load(which) for which in range(QUEUES)]
+
+    def load(self, which):
+        fifo = self.pool.fifo(self.db.get(f"queue {which}"))
+        fifo.owner = which
+        return fifo
+
+    def save(self, which):
+        self.db.set(f"queue {which}", self.fifos[which].save())
+        self.dirty.discard(which)
+
+    @rule(which=WHICH, records=st.lists(RECORDS, max_size=20))
+    def push(self, which, records):
+        self.fifos[which].push_many(records)
+        self.twins[which].extend(records)
+        self.dirty.add(which)
+
+    @rule(which=WHICH, size=st.integers(200, 3000))
+    def push_large(self, which, size):
+        self.push(which, [b"x" * size])
+
+    @rule(which=WHICH, count=st.integers(1, 30))
+    def pop(self, which, count):
+        fifo, twin = self.fifos[which], self.twins[which]
+        for _ in range(count):
+            assert fifo.pop() == (twin.popleft() if twin else None)
+        self.dirty.add(which)
+
+    @rule(which=WHICH)
+    def peek(self, which):
+        twin = self.twins[which]
+        assert self.fifos[which].peek() == (twin[0] if twin else None)
+
+    @rule(which=WHICH)
+    def drop(self, which):
+        self.fifos[which].drop()
+        self.twins[which].clear()
+        self.dirty.add(which)
+
+    @rule(which=WHICH)
+    def put_away(self, which):
+        if which in self.dirty:
+            self.save(which)
+        self.fifos[which].close()
+        self.fifos[which] = self.load(which)
+
+    @rule()
+    def checkpoint(self):
+        for which in sorted(self.dirty):
+            self.save(which)
+        assert not self.dirty
+        self.db.checkpoint()
+        self.durable = [deque(twin) for twin in self.twins]
+
+    @rule()
+    def crash(self):
+        self.db.close()  # the open transaction is gone with the memory
+        self.twins = [deque(twin) for twin in self.durable]
+        self.open()
+
+    @rule()
+    def reopen(self):
+        self.checkpoint()
+        self.crash()
+
+    @rule()
+    def fill_disk(self):
+        pages = self.db._db.execute("PRAGMA page_count").fetchone()[0]
+        self.db._db.execute(f"PRAGMA max_page_count = {pages}")
+        with pytest.raises(StoreError, match="full"):
+            self.db.set("filler", bytes(1 << 20))
+        for refused in (lambda: self.db.set("x", b""), self.db.checkpoint, lambda: self.db.get("x")):
+            with pytest.raises(StoreError, match="unusable since"):
+                refused()
+        self.crash()
+
+    @invariant()
+    def lengths_agree(self):
+        assert [len(fifo) for fifo in self.fifos] == [len(twin) for twin in self.twins]
+
+    @invariant()
+    def memory_is_what_is_held_and_bounded(self):
+        held = sum(len(fifo._head) + fifo._room for fifo in self.fifos)
+        assert held == self.memory - self.pool.free
+        assert self.pool.heads == sum(len(fifo._head) for fifo in self.fifos if fifo._ids)
+        assert self.pool.loaded == sum(1 for fifo in self.fifos if fifo._ids and fifo._head)
+        largest = max((len(record) + 5 for twin in self.twins for record in twin), default=0)
+        assert held <= self.memory + self.block + 2 * largest
+
+    @invariant()
+    def every_block_belongs_to_one_queue(self):
+        owned = sorted(number for fifo in self.fifos for number in fifo._ids or ())
+        assert [(number,) for number in owned] == self.db.query("SELECT id FROM block ORDER BY id")
+
+    @invariant()
+    def all_checks_pass(self):
+        assert [damage for fifo in self.fifos for damage in fifo.check()] == []
+
+    def teardown(self):
+        if hasattr(self, "db"):
+            assert [list(iter(fifo.pop, None)) for fifo in self.fifos] == [list(twin) for twin in self.twins]
+            self.db.close()
+            self.scratch.cleanup()
+
+
+Fifos.TestCase.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+TestFifos = Fifos.TestCase

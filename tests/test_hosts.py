@@ -1,0 +1,133 @@
+"""Host records: nothing about a host is forgotten, and memory stays bounded."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from webcrawl.frontier.blocks import Blocks
+from webcrawl.frontier.fifo import Pool
+from webcrawl.frontier.hosts import HostTable, State
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.errors import DamagedFile
+
+
+class Part:
+    """Saves a table with its database's checkpoints."""
+
+    def __init__(self, table):
+        self.prepare, self.save = table.prepare, table.save
+
+
+def make(db, room=2):
+    table = HostTable(db, Pool(Blocks(db), 1 << 16), room)
+    db.join(Part(table))
+    return table
+
+
+@pytest.fixture
+def db(tmp_path):
+    db = CrawlDB(tmp_path)
+    yield db
+    db.close()
+
+
+def use(table, name, **fields):
+    host = table.get(name)
+    table.touch(host)
+    for field, value in fields.items():
+        setattr(host, field, value)
+    table.put_away(host)
+
+
+class TestHostTable:
+    def test_a_new_host_is_blank(self, db):
+        """A host never heard of has no wait, no failures and an empty queue."""
+        host = make(db).get("a")
+        assert (host.ready_at, host.failures, host.pages, host.retired, host.waiting()) == (0.0, 0, 0, 0, 0)
+
+    def test_a_record_leaves_memory_and_comes_back(self, db):
+        """A host put away long ago is read from its row as it was."""
+        table = make(db, room=2)
+        use(table, "a", ready_at=12.5, times=[0.1, 0.2], crawl_delay=3.0, failures=2, pages=7, ip="127.0.0.1")
+        for name in "bcdef":
+            use(table, name)
+        host = table.get("a")
+        assert (host.ready_at, host.times, host.crawl_delay) == (12.5, [0.1, 0.2], 3.0)
+        assert (host.failures, host.pages, host.ip) == (2, 7, "127.0.0.1")
+
+    def test_memory_holds_no_more_idle_hosts_than_allowed(self, db):
+        """However many hosts pass by, the table keeps only so many as objects."""
+        table = make(db, room=5)
+        for i in range(1000):
+            use(table, f"h{i}")
+        assert repr(table) == "<HostTable idle=5 dirty=5>"
+
+    def test_an_unchanged_record_is_not_written(self, db):
+        """Looking at a host costs no write."""
+        table = make(db, room=0)
+        table.put_away(table.get("a"))
+        assert db.query("SELECT count(*) FROM host") == [(0,)]
+
+    def test_what_is_in_flight_comes_again(self, tmp_path):
+        """A record handed out and not done is a retry at once for whoever opens the checkpoint."""
+        db = CrawlDB(tmp_path)
+        table = make(db)
+        use(table, "a", given=b"http://a/1     0 ", state=State.ACTIVE)
+        db.checkpoint()
+        db.close()
+        db = CrawlDB(tmp_path)
+        (host,) = make(db).active()
+        assert host.later == [(0.0, b"http://a/1     0 ")]
+        db.close()
+
+    def test_prepare_writes_in_slices(self, db):
+        """Ahead of a checkpoint the changed records are written some at a time."""
+        table = make(db, room=1000)
+        for i in range(500):
+            use(table, f"h{i}")
+        assert sum(1 for _ in table.prepare()) == 16
+        assert repr(table) == "<HostTable idle=500 dirty=0>"
+
+    def test_a_spilled_queue_is_saved_again(self, db):
+        """A queue that the pool wrote to disk by itself is not what its host's row says: the row is written anew."""
+        pool = Pool(Blocks(db), 4096)
+        table = HostTable(db, pool, 10)
+        db.join(Part(table))
+        quiet = table.get("quiet")
+        quiet.queue.push(b"x" * 3000)
+        table.touch(quiet)
+        db.checkpoint()
+        loud = table.get("loud")
+        loud.queue.push(b"y" * 1500)
+        assert quiet.queue.in_memory == 0
+        assert quiet.dirty
+
+    def test_robots_rules_are_kept_by_origin(self, db):
+        """The slot for robots.txt rules: until when they hold and what they are, by scheme, host and port."""
+        table = make(db)
+        assert table.robots("http://a") is None
+        table.set_robots("http://a", 99.5, b"rules")
+        assert table.robots("http://a") == (99.5, b"rules")
+        assert table.robots("https://a") is None
+
+    def test_a_damaged_row_is_named(self, db):
+        """A record that cannot be read says which host's it is."""
+        db.execute("INSERT INTO host VALUES ('a', 0, X'00ff')")
+        with pytest.raises(DamagedFile, match="host a"):
+            make(db).get("a")
+
+    @given(steps=st.lists(st.tuples(st.sampled_from("abcdef"), st.integers(0, 9)), max_size=30))
+    @settings(max_examples=25, deadline=None)
+    def test_the_table_is_a_dictionary(self, tmp_path_factory, steps):
+        """Any order of use gives what a plain dictionary of all hosts would, after a reopening too."""
+        folder = tmp_path_factory.mktemp("hosts")
+        db, twin = CrawlDB(folder), {}
+        table = make(db)
+        for name, pages in steps:
+            use(table, name, pages=pages)
+            twin[name] = pages
+        db.checkpoint()
+        db.close()
+        db = CrawlDB(folder)
+        assert {name: make(db).get(name).pages for name in twin} == twin
+        db.close()

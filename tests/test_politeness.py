@@ -1,0 +1,53 @@
+"""How long a host is left alone: every policy keeps the contract, and each does what its author did."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from webcrawl.frontier.politeness.fixed import Fixed
+from webcrawl.frontier.politeness.mean import MeanOfFive
+from webcrawl.frontier.politeness.mercator import Mercator
+
+TIMES = st.lists(st.floats(0, 1e6), max_size=5)
+
+
+@pytest.mark.parametrize("policy", [Mercator, Fixed, MeanOfFive])
+class TestContract:
+    @given(times=TIMES, factor=st.floats(0, 1000), minimum=st.floats(0, 100), more=st.floats(0, 1000))
+    def test_the_wait_keeps_within_the_bounds(self, policy, times, factor, minimum, more):
+        """Whatever the downloads took, the wait lies between POLITENESS_MIN_DELAY and POLITENESS_MAX_DELAY."""
+        wait = policy(factor, minimum, minimum + more).wait(times)
+        assert minimum <= wait <= minimum + more
+
+    @given(times=TIMES)
+    def test_the_wait_is_a_number(self, policy, times):
+        """Without any download yet there is a wait too, and it is finite."""
+        assert math.isfinite(policy(10, 1, 300).wait(times))
+
+
+class TestPolicies:
+    def test_mercator_multiplies_the_last_download(self):
+        """Mercator waits ten times as long as the last download took."""
+        assert Mercator(10, 1, 300).wait([9.0, 0.7]) == 7.0
+
+    def test_nielsen_always_waits_the_same(self):
+        """Nielsen waits 70 seconds, however long downloads take."""
+        assert Fixed(10, 1, 300).wait([]) == Fixed(10, 1, 300).wait([5.0]) == 70.0
+
+    def test_the_bounds_set_another_fixed_delay(self):
+        """With both bounds alike, that is the fixed delay."""
+        assert Fixed(10, 5, 5).wait([1.0]) == 5
+
+    def test_mischel_takes_the_mean_of_the_last_five(self):
+        """Mischel waits the mean of the last five times the factor."""
+        assert MeanOfFive(10, 1, 300).wait([1.0, 2.0, 3.0, 4.0, 5.0]) == 30.0
+
+    def test_mischel_has_a_floor(self):
+        """Fast answers do not make Mischel ask more often than every 15 seconds."""
+        assert MeanOfFive(10, 1, 300).wait([0.01] * 5) == 15.0
+
+    def test_mischel_begins_with_a_minute(self):
+        """A host of which nothing is known waits one minute."""
+        assert MeanOfFive(10, 1, 300).wait([]) == 60.0

@@ -1,0 +1,55 @@
+"""Which level a link goes to."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from webcrawl.frontier.prioritizers.arrival import ByArrival
+from webcrawl.frontier.prioritizers.change import ByChange
+from webcrawl.frontier.prioritizers.depth import ByDepth
+from webcrawl.model import Link, unpack
+
+LINKS = st.builds(
+    Link,
+    url=st.just("http://a/"),
+    path=st.text("LERP", max_size=60),
+    via=st.just("http://b/"),
+    seed=st.just("a"),
+    attempt=st.integers(0, 9),
+    history=st.text("cu", max_size=20),
+)
+
+
+@pytest.mark.parametrize("prioritizer", [ByDepth, ByArrival, ByChange])
+class TestContract:
+    @given(link=LINKS, levels=st.integers(1, 20))
+    def test_the_level_exists(self, prioritizer, link, levels):
+        """Every link gets a level between 0 and FRONTIER_LEVELS - 1."""
+        assert 0 <= prioritizer(levels).level(link) < levels
+
+
+class TestPrioritizers:
+    def test_depth_counts_links_followed(self):
+        """A level for every link followed since the seed; redirects and prerequisites are none."""
+        assert [ByDepth(8).level(Link("http://a/", path)) for path in ("", "L", "LRL", "LLP")] == [0, 1, 2, 2]
+
+    def test_arrival_makes_no_difference(self):
+        """Everything goes to one queue."""
+        assert ByArrival(8).level(Link("http://a/", "LLLL")) == 0
+
+    def test_change_lowers_what_stays_the_same(self):
+        """A level lower for each download in a row that found no change; a change brings it back to the first."""
+        assert [ByChange(8).level(Link("http://a/", history=past)) for past in ("", "u", "uu", "uuc", "cuu")] == [
+            0,
+            1,
+            2,
+            0,
+            2,
+        ]
+
+
+class TestLink:
+    @given(link=LINKS)
+    def test_a_packed_link_comes_back(self, link):
+        """Packing a link and unpacking it gives the same link."""
+        assert unpack(link.pack()) == link

@@ -1,0 +1,77 @@
+"""What the end of a download means for its host: when it may be asked again, and whether it ever will."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from webcrawl.frontier.hosts import Host
+from webcrawl.frontier.outcomes import rule
+from webcrawl.frontier.politeness import Politeness
+from webcrawl.model import Link, Outcome, Status
+
+LONGEST = 86_400.0  # a failing host's doubled wait ends here
+# The server was busy with these as well, a time-out longer than with anything it answered: Mercator's wait counts them.
+UNANSWERED = frozenset((Status.TIMEOUT, Status.CONNECTION_LOST))
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The settings that bound the frontier, as plain values."""
+
+    queues: int  # n at the least: FRONTIER_QUEUES
+    max_queues: int  # FRONTIER_MAX_QUEUES
+    host_pages: int = 0  # HOST_MAX_PAGES
+    host_failures: int = 5  # HOST_MAX_FAILURES
+    retry_wait: float = 60.0  # HOST_RETRY_WAIT
+    crawl_delay_max: float = 300.0  # CRAWL_DELAY_MAX
+    attempts: int = 3  # the first and at most two more
+
+
+class Booking:
+    """Writes an outcome into its host's record."""
+
+    def __init__(self, politeness: Politeness, limits: Limits) -> None:
+        self._politeness, self._limits = politeness, limits
+
+    def __call__(self, host: Host, link: Link, outcome: Outcome, now: float) -> float | None:
+        """When the link is to be tried again; None if it is finished.
+
+        A prerequisite is no page, and comes again by itself for as long as a URL needs it.
+        """
+        limits, verdict = self._limits, rule(outcome.status)
+        if outcome.status > 0 or outcome.status in UNANSWERED:
+            host.times = [*host.times[-4:], outcome.seconds]
+        host.pages += _is_page(link, outcome)
+        host.failures = host.failures + 1 if verdict.failed else 0
+        wait = max(self.wait(host), min(outcome.wait, limits.crawl_delay_max))
+        if verdict.failed:
+            wait = max(wait, min(limits.retry_wait * 2.0 ** (host.failures - 1), LONGEST))
+        host.ready_at = now + wait
+        host.retired = self._retired(host.failures, host.pages) or host.retired
+        if host.retired or not self._is_worth(link, outcome):
+            return None
+        return host.ready_at if verdict.failed else now + limits.retry_wait * 2.0**link.attempt
+
+    def tries_again(self, host: Host, link: Link, outcome: Outcome) -> bool:
+        """Whether booking this outcome will have the link tried again."""
+        failures = host.failures + 1 if rule(outcome.status).failed else 0
+        retired = host.retired or self._retired(failures, host.pages + _is_page(link, outcome))
+        return not retired and self._is_worth(link, outcome)
+
+    def _is_worth(self, link: Link, outcome: Outcome) -> bool:
+        again = rule(outcome.status).again and not link.path.endswith("P")
+        return again and link.attempt + 1 < self._limits.attempts
+
+    def wait(self, host: Host) -> float:
+        """Seconds between two of the host's requests, if all is well."""
+        return max(self._politeness.wait(host.times), min(host.crawl_delay, self._limits.crawl_delay_max))
+
+    def _retired(self, failures: int, pages: int) -> int:
+        """A host that only fails, or has given all that it may, is asked no more; its queue is dropped in turns."""
+        if failures >= self._limits.host_failures:
+            return Status.HOST_RETIRED
+        return Status.HOST_BUDGET if 0 < self._limits.host_pages <= pages else 0
+
+
+def _is_page(link: Link, outcome: Outcome) -> bool:
+    return outcome.status > 0 and not link.path.endswith("P")

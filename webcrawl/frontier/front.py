@@ -1,0 +1,53 @@
+"""The front-end: k FIFO queues, one a priority, and the chooser that is biased towards the first of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+from random import Random
+
+from webcrawl.frontier.fifo import Fifo
+
+
+class FrontEnd:
+    """Mercator 3.1: the clients decide the order within a level, the chooser how the levels share."""
+
+    def __init__(self, queues: Sequence[Fifo], bias: float, random: Random) -> None:
+        self.queues = list(queues)
+        self._weights = [bias**-level for level in range(len(self.queues))]
+        self._random = random.random
+        self.filled: list[Fifo] = []  # the queues that have something
+        self._bounds: list[float] = []
+        self._survey()
+
+    def __len__(self) -> int:
+        return sum(map(len, self.filled))
+
+    def __repr__(self) -> str:
+        return f"<FrontEnd {[len(queue) for queue in self.queues]}>"
+
+    def _survey(self) -> None:
+        """Who has something, and how the chance is divided among them; asked only when a queue fills or empties."""
+        filled = [(queue, weight) for queue, weight in zip(self.queues, self._weights, strict=True) if len(queue)]
+        self.filled = [queue for queue, _ in filled]
+        self._bounds = list(accumulate(weight for _, weight in filled))
+
+    def push(self, level: int, record: bytes) -> None:
+        queue = self.queues[level]
+        queue.push(record)
+        if len(queue) == 1:
+            self._survey()
+
+    def pop(self) -> bytes | None:
+        """The first record of a level picked by chance: each level is `bias` times as likely as the next."""
+        if not self.filled:
+            return None
+        at = self._random() * self._bounds[-1]
+        chosen = 0
+        while self._bounds[chosen] < at:
+            chosen += 1
+        queue = self.filled[chosen]
+        record = queue.pop()
+        if not len(queue):
+            self._survey()
+        return record

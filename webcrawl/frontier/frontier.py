@@ -1,0 +1,293 @@
+"""The frontier: URLs go in by priority and come out politely (Mercator 3.1, Figure 3)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from heapq import heappop, heappush
+
+from webcrawl.frontier.addresses import Addresses
+from webcrawl.frontier.back import BackEnd
+from webcrawl.frontier.booking import Booking, Limits
+from webcrawl.frontier.fifo import Fifo
+from webcrawl.frontier.front import FrontEnd
+from webcrawl.frontier.gate import Gate
+from webcrawl.frontier.hosts import Host, HostTable, State
+from webcrawl.frontier.politeness import Politeness
+from webcrawl.frontier.prioritizers import Prioritizer
+from webcrawl.model import Link, Outcome, Status, unpack
+from webcrawl.urls.hosts import host_of
+
+STEPS = 64  # hosts looked at in one `take` before it gives up for this turn of the event loop
+MOVES = 1000  # URLs that one refill moves to other hosts' queues before it gives up: about 2 ms
+DROPS = 256  # URLs of one host that are dropped in one turn
+STAY = 1000  # URLs after which a host gives way, if others wait and there is no room for more queues
+OVERDUE = 10.0  # seconds that a due host waits for a fetcher when there are more queues than fetchers need
+
+
+class Frontier:
+    """Add, take, done. `dropped` hears of every URL that ends here without a download."""
+
+    def __init__(
+        self,
+        front: FrontEnd,
+        hosts: HostTable,
+        parked: Fifo,
+        prioritizer: Prioritizer,
+        politeness: Politeness,
+        limits: Limits,
+        *,
+        addresses: Addresses | None = None,
+        gate: Gate | None = None,
+        dropped: Callable[[Link, int], None] | None = None,
+    ) -> None:
+        self._front, self._hosts, self._parked = front, hosts, parked
+        self._level, self._book, self._limits = prioritizer.level, Booking(politeness, limits), limits
+        self._addresses, self._gate, self._dropped = addresses, gate, dropped
+        self._back = BackEnd()
+        self._parked_next = False
+        self.width = limits.queues  # n as it is now
+        self.queued = 0
+        self.in_flight = 0
+        self.counters: Counter[str] = Counter()
+        for host in hosts.active():
+            if host.ip and addresses is not None:
+                addresses.learn(host.ip, host.ready_at)
+            self._back.enter(host)
+
+    def __len__(self) -> int:
+        """URLs that are not finished."""
+        return self.queued + self.in_flight
+
+    def __repr__(self) -> str:
+        return f"<Frontier queued={self.queued} in_flight={self.in_flight} hosts={len(self._back)} n={self.width}>"
+
+    @property
+    def hosts(self) -> int:
+        """Hosts in the back-end."""
+        return len(self._back)
+
+    def ready(self, now: float) -> int:
+        """Hosts that may be asked and are not."""
+        return self._back.ready(now)
+
+    # -- in
+
+    def add(self, records: Iterable[bytes]) -> None:
+        """Takes packed links into the front-end, each at the level that the prioritizer gives it."""
+        before = self.queued
+        for record in records:
+            self._front.push(self._level(unpack(record)), record)
+            self.queued += 1
+        self.counters["added"] += self.queued - before
+
+    def expedite(self, record: bytes) -> None:
+        """Takes a link that others wait for: it goes before all that its host has."""
+        link = unpack(record)
+        name = host_of(link.url)
+        host = self._back.active.get(name)
+        held = host if host is not None else self._hosts.get(name)
+        self._hosts.touch(held)
+        self._put_back(held, record)
+        self.counters["added"] += 1
+        if host is None and held.state is State.IDLE:
+            self._back.enter(held)
+        elif host is None:
+            self._hosts.put_away(held)
+        elif host.ticket:
+            self._back.schedule(host, host.ready_at)
+
+    # -- out
+
+    def take(self, now: float) -> Link | None:
+        """A link whose host may be asked now, or None: ask again at `next_ready`."""
+        if len(self._back.active) < self.width:
+            self._refill()
+        for _ in range(STEPS):
+            due = self._back.next_due()
+            if due is None or due > now:
+                if not self._grow():
+                    return None
+                continue
+            if now - due > OVERDUE:
+                self.width = max(self.width - 1, self._limits.queues)
+            link = self._hand_out(self._back.pop(), now)
+            if link is not None:
+                return link
+        return None
+
+    def next_ready(self) -> float | None:
+        """When `take` may have a link: a time (0 is now), or None as long as nothing is added or done."""
+        if self._can_grow():
+            return 0.0
+        return self._back.next_due()
+
+    def next_turn(self, link: Link) -> float:
+        """Seconds until the host of a link just taken may be asked again, probably; 0 if nobody wants to."""
+        host = self._back.active[host_of(link.url)]
+        return self._book.wait(host) if host.waiting() else 0.0
+
+    def _can_grow(self) -> bool:
+        return len(self._back.active) < self._limits.max_queues and self._others_wait()
+
+    def _others_wait(self) -> bool:
+        """There are URLs that no host in the back-end has."""
+        return bool(self._front.filled or self._parked)
+
+    def _grow(self) -> bool:
+        """Fetchers starve while URLs wait in the front-end: one more queue (BUbiNG's required front)."""
+        if not self._can_grow() or not self._refill():
+            return False
+        self.width = max(self.width, len(self._back))
+        return True
+
+    def _refill(self) -> bool:
+        """URLs leave the front-end until one is of a host that has no queue; parked hosts take every other turn."""
+        front = self._front
+        self._parked_next = not self._parked_next
+        if self._parked_next or not front.filled:
+            name = self._parked.pop() if self._parked else None
+            if name is not None:
+                self._back.enter(self._hosts.get(name.decode()))
+                return True
+        for _ in range(MOVES if front.filled else 0):
+            record = front.pop()
+            if record is None:
+                break
+            if self._route(record):
+                return True
+        return False
+
+    def _route(self, record: bytes) -> bool:
+        """Each URL moves from front to back once, whatever its host's state; True if that made a host active."""
+        name = host_of(record[: record.index(b" ")].decode())
+        host = self._back.active.get(name)
+        if host is not None:
+            self._hosts.touch(host)
+            host.queue.push(record)
+            if len(host.queue) == 1 and host.ticket:  # it waited for a retry's time; now it need not
+                self._back.schedule(host, host.due())
+            return False
+        host = self._hosts.get(name)
+        if host.retired:
+            self.queued -= 1
+            self._drop(unpack(record), host.retired)
+        else:
+            self._hosts.touch(host)
+            host.queue.push(record)
+            if host.state is State.IDLE:
+                self._back.enter(host)
+                return True
+        self._hosts.put_away(host)
+        return False
+
+    def _hand_out(self, host: Host, now: float) -> Link | None:
+        if self._addresses is not None and host.ip:
+            again = self._addresses.hold(host, now)
+            if again is not None:
+                if again < float("inf"):
+                    self._back.schedule(host, again)
+                return None
+        for _ in range(DROPS):
+            record = _next_record(host, now)
+            if record is None:
+                break
+            self._hosts.touch(host)
+            self.queued -= 1
+            link = unpack(record)
+            decision = host.retired or (self._gate(link, now) if self._gate is not None else None)
+            if not decision:
+                return self._give(host, link, record)
+            if isinstance(decision, Link):
+                self._put_back(host, record)
+                return self._give(host, decision, decision.pack())
+            if isinstance(decision, float):
+                self._put_back(host, record)
+                host.ready_at = max(host.ready_at, decision)
+                break
+            self._drop(link, decision)
+        self._settle(host, now)
+        return None
+
+    def _give(self, host: Host, link: Link, record: bytes) -> Link:
+        host.given = record
+        host.stay += 1
+        self.in_flight += 1
+        self.counters["taken"] += 1
+        return link
+
+    def _put_back(self, host: Host, record: bytes) -> None:
+        """It stays the host's first."""
+        heappush(host.later, (0.0, record))
+        self.queued += 1
+
+    def _drop(self, link: Link, status: int) -> None:
+        self.counters[f"dropped/{status}"] += 1
+        if self._dropped is not None:
+            self._dropped(link, status)
+
+    # -- done
+
+    def crawl_delay(self, name: str, seconds: float) -> None:
+        """What a host's robots.txt asks for between two requests."""
+        host = self._back.active.get(name)
+        held = host if host is not None else self._hosts.get(name)
+        held.crawl_delay = seconds
+        self._hosts.touch(held)
+        if host is None:
+            self._hosts.put_away(held)
+
+    def tries_again(self, link: Link, outcome: Outcome) -> bool:
+        """What `done` would answer the other way round, before it is called."""
+        return self._book.tries_again(self._back.active[host_of(link.url)], link, outcome)
+
+    def done(self, link: Link, outcome: Outcome, now: float) -> bool:
+        """Books a download's end; False if the link will be tried again."""
+        host = self._back.active[host_of(link.url)]
+        if host.given is None:
+            raise ValueError(f"not handed out: {link.url}")
+        host.given = None
+        self.in_flight -= 1
+        self._hosts.touch(host)
+        retired = host.retired
+        again = self._book(host, link, outcome, now)
+        if again is not None:
+            heappush(host.later, (again, replace(link, attempt=link.attempt + 1).pack()))
+            self.queued += 1
+        self.counters["finished" if again is None else "tried again"] += 1
+        self.counters["hosts retired"] += host.retired == Status.HOST_RETIRED != retired
+        host.ip = outcome.ip or host.ip
+        self._settle(host, now)
+        if len(self._back.active) < self.width:
+            self._refill()
+        return again is None
+
+    def _settle(self, host: Host, now: float) -> None:
+        """The host goes back into the heap, or gives its place away."""
+        if self._addresses is not None:
+            woken = self._addresses.release(host, host.ready_at, now)
+            if host.ip:
+                self._addresses.learn(host.ip, host.ready_at)
+            if woken is not None:
+                self._back.schedule(woken, host.ready_at)
+        if not host.waiting():
+            self._back.leave(host, State.IDLE)
+        elif host.stay >= STAY and self._must_yield(host):
+            self._back.leave(host, State.PARKED)
+            self._parked.push(host.name.encode())
+            self._parked_next = True  # the next turn is the front-end's: who gave way does not come back at once
+        else:
+            self._back.schedule(host, now if host.retired else host.due())
+            return
+        self._hosts.put_away(host)
+
+    def _must_yield(self, host: Host) -> bool:
+        return len(self._back) >= self._limits.max_queues and self._others_wait() and not host.retired
+
+
+def _next_record(host: Host, now: float) -> bytes | None:
+    """A retry whose time has come goes first; a retired host's are all alike."""
+    if host.later and (host.later[0][0] <= now or host.retired):
+        return heappop(host.later)[1]
+    return host.queue.pop()

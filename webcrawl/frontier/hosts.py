@@ -1,0 +1,161 @@
+"""Host records: what a polite crawler remembers of every host, in bounded memory (Mischel's domain records)."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+import msgpack
+
+from webcrawl.frontier.fifo import Fifo, Pool
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.errors import DamagedFile
+
+SLICE = 32  # rows written before the event loop breathes; each may write a block of its queue too
+LOAD = "SELECT name, state, data FROM host WHERE name = ?"
+LOAD_ACTIVE = "SELECT name, state, data FROM host WHERE state > 0"
+STORE = "INSERT OR REPLACE INTO host VALUES (?, ?, ?)"
+
+
+class State(IntEnum):
+    """Where a host stands; the numbers lie in the database."""
+
+    PARKED = -1  # gave way to others, with URLs in its queue
+    IDLE = 0  # nothing to fetch
+    ACTIVE = 1  # in the back-end: waiting for its time, or being asked
+
+
+@dataclass(slots=True, eq=False)
+class Host:
+    """A host's queue, its times and its failures. Nothing of it is forgotten when the queue runs empty."""
+
+    name: str
+    queue: Fifo
+    state: State = State.IDLE
+    ready_at: float = 0.0  # not to be asked before
+    times: list[float] = field(default_factory=list)  # the last five downloads, seconds
+    crawl_delay: float = 0.0  # robots.txt's
+    failures: int = 0  # in a row
+    pages: int = 0
+    retired: int = 0  # the Status that its URLs end with from now on
+    ip: str = ""
+    given: bytes | None = None  # the record handed out and not done: it comes again if the process dies
+    later: list[tuple[float, bytes]] = field(default_factory=list)  # a heap: records to be tried again, and when
+    stay: int = 0  # URLs handed out since it became active
+    ticket: int = 0  # of its valid entry in the back-end's heap; 0: it has none
+    dirty: bool = False  # not in this form in the open transaction
+
+    def waiting(self) -> int:
+        """URLs of this host that are neither handed out nor in the front-end."""
+        return len(self.queue) + len(self.later)
+
+    def due(self) -> float:
+        """When the host's next URL may be asked for; it has one."""
+        return self.ready_at if len(self.queue) else max(self.ready_at, self.later[0][0])
+
+    def pack(self) -> bytes:
+        later = [*self.later, (0.0, self.given)] if self.given is not None else self.later
+        data: bytes = msgpack.packb(
+            (
+                self.ready_at,
+                self.times,
+                self.crawl_delay,
+                self.failures,
+                self.pages,
+                self.retired,
+                self.ip,
+                later,
+                self.queue.save(),
+            )
+        )
+        return data
+
+
+class HostTable:
+    """The hosts in use as objects, as many idle ones beside them as there is room for, and all others as rows."""
+
+    def __init__(self, db: CrawlDB, pool: Pool, room: int) -> None:
+        self._db, self._pool, self._room = db, pool, room
+        self._held = 0
+        self._idle: OrderedDict[str, Host] = OrderedDict()
+        self._dirty: dict[str, Host] = {}
+        pool.on_spill = self.touch
+
+    def __repr__(self) -> str:
+        return f"<HostTable idle={len(self._idle)} dirty={len(self._dirty)}>"
+
+    def get(self, name: str) -> Host:
+        """The host's record, which the caller now holds until it puts it away."""
+        self._held += 1
+        host = self._idle.pop(name, None)
+        if host is None:
+            rows = self._db.query(LOAD, (name,))
+            host = self._unpack(*rows[0]) if rows else Host(name, self._pool.fifo())
+            host.queue.owner = host
+        return host
+
+    def active(self) -> Iterator[Host]:
+        """The hosts that the last checkpoint left in the back-end."""
+        for row in self._db.query(LOAD_ACTIVE):
+            self._held += 1
+            host = self._unpack(*row)
+            host.queue.owner = host
+            yield host
+
+    def _unpack(self, name: str, state: int, data: bytes) -> Host:
+        try:
+            ready_at, times, crawl_delay, failures, pages, retired, ip, later, queue = msgpack.unpackb(data)
+            fifo = self._pool.fifo(queue)
+        except (ValueError, TypeError) as error:
+            raise DamagedFile(self._db.path, 0, f"record of host {name}") from error
+        host = Host(name, fifo, State(state), ready_at, times, crawl_delay, failures, pages, retired, ip)
+        host.later = sorted((at, record) for at, record in later)
+        return host
+
+    def put_away(self, host: Host) -> None:
+        """Gives a record back: it stays in memory while there is room."""
+        self._held -= 1
+        self._idle[host.name] = host
+        while self._idle and self._held + len(self._idle) > self._room:
+            _, oldest = self._idle.popitem(last=False)
+            if self._dirty.pop(oldest.name, None) is not None:
+                self._db.execute(STORE, _row(oldest))
+            oldest.queue.close()
+
+    def robots(self, origin: str) -> tuple[float, bytes] | None:
+        """Until when the robots.txt rules of this scheme, host and port hold, and the rules."""
+        rows = self._db.query("SELECT until, rules FROM robots WHERE origin = ?", (origin,))
+        return (rows[0][0], bytes(rows[0][1])) if rows else None
+
+    def set_robots(self, origin: str, until: float, rules: bytes) -> None:
+        self._db.execute("INSERT OR REPLACE INTO robots VALUES (?, ?, ?)", (origin, until, rules))
+
+    def touch(self, host: Host) -> None:
+        """The record is no more what the open transaction has."""
+        if not host.dirty:
+            host.dirty = True
+            self._dirty[host.name] = host
+
+    def prepare(self) -> Iterator[None]:
+        """Writes what has changed, some rows at a time, and again what changed meanwhile, while that gets less."""
+        before = len(self._dirty) + 1
+        while 0 < len(self._dirty) < before:
+            before = len(self._dirty) // 2  # a pass that leaves more than half as many was not worth its work
+            for _ in range(0, len(self._dirty), SLICE):
+                self._write(SLICE)
+                yield
+
+    def save(self) -> None:
+        self._write(len(self._dirty))
+
+    def _write(self, most: int) -> None:
+        rows = [self._dirty.popitem()[1] for _ in range(min(most, len(self._dirty)))]
+        self._db.executemany(STORE, map(_row, rows))
+
+
+def _row(host: Host) -> tuple[str, int, bytes]:
+    row = host.name, int(host.state), host.pack()
+    host.dirty = False  # only now: packing may spill the queue, which touches the host
+    return row

@@ -1,0 +1,15 @@
+"""The fewer links from a seed, the sooner."""
+
+from __future__ import annotations
+
+from webcrawl.model import Link
+
+
+class ByDepth:
+    """Breadth first across hosts: pages near the seeds are the better ones, and traps are deep."""
+
+    def __init__(self, levels: int) -> None:
+        self.last = levels - 1
+
+    def level(self, link: Link) -> int:
+        return min(link.depth, self.last)
