@@ -1,0 +1,54 @@
+"""Content-Type as browsers read it: the parser of the MIME Sniffing Standard, section 4.4."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+SPACE = "\t\n\r "  # the standard's "HTTP whitespace"
+_TOKEN = re.compile(r"[-!#$%&'*+.^_`|~0-9A-Za-z]+")
+_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
+_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*+)(\\?)"?', re.DOTALL)
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+
+
+@dataclass(slots=True)
+class MimeType:
+    """A media type: its essence, `text/html`, and its parameters; names are lower-case."""
+
+    essence: str
+    parameters: dict[str, str] = field(default_factory=dict)
+
+
+@lru_cache(1024)  # a crawl meets few, over and over
+def parse(header: str) -> MimeType | None:
+    """What a Content-Type header says; None if it says nothing that can be used."""
+    head, _, rest = header.strip(SPACE).partition(";")
+    kind, slash, subtype = head.partition("/")
+    subtype = subtype.rstrip(SPACE)
+    if not slash or not _TOKEN.fullmatch(kind) or not _TOKEN.fullmatch(subtype):
+        return None
+    found = MimeType(f"{kind}/{subtype}".lower())
+    while rest:
+        rest = _parameter(rest, found.parameters)
+    return found
+
+
+def _parameter(text: str, parameters: dict[str, str]) -> str:
+    """Reads one parameter, the first of its name wins; returns what follows its semicolon."""
+    name, equals, rest = text.lstrip(SPACE).partition("=")
+    if ";" in name or not equals:  # no value: passed over
+        return text.partition(";")[2]
+    if rest.startswith('"'):
+        quoted = _QUOTED.match(rest)
+        value = _ESCAPE.sub(r"\1", quoted[1]) + quoted[2] if quoted else ""
+        rest = rest[quoted.end() :].partition(";")[2] if quoted else ""
+    else:
+        value, _, rest = rest.partition(";")
+        value = value.rstrip(SPACE)
+        if not value:
+            return rest
+    if _TOKEN.fullmatch(name) and _VALUE.fullmatch(value):
+        parameters.setdefault(name.lower(), value)
+    return rest

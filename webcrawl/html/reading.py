@@ -1,0 +1,108 @@
+"""One page's elements turned into its links: what each element means, by the HTML Standard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from webcrawl.html import css, kinds, srcset
+from webcrawl.html.encodings import SPACE
+from webcrawl.html.found import Found
+from webcrawl.html.refresh import refresh
+from webcrawl.html.trees import Element
+
+Attributes = dict[str, str | None]
+Table = Mapping[str, tuple[tuple[str, str], ...]]  # tag -> attributes with one URL, and the kind of each
+ANCHOR_TEXT = 500  # characters of one link's text
+ANCHOR_TEXTS = 1 << 20  # of all together: links within links ask for the same text again and again
+TITLE = 1000
+
+
+class Reading:
+    """Fills a Found from elements in document order."""
+
+    def __init__(self, found: Found, table: Table, wanted: frozenset[str], *, anchor_text: bool) -> None:
+        self._found, self._links = found, found.links
+        self._table, self._wanted = table, wanted
+        self._texts = ANCHOR_TEXTS if anchor_text else 0
+        self.base: str | None = None
+        self._titled = False
+
+    def read(self, elements: Iterable[Element]) -> None:
+        """Reads all elements; anchors, which are most, without a call for each."""
+        links, anchors, styles, texts = self._links, "a" in self._wanted, "style" in self._wanted, self._texts > 0
+        for element in elements:
+            attributes = element.attributes
+            if element.tag != "a":
+                self._element(element.tag or "", attributes, element)
+            elif anchors and ("href" in attributes or "xlink:href" in attributes):
+                href = attributes["href"] if "href" in attributes else attributes["xlink:href"]
+                rel = attributes.get("rel")
+                nofollow = rel is not None and "nofollow" in rel.lower().split()
+                links.append(("a", href or "", self._text(element) if texts else "", nofollow))
+            if styles and "style" in attributes:
+                self._style(attributes["style"] or "")
+
+    def _element(self, tag: str, attributes: Attributes, element: Element) -> None:
+        if tag == "link":
+            self._link(attributes)
+        elif tag == "meta":
+            self._meta(attributes)
+        elif tag == "base":
+            if self.base is None and "href" in attributes:
+                self.base = attributes["href"] or ""
+        elif tag == "title" and not self._titled:
+            self._titled = True
+            self._found.title = " ".join(element.text().split())[:TITLE]
+        elif tag == "style" and "style" in self._wanted:
+            self._style(element.text())
+        else:
+            self._urls(tag, attributes)
+        if tag in kinds.SRCSETS and "srcset" in self._wanted:
+            for url in srcset.urls(attributes.get(kinds.SRCSETS[tag]) or ""):
+                self._add("srcset", url, attributes)
+
+    def _urls(self, tag: str, attributes: Attributes) -> None:
+        for name, kind in self._table.get(tag, ()):
+            if name not in attributes or (name == "xlink:href" and "href" in attributes):
+                continue
+            if tag == "input" and kind == "img" and (attributes.get("type") or "").lower() != "image":
+                continue
+            self._add(kind, attributes[name] or "", attributes)
+
+    def _link(self, attributes: Attributes) -> None:
+        if "href" not in attributes:
+            return
+        href = attributes["href"] or ""
+        kind = "canonical" if "canonical" in (attributes.get("rel") or "").lower().split() else "link"
+        if kind == "canonical" and not self._found.canonical:
+            self._found.canonical = href
+        if kind in self._wanted:
+            self._add(kind, href, attributes)
+
+    def _meta(self, attributes: Attributes) -> None:
+        content = attributes.get("content")
+        if not content:
+            return
+        if (attributes.get("name") or "").strip(SPACE).lower() == "robots":
+            self._found.meta_robots |= {part.strip(SPACE) for part in content.lower().split(",")} - {""}
+        if self._found.refresh is None and (attributes.get("http-equiv") or "").lower() == "refresh":
+            self._found.refresh = found = refresh(content)  # the first one that can be read counts
+            if found and found[1] and "refresh" in self._wanted:
+                self._add("refresh", found[1], {})
+
+    def _style(self, style: str) -> None:
+        for url in css.urls(style):
+            self._add("style", url, {})
+
+    def _add(self, kind: str, url: str, attributes: Attributes) -> None:
+        nofollow = "nofollow" in (attributes.get("rel") or "").lower().split()
+        alt = (attributes.get("alt") or "") if self._texts else ""
+        self._links.append((kind, url, " ".join(alt.split())[:ANCHOR_TEXT], nofollow))
+
+    def _text(self, element: Element) -> str:
+        """LARM's anchor text: what stands between <a> and </a>."""
+        if self._texts <= 0:
+            return ""
+        text = element.text()
+        self._texts = max(self._texts - len(text), -1)
+        return " ".join(text[: 8 * ANCHOR_TEXT].split())[:ANCHOR_TEXT]

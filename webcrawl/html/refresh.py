@@ -1,0 +1,25 @@
+"""A meta refresh, by the HTML Standard's "shared declarative refresh steps" (4.2.5.3)."""
+
+from __future__ import annotations
+
+import re
+
+_TIME = re.compile(r"[\t\n\f\r ]*+(?:([0-9]++)|(?=\.))[0-9.]*+")
+_BEFORE_URL = re.compile(r"(?:[\t\n\f\r ]*+[;,]|[\t\n\f\r ])[\t\n\f\r ]*+")
+_URL = re.compile(r"""(?:[uU][rR][lL][\t\n\f\r ]*+=[\t\n\f\r ]*+)?+(?:"([^"]*+)|'([^']*+)|(.*+))""", re.DOTALL)
+
+
+def refresh(content: str) -> tuple[int, str] | None:
+    """Seconds to wait and the URL to go to, "" for the page itself; None for what is no refresh."""
+    time = _TIME.match(content)
+    if time is None:
+        return None
+    seconds = min(int((time[1] or "0")[:9]), 10**9)
+    rest = content[time.end() :]
+    if not rest:
+        return seconds, ""
+    before = _BEFORE_URL.match(rest)
+    if before is None:  # neither separator nor space after the time
+        return None
+    url = _URL.match(rest, before.end())
+    return seconds, (url[1] or url[2] or url[3] or "").strip("\t\n\f\r ") if url else ""

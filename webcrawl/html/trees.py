@@ -1,0 +1,104 @@
+"""A document as elements in their order, by lexbor, or by libxml2 for XML and for what lexbor must not be given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Protocol
+
+from lxml import etree  # type: ignore[import-untyped,unused-ignore]  # it has no hints
+from selectolax.lexbor import LexborCSSSelector, LexborDocumentOptions, LexborHTMLParser, SelectolaxError
+
+XHTML = "{http://www.w3.org/1999/xhtml}"
+SVG = "{http://www.w3.org/2000/svg}"
+_NAMESPACES = {"{http://www.w3.org/1999/xlink}": "xlink:"}
+_PIECES = 256  # of text below one element: libxml2 nests 2048 deep, and each level asks for its text
+
+
+class Element(Protocol):
+    """What links are read from; selectolax's nodes are such."""
+
+    @property
+    def tag(self) -> str | None: ...
+    @property
+    def attributes(self) -> dict[str, str | None]: ...
+    def text(self) -> str: ...
+
+
+class LexborTree:
+    """HTML by the standard's own algorithm. Contents of templates are not in the document.
+
+    Without events nothing is copied into <selectedcontent>: a link in an <option> is one link.
+    """
+
+    def __init__(self, selector: str) -> None:
+        self._selector = selector
+        # One for all pages saves making a CSS parser for each.
+        self._find = LexborCSSSelector().find  # type: ignore[no-untyped-call,unused-ignore]  # its hints lack this one
+
+    def elements(self, html: bytes) -> Iterable[Element]:
+        try:
+            root = LexborHTMLParser(html, options=LexborDocumentOptions.WO_EVENTS).root
+            return self._find(self._selector, root) if root is not None else ()
+        except SelectolaxError:  # out of memory, as lexbor says it
+            return ()
+
+
+class PlainElement:
+    """An element of libxml2's tree with HTML's names."""
+
+    __slots__ = ("_element", "attributes", "tag")
+
+    def __init__(self, element: etree._Element, tag: str, attributes: dict[str, str | None]) -> None:
+        self.tag, self.attributes = tag, attributes
+        self._element = element
+
+    def text(self) -> str:
+        return "".join(islice(self._element.itertext(), _PIECES))
+
+
+class PlainTree:
+    """HTML by libxml2: no rules of the standard that make elements again, hence always linear; 2048 deep at most."""
+
+    def __init__(self, tags: frozenset[str] = frozenset()) -> None:
+        self._tags = tags  # none: all
+
+    def elements(self, html: bytes) -> Iterator[Element]:
+        root = _parse(html, etree.HTMLParser(encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True))
+        if root is None:
+            return
+        for template in list(root.iter("template")):
+            if template.getparent() is not None:
+                template.getparent().remove(template)
+        for element in root.iter(*self._tags) if self._tags else root.iter(etree.Element):
+            yield PlainElement(element, element.tag, dict(element.attrib))
+
+
+class XmlTree:
+    """XHTML that is served as XML. Entities are never expanded and nothing is loaded."""
+
+    def elements(self, xml: bytes) -> Iterator[Element]:
+        parser = etree.XMLParser(
+            encoding="utf-8", recover=True, resolve_entities=False, no_network=True, load_dtd=False,
+            remove_comments=True, remove_pis=True,
+        )  # fmt: skip
+        root = _parse(xml, parser)
+        if root is None or root.tag != f"{XHTML}html":
+            return
+        for element in root.iter(f"{XHTML}*", f"{SVG}*"):
+            attributes = {_name(key): value for key, value in element.attrib.items()}
+            yield PlainElement(element, element.tag.rpartition("}")[2], attributes)
+
+
+def _parse(text: bytes, parser: etree._FeedParser) -> etree._Element | None:
+    try:
+        return etree.fromstring(text, parser)
+    except (etree.LxmlError, ValueError):  # nothing at all that could be read
+        return None
+
+
+def _name(key: str) -> str:
+    for namespace, prefix in _NAMESPACES.items():
+        if key.startswith(namespace):
+            return prefix + key.removeprefix(namespace)
+    return key
