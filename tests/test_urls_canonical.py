@@ -5,6 +5,7 @@ from collections import Counter
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.url_strategies import bases, links
 from webcrawl.model import Link, unpack
@@ -118,6 +119,26 @@ class TestCanonicalLinks:
 
         assert (url or next(iter(refused))) == canonical_or_reason(link, base)
         assert refused.total() == (url is None)
+
+    @given(
+        steps=st.integers(0, 5),
+        pieces=st.lists(
+            st.sampled_from(["a", "b.html", "", ".", "..", "%2e", "x?y=/../z", "d;p", "#f", "e"]), max_size=4
+        ),
+        port=st.sampled_from(["", ":80", ":8080", ":65535", ":65536", ":08080"]),
+        folders=st.lists(st.sampled_from(["a", "b", ""]), max_size=5),
+    )
+    def test_steps_up_lead_where_the_parser_leads(self, steps, pieces, port, folders):
+        """A link that climbs with ../, and a link with a port, come out as the parser would have them."""
+        base = canonical("http://host.test:8080/" + "/".join(folders))
+        climbing, absolute = "../" * steps + "/".join(pieces), f"http://other.test{port}/" + "/".join(pieces)
+
+        for link in (climbing, absolute):
+            try:
+                expected = canonical(link, base)
+            except RefusedUrl:
+                expected = None
+            assert canonical_links(base, [link], Counter())[link] == expected
 
     @pytest.mark.parametrize(
         "link",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ada_url import join_url, normalize_url
 
-from webcrawl.urls.plain import heads, match_plain
+from webcrawl.urls.plain import RELATIVE, above, heads, match_plain
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -65,10 +65,17 @@ def canonical_links(
     head = heads(base)
     found: dict[str, str | None] = dict.fromkeys(links)
     for link in found:
-        plain = match_plain(link) if len(link) <= max_length else None
+        rest, steps = (link, 0) if len(link) <= max_length else ("://", 0)  # what is too long is not looked at
+        while rest.startswith("../"):
+            rest, steps = rest[3:], steps + 1
+        plain = match_plain(rest)
         if plain is not None and (start := head[plain.lastindex or 0]) is not None:
-            found[link] = start + plain[plain.lastindex or 0]
-            continue
+            if not steps:
+                found[link] = start + plain[plain.lastindex or 0]
+                continue
+            if plain.lastindex == RELATIVE:
+                found[link] = above(start, steps) + plain[RELATIVE]
+                continue
         try:
             found[link] = canonical(link, base, max_length)
         except RefusedUrl as error:

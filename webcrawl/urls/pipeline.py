@@ -61,6 +61,11 @@ class LinkPipeline:
         numbers = self._fingerprints(self.compared(kept))
         return PageLinks(urls, [(number, url, places[url]) for number, url in zip(numbers, kept, strict=True)])
 
+    def key(self, url: str, variant: str = "") -> int:
+        """The fingerprint of one canonical URL; of another request than a GET of it, if `variant` says so."""
+        compared = self.compared([url])[0]
+        return self._fingerprints([f"{compared} {variant}" if variant else compared])[0]
+
     def compared(self, urls: list[str]) -> list[str]:
         """The comparison form of each URL: what the seen store and the link log know it by."""
         folding = self._folding

@@ -15,7 +15,8 @@ _DOTS = r"(?!\.|%2[eE])"  # a segment that begins like this may be `.` or `..`
 _SEGMENTS = rf"(?:/{_DOTS}[{_PATH}]*+)"
 # A name of at least two labels, not punycode (IDNA has to check that) and not an IPv4 address in any of its
 # forms: those end in a label that begins with a digit.
-_HOST = r"(?![^/]{254})(?:(?!xn--)[a-z0-9-]{1,63}\.)++(?!xn--)[a-z][a-z0-9-]{0,62}(?=/)"
+_PORT = r"(?::(?:[1-9][0-9]{3}|[1-5][0-9]{4}))?+"  # no scheme's own port has so many digits
+_HOST = rf"(?![^/:]{{254}})(?:(?!xn--)[a-z0-9-]{{1,63}}\.)++(?!xn--)[a-z][a-z0-9-]{{0,62}}{_PORT}(?=/)"
 _FRAGMENT = r"(?:#[ -~]*+)?"
 _TAIL = rf"{_SEGMENTS}*+(?:{_QUERY})?+"
 
@@ -41,3 +42,16 @@ def heads(base: str) -> Heads:
     path = base.partition("?")[0]
     directory = path[: path.rindex("/") + 1]
     return (None, "", scheme, f"{scheme}//{host}", directory, path, base)
+
+
+RELATIVE = 4  # the kind of a link that begins with the name of a neighbour
+
+
+def above(directory: str, steps: int) -> str:
+    """The directory so many steps up from this one, a canonical URL that ends in a slash; the root is the highest."""
+    root = directory.index("/", directory.index("//") + 2)
+    end = len(directory) - 1
+    while steps and end > root:
+        end = directory.rindex("/", root, end)
+        steps -= 1
+    return directory[: end + 1]
