@@ -22,6 +22,8 @@ PURE = (
     "items",
     "warc",
     "logs",
+    "tallies",
+    "top1m",
 )
 BELOW = {  # what a room may import of the house, beside itself
     "model": set(),
@@ -39,6 +41,8 @@ BELOW = {  # what a room may import of the house, beside itself
     "items": {"html", "model"},
     "logs": {"model"},
     "warc": {"model", "store"},
+    "tallies": {"store"},
+    "top1m": set(),
 }
 
 
