@@ -78,7 +78,7 @@ async def serve(size: int) -> None:
 class Loopback:
     """A resolver and a guard for names that all lead to the server."""
 
-    async def resolve(self, host: str) -> list[str]:  # noqa: ARG002 - all names are one
+    async def resolve(self, host: str) -> list[str]:
         return ["127.0.0.1"]
 
     def check(self, address: str, port: int) -> None: ...

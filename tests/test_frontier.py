@@ -277,7 +277,8 @@ class TestGate:
         """A time for an answer: the host is not asked before, and the URL stays its first."""
         frontier = make(db, gate=lambda link, now: None if now >= 50 else 50.0)
         add(frontier, "http://a/1", "http://a/2")
-        assert [(now, link.url) for now, link in drain(frontier, 0)][0] == (50, "http://a/1")
+        now, link = next(iter(drain(frontier, 0)))
+        assert (now, link.url) == (50, "http://a/1")
 
     def test_what_others_wait_for_goes_first(self, db):
         """An expedited link comes before all that its host has queued, at the host's time."""

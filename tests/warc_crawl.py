@@ -1,0 +1,82 @@
+"""A crawl that does nothing but write its archive, and the exchanges it writes."""
+
+import random
+
+from webcrawl.model import Exchange, Link, Timings
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.outputs import Outputs
+from webcrawl.warc.writer import WarcWriter
+
+NOW = 1_700_000_000.25  # 2023-11-14T22:13:20.250Z
+
+
+class Archive:
+    """A database, its outputs and a WarcWriter, opened and closed together."""
+
+    def __init__(self, root, disk=None, *, seed=1, max_size=1 << 30, info=None, **options):
+        self.root = root
+        self.db = CrawlDB(root / "state", disk)
+        try:
+            self.outputs = Outputs(self.db, root)
+            self.writer = WarcWriter(
+                self.db,
+                self.outputs,
+                **{"prefix": "test", "clock": lambda: NOW, **options},
+                max_size=max_size,
+                info=info or {"software": "webcrawl/0", "robots": "obey"},
+                random=random.Random(seed),
+            )
+        except BaseException:
+            self.db.close()
+            raise
+
+    def write(self, exchange, link=None, *, duplicate=False, **metadata):
+        self.writer.write(link or Link(exchange.url), exchange, duplicate=duplicate, metadata=metadata)
+
+    def checkpoint(self):
+        for _ in self.db.prepare():
+            pass
+        self.db.checkpoint()
+
+    def stop(self):
+        """A clean end."""
+        self.writer.close()
+        self.checkpoint()
+        self.close()
+
+    def close(self):
+        self.outputs.close()
+        self.db.close()
+
+
+def files(root):
+    return sorted((root / "warc").iterdir()) if (root / "warc").exists() else []
+
+
+def exchange(url="http://a.test/", body=b"<p>hello", *, head=None, wire=None, **changes):
+    """An answer without codings, unless it is given otherwise."""
+    request = b"GET / HTTP/1.1\r\nHost: a.test\r\n\r\n"
+    if head is None:
+        head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n" % len(body)
+    values = {
+        "url": url,
+        "request": request,
+        "status": 200,
+        "head": head,
+        "headers": [(b"Content-Type", b"text/html")],
+        "wire": body if wire is None else wire,
+        "payload": body,
+        "body": body,
+        "ip": "127.0.0.1",
+        "started": NOW,
+        "timings": Timings(total=0.1234),
+    }
+    return Exchange(**{**values, **changes})
+
+
+def chunked(url, body, size=10):
+    """The same in chunks."""
+    parts = [body[at : at + size] for at in range(0, len(body), size)]
+    wire = b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n"
+    return exchange(url, body, head=head, wire=wire)

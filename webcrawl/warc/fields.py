@@ -1,0 +1,49 @@
+"""Named fields of WARC records: whatever a value holds, it stays on its line."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from urllib.parse import quote_from_bytes
+
+# What ends a line for some reader or other, and what UTF-8 cannot say. A value may be any other text (WARC 1.1, 4).
+_BREAKING = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
+_NOT_IN_URI = re.compile(r"[^!-~]+")
+_NOT_IN_NAME = re.compile(r"[^!#$%&'*+.^_`|~0-9A-Za-z-]+")
+
+
+def fields(pairs: Iterable[tuple[str, str]]) -> bytes:
+    """A line for each pair that has a value; the names are ours."""
+    return "".join([f"{name}: {_value(value)}\r\n" for name, value in pairs if value]).encode()
+
+
+def _value(value: str) -> str:
+    return value if value.isprintable() else _BREAKING.sub(_percent, value)
+
+
+def named(mapping: Mapping[str, str]) -> dict[str, str]:
+    """The same with names that are tokens, whoever has thought them up."""
+    return {_NOT_IN_NAME.sub("-", name) or "-": value for name, value in mapping.items()}
+
+
+def uri(address: str) -> str:
+    """An address as RFC 3986 wants it: ASCII, without blanks; what is neither is percent-encoded."""
+    return _NOT_IN_URI.sub(_percent, address) if _NOT_IN_URI.search(address) else address
+
+
+def _percent(match: re.Match[str]) -> str:
+    return quote_from_bytes(match[0].encode("utf-8", "surrogatepass"), safe="")
+
+
+def date(seconds: float, *, fraction: bool) -> str:
+    """UTC; WARC 1.0 knows whole seconds only. Milliseconds are what the crawl log has."""
+    whole, thousandths = divmod(round(seconds * 1000), 1000)
+    return _second(whole) + (f".{thousandths:03d}Z" if fraction else "Z")
+
+
+@lru_cache(16)
+def _second(seconds: int) -> str:
+    """Remembered, for it takes 8 us, and a second has hundreds of pages."""
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
