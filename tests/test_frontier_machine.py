@@ -1,5 +1,6 @@
 """The frontier against a plain model, through checkpoints, crashes and tiny limits."""
 
+import os
 import shutil
 import tempfile
 from copy import deepcopy
@@ -15,6 +16,7 @@ from webcrawl.frontier import frontier as module
 from webcrawl.frontier.booking import Limits
 from webcrawl.model import Link, Outcome, Status
 from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.errors import StoreError
 
 HOSTS = [f"h{i}" for i in range(8)]
 LIMITS = Limits(queues=2, max_queues=4, host_pages=30, host_failures=4, retry_wait=5)
@@ -133,6 +135,21 @@ class FrontierMachine(RuleBasedStateMachine):
     def reopen(self):
         self.checkpoint()
         self.crash()
+
+    @rule()
+    def disk_full(self):
+        """SQLite has no room: the caller is told, nothing goes on, and the last checkpoint is what there is."""
+        connection = self.db._db
+        pages = connection.execute("PRAGMA page_count").fetchone()[0]
+        connection.execute(f"PRAGMA max_page_count = {pages}")
+        records = [Link(f"http://{HOSTS[0]}/{os.urandom(200).hex()}").pack() for _ in range(200)]
+        try:
+            self.frontier.add(records)
+            self.db.checkpoint()
+        except StoreError:
+            self.crash()
+        else:  # there was room after all, in pages that were free
+            raise AssertionError("a full disk was not noticed")
 
     @rule()
     def crash(self):

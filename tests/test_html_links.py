@@ -30,6 +30,7 @@ class TestKinds:
             ("<map><area href=x></map>", [("area", "x")]),
             ("<frameset><frame src=x></frameset>", [("frame", "x")]),
             ("<iframe src=x></iframe>", [("iframe", "x")]),
+            ("<frameset></frameset><noframes><a href=x><!-- <a href=y> --></noframes>", [("a", "x")]),
             ("<meta http-equiv=Refresh content='1; url=x'>", [("refresh", "x")]),
             ("<meta http-equiv=refresh content=1>", []),
             ("<link rel='x CANONICAL' href=y>", [("canonical", "y")]),

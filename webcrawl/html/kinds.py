@@ -31,7 +31,7 @@ ATTRIBUTES: dict[str, tuple[tuple[str, str], ...]] = {
 }
 SRCSETS = {"img": "srcset", "source": "srcset", "link": "imagesrcset"}
 # what is read of every page, whichever links are wanted
-HEAD = ("base", "link", "meta", "title")
+HEAD = ("base", "link", "meta", "title", "noframes")
 
 
 def parse_sources(value: str) -> frozenset[str]:

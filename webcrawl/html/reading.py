@@ -25,6 +25,7 @@ class Reading:
         self._table, self._wanted = table, wanted
         self._texts = ANCHOR_TEXTS if anchor_text else 0
         self.base: str | None = None
+        self.hidden: list[str] = []  # markup that is text to a browser with frames; a crawler is shown it (Heritrix)
         self._titled = False
 
     def read(self, elements: Iterable[Element]) -> None:
@@ -53,6 +54,8 @@ class Reading:
         elif tag == "title" and not self._titled:
             self._titled = True
             self._found.title = " ".join(element.text().split())[:TITLE]
+        elif tag == "noframes":
+            self.hidden.append(element.text())
         elif tag == "style" and "style" in self._wanted:
             self._style(element.text())
         else:

@@ -19,6 +19,7 @@ from webcrawl.simweb.log import Hit
 BAD_REQUEST = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 NOTED = {b"host": "host", b"accept-encoding": "accept", b"if-none-match": "etag", b"if-modified-since": "since"}
 CHUNK = 8192
+AT_ONCE = 1 << 16  # bytes that a socket's empty buffer has room for
 
 
 @dataclass(slots=True)
@@ -135,7 +136,7 @@ class Connection(asyncio.Protocol):
             hit.status, hit.retry_after = 0 if answer.script is not None else answer.status, ceil(answer.retry_after)
             later = self._desk.latency + answer.delay
             if not later and answer.script is None:
-                self._write(hit, self._whole(request, answer))
+                self._write(hit, self._whole(request, answer), last=True)
                 if self._drained.is_set():
                     self._sent(request, answer)
                     continue
@@ -148,7 +149,7 @@ class Connection(asyncio.Protocol):
         if answer.script is not None:
             await self._play(hit, answer)
         elif not hit.bytes:
-            self._write(hit, self._whole(request, answer))
+            self._write(hit, self._whole(request, answer), last=True)
         await self._drained.wait()
         self._sent(request, answer)
         self._answer_next()
@@ -166,11 +167,12 @@ class Connection(asyncio.Protocol):
         if answer.ending is Ending.HANG:
             await asyncio.sleep(inf)
 
-    def _write(self, hit: Hit, data: bytes) -> None:
+    def _write(self, hit: Hit, data: bytes, *, last: bool = False) -> None:
+        """The end of an answer that the kernel takes whole is booked first: its client may have it at once."""
         hit.bytes += len(data)
-        now = time.monotonic()  # before, or a client could have it before it is sent
+        if last and len(data) <= AT_ONCE:
+            hit.ended = time.monotonic()
         self._transport.write(data)
-        hit.ended = now if self._drained.is_set() else 0.0
 
     def _whole(self, request: Request, answer: Answer) -> bytes:
         body = answer.body
@@ -198,9 +200,7 @@ class Connection(asyncio.Protocol):
         """The request in progress, if any, has ended."""
         hit, self._hit = self._hit, None
         if hit is not None:
-            if outcome != "sent" or not hit.ended:
-                hit.ended = time.monotonic()
-            hit.outcome = outcome
+            hit.ended, hit.outcome = hit.ended or time.monotonic(), outcome
             self._desk.finished(hit)
 
     def _end(self, outcome: str, ending: Ending = Ending.CLOSE) -> None:

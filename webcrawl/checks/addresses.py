@@ -1,0 +1,50 @@
+"""Kinds of values that name places in a network."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import Any
+
+from webcrawl.checks.kinds import words
+
+DNS_PORT = 53
+
+_BRACKETED = re.compile(r"\[([^]]+)\](?::([0-9]+))?")
+_PLAIN = re.compile(r"([^:]+)(?::([0-9]+))?")
+_NAME = re.compile(r"(?!.*\.[0-9]+$)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*\.?", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Networks:
+    """Networks by address and length of prefix."""
+
+    allowed: str = "networks in CIDR form with commas between, as in 127.0.0.0/8,fd00::/8, or none"
+
+    def read(self, value: Any, /) -> tuple[IPv4Network | IPv6Network, ...]:
+        # strict: 10.1.2.3/8 may mean one address or sixteen million, and a guess here opens a door
+        return tuple(ip_network(word) for word in words(value))
+
+
+@dataclass(frozen=True, slots=True)
+class Servers:
+    """Name servers by address or name, and port."""
+
+    allowed: str = "host:port with commas between, as in 127.0.0.1:5353,[::1]:53, or none"
+
+    def read(self, value: Any, /) -> tuple[tuple[str, int], ...]:
+        return tuple(_server(word) for word in words(value))
+
+
+def _server(word: str) -> tuple[str, int]:
+    if found := _BRACKETED.fullmatch(word):
+        host = str(IPv6Address(found[1]))
+    elif found := _PLAIN.fullmatch(word):
+        host = found[1] if _NAME.fullmatch(found[1]) else str(ip_address(found[1]))
+    else:
+        return str(ip_address(word)), DNS_PORT
+    port = int(found[2] or DNS_PORT)
+    if not 0 < port < 65_536:
+        raise ValueError(f"{word!r} has no port from 1 to 65535")
+    return host, port

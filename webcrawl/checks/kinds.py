@@ -1,0 +1,196 @@
+"""Kinds of values: what a user may write, as text or as Python, and what becomes of it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_SWITCH = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+_NAME = re.compile(r"[A-Za-z0-9._-]+")
+_RATE = re.compile(r"([1-9][0-9]{0,8})/([1-9][0-9]{0,5})")
+
+
+class Kind(Protocol):
+    """A kind of value. `read` raises ValueError, TypeError or OSError for what is none, and may say why."""
+
+    @property
+    def allowed(self) -> str: ...
+
+    def read(self, value: Any, /) -> Any: ...
+
+
+def number(value: Any) -> int | float:
+    """A number, written or not. True is none, and the text of none (nan, 1_000) neither."""
+    if isinstance(value, str):
+        text = value.strip()
+        if _INTEGER.fullmatch(text):
+            return int(text)
+        if _NUMBER.fullmatch(text):
+            return float(text)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        return value
+    raise ValueError
+
+
+def text(value: Any) -> str:
+    """Words without the space around them; no words are none."""
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError
+    return value.strip()
+
+
+def words(value: Any) -> list[str]:
+    """A list, or text with commas or spaces between its items; no text and the text `none` are the empty list."""
+    if isinstance(value, str):
+        found = [word for word in re.split(r"[,\s]+", value) if word]
+        return [] if [word.lower() for word in found] == ["none"] else found
+    if isinstance(value, list | tuple | set | frozenset):
+        return [text(word) for word in value]
+    raise ValueError
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A whole number within bounds."""
+
+    least: int
+    most: int
+
+    @property
+    def allowed(self) -> str:
+        return f"a whole number from {self.least} to {self.most}"
+
+    def read(self, value: Any, /) -> int:
+        found = number(value)
+        # the bounds first: nan and infinity, which no int can hold, are outside of all
+        if self.least <= found <= self.most and found == int(found):
+            return int(found)
+        raise ValueError
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number within bounds."""
+
+    least: float
+    most: float
+
+    @property
+    def allowed(self) -> str:
+        return f"a number from {self.least:g} to {self.most:g}"
+
+    def read(self, value: Any, /) -> float:
+        found = number(value)
+        if self.least <= found <= self.most:
+            return float(found)
+        raise ValueError
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """On or off."""
+
+    allowed: str = "one of true, false, yes, no, on, off, 1, 0"
+
+    def read(self, value: Any, /) -> bool:
+        found = _SWITCH.get(str(value).strip().lower()) if isinstance(value, str | int) else None
+        if found is None:
+            raise ValueError
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One word of a few."""
+
+    known: tuple[str, ...]
+
+    @property
+    def allowed(self) -> str:
+        return f"one of {', '.join(self.known)}"
+
+    def read(self, value: Any, /) -> str:
+        found = text(value).lower()
+        if found not in self.known:
+            raise ValueError
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word of a few, written exactly so."""
+
+    known: tuple[str, ...]
+
+    @property
+    def allowed(self) -> str:
+        return f"one of {', '.join(self.known)}"
+
+    def read(self, value: Any, /) -> str:
+        found = text(value)
+        if found not in self.known or found != value:
+            raise ValueError
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Words that can stand in a header."""
+
+    allowed: str = "one line of text"
+
+    def read(self, value: Any, /) -> str:
+        found = text(value)
+        if not found.isprintable():
+            raise ValueError
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """What a file's name may begin with everywhere."""
+
+    allowed: str = "letters, digits, dots, dashes and underscores"
+
+    def read(self, value: Any, /) -> str:
+        found = text(value)
+        if not _NAME.fullmatch(found):
+            raise ValueError
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """Some words of a few; `all` for every one of them."""
+
+    known: tuple[str, ...]
+
+    @property
+    def allowed(self) -> str:
+        return f"some of {', '.join(self.known)}, or all"
+
+    def read(self, value: Any, /) -> tuple[str, ...]:
+        found = [word.lower() for word in words(value)]
+        if found == ["all"]:
+            return self.known
+        if not found:
+            raise ValueError
+        if unknown := [word for word in found if word not in self.known]:
+            raise ValueError(f"{unknown[0]!r} is unknown")
+        return tuple(dict.fromkeys(found))
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """So many within so many seconds."""
+
+    allowed: str = "count/seconds, both whole numbers from 1, as in 20/60"
+
+    def read(self, value: Any, /) -> tuple[int, int]:
+        found = _RATE.fullmatch(text(value))
+        if found is None:
+            raise ValueError
+        return int(found[1]), int(found[2])

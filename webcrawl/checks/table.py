@@ -1,0 +1,132 @@
+"""What every setting may be, in the order of settings.py."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from webcrawl.checks.addresses import Networks, Servers
+from webcrawl.checks.code import Component, Components, Dotted, DottedList, DottedOrders, Expressions, Extensions
+from webcrawl.checks.kinds import Choice, Choices, Kind, Line, Name, Number, Rate, Switch, Whole, Word
+from webcrawl.checks.places import File, Folder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+DAY = 86_400
+TEBIBYTE = 1 << 20  # in MiB
+MANY = 10**9
+LINKS = "a area frame iframe refresh canonical link img srcset script style media object form"
+
+LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+
+KINDS: dict[str, Kind] = {
+    "USER_AGENT": Line(),
+    "JOBDIR": Folder(),
+    "RANDOM_SEED": Whole(0, 2**63 - 1),
+    "TOP1M_URL": Line(),
+    "URL_SCOPE": Choice(("any", "seeds", "domain", "host")),
+    "URL_SCHEMES": Choices(("http", "https", "ftp", "gopher")),
+    "URL_MAX_LENGTH": Whole(64, 65_536),
+    "URL_MAX_DEPTH": Whole(0, MANY),
+    "URL_EXCLUDE_FILE": File(),
+    "URL_EXCLUDE_FILE_INTERVAL": Number(0.1, 60),  # the contract: read again within a minute
+    "URL_EXCLUDE_EXTENSIONS": Extensions(),
+    "URL_INCLUDE": Expressions(),
+    "URL_EXCLUDE": Expressions(),
+    "URL_FILTERS": DottedOrders(),
+    "TRAP_RULES": Switch(),
+    "TRAP_MAX_PAGES": Whole(1, MANY),
+    "URL_FOLDINGS": DottedList(),
+    "URL_HOST_RULES": File(),
+    "SEEN_MEMORY": Whole(16, TEBIBYTE),
+    "SEEN_STORE": Dotted(),
+    "URL_CACHE": Dotted(),
+    "URL_CACHE_SIZE": Whole(1, 1 << 24),
+    "FRONTIER_MEMORY": Whole(8, TEBIBYTE),
+    "FRONTIER_LEVELS": Whole(1, 1000),
+    "FRONTIER_PRIORITIZER": Dotted(),
+    "FRONTIER_BIAS": Number(1, 1000),
+    "CONCURRENT_REQUESTS": Whole(0, 1_000_000),
+    "FRONTIER_QUEUES": Whole(0, 1_000_000),
+    "FRONTIER_MAX_QUEUES": Whole(1, 1_000_000),
+    "POLITENESS_POLICY": Dotted(),
+    "POLITENESS_FACTOR": Number(0, 100_000),
+    "POLITENESS_MIN_DELAY": Number(0, DAY),
+    "POLITENESS_MAX_DELAY": Number(0, DAY),
+    "CRAWL_DELAY_MAX": Number(0, DAY),
+    "POLITENESS_PER_IP": Switch(),
+    "HOST_MAX_PAGES": Whole(0, MANY),
+    "HOST_MAX_FAILURES": Whole(1, MANY),
+    "HOST_RETRY_WAIT": Number(0.1, DAY),
+    "DNS_NAMESERVERS": Servers(),
+    "HOSTS_FILE": File(),
+    "PRIVATE_NETWORKS_ALLOWED": Networks(),
+    "REDIRECT_MAX_HOPS": Whole(0, 100),
+    "DOWNLOAD_TRUNCATE": Whole(1024, 2**31 - 1),
+    "CONTENT_SEEN": Choice(("skip", "process")),
+    "LINK_SOURCES": Choices(tuple(LINKS.split())),
+    "OBEY_NOFOLLOW": Switch(),
+    "WARC_ENABLED": Switch(),
+    "WARC_PREFIX": Name(),
+    "WARC_MAX_SIZE": Whole(1, TEBIBYTE),
+    "CHECKPOINT_INTERVAL": Number(0.1, DAY),
+    "ERROR_BREAKER": Rate(),
+    "MIN_FREE_DISK": Whole(0, TEBIBYTE),
+    "SCHEDULER": Component(),
+    "DUPEFILTER_CLASS": Component(),
+    "DOWNLOADER": Component(),
+    "DOWNLOAD_TIMEOUT": Number(0.1, DAY),
+    "DNS_TIMEOUT": Number(0.1, DAY),
+    "ROBOTSTXT_OBEY": Switch(),
+    "DOWNLOADER_MIDDLEWARES": Components(),
+    "EXTENSIONS": Components(),
+    "ITEM_PIPELINES_BASE": Components(),
+    "ITEM_PIPELINES": Components(),
+    "CONCURRENT_ITEMS": Whole(1, 1_000_000),
+    "SCRAPER_SLOT_MAX_ACTIVE_SIZE": Whole(1, 1 << 40),
+    "ASYNCIO_EVENT_LOOP": Component(),
+    "COOKIES_ENABLED": Switch(),
+    "REMOTE_CONTROL_ENABLED": Switch(),
+    "TELNETCONSOLE_ENABLED": Switch(),
+    "LOG_LEVEL": Word(LEVELS),
+    "LOG_FORMATTER": Component(),
+}
+
+# Scrapy's own that settings.py leaves as they are, checked where they are given
+SCRAPYS: dict[str, Kind] = {
+    "CLOSESPIDER_TIMEOUT": Number(0, MANY),
+    "CLOSESPIDER_ITEMCOUNT": Whole(0, MANY),
+    "CLOSESPIDER_PAGECOUNT": Whole(0, MANY),
+    "CLOSESPIDER_ERRORCOUNT": Whole(0, MANY),
+    "CLOSESPIDER_TIMEOUT_NO_ITEM": Whole(0, MANY),
+    "CLOSESPIDER_PAGECOUNT_NO_ITEM": Whole(0, MANY),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What two settings must be to each other. `allowed` is filled in with the values."""
+
+    name: str
+    holds: Callable[[Mapping[str, Any]], bool]
+    allowed: str
+
+
+RULES = (
+    Rule(
+        "POLITENESS_MIN_DELAY",
+        lambda values: values["POLITENESS_MIN_DELAY"] <= values["POLITENESS_MAX_DELAY"],
+        "no more than POLITENESS_MAX_DELAY = {POLITENESS_MAX_DELAY:g}",
+    ),
+    Rule(
+        "FRONTIER_QUEUES",
+        lambda values: values["FRONTIER_QUEUES"] <= values["FRONTIER_MAX_QUEUES"],
+        "no more than FRONTIER_MAX_QUEUES = {FRONTIER_MAX_QUEUES}",
+    ),
+    Rule(
+        "FRONTIER_QUEUES",
+        lambda values: values["FRONTIER_QUEUES"] > 0 or values["CONCURRENT_REQUESTS"] > 0,
+        "from 1, because CONCURRENT_REQUESTS = 0 sets no limit to take it from",
+    ),
+)

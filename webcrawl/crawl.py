@@ -1,0 +1,149 @@
+"""The crawl without a fetcher: what is found goes in, what may be fetched comes out (docs/design.md, left to right).
+
+Whoever fetches calls `take`, `discover` for what the page links to, and `finish`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from webcrawl.crawl_log import CrawlLog
+from webcrawl.frontier.frontier import Frontier
+from webcrawl.model import Exchange, Link, Outcome
+from webcrawl.robots import RobotsGate
+from webcrawl.seeding import Seeding
+from webcrawl.seen.protocol import SeenStore
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.outputs import Outputs
+from webcrawl.urls.pipeline import LinkPipeline
+
+SLICE = 500  # new links moved to the frontier in one turn: about 2 ms
+KNOWN = b""  # stands with the seen store for a link that needs not come back from it
+PATIENCE = 1.0  # seconds between two early merges while the frontier has something, though nothing that is due
+
+
+class Crawl:
+    """Links, seen store, frontier, robots rules and seeds of one crawl, and its checkpoint."""
+
+    def __init__(
+        self,
+        db: CrawlDB,
+        pipeline: LinkPipeline,
+        seen: SeenStore,
+        frontier: Frontier,
+        robots: RobotsGate,
+        seeding: Seeding,
+        outputs: Outputs,
+        log: CrawlLog,
+    ) -> None:
+        self.db, self.pipeline, self.seen, self.frontier = db, pipeline, seen, frontier
+        self.robots, self.seeding, self.outputs, self._log = robots, seeding, outputs, log
+        self.counters: Counter[str] = Counter()
+        self._merged_at = 0.0
+
+    def __repr__(self) -> str:
+        return f"<Crawl {self.frontier!r} {self.seen!r}>"
+
+    # -- in
+
+    def discover(
+        self, page: Link, links: Sequence[str], hops: Sequence[str], *, base: str = "", redirect: bool = False
+    ) -> list[str | None]:
+        """A page's links, in one batch; `hops` has each one's letter. The canonical URL of each, or None."""
+        found = self.pipeline.process(page.url, page.depth + (not redirect), links, base)
+        records = [Link(url, page.path + hops[at], page.url, page.seed).pack() for _, url, at in found.candidates]
+        self.seen.submit([key for key, _, _ in found.candidates], records)
+        return found.urls
+
+    def submit(self, link: Link, variant: str = "") -> None:
+        """A link that comes alone, from a request of a spider's own; its variants are seen each by itself."""
+        for _, url, _ in self.pipeline.process(link.via, link.depth, [link.url]).candidates:
+            self.seen.submit([self.pipeline.key(url, variant)], [link.pack()])
+
+    def insert(self, link: Link, variant: str = "") -> None:
+        """A link that is to be asked for whether it was seen or not; from now on it was."""
+        self.frontier.add([link.pack()])
+        self.seen.submit([self.pipeline.key(link.url, variant)], [KNOWN])
+
+    def feed(self, now: float) -> bool:
+        """Brings what is known to be new to the frontier; True if that was something.
+
+        When nothing is, seeds are read, and then the waiting links are merged early: a frontier that runs dry never
+        waits for T to fill.
+        """
+        records = self.seen.take(SLICE)
+        if not records and not self.seeding.ended:
+            self.seeding.read(SLICE)
+        if not records and self.seen.pending and (not self.frontier.queued or now - self._merged_at > PATIENCE):
+            self._merged_at = now
+            self.seen.merge()
+            records = self.seen.take(SLICE)
+        self.frontier.add(filter(None, records))
+        return bool(records)
+
+    # -- out
+
+    def take(self, now: float) -> Link | None:
+        """A link that may be asked for now."""
+        if self.seeding.first:
+            self.seeding.read(SLICE)
+            if self.seeding.first:
+                return None
+        link = self.frontier.take(now)
+        while link is None and self.feed(now):
+            link = self.frontier.take(now)
+        return link
+
+    def next_ready(self) -> float | None:
+        """When `take` may have a link: a time (0 is now), or None as long as nothing is found or finished."""
+        return 0.0 if self.seeding.first else self.frontier.next_ready()
+
+    def finish(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
+        """Books a download's end, at the time when it ended."""
+        final = self.frontier.done(link, outcome, outcome.at)
+        self.counters["failures" if outcome.status < 0 else "pages"] += 1
+        self.counters[f"status/{outcome.status}"] += 1
+        if exchange is not None:
+            self.counters["bytes"] += len(exchange.head) + len(exchange.wire)
+        if final:
+            annotations = [f"truncated:{exchange.truncated}"] if exchange is not None and exchange.truncated else []
+            self._log.finished(link, outcome, exchange, annotations)
+
+    @property
+    def pending(self) -> bool:
+        """Whether anything is left to do, or may turn out to be."""
+        return len(self.frontier) > 0 or self.seen.pending > 0 or not self.seeding.ended
+
+    def stats(self) -> dict[str, int | float]:
+        """All counters by name."""
+        frontier = self.frontier
+        return {
+            **{name: self.counters[name] for name in ("pages", "failures", "bytes")},
+            **self.counters,
+            "queued": frontier.queued,
+            "in_flight": frontier.in_flight,
+            "hosts": frontier.hosts,
+            "seeds": self.seeding.taken,
+            "bad_seeds": self.seeding.bad,
+            **{f"frontier/{name}": value for name, value in frontier.counters.items()},
+            **{f"refused/{name}": value for name, value in self.pipeline.refused.items()},
+            **{f"seen/{name}": value for name, value in self.seen.stats().items()},
+        }
+
+    # -- the checkpoint
+
+    def prepare(self) -> Iterator[None]:
+        """Work ahead of a checkpoint, in slices."""
+        return self.db.prepare()
+
+    def checkpoint(self) -> None:
+        self._log.flush()
+        self.db.checkpoint()
+
+    def close(self) -> None:
+        """Leaves the state to the last checkpoint."""
+        self.seeding.close()
+        self.seen.close()
+        self.outputs.close()
+        self.db.close()

@@ -1,0 +1,64 @@
+"""logs/crawl.log: a line for every URL that is finished, in Heritrix's fields (docs/logs.md)."""
+
+from __future__ import annotations
+
+import time
+
+from webcrawl.logs.crawl_log import line
+from webcrawl.model import Exchange, Link, Outcome
+from webcrawl.store.outputs import Output
+
+FLUSH = 1 << 16  # bytes of lines written at once
+
+
+class CrawlLog:
+    """Lines are kept until there are some, or a checkpoint comes."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._lines: list[bytes] = []
+        self._size = 0
+
+    def finished(self, link: Link, outcome: Outcome, exchange: Exchange | None, annotations: list[str]) -> None:
+        """A URL that was asked for."""
+        if link.attempt:
+            annotations.append(f"{link.attempt + 1}t")
+        self._add(
+            line(
+                now=outcome.at or time.time(),
+                status=outcome.status,
+                size=len(exchange.payload) if exchange else None,
+                url=link.url,
+                path=link.path,
+                via=link.via,
+                content_type=_type(exchange),
+                started=exchange.started if exchange else None,
+                seconds=outcome.seconds,
+                digest=exchange.digest if exchange else "",
+                seed=link.seed,
+                annotations=annotations,
+            )
+        )
+
+    def dropped(self, link: Link, status: int) -> None:
+        """A URL that ends without having been asked for."""
+        self.finished(link, Outcome(status), None, [])
+
+    def _add(self, data: bytes) -> None:
+        self._lines.append(data)
+        self._size += len(data)
+        if self._size > FLUSH:
+            self.flush()
+
+    def flush(self) -> None:
+        if self._lines:
+            self._output.write(b"".join(self._lines))
+            self._lines.clear()
+            self._size = 0
+
+
+def _type(exchange: Exchange | None) -> str:
+    if exchange is None:
+        return ""
+    found = (value for name, value in exchange.headers if name.lower() == b"content-type")
+    return next(found, b"").decode("latin-1").partition(";")[0].strip()

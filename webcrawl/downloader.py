@@ -1,0 +1,125 @@
+"""Scrapy's downloader without its slots and delays: the frontier has already waited for the host's time."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+
+from scrapy import Request, signals
+from scrapy.core.downloader import Downloader
+from scrapy.crawler import Crawler
+from scrapy.exceptions import (
+    CannotResolveHostError,
+    DownloadCancelledError,
+    DownloadConnectionRefusedError,
+    DownloadFailedError,
+    DownloadTimeoutError,
+    NotConfigured,
+    ResponseDataLossError,
+    UnsupportedURLSchemeError,
+)
+from scrapy.http import Response
+
+from webcrawl.gate import Gate
+from webcrawl.model import Exchange, Outcome, Status
+from webcrawl.net.errors import FetchError
+from webcrawl.net.retry_after import retry_after
+from webcrawl.network import Network
+from webcrawl.values import values_of
+
+logger = logging.getLogger(__name__)
+
+# How downloads end that a handler of somebody else's was asked for
+EXPECTED = (
+    CannotResolveHostError,
+    DownloadCancelledError,
+    DownloadConnectionRefusedError,
+    DownloadFailedError,
+    DownloadTimeoutError,
+    ResponseDataLossError,
+)
+
+ASKED_TO_WAIT = frozenset({429, 503})  # RFC 6585 4, RFC 9110 15.6.4
+
+
+class FrontierDownloader(Downloader):
+    """Downloads what it is given at once, and notes the outcome in the request's `meta["outcome"]`.
+
+    What comes back for the scheduler's own requests waits at the gate while a checkpoint is taken.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        self.network = Network(values_of(crawler))
+        self.gate = Gate()
+        self.on_outcome: Callable[[Request], None] | None = None  # hears of the scheduler's own, before the spider
+        self._scopes: set[asyncio.Timeout] = set()
+        crawler.signals.connect(self.network.close, signals.engine_stopped)
+
+    async def _enqueue_request(self, request: Request) -> Response:
+        """Scrapy's place for slots and delays; between the middlewares and the handler."""
+        begun = time.time()
+        try:
+            response = await self._fetch(request)
+        except Exception as error:
+            now = time.time()
+            request.meta["outcome"] = Outcome(_status(error, request), now - begun, at=now)
+            raise
+        else:
+            now = time.time()
+            request.meta["outcome"] = Outcome(response.status, now - begun, at=now)
+            exchange = request.meta.get("exchange")
+            if exchange is not None:  # by one of the crawl's own handlers
+                _add(request.meta["outcome"], exchange)
+            return response
+        finally:
+            if "link" in request.meta:
+                await self.gate.enter(request)
+                if self.on_outcome is not None:
+                    self.on_outcome(request)
+
+    async def _fetch(self, request: Request) -> Response:
+        scope = asyncio.timeout(None)  # costs 1 us where a task of its own would cost 20
+        try:
+            async with scope:
+                self._scopes.add(scope)
+                return await self.handlers.download_request_async(request)
+        except TimeoutError as error:
+            request.meta["abandoned"] = True
+            raise DownloadCancelledError("the crawl ends") from error
+        finally:
+            self._scopes.discard(scope)
+
+    def abandon(self) -> None:
+        """Ends all downloads under way; their URLs are still to be fetched, when the crawl is resumed."""
+        now = asyncio.get_running_loop().time()
+        for scope in self._scopes:
+            scope.reschedule(now)
+
+
+def _status(error: Exception, request: Request) -> int:
+    """What no server can cause is told with its traceback: nobody else is going to, the errback only counts it."""
+    if isinstance(error.__cause__, FetchError):
+        return error.__cause__.status
+    if isinstance(error, UnsupportedURLSchemeError):
+        return Status.UNSUPPORTED
+    if not isinstance(error, EXPECTED):
+        logger.error("Error downloading %s", request, exc_info=error)
+    return Status.UNEXPECTED
+
+
+def _add(outcome: Outcome, exchange: Exchange) -> None:
+    outcome.ip = exchange.ip
+    if exchange.status in ASKED_TO_WAIT:
+        value = next((value for name, value in exchange.headers if name.lower() == b"retry-after"), None)
+        outcome.wait = retry_after(value, outcome.at)
+
+
+def downloader_of(crawler: Crawler) -> FrontierDownloader:
+    """The crawler's downloader, which has to be this one."""
+    downloader = crawler.engine.downloader if crawler.engine else None
+    if not isinstance(downloader, FrontierDownloader):
+        raise NotConfigured(f"DOWNLOADER: {FrontierDownloader.__name__} is needed, not {downloader}")
+    return downloader

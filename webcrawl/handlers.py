@@ -1,0 +1,58 @@
+"""Download handlers: Scrapy's request in, Scrapy's response out, the crawl's own client between them."""
+
+from __future__ import annotations
+
+from ipaddress import ip_address
+
+from scrapy import Request
+from scrapy.core.downloader.handlers.base import BaseDownloadHandler
+from scrapy.exceptions import (
+    CannotResolveHostError,
+    DownloadConnectionRefusedError,
+    DownloadFailedError,
+    DownloadTimeoutError,
+)
+from scrapy.http import Headers, Response
+from scrapy.responsetypes import responsetypes
+
+from webcrawl.downloader import downloader_of
+from webcrawl.model import Exchange
+from webcrawl.net.errors import ConnectFailed, ConnectTimeout, DnsFailed, FetchError, TimedOut, TlsTimeout
+
+# Scrapy's names for what went wrong, so that errbacks know them; the first that fits
+ERRORS: tuple[tuple[type[FetchError], type[Exception]], ...] = (
+    (DnsFailed, CannotResolveHostError),
+    (ConnectTimeout, DownloadTimeoutError),
+    (TlsTimeout, DownloadTimeoutError),
+    (ConnectFailed, DownloadConnectionRefusedError),
+    (TimedOut, DownloadTimeoutError),
+    (FetchError, DownloadFailedError),
+)
+
+
+class HttpHandler(BaseDownloadHandler):
+    """http and https. The bytes of the exchange are in the request's `meta["exchange"]`."""
+
+    async def download_request(self, request: Request) -> Response:
+        client = downloader_of(self.crawler).network.http
+        headers = [(name, value) for name, values in request.headers.items() for value in values]
+        keep = request.meta.get("keep", 0.0)
+        try:
+            exchange = await client.fetch(request.url, headers, keep=keep, method=request.method, body=request.body)
+        except FetchError as error:
+            raise next(known for ours, known in ERRORS if isinstance(error, ours))(str(error)) from error
+        request.meta["exchange"] = exchange
+        if getattr(self.crawler.spider, "makes_pages", False):  # of the exchange, which has all that is in a response
+            return Response(exchange.url, exchange.status, body=exchange.body, request=request)
+        return to_response(exchange, request)
+
+
+def to_response(exchange: Exchange, request: Request) -> Response:
+    """The answer in Scrapy's form; its body is decoded, whatever its headers say of a content coding."""
+    headers = Headers()
+    for name, value in exchange.headers:
+        headers.appendlist(name, value)
+    kind = responsetypes.from_args(headers=headers, url=exchange.url, body=exchange.body)
+    flags = [f"truncated/{exchange.truncated}"] if exchange.truncated else []
+    address = ip_address(exchange.ip) if exchange.ip else None
+    return kind(exchange.url, exchange.status, headers, exchange.body, flags=flags, request=request, ip_address=address)

@@ -1,0 +1,77 @@
+"""The archive: every exchange of the crawl, byte for byte, in warc/*.warc.gz."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from random import SystemRandom
+from typing import Any, Self
+
+from scrapy.crawler import Crawler
+from scrapy.exceptions import DropItem, NotConfigured
+from scrapy.settings import BaseSettings
+
+from webcrawl import settings as defaults
+from webcrawl.items import Page
+from webcrawl.scheduler import scheduler_of
+from webcrawl.store.errors import StoreError
+from webcrawl.values import values_of
+from webcrawl.warc.writer import WarcWriter
+
+MB = 1_000_000
+
+
+class WarcPipeline:
+    """Writes a page before any other pipeline sees it; what it wrote is part of the next checkpoint."""
+
+    def __init__(self, crawler: Crawler, values: Mapping[str, Any]) -> None:
+        self._crawler, self._values = crawler, values
+        self._writer: WarcWriter | None = None
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        values = values_of(crawler)
+        if not values["WARC_ENABLED"]:
+            raise NotConfigured
+        return cls(crawler, values)
+
+    def open_spider(self) -> None:
+        crawl = scheduler_of(self._crawler).crawl
+        self._writer = WarcWriter(
+            crawl.db,
+            crawl.outputs,
+            prefix=self._values["WARC_PREFIX"],
+            max_size=self._values["WARC_MAX_SIZE"] * MB,
+            info=_info(self._crawler.settings),
+            random=SystemRandom(),
+            clock=time.time,
+        )
+
+    def process_item(self, item: Any) -> Any:
+        if isinstance(item, Page) and self._writer is not None and item.link and item.exchange:
+            metadata = {"title": item.title} if item.title else {}
+            try:
+                self._writer.write(item.link, item.exchange, duplicate=item.duplicate, metadata=metadata)
+            except StoreError as error:  # a page without its archive is none: it comes again, after the last checkpoint
+                scheduler_of(self._crawler).fail(error)
+                raise DropItem(str(error)) from error
+        return item
+
+    def close_spider(self) -> None:
+        if self._writer is not None:
+            try:
+                self._writer.close()
+            except StoreError as error:
+                scheduler_of(self._crawler).fail(error)
+
+
+def _info(settings: BaseSettings) -> dict[str, str]:
+    """The settings of the crawl, for whoever reads the archive; none of them is a secret."""
+    names = sorted(name for name in vars(defaults) if name.isupper())
+    return {
+        "software": "webcrawl",
+        "format": "WARC File Format 1.1",
+        "http-header-user-agent": str(settings["USER_AGENT"]),
+        "robots": "obey" if settings.getbool("ROBOTSTXT_OBEY") else "ignore",
+        "settings": " ".join(f"{name}={settings[name]!r}" for name in names),
+    }

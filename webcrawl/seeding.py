@@ -1,0 +1,80 @@
+"""From the seed lists into the crawl, as fast as it needs them; the place in the lists is part of the checkpoint."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+from webcrawl.model import Link
+from webcrawl.seeds.errors import SeedError
+from webcrawl.seeds.reader import Seeds
+from webcrawl.seen.protocol import SeenStore
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.urls.pipeline import LinkPipeline
+
+logger = logging.getLogger(__name__)
+
+META = "seeds"
+
+
+class Seeding:
+    """Reads seeds in batches, as far as the crawl needs them.
+
+    `all_first`: nothing is fetched until all are read, for with the scope `seeds` they say which links are inside.
+    """
+
+    def __init__(
+        self, db: CrawlDB, seeds: Seeds | None, pipeline: LinkPipeline, seen: SeenStore, *, all_first: bool = False
+    ) -> None:
+        self._db, self._seeds, self._pipeline, self._seen = db, seeds, pipeline, seen
+        self.ended = seeds is None
+        self._all_first = all_first
+        position = db.get(META)
+        if seeds is not None and position is not None:
+            seeds.resume(position)
+        db.join(self)
+
+    def __repr__(self) -> str:
+        return f"<Seeding taken={self._seeds.taken if self._seeds else 0} ended={self.ended}>"
+
+    @property
+    def taken(self) -> int:
+        return self._seeds.taken if self._seeds is not None else 0
+
+    @property
+    def bad(self) -> int:
+        return self._seeds.bad if self._seeds is not None else 0
+
+    @property
+    def first(self) -> bool:
+        """Whether the crawl waits for the seeds."""
+        return self._all_first and not self.ended
+
+    def read(self, most: int) -> bool:
+        """Submits the next seeds; False when there are no more."""
+        urls = list(self._next(most))
+        found = self._pipeline.process("", 0, urls)
+        records = [Link(url, seed=url).pack() for _, url, _ in found.candidates]
+        self._seen.submit([key for key, _, _ in found.candidates], records)
+        return bool(urls)
+
+    def _next(self, most: int) -> Iterator[str]:
+        while self._seeds is not None and not self.ended and most:
+            try:
+                yield next(self._seeds).url
+                most -= 1
+            except StopIteration:
+                self.ended = True
+            except SeedError as error:  # the lists after it are read all the same
+                logger.error("%s", error)  # noqa: TRY400 - a line, no traceback
+
+    def prepare(self) -> Iterator[None]:
+        return iter(())
+
+    def save(self) -> None:
+        if self._seeds is not None:
+            self._db.set(META, self._seeds.position)
+
+    def close(self) -> None:
+        if self._seeds is not None:
+            self._seeds.close()

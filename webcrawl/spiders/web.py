@@ -1,0 +1,57 @@
+"""The spider `web`: a thin face on the crawl, which knows itself what to fetch and what a page means."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Any, Self
+
+from scrapy import Request, Spider
+from scrapy.crawler import Crawler
+from scrapy.http import Response
+from twisted.python.failure import Failure
+
+from webcrawl.items import Page
+from webcrawl.scheduler import scheduler_of
+from webcrawl.store.errors import StoreError
+
+
+class WebSpider(Spider):
+    """scrapy crawl web -a seeds=SRC [-a scope=any|seeds|domain|host] [-a limit=N]."""
+
+    name = "web"
+    makes_pages = True
+    # No middleware: redirects, retries, robots.txt, depth and duplicates are the crawl's own, and a page passes twice
+    # as fast (docs/performance.md).
+    custom_settings = {  # noqa: RUF012 - as Scrapy has it
+        "SPIDER_MIDDLEWARES_BASE": {},
+        "DOWNLOADER_MIDDLEWARES_BASE": {},
+    }
+
+    def __init__(self, seeds: str = "", scope: str = "", limit: str = "", **kwargs: Any) -> None:  # noqa: ARG002 - scope is from_crawler's
+        super().__init__(**kwargs)
+        self.seed_lists = seeds
+        self.seed_limit = int(limit) if limit else None
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
+        if kwargs.get("scope"):
+            crawler.settings.set("URL_SCOPE", kwargs["scope"], priority="spider")
+        return super().from_crawler(crawler, *args, **kwargs)
+
+    async def start(self) -> AsyncIterator[Request]:
+        """Seeds come into the crawl by themselves, a few at a time."""
+        return
+        yield
+
+    def parse(self, response: Response) -> Iterator[Page]:
+        meta = response.meta
+        scheduler = scheduler_of(self.crawler)
+        try:
+            page = scheduler.visitor.visit(meta["link"], meta["exchange"])
+        except StoreError as error:
+            scheduler.fail(error)
+        else:
+            yield page
+
+    def failed(self, failure: Failure) -> None:
+        """The host did not answer: the scheduler books it."""
