@@ -18,37 +18,42 @@ import numpy as np
 
 from benchmarks.report import report
 from benchmarks.seen_baselines import PlainSet, Rocks
-from benchmarks.seen_streams import Stream, Strided, pages
+from benchmarks.seen_streams import Stream, Strided, pages, spread
+from webcrawl.seen.bloom import BloomSeen
 from webcrawl.seen.caches.clock import ClockCache
+from webcrawl.seen.caches.protocol import UrlCache
 from webcrawl.seen.caches.static import StaticCache
+from webcrawl.seen.content import ContentSeen
 from webcrawl.seen.disk import DiskSeen
 from webcrawl.seen.layout import shares
-from webcrawl.seen.protocol import SeenStore
+from webcrawl.seen.protocol import SeenStore, SeenStoreFactory
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.runwriter import RunWriter
 
 BATCH = 1 << 16  # fingerprints submitted at once: RocksDB takes 1.6 times as long with 4096
-CHECKPOINT = 1 << 24  # submissions between two checkpoints
 MILLION = 1_000_000
 
 
 class Crawl:
-    """A disk store in a state folder, checkpointed now and then."""
+    """A seen store in a state folder, checkpointed now and then, with its share of the memory."""
 
-    def __init__(self, folder: Path, memory: int, cache: int) -> None:
+    def __init__(
+        self, folder: Path, memory: int, cache: UrlCache, every: int, make: SeenStoreFactory = DiskSeen
+    ) -> None:
+        """`every`: submissions between two checkpoints."""
         self.db = CrawlDB(folder)
-        # No keys, no cache: the streams here have no locality that a cache could use.
-        chosen = ClockCache(cache) if cache else StaticCache(0)
-        self.store: SeenStore = DiskSeen(self.db, memory=shares(memory, 1 << 16)[0], cache=chosen)
-        self.submitted = 0
+        self.store: SeenStore = make(self.db, memory=shares(memory << 20, 1 << 16)[0], cache=cache)
+        self.submitted, self.every, self.worst = 0, every, 0.0
 
     def count(self, submitted: int) -> None:
         self.submitted += submitted
-        if self.submitted >= CHECKPOINT:
+        if self.submitted >= self.every:
             self.submitted = 0
             for _ in self.db.prepare():
                 pass
+            started = time.perf_counter()
             self.db.checkpoint()
+            self.worst = max(self.worst, time.perf_counter() - started)
 
     def finish(self) -> int:
         """Merges and takes what is left; how much that is."""
@@ -80,7 +85,7 @@ def windows(name: str, step: Callable[[int], int], n: int, window: int) -> None:
 
 def fingerprints(folder: Path, args: argparse.Namespace) -> None:
     """Fingerprints only, every second one a repeat of any earlier one; records are empty."""
-    crawl, stream, nothing, taken = Crawl(folder, args.memory << 20, 0), Stream(), [b""] * BATCH, 0
+    crawl, stream, nothing, taken = Crawl(folder, args.memory, StaticCache(0), 1 << 24), Stream(), [b""] * BATCH, 0
 
     def step(distinct: int) -> int:
         nonlocal taken
@@ -113,7 +118,7 @@ def rocksdb(folder: Path, args: argparse.Namespace) -> None:
 
 def text(folder: Path, args: argparse.Namespace) -> None:
     """Pages of 40 links of 70 bytes, every second one a repeat, text in and new text out, cache in front."""
-    crawl = Crawl(folder, args.memory << 20, 1 << 16)
+    crawl = Crawl(folder, args.memory, ClockCache(1 << 16), 1 << 19)
     worst = 0.0
 
     def submit(keys: list[int], urls: list[bytes]) -> int:
@@ -125,7 +130,7 @@ def text(folder: Path, args: argparse.Namespace) -> None:
         return len(crawl.store.take(256))
 
     compare("seen.text", submit, crawl.finish, args.text_n)
-    report("seen.text.end", worst_submit_ms=worst * 1e3, **crawl.store.stats())
+    report("seen.text.end", worst_submit_ms=worst * 1e3, worst_checkpoint_ms=crawl.worst * 1e3, **crawl.store.stats())
     crawl.close()
 
 
@@ -133,6 +138,41 @@ def plain_set(_: Path, args: argparse.Namespace) -> None:
     """The baseline: the same pages through a Python set."""
     plain = PlainSet()
     compare("seen.text.set", plain.submit, int, args.text_n)
+
+
+def bloom(folder: Path, args: argparse.Namespace) -> None:
+    """The same pages through the Bloom filter."""
+    crawl = Crawl(folder, args.memory, ClockCache(1 << 16), 1 << 19, BloomSeen)
+
+    def submit(keys: list[int], urls: list[bytes]) -> int:
+        crawl.store.submit(keys, urls)
+        crawl.count(len(keys))
+        return len(crawl.store.take(256))
+
+    compare("seen.text.bloom", submit, crawl.finish, args.text_n // 4)
+    report("seen.text.bloom.end", worst_checkpoint_ms=crawl.worst * 1e3, **crawl.store.stats())
+    crawl.close()
+
+
+def content(folder: Path, args: argparse.Namespace) -> None:
+    """Bodies, every fourth one seen before."""
+    db = CrawlDB(folder)
+    store = ContentSeen(db, memory=shares(args.memory << 20, 1 << 16)[1])
+    digests = [digest.tobytes() for digest in spread(np.arange(2 * args.text_n, dtype=np.uint64)).reshape(-1, 2)]
+    worst, right, cpu = 0.0, True, time.process_time()
+    for at, digest in enumerate(digests):
+        started = time.perf_counter()
+        right &= not store.seen(digest)
+        worst = max(worst, time.perf_counter() - started)
+        if at % 3 == 2:
+            right &= store.seen(digests[at * 7919 % (at + 1)])
+        if at % 60_000 == 0:
+            db.checkpoint()
+    cpu = time.process_time() - cpu
+    figures = {"us_cpu": cpu / len(digests) / 4 * 3e6, "worst_ms": worst * 1e3, "all_answers_right": right}
+    report("seen.content", **figures, **store.stats())
+    store.close()
+    db.close()
 
 
 def compare(name: str, submit: Callable[[list[int], list[bytes]], int], finish: Callable[[], int], n: int) -> None:
@@ -165,7 +205,7 @@ def billion(folder: Path, args: argparse.Namespace) -> None:
     db.execute("INSERT INTO run VALUES ('url-00000001', 'url', ?)", (args.large_n,))
     db.checkpoint()
     db.close()
-    crawl = Crawl(folder, args.memory << 20, 0)
+    crawl = Crawl(folder, args.memory, StaticCache(0), 1 << 24)
     early(crawl, known)
     steps, nothing, taken = int(args.large_n * 0.22) // BATCH, [b""] * BATCH, 0
     cpu, seconds = time.process_time(), time.perf_counter()
@@ -201,6 +241,8 @@ WORKLOADS = {
     "rocksdb": rocksdb,
     "text": text,
     "set": plain_set,
+    "bloom": bloom,
+    "content": content,
     "billion": billion,
 }
 

@@ -1,0 +1,166 @@
+"""The URL caches: what all policies have in common, and each against its naive twin."""
+
+from collections import OrderedDict
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from webcrawl.seen.caches.chance import RandomCache
+from webcrawl.seen.caches.clock import ClockCache
+from webcrawl.seen.caches.lru import LruCache
+from webcrawl.seen.caches.static import StaticCache
+
+REQUESTS = st.lists(st.lists(st.integers(0, 12), max_size=20), max_size=10)
+SIZES = st.integers(1, 8)
+POLICIES = {
+    "clock": ClockCache,
+    "lru": LruCache,
+    "random": RandomCache,
+    "static": lambda size: StaticCache(size, [3, 1, 2, 1]),
+    "static, of nothing": StaticCache,
+}
+
+
+def one_by_one(ask, batches):
+    """The misses of each batch, by a twin that is asked key by key whether it holds the key."""
+    return [[at for at, key in enumerate(batch) if not ask(key)] for batch in batches]
+
+
+class PaperClock:
+    """Section 3.4, sentence by sentence; the handle moves on from a location that was just filled."""
+
+    def __init__(self, size):
+        self.items, self.marks, self.handle = [None] * size, [False] * size, 0
+
+    def holds(self, item):
+        if item in self.items:
+            self.marks[self.items.index(item)] = True
+            return True
+        if None in self.items:
+            self.items[self.items.index(None)] = item
+            return False
+        while self.marks[self.handle]:
+            self.marks[self.handle] = False
+            self.handle = (self.handle + 1) % len(self.items)
+        self.items[self.handle] = item
+        self.handle = (self.handle + 1) % len(self.items)
+        return False
+
+
+class PlainLru:
+    def __init__(self, size):
+        self.size, self.items = size, OrderedDict()
+
+    def holds(self, item):
+        held = item in self.items
+        self.items[item] = True
+        self.items.move_to_end(item)
+        if len(self.items) > self.size:
+            self.items.popitem(last=False)
+        return held
+
+
+@pytest.mark.parametrize("make", POLICIES.values(), ids=POLICIES)
+class TestEveryPolicy:
+    @given(batches=REQUESTS, size=SIZES)
+    def test_a_key_never_met_is_a_miss(self, make, batches, size):
+        """What was never asked for cannot have been seen: held back here, its URL would be lost."""
+        cache, met = make(size), set()
+        for batch in batches:
+            missed = list(cache.misses(batch))
+            first = [at for at, key in enumerate(batch) if key not in met and key not in batch[:at]]
+            assert set(first) <= set(missed)
+            met.update(batch)
+
+    @given(batches=REQUESTS, size=SIZES)
+    def test_it_holds_no_more_than_its_size(self, make, batches, size):
+        """Memory is bounded."""
+        cache = make(size)
+        for batch in batches:
+            cache.misses(batch)
+            assert len(cache) <= size
+
+    @given(batches=REQUESTS, size=SIZES)
+    def test_positions_are_ascending(self, make, batches, size):
+        """The misses of a batch are named in its order, each once."""
+        cache = make(size)
+        for batch in batches:
+            missed = list(cache.misses(batch))
+            assert missed == sorted(set(missed))
+            assert all(0 <= at < len(batch) for at in missed)
+
+    @given(batches=REQUESTS, size=SIZES)
+    def test_batches_make_no_difference(self, make, batches, size):
+        """A batch is the same as its keys one after the other."""
+        together, alone = make(size), make(size)
+
+        assert [list(together.misses(batch)) for batch in batches] == one_by_one(
+            lambda key: not alone.misses([key]), batches
+        )
+
+    def test_its_repr_says_how_many_it_holds(self, make):
+        """The repr is a window on the cache."""
+        cache = make(5)
+        cache.misses([1, 2, 3])
+
+        assert str(len(cache)) in repr(cache)
+
+
+class TestClock:
+    @given(batches=REQUESTS, size=SIZES)
+    def test_it_does_what_the_paper_says(self, batches, size):
+        """Hits, marks and the handle's walk are those of section 3.4."""
+        clock, twin = ClockCache(size), PaperClock(size)
+
+        assert [clock.misses(batch) for batch in batches] == one_by_one(twin.holds, batches)
+
+    def test_a_marked_item_gets_a_second_chance(self):
+        """The handle passes the item that was asked for again, and takes the next."""
+        clock = ClockCache(2)
+        clock.misses([1, 2, 1, 3])
+
+        assert clock.misses([1, 2]) == [1]
+
+
+class TestLru:
+    @given(batches=REQUESTS, size=SIZES)
+    def test_it_evicts_what_was_not_asked_for_longest(self, batches, size):
+        """Hits are those of a list ordered by last request."""
+        lru, twin = LruCache(size), PlainLru(size)
+
+        assert [lru.misses(batch) for batch in batches] == one_by_one(twin.holds, batches)
+
+
+class TestRandom:
+    def test_the_same_chance_makes_the_same_run(self):
+        """A run can be repeated from its seed."""
+        batch = [Random(1).randrange(50) for _ in range(500)]
+
+        assert RandomCache(9, Random(4)).misses(batch) == RandomCache(9, Random(4)).misses(batch)
+
+    def test_every_item_may_be_evicted(self):
+        """Which one goes is drawn anew each time, from all."""
+        gone = set()
+        for seed in range(60):
+            cache = RandomCache(4, Random(seed))
+            cache.misses([0, 1, 2, 3, 9])
+            gone.update(key for key in range(4) if key not in cache._held)
+
+        assert gone == {0, 1, 2, 3}
+
+
+class TestStatic:
+    def test_it_never_changes(self):
+        """Only the given keys are ever hits, and they stay so."""
+        cache = StaticCache(2, [5, 6, 7])
+
+        assert [list(cache.misses([5, 6, 7, 8])) for _ in range(3)] == [[0, 1, 2, 3], [2, 3], [2, 3]]
+
+
+@pytest.mark.parametrize("make", [ClockCache, LruCache, RandomCache])
+def test_a_cache_has_room(make):
+    """A policy that must put every miss somewhere needs at least one place."""
+    with pytest.raises(ValueError, match="0 entries"):
+        make(0)

@@ -1,0 +1,164 @@
+"""A Bloom filter (Nielsen's and Mischel's choice): small and answering at once, but some new URLs are lost.
+
+The bits go to a file now and then (bloomfile.py), the keys added since to the key log: at 25,000 new keys a
+second all blocks of the bits change between two checkpoints, so saving changed blocks would save nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+from pybloom_live import BloomFilter
+
+from webcrawl.seen import bloomfile
+from webcrawl.seen.caches.protocol import UrlCache
+from webcrawl.seen.files import Names
+from webcrawl.seen.front import unseen_lately
+from webcrawl.seen.keylog import KeyLog
+from webcrawl.seen.state import load
+from webcrawl.seen.waiting import Waiting
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.errors import DamagedFile, StoreError
+
+logger = logging.getLogger(__name__)
+
+FILE = "seen.bloom"  # in the table meta: the name of the file with the bits
+ERROR_RATE = 0.001  # of the new URLs taken for seen ones, once the filter is full
+SNAPSHOT = 1 << 20  # keys in the log before the bits are written: adding them again takes 5 s
+
+
+class BloomSeen:
+    """Knows at once what is new, with no false "new" and at most `error_rate` false "seen" up to its capacity.
+
+    `memory` gives the capacity: 14.4 bits a key at an error rate of 0.001. Beyond it the rate grows; the keys
+    beyond are counted and logged.
+    """
+
+    busy = False
+
+    def __init__(
+        self,
+        db: CrawlDB,
+        *,
+        memory: int,
+        cache: UrlCache,
+        on_ready: Callable[[], None] | None = None,  # noqa: ARG002 - the Protocol's; no answer takes time
+        error_rate: float = ERROR_RATE,
+        snapshot: int = SNAPSHOT,
+    ) -> None:
+        self._db, self._cache, self._snapshot = db, cache, snapshot
+        self._state = load(db, "bloom")
+        self._u = Waiting(db, self._state.begin, self._state.end)
+        self._log = KeyLog(db)
+        self._names = Names(db.folder, db.disk, "bloom")
+        self._file = self._named()
+        if self._file is None:
+            self._bloom = BloomFilter(_capacity(memory, error_rate), error_rate)
+        else:
+            self._bloom = bloomfile.read(self._file)
+        self._names.clean({self._file.name} if self._file is not None else ())
+        for keys in self._log.replay():
+            for key in keys:
+                self._add(key)
+        self._warn_above = max(self._bloom.capacity, self._state.new)
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="bloom")
+        self._writing: Future[Path] | None = None
+        self._cut = 0  # the number of the first key that the file being written may not have
+        db.join(self)
+
+    def __repr__(self) -> str:
+        return f"<BloomSeen keys={self._state.new}/{self._bloom.capacity} pending={self.pending}>"
+
+    def _named(self) -> Path | None:
+        name = self._db.get(FILE)
+        return self._names.path(name.decode()) if name is not None else None
+
+    def submit(self, keys: Sequence[int], records: Sequence[bytes]) -> None:
+        self._go_on()
+        batch, missed = unseen_lately(self._cache, self._state, keys, records)
+        new, found = array("Q"), []
+        for key, record in zip(batch, missed, strict=True):
+            if not self._add(key):
+                new.append(key)
+                found.append(record)
+        self._log.append(new)
+        self._u.append(new, found)
+        self._state.new += len(new)
+        if self._state.new > self._warn_above:
+            self._warn_above = self._state.new + self._bloom.capacity // 10
+            line = "seen: %d keys in a Bloom filter for %d: about one new URL in %d is lost"
+            logger.warning(line, self._state.new, self._bloom.capacity, 1 / self._error_rate())
+
+    def _add(self, key: int) -> bool:
+        """Adds the key; whether all its bits were on before."""
+        # The library counts the keys and raises beyond its capacity, which would end the crawl: the state counts.
+        self._bloom.count = 0
+        return bool(self._bloom.add(key))
+
+    def _error_rate(self) -> float:
+        """The chance that a new key's bits are all on, by the number of keys."""
+        on = -math.expm1(-self._state.new / self._bloom.bits_per_slice)
+        return float(on**self._bloom.num_slices)
+
+    def take(self, limit: int) -> list[bytes]:
+        self._go_on()
+        begin, end = self._u.begin, min(self._u.begin + limit, self._u.end)
+        return self._u.take(np.arange(begin, end), end)
+
+    def merge(self) -> None:
+        """There is never anything to merge."""
+        self._go_on()
+
+    @property
+    def pending(self) -> int:
+        return len(self._u)
+
+    def stats(self) -> dict[str, int | float]:
+        keys, capacity = self._state.new, self._bloom.capacity
+        bloom = {"capacity": capacity, "over_capacity": max(0, keys - capacity), "error_rate": self._error_rate()}
+        return {**self._state.stats(waiting=0, keys=keys, runs=int(self._file is not None)), **bloom}
+
+    # -- the checkpoint
+
+    def _go_on(self) -> None:
+        """Names a file that has been written; begins another when the log has grown long."""
+        if self._writing is not None and self._writing.done():
+            try:
+                path = self._writing.result()
+            except OSError as error:
+                raise StoreError(f"{self._names.folder}: {error}") from error
+            self._writing = None
+            self._db.set(FILE, path.name.encode())
+            if self._file is not None:
+                self._db.discard(self._file)
+            self._file = path
+            self._log.forget(self._cut)
+        if self._writing is None and len(self._log) >= self._snapshot:
+            self._cut = self._log.cut()
+            self._writing = self._pool.submit(bloomfile.write, self._db.disk, self._names.new(), self._bloom)
+
+    def prepare(self) -> Iterator[None]:
+        return iter(())
+
+    def save(self) -> None:
+        self._log.save()
+        self._u.save()
+        self._state.save(self._db, self._u.begin, self._u.end, self._u.end)
+
+    def check(self) -> Iterator[DamagedFile]:
+        files = bloomfile.check(self._file) if self._file is not None else ()
+        return chain(self._u.check(), files)
+
+    def close(self) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+
+def _capacity(memory: int, error_rate: float) -> int:
+    return max(1, int(memory * 8 * math.log(2) ** 2 / -math.log(error_rate)))

@@ -1,0 +1,83 @@
+"""A Bloom filter's bits as a file: written whole and synced by a thread, named by the next checkpoint.
+
+Header, bits, crc32 of both. Bits turned on while the file is written may or may not be in it: their keys are in
+the key log, and both are named by the same, later checkpoint.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from pybloom_live import BloomFilter
+
+from webcrawl.store.disk import Disk
+from webcrawl.store.errors import DamagedFile
+
+MAGIC = b"WCRLBLM\n"
+VERSION = 1
+HEADER = struct.Struct("<8sIdQQ")  # magic, version, error rate, capacity, bytes of bits
+CRC = struct.Struct("<I")
+PIECE = 1 << 20
+
+
+def write(disk: Disk, path: Path, bloom: BloomFilter) -> Path:
+    """Writes the bits while others may be turned on."""
+    bits = memoryview(bloom.bitarray)
+    fd = disk.create(path)
+    try:
+        data = HEADER.pack(MAGIC, VERSION, bloom.error_rate, bloom.capacity, len(bits))
+        disk.write(fd, data)
+        crc = zlib.crc32(data)
+        for at in range(0, len(bits), PIECE):
+            data = bytes(bits[at : at + PIECE])
+            disk.write(fd, data)
+            crc = zlib.crc32(data, crc)
+        disk.write(fd, CRC.pack(crc))
+        disk.sync(fd)
+    finally:
+        os.close(fd)
+    disk.sync_folder(path.parent)
+    return path
+
+
+def read(path: Path) -> BloomFilter:
+    """The filter as it was written, its capacity and error rate included."""
+    try:
+        with path.open("rb") as file:
+            return _read(path, file)
+    except FileNotFoundError as error:
+        raise DamagedFile(path, 0, "the checkpoint names it, but it is not there") from error
+
+
+def _read(path: Path, file: BinaryIO) -> BloomFilter:
+    head = file.read(HEADER.size)
+    if not head.startswith(MAGIC) or len(head) < HEADER.size:
+        raise DamagedFile(path, 0, "not a Bloom filter's file")
+    _, version, error_rate, capacity, size = HEADER.unpack(head)
+    expected = HEADER.size + size + CRC.size
+    if version != VERSION or os.fstat(file.fileno()).st_size != expected or not (0 < error_rate < 1 <= capacity):
+        raise DamagedFile(path, 8, "its header does not fit its length")
+    bloom = BloomFilter(capacity, error_rate)
+    bits = memoryview(bloom.bitarray)
+    if len(bits) != size:
+        raise DamagedFile(path, 8, f"{size} bytes of bits, where its capacity needs {len(bits)}")
+    crc = zlib.crc32(head)
+    for at in range(0, size, PIECE):
+        bits[at : at + PIECE] = file.read(min(PIECE, size - at))
+        crc = zlib.crc32(bits[at : at + PIECE], crc)
+    if file.read() != CRC.pack(crc):
+        raise DamagedFile(path, HEADER.size, "checksum")
+    return bloom
+
+
+def check(path: Path) -> Iterator[DamagedFile]:
+    """What is wrong with the file, if anything is."""
+    try:
+        read(path)
+    except DamagedFile as damage:
+        yield damage

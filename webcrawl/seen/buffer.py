@@ -1,0 +1,163 @@
+"""T: the fingerprints that wait for a merge, and their ordinals in U (Mercator, section 3.2).
+
+An ordinal is a record's number since T was last emptied: its place in T, so only keys are stored. A full chunk is
+sorted and spilled to a scratch file by a thread: T can then grow with F, which keeps the cost a URL flat, and memory
+stays as it is.
+"""
+
+from __future__ import annotations
+
+import logging
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from webcrawl.seen.files import Names
+from webcrawl.seen.keys import HIGHEST, NO_KEYS, distinct, order
+from webcrawl.store.disk import Disk
+from webcrawl.store.runs import Keys, Run
+from webcrawl.store.runwriter import RunWriter
+
+logger = logging.getLogger(__name__)
+
+PIECE = 1 << 16  # keys gathered at once for a spill: 1 MiB of rows
+
+
+class Rows(Protocol):
+    """Sorted columns (key, ordinal), in memory or in a scratch file."""
+
+    def between(self, low: int, high: int) -> Keys:
+        """The rows with low <= key <= high."""
+
+
+class SortedChunk:
+    """A chunk of T seen in the order of its keys; the order is found at the first look, which a thread takes."""
+
+    def __init__(self, keys: Keys, first: int) -> None:
+        self._keys, self._first = keys, first
+        self._order: Keys | None = None
+
+    @property
+    def order(self) -> Keys:
+        if self._order is None:
+            self._order = order(self._keys)
+        return self._order
+
+    def rows(self, first: int, last: int) -> Keys:
+        """Rows by their place in the order."""
+        where = self.order[first:last]
+        return np.stack((self._keys[where], where + np.uint64(self._first)))
+
+    def between(self, low: int, high: int) -> Keys:
+        keys, places = self._keys, self.order
+        if low == 0 and high == HIGHEST:
+            return self.rows(0, len(places))
+        first = bisect_left(places, low, key=lambda at: int(keys[at]))
+        return self.rows(first, bisect_right(places, high, first, key=lambda at: int(keys[at])))
+
+
+class Frozen:
+    """T': what a merge works on, in chunks by ordinal; spills may still be under way."""
+
+    def __init__(self, disk: Disk, spills: list[Future[Run]], chunk: SortedChunk, count: int) -> None:
+        self.count = count
+        self._disk, self._spills, self._chunk = disk, spills, chunk
+
+    def parts(self) -> list[Rows]:
+        """Waits for the spills."""
+        return [*(spill.result() for spill in self._spills), self._chunk]
+
+    def remove(self) -> None:
+        """The scratch files are of no more use; one that stays is removed at the next start."""
+        while self._spills:
+            run = self._spills.pop().result()
+            run.close()
+            try:
+                self._disk.unlink(run.path)
+            except OSError as error:
+                logger.warning("%s: not removed: %s", run.path, error)
+
+    def close(self) -> None:
+        _close(self._spills)
+
+
+class Buffer:
+    """T, filling."""
+
+    def __init__(self, names: Names, disk: Disk, size: int) -> None:
+        self.count = 0
+        self._names, self._disk, self._size = names, disk, size
+        self._chunk: Keys = NO_KEYS
+        self._filled = 0
+        self._spills: list[Future[Run]] = []
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="spill")
+        names.clean(())
+
+    def __repr__(self) -> str:
+        return f"<Buffer count={self.count} spilled={len(self._spills)}>"
+
+    @property
+    def spilled(self) -> bool:
+        return bool(self._spills)
+
+    def append(self, keys: Keys) -> None:
+        """Never waits, unless keys come faster than one thread can sort them."""
+        while len(keys):
+            if self._filled == len(self._chunk):
+                self._next_chunk()
+            part = keys[: len(self._chunk) - self._filled]
+            self._chunk[self._filled : self._filled + len(part)] = part
+            self._filled += len(part)
+            self.count += len(part)
+            keys = keys[len(part) :]
+
+    def _next_chunk(self) -> None:
+        if self._filled:
+            if self._spills:
+                self._spills[-1].result()  # two chunks in memory at the most: one filling, one being sorted
+            chunk = SortedChunk(self._chunk, self.count - self._filled)
+            self._spills.append(self._pool.submit(_spill, chunk, self._filled, self._names.new, self._disk))
+        self._chunk, self._filled = np.empty(self._size, np.uint64), 0
+
+    def raise_failure(self) -> None:
+        """Raises what went wrong in a spill that has ended."""
+        if self._spills and self._spills[-1].done():
+            self._spills[-1].result()
+
+    def freeze(self) -> Frozen:
+        """Sets T aside as T' and empties it: the paper's "very short atomic operation"."""
+        keys = self._chunk[: self._filled]
+        if self._filled * 4 < len(self._chunk):
+            keys = keys.copy()
+        else:
+            self._chunk = NO_KEYS
+        chunk = SortedChunk(keys, self.count - self._filled)
+        frozen = Frozen(self._disk, self._spills, chunk, self.count)
+        self.count, self._filled, self._spills = 0, 0, []
+        return frozen
+
+    def close(self) -> None:
+        self._pool.shutdown(cancel_futures=True)
+        _close(self._spills)
+
+
+def _close(spills: list[Future[Run]]) -> None:
+    for spill in spills:
+        if not spill.cancelled() and spill.exception() is None:
+            spill.result().close()
+
+
+def _spill(chunk: SortedChunk, count: int, new_path: Callable[[], Path], disk: Disk) -> Run:
+    writer = RunWriter(disk, new_path(), 2)
+    try:
+        for at in range(0, count, PIECE):
+            writer.append(*distinct(chunk.rows(at, at + PIECE)))
+    except BaseException:
+        writer.abandon()
+        raise
+    writer.finish()
+    return Run(writer.path)

@@ -1,0 +1,56 @@
+"""CLOCK: the default policy (section 3.4 of the paper), nearly LRU's hit rate without its queue."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class ClockCache:
+    """Items on a circle, each with a mark bit; a handle walks over it to find an unmarked one to evict.
+
+    A hit turns the item's mark on. A miss moves the handle on, turning marks off, until it meets an unmarked
+    location, whose item is replaced; the new item is unmarked and the handle goes to the location after it.
+    """
+
+    def __init__(self, size: int) -> None:
+        if size < 1:
+            raise ValueError(f"a cache of {size} entries")
+        self._size, self._hand = size, 0
+        self._marks = bytearray(size)
+        self._items: list[int | None] = [None] * size
+        self._place: dict[int | None, int] = {}
+
+    def __repr__(self) -> str:
+        return f"<ClockCache {len(self)}/{self._size} hand={self._hand}>"
+
+    def __len__(self) -> int:
+        return len(self._place)
+
+    def misses(self, keys: Sequence[int]) -> list[int]:
+        """Written plainly, for it runs once a link: a method call a miss made it take 1.4 times as long."""
+        place, marks, items, hand, missed = self._place, self._marks, self._items, self._hand, []
+        for position, key in enumerate(keys):
+            if key in place:
+                marks[place[key]] = 1
+                continue
+            missed.append(position)
+            if marks[hand]:
+                hand = self._unmarked(hand)
+            place.pop(items[hand], None)
+            items[hand] = key
+            place[key] = hand
+            hand += 1
+            if hand == self._size:
+                hand = 0
+        self._hand = hand
+        return missed
+
+    def _unmarked(self, hand: int) -> int:
+        """Where the handle comes to rest; bytearray.find takes the steps."""
+        marks = self._marks
+        at = marks.find(0, hand)
+        if at < 0:
+            marks[hand:] = bytes(self._size - hand)
+            hand, at = 0, marks.find(0)  # found: at the latest where the walk began, its mark is off now
+        marks[hand:at] = bytes(at - hand)
+        return at

@@ -1,0 +1,35 @@
+"""LRU: evicts what has not been asked for the longest time (section 3.3 of the paper)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+
+class LruCache:
+    """Exact LRU, by the one that the interpreter has in C: it calls a function only for what it does not hold."""
+
+    def __init__(self, size: int) -> None:
+        if size < 1:
+            raise ValueError(f"a cache of {size} entries")
+        self._missed: list[int] = []
+        self._ask = lru_cache(maxsize=size)(self._missed.append)
+
+    def __repr__(self) -> str:
+        return f"<LruCache {len(self)}/{self._ask.cache_info().maxsize}>"
+
+    def __len__(self) -> int:
+        return self._ask.cache_info().currsize
+
+    def misses(self, keys: Sequence[int]) -> list[int]:
+        for _ in map(self._ask, keys):
+            pass
+        positions: list[int] = []
+        after = 0
+        for key in self._missed:
+            # Between two misses nothing is evicted, so the first such key after the last miss is the missed one.
+            at = keys.index(key, after)
+            positions.append(at)
+            after = at + 1
+        self._missed.clear()
+        return positions

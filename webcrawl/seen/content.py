@@ -1,0 +1,147 @@
+"""Content seen: the 128-bit digests of all bodies, asked and told at once, in bounded memory.
+
+The same sorted files as F's, with two columns: a digest's first eight bytes are the key, its last the second
+value. New digests are a set in memory; a full set is merged into the files by a thread, while the next one fills.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from threading import Event
+
+import numpy as np
+
+from webcrawl.seen.keys import between, ranges
+from webcrawl.seen.runset import Change, RunSet
+from webcrawl.seen.sweep import Cancelled
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.errors import DamagedFile, StoreError
+from webcrawl.store.runs import Keys, Run
+from webcrawl.store.runwriter import RunWriter
+
+logger = logging.getLogger(__name__)
+
+NAME = "content.fresh"
+SIZE = 16  # bytes of a digest
+FRESH = 1 << 16  # digests in memory at the most: a MiB to be written at a checkpoint
+# A question reads a page of every file, so files must be few: each is over four times as large as what was written
+# before it. The rewriting that costs is affordable: a body comes once where forty links come.
+GROWTH = 4.0
+
+
+class ContentSeen:
+    """Which bodies were seen; called by one thread."""
+
+    def __init__(self, db: CrawlDB, *, memory: int) -> None:
+        """Of `memory`, in bytes: 81 a digest in each of the two sets, 100 a row that is merged."""
+        self._db, self._limit, self._budget = db, max(1, min(FRESH, memory // 512)), max(1, memory // 256)
+        self._fresh = _stored(db)
+        self._frozen: set[bytes] = set()  # what the thread merges
+        self._changed = False
+        self._runs = RunSet(db, "content", 2, GROWTH)
+        self._merging: Future[Change] | None = None
+        self._stop = Event()
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="content")
+        db.join(self)
+
+    def __repr__(self) -> str:
+        return f"<ContentSeen fresh={len(self._fresh)}+{len(self._frozen)} {self._runs!r}>"
+
+    def __len__(self) -> int:
+        return len(self._fresh) + len(self._frozen) + len(self._runs)
+
+    def seen(self, digest: bytes) -> bool:
+        """Whether this digest was asked for before; from now on it was."""
+        if len(digest) != SIZE:
+            raise ValueError(f"a digest of {len(digest)} bytes, not {SIZE}")
+        self._adopt(wait=False)
+        if digest in self._fresh or digest in self._frozen or self._on_disk(digest):
+            return True
+        if len(self._fresh) >= self._limit:
+            self._adopt(wait=True)  # waits only if the last merge takes longer than so many new bodies
+            self._freeze()
+        self._fresh.add(digest)
+        self._changed = True
+        return False
+
+    def _on_disk(self, digest: bytes) -> bool:
+        key, second = np.frombuffer(digest, ">u8").astype(np.uint64).reshape(2, 1)
+        return any(run.contains(key, second)[0] for run in self._runs.runs)
+
+    def _freeze(self) -> None:
+        self._frozen, self._fresh = self._fresh, set()
+        replaced = self._runs.plan(len(self._frozen))
+        job = (self._frozen, replaced, self._runs.create, self._budget, self._stop)
+        self._merging = self._pool.submit(_merge, *job)
+
+    def _adopt(self, *, wait: bool) -> None:
+        if self._merging is None or not (wait or self._merging.done()):
+            return
+        try:
+            change = self._merging.result()
+        except OSError as error:
+            raise StoreError(f"{self._runs.names.folder}: {error}") from error
+        self._merging = None
+        self._runs.adopt(change)
+        self._changed = True
+        logger.info("content seen: merged %d digests, %d files", len(self._frozen), len(self._runs.runs))
+        self._frozen = set()
+
+    def stats(self) -> dict[str, int | float]:
+        return {"keys": len(self), "runs": len(self._runs.runs)}
+
+    # -- the checkpoint
+
+    def prepare(self) -> Iterator[None]:
+        return iter(())
+
+    def save(self) -> None:
+        """A merge under way has not begun yet, as far as a checkpoint is concerned."""
+        if self._changed:
+            self._db.set(NAME, b"".join(self._frozen) + b"".join(self._fresh))
+            self._changed = False
+
+    def check(self) -> Iterator[DamagedFile]:
+        return self._runs.check()
+
+    def close(self) -> None:
+        self._stop.set()
+        self._pool.shutdown(cancel_futures=True)
+        if self._merging is not None:
+            with contextlib.suppress(OSError, Cancelled, CancelledError, StoreError):
+                self._merging.result().close()
+        self._runs.close()
+
+
+def _stored(db: CrawlDB) -> set[bytes]:
+    value = db.get(NAME) or b""
+    if len(value) % SIZE:
+        raise DamagedFile(db.path, 0, f"table meta, {NAME}: {len(value)} bytes are no digests")
+    return {value[at : at + SIZE] for at in range(0, len(value), SIZE)}
+
+
+def _merge(
+    digests: Collection[bytes], replaced: list[Run], create: Callable[[], RunWriter], budget: int, stop: Event
+) -> Change:
+    """Writes the digests and the runs to be replaced as one run, a range of keys after the other."""
+    fresh = np.frombuffer(b"".join(digests), ">u8").reshape(-1, 2).T.astype(np.uint64)
+    fresh = fresh[:, np.argsort(fresh[0])]
+    writer = create()
+    try:
+        for low, high in ranges(len(digests) + sum(run.count for run in replaced), budget):
+            writer.append(*_range(fresh, replaced, low, high, stop))
+    except BaseException:
+        writer.abandon()
+        raise
+    writer.finish()
+    return Change(Run(writer.path), replaced)
+
+
+def _range(fresh: Keys, replaced: list[Run], low: int, high: int, stop: Event) -> Keys:
+    if stop.is_set():
+        raise Cancelled
+    rows: Keys = np.concatenate([between(fresh, low, high), *(run.between(low, high) for run in replaced)], axis=1)
+    return rows[:, np.argsort(rows[0], kind="stable")]

@@ -1,0 +1,180 @@
+"""Mercator's duplicate URL eliminator (section 3.2), for crawls of any size: the default seen store.
+
+T (buffer.py) and U (waiting.py) take what misses the cache; when T is large enough a thread merges it with F
+(known.py, sweep.py), and the new records of U come out in the order of their submission (verdicts.py).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from itertools import chain
+from threading import Event
+
+import numpy as np
+
+from webcrawl.seen.buffer import Buffer, Frozen
+from webcrawl.seen.caches.protocol import UrlCache
+from webcrawl.seen.files import Names
+from webcrawl.seen.front import unseen_lately
+from webcrawl.seen.fuse import Fuse
+from webcrawl.seen.known import Known
+from webcrawl.seen.layout import Layout, layout
+from webcrawl.seen.state import load
+from webcrawl.seen.sweep import Cancelled, Sweep, Swept
+from webcrawl.seen.verdicts import Verdicts
+from webcrawl.seen.waiting import Waiting
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.errors import DamagedFile, StoreError
+
+logger = logging.getLogger(__name__)
+
+
+class DiskSeen:
+    """The eliminator. Called by one thread; the threads that it starts never touch the database."""
+
+    def __init__(
+        self,
+        db: CrawlDB,
+        *,
+        memory: int,
+        cache: UrlCache,
+        on_ready: Callable[[], None] | None = None,
+        sizes: Layout | None = None,
+    ) -> None:
+        self._db, self._cache, self._on_ready = db, cache, on_ready
+        self._sizes = sizes or layout(memory)
+        self._state = load(db, "disk")
+        self._u = Waiting(db, self._state.begin, self._state.end, self._sizes.row)
+        self._verdicts = Verdicts(db, self._state.begin, self._state.judged)
+        self._f = Known(db, fresh_limit=self._sizes.fresh, growth=self._sizes.growth)
+        self._t = Buffer(Names(db.folder, db.disk, "scratch"), db.disk, self._sizes.chunk)
+        self._frozen: Frozen | None = None
+        self._merging: Future[Swept] | None = None
+        self._stop = Event()
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="merge")
+        self._enough = 0
+        self._fuse = Fuse(db.folder)
+        self._grow()
+        try:
+            with self._fuse:
+                for keys in self._u.keys_from(self._state.judged):
+                    self._t.append(keys)
+        except BaseException:
+            self.close()
+            raise
+        db.join(self)
+
+    def __repr__(self) -> str:
+        return f"<DiskSeen pending={self.pending} busy={self.busy} {self._t!r} {self._f!r}>"
+
+    # -- the caller's side
+
+    def submit(self, keys: Sequence[int], records: Sequence[bytes]) -> None:
+        self._go_on()
+        batch, missed = unseen_lately(self._cache, self._state, keys, records)
+        with self._fuse:
+            self._t.append(np.frombuffer(batch, np.uint64))
+            self._u.append(batch, missed)
+            if self._merging is None and self._t.count >= self._enough:
+                self._start()
+
+    def take(self, limit: int) -> list[bytes]:
+        self._go_on()
+        taken: list[bytes] = []
+        with self._fuse:
+            while len(taken) < limit and self._u.begin < self._verdicts.end:
+                taken += self._u.take(*self._verdicts.next(self._u.begin, limit - len(taken)))
+        return taken
+
+    def merge(self) -> None:
+        self._go_on()
+        if self._merging is not None or not self._t.count:
+            return
+        with self._fuse:
+            if self._t.count <= self._sizes.at_once and self._f.holds(self._t.count):
+                self._adopt(self._sweep().run())
+            else:
+                self._start()
+
+    @property
+    def pending(self) -> int:
+        return self._u.end - self._verdicts.end + self._verdicts.left
+
+    @property
+    def busy(self) -> bool:
+        return self._merging is not None and not self._merging.done()
+
+    def stats(self) -> dict[str, int | float]:
+        waiting = self._u.end - self._verdicts.end
+        return self._state.stats(waiting=waiting, keys=len(self._f), runs=self._f.files)
+
+    # -- merging
+
+    def _grow(self) -> None:
+        """T grows with F, so that the cost of reading F is always shared by as many (docs/seen.md)."""
+        self._enough = max(self._sizes.chunk, min(int(self._sizes.share * len(self._f)), self._sizes.largest))
+
+    def _sweep(self) -> Sweep:
+        self._frozen = self._t.freeze()
+        return self._f.sweep(self._frozen, self._sizes.budget, self._stop)
+
+    def _start(self) -> None:
+        self._merging = self._pool.submit(self._sweep().run)
+        self._merging.add_done_callback(self._tell)
+
+    def _tell(self, _: Future[Swept]) -> None:
+        if self._on_ready is not None and not self._stop.is_set():
+            self._on_ready()
+
+    def _go_on(self) -> None:
+        """Takes over what a thread has finished, and raises what went wrong in one."""
+        if self._merging is None and not self._t.spilled:
+            return
+        with self._fuse:
+            self._t.raise_failure()
+            if self._merging is not None and self._merging.done():
+                swept = self._merging.result()
+                self._merging = None
+                self._adopt(swept)
+                line = "seen: merged %d records in %.2f s: %d new, now %d keys in %d runs"
+                logger.info(line, swept.count, swept.seconds, swept.new, len(self._f), self._f.files)
+
+    def _adopt(self, swept: Swept) -> None:
+        self._frozen = None
+        self._f.adopt(swept)
+        self._grow()
+        self._verdicts.add(swept.bits, swept.count, swept.new)
+        state = self._state
+        state.new, state.merges = state.new + swept.new, state.merges + 1
+        state.merge_seconds += swept.seconds
+
+    # -- the checkpoint
+
+    def prepare(self) -> Iterator[None]:
+        return self._verdicts.save()
+
+    def save(self) -> None:
+        """A merge under way has not begun yet, as far as a checkpoint is concerned."""
+        with self._fuse:
+            for _ in self._verdicts.save():
+                pass
+            self._u.save()
+            self._f.save()
+            self._state.save(self._db, self._u.begin, self._verdicts.end, self._u.end)
+
+    def check(self) -> Iterator[DamagedFile]:
+        return chain(self._f.check(), self._u.check())
+
+    def close(self) -> None:
+        self._stop.set()
+        self._pool.shutdown(cancel_futures=True)
+        self._t.close()
+        if self._frozen is not None:
+            self._frozen.close()
+        if self._merging is not None:
+            with contextlib.suppress(OSError, Cancelled, CancelledError, StoreError):
+                self._merging.result().change.close()
+        self._f.close()

@@ -1,0 +1,34 @@
+"""The names of the seen stores' files, all of them: made, recognised and cleaned away here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from itertools import count
+from pathlib import Path
+
+from webcrawl.store.disk import Disk
+
+
+class Names:
+    """Numbered files of one kind in the folder `seen` of the state; a number is never used twice."""
+
+    def __init__(self, state: Path, disk: Disk, kind: str) -> None:
+        self.folder, self.kind, self._disk = state / "seen", kind, disk
+        self._pattern = re.compile(rf"{re.escape(kind)}-(\d{{8,}})")
+        self.folder.mkdir(exist_ok=True)
+        used = [int(match[1]) for path in self.folder.iterdir() if (match := self._pattern.fullmatch(path.name))]
+        self._numbers = count(max(used, default=0) + 1)
+
+    def new(self) -> Path:
+        """A name that no file of this kind has had since the crawl was opened."""
+        return self.path(f"{self.kind}-{next(self._numbers):08}")
+
+    def path(self, name: str) -> Path:
+        return self.folder / name
+
+    def clean(self, named: Collection[str]) -> None:
+        """Removes our files that no checkpoint names: half-written, or replaced just before a crash."""
+        for path in sorted(self.folder.iterdir()):
+            if self._pattern.fullmatch(path.name) and path.name not in named:
+                self._disk.unlink(path)

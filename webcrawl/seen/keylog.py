@@ -1,0 +1,68 @@
+"""The keys of a seen store that has its set in memory, in rows of the table meta: the set is made of them again."""
+
+from __future__ import annotations
+
+from array import array
+from collections import deque
+from collections.abc import Iterator
+
+import numpy as np
+
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.errors import DamagedFile
+
+ROW = 8192  # keys a row: 64 KiB
+NAME = "seen.keys."
+
+
+class KeyLog:
+    """Keys in the order of their coming, numbered; `seen.keys.<number of its first key>` names a row."""
+
+    def __init__(self, db: CrawlDB, row: int = ROW) -> None:
+        self._db, self._size = db, row
+        found = db.query("SELECT name, length(value) FROM meta WHERE name GLOB ?", (f"{NAME}*",))
+        rows = sorted((int(name.removeprefix(NAME)), size // 8) for name, size in found)
+        self.begin = rows[0][0] if rows else 0
+        self.end = self.begin
+        for first, count in rows:
+            if first != self.end:
+                raise DamagedFile(db.path, 0, f"table meta, {NAME}{self.end}: not there")
+            self.end += count
+        self._rows = deque(first for first, _ in rows)
+        self._keys = array("Q")  # the unfinished row
+        self._saved = 0
+
+    def __len__(self) -> int:
+        return self.end - self.begin
+
+    def append(self, keys: array[int]) -> None:
+        self._keys.extend(keys)
+        self.end += len(keys)
+        if len(self._keys) >= self._size:
+            self.cut()
+
+    def cut(self) -> int:
+        """Finishes the row; the number of the next key."""
+        self.save()
+        if self._keys:
+            self._rows.append(self.end - len(self._keys))
+            self._keys, self._saved = array("Q"), 0
+        return self.end
+
+    def save(self) -> None:
+        """Writes the unfinished row, in the place of what was saved of it."""
+        if len(self._keys) != self._saved:
+            data = np.frombuffer(self._keys, np.uint64).astype("<u8").tobytes()
+            self._db.set(f"{NAME}{self.end - len(self._keys)}", data)
+            self._saved = len(self._keys)
+
+    def forget(self, before: int) -> None:
+        """Removes the rows whose keys all have smaller numbers."""
+        self.begin = before
+        while self._rows and self._rows[0] < before:
+            self._db.execute("DELETE FROM meta WHERE name = ?", (f"{NAME}{self._rows.popleft()}",))
+
+    def replay(self) -> Iterator[list[int]]:
+        """The keys on disk."""
+        for first in self._rows:
+            yield np.frombuffer(self._db.get(f"{NAME}{first}") or b"", "<u8").tolist()

@@ -1,0 +1,107 @@
+"""F on disk: sorted runs whose sizes grow geometrically, so that merging costs each key few rewritings."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from webcrawl.seen.files import Names
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.errors import DamagedFile
+from webcrawl.store.runs import Keys, Mask, Run
+from webcrawl.store.runwriter import RunWriter
+
+
+@dataclass(slots=True)
+class Change:
+    """What a merge did to the runs: nothing, or one file in the place of some."""
+
+    added: Run | None = None
+    replaced: list[Run] = field(default_factory=list)
+
+    def close(self) -> None:
+        """It will not be adopted."""
+        if self.added is not None:
+            self.added.close()
+
+
+class RunSet:
+    """The runs of one store as the open transaction names them; files are written by threads, named by the owner."""
+
+    def __init__(self, db: CrawlDB, store: str, columns: int, growth: float) -> None:
+        self.runs: list[Run] = []
+        self._db, self._store, self._columns, self._growth = db, store, columns, growth
+        self.names = Names(db.folder, db.disk, store)
+        named = db.query("SELECT name, count FROM run WHERE store = ? ORDER BY count DESC, name", (store,))
+        try:
+            for name, count in named:
+                self.runs.append(self._open(name, count))
+        except BaseException:
+            self.close()
+            raise
+        self.names.clean({name for name, _ in named})
+
+    def __repr__(self) -> str:
+        return f"<RunSet {self._store} {[run.count for run in self.runs]}>"
+
+    def __len__(self) -> int:
+        return sum(run.count for run in self.runs)
+
+    def _open(self, name: str, count: int) -> Run:
+        path = self.names.path(name)
+        try:
+            run = Run(path)
+        except FileNotFoundError as error:
+            raise DamagedFile(path, 0, "the checkpoint names it, but it is not there") from error
+        if (run.count, run.columns) != (count, self._columns):
+            run.close()
+            raise DamagedFile(path, path.stat().st_size, f"{run.count} keys where the checkpoint says {count}")
+        return run
+
+    def plan(self, count: int) -> list[Run]:
+        """The runs to be written anew together with `count` more keys: all that are not `growth` times larger."""
+        chosen = []
+        for run in sorted(self.runs, key=len):
+            if run.count > self._growth * count:
+                break
+            chosen.append(run)
+            count += run.count
+        return chosen
+
+    def create(self) -> RunWriter:
+        """A new file of this store, for a thread to write."""
+        return RunWriter(self._db.disk, self.names.new(), self._columns)
+
+    def adopt(self, change: Change) -> None:
+        """Names the new file, and the replaced ones no more; they are removed once a checkpoint says so."""
+        for run in change.replaced:
+            self._db.execute("DELETE FROM run WHERE name = ?", (run.path.name,))
+            self._db.discard(run.path)
+            self.runs.remove(run)
+            run.close()
+        if change.added is not None:
+            row = (change.added.path.name, self._store, change.added.count)
+            self._db.execute("INSERT INTO run VALUES (?, ?, ?)", row)
+            self.runs.append(change.added)
+            self.runs.sort(key=len, reverse=True)
+
+    def check(self) -> Iterator[DamagedFile]:
+        return itertools.chain.from_iterable(run.check() for run in self.runs)
+
+    def close(self) -> None:
+        for run in self.runs:
+            run.close()
+
+
+def contained_in_runs(runs: Sequence[Run], keys: Keys) -> Mask:
+    """Which of these ascending keys one of the runs has; the largest run first, as it leaves fewest to ask for."""
+    found = np.zeros(len(keys), np.bool_)
+    for run in runs:
+        left = np.flatnonzero(~found)
+        if len(left) == 0:
+            break
+        found[left] = run.contains(keys[left])
+    return found

@@ -1,0 +1,132 @@
+"""The merge of T' with F (Mercator, section 3.2), one range of keys after the other, in a thread.
+
+It changes nothing that anybody else sees: the owner adopts its result, or forgets it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from threading import Event
+from typing import Protocol
+
+import numpy as np
+
+from webcrawl.seen.buffer import Frozen, Rows
+from webcrawl.seen.keys import Bits, between, contained, firsts, mark, merged, ranges
+from webcrawl.seen.runset import Change, contained_in_runs
+from webcrawl.store.runs import Keys, Mask, Run
+from webcrawl.store.runwriter import RunWriter
+
+
+@dataclass(slots=True)
+class Swept:
+    """What became of a T'."""
+
+    count: int
+    bits: Bits  # by ordinal, on where the record is new
+    new: int
+    fresh: Keys
+    change: Change
+    seconds: float
+
+
+class Cancelled(Exception):  # noqa: N818 - not an error: the store is being closed
+    """The merge was told to stop."""
+
+
+class Output(Protocol):
+    """Where the ascending union of the new keys and of those they are merged with goes."""
+
+    def append(self, keys: Keys) -> None:
+        """The next keys."""
+
+    def finish(self) -> tuple[Keys, Run | None]:
+        """What is `fresh` from now on, and the new run if there is one."""
+
+    def abandon(self) -> None:
+        """Nothing will be adopted."""
+
+
+class ToMemory:
+    """A small result stays in memory, or a small crawl's many early merges would write a file each."""
+
+    def __init__(self) -> None:
+        self._pieces: list[Keys] = []
+
+    def append(self, keys: Keys) -> None:
+        self._pieces.append(keys)
+
+    def finish(self) -> tuple[Keys, None]:
+        return merged(self._pieces), None
+
+    def abandon(self) -> None:
+        self._pieces.clear()
+
+
+class ToFile:
+    """A large one becomes a run."""
+
+    def __init__(self, writer: RunWriter) -> None:
+        self._writer = writer
+
+    def append(self, keys: Keys) -> None:
+        self._writer.append(keys)
+
+    def finish(self) -> tuple[Keys, Run]:
+        self._writer.finish()
+        return np.empty(0, np.uint64), Run(self._writer.path)
+
+    def abandon(self) -> None:
+        self._writer.abandon()
+
+
+@dataclass(slots=True)
+class Sweep:
+    """One merge; `run` may be called in a thread while F stays as it is."""
+
+    frozen: Frozen
+    fresh: Keys  # F in memory: goes into the result
+    replaced: list[Run]  # runs that go into the result as well
+    kept: list[Run]  # runs that are only asked
+    create: Callable[[], RunWriter] | None  # None: the result stays in memory
+    budget: int
+    stop: Event
+
+    def run(self) -> Swept:
+        started, frozen = time.monotonic(), self.frozen
+        bits: Bits = np.zeros((frozen.count + 7) >> 3, np.uint8)
+        parts = frozen.parts()
+        output: Output = ToMemory() if self.create is None else ToFile(self.create())
+        rows = frozen.count + len(self.fresh) + sum(run.count for run in self.replaced)
+        new = 0
+        try:
+            for low, high in ranges(rows, self.budget):
+                keys, ordinals = self._merge_range(parts, low, high, output)
+                mark(bits, ordinals)
+                new += len(keys)
+        except BaseException:
+            output.abandon()
+            raise
+        fresh, run = output.finish()
+        frozen.remove()
+        seconds = time.monotonic() - started
+        return Swept(frozen.count, bits, new, fresh, Change(run, self.replaced), seconds)
+
+    def _merge_range(self, parts: Sequence[Rows], low: int, high: int, output: Output) -> Keys:
+        """Passes on the keys of this range that F has not; and returns them as rows (key, ordinal)."""
+        if self.stop.is_set():
+            raise Cancelled
+        rows = firsts([part.between(low, high) for part in parts])
+        below = [between(self.fresh[None], low, high)[0], *(run.between(low, high)[0] for run in self.replaced)]
+        new = rows[:, self._unknown(rows[0], below)]
+        output.append(merged([*below, new[0]]))
+        return new
+
+    def _unknown(self, keys: Keys, below: Sequence[Keys]) -> Mask:
+        unknown = ~contained_in_runs(self.kept, keys)
+        for known in below:
+            left = np.flatnonzero(unknown)
+            unknown[left] = ~contained(keys[left], known)
+        return unknown

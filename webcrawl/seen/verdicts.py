@@ -1,0 +1,107 @@
+"""Which of the merged records of U are new and not yet taken: a bit a record, in pieces by ordinal.
+
+A piece is written once, at the first checkpoint that finds it: `seen.new.<first ordinal>` in the table meta.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from webcrawl.seen.keys import Bits, marked
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.errors import DamagedFile
+
+PIECE = 1 << 20  # records a piece: 128 KiB
+NAME = "seen.new."
+COUNT = struct.Struct("<Q")
+
+
+@dataclass(slots=True)
+class _Piece:
+    first: int
+    count: int
+    bits: Bits
+    saved: bool = False
+
+    @property
+    def end(self) -> int:
+        return self.first + self.count
+
+    def ordinals(self, begin: int) -> npt.NDArray[np.int64]:
+        """The new records from this ordinal on."""
+        skipped = max(0, begin - self.first)
+        return np.flatnonzero(marked(self.bits, skipped, self.count)) + (self.first + skipped)
+
+
+class Verdicts:
+    """The verdicts of past merges on the records from `begin` to `end`; `left` of them are new."""
+
+    def __init__(self, db: CrawlDB, begin: int, end: int) -> None:
+        self.end = end
+        self._db = db
+        self._pieces = self._stored(begin, end)
+        self.left = sum(len(piece.ordinals(begin)) for piece in self._pieces)
+        self._found: npt.NDArray[np.int64] | None = None  # the first piece's new records, as far as not taken
+
+    def __repr__(self) -> str:
+        return f"<Verdicts end={self.end} left={self.left} pieces={len(self._pieces)}>"
+
+    def _stored(self, begin: int, end: int) -> deque[_Piece]:
+        rows = self._db.query("SELECT name, value FROM meta WHERE name GLOB ?", (f"{NAME}*",))
+        pieces = sorted((self._piece(name, value) for name, value in rows), key=lambda piece: piece.first)
+        at = pieces[0].first if pieces else end
+        for piece in pieces:
+            if piece.first != at:
+                raise self._damaged(at, "no verdict")
+            at = piece.end
+        if at != end or (pieces and pieces[0].first > begin) or (not pieces and begin != end):
+            raise self._damaged(begin, "no verdict")
+        return deque(pieces)
+
+    def _piece(self, name: str, value: bytes) -> _Piece:
+        first = int(name.removeprefix(NAME))
+        count = COUNT.unpack_from(value)[0] if len(value) >= COUNT.size else -1
+        if len(value) != COUNT.size + (count + 7) // 8:
+            raise self._damaged(first, "verdicts of another length")
+        return _Piece(first, count, np.frombuffer(value, np.uint8, offset=COUNT.size), saved=True)
+
+    def _damaged(self, ordinal: int, why: str) -> DamagedFile:
+        return DamagedFile(self._db.path, 0, f"table meta, {NAME}*, record {ordinal}: {why}")
+
+    def add(self, bits: Bits, count: int, new: int) -> None:
+        """The verdicts on the next `count` records."""
+        for at in range(0, count, PIECE):
+            part = min(PIECE, count - at)
+            self._pieces.append(_Piece(self.end + at, part, bits[at >> 3 : (at + part + 7) >> 3]))
+        self.end += count
+        self.left += new
+
+    def next(self, begin: int, limit: int) -> tuple[npt.NDArray[np.int64], int]:
+        """At most so many new records from `begin` on, and where what is judged by them ends.
+
+        The caller takes them: they are not left any more.
+        """
+        piece = self._pieces[0]
+        found = piece.ordinals(begin) if self._found is None else self._found
+        taken, self._found = found[:limit], found[limit:]
+        self.left -= len(taken)
+        if len(self._found):
+            return taken, int(taken[-1]) + 1
+        self._found = None
+        self._pieces.popleft()
+        if piece.saved:
+            self._db.execute("DELETE FROM meta WHERE name = ?", (f"{NAME}{piece.first}",))
+        return taken, piece.end
+
+    def save(self) -> Iterator[None]:
+        """Writes the pieces that are not yet written, with a pause after each: some may be taken meanwhile."""
+        while (piece := next((piece for piece in self._pieces if not piece.saved), None)) is not None:
+            self._db.set(f"{NAME}{piece.first}", COUNT.pack(piece.count) + piece.bits.tobytes())
+            piece.saved = True
+            yield
