@@ -1,0 +1,49 @@
+"""Components of a user's own, as tests of the command line name them in settings."""
+
+import resource
+from pathlib import Path
+
+
+class Failing:
+    """A pipeline with a mistake in it."""
+
+    def process_item(self, item):
+        raise ZeroDivisionError("a mistake in a pipeline")
+
+
+class Counting:
+    """A pipeline that notes every page."""
+
+    def __init__(self, path):
+        self.path = path
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        return cls(Path(crawler.settings["COUNTING_FILE"]))
+
+    def process_item(self, item):
+        with self.path.open("a") as file:
+            file.write(f"{item.url}\n")
+        return item
+
+
+class SmallDisk:
+    """A pipeline that does nothing but to make the disk small: no file of this process grows over a megabyte."""
+
+    def __init__(self):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, resource.RLIM_INFINITY))
+
+    def process_item(self, item):
+        return item
+
+
+class BrokenHandler:
+    """A download handler with a mistake in it."""
+
+    lazy = False
+
+    async def download_request(self, request):
+        raise ZeroDivisionError("a mistake in a handler")
+
+    async def close(self):
+        pass

@@ -1,0 +1,156 @@
+"""`scrapy demo`: the whole crawler seen working, on a machine with no network."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from shutil import rmtree
+from tempfile import TemporaryDirectory, mkdtemp
+from typing import Any
+
+from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+from scrapy.settings import SETTINGS_PRIORITIES, Settings
+
+from webcrawl.preflight import Refused, preflight
+from webcrawl.store.crawldb import CrawlDB
+
+PAGES = 100  # a host's on the average: at a page a second it lasts longer than anybody looks
+KINDS = (  # a little of what the real web has
+    *("chunked", "no_length", "etag", "coding_gzip", "coding_br", "charset_header", "source_a", "spellings"),
+    *("redirect_301", "status_404", "duplicate", "status_503"),
+    *("robots_missing", "robots_empty", "robots_disallow", "robots_wildcard", "robots_moved"),
+)
+READY = re.compile(r"simweb ready: .* dns ([^\s;]+);")
+
+
+class Command(ScrapyCommand):
+    """Starts the synthetic web in a process of its own, crawls it politely, and says what came of it."""
+
+    requires_project = True
+    _made: str | None = None  # the temporary JOBDIR: it is left for people to look at
+
+    def syntax(self) -> str:
+        return "[options]"
+
+    def short_desc(self) -> str:
+        return "See the crawler work: half a minute on the synthetic web, no network needed"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument("--hosts", type=int, default=300, metavar="N", help="hosts (default: %(default)s)")
+        parser.add_argument("--seconds", type=float, default=30, metavar="S", help="how long (default: %(default)s)")
+
+    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        super().process_options(args, opts)
+        if not 1 <= opts.hosts <= 100_000 or not 1 <= opts.seconds <= 86_400:
+            _refuse("demo: allowed is --hosts from 1 to 100000, --seconds from 1 to 86400")
+        if self._given("JOBDIR") and Path(self._own["JOBDIR"], "state").exists():
+            _refuse(f"demo: JOBDIR = {self._own['JOBDIR']}: has a crawl in it, of a web that is gone")
+        wanted = {
+            "USER_AGENT": "webcrawl-demo/1.0 (+http://site0.test/)",
+            "LOG_LEVEL": "WARNING",
+            "CLOSESPIDER_TIMEOUT": opts.seconds,
+            "PRIVATE_NETWORKS_ALLOWED": "127.0.0.0/16",
+            "MIN_FREE_DISK": 0,
+        }
+        for name, value in wanted.items():
+            if not self._given(name):
+                self._own.set(name, value, "cmdline")
+
+    def _given(self, name: str) -> bool:
+        return self._own.getpriority(name) == SETTINGS_PRIORITIES["cmdline"]
+
+    @property
+    def _own(self) -> Settings:
+        assert self.settings is not None  # noqa: S101 - Scrapy sets them before it asks for anything
+        return self.settings
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        if args:
+            raise UsageError
+        with TemporaryDirectory(prefix="webcrawl-demo-web-") as folder:
+            try:
+                with _simweb(opts.hosts, Path(folder)) as web:
+                    self._crawl(*web, f"{opts.hosts} synthetic hosts on loopback, for {opts.seconds:g} seconds")
+            except Refused as error:
+                if self._made is not None:
+                    rmtree(self._made)
+                _refuse(str(error))
+
+    def _crawl(self, seeds: Path, nameserver: str, what: str) -> None:
+        if not self._given("JOBDIR"):
+            self._made = mkdtemp(prefix="webcrawl-demo-")
+            self._own.set("JOBDIR", self._made, "cmdline")
+        self._own.set("DNS_NAMESERVERS", nameserver, "cmdline")
+        preflight(self._own, {"seeds": str(seeds)})
+        _say(f"crawling {what}; Ctrl-C ends it")
+        if not sys.stderr.isatty():
+            logging.getLogger("webcrawl.extensions.progress").addHandler(_Said())
+        assert self.crawler_process is not None  # noqa: S101 - Scrapy makes it before it runs a command
+        self.crawler_process.crawl("web", seeds=str(seeds))
+        self.crawler_process.start()
+        _say(_summary(Path(self._own["JOBDIR"])))
+
+
+class _Said(logging.Handler):
+    """Progress as plain lines, where there is no terminal to show it on."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        _say(record.getMessage())
+
+
+@contextmanager
+def _simweb(hosts: int, folder: Path) -> Iterator[tuple[Path, str]]:
+    """Its seeds and its name server. In a session of its own: a Ctrl-C is meant for the crawler alone."""
+    seeds, errors = folder / "seeds.txt", folder / "errors"
+    options = ["--hosts", hosts, "--pages", hosts * PAGES, "--seeds", seeds, "--kinds", ",".join(KINDS)]
+    ports = ["--port", 0, "--dns-port", 0, "--tls-port", 0]
+    command = [sys.executable, "-m", "webcrawl.simweb", *map(str, options + ports)]
+    with errors.open("wb") as error:
+        web = subprocess.Popen(  # noqa: S603 - this very program
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=error, text=True, start_new_session=True
+        )
+    with web:
+        try:
+            assert web.stdout is not None  # noqa: S101
+            ready = READY.match(web.stdout.readline())
+            if ready is None:
+                web.wait()
+                raise Refused((errors.read_text().strip() or "the synthetic web did not start").splitlines()[-1])
+            yield seeds, ready[1]
+        finally:
+            web.terminate()
+
+
+def _summary(jobdir: Path) -> str:
+    file = jobdir / "stats.json"
+    stats: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    if not stats.get("reason"):
+        return f"interrupted before its end; what there is of it is in {jobdir}"
+    with closing(CrawlDB(jobdir / "state")) as db:
+        ((hosts,),) = db.query("SELECT count(*) FROM host")
+    archives = [path.stat().st_size for path in jobdir.glob("warc/*")]
+    pages, seconds = stats["pages"], stats["seconds"]
+    return (
+        f"{pages} pages in {seconds:g} s, {pages / max(seconds, 0.1):.0f} a second, of {hosts} hosts, "
+        f"never two at once of one; {stats['queued']} URLs queued, {stats['failures']} failures\n"
+        f"{sum(archives) / 1e6:.1f} MB in {len(archives)} WARC files; all of it is in {jobdir}"
+    )
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def _refuse(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+    sys.exit(1)

@@ -1,0 +1,39 @@
+"""`scrapy simweb`: only the synthetic web."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any, ClassVar
+
+from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+
+from webcrawl.simweb import cli
+
+
+class Command(ScrapyCommand):
+    """Serves until it is interrupted; docs/simweb.md says what."""
+
+    requires_project = True
+    requires_crawler_process = False
+    default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
+
+    def syntax(self) -> str:
+        return "[options]"
+
+    def short_desc(self) -> str:
+        return "Serve the synthetic web: hosts siteN.test on loopback, with a name server of their own"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        cli.add_arguments(parser)
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        if args:
+            raise UsageError
+        try:
+            cli.run(opts)
+        except cli.UsageError as error:
+            sys.stderr.write(f"{error}\n")
+            self.exitcode = 1

@@ -1,0 +1,62 @@
+"""Unexpected errors: their tracebacks in logs/errors.log, and an end of the crawl when there are too many (Nielsen)."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from pathlib import Path
+from typing import Self
+
+from scrapy import signals
+from scrapy.crawler import Crawler
+
+from webcrawl.engine import close
+from webcrawl.values import values_of
+
+LINE = "%(asctime)s %(name)s: %(message)s"
+
+
+class ErrorBreaker(logging.Handler):
+    """A log handler: whatever is logged as an error with a traceback was not expected.
+
+    What a page or a server can cause at will has an outcome and a counter, and never comes here.
+    """
+
+    def __init__(self, crawler: Crawler, folder: Path, many: int, seconds: float) -> None:
+        super().__init__(logging.ERROR)
+        self._crawler, self._many, self._seconds = crawler, many, seconds
+        self._times: deque[float] = deque(maxlen=many)
+        self._path = folder / "logs" / "errors.log"
+        self._file: logging.FileHandler | None = None
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        values = values_of(crawler)
+        many, seconds = values["ERROR_BREAKER"]
+        breaker = cls(crawler, Path(values["JOBDIR"]), many, seconds)
+        crawler.signals.connect(breaker.opened, signals.spider_opened)
+        crawler.signals.connect(breaker.closed, signals.spider_closed)
+        return breaker
+
+    def opened(self) -> None:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = logging.FileHandler(self._path, delay=True, encoding="utf-8", errors="backslashreplace")
+        self._file.setFormatter(logging.Formatter(LINE))
+        logging.getLogger().addHandler(self)
+
+    def closed(self) -> None:
+        logging.getLogger().removeHandler(self)
+        if self._file is not None:
+            self._file.close()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if not record.exc_info or self._file is None:
+            return
+        self._file.emit(record)
+        if self._crawler.stats is not None:
+            self._crawler.stats.inc_value("errors/unexpected")
+        now = time.monotonic()
+        self._times.append(now)
+        if len(self._times) == self._many and now - self._times[0] <= self._seconds:
+            close(self._crawler, "error_breaker")

@@ -1,0 +1,58 @@
+"""Checkpoints: every CHECKPOINT_INTERVAL seconds, and at once on SIGUSR1."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+import time
+from typing import Self
+
+from scrapy import signals
+from scrapy.crawler import Crawler
+
+from webcrawl.scheduler import FrontierScheduler, scheduler_of
+from webcrawl.store.errors import StoreError
+from webcrawl.values import values_of
+
+logger = logging.getLogger(__name__)
+
+
+class Checkpoints:
+    """One task, from the spider's opening to its closing; the last checkpoint is the scheduler's own."""
+
+    def __init__(self, crawler: Crawler, interval: float) -> None:
+        self._crawler, self._interval = crawler, interval
+        self._now = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        extension = cls(crawler, values_of(crawler)["CHECKPOINT_INTERVAL"])
+        crawler.signals.connect(extension.opened, signals.spider_opened)
+        crawler.signals.connect(extension.closed, signals.spider_closed)
+        return extension
+
+    def opened(self) -> None:
+        loop = asyncio.get_running_loop()
+        with contextlib.suppress(ValueError, RuntimeError):  # only the main thread may listen to signals
+            loop.add_signal_handler(signal.SIGUSR1, self._now.set)
+        self._task = loop.create_task(self._run(scheduler_of(self._crawler)))
+
+    def closed(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _run(self, scheduler: FrontierScheduler) -> None:
+        while True:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._now.wait(), self._interval)
+            self._now.clear()
+            begun = time.perf_counter()
+            try:
+                await scheduler.checkpoint()
+            except StoreError as error:
+                scheduler.fail(error)
+                return
+            logger.info("checkpoint in %.2f s: %r", time.perf_counter() - begun, scheduler.crawl)

@@ -1,0 +1,63 @@
+"""Too little room on JOBDIR's disk: fetching pauses, and goes on when there is room again."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from pathlib import Path
+from typing import Any, Self
+
+from scrapy import signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
+from scrapy.utils.asyncio import create_looping_call
+
+from webcrawl.engine import wake
+from webcrawl.values import values_of
+
+logger = logging.getLogger(__name__)
+
+INTERVAL = 5.0  # seconds between two looks
+MIB = 1 << 20
+
+
+class DiskSpace:
+    """Pauses the engine, not the crawl: what is under way is finished, and a checkpoint is still possible."""
+
+    def __init__(self, crawler: Crawler, folder: Path, least: int) -> None:
+        self._crawler, self._folder, self._least = crawler, folder, least
+        self._paused = False
+        self._loop: Any = None
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        values = values_of(crawler)
+        if not values["MIN_FREE_DISK"]:
+            raise NotConfigured
+        extension = cls(crawler, Path(values["JOBDIR"]), values["MIN_FREE_DISK"])
+        crawler.signals.connect(extension.opened, signals.spider_opened)
+        crawler.signals.connect(extension.closed, signals.spider_closed)
+        return extension
+
+    def opened(self) -> None:
+        self._loop = create_looping_call(self.look)
+        self._loop.start(INTERVAL)
+
+    def closed(self) -> None:
+        if self._loop is not None and self._loop.running:
+            self._loop.stop()
+
+    def look(self) -> None:
+        engine = self._crawler.engine
+        free = shutil.disk_usage(self._folder).free // MIB
+        short = free < self._least
+        if engine is None or short == self._paused:
+            return
+        self._paused = short
+        if short:
+            logger.warning("%d MiB left for %s, MIN_FREE_DISK is %d: fetching pauses", free, self._folder, self._least)
+            engine.pause()
+        else:
+            logger.info("%d MiB left for %s: fetching goes on", free, self._folder)
+            engine.unpause()
+            wake(self._crawler)

@@ -1,0 +1,107 @@
+"""How the crawl is going: a line every 10 seconds in the log, or one that stands still on a terminal."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Self
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+from scrapy import signals
+from scrapy.crawler import Crawler
+from scrapy.utils.asyncio import create_looping_call
+
+from webcrawl.crawl import Crawl
+from webcrawl.scheduler import scheduler_of
+
+logger = logging.getLogger(__name__)
+
+INTERVAL = 10.0  # seconds between two lines in a log
+BLINK = 0.5  # and between two of a terminal's
+
+
+class Progress:
+    """Reads the crawl's counters. `live` is whether standard error is a terminal, `logged` whether the log is not."""
+
+    def __init__(self, crawler: Crawler, *, live: bool, logged: bool) -> None:
+        self._crawler, self._logged = crawler, logged
+        self._live = Live(console=Console(stderr=True), auto_refresh=False, transient=True) if live else None
+        self._moved: list[logging.StreamHandler[Any]] = []
+        self._loops: list[Any] = []
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        live = sys.stderr.isatty()
+        extension = cls(crawler, live=live, logged=not live or bool(crawler.settings["LOG_FILE"]))
+        crawler.signals.connect(extension.opened, signals.spider_opened)
+        crawler.signals.connect(extension.closed, signals.spider_closed)
+        return extension
+
+    def opened(self) -> None:
+        self._crawl = scheduler_of(self._crawler).crawl
+        self._begun = _now(self._crawl)
+        if self._live is not None:
+            self._start(self._live)
+        if self._logged:
+            self._every(INTERVAL, Lines(self._crawl).log)
+
+    def closed(self) -> None:
+        for loop in self._loops:
+            if loop.running:
+                loop.stop()
+        if self._live is not None:
+            self._live.stop()
+        for handler in self._moved:
+            handler.setStream(sys.stderr)
+        logger.info("%s", Lines(self._crawl, self._begun).line())
+
+    def _start(self, live: Live) -> None:
+        """Log lines that go to the same terminal are printed above the live one."""
+        before = sys.stderr
+        live.start()
+        for handler in logging.getLogger().handlers:
+            if isinstance(handler, logging.StreamHandler) and handler.stream is before:
+                handler.setStream(sys.stderr)
+                self._moved.append(handler)
+        lines = Lines(self._crawl)
+        self._every(BLINK, lambda: live.update(Text(lines.line(), no_wrap=True, overflow="ellipsis"), refresh=True))
+
+    def _every(self, seconds: float, call: Callable[[], None]) -> None:
+        loop = create_looping_call(call)
+        loop.start(seconds, now=False)
+        self._loops.append(loop)
+
+
+class Lines:
+    """Progress in one line; its rate is that of the last 10 seconds."""
+
+    def __init__(self, crawl: Crawl, begun: tuple[float, int] | None = None) -> None:
+        self._crawl = crawl
+        self._since = deque([begun or _now(crawl)])
+
+    def log(self) -> None:
+        logger.info("%s", self.line())
+
+    def line(self) -> str:
+        now, pages = _now(self._crawl)
+        while len(self._since) > 1 and self._since[1][0] <= now - INTERVAL + BLINK:
+            self._since.popleft()
+        rate = (pages - self._since[0][1]) / max(now - self._since[0][0], 1e-9)
+        self._since.append((now, pages))
+        figures = self._crawl.stats()
+        ready = self._crawl.frontier.ready(time.time())
+        waiting = figures["hosts"] - figures["in_flight"] - ready
+        return (
+            f"{pages} pages ({rate:.1f}/s), {figures['queued']} queued, "
+            f"hosts: {figures['in_flight']} asked {ready} ready {waiting} waiting, {figures['seen/keys']} seen, "
+            f"{figures['failures']} failures, {figures['bytes'] / 1e6:.1f} MB"
+        )
+
+
+def _now(crawl: Crawl) -> tuple[float, int]:
+    return time.monotonic(), crawl.counters["pages"]

@@ -1,0 +1,66 @@
+"""stats.json: the crawl's counters for people and scripts, whole at every checkpoint and at the end."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from pathlib import Path
+from typing import Any, Self
+
+from scrapy import signals
+from scrapy.crawler import Crawler
+
+from webcrawl.scheduler import scheduler_of
+from webcrawl.values import values_of
+
+logger = logging.getLogger(__name__)
+
+
+class Statistics:
+    """`reason` is null while the crawl runs; the times are those of this run, the counters the whole crawl's."""
+
+    def __init__(self, crawler: Crawler, folder: Path) -> None:
+        self._crawler, self._path = crawler, folder / "stats.json"
+        self._started = 0.0
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        extension = cls(crawler, Path(values_of(crawler)["JOBDIR"]))
+        crawler.signals.connect(extension.opened, signals.spider_opened)
+        crawler.signals.connect(extension.closed, signals.spider_closed)
+        return extension
+
+    def opened(self) -> None:
+        self._started = time.time()
+        scheduler = scheduler_of(self._crawler)
+        self._crawl = scheduler.crawl
+        scheduler.on_checkpoint = self.save
+
+    def closed(self, reason: str) -> None:
+        self.save(reason)
+
+    def save(self, reason: str | None = None) -> None:
+        """Whole or not at all; that it cannot be written is told, and no reason to end a crawl."""
+        new = self._path.with_suffix(".json.new")
+        try:
+            new.write_text(json.dumps(self._figures(reason), indent=1) + "\n", encoding="utf-8")
+            new.replace(self._path)
+        except OSError as error:
+            logger.warning("%s: not written: %s", self._path, error)
+
+    def _figures(self, reason: str | None) -> dict[str, Any]:
+        now = time.time()
+        stats = self._crawler.stats
+        return {
+            "reason": reason,
+            "started": _iso(self._started),
+            "at": _iso(now),
+            "seconds": round(now - self._started, 1),
+            **self._crawl.stats(),
+            "errors": stats.get_value("errors/unexpected", 0) if stats is not None else 0,
+        }
+
+
+def _iso(seconds: float) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
