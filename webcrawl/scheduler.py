@@ -50,6 +50,7 @@ class FrontierScheduler:
         self._timer: Any = None
         self._timer_at = float("inf")
         self._saving = asyncio.Lock()
+        self._closed = False
         self.on_checkpoint: Callable[[], None] | None = None
         self.failed: StoreError | None = None
 
@@ -90,6 +91,7 @@ class FrontierScheduler:
         except StoreError as error:
             self.fail(error)
         finally:
+            self._closed = True
             self.crawl.close()
 
     def has_pending_requests(self) -> bool:
@@ -135,10 +137,12 @@ class FrontierScheduler:
         """All ahead of it in slices, then between two pages, in one turn of the event loop."""
         gate = downloader_of(self.crawler).gate
         async with self._saving:
+            if self._closed:  # while this one waited for its turn the last one was made
+                return
             for _ in self.crawl.prepare():
                 await asyncio.sleep(0)
-            await gate.shut()
             try:
+                await gate.shut()
                 if self.failed is not None:  # something of a page is not on disk: it must not be booked either
                     raise self.failed
                 self.crawl.checkpoint()

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from ipaddress import ip_address
 
 from cryptography import x509
+from cryptography.utils import CryptographyDeprecationWarning
 
 
 def certificate_flaws(der: bytes, host: str, now: float) -> tuple[str, ...]:
     """Names of what a browser would complain of: dates, names, self-issued; the chain is not followed."""
     try:
-        certificate = x509.load_der_x509_certificate(der)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CryptographyDeprecationWarning)  # of rubbish it will once refuse
+            certificate = x509.load_der_x509_certificate(der)
         return tuple(_flaws(certificate, host, datetime.fromtimestamp(now, UTC)))
     except ValueError:  # it is parsed lazily: any field may turn out to be rubbish
         return ("certificate_unreadable",)
