@@ -36,13 +36,16 @@ class Taker(Protocol):
 
 
 class Null:
-    """Hands out links at no cost, in order."""
+    """Hands out links at no cost, in order, and nothing every other time: so often has the real one nothing due."""
 
-    def __init__(self, n: int, hosts: int) -> None:
-        self.left, self.hosts = n, hosts
+    def __init__(self, n: int, hosts: int, fetchers: int) -> None:
+        self.left, self.hosts, self.calls, self.fetchers = n, hosts, 0, fetchers
 
     def take(self, now: float) -> Link | None:
         del now
+        self.calls += 1
+        if self.calls > self.fetchers and self.calls % 2:
+            return None
         self.left -= 1
         return Link(f"http://www.h{self.left % self.hosts}.test/{self.left}") if self.left >= 0 else None
 
@@ -150,7 +153,7 @@ def run(n: int, hosts: int, memory: int, fetchers: int, every: int) -> None:
         with timed() as taking:
             finished, stalls = crawl(frontier, judge, fetchers, 2, db, every)
         with timed() as null:
-            crawl(Null(min(n, 1_000_000), hosts), Judge(n, hosts), fetchers, 2, None, every)
+            crawl(Null(min(n, 1_000_000), hosts, fetchers), Judge(n, hosts), fetchers, 2, None, every)
         simulation = null.cpu / min(n, 1_000_000) * 1e6
         report(
             "frontier",

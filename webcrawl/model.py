@@ -109,7 +109,3 @@ class Exchange:
             sha1 = hashlib.sha1(self.payload, usedforsecurity=False).digest()
             self._digest = f"sha1:{b32encode(sha1).decode()}"
         return self._digest
-
-    def header(self, name: bytes) -> bytes | None:
-        """The first header of this name, which is given in lower case."""
-        return next((value for key, value in self.headers if key.lower() == name), None)
