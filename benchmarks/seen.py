@@ -99,7 +99,12 @@ def fingerprints(folder: Path, args: argparse.Namespace) -> None:
     written = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     right = taken == -(-args.n // (BATCH // 2)) * (BATCH // 2)
     report(
-        "seen.disk.end", taken=taken, all_new_ones_and_no_other=right, mib_on_disk=written >> 20, **crawl.store.stats()
+        "seen.disk.end",
+        taken=taken,
+        all_new_ones_and_no_other=right,
+        mib_on_disk=written >> 20,
+        worst_checkpoint_ms=crawl.worst * 1e3,
+        **crawl.store.stats(),
     )
     crawl.close()
 
@@ -218,7 +223,7 @@ def billion(folder: Path, args: argparse.Namespace) -> None:
     figures = {"us_cpu": cpu / submitted * 1e6, "thousand_a_cpu_second": submitted / cpu / 1e3}
     right = taken == submitted // 2
     report("seen.billion", submitted=submitted, seconds=seconds, all_new_ones_and_no_other=right, **figures)
-    report("seen.billion.end", **crawl.store.stats())
+    report("seen.billion.end", worst_checkpoint_ms=crawl.worst * 1e3, **crawl.store.stats())
     crawl.close()
 
 

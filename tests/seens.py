@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+import threading
 import time
 from pathlib import Path
 
@@ -14,8 +15,10 @@ from webcrawl.seen.disk import DiskSeen
 from webcrawl.seen.layout import Layout
 from webcrawl.seen.memory import MemorySeen
 from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.disk import Disk
 
 TINY = Layout(chunk=4, budget=5, largest=12, row=3, fresh=6, at_once=3, share=0.5, growth=1.0)
+ROOMY = Layout(chunk=1000, budget=100, largest=10_000, row=8, fresh=50, at_once=20)
 PLENTY = 1 << 20
 
 
@@ -71,6 +74,10 @@ class Reopenable:
             db.execute(sql)
             db.commit()
 
+    def names(self):
+        """The files in the seen stores' folder."""
+        return sorted(path.name for path in (self.folder / "seen").iterdir())
+
     def submit(self, *keys, tag=b""):
         self.store.submit(keys, [b"%d%s" % (key, tag) for key in keys])
 
@@ -86,3 +93,19 @@ class Reopenable:
             self.wait()
             taken += self.store.take(5)
         return taken
+
+
+def job_of(tmp_path, sizes=TINY, fs=None, on_ready=None):
+    """A disk store of these sizes on this disk."""
+    return Reopenable(tmp_path / "state", lambda db: disk(db, sizes=sizes, on_ready=on_ready), fs)
+
+
+class WaitingDisk(Disk):
+    """Creates no file before it is told to."""
+
+    def __init__(self):
+        self.open = threading.Event()
+
+    def create(self, path):
+        assert self.open.wait(30)
+        return super().create(path)

@@ -100,6 +100,7 @@ class ContentSeen:
 
     def save(self) -> None:
         """A merge under way has not begun yet, as far as a checkpoint is concerned."""
+        self._runs.save()
         if self._changed:
             self._db.set(NAME, b"".join(self._frozen) + b"".join(self._fresh))
             self._changed = False

@@ -55,6 +55,7 @@ class Known:
 
     def save(self) -> None:
         """Writes what is in memory, if it is not what was written last: a megabyte at the most."""
+        self._runs.save()
         if self._fresh is not self._saved:
             self._db.set(NAME, self._fresh.astype("<u8").tobytes())
             self._saved = self._fresh

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -33,6 +34,8 @@ class RunSet:
 
     def __init__(self, db: CrawlDB, store: str, columns: int, growth: float) -> None:
         self.runs: list[Run] = []
+        self._replaced: list[Run] = []  # since the last checkpoint, which still names them
+        self._removed: list[Run] = []  # before it: it has removed them
         self._db, self._store, self._columns, self._growth = db, store, columns, growth
         self.names = Names(db.folder, db.disk, store)
         named = db.query("SELECT name, count FROM run WHERE store = ? ORDER BY count DESC, name", (store,))
@@ -81,19 +84,33 @@ class RunSet:
             self._db.execute("DELETE FROM run WHERE name = ?", (run.path.name,))
             self._db.discard(run.path)
             self.runs.remove(run)
-            run.close()
+            self._replaced.append(run)
         if change.added is not None:
             row = (change.added.path.name, self._store, change.added.count)
             self._db.execute("INSERT INTO run VALUES (?, ?, ?)", row)
             self.runs.append(change.added)
             self.runs.sort(key=len, reverse=True)
 
+    def save(self) -> None:
+        """Closes, in a thread, the files that the last checkpoint removed.
+
+        Whoever lets go of a file last waits until its blocks are free, 0.2 ms a MiB: not the event loop.
+        """
+        removed, self._removed, self._replaced = self._removed, self._replaced, []
+        if removed:
+            threading.Thread(target=_close, args=(removed,), name="close-runs", daemon=True).start()
+
     def check(self) -> Iterator[DamagedFile]:
         return itertools.chain.from_iterable(run.check() for run in self.runs)
 
     def close(self) -> None:
-        for run in self.runs:
-            run.close()
+        _close([*self.runs, *self._replaced, *self._removed])
+        self.runs, self._replaced, self._removed = [], [], []
+
+
+def _close(runs: list[Run]) -> None:
+    for run in runs:
+        run.close()
 
 
 def contained_in_runs(runs: Sequence[Run], keys: Keys) -> Mask:
