@@ -13,6 +13,7 @@ from webcrawl.frontier.fifo import Fifo, Pool
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 
+EVICTED = 256  # idle hosts that leave memory at once: about 2 ms
 SLICE = 32  # rows written before the event loop breathes; each may write a block of its queue too
 LOAD = "SELECT name, state, data FROM host WHERE name = ?"
 LOAD_ACTIVE = "SELECT name, state, data FROM host WHERE state > 0"
@@ -118,11 +119,15 @@ class HostTable:
         """Gives a record back: it stays in memory while there is room."""
         self._held -= 1
         self._idle[host.name] = host
-        while self._idle and self._held + len(self._idle) > self._room:
-            _, oldest = self._idle.popitem(last=False)
-            if self._dirty.pop(oldest.name, None) is not None:
-                self._db.execute(STORE, _row(oldest))
-            oldest.queue.close()
+        if self._idle and self._held + len(self._idle) > self._room:
+            self._evict(min(EVICTED, 1 + (self._room >> 6), len(self._idle)))
+
+    def _evict(self, count: int) -> None:
+        """The longest idle hosts become rows; many at once, because a statement a row costs twice as much."""
+        oldest = [self._idle.popitem(last=False)[1] for _ in range(count)]
+        self._db.executemany(STORE, [_row(host) for host in oldest if self._dirty.pop(host.name, None) is not None])
+        for host in oldest:
+            host.queue.close()
 
     def robots(self, origin: str) -> tuple[float, bytes] | None:
         """Until when the robots.txt rules of this scheme, host and port hold, and the rules."""
