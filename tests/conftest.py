@@ -1,8 +1,15 @@
 """What several test files need."""
 
+import os
 from contextlib import ExitStack
 
 import pytest
+from hypothesis import settings
+
+# The same examples in every run of CI, so that a change is judged by what it changed; new ones in everybody else's.
+settings.register_profile("ci", derandomize=True)
+if os.environ.get("CI"):
+    settings.load_profile("ci")
 
 
 @pytest.fixture(name="simweb")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.faults import BreakingDisk
 from tests.seens import ROOMY, job_of
 from webcrawl.seen.layout import Layout
 from webcrawl.store.errors import DamagedFile
@@ -36,6 +37,19 @@ class TestFiles:
         job.reopen()
 
         assert job.names() == sorted([*kept, "content-00000001", "url-1", "notes.txt"])
+        job.close()
+
+    def test_a_file_that_cannot_be_removed_does_no_harm(self, tmp_path):
+        """A left-over file stays, and a crawl begins all the same."""
+        fs = BreakingDisk(for_good=True)
+        job = job_of(tmp_path, fs=fs)
+        (job.folder / "seen" / "scratch-00000007").write_bytes(b"x")
+        job.checkpoint()
+        job.close()
+        fs.fail_at = fs.operations + 1
+        job.open()
+
+        assert job.names() == ["scratch-00000007"]
         job.close()
 
     @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="counts open files as Linux shows them")

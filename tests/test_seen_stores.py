@@ -184,6 +184,12 @@ class TestEverySeenStore:
         job.make = STORES[kind]
         job.open()
 
+    def test_closing_twice_is_closing_once(self, job):
+        """Whoever closes a store need not know whether it was closed."""
+        job.submit(*range(30))
+        job.store.close()
+        job.store.close()
+
     def test_its_repr_says_what_is_pending(self, job):
         """The repr is a window on the store."""
         job.submit(1, 2)

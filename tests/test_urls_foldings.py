@@ -71,6 +71,7 @@ class TestFoldings:
             (foldings.sorted_query, "/?b=2&a=1&b=1", "/?a=1&b=1&b=2"),
             (foldings.no_session_ids, "/a;jsessionid=1F2?x=1", "/a?x=1"),
             (foldings.no_session_ids, "/(S(abc12))/page.aspx", "/page.aspx"),
+            (foldings.no_session_ids, "/(S(abc12));jsessionid=1F2/page.aspx", "/page.aspx"),
             (foldings.no_session_ids, "/?PHPSESSID=ab&x=1", "/?x=1"),
             (foldings.no_session_ids, "/?x=1&CFID=12&CFTOKEN=34", "/?x=1"),
             (foldings.no_session_ids, "/?PHPSESSID=ab", "/"),

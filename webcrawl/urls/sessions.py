@@ -11,18 +11,21 @@ PARAMETER = (
     r"|(?:sid|sess|sessid|session_?id|session)=[a-z0-9_-]{16,}"
     r"|s=[0-9a-f]{32}"
 )
-SEGMENT = r";jsessionid=[^/?;]*|(?:/\((?:[a-z]\([^()/?]*\))+\))+/"
+_SERVLETS = r";jsessionid=[^/?;]*"
+_ASP_NET = r"(?:/\((?:[a-z]\([^()/?]*\))+\))+/"
+SEGMENT = f"{_SERVLETS}|{_ASP_NET}"
 """A path parameter of Java servlets, or ASP.NET's `/(S(…))/`."""
 
 _PARAMETER = re.compile(rf"(?<=[?&])(?:{PARAMETER})(?:&|$)", re.IGNORECASE)
-_SEGMENT = re.compile(SEGMENT, re.IGNORECASE)
+_servlets = re.compile(_SERVLETS, re.IGNORECASE).sub
+_asp_net = re.compile(_ASP_NET, re.IGNORECASE).sub
 
 
 def without_session(url: str) -> str:
     """The URL without the session ids in its path and query."""
     path, mark, query = url.partition("?")
     start = path.index("/", path.index("//") + 2)
-    path = path[:start] + _SEGMENT.sub(lambda found: "/" if found[0][0] == "/" else "", path[start:])
+    path = path[:start] + _asp_net("/", _servlets("", path[start:]))  # the one may stand within the other's segment
     if not mark:
         return path
     kept = _PARAMETER.sub("", mark + query)
