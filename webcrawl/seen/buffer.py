@@ -7,7 +7,6 @@ stays as it is.
 
 from __future__ import annotations
 
-import logging
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -16,13 +15,11 @@ from typing import Protocol
 
 import numpy as np
 
-from webcrawl.seen.files import Names
+from webcrawl.seen.files import Names, remove
 from webcrawl.seen.keys import HIGHEST, NO_KEYS, distinct, order
 from webcrawl.store.disk import Disk
 from webcrawl.store.runs import Keys, Run
 from webcrawl.store.runwriter import RunWriter
-
-logger = logging.getLogger(__name__)
 
 PIECE = 1 << 16  # keys gathered at once for a spill: 1 MiB of rows
 
@@ -72,14 +69,11 @@ class Frozen:
         return [*(spill.result() for spill in self._spills), self._chunk]
 
     def remove(self) -> None:
-        """The scratch files are of no more use; one that stays is removed at the next start."""
+        """The scratch files are of no more use."""
         while self._spills:
             run = self._spills.pop().result()
             run.close()
-            try:
-                self._disk.unlink(run.path)
-            except OSError as error:
-                logger.warning("%s: not removed: %s", run.path, error)
+            remove(self._disk, run.path)
 
     def close(self) -> None:
         _close(self._spills)
@@ -146,7 +140,8 @@ class Buffer:
 
 
 def _close(spills: list[Future[Run]]) -> None:
-    for spill in spills:
+    while spills:
+        spill = spills.pop()
         if not spill.cancelled() and spill.exception() is None:
             spill.result().close()
 

@@ -114,6 +114,7 @@ class ContentSeen:
         if self._merging is not None:
             with contextlib.suppress(OSError, Cancelled, CancelledError, StoreError):
                 self._merging.result().close()
+            self._merging = None
         self._runs.close()
 
 

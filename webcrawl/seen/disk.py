@@ -177,4 +177,5 @@ class DiskSeen:
         if self._merging is not None:
             with contextlib.suppress(OSError, Cancelled, CancelledError, StoreError):
                 self._merging.result().change.close()
+            self._merging = None
         self._f.close()
