@@ -107,11 +107,11 @@ class FrontierScheduler:
         except RefusedUrl as error:
             self.crawl.pipeline.refused[error.reason] += 1
             return False
-        except Exception:  # a callback that is no method of the spider, an argument that is no plain data
-            logger.exception("%s cannot be kept on disk", request)
-            return False
         except StoreError as error:
             self.fail(error)
+            return False
+        except Exception:  # a callback that is no method of the spider, an argument that is no plain data
+            logger.exception("%s cannot be kept on disk", request)
             return False
         wake(self.crawler)
         return True
