@@ -186,12 +186,12 @@ class TestEnds:
             async with serving(replay(hang=True)) as port, client() as http:
                 tasks = [asyncio.create_task(http.fetch(f"http://127.0.0.1:{port}/")) for _ in range(5)]
                 await asyncio.sleep(0.05)
-                before = len(http._opener._connections)
+                before = len(http._opener)
                 for task in tasks:
                     task.cancel()
                 outcomes = await asyncio.gather(*tasks, return_exceptions=True)
                 await asyncio.sleep(0.05)
-                return outcomes, before, len(http._opener._connections)
+                return outcomes, before, len(http._opener)
 
         outcomes, before, left = run(go(), loop)
 
@@ -209,7 +209,7 @@ class TestEnds:
                 await http.close()
                 with pytest.raises(ConnectionLost):
                     await task
-                return len(http._opener._connections)
+                return len(http._opener)
 
         assert run(go(), loop) == 0
 

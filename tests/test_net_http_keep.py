@@ -123,9 +123,9 @@ class TestKeepAlive:
         async def go():
             async with serving(Visits()) as port, client() as http:
                 await http.fetch(f"http://127.0.0.1:{port}/", keep=0.01)
-                assert len(http._opener._connections) == len(http._pool) == 1
+                assert len(http._opener) == len(http._pool) == 1
                 for _ in range(500):
-                    if not len(http._pool) and not http._opener._connections:
+                    if not len(http._pool) and not len(http._opener):
                         return True
                     await asyncio.sleep(0.01)
             return False

@@ -1,4 +1,4 @@
-"""Download handlers: Scrapy's request in, Scrapy's response out, the crawl's own client between them."""
+"""Download handlers: Scrapy's request in, Scrapy's response out, one of the crawl's own clients between them."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from scrapy.responsetypes import responsetypes
 from webcrawl.downloader import downloader_of
 from webcrawl.model import Exchange
 from webcrawl.net.errors import ConnectFailed, ConnectTimeout, DnsFailed, FetchError, TimedOut, TlsTimeout
+from webcrawl.net.protocols import ProtocolModule
+from webcrawl.network import Network
 
 # Scrapy's names for what went wrong, so that errbacks know them; the first that fits
 ERRORS: tuple[tuple[type[FetchError], type[Exception]], ...] = (
@@ -31,10 +33,17 @@ ERRORS: tuple[tuple[type[FetchError], type[Exception]], ...] = (
 
 
 class HttpHandler(BaseDownloadHandler):
-    """http and https. The bytes of the exchange are in the request's `meta["exchange"]`."""
+    """http and https. The bytes of the exchange are in the request's `meta["exchange"]`.
+
+    Handlers of other protocols say only which module speaks theirs.
+    """
+
+    def module(self, network: Network) -> ProtocolModule:
+        """Who is asked; looked up for every request, so it has to be at hand."""
+        return network.http
 
     async def download_request(self, request: Request) -> Response:
-        client = downloader_of(self.crawler).network.http
+        client = self.module(downloader_of(self.crawler).network)
         headers = [(name, value) for name, values in request.headers.items() for value in values]
         keep = request.meta.get("keep", 0.0)
         try:
@@ -45,6 +54,20 @@ class HttpHandler(BaseDownloadHandler):
         if getattr(self.crawler.spider, "makes_pages", False):  # of the exchange, which has all that is in a response
             return Response(exchange.url, exchange.status, body=exchange.body, request=request)
         return to_response(exchange, request)
+
+
+class FtpHandler(HttpHandler):
+    """ftp: files, and listings as pages of links."""
+
+    def module(self, network: Network) -> ProtocolModule:
+        return network.ftp
+
+
+class GopherHandler(HttpHandler):
+    """gopher: files, and menus as pages of links."""
+
+    def module(self, network: Network) -> ProtocolModule:
+        return network.gopher
 
 
 def to_response(exchange: Exchange, request: Request) -> Response:

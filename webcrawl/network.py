@@ -1,13 +1,16 @@
-"""What all protocol handlers of a crawl share: names, the guard, and the HTTP client (assembled from the settings)."""
+"""What all protocol handlers of a crawl share: names, the guard, and the clients (assembled from the settings)."""
 
 from __future__ import annotations
 
+import resource
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from webcrawl.net.dns import CachingResolver
 from webcrawl.net.dns_cares import NameServers
+from webcrawl.net.ftp import FtpClient
+from webcrawl.net.gopher import GopherClient
 from webcrawl.net.guard import AddressGuard
 from webcrawl.net.hostsfile import read_hosts
 from webcrawl.net.http import HttpClient
@@ -28,10 +31,23 @@ class Network:
             user_agent=values["USER_AGENT"],
             truncate=values["DOWNLOAD_TRUNCATE"],
             timeout=values["DOWNLOAD_TIMEOUT"],
-            keep_at_most=max(values["CONCURRENT_REQUESTS"], 64),
+            keep_at_most=_worth_keeping(values),
             tls=tls_context(verify=values["DOWNLOAD_VERIFY_CERTIFICATES"]),
         )
 
+        bounds = {"truncate": values["DOWNLOAD_TRUNCATE"], "timeout": values["DOWNLOAD_TIMEOUT"]}
+        self.ftp = FtpClient(self.resolver, self.guard, user_agent=values["USER_AGENT"], **bounds)
+        self.gopher = GopherClient(self.resolver, self.guard, **bounds)
+
     async def close(self) -> None:
-        await self.http.close()
+        for client in (self.http, self.ftp, self.gopher):
+            await client.close()
         await self.resolver.close()
+
+
+def _worth_keeping(values: Mapping[str, Any]) -> int:
+    """Connections: one for each host in the rotation, if the system lets this process open so many files."""
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    fetchers: int = values["CONCURRENT_REQUESTS"]
+    rotation: int = values["FRONTIER_QUEUES"] or 3 * fetchers
+    return max(min(rotation, files // 2 - fetchers), 64)

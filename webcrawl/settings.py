@@ -218,9 +218,10 @@ DOWNLOADER = "webcrawl.downloader.FrontierDownloader"
 DOWNLOAD_HANDLERS = {
     "http": "webcrawl.handlers.HttpHandler",
     "https": "webcrawl.handlers.HttpHandler",
+    "ftp": "webcrawl.handlers.FtpHandler",
+    "gopher": "webcrawl.handlers.GopherHandler",
     "data": None,
     "file": None,
-    "ftp": None,
     "s3": None,
 }
 

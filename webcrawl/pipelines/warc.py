@@ -48,7 +48,7 @@ class WarcPipeline:
         )
 
     def process_item(self, item: Any) -> Any:
-        if isinstance(item, Page) and self._writer is not None and item.link and item.exchange:
+        if isinstance(item, Page) and self._writer is not None and item.link and item.exchange and _is_record(item):
             metadata = {"title": item.title} if item.title else {}
             try:
                 self._writer.write(item.link, item.exchange, duplicate=item.duplicate, metadata=metadata)
@@ -63,6 +63,11 @@ class WarcPipeline:
                 self._writer.close()
             except StoreError as error:
                 scheduler_of(self._crawler).fail(error)
+
+
+def _is_record(page: Page) -> bool:
+    """Where a protocol has no heads, the archive says "this is what the URL holds": of a refusal that is not so."""
+    return page.exchange is not None and (bool(page.exchange.head) or page.status == 200)
 
 
 def _info(settings: BaseSettings) -> dict[str, str]:

@@ -1,0 +1,115 @@
+"""From a name to an open connection: resolve, check, connect. The one place where sockets to others are opened."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import socket
+from collections.abc import Callable
+from typing import Generic, Protocol, TypeVar, cast
+
+from webcrawl.model import Timings
+from webcrawl.net.errors import AddressRefused, ConnectFailed, ConnectTimeout, FetchError, NoSocket
+from webcrawl.net.protocols import Clock, Guard, Resolver
+
+_MAX_ADDRESSES = 4  # tried one after the other; a name with a hundred dead addresses must not cost a hundred time-outs
+_OURS = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EADDRNOTAVAIL))
+
+
+class Reachable(Protocol):
+    """A connection, an asyncio Protocol besides."""
+
+    ip: str  # whom it is connected to
+
+    def abort(self) -> None: ...
+
+
+C = TypeVar("C", bound=Reachable)
+Heard = Callable[[C], None]
+
+
+class Reach(Generic[C]):
+    """Opens connections; the address that the guard has let through is the one that is connected to.
+
+    `make` is given two functions that the connection has to call, once each: when it stands, when it has ended.
+    """
+
+    def __init__(
+        self,
+        resolver: Resolver,
+        guard: Guard,
+        make: Callable[[Heard[C], Heard[C]], C],
+        *,
+        timeout: float,
+        clock: Clock,
+    ) -> None:
+        self._resolver, self._guard, self._make = resolver, guard, make
+        self._timeout, self._clock = timeout, clock
+        self._connections: set[C] = set()
+        self._none = asyncio.Event()  # no connection is open
+        self._none.set()
+
+    def __len__(self) -> int:
+        """Connections that are open."""
+        return len(self._connections)
+
+    async def open(self, host: str, port: int, timings: Timings) -> C:
+        """Connect to the first address that lets us; raises FetchError."""
+        start = self._clock()
+        addresses = await self._resolver.resolve(host)
+        timings.dns = self._clock() - start
+        start = self._clock()
+        connection = await self._first(addresses[:_MAX_ADDRESSES], port)
+        timings.connect = self._clock() - start
+        return connection
+
+    async def connect(self, address: str, port: int) -> C:
+        """Connect to this address, if the guard lets us; raises FetchError."""
+        self._guard.check(address, port)
+        _check_literal(address)
+        loop = asyncio.get_running_loop()
+        connection = self._make(self._opened, self.lost)
+        try:
+            async with asyncio.timeout(self._timeout):
+                await loop.create_connection(lambda: cast("asyncio.Protocol", connection), address, port)
+        except TimeoutError as error:
+            raise ConnectTimeout(f"{address} port {port}") from error
+        except OSError as error:
+            if error.errno in _OURS:
+                raise NoSocket(str(error)) from error
+            raise ConnectFailed(f"{address} port {port}: {error}") from error
+        connection.ip = address
+        return connection
+
+    async def close(self) -> None:
+        """End all connections; return when their sockets are closed."""
+        for connection in list(self._connections):
+            connection.abort()
+        await self._none.wait()
+
+    def lost(self, connection: C) -> None:
+        """A connection has ended."""
+        self._connections.discard(connection)
+        if not self._connections:
+            self._none.set()
+
+    def _opened(self, connection: C) -> None:
+        self._connections.add(connection)
+        self._none.clear()
+
+    async def _first(self, addresses: list[str], port: int) -> C:
+        error: FetchError = ConnectFailed("no address")
+        for address in addresses:
+            try:
+                return await self.connect(address, port)
+            except (AddressRefused, ConnectFailed) as failed:
+                error = failed
+        raise error
+
+
+def _check_literal(address: str) -> None:
+    """A name here would be resolved again, behind the guard's back."""
+    try:
+        socket.inet_pton(socket.AF_INET6 if ":" in address else socket.AF_INET, address)
+    except OSError as error:
+        raise ConnectFailed(f"not an address: {address[:100]!r}") from error

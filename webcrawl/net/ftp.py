@@ -1,0 +1,196 @@
+"""An FTP client made for crawling: one file or one listing a visit, everything bounded (docs/protocols.md)."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+
+from webcrawl.model import Exchange, Timings
+from webcrawl.net.connection_reach import Reach
+from webcrawl.net.errors import BadUrl, FetchError, TimedOut
+from webcrawl.net.filetypes import type_of
+from webcrawl.net.ftp_listing import LISTING
+from webcrawl.net.ftp_reply import Reply, http_date
+from webcrawl.net.ftp_session import FtpRefused, FtpSession
+from webcrawl.net.ftp_target import FtpTarget, as_folder, parse_ftp
+from webcrawl.net.http_request import Headers
+from webcrawl.net.protocols import Clock, Guard, Resolver
+from webcrawl.net.stream import Stream
+from webcrawl.net.stream_body import read_body
+
+_FAREWELL = 5.0  # seconds for the word that a transfer was whole, when all its bytes are there
+
+
+@dataclass(slots=True)
+class _Visit:
+    """One fetch on its way; the answer grows in it."""
+
+    url: str
+    target: FtpTarget
+    started: float
+    begun: float
+    deadline: float
+    timings: Timings = field(default_factory=Timings)
+    headers: list[tuple[bytes, bytes]] = field(default_factory=list)
+    status: int = 200
+    size: int | None = None  # that the server promised
+    ip: str = ""
+    payload: bytes = b""
+    truncated: str = ""
+
+    def say(self, name: bytes, value: str) -> None:
+        self.headers.append((name, value.encode("latin-1", "replace")))
+
+
+class FtpClient:
+    """Fetches ftp URLs. How many at once, and how politely, is the caller's affair."""
+
+    def __init__(
+        self,
+        resolver: Resolver,
+        guard: Guard,
+        *,
+        user_agent: str,
+        truncate: int = 2 * 2**20,
+        timeout: float = 60.0,
+        connect_timeout: float = 10.0,
+        clock: Clock = time.monotonic,
+        now: Clock = time.time,
+    ) -> None:
+        # RFC 1635: an address as password; some servers look for its @ only.
+        agent = user_agent if "@" in user_agent else f"{user_agent}@"
+        self._password = "".join(c if " " <= c <= "~" else " " for c in agent).encode()
+        self._truncate, self._timeout = truncate, timeout
+        self._clock, self._now = clock, now
+        self._reach: Reach[Stream] = Reach(resolver, guard, Stream, timeout=connect_timeout, clock=clock)
+
+    async def fetch(
+        self,
+        url: str,
+        headers: Headers = (),  # noqa: ARG002 - FTP has none
+        *,
+        keep: float = 0.0,  # noqa: ARG002 - a visit is one login: servers count their visitors
+        method: str = "GET",
+        body: bytes = b"",  # noqa: ARG002
+    ) -> Exchange:
+        """The file or the listing that the URL names, within `timeout` seconds; raises FetchError."""
+        if method != "GET":
+            raise BadUrl(f"{method} of {url[:200]!r}")
+        loop = asyncio.get_running_loop()
+        visit = _Visit(url, parse_ftp(url), self._now(), self._clock(), loop.time() + self._timeout)
+        session: FtpSession | None = None
+        try:
+            async with asyncio.timeout_at(visit.deadline):
+                session = await self._call(visit)
+                data = await self._ask(session, visit)
+            await self._read(session, data, visit)
+        except TimeoutError as error:
+            raise TimedOut("nothing to read within the deadline") from error
+        except FtpRefused as refused:
+            visit.status = refused.status
+            visit.say(b"ftp-reply", str(refused))
+            if session is not None:
+                session.quit()
+        finally:
+            if session is not None:
+                session.abort()
+        return self._exchange(visit)
+
+    async def close(self) -> None:
+        """End all connections and wait until their sockets are closed."""
+        await self._reach.close()
+
+    async def _call(self, visit: _Visit) -> FtpSession:
+        control = await self._reach.open(visit.target.host, visit.target.port, visit.timings)
+        visit.ip = control.ip
+        return FtpSession(control, self._reach)
+
+    async def _ask(self, session: FtpSession, visit: _Visit) -> Stream | None:
+        """The connection with what was asked for; None if the answer leads elsewhere."""
+        asked = self._clock()
+        await session.log_in(self._password)
+        await session.enter(visit.target.folders)
+        data = await (self._file(session, visit) if visit.target.name else _listing(session, visit))
+        visit.timings.first_byte = self._clock() - asked
+        return data
+
+    async def _file(self, session: FtpSession, visit: _Visit) -> Stream | None:
+        name = visit.target.name
+        await session.command(b"TYPE A" if visit.target.ascii else b"TYPE I")
+        size, when = await session.fact(b"SIZE " + name), await session.fact(b"MDTM " + name)
+        await session.passive()
+        try:
+            data = await session.transfer(b"RETR " + name)
+        except FtpRefused as refused:
+            if refused.reply.kind != 5 or not await session.has_folder(name):
+                raise
+            visit.status = 301  # so that what it lists is relative to it, and is known by one URL
+            visit.say(b"location", as_folder(visit.url))
+            return None
+        kind = type_of(name)
+        if kind:
+            visit.say(b"content-type", kind)
+        if size.isascii() and size.isdigit() and len(size) < 19:
+            visit.size = int(size)
+            visit.say(b"content-length", size)
+        if modified := http_date(when):
+            visit.say(b"last-modified", modified)
+        return data
+
+    async def _read(self, session: FtpSession, data: Stream | None, visit: _Visit) -> None:
+        if data is None:
+            session.quit()
+            return
+        visit.payload, visit.truncated = await read_body(data, self._truncate, visit.deadline)
+        if not visit.truncated:
+            reply = await _last_word(session, visit.deadline)
+            whole = visit.target.ascii or visit.size is None or len(visit.payload) >= visit.size
+            if reply is None or reply.kind != 2 or not whole:
+                visit.truncated = "disconnect"
+            session.quit()
+
+    def _exchange(self, visit: _Visit) -> Exchange:
+        visit.timings.total = self._clock() - visit.begun
+        payload = visit.payload
+        cut = visit.truncated and not visit.target.name  # half a line of a listing is another name
+        return Exchange(
+            url=visit.url,
+            request=b"",
+            status=visit.status,
+            head=b"",
+            headers=visit.headers,
+            wire=payload,
+            payload=payload,
+            body=payload[: payload.rfind(b"\n") + 1] if cut else payload,
+            ip=visit.ip,
+            started=visit.started,
+            timings=visit.timings,
+            truncated=visit.truncated,
+        )
+
+
+async def _listing(session: FtpSession, visit: _Visit) -> Stream:
+    """MLSD is made for programs (RFC 3659 7); LIST for people, and every server knows it."""
+    await session.passive()
+    try:
+        data = await session.transfer(b"MLSD")
+    except FtpRefused as refused:
+        if refused.reply.kind != 5:
+            raise
+    else:
+        visit.say(b"content-type", f"{LISTING}; format=mlsd")
+        return data
+    await session.passive()
+    data = await session.transfer(b"LIST")
+    visit.say(b"content-type", f"{LISTING}; format=list")
+    return data
+
+
+async def _last_word(session: FtpSession, deadline: float) -> Reply | None:
+    until = min(deadline, asyncio.get_running_loop().time() + _FAREWELL)
+    try:
+        async with asyncio.timeout_at(until):
+            return await session.end()
+    except (TimeoutError, FetchError):
+        return None

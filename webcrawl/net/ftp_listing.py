@@ -1,0 +1,91 @@
+"""FTP listings: MLSD, and LIST as Unix and MS-DOS write it; names are bytes, nothing makes this raise."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+LISTING = "text/x-ftp-listing"  # nobody has registered a type; the parameter `format` is mlsd or list
+_MAX_LINE = 8192
+
+_FACT = re.compile(rb"([^=;\s]+)=([^;]*)")
+_STAMP = re.compile(rb"[0-9]{14}(?:\.[0-9]+)?")  # RFC 3659 2.3
+
+_DAY = rb"(?:0?[1-9]|[12][0-9]|3[01])"
+_TIME = rb"(?:[01]?[0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9])?"
+_WHEN = (
+    rb"(?:(?:[A-Za-z\x80-\xff]{3,12}\.?\s{1,9}%(day)b|%(day)b\.?\s{1,9}[A-Za-z\x80-\xff]{3,12}\.?),?\s{1,9}(?:%(time)b|[0-9]{4})"
+    rb"|[0-9]{4}-[0-9]{2}-[0-9]{2}\s(?:%(time)b))" % {b"day": _DAY, b"time": _TIME}
+)
+# The columns between mode and size differ from server to server: the first size that a date follows is the one.
+_UNIX = re.compile(
+    rb"([bcdflpsD-])(?:[rwxsStTlL-]{9}[+.@]?| \[[A-Z-]{8}\])(?=\s).*?\s([0-9][0-9,]*)\s{1,99}%b\s(.+)" % _WHEN,
+    re.DOTALL,
+)
+_DOS = re.compile(
+    rb"[0-9]{2}-[0-9]{2}-(?:[0-9]{4}|[0-9]{2})\s{1,9}[0-9]{1,2}:[0-9]{2}\s?(?:[AaPp][Mm])?\s{1,99}"
+    rb"(?:(<DIR>|<JUNCTION>|<SYMLINKD?>)|([0-9][0-9,.]*))\s{1,99}(\S.*)",
+    re.DOTALL,
+)
+
+
+class Entry(NamedTuple):
+    """One line. `kind` is file, folder, link or other; a link may be to either."""
+
+    name: bytes
+    kind: str
+    size: int | None = None
+
+
+def entries(listing: bytes, *, mlsd: bool) -> Iterator[Entry]:
+    """Those that can be read, in their order."""
+    read = mlsd_entry if mlsd else list_entry
+    for line in listing.split(b"\n"):
+        if len(line) <= _MAX_LINE and (entry := read(line.removesuffix(b"\r"))) is not None:
+            yield entry
+
+
+def mlsd_entry(line: bytes) -> Entry | None:
+    """RFC 3659 7.2: facts, each ended by a semicolon, one space, the name to the end of the line."""
+    facts, space, name = line.partition(b" ")
+    if not space or not name or (facts and not facts.endswith(b";")):
+        return None
+    found = {}
+    for fact in facts.split(b";")[:-1]:
+        match = _FACT.fullmatch(fact)
+        if match is None:
+            return None
+        found[match[1].lower()] = match[2]
+    if not _STAMP.fullmatch(found.get(b"modify", b"0" * 14)):
+        return None
+    return Entry(name, _mlsd_kind(found.get(b"type", b"file").lower()), _number(found.get(b"size", found.get(b"sizd"))))
+
+
+def list_entry(line: bytes) -> Entry | None:
+    """A line of LIST, in whichever of the two dialects it is."""
+    match = _UNIX.fullmatch(line)
+    if match is not None:
+        letter, size, name = match.groups()
+        if letter == b"l":
+            return Entry(name.partition(b" -> ")[0] or name, "link", _number(size))
+        return Entry(name, {b"d": "folder", b"-": "file", b"f": "file"}.get(letter, "other"), _number(size))
+    match = _DOS.fullmatch(line)
+    if match is None:
+        return None
+    special, size, name = match.groups()
+    kinds = {None: "file", b"<DIR>": "folder"}
+    return Entry(name, kinds.get(special, "link"), _number(size))
+
+
+def _mlsd_kind(kind: bytes) -> str:
+    if kind in (b"dir", b"cdir", b"pdir"):
+        return "folder" if kind == b"dir" else "other"  # the listed folder itself, and the one above
+    if kind.startswith((b"os.unix=slink", b"os.unix=symlink")):
+        return "link"
+    return "file" if kind in (b"file", b"") else "other"
+
+
+def _number(digits: bytes | None) -> int | None:
+    digits = (digits or b"").replace(b",", b"").replace(b".", b"")
+    return int(digits) if digits.isdigit() and len(digits) < 19 else None

@@ -1,0 +1,95 @@
+"""A connection that is read as it comes, piece by piece: what FTP and Gopher speak over."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import cast
+
+from webcrawl.net.connection_reach import Heard
+
+_FULL = 256 * 1024  # bytes that nobody has read yet; the server waits until somebody does
+
+
+class Stream(asyncio.Protocol):
+    """What arrives is kept, up to a bound, until it is read; one reader at a time."""
+
+    __slots__ = (
+        "_buffer",
+        "_ended",
+        "_lost",
+        "_opened",
+        "_paused",
+        "_transport",
+        "_waiter",
+        "first_byte",
+        "ip",
+        "reset",
+    )
+
+    def __init__(self, opened: Heard[Stream], lost: Heard[Stream]) -> None:
+        self._opened, self._lost = opened, lost
+        self._transport: asyncio.Transport | None = None
+        self._buffer = bytearray()
+        self._waiter: asyncio.Future[None] | None = None
+        self._ended = self._paused = False
+        self.reset = False  # it did not end in order
+        self.first_byte = 0.0  # when it came, the loop's time
+        self.ip = ""
+
+    def write(self, data: bytes) -> None:
+        if self._transport is not None:
+            self._transport.write(data)
+
+    async def read(self) -> bytes:
+        """What has arrived, as soon as there is something; nothing at the end, in order or not."""
+        while not self._buffer and not self._ended:
+            self._waiter = asyncio.get_running_loop().create_future()
+            try:
+                await self._waiter
+            finally:
+                self._waiter = None
+        data = bytes(self._buffer)
+        self._buffer.clear()
+        if self._paused and self._transport is not None:
+            self._paused = False
+            self._transport.resume_reading()
+        return data
+
+    def abort(self) -> None:
+        """End the connection at once: nothing that is still under way is wanted."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def close(self) -> None:
+        """End the connection when what was written has left."""
+        if self._transport is not None:
+            self._transport.close()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        self._opened(self)
+
+    def data_received(self, data: bytes) -> None:
+        if not self.first_byte:
+            self.first_byte = asyncio.get_running_loop().time()
+        self._buffer += data
+        if len(self._buffer) > _FULL and self._transport is not None and not self._paused:
+            self._paused = True
+            self._transport.pause_reading()
+        self._wake()
+
+    def eof_received(self) -> bool:
+        """A server that has closed its side may still wait for our last word."""
+        self._ended = True
+        self._wake()
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._ended, self._transport = True, None
+        self.reset = exc is not None
+        self._wake()
+        self._lost(self)
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)

@@ -1,0 +1,37 @@
+"""A body that lasts until the connection ends, read within bounds of bytes and time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from webcrawl.net.stream import Stream
+
+
+async def read_body(
+    stream: Stream,
+    limit: int,
+    deadline: float,
+    *,
+    complete: Callable[[bytes], bool] | None = None,
+    patience: float = 0.0,
+) -> tuple[bytes, str]:
+    """The body, at most `limit` bytes, and why it is not whole, in WARC's words; `deadline` is the loop's time.
+
+    Where `complete` finds its last bytes to be an end, the server has `patience` seconds left to close or go on.
+    """
+    loop = asyncio.get_running_loop()
+    body = bytearray()
+    while True:
+        ended = complete is not None and complete(bytes(body[-16:]))
+        until = min(deadline, loop.time() + patience) if ended else deadline
+        try:
+            async with asyncio.timeout_at(until):
+                piece = await stream.read()
+        except TimeoutError:
+            return bytes(body), "" if ended else "time"
+        if not piece:
+            return bytes(body), "disconnect" if stream.reset and not ended else ""
+        body += piece
+        if len(body) > limit:
+            return bytes(body[:limit]), "length"
