@@ -18,7 +18,7 @@ class Crawl:
     def __init__(self, root, disk=None):
         self.db = CrawlDB(root / "state", disk)
         try:
-            self.outputs = Outputs(self.db, root)
+            self.outputs = Outputs(self.db, root, at_once=0)
         except BaseException:
             self.db.close()
             raise
@@ -65,6 +65,33 @@ class TestWriting:
         """Two writers of one file would tear each other's records."""
         with pytest.raises(ValueError, match="open already"):
             crawl.outputs.open("logs/crawl.log")
+
+    def test_small_writes_go_to_the_disk_together(self, tmp_path):
+        """Some bytes wait for others, at the latest for the next checkpoint; `tell` counts them."""
+        with closing(CrawlDB(tmp_path / "state")) as db, closing(Outputs(db, tmp_path, at_once=10)) as outputs:
+            output = outputs.open("x")
+            output.write(b"12345")
+            output.write(b"67890")
+            assert (output.tell(), (tmp_path / "x").read_bytes()) == (10, b"")
+
+            output.write(b"a")
+            assert (tmp_path / "x").read_bytes() == b"1234567890a"
+            output.write(b"b")
+            db.checkpoint()
+            assert (tmp_path / "x").read_bytes() == b"1234567890ab"
+
+    def test_what_waits_outlives_a_failed_write(self, tmp_path):
+        """The write that raises is taken back; what others wrote before it is written by the next."""
+        disk = BreakingDisk()
+        with closing(CrawlDB(tmp_path / "state", disk)) as db, closing(Outputs(db, tmp_path, at_once=10)) as outputs:
+            output = outputs.open("x")
+            output.write(b"1234567890")
+            disk.fail_at = disk.operations + 1
+            with pytest.raises(StoreError):
+                output.write(b"lost")
+            output.write(b"abc")
+
+            assert (output.tell(), (tmp_path / "x").read_bytes()) == (13, b"1234567890abc")
 
     def test_a_closed_file_takes_no_more(self, crawl):
         """After close a write is an error; opening again goes on at the end."""

@@ -22,7 +22,7 @@ class Crawl:
         self.root = root
         self.db = CrawlDB(root / "state", disk)
         try:
-            self.outputs = Outputs(self.db, root)
+            self.outputs = Outputs(self.db, root, at_once=0)
         except BaseException:
             self.db.close()
             raise
@@ -219,20 +219,6 @@ class PowerCut(BreakingDisk, ForgetfulDisk):
     def __init__(self, fail_at=0):
         ForgetfulDisk.__init__(self)
         BreakingDisk.__init__(self, fail_at, errno.EIO, for_good=True)
-        self._renamed = {}
-
-    def rename(self, old, new):
-        if old in self._synced:  # not crawl.db, which SQLite has written
-            self._renamed[new] = old
-        super().rename(old, new)
-
-    def crash(self):
-        for new, old in self._renamed.items():
-            if new in self._new and new.exists():
-                self._new.discard(new)
-                new.rename(old)
-                self._synced[old] = self._synced[new]
-        super().crash()
 
 
 class Noting(BreakingDisk):

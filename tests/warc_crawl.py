@@ -17,7 +17,7 @@ class Archive:
         self.root = root
         self.db = CrawlDB(root / "state", disk)
         try:
-            self.outputs = Outputs(self.db, root)
+            self.outputs = Outputs(self.db, root, at_once=0)
             self.writer = WarcWriter(
                 self.db,
                 self.outputs,

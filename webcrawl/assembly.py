@@ -31,6 +31,7 @@ from webcrawl.tallies import Tallies
 from webcrawl.urls.assembly import build_pipeline
 from webcrawl.urls.fingerprint import KEY_BYTES, ContentDigests
 from webcrawl.urls.hosts import RegisteredDomains, host_of
+from webcrawl.urls.lately import Lately
 from webcrawl.visit import Visitor
 
 MIB = 1 << 20
@@ -82,7 +83,7 @@ def _crawl(values: Mapping[str, Any], db: CrawlDB, seeds: Seeds | None, on_ready
     if values["ROBOTSTXT_OBEY"]:
         gate.robots = robots
     seeding = Seeding(db, seeds, pipeline, seen, all_first=values["URL_SCOPE"] == "seeds")
-    crawl = Crawl(db, pipeline, seen, frontier, robots, seeding, outputs, log)
+    crawl = Crawl(db, pipeline, seen, frontier, robots, seeding, outputs, log, Lately(values["URL_CACHE_SIZE"]))
     Tallies(db, {"crawl": crawl.counters, "refused": pipeline.refused})
     return crawl
 

@@ -16,6 +16,7 @@ from webcrawl.seeding import Seeding
 from webcrawl.seen.protocol import SeenStore
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import Outputs
+from webcrawl.urls.lately import Lately
 from webcrawl.urls.pipeline import LinkPipeline
 
 SLICE = 500  # new links moved to the frontier in one turn: about 2 ms
@@ -36,9 +37,10 @@ class Crawl:
         seeding: Seeding,
         outputs: Outputs,
         log: CrawlLog,
+        lately: Lately,
     ) -> None:
         self.db, self.pipeline, self.seen, self.frontier = db, pipeline, seen, frontier
-        self.robots, self.seeding, self.outputs, self._log = robots, seeding, outputs, log
+        self.robots, self.seeding, self.outputs, self._log, self._lately = robots, seeding, outputs, log, lately
         self.counters: Counter[str] = Counter()
         self._merged_at = 0.0
 
@@ -49,12 +51,17 @@ class Crawl:
 
     def discover(
         self, page: Link, links: Sequence[str], hops: Sequence[str], *, base: str = "", redirect: bool = False
-    ) -> list[str | None]:
-        """A page's links, in one batch; `hops` has each one's letter. The canonical URL of each, or None."""
-        found = self.pipeline.process(page.url, page.depth + (not redirect), links, base)
-        records = [Link(url, page.path + hops[at], page.url, page.seed).pack() for _, url, at in found.candidates]
-        self.seen.submit([key for key, _, _ in found.candidates], records)
-        return found.urls
+    ) -> None:
+        """A page's links, in one batch; `hops` has each one's letter."""
+        found = self.pipeline.process(page.url, page.depth + (not redirect), links, base, self._lately)
+        self.counters["links"] += len(links)
+        self.counters["links/new"] += len(found.candidates)
+        path, rest = page.path, f"{page.url} {page.seed} 0  "
+        self.seen.submit(
+            [key for key, _, _ in found.candidates],
+            [f"{url} {path}{hops[at]} {rest}".encode() for _, url, at in found.candidates],
+        )
+        self._lately.add(url for _, url, _ in found.candidates)
 
     def submit(self, link: Link, variant: str = "") -> None:
         """A link that comes alone, from a request of a spider's own; its variants are seen each by itself."""
@@ -138,7 +145,6 @@ class Crawl:
         return self.db.prepare()
 
     def checkpoint(self) -> None:
-        self._log.flush()
         self.db.checkpoint()
 
     def close(self) -> None:

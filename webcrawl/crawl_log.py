@@ -8,22 +8,18 @@ from webcrawl.logs.crawl_log import line
 from webcrawl.model import Exchange, Link, Outcome
 from webcrawl.store.outputs import Output
 
-FLUSH = 1 << 16  # bytes of lines written at once
-
 
 class CrawlLog:
-    """Lines are kept until there are some, or a checkpoint comes."""
+    """What becomes of every URL."""
 
     def __init__(self, output: Output) -> None:
         self._output = output
-        self._lines: list[bytes] = []
-        self._size = 0
 
     def finished(self, link: Link, outcome: Outcome, exchange: Exchange | None, annotations: list[str]) -> None:
         """A URL that was asked for."""
         if link.attempt:
             annotations.append(f"{link.attempt + 1}t")
-        self._add(
+        self._output.write(
             line(
                 now=outcome.at or time.time(),
                 status=outcome.status,
@@ -43,18 +39,6 @@ class CrawlLog:
     def dropped(self, link: Link, status: int) -> None:
         """A URL that ends without having been asked for."""
         self.finished(link, Outcome(status), None, [])
-
-    def _add(self, data: bytes) -> None:
-        self._lines.append(data)
-        self._size += len(data)
-        if self._size > FLUSH:
-            self.flush()
-
-    def flush(self) -> None:
-        if self._lines:
-            self._output.write(b"".join(self._lines))
-            self._lines.clear()
-            self._size = 0
 
 
 def _type(exchange: Exchange | None) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.utils.defer import deferred_from_coro
 
@@ -30,22 +29,6 @@ def wake(crawler: Crawler) -> None:
     """Makes the engine ask the scheduler again, at once: by itself it asks when a request ends, or every 5 seconds."""
     if not is_closing(crawler):
         _slot(crawler).nextcall.schedule()
-
-
-def on_finished(crawler: Crawler, finished: Callable[[Request], None]) -> None:
-    """Calls `finished` for every request that the scheduler gave out, when all is done for it.
-
-    That is after its callback's items have left the pipelines, or its failure is handled: the signals that Scrapy
-    sends tell of downloads, not of this, and of some requests they tell nothing.
-    """
-    slot = _slot(crawler)
-    remove = slot.remove_request
-
-    def finish_and_remove(request: Request) -> None:
-        finished(request)
-        remove(request)
-
-    slot.remove_request = finish_and_remove
 
 
 def on_closing(crawler: Crawler, closing: Callable[[], None]) -> None:

@@ -22,8 +22,9 @@ from twisted.internet.defer import Deferred
 from webcrawl.assembly import assemble
 from webcrawl.crawl import Crawl
 from webcrawl.downloader import downloader_of
-from webcrawl.engine import close, on_closing, on_finished, wake
+from webcrawl.engine import close, on_closing, wake
 from webcrawl.model import Link, Outcome, Status
+from webcrawl.passage import Passage
 from webcrawl.requests import to_link, to_request, variant
 from webcrawl.robots_request import RobotsRequests
 from webcrawl.store.errors import StoreError
@@ -73,7 +74,7 @@ class FrontierScheduler:
             on_ready=partial(_from_thread, loop, wake, self.crawler),
         )
         self._robots = RobotsRequests(self.visitor, pages=getattr(spider, "makes_pages", False))
-        on_finished(self.crawler, self._finished)
+        Passage(self.crawler, self._finished)
         on_closing(self.crawler, self._closing)
         if not getattr(spider, "makes_pages", False):
             downloader_of(self.crawler).on_outcome = self._hide

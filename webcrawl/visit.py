@@ -7,17 +7,19 @@ from collections.abc import Callable
 from webcrawl.crawl import Crawl
 from webcrawl.html.links import LinkReader
 from webcrawl.items import Page
+from webcrawl.listings import LISTINGS
 from webcrawl.model import Exchange, Link, Outcome
 from webcrawl.net.robots_policy import REDIRECTS
 from webcrawl.seen.content import ContentSeen
 from webcrawl.urls.canonical import RefusedUrl, canonical
 from webcrawl.urls.hosts import host_of
 
-EMBEDDED = frozenset(("img", "srcset", "script", "style", "media", "object", "link"))  # Heritrix's hop letter E
+# Heritrix's letters for the ways to a URL; all other kinds of links are L.
+HOPS = {**dict.fromkeys(("img", "srcset", "script", "style", "media", "object", "link"), "E"), "refresh": "R"}
 
 
 class Visitor:
-    """Makes a Page of every answer. All that a page means for the crawl happens in one call."""
+    """Makes a Page of every answer, and does all that it means for the crawl."""
 
     def __init__(
         self,
@@ -38,7 +40,7 @@ class Visitor:
         self._skip_seen, self._obey_nofollow, self._home = skip_seen, obey_nofollow, home
 
     def visit(self, link: Link, exchange: Exchange) -> Page:
-        """The page of this answer; its links are submitted."""
+        """The page of this answer; `follow` submits its links."""
         page = Page.of(link, exchange)
         location = _location(exchange)
         if link.path.endswith("P"):
@@ -50,7 +52,7 @@ class Visitor:
             page.digest = self._digests(exchange.body)
             page.duplicate = self._content.seen(page.digest)
             if not (self._knows_links(page) and self._skip_seen):
-                self._read(link, page)
+                self._read(page)
         return page
 
     def _knows_links(self, page: Page) -> bool:
@@ -71,20 +73,25 @@ class Visitor:
         if heard is not None and heard.crawl_delay:
             crawl.frontier.crawl_delay(host_of(link.history + "/"), heard.crawl_delay)
 
-    def _read(self, link: Link, page: Page) -> None:
-        found = self._reader.links(page.body, page.header("content-type"), link.url)
-        page.base, page.encoding = found.base, found.encoding
+    def _read(self, page: Page) -> None:
+        links = LISTINGS.get(page.content_type, self._reader.links)
+        found = links(page.body, page.header("content-type"), page.url)
+        page.base, page.encoding, page.links = found.base, found.encoding, found.links
         page.title, page.meta_robots = found.title, found.meta_robots
+
+    def follow(self, page: Page) -> None:
+        """Submits the links of a page that was visited."""
+        link = page.link
+        if link is None or not page.links or (self._obey_nofollow and "nofollow" in page.meta_robots):
+            return
         followed = self._followed if _redirects(link) < self._redirects else self._followed - {"refresh"}
-        silent = self._obey_nofollow and "nofollow" in found.meta_robots
         wanted = [
-            (kind, raw)
-            for kind, raw, _, nofollow in found.links
-            if kind in followed and not silent and not (nofollow and self._obey_nofollow)
+            (raw, kind)
+            for kind, raw, _, nofollow in page.links
+            if kind in followed and not (nofollow and self._obey_nofollow)
         ]
-        hops = ["E" if kind in EMBEDDED else "R" if kind == "refresh" else "L" for kind, _ in wanted]
-        self._crawl.discover(link, [raw for _, raw in wanted], hops, base=found.base)
-        page.links = found.links
+        hops = [HOPS.get(kind, "L") for _, kind in wanted]
+        self._crawl.discover(link, [raw for raw, _ in wanted], hops, base=page.base)
 
 
 def _redirects(link: Link) -> int:

@@ -68,6 +68,8 @@ class ContentSeen:
         return False
 
     def _on_disk(self, digest: bytes) -> bool:
+        if not self._runs.runs:
+            return False
         key, second = np.frombuffer(digest, ">u8").astype(np.uint64).reshape(2, 1)
         return any(run.contains(key, second)[0] for run in self._runs.runs)
 

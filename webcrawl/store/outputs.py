@@ -16,15 +16,18 @@ logger = logging.getLogger(__name__)
 
 NOTE = "INSERT OR REPLACE INTO output VALUES (?, ?)"
 FORGET = "DELETE FROM output WHERE path = ?"
+AT_ONCE = 1 << 16  # bytes of a file that wait for each other: a call to the kernel for 5 pages, not one for each
 OPEN = ".open"  # at the end of a name until its file is finished
 
 
 class Output:
     """One file, open for appending; made by `Outputs.open`."""
 
-    def __init__(self, disk: Disk, path: Path, length: int) -> None:
+    def __init__(self, disk: Disk, path: Path, length: int, at_once: int) -> None:
         self.path = path
         self._disk, self._fd, self._length = disk, disk.append(path), length
+        self._waiting: list[bytes] = []
+        self._size, self._at_once = 0, at_once  # bytes that wait to be written, and how many may
         self.unsynced = self._torn = False
         self.closed = self.finished = False
 
@@ -32,33 +35,51 @@ class Output:
         return f"<Output {self.path} {self._length} bytes>"
 
     def tell(self) -> int:
-        """Bytes written: where the next write begins."""
+        """Bytes taken: where the next ones begin."""
         return self._length
 
     def write(self, data: Buffer) -> None:
-        """All of `data`, or an error and none of it: what a full disk let through is cut off again."""
+        """Takes all of `data`, or raises an error and takes none of it; it is written with some that follows."""
         if self.closed:
             raise ValueError(f"{self.path}: closed")
+        self._waiting.append(bytes(data))
+        self._count(len(self._waiting[-1]))
+        if self._size > self._at_once:
+            try:
+                self.flush()
+            except StoreError:
+                self._count(-len(self._waiting.pop()))
+                raise
+
+    def _count(self, size: int) -> None:
+        self._size += size
+        self._length += size
+
+    def flush(self) -> None:
+        """Writes what waits, or raises an error and lets it wait: what a full disk let through is cut off again."""
+        if not self._waiting:
+            return
         try:
             if self._torn:
-                self._disk.truncate(self._fd, self._length)
+                self._disk.truncate(self._fd, self._length - self._size)
                 self._torn = False
-            self._disk.write(self._fd, data)
+            self._disk.write(self._fd, b"".join(self._waiting))
         except OSError as error:
             self._mend()
             raise StoreError(f"{self.path}: {error}") from error
-        self._length += memoryview(data).nbytes
+        self._waiting.clear()
+        self._size = 0
         self.unsynced = True
 
     def _mend(self) -> None:
         try:
-            self._disk.truncate(self._fd, self._length)
+            self._disk.truncate(self._fd, self._length - self._size)
             self._torn = False
         except OSError:  # tried again by the next write, and by recovery
             self._torn = True
 
     def sync(self) -> None:
-        """What is written so far survives a power cut."""
+        """What was written so far survives a power cut."""
         self.unsynced = False  # first: what is written meanwhile needs another sync
         self._disk.sync(self._fd)
 
@@ -84,8 +105,8 @@ class Outputs:
     after a crash in between, it is found under its name with `.open`.
     """
 
-    def __init__(self, db: CrawlDB, root: Path) -> None:
-        self._db, self._root = db, root
+    def __init__(self, db: CrawlDB, root: Path, at_once: int = AT_ONCE) -> None:
+        self._db, self._root, self._at_once = db, root, at_once
         self._open: dict[str, Output] = {}
         self._syncing: threading.Thread | None = None
         self._error: OSError | None = None
@@ -156,7 +177,7 @@ class Outputs:
             full.parent.mkdir(parents=True, exist_ok=True)
             if path not in self._noted and full.exists():
                 self._cut(full, 0)
-            output = self._open[path] = Output(self._db.disk, full, self._noted.get(path, 0))
+            output = self._open[path] = Output(self._db.disk, full, self._noted.get(path, 0), self._at_once)
         except OSError as error:
             raise StoreError(f"{full}: {error}") from error
         return output
@@ -176,6 +197,8 @@ class Outputs:
     def prepare(self) -> Iterator[None]:
         """Syncs in a thread; what is written meanwhile is little, and synced by `save`."""
         self._rename()
+        for output in self._open.values():
+            output.flush()
         ready = [output for output in self._open.values() if output.unsynced]
         self._syncing = threading.Thread(target=self._sync, args=(ready,), name="sync-outputs", daemon=True)
         self._syncing.start()
@@ -197,6 +220,7 @@ class Outputs:
         for folder in {output.path.parent for name, output in self._open.items() if name not in self._noted}:
             self._sync_folders(folder)
         for output in self._open.values():
+            output.flush()
             if output.unsynced:
                 output.sync()
         self._note()

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from webcrawl.urls.filters.chain import Chain
     from webcrawl.urls.fingerprint import Fingerprints
     from webcrawl.urls.foldings import Folding
+    from webcrawl.urls.lately import Lately
 
 Candidate = tuple[int, str, int]
 """Fingerprint, canonical URL, position of the first link to it."""
@@ -48,14 +49,21 @@ class LinkPipeline:
         self._fingerprints = fingerprints
         self._max_length = max_length
 
-    def process(self, page_url: str, depth: int, links: Sequence[str], base: str = "") -> PageLinks:
+    def process(
+        self, page_url: str, depth: int, links: Sequence[str], base: str = "", lately: Lately | None = None
+    ) -> PageLinks:
         """What is to be asked of the seen store for these links, which lie `depth` links from a seed.
 
-        Seeds come without a page. `base` is the document's own base URL where it has one.
+        Seeds come without a page. `base` is the document's own base URL where it has one. What is in `lately` passed
+        and was submitted before: it need not again.
         """
         found = canonical_links(base or page_url, links, self.refused, self._max_length)
         urls = [found[link] for link in links]
         fresh = [url for url in dict.fromkeys(urls) if url is not None]
+        if lately is not None:
+            fresh = lately.unknown(fresh)
+        if not fresh:
+            return PageLinks(urls, [])
         kept = self.chain.keep(fresh, Origin(page_url, depth), self.refused)
         places = dict(zip(reversed(urls), range(len(urls) - 1, -1, -1), strict=True))
         numbers = self._fingerprints(self.compared(kept))

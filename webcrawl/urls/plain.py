@@ -15,7 +15,7 @@ _DOTS = r"(?!\.|%2[eE])"  # a segment that begins like this may be `.` or `..`
 _SEGMENTS = rf"(?:/{_DOTS}[{_PATH}]*+)"
 # A name of at least two labels, not punycode (IDNA has to check that) and not an IPv4 address in any of its
 # forms: those end in a label that begins with a digit.
-_PORT = r"(?::(?:[1-9][0-9]{3}|[1-5][0-9]{4}))?+"  # no scheme's own port has so many digits
+_PORT = r"(?::(?:[1-5][0-9]{4}|[1-9][0-9]{3}))?+"  # no scheme's own port has so many digits
 _HOST = rf"(?![^/:]{{254}})(?:(?!xn--)[a-z0-9-]{{1,63}}\.)++(?!xn--)[a-z][a-z0-9-]{{0,62}}{_PORT}(?=/)"
 _FRAGMENT = r"(?:#[ -~]*+)?"
 _TAIL = rf"{_SEGMENTS}*+(?:{_QUERY})?+"
@@ -29,6 +29,9 @@ match_plain = re.compile(
     rf"|()){_FRAGMENT}"
 ).fullmatch
 """The match's `lastindex` says what kind of link it is: an index into `heads`."""
+
+match_foreign = re.compile(r"(?:mailto|javascript|tel|data):(?!//)[ -~]*+").fullmatch
+"""What most pages have that is no link: always a URL, and never of a scheme that is fetched."""
 
 Heads = tuple[str | None, ...]
 
@@ -44,7 +47,25 @@ def heads(base: str) -> Heads:
     return (None, "", scheme, f"{scheme}//{host}", directory, path, base)
 
 
-RELATIVE = 4  # the kind of a link that begins with the name of a neighbour
+ABSOLUTE, RELATIVE, EMPTY = 1, 4, 6  # kinds: a whole URL, one that begins with the name of a neighbour, the page itself
+
+
+def stepped(directory: str | None, link: str) -> str | None:
+    """Where a link leads that begins with `./` or `../` on a page in this directory; None: ask the parser."""
+    if directory is None:
+        return None
+    steps = at = 0
+    while True:
+        if link.startswith("../", at):
+            at, steps = at + 3, steps + 1
+        elif link.startswith("./", at):
+            at += 2
+        else:
+            break
+    plain = match_plain(link, at)
+    if plain is None or plain.lastindex not in (RELATIVE, EMPTY):
+        return None
+    return above(directory, steps) + plain[plain.lastindex]
 
 
 def above(directory: str, steps: int) -> str:

@@ -10,8 +10,6 @@ from webcrawl.warc.fields import date, fields, named, uri
 from webcrawl.warc.originals import Originals
 from webcrawl.warc.record import HTTP, WARC_FIELDS, member
 
-Pairs = list[tuple[str, str]]
-
 
 @dataclass(frozen=True, slots=True)
 class Capture:
@@ -38,42 +36,53 @@ class Captures:
         """Response or revisit or resource, request, metadata: each names the first, as the standard's 5.7 has it."""
         when = date(exchange.started, fraction=self._version != "1.0")
         identifier, address = self._new_id(), uri(exchange.url)
-        common = [("WARC-Target-URI", address), ("WARC-Date", when), ("WARC-IP-Address", exchange.ip)]
-        common.append(("WARC-Warcinfo-ID", warcinfo))
+        common = fields(
+            (
+                ("WARC-Target-URI", address),
+                ("WARC-Date", when),
+                ("WARC-IP-Address", exchange.ip),
+                ("WARC-Warcinfo-ID", warcinfo),
+            )
+        )
         digest = exchange.digest
-        first = [("WARC-Record-ID", identifier), *common]
-        original = self._originals.find(digest) if duplicate and not exchange.truncated else None
+        original = self._originals.find(digest) if duplicate and exchange.head and not exchange.truncated else None
+        first = _identified(identifier, common)
         records = [
             self._revisit(first, exchange, digest, original) if original else self._answer(first, exchange, digest)
         ]
+        concurrent = common + fields((("WARC-Concurrent-To", identifier),))
         if exchange.request:
-            pairs = [("WARC-Record-ID", self._new_id()), *common, ("WARC-Concurrent-To", identifier)]
-            records.append(member(self._version, "request", pairs, HTTP + "request", exchange.request))
-        pairs = [("WARC-Record-ID", self._new_id()), *common, ("WARC-Concurrent-To", identifier)]
+            said = _identified(self._new_id(), concurrent)
+            records.append(member(self._version, "request", said, HTTP + "request", exchange.request))
+        said = _identified(self._new_id(), concurrent)
         block = fields(_about(link, exchange, digest, metadata).items())
-        records.append(member(self._version, "metadata", pairs, WARC_FIELDS, block))
+        records.append(member(self._version, "metadata", said, WARC_FIELDS, block))
         return Capture(b"".join(records), digest, identifier, address, when, original is None)
 
-    def _answer(self, pairs: Pairs, exchange: Exchange, digest: str) -> bytes:
-        pairs.append(("WARC-Truncated", exchange.truncated))
+    def _answer(self, head: bytes, exchange: Exchange, digest: str) -> bytes:
+        said = digest if not exchange.head or not _is_transfer_coded(exchange) else ""
+        head += fields((("WARC-Truncated", exchange.truncated), ("WARC-Payload-Digest", said)))
         if not exchange.head:  # ftp and gopher have none: the payload is the block
-            pairs.append(("WARC-Payload-Digest", digest))
-            return member(self._version, "resource", pairs, _type(exchange), exchange.payload)
-        if not _is_transfer_coded(exchange):
-            pairs.append(("WARC-Payload-Digest", digest))
-        return member(self._version, "response", pairs, HTTP + "response", exchange.head, exchange.wire)
+            return member(self._version, "resource", head, _type(exchange), exchange.payload)
+        return member(self._version, "response", head, HTTP + "response", exchange.head, exchange.wire)
 
-    def _revisit(self, pairs: Pairs, exchange: Exchange, digest: str, original: tuple[str, str, str]) -> bytes:
+    def _revisit(self, head: bytes, exchange: Exchange, digest: str, original: tuple[str, str, str]) -> bytes:
         identifier, address, when = original
-        pairs += [
-            ("WARC-Profile", self._profile),
-            ("WARC-Refers-To", identifier),
-            ("WARC-Refers-To-Target-URI", address),
-            ("WARC-Refers-To-Date", when),
-            ("WARC-Payload-Digest", digest),
-            ("WARC-Truncated", "length"),  # "shall be used for any identical-digest truncation"
-        ]
-        return member(self._version, "revisit", pairs, HTTP + "response", exchange.head)
+        head += fields(
+            (
+                ("WARC-Profile", self._profile),
+                ("WARC-Refers-To", identifier),
+                ("WARC-Refers-To-Target-URI", address),
+                ("WARC-Refers-To-Date", when),
+                ("WARC-Payload-Digest", digest),
+                ("WARC-Truncated", "length"),  # "shall be used for any identical-digest truncation"
+            )
+        )
+        return member(self._version, "revisit", head, HTTP + "response", exchange.head)
+
+
+def _identified(identifier: str, rest: bytes) -> bytes:
+    return b"WARC-Record-ID: %b\r\n%b" % (identifier.encode(), rest)
 
 
 def _is_transfer_coded(exchange: Exchange) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from hashlib import sha1
 
 from isal import isal_zlib
@@ -17,18 +16,21 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 _PAIRS = [first + second for first in _LETTERS for second in _LETTERS]
 
 
-def member(version: str, kind: str, pairs: Iterable[tuple[str, str]], content_type: str, *block: bytes) -> bytes:
-    """The record of these fields and this block, compressed; its block digest and length are added."""
+def member(version: str, kind: str, named: bytes, content_type: str, *block: bytes) -> bytes:
+    """The record of these named fields and this block, compressed; its block digest and length are added."""
     digest = sha1(usedforsecurity=False)
     for part in block:
         digest.update(part)
-    tail = (
-        ("WARC-Block-Digest", label(digest.digest())),
-        ("Content-Type", content_type if any(block) else ""),
-        ("Content-Length", str(sum(map(len, block)))),
+    size = sum(map(len, block))
+    first = f"WARC/{version}\r\nWARC-Type: {kind}\r\n".encode()
+    last = fields(
+        (
+            ("WARC-Block-Digest", label(digest.digest())),
+            ("Content-Type", content_type if size else ""),
+            ("Content-Length", str(size)),
+        )
     )
-    head = f"WARC/{version}\r\n".encode() + fields((("WARC-Type", kind), *pairs, *tail))
-    return isal_zlib.compress(b"".join((head, b"\r\n", *block, b"\r\n\r\n")), LEVEL, GZIP)
+    return isal_zlib.compress(b"".join((first, named, last, b"\r\n", *block, b"\r\n\r\n")), LEVEL, GZIP)
 
 
 def label(digest: bytes) -> str:

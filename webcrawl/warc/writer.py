@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from random import Random
 
 from webcrawl.model import Exchange, Link
@@ -19,6 +19,7 @@ logger = logging.getLogger(__name__)
 
 FOLDER = "warc"
 STATE = "warc"  # in the database: the next serial number, and the file that is open
+DRAWN = 64  # identifiers at once
 STANDARD = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-{}/"
 
 
@@ -45,7 +46,8 @@ class WarcWriter:
             raise ValueError(f"a WARC file's name cannot begin with {prefix!r}")
         self._db, self._outputs = db, outputs
         self._prefix, self._max_size, self._info = prefix, max_size, info
-        self._random, self._clock, self._version = random, clock, version
+        self._new_id = identifiers(random).__next__
+        self._clock, self._version = clock, version
         self._originals = Originals()
         self._captures = Captures(version, self._originals, self._new_id)
         self._output: Output | None = None
@@ -124,10 +126,16 @@ class WarcWriter:
             ("WARC-Date", date(self._clock(), fraction=self._version != "1.0")),
             ("WARC-Filename", output.path.name.removesuffix(OPEN)),
         ]
-        return member(self._version, "warcinfo", pairs, WARC_FIELDS, fields(about.items()))
+        return member(self._version, "warcinfo", fields(pairs), WARC_FIELDS, fields(about.items()))
 
-    def _new_id(self) -> str:
-        """A UUID of version 4 (RFC 9562: six of its bits are fixed)."""
-        digits = f"{self._random.getrandbits(128):032x}"
-        variant = "89ab"[int(digits[16], 16) & 3]
-        return f"<urn:uuid:{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}>"
+
+def identifiers(random: Random) -> Iterator[str]:
+    """UUIDs of version 4 (RFC 9562: six of their bits are fixed); the kernel is asked once for so many."""
+    while True:
+        digits = f"{random.getrandbits(128 * DRAWN):0{32 * DRAWN}x}"
+        for at in range(0, 32 * DRAWN, 32):
+            variant = "89ab"[int(digits[at + 16], 16) & 3]
+            yield (
+                f"<urn:uuid:{digits[at : at + 8]}-{digits[at + 8 : at + 12]}-4{digits[at + 13 : at + 16]}"
+                f"-{variant}{digits[at + 17 : at + 20]}-{digits[at + 20 : at + 32]}>"
+            )
