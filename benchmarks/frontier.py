@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
+from collections.abc import Iterable
 from heapq import heappop, heappush
 from itertools import count
 from pathlib import Path
@@ -40,6 +41,10 @@ class Null:
 
     def __init__(self, n: int, hosts: int, fetchers: int) -> None:
         self.left, self.hosts, self.calls, self.fetchers = n, hosts, 0, fetchers
+
+    def add(self, records: Iterable[bytes]) -> None:
+        for _ in records:
+            pass
 
     def take(self, now: float) -> Link | None:
         del now
@@ -74,7 +79,7 @@ class Judge:
         self.polite_at[host] = now + max(FACTOR * seconds, MIN_DELAY)
 
 
-def fill(frontier: Frontier, n: int, hosts: int, seed: int) -> None:
+def fill(frontier: Frontier | Null, n: int, hosts: int, seed: int) -> None:
     """Links of about 50 bytes that do not compress too well; host h has a share of 1/(h+1)."""
     share = 1.0 / np.arange(1, hosts + 1)
     bounds = np.cumsum(share / share.sum())
@@ -152,8 +157,10 @@ def run(n: int, hosts: int, memory: int, fetchers: int, every: int) -> None:
         judge = Judge(n, hosts)
         with timed() as taking:
             finished, stalls = crawl(frontier, judge, fetchers, 2, db, every)
+        nothing = Null(min(n, 1_000_000), hosts, fetchers)
         with timed() as null:
-            crawl(Null(min(n, 1_000_000), hosts, fetchers), Judge(n, hosts), fetchers, 2, None, every)
+            fill(nothing, min(n, 1_000_000), hosts, seed=1)
+            crawl(nothing, Judge(n, hosts), fetchers, 2, None, every)
         simulation = null.cpu / min(n, 1_000_000) * 1e6
         report(
             "frontier",

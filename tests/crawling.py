@@ -43,6 +43,11 @@ class Crawl:
     settings: dict[str, object] = field(default_factory=dict)
     spider: str = "web"
     project: Path = PROJECT
+    output: Path = Path()  # what the last run said; by default beside the folder
+
+    def __post_init__(self):
+        if self.output == Path():
+            self.output = self.jobdir.with_suffix(".out")
 
     def run(self, **settings):
         """Crawls to the end; returns the exit status."""
@@ -50,20 +55,20 @@ class Crawl:
 
     def start(self, **settings):
         """The crawl under way."""
+        self.jobdir.parent.mkdir(parents=True, exist_ok=True)
+        arguments = (self.words(**settings), str(self.project), str(self.output))
+        process = _forked.Process(target=_crawl, args=arguments, daemon=True)
+        process.start()
+        return Running(self, process)
+
+    def words(self, **settings):
+        """The command."""
         words = ["scrapy", "crawl", self.spider]
         for name, value in self.arguments.items():
             words += ["-a", f"{name}={value}"]
         for name, value in {**SETTINGS, "JOBDIR": self.jobdir, **self.settings, **settings}.items():
             words += ["-s", f"{name}={value}"]
-        self.jobdir.parent.mkdir(parents=True, exist_ok=True)
-        process = _forked.Process(target=_crawl, args=(words, str(self.project), str(self.output)), daemon=True)
-        process.start()
-        return Running(self, process)
-
-    @property
-    def output(self) -> Path:
-        """What the last run said."""
-        return self.jobdir.with_suffix(".out")
+        return words
 
     @property
     def stats(self) -> dict:

@@ -69,6 +69,8 @@ class ForgetfulDisk(Disk):
         self._paths: dict[int, Path] = {}
         self._synced: dict[Path, int] = {}
         self._new: set[Path] = set()
+        self._moved: dict[Path, Path] = {}  # new name -> old name
+        self._gone: dict[Path, bytes] = {}  # removed name -> what comes back under it
 
     def _opened(self, fd: int, path: Path, *, known: bool, synced: int) -> int:
         self._paths[fd] = path
@@ -98,17 +100,34 @@ class ForgetfulDisk(Disk):
     def rename(self, old: Path, new: Path) -> None:
         if old in self._synced:
             self._synced[new] = self._synced.pop(old)
-        self._new.discard(old)
-        self._new.add(new)
+        if old in self._new:  # never known by any name
+            self._new.discard(old)
+            self._new.add(new)
+        else:
+            self._moved[new] = old
         super().rename(old, new)
+
+    def unlink(self, path: Path) -> None:
+        if path.exists() and path not in self._new and path not in self._gone:
+            self._gone[path] = path.read_bytes()
+        super().unlink(path)
 
     def sync_folder(self, folder: Path) -> None:
         super().sync_folder(folder)
         self._new = {path for path in self._new if path.parent != folder}
+        self._moved = {new: old for new, old in self._moved.items() if new.parent != folder}
+        self._gone = {path: data for path, data in self._gone.items() if path.parent != folder}
 
     def crash(self) -> None:
         for path in self._new:
             path.unlink(missing_ok=True)
+        for path, data in self._gone.items():
+            if not path.exists():
+                path.write_bytes(data)
+        for new, old in self._moved.items():
+            if new.exists():
+                self._synced[old] = self._synced.pop(new, new.stat().st_size)
+                new.replace(old)
         for path, length in self._synced.items():
             if path.exists() and path.stat().st_size > length:
                 os.truncate(path, length)

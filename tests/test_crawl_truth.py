@@ -1,7 +1,7 @@
 """`scrapy crawl web` asks the synthetic web for what the truth demands, as politely as its server can tell."""
 
 from collections import Counter, defaultdict
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import pytest
 
@@ -110,6 +110,15 @@ class TestTruth:
         assert hasty(hits) == []
         assert max((count for (_, kind), count in trap_hits(hits).items() if kind not in LONG), default=0) <= 30
         assert max(trap_hits(hits).values(), default=0) <= 300
+
+    def test_so_many_at_once_and_no_more(self, simweb, crawl):
+        """With more hosts ready than CONCURRENT_REQUESTS there are that many requests at a time, and never one more."""
+        server = simweb(60, 120, size=SIZE, latency=0.05)
+
+        assert crawl(server, settings={"CONCURRENT_REQUESTS": 7}).run() == 0
+
+        moments = sorted(moment for hit in requests(server) for moment in ((hit.started, 1), (hit.ended, -1)))
+        assert max(accumulate(change for _, change in moments)) == 7
 
     @pytest.mark.parametrize("scope", ["any", "seeds", "domain", "host"])
     def test_scopes(self, simweb, crawl, scope):

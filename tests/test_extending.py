@@ -2,7 +2,9 @@
 
 import json
 import re
+import socket
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -96,3 +98,30 @@ class TestKinds:
 
         forums = load("docs/extending.md", "NoForums").from_setup(None)
         assert forums.keep(["http://a/forum/1", "http://a/2"], Origin()) == ["http://a/2"]
+
+
+class TestProtocols:
+    def test_a_protocol_module_fetches(self, tmp_path, project):
+        """The protocol module of docs/extending.md, named in DOWNLOAD_HANDLERS, is asked, and its answer is a page."""
+        asked = []
+
+        def answer():
+            connection, _ = listener.accept()
+            with connection:
+                asked.append(connection.recv(100))
+                connection.sendall(b"Login: joe\r\n")
+
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            thread = Thread(target=answer)
+            thread.start()
+            (project / "myproject/finger.py").write_text(example("docs/extending.md", "FingerHandler"))
+            url = f"gopher://127.0.0.1:{listener.getsockname()[1]}/joe"
+            (tmp_path / "seeds.txt").write_text(url)
+            handlers = {"gopher": "myproject.finger.FingerHandler"}
+            run = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, project=project)
+            assert run.run(DOWNLOAD_HANDLERS=json.dumps(handlers)) == 0, run.output.read_text()
+            thread.join()
+
+        (row,) = [line.split() for line in (run.jobdir / "logs/crawl.log").read_text().splitlines()]
+        assert asked == [b"joe\r\n"]
+        assert [row[at] for at in (1, 2, 3, 6)] == ["200", "12", url, "text/plain"]

@@ -354,7 +354,7 @@ class TestCheck:
         """Check counts the records."""
         fifo = Pool(blocks, 1 << 20, block=700).fifo()
         fifo.push_many(URLS)
-        fifo._count += 1
+        fifo.count += 1
 
         assert [damage.why for damage in fifo.check()] == ["a queue of 1001 records has 1000"]
 
@@ -365,8 +365,8 @@ class TestCheck:
         fifo.push_many([b"x" * 99] * 25)
         fifo.pop()
 
-        assert repr(fifo) == "<Fifo 24 records, 2 blocks, 626 bytes in memory only>"
-        assert repr(pool) == "<Pool 1 queues, 1626 of 1048576 bytes, 1 heads of 1000>"
+        assert repr(fifo) == "<Fifo 24 records, 2 blocks, 503 bytes in memory only>"
+        assert repr(pool) == "<Pool 1 queues, 1503 of 1048576 bytes, 1 heads of 1000>"
         assert repr(blocks).endswith("next=3>")
 
 

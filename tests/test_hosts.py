@@ -1,5 +1,7 @@
 """Host records: nothing about a host is forgotten, and memory stays bounded."""
 
+from contextlib import closing
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,8 +20,8 @@ class Part:
         self.prepare, self.save = table.prepare, table.save
 
 
-def make(db, room=2):
-    table = HostTable(db, Pool(Blocks(db), 1 << 16), room)
+def make(db, room=2, packed=0):
+    table = HostTable(db, Pool(Blocks(db), 1 << 16), room, packed)
     db.join(Part(table))
     return table
 
@@ -60,7 +62,7 @@ class TestHostTable:
         table = make(db, room=5)
         for i in range(1000):
             use(table, f"h{i}")
-        assert repr(table) == "<HostTable idle=5 dirty=5>"
+        assert repr(table) == "<HostTable idle=5 dirty=5 <HostRows written=0 changed=0>>"
 
     def test_an_unchanged_record_is_not_written(self, db):
         """Looking at a host costs no write."""
@@ -69,7 +71,7 @@ class TestHostTable:
         assert db.query("SELECT count(*) FROM host") == [(0,)]
 
     def test_what_is_in_flight_comes_again(self, tmp_path):
-        """A record handed out and not done is a retry at once for whoever opens the checkpoint."""
+        """A record handed out and not done is the host's first for whoever opens the checkpoint, before any other."""
         db = CrawlDB(tmp_path)
         table = make(db)
         use(table, "a", given=b"http://a/1     0 ", state=State.ACTIVE)
@@ -77,7 +79,7 @@ class TestHostTable:
         db.close()
         db = CrawlDB(tmp_path)
         (host,) = make(db).active()
-        assert host.later == [(0.0, b"http://a/1     0 ")]
+        assert host.later == [(-1.0, b"http://a/1     0 ")]
         db.close()
 
     def test_prepare_writes_in_slices(self, db):
@@ -86,7 +88,44 @@ class TestHostTable:
         for i in range(500):
             use(table, f"h{i}")
         assert sum(1 for _ in table.prepare()) == 16
-        assert repr(table) == "<HostTable idle=500 dirty=0>"
+        assert repr(table) == "<HostTable idle=500 dirty=0 <HostRows written=0 changed=0>>"
+
+    def test_prepare_writes_rows_in_memory_too(self, db):
+        """A host that left the objects after it had changed is part of the checkpoint all the same."""
+        table = make(db, room=2, packed=1 << 20)
+        for i in range(10):
+            use(table, f"h{i}", pages=i)
+        assert repr(table) == "<HostTable idle=2 dirty=2 <HostRows written=0 changed=8>>"
+        for _ in table.prepare():
+            pass
+        assert repr(table) == "<HostTable idle=2 dirty=0 <HostRows written=8 changed=0>>"
+        assert db.query("SELECT count(*) FROM host") == [(10,)]
+
+    @given(
+        st.lists(st.tuples(st.integers(0, 9), st.sampled_from(["use", "look", "save"])), max_size=60),
+        st.integers(0, 4),
+        st.sampled_from([0, 300, 700, 1 << 20]),
+    )
+    @settings(deadline=None)
+    def test_wherever_a_record_is_it_is_the_last_one(self, tmp_path_factory, steps, room, packed):
+        """As an object, as a row in memory or in SQLite: what was put away last comes back, also after a restart."""
+        folder, twin = tmp_path_factory.mktemp("hosts"), dict.fromkeys(map(str, range(10)), 0)
+        with closing(CrawlDB(folder)) as db:
+            table = make(db, room=room, packed=packed)
+            for number, (name, step) in enumerate(steps, 1):
+                if step == "use":
+                    twin[str(name)] = number
+                    use(table, str(name), pages=number)
+                elif step == "look":
+                    host = table.get(str(name))
+                    assert host.pages == twin[str(name)]
+                    table.put_away(host)
+                else:
+                    db.checkpoint()
+            db.checkpoint()
+        with closing(CrawlDB(folder)) as db:
+            table = make(db, room=room, packed=packed)
+            assert {name: table.get(name).pages for name in twin} == twin
 
     def test_a_spilled_queue_is_saved_again(self, db):
         """A queue that the pool wrote to disk by itself is not what its host's row says: the row is written anew."""

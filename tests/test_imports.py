@@ -24,6 +24,7 @@ PURE = (
     "logs",
     "tallies",
     "top1m",
+    "verify",
 )
 BELOW = {  # what a room may import of the house, beside itself
     "model": set(),
@@ -43,6 +44,7 @@ BELOW = {  # what a room may import of the house, beside itself
     "warc": {"model", "store"},
     "tallies": {"store"},
     "top1m": set(),
+    "verify": {"frontier", "model", "seen", "store", "urls", "warc"},
 }
 
 

@@ -117,3 +117,26 @@ class TestForgetfulDisk:
         disk.crash()
 
         assert list(tmp_path.iterdir()) == []
+
+    def test_a_rename_or_removal_that_was_not_synced_never_happened(self, tmp_path):
+        """A power cut gives a renamed file its old name back, and a removed one its place."""
+        (tmp_path / "old").write_bytes(b"moved")
+        (tmp_path / "kept").write_bytes(b"removed")
+        disk = ForgetfulDisk()
+        disk.sync_folder = lambda folder: None
+        disk.rename(tmp_path / "old", tmp_path / "new")
+        disk.unlink(tmp_path / "kept")
+        disk.crash()
+
+        assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"old": b"moved", "kept": b"removed"}
+
+    def test_a_synced_rename_or_removal_stays(self, tmp_path):
+        """Once the folder is synced, a power cut changes no name in it."""
+        (tmp_path / "old").write_bytes(b"moved")
+        (tmp_path / "kept").write_bytes(b"removed")
+        disk = ForgetfulDisk()
+        disk.unlink(tmp_path / "kept")
+        disk.rename(tmp_path / "old", tmp_path / "new")
+        disk.crash()
+
+        assert {path.name for path in tmp_path.iterdir()} == {"new"}

@@ -39,7 +39,7 @@ def _live(root, disk, done):
     db = CrawlDB(root / "state", disk)
     outputs = None
     try:
-        outputs = Outputs(db, root)
+        outputs = Outputs(db, root, at_once=0)
         log = outputs.open("logs/crawl.log")
         for step in range(int(db.get("step") or b"0") + 1, STEPS + 1):
             log.write(b"step %d\n" % step)
@@ -65,7 +65,7 @@ def _live(root, disk, done):
 def _assert_state(root, step):
     """Database, output and run file are all of this step."""
     db = CrawlDB(root / "state")
-    outputs = Outputs(db, root)
+    outputs = Outputs(db, root, at_once=0)
     try:
         assert int(db.get("step") or b"0") == step
         assert list(db.check()) == []

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
 from random import Random
 from typing import Any
 
-from webcrawl.crawl import Crawl
+from webcrawl.crawl import CLEAN, Crawl
 from webcrawl.crawl_gate import CrawlGate
 from webcrawl.crawl_log import CrawlLog
 from webcrawl.filter_states import FilterStates
@@ -77,6 +78,7 @@ def _crawl(values: Mapping[str, Any], db: CrawlDB, seeds: Seeds | None, on_ready
         addresses=Addresses() if values["POLITENESS_PER_IP"] else None,
         gate=gate,
         dropped=log.dropped,
+        now=0.0 if db.get(CLEAN) else time.time(),
     )
     agent = product_token(values["ROBOTSTXT_USER_AGENT"] or values["USER_AGENT"])
     robots = RobotsGate(RobotsBook(hosts, agent, retry_wait=values["HOST_RETRY_WAIT"]))

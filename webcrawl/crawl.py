@@ -21,6 +21,7 @@ from webcrawl.urls.pipeline import LinkPipeline
 
 SLICE = 500  # new links moved to the frontier in one turn: about 2 ms
 KNOWN = b""  # stands with the seen store for a link that needs not come back from it
+CLEAN = "clean"  # in the database: whether the last checkpoint was the last of its run
 PATIENCE = 1.0  # seconds between two early merges while the frontier has something, though nothing that is due
 
 
@@ -82,7 +83,7 @@ class Crawl:
         records = self.seen.take(SLICE)
         if not records and not self.seeding.ended:
             self.seeding.read(SLICE)
-        if not records and self.seen.pending and (not self.frontier.queued or now - self._merged_at > PATIENCE):
+        if not records and self.seen.pending and (not self.frontier.queued or now - self._merged_at >= PATIENCE):
             self._merged_at = now
             self.seen.merge()
             records = self.seen.take(SLICE)
@@ -104,7 +105,13 @@ class Crawl:
 
     def next_ready(self) -> float | None:
         """When `take` may have a link: a time (0 is now), or None as long as nothing is found or finished."""
-        return 0.0 if self.seeding.first else self.frontier.next_ready()
+        if self.seeding.first:
+            return 0.0
+        ready = self.frontier.next_ready()
+        if self.seen.pending and not self.seen.busy:  # they may be of hosts that need not wait
+            merge = self._merged_at + PATIENCE
+            return merge if ready is None else min(ready, merge)
+        return ready
 
     def finish(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
         """Books a download's end, at the time when it ended."""
@@ -144,7 +151,14 @@ class Crawl:
         """Work ahead of a checkpoint, in slices."""
         return self.db.prepare()
 
-    def checkpoint(self) -> None:
+    def begin(self) -> None:
+        """Before the first URL is asked for: if this run is killed at once, the next must know that there was one."""
+        if self.db.get(CLEAN) != b"":
+            self.checkpoint()
+
+    def checkpoint(self, *, last: bool = False) -> None:
+        """`last`: nothing is asked for any more. Whoever opens it without that knows that hosts were asked since."""
+        self.db.set(CLEAN, b"1" if last else b"")
         self.db.checkpoint()
 
     def close(self) -> None:

@@ -60,6 +60,7 @@ class Passage:
             self._crawler.signals.send_catch_log(signals.scheduler_empty)
             return False
         self._slot.add_request(request)
+        self._downloader.active.add(request)  # now: the engine goes on asking until it has enough of these
         self._under_way[request] = self._loop.create_task(self._pass(request))
         return True
 
@@ -86,7 +87,6 @@ class Passage:
             nextcall._call = self._loop.call_soon(nextcall)  # noqa: SLF001
 
     async def _downloaded(self, request: Request) -> Response | Request | Failure:
-        self._downloader.active.add(request)
         try:
             result = await self._downloader.middleware.download_async(self._downloader._enqueue_request, request)  # noqa: SLF001
             if isinstance(result, Response):

@@ -21,6 +21,7 @@ from webcrawl.seeds.errors import SeedError
 from webcrawl.seeds.reader import Seeds
 from webcrawl.store.errors import StoreError
 from webcrawl.values import plain_values
+from webcrawl.verify.start import check_start
 
 ARGUMENTS = ("seeds", "scope", "limit")
 SCRAPYDS = "_job"  # given by scrapyd with every job
@@ -96,6 +97,8 @@ def _folder(folder: Path, values: Mapping[str, Any]) -> None:
         raise Refused(f"JOBDIR = {folder}: cannot be made ({error.strerror})") from error
     if not os.access(folder, os.W_OK | os.X_OK):
         raise Refused(f"JOBDIR = {folder}: cannot be written to")
+    for damage in check_start(folder):
+        raise damage
     try:
         crawl, _ = assemble(values)
     except OSError as error:

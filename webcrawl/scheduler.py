@@ -51,7 +51,7 @@ class FrontierScheduler:
         self._timer: Any = None
         self._timer_at = float("inf")
         self._saving = asyncio.Lock()
-        self._closed = False
+        self._closed = True  # until it is opened
         self.on_checkpoint: Callable[[], None] | None = None
         self.failed: StoreError | None = None
 
@@ -73,6 +73,8 @@ class FrontierScheduler:
             limit=getattr(spider, "seed_limit", None),
             on_ready=partial(_from_thread, loop, wake, self.crawler),
         )
+        self._closed = False
+        self.crawl.begin()
         self._robots = RobotsRequests(self.visitor, pages=getattr(spider, "makes_pages", False))
         Passage(self.crawler, self._finished)
         on_closing(self.crawler, self._closing)
@@ -85,10 +87,12 @@ class FrontierScheduler:
 
     async def _close(self) -> None:
         """No request is under way any more: what is left is queued, and in this last checkpoint."""
+        if self._closed:  # it could not be opened
+            return
         if self._timer is not None:
             self._timer.cancel()
         try:
-            await self.checkpoint()
+            await self.checkpoint(last=True)
         except StoreError as error:
             self.fail(error)
         finally:
@@ -121,7 +125,7 @@ class FrontierScheduler:
         now = time.time()
         try:
             link = self.crawl.take(now)
-        except StoreError as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, what it was in the middle of is half done
             self.fail(error)
             return None
         if link is None:
@@ -134,7 +138,7 @@ class FrontierScheduler:
 
     # -- the crawl's side
 
-    async def checkpoint(self) -> None:
+    async def checkpoint(self, *, last: bool = False) -> None:
         """All ahead of it in slices, then between two pages, in one turn of the event loop."""
         gate = downloader_of(self.crawler).gate
         async with self._saving:
@@ -146,17 +150,21 @@ class FrontierScheduler:
                 await gate.shut()
                 if self.failed is not None:  # something of a page is not on disk: it must not be booked either
                     raise self.failed
-                self.crawl.checkpoint()
+                self.crawl.checkpoint(last=last)
                 if self.on_checkpoint is not None:
                     self.on_checkpoint()
             finally:
                 gate.open()
 
-    def fail(self, error: StoreError) -> None:
-        """The state on disk is the last checkpoint's, and nothing can be added to it: the crawl ends."""
+    def fail(self, error: Exception) -> None:
+        """The state on disk is the last checkpoint's, and nothing can be added to it: the crawl ends.
+
+        What is no StoreError is a mistake of ours, in the middle of a change: that must not be committed either.
+        """
         if self.failed is None:
-            self.failed = error
-            logger.critical("%s", error)
+            known = isinstance(error, StoreError)
+            self.failed = error if isinstance(error, StoreError) else StoreError(f"half a change: {error!r}")
+            logger.critical("%s", self.failed, exc_info=None if known else error)
             close(self.crawler, "store_failed")
 
     def _closing(self) -> None:
@@ -174,7 +182,7 @@ class FrontierScheduler:
         if link is not None and "abandoned" not in meta:
             try:
                 self.crawl.finish(link, meta.get("outcome") or NO_OUTCOME, meta.get("exchange"))
-            except StoreError as error:
+            except Exception as error:  # noqa: BLE001 - as above
                 self.fail(error)
         downloader_of(self.crawler).gate.leave(request)
 

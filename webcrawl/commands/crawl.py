@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import signal
 import sys
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,9 @@ from scrapy.commands.crawl import Command as CrawlCommand
 from scrapy.crawler import Crawler
 
 from webcrawl.preflight import Refused, preflight
+from webcrawl.store.errors import StoreError
+
+logger = logging.getLogger(__name__)
 
 INTERRUPTED = 130  # what a shell says of a program that Ctrl-C ended
 BROKEN = ("error_breaker", "store_failed")  # ends that nobody asked for
@@ -36,6 +41,7 @@ class Command(CrawlCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         self._closed_well = False
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # until the crawl listens to it; it would end the process
         super().run(args, opts)
         # After a second signal Scrapy ignores more of them, and it leaves nothing else to tell it by. A first one that
         # comes while the crawl is being opened ends the process too; then all is as it was before.
@@ -45,7 +51,21 @@ class Command(CrawlCommand):
     def _create_crawler(self, spidercls: type[Spider] | str) -> Crawler:
         crawler = self._crawler = super()._create_crawler(spidercls)
         crawler.signals.connect(self._closed, signals.spider_closed)
+        begun: Any = crawler
+        begun.crawl_async = self._telling(crawler.crawl_async)
         return crawler
+
+    def _telling(self, crawl: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., Coroutine[Any, Any, None]]:
+        """The state was sound a moment ago; if it cannot be opened after all, that is a line too, no traceback."""
+
+        async def crawl_and_tell(*args: Any, **kwargs: Any) -> None:
+            try:
+                await crawl(*args, **kwargs)
+            except StoreError as error:
+                logger.critical("%s", error)
+                self.exitcode = 1
+
+        return crawl_and_tell
 
     def _closed(self, reason: str) -> None:
         self._closed_well = True

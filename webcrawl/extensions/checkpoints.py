@@ -12,6 +12,7 @@ from typing import Self
 from scrapy import signals
 from scrapy.crawler import Crawler
 
+from webcrawl.extensions.positions import Positions
 from webcrawl.scheduler import FrontierScheduler, scheduler_of
 from webcrawl.store.errors import StoreError
 from webcrawl.values import values_of
@@ -20,7 +21,10 @@ logger = logging.getLogger(__name__)
 
 
 class Checkpoints:
-    """One task, from the spider's opening to its closing; the last checkpoint is the scheduler's own."""
+    """One task, from the spider's opening to its closing; the last checkpoint is the scheduler's own.
+
+    Pipelines are open when the spider is: those with hooks are restored here, before the first page.
+    """
 
     def __init__(self, crawler: Crawler, interval: float) -> None:
         self._crawler, self._interval = crawler, interval
@@ -38,7 +42,12 @@ class Checkpoints:
         loop = asyncio.get_running_loop()
         with contextlib.suppress(ValueError, RuntimeError):  # only the main thread may listen to signals
             loop.add_signal_handler(signal.SIGUSR1, self._now.set)
-        self._task = loop.create_task(self._run(scheduler_of(self._crawler)))
+        scheduler = scheduler_of(self._crawler)
+        try:
+            Positions(scheduler.crawl.db, _pipelines(self._crawler))
+        except StoreError as error:
+            scheduler.fail(error)
+        self._task = loop.create_task(self._run(scheduler))
 
     def closed(self) -> None:
         if self._task is not None:
@@ -56,3 +65,9 @@ class Checkpoints:
                 scheduler.fail(error)
                 return
             logger.info("checkpoint in %.2f s: %r", time.perf_counter() - begun, scheduler.crawl)
+
+
+def _pipelines(crawler: Crawler) -> tuple[object, ...]:
+    """In their order; whatever ITEM_PROCESSOR is, it has them where Scrapy's own has."""
+    pipelines: tuple[object, ...] = crawler.engine.scraper.itemproc.middlewares if crawler.engine else ()
+    return pipelines

@@ -17,6 +17,9 @@ class Garbage:
     With Python's defaults collecting takes as long as all else that Scrapy does for a request (docs/performance.md).
     """
 
+    def __init__(self) -> None:
+        self._before = gc.get_threshold()
+
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         extension = cls()
@@ -25,7 +28,6 @@ class Garbage:
         return extension
 
     def opened(self) -> None:
-        self._before = gc.get_threshold()
         gc.collect()
         gc.freeze()
         gc.set_threshold(*THRESHOLDS)

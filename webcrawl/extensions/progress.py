@@ -39,10 +39,10 @@ class Progress:
         live = sys.stderr.isatty()
         extension = cls(crawler, live=live, logged=not live or bool(crawler.settings["LOG_FILE"]))
         crawler.signals.connect(extension.opened, signals.spider_opened)
-        crawler.signals.connect(extension.closed, signals.spider_closed)
         return extension
 
     def opened(self) -> None:
+        self._crawler.signals.connect(self.closed, signals.spider_closed)  # only now: some spiders cannot be opened
         self._crawl = scheduler_of(self._crawler).crawl
         self._begun = _now(self._crawl)
         if self._live is not None:

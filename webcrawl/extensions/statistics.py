@@ -28,10 +28,10 @@ class Statistics:
     def from_crawler(cls, crawler: Crawler) -> Self:
         extension = cls(crawler, Path(values_of(crawler)["JOBDIR"]))
         crawler.signals.connect(extension.opened, signals.spider_opened)
-        crawler.signals.connect(extension.closed, signals.spider_closed)
         return extension
 
     def opened(self) -> None:
+        self._crawler.signals.connect(self.closed, signals.spider_closed)  # only now: some spiders cannot be opened
         self._started = time.time()
         scheduler = scheduler_of(self._crawler)
         self._crawl = scheduler.crawl

@@ -38,17 +38,22 @@ class Booking:
 
         A prerequisite is no page, and comes again by itself for as long as a URL needs it.
         """
-        limits, verdict = self._limits, rule(outcome.status)
-        if outcome.status > 0 or outcome.status in UNANSWERED:
-            host.times = [*host.times[-4:], outcome.seconds]
+        limits, verdict, status = self._limits, rule(outcome.status), outcome.status
+        if status > 0 or status in UNANSWERED:
+            host.times.append(outcome.seconds)
+            del host.times[:-5]
         host.pages += _is_page(link, outcome)
-        host.failures = host.failures + 1 if verdict.failed else 0
-        wait = max(self.wait(host), min(outcome.wait, limits.crawl_delay_max))
+        wait = self.wait(host)
+        if outcome.wait:
+            wait = max(wait, min(outcome.wait, limits.crawl_delay_max))
         if verdict.failed:
+            host.failures += 1
             wait = max(wait, min(limits.retry_wait * 2.0 ** (host.failures - 1), LONGEST))
+        else:
+            host.failures = 0
         host.ready_at = now + wait
         host.retired = self._retired(host.failures, host.pages) or host.retired
-        if host.retired or not self._is_worth(link, outcome):
+        if not verdict.again or host.retired or not self._is_worth(link, outcome):
             return None
         return host.ready_at if verdict.failed else now + limits.retry_wait * 2.0**link.attempt
 

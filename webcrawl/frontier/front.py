@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import accumulate
 from random import Random
@@ -35,19 +36,15 @@ class FrontEnd:
     def push(self, level: int, record: bytes) -> None:
         queue = self.queues[level]
         queue.push(record)
-        if len(queue) == 1:
+        if queue.count == 1:
             self._survey()
 
     def pop(self) -> bytes | None:
         """The first record of a level picked by chance: each level is `bias` times as likely as the next."""
         if not self.filled:
             return None
-        at = self._random() * self._bounds[-1]
-        chosen = 0
-        while self._bounds[chosen] < at:
-            chosen += 1
-        queue = self.filled[chosen]
+        queue = self.filled[bisect_left(self._bounds, self._random() * self._bounds[-1])]
         record = queue.pop()
-        if not len(queue):
+        if not queue.count:
             self._survey()
         return record

@@ -41,11 +41,13 @@ class Frontier:
         addresses: Addresses | None = None,
         gate: Gate | None = None,
         dropped: Callable[[Link, int], None] | None = None,
+        resumed: float = 0.0,
     ) -> None:
         self._front, self._hosts, self._parked = front, hosts, parked
         self._level, self._book, self._limits = prioritizer.level, Booking(politeness, limits), limits
         self._addresses, self._gate, self._dropped = addresses, gate, dropped
         self._back = BackEnd()
+        self._resumed = resumed  # who was asked between the last checkpoint and then is not known: all have their wait
         self._parked_next = False
         self.width = limits.queues  # n as it is now
         self.queued = 0
@@ -54,7 +56,7 @@ class Frontier:
         for host in hosts.active():
             if host.ip and addresses is not None:
                 addresses.learn(host.ip, host.ready_at)
-            self._back.enter(host)
+            self._enter(host)
 
     def __len__(self) -> int:
         """URLs that are not finished."""
@@ -92,7 +94,7 @@ class Frontier:
         self._put_back(held, record)
         self.counters["added"] += 1
         if host is None and held.state is State.IDLE:
-            self._back.enter(held)
+            self._enter(held)
         elif host is None:
             self._hosts.put_away(held)
         elif host.ticket:
@@ -149,7 +151,7 @@ class Frontier:
         if self._parked_next or not front.filled:
             name = self._parked.pop() if self._parked else None
             if name is not None:
-                self._back.enter(self._hosts.get(name.decode()))
+                self._enter(self._hosts.get(name.decode()))
                 return True
         for _ in range(MOVES if front.filled else 0):
             record = front.pop()
@@ -166,7 +168,7 @@ class Frontier:
         if host is not None:
             self._hosts.touch(host)
             host.queue.push(record)
-            if len(host.queue) == 1 and host.ticket:  # it waited for a retry's time; now it need not
+            if host.queue.count == 1 and host.ticket:  # it waited for a retry's time; now it need not
                 self._back.schedule(host, host.due())
             return False
         host = self._hosts.get(name)
@@ -177,10 +179,15 @@ class Frontier:
             self._hosts.touch(host)
             host.queue.push(record)
             if host.state is State.IDLE:
-                self._back.enter(host)
+                self._enter(host)
                 return True
         self._hosts.put_away(host)
         return False
+
+    def _enter(self, host: Host) -> None:
+        if self._resumed:
+            host.ready_at = max(host.ready_at, self._resumed + self._book.wait(host))
+        self._back.enter(host)
 
     def _hand_out(self, host: Host, now: float) -> Link | None:
         if self._addresses is not None and host.ip:

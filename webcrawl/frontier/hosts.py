@@ -10,14 +10,13 @@ from enum import IntEnum
 import msgpack
 
 from webcrawl.frontier.fifo import Fifo, Pool
+from webcrawl.frontier.rows import HostRows, Row
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 
-EVICTED = 256  # idle hosts that leave memory at once: about 2 ms
 SLICE = 32  # rows written before the event loop breathes; each may write a block of its queue too
-LOAD = "SELECT name, state, data FROM host WHERE name = ?"
+FIRST = -1.0  # handed out before a crash: a robots.txt comes before the URL that asked for it, or it would come twice
 LOAD_ACTIVE = "SELECT name, state, data FROM host WHERE state > 0"
-STORE = "INSERT OR REPLACE INTO host VALUES (?, ?, ?)"
 
 
 class State(IntEnum):
@@ -26,6 +25,9 @@ class State(IntEnum):
     PARKED = -1  # gave way to others, with URLs in its queue
     IDLE = 0  # nothing to fetch
     ACTIVE = 1  # in the back-end: waiting for its time, or being asked
+
+
+STATES = {int(state): state for state in State}  # ten times as fast as State(number)
 
 
 @dataclass(slots=True, eq=False)
@@ -50,14 +52,14 @@ class Host:
 
     def waiting(self) -> int:
         """URLs of this host that are neither handed out nor in the front-end."""
-        return len(self.queue) + len(self.later)
+        return self.queue.count + len(self.later)
 
     def due(self) -> float:
         """When the host's next URL may be asked for; it has one."""
-        return self.ready_at if len(self.queue) else max(self.ready_at, self.later[0][0])
+        return self.ready_at if self.queue.count else max(self.ready_at, self.later[0][0])
 
     def pack(self) -> bytes:
-        later = [*self.later, (0.0, self.given)] if self.given is not None else self.later
+        later = [*self.later, (FIRST, self.given)] if self.given is not None else self.later
         data: bytes = msgpack.packb(
             (
                 self.ready_at,
@@ -68,7 +70,7 @@ class Host:
                 self.retired,
                 self.ip,
                 later,
-                self.queue.save(),
+                self.queue.save() if self.queue.count else None,
             )
         )
         return data
@@ -77,24 +79,28 @@ class Host:
 class HostTable:
     """The hosts in use as objects, as many idle ones beside them as there is room for, and all others as rows."""
 
-    def __init__(self, db: CrawlDB, pool: Pool, room: int) -> None:
+    def __init__(self, db: CrawlDB, pool: Pool, room: int, packed: int = 0) -> None:
+        """`room` is how many hosts may be objects, `packed` how many bytes of rows may stay in memory."""
         self._db, self._pool, self._room = db, pool, room
+        self._rows = HostRows(db, packed)
         self._held = 0
         self._idle: OrderedDict[str, Host] = OrderedDict()
         self._dirty: dict[str, Host] = {}
         pool.on_spill = self.touch
 
     def __repr__(self) -> str:
-        return f"<HostTable idle={len(self._idle)} dirty={len(self._dirty)}>"
+        return f"<HostTable idle={len(self._idle)} dirty={len(self._dirty)} {self._rows!r}>"
 
     def get(self, name: str) -> Host:
         """The host's record, which the caller now holds until it puts it away."""
         self._held += 1
         host = self._idle.pop(name, None)
         if host is None:
-            rows = self._db.query(LOAD, (name,))
-            host = self._unpack(*rows[0]) if rows else Host(name, self._pool.fifo())
+            row, written = self._rows.take(name)
+            host = Host(name, self._pool.fifo()) if row is None else self._unpack(*row)
             host.queue.owner = host
+            if not written:
+                self.touch(host)
         return host
 
     def active(self) -> Iterator[Host]:
@@ -109,25 +115,22 @@ class HostTable:
         try:
             ready_at, times, crawl_delay, failures, pages, retired, ip, later, queue = msgpack.unpackb(data)
             fifo = self._pool.fifo(queue)
-        except (ValueError, TypeError) as error:
+            host = Host(name, fifo, STATES[state], ready_at, times, crawl_delay, failures, pages, retired, ip)
+        except (ValueError, TypeError, KeyError) as error:
             raise DamagedFile(self._db.path, 0, f"record of host {name}") from error
-        host = Host(name, fifo, State(state), ready_at, times, crawl_delay, failures, pages, retired, ip)
-        host.later = sorted((at, record) for at, record in later)
+        if later:
+            host.later = sorted((at, record) for at, record in later)
         return host
 
     def put_away(self, host: Host) -> None:
-        """Gives a record back: it stays in memory while there is room."""
+        """Gives a record back: it stays an object while there is room."""
         self._held -= 1
         self._idle[host.name] = host
-        if self._idle and self._held + len(self._idle) > self._room:
-            self._evict(min(EVICTED, 1 + (self._room >> 6), len(self._idle)))
-
-    def _evict(self, count: int) -> None:
-        """The longest idle hosts become rows; many at once, because a statement a row costs twice as much."""
-        oldest = [self._idle.popitem(last=False)[1] for _ in range(count)]
-        self._db.executemany(STORE, [_row(host) for host in oldest if self._dirty.pop(host.name, None) is not None])
-        for host in oldest:
-            host.queue.close()
+        if self._held + len(self._idle) > self._room:
+            oldest = self._idle.popitem(last=False)[1]
+            written = self._dirty.pop(oldest.name, None) is None
+            self._rows.put(_row(oldest), written=written)
+            oldest.queue.close()
 
     def robots(self, origin: str) -> tuple[float, bytes] | None:
         """Until when the robots.txt rules of this scheme, host and port hold, and the rules."""
@@ -145,22 +148,23 @@ class HostTable:
 
     def prepare(self) -> Iterator[None]:
         """Writes what has changed, some rows at a time, and again what changed meanwhile, while that gets less."""
-        before = len(self._dirty) + 1
-        while 0 < len(self._dirty) < before:
-            before = len(self._dirty) // 2  # a pass that leaves more than half as many was not worth its work
-            for _ in range(0, len(self._dirty), SLICE):
+        before = len(self._dirty) + self._rows.changed + 1
+        while 0 < (changed := len(self._dirty) + self._rows.changed) < before:
+            before = changed // 2  # a pass that leaves more than half as many was not worth its work
+            for _ in range(0, changed, SLICE):
                 self._write(SLICE)
                 yield
 
     def save(self) -> None:
-        self._write(len(self._dirty))
+        self._write(len(self._dirty) + self._rows.changed)
 
     def _write(self, most: int) -> None:
         rows = [self._dirty.popitem()[1] for _ in range(min(most, len(self._dirty)))]
-        self._db.executemany(STORE, map(_row, rows))
+        self._rows.store(map(_row, rows))
+        self._rows.write(most - len(rows))
 
 
-def _row(host: Host) -> tuple[str, int, bytes]:
+def _row(host: Host) -> Row:
     row = host.name, int(host.state), host.pack()
     host.dirty = False  # only now: packing may spill the queue, which touches the host
     return row

@@ -23,7 +23,7 @@ from webcrawl.frontier.prioritizers import Prioritizer
 from webcrawl.model import Link
 from webcrawl.store.crawldb import CrawlDB
 
-HOST_BYTES = 1024  # a host's record and empty queue as Python objects: 950 measured (docs/frontier.md)
+HOST_BYTES = 768  # a host's record and empty queue as Python objects: 630 measured (docs/frontier.md)
 META = "frontier"
 
 
@@ -68,18 +68,28 @@ def open_frontier(
     addresses: Addresses | None = None,
     gate: Gate | None = None,
     dropped: Callable[[Link, int], None] | None = None,
+    now: float = 0.0,
 ) -> tuple[Frontier, HostTable]:
-    """Half of `memory` bytes is for the queues' heads and tails, the other half for host records."""
+    """Half of `memory` is for the queues' heads and tails, a quarter for hosts as objects, one for packed rows."""
     data = db.get(META)
     saved: dict[str, Any] = msgpack.unpackb(data) if data else {}
     pool = Pool(Blocks(db), memory // 2)
-    hosts = HostTable(db, pool, memory // 2 // HOST_BYTES)
+    hosts = HostTable(db, pool, memory // 4 // HOST_BYTES, memory // 4)
     queues: list[bytes | None] = list(saved.get("front", ()))
     queues += [None] * (levels - len(queues))  # fewer levels than before: the queues beyond them still run empty
     front = FrontEnd([pool.fifo(queue) for queue in queues], bias, random)
     parked = pool.fifo(saved.get("parked"))
     frontier = Frontier(
-        front, hosts, parked, prioritizer, politeness, limits, addresses=addresses, gate=gate, dropped=dropped
+        front,
+        hosts,
+        parked,
+        prioritizer,
+        politeness,
+        limits,
+        addresses=addresses,
+        gate=gate,
+        dropped=dropped,
+        resumed=now if saved else 0.0,
     )
     if saved:
         frontier.queued, frontier.width = saved["queued"], max(saved["width"], limits.queues)

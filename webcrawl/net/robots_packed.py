@@ -10,7 +10,7 @@ import zstandard
 from webcrawl.net.robots import Rules
 
 FIELDS = {True: "Allow: ", False: "Disallow: "}
-_compressor = zstandard.ZstdCompressor(level=1)
+_compressor = zstandard.ZstdCompressor(level=1, write_checksum=True)  # SQLite has none: 4 bytes
 _decompressor = zstandard.ZstdDecompressor()
 
 

@@ -127,9 +127,9 @@ class CrawlDB:
 
     # -- the checkpoint
 
-    def join(self, part: Part) -> None:
-        """From now on `part` is saved with every checkpoint."""
-        self._parts.append(part)
+    def join(self, part: Part, *, first: bool = False) -> None:
+        """From now on `part` is saved with every checkpoint; `first` if it may still feed the parts that are there."""
+        self._parts.insert(0 if first else len(self._parts), part)
 
     def discard(self, path: Path) -> None:
         """Removes a file once no checkpoint names it any more."""

@@ -40,13 +40,14 @@ def create(path: Path, disk: Disk) -> None:
         if _has_bytes(log):  # SQLite would play it into the new file
             raise DamagedFile(log, 0, f"a log without its {path.name}")
     new = path.with_suffix(".new")
-    for leftover in (new, Path(f"{new}-journal")):
+    for leftover in (new, *(Path(f"{new}{suffix}") for suffix in ("-journal", "-wal", "-shm"))):
         disk.unlink(leftover)
     with contextlib.closing(sqlite3.connect(new, isolation_level=None)) as db:
         db.execute("PRAGMA page_size = 8192")
         db.executescript(f"BEGIN; {TABLES} COMMIT;")
         db.execute(f"PRAGMA application_id = {APPLICATION}")
         db.execute(f"PRAGMA user_version = {VERSION}")
+        db.execute("PRAGMA journal_mode = WAL")  # now: its header says from the first moment what it is
     disk.rename(new, path)
 
 

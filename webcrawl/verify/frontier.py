@@ -1,0 +1,126 @@
+"""The frontier's rows: host records and their queues, the front-end's, robots.txt rules, and whether they add up."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from random import Random
+
+import msgpack
+
+from webcrawl.frontier.hosts import State
+from webcrawl.frontier.state import META
+from webcrawl.store.errors import DamagedFile
+from webcrawl.verify.queues import Queues, link_flaw
+from webcrawl.verify.snapshot import Snapshot
+
+RECORD = (float, list, float, int, int, int, str, list, bytes | None)  # of a host, packed
+RULES = re.compile(r"User-agent: [^\n]+\nCrawl-delay: [-+.0-9a-z]+(\n(Allow|Disallow): [^\n]*)*")
+
+
+def check_frontier(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
+    """Reads all of it once; tallies hosts, URLs queued and robots.txt rules."""
+    queues = Queues(snapshot)
+    mine: Counter[str] = Counter()
+    parked: Counter[str] = Counter()
+    whole = True
+    for damage in _hosts(snapshot, queues, mine, parked):
+        whole = False
+        yield damage
+    for damage in _front(snapshot, queues, mine, parked, whole=whole):
+        whole = False
+        yield damage
+    if whole:  # else the queues that could not be read would each cost a line for every block
+        yield from queues.check_blocks(mine)
+    yield from _robots(snapshot, queues, mine)
+    found.update(mine)
+
+
+def _hosts(snapshot: Snapshot, queues: Queues, found: Counter[str], parked: Counter[str]) -> Iterator[DamagedFile]:
+    for name, number, data in snapshot.rows("SELECT name, state, data FROM host"):
+        found["hosts"] += 1
+        what = f"table host, {name}"
+        try:
+            state, later, queue = _host(name, number, data)
+            queued = queues.records(queue, what) if queue is not None else ()
+            count = _links(snapshot, chain(later, queued), what, name)
+        except (ValueError, TypeError) as error:
+            yield snapshot.damaged(f"{what}: {error}", value=data)
+        except DamagedFile as damage:
+            yield damage if damage.offset else snapshot.damaged(damage.why, value=data)
+        else:
+            found["queued"] += count
+            parked[name] += state is State.PARKED
+            if bool(count) is (state is State.IDLE):
+                yield snapshot.damaged(f"{what}: {count} URLs, and its state is {state.name}", value=data)
+
+
+def _links(snapshot: Snapshot, records: Iterable[bytes], what: str, host: str | None = None) -> int:
+    """How many they are; raises DamagedFile if one is no link, or of another host."""
+    count = 0
+    for record in records:
+        count += 1
+        flaw = link_flaw(record, host)
+        if flaw:
+            raise snapshot.damaged(f"{what}: {flaw}")
+    return count
+
+
+def _host(name: str, state: int, data: bytes) -> tuple[State, list[bytes], bytes | None]:
+    """Its state, its URLs to be tried again, its queue; ValueError if that is no host record."""
+    values = msgpack.unpackb(data)
+    if len(values) != len(RECORD) or not all(map(isinstance, values, RECORD)):
+        raise ValueError("no host record")
+    ready_at, times, *numbers, _, later, queue = values
+    if not name or min(ready_at, *times, *numbers) < 0:
+        raise ValueError("times and counts below nothing")
+    return State(state), [record for _, record in later], queue
+
+
+def _front(
+    snapshot: Snapshot, queues: Queues, found: Counter[str], parked: Counter[str], *, whole: bool
+) -> Iterator[DamagedFile]:
+    data = snapshot.get(META)
+    if data is None:
+        return
+    try:
+        state = msgpack.unpackb(data)
+        for level, saved in enumerate(state["front"]):
+            what = f"table meta, {META}: level {level}"
+            found["queued"] += _links(snapshot, queues.records(saved, what), what)
+        waiting = Counter(record.decode() for record in queues.records(state["parked"], f"table meta, {META}: parked"))
+        version, words, gauss = state["random"]
+        Random().setstate((version, tuple(words), gauss))
+        queued, _, _ = state["queued"], int(state["width"]), Counter(state["counters"])
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        yield snapshot.damaged(f"table meta, {META}: {error!r}")
+    except DamagedFile as damage:
+        yield damage
+    else:
+        if whole and queued != found["queued"]:
+            yield snapshot.damaged(f"table meta, {META}: {queued} URLs queued, the queues have {found['queued']}")
+        if whole and waiting != +parked:
+            odd = next(iter((waiting - parked) | (parked - waiting)))
+            yield snapshot.damaged(f"table meta, {META}: {odd} waits in line and is not parked, or the other way round")
+
+
+def _robots(snapshot: Snapshot, queues: Queues, found: Counter[str]) -> Iterator[DamagedFile]:
+    for origin, until, rules in snapshot.rows("SELECT origin, until, rules FROM robots"):
+        found["robots"] += 1
+        what = f"table robots, {origin}"
+        try:
+            if not isinstance(until, float) or "://" not in origin or not _are_rules(queues, rules, what):
+                yield snapshot.damaged(f"{what}: no rules of an origin", value=rules)
+        except (ValueError, TypeError) as error:
+            yield snapshot.damaged(f"{what}: {error}", value=rules)
+        except DamagedFile as damage:
+            yield damage
+
+
+def _are_rules(queues: Queues, rules: bytes, what: str) -> bool:
+    """Nothing, or an exclamation mark and a number of tries, or a packed robots.txt of one group."""
+    if not rules or rules.startswith(b"!"):
+        return not rules or 0 < int(rules[1:]) < 10
+    return RULES.fullmatch(queues.unpacked(rules, what).decode()) is not None

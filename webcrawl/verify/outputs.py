@@ -1,0 +1,71 @@
+"""The files that a crawl only appends to, each up to the length that the last checkpoint noted."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO
+
+from webcrawl.store.errors import DamagedFile
+from webcrawl.store.outputs import OPEN
+from webcrawl.verify.archive import check_archive
+from webcrawl.verify.lines import SHAPES, check_lines
+from webcrawl.verify.snapshot import Snapshot
+
+Check = Callable[[Path, BinaryIO, str, int], Iterator[DamagedFile]]
+
+
+def check_outputs(snapshot: Snapshot, jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
+    """Reads them all; tallies files, bytes that count, bytes behind them, records and lines."""
+    yield from _each(snapshot, jobdir, partial(_check, found))
+
+
+def check_lengths(snapshot: Snapshot, jobdir: Path) -> Iterator[DamagedFile]:
+    """Those that are missing or too short."""
+    yield from _each(snapshot, jobdir, _check_length)
+
+
+def _each(snapshot: Snapshot, jobdir: Path, check: Check) -> Iterator[DamagedFile]:
+    for name, length in snapshot.rows("SELECT path, length FROM output ORDER BY path"):
+        where = PurePosixPath(str(name))
+        if where.is_absolute() or ".." in where.parts or not isinstance(length, int) or length < 0:
+            yield snapshot.damaged(f"table output: {length!r} bytes of {name!r}")
+            continue
+        file = _open(jobdir, str(name))
+        if file is None:
+            yield DamagedFile(jobdir / name, 0, f"missing, {length} bytes are noted")
+            continue
+        with file:
+            yield from check(Path(file.name), file, str(name), length)
+
+
+def _open(jobdir: Path, name: str) -> BinaryIO | None:
+    """A finished file may still have its `.open`; a running crawl may take it off at this very moment."""
+    for candidate in (name, f"{name}{OPEN}", name, name.removesuffix(OPEN)):
+        try:
+            return (jobdir / candidate).open("rb")
+        except FileNotFoundError:
+            continue
+    return None
+
+
+def _check_length(path: Path, file: BinaryIO, name: str, length: int) -> Iterator[DamagedFile]:
+    del name
+    size = os.fstat(file.fileno()).st_size
+    if size < length:
+        yield DamagedFile(path, size, f"the file ends early, {length} bytes are noted")
+
+
+def _check(found: Counter[str], path: Path, file: BinaryIO, name: str, length: int) -> Iterator[DamagedFile]:
+    size = os.fstat(file.fileno()).st_size
+    found["files"] += 1
+    found["bytes"] += length
+    found["behind"] += max(0, size - length)
+    yield from _check_length(path, file, name, length)
+    if name in SHAPES:
+        yield from check_lines(path, file, name, min(size, length), found)
+    elif name.startswith("warc/") and name.removesuffix(OPEN).endswith(".warc.gz"):
+        yield from check_archive(path, file, min(size, length), found)

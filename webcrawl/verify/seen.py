@@ -1,0 +1,125 @@
+"""The seen store's rows and files, whichever of the three stores it is (docs/seen.md)."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import astuple
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import zstandard
+
+from webcrawl.seen import content, keylog, known, state, verdicts
+from webcrawl.seen.state import State
+from webcrawl.store.errors import DamagedFile
+from webcrawl.verify.queues import link_flaw
+from webcrawl.verify.seenfiles import SeenFiles
+from webcrawl.verify.snapshot import Snapshot
+
+
+def check_seen(snapshot: Snapshot, files: SeenFiles, found: Counter[str]) -> Iterator[DamagedFile]:
+    """Reads all of it once; tallies the keys, and the records that wait in U."""
+    now = _state(snapshot)
+    found["keys"], found["waiting"] = now.new, now.end - now.judged
+    yield from files.check()
+    yield from _waiting(snapshot, now)
+    yield from _verdicts(snapshot, now)
+    logged = _logged(snapshot)
+    fresh = np.frombuffer(_sized(snapshot, known.NAME, 8), "<u8")
+    if bool((fresh[1:] <= fresh[:-1]).any()):
+        yield snapshot.damaged(f"table meta, {known.NAME}: not ascending keys")
+    _sized(snapshot, content.NAME, content.SIZE)
+    # A Bloom filter's log is shortened when its bits are written, so it has no number of its own.
+    keys = {"disk": len(fresh) + files.keys, "memory": logged}.get(now.store, now.new)
+    if keys != now.new and not files.damages:
+        yield snapshot.damaged(f"table meta, {state.NAME}: {now.new} keys, the store has {keys}")
+
+
+def _state(snapshot: Snapshot) -> State:
+    value = snapshot.get(state.NAME)
+    if value is None:
+        return State("")
+    try:
+        now = State(**json.loads(value))
+        store, *numbers = astuple(now)
+        sound = store in ("disk", "memory", "bloom") and min(numbers) >= 0 and now.begin <= now.end >= now.judged
+    except (ValueError, TypeError) as error:
+        raise snapshot.damaged(f"table meta, {state.NAME}: {error}") from error
+    if not sound:
+        raise snapshot.damaged(f"table meta, {state.NAME}: {value.decode(errors='replace')}")
+    return now
+
+
+def _sized(snapshot: Snapshot, name: str, unit: int) -> bytes:
+    value = snapshot.get(name) or b""
+    if len(value) % unit:
+        raise snapshot.damaged(f"table meta, {name}: {len(value)} bytes, no multiple of {unit}")
+    return value
+
+
+def _waiting(snapshot: Snapshot, now: State) -> Iterator[DamagedFile]:
+    """U: rows one after the other, each with as many records as keys, up to the end."""
+    at, first_of_all = None, now.end
+    for first, keys, records in snapshot.rows("SELECT seq, keys, records FROM waiting ORDER BY seq"):
+        what = f"table waiting, record {first}"
+        if at is None:
+            first_of_all = first
+        elif at != first:
+            yield snapshot.damaged(f"{what}: the row before it ends at {at}")
+        at = first + len(keys) // 8
+        flaw = _row_flaw(len(keys), records)
+        if flaw:
+            yield snapshot.damaged(f"{what}: {flaw}", value=records)
+    if first_of_all > now.begin or (at is not None and at != now.end):
+        yield snapshot.damaged(f"table waiting: has {first_of_all} to {at}, not {now.begin} to {now.end}")
+
+
+def _row_flaw(size: int, packed: bytes) -> str:
+    try:
+        data = zstandard.ZstdDecompressor().decompress(packed)
+        lengths = np.frombuffer(data, "<u4", size // 8).tolist()
+    except (zstandard.ZstdError, ValueError, TypeError) as error:
+        return str(error)
+    at = 4 * len(lengths)
+    for length in lengths:
+        flaw = link_flaw(data[at : at + length]) if length else ""
+        if flaw:
+            return flaw
+        at += length
+    return "" if at == len(data) and not size % 8 else f"{len(data)} bytes where {at} should be"
+
+
+def _verdicts(snapshot: Snapshot, now: State) -> Iterator[DamagedFile]:
+    """Pieces one after the other, up to what is judged."""
+    head = verdicts.COUNT.size
+    pieces = []
+    for first, value in _numbered(snapshot, verdicts.NAME, f"substr(value, 1, {head}), length(value)"):
+        count = verdicts.COUNT.unpack(value[0])[0] if len(value[0]) == head else -1
+        if value[1] != head + (count + 7) // 8:
+            yield snapshot.damaged(f"table meta, {verdicts.NAME}{first}: verdicts of another length")
+        pieces.append((first, first + count))
+    if any(one[1] != two[0] for one, two in pairwise(pieces)):
+        yield snapshot.damaged(f"table meta, {verdicts.NAME}*: pieces that do not follow each other")
+    if pieces and not pieces[0][0] <= now.begin <= pieces[-1][1] == now.judged:
+        yield snapshot.damaged(f"table meta, {verdicts.NAME}*: {pieces[0][0]} to {pieces[-1][1]}, not to {now.judged}")
+
+
+def _logged(snapshot: Snapshot) -> int:
+    """The keys of a store that has its set in memory; their rows follow each other."""
+    at = None
+    for first, (size,) in _numbered(snapshot, keylog.NAME, "length(value)"):
+        if size % 8 or at not in (None, first):
+            raise snapshot.damaged(f"table meta, {keylog.NAME}{first}: does not follow the row before it")
+        at = first + size // 8
+    return at or 0
+
+
+def _numbered(snapshot: Snapshot, prefix: str, columns: str) -> list[tuple[int, tuple[Any, ...]]]:
+    rows = snapshot.rows(f"SELECT name, {columns} FROM meta WHERE name GLOB ?", (f"{prefix}*",))
+    try:
+        return sorted((int(name.removeprefix(prefix)), tuple(rest)) for name, *rest in rows)
+    except ValueError as error:
+        raise snapshot.damaged(f"table meta, {prefix}*: {error}") from error

@@ -1,0 +1,88 @@
+"""The seen store's files, all opened at once: a running crawl removes them when it has written better ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import BinaryIO
+
+from webcrawl.seen import bloomfile
+from webcrawl.seen.bloom import FILE
+from webcrawl.store.errors import DamagedFile
+from webcrawl.store.runs import Run
+from webcrawl.verify.snapshot import Snapshot
+
+COLUMNS = {"url": 1, "content": 2}  # of a store's runs
+TRIES = 3  # for files that a running crawl replaces between the checkpoint that is read and their opening
+
+
+class SeenFiles:
+    """What the tables `run` and `meta` name; `damages` are those that cannot be opened."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._folder = snapshot.path.parent / "seen"
+        self._closing = ExitStack()
+        self._runs: list[Run] = []
+        self._bloom: tuple[Path, BinaryIO] | None = None
+        self.damages: list[DamagedFile] = []
+        self.keys = 0  # in the runs of the URL store
+        try:
+            for name, store, count in snapshot.rows("SELECT name, store, count FROM run"):
+                self._open_run(snapshot, name, store, count)
+            name = snapshot.get(FILE)
+            if name is not None:
+                self._open_bloom(self._folder / name.decode(errors="replace"))
+        except DamagedFile as damage:
+            self.damages.append(damage)
+
+    def __repr__(self) -> str:
+        return f"<SeenFiles {self._folder} runs={len(self._runs)} damaged={len(self.damages)}>"
+
+    def _open_run(self, snapshot: Snapshot, name: str, store: str, count: int) -> None:
+        if store not in COLUMNS or not str(name).startswith(f"{store}-") or "/" in name:
+            self.damages.append(snapshot.damaged(f"table run: {name} of the store {store}"))
+            return
+        path = self._folder / name
+        try:
+            run = Run(path)
+        except FileNotFoundError:
+            self.damages.append(DamagedFile(path, 0, "the checkpoint names it, but it is not there"))
+        except DamagedFile as damage:
+            self.damages.append(damage)
+        else:
+            self._closing.callback(run.close)
+            self._runs.append(run)
+            self.keys += run.count if store == "url" else 0
+            if (run.count, run.columns) != (count, COLUMNS[store]):
+                why = f"{run.count} keys where the checkpoint says {count}"
+                self.damages.append(DamagedFile(path, path.stat().st_size, why))
+
+    def _open_bloom(self, path: Path) -> None:
+        try:
+            self._bloom = path, self._closing.enter_context(path.open("rb"))
+        except FileNotFoundError:
+            self.damages.append(DamagedFile(path, 0, "the checkpoint names it, but it is not there"))
+
+    def check(self) -> Iterator[DamagedFile]:
+        """Each damaged place of all of them."""
+        yield from self.damages
+        for run in self._runs:
+            yield from run.check()
+        if self._bloom is not None:
+            yield from bloomfile.check_file(*self._bloom)
+
+    def close(self) -> None:
+        self._closing.close()
+
+
+def opened(state: Path) -> tuple[Snapshot, SeenFiles]:
+    """A checkpoint and its files; what is missing at the last try is missing."""
+    for left in reversed(range(TRIES)):
+        snapshot = Snapshot(state)
+        files = SeenFiles(snapshot)
+        if not files.damages or not left:
+            break
+        files.close()
+        snapshot.close()
+    return snapshot, files

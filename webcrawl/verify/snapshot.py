@@ -1,0 +1,175 @@
+"""crawl.db as the last checkpoint left it, read without changing a byte: docs/operations.md, "Is it all there?"."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Self
+from urllib.parse import quote
+
+from webcrawl.store.crawldb import DAMAGE
+from webcrawl.store.errors import DamagedFile, StoreError
+from webcrawl.store.schema import check_header
+
+PAGE = re.compile(r"\bpage (\d+)")  # in a line of SQLite's own check
+PAGE_SIZE = 8192
+PREFIX = 64  # bytes of a value that lie together on its page
+# A crawl that is just being opened makes the log's index anew, or takes it away with the log: for some milliseconds
+# nobody can read who must not write.
+PATIENCE, PAUSE = 10.0, 0.02  # seconds
+SEARCHES = 100  # of whole files: each takes a second a GiB
+# What never changes in the header of a database of ours (sqlite.org/fileformat2.html, 1.3); SQLite overlooks some.
+FIXED = {
+    16: bytes.fromhex("2000 02 02 00 40 20 20"),  # page size, WAL for writer and reader, nothing reserved, fractions
+    44: (4).to_bytes(4, "big"),  # schema format
+    52: bytes(4),  # no automatic vacuum
+    56: (1).to_bytes(4, "big"),  # UTF-8
+    64: bytes(4),
+    72: bytes(20),
+}
+
+
+class Changed(StoreError):  # noqa: N818 - reads as what it is
+    """A crawl was started on files that lay still when reading began."""
+
+
+class Snapshot:
+    """One open read transaction. SQLite may only do what changes nothing, so the way in depends on what lies there.
+
+    Without a log nobody works on the file, and it is read as it lies. With a log and its index (a crawl that runs, or
+    was killed) the index is opened for reading only: SQLite then makes one of its own in memory if it has no owner.
+    A log without its index, as in a careless copy, is read in a copy of both.
+    """
+
+    def __init__(self, state: Path) -> None:
+        self.path = state / "crawl.db"
+        self._log = Path(f"{self.path}-wal")
+        self._searches = 0
+        end = time.monotonic() + PATIENCE
+        while True:
+            check_header(self.path)
+            self._copy: TemporaryDirectory[str] | None = None
+            self._still: tuple[int, ...] | None = None
+            try:
+                self._db = self._open(state)
+            except (sqlite3.Error, FileNotFoundError) as error:
+                self._remove_copy()
+                if isinstance(error, sqlite3.DatabaseError) and error.sqlite_errorcode & 0xFF in DAMAGE:
+                    raise self.damaged(str(error)) from error
+                if time.monotonic() > end:
+                    raise StoreError(f"{self.path}: {error}") from error
+                time.sleep(PAUSE)
+            else:
+                return
+
+    def _open(self, state: Path) -> sqlite3.Connection:
+        path, how = self.path, "readonly_shm=1"
+        if needs_copy(state):
+            self._copy = TemporaryDirectory(prefix="webcrawl-verify-")
+            for file in (self.path, self._log):
+                shutil.copyfile(file, Path(self._copy.name) / file.name)
+            path, how = Path(self._copy.name) / self.path.name, ""
+        elif not (self._log.exists() and (state / "crawl.db-shm").exists()):
+            self._still, how = self._stamp(), "immutable=1"
+        uri = f"file:{quote(str(path.absolute()))}?mode=ro&{how}"
+        db = sqlite3.connect(uri, uri=True, isolation_level=None)
+        try:
+            db.execute("PRAGMA temp_store = MEMORY")
+            db.execute("BEGIN")
+            db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def __repr__(self) -> str:
+        return f"<Snapshot {self.path} still={self._still is not None} copy={self._copy is not None}>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _stamp(self) -> tuple[int, ...]:
+        about = self.path.stat()
+        return about.st_ino, about.st_size, about.st_mtime_ns, self._log.exists()
+
+    def check_still(self) -> None:
+        """Raises Changed if what was read without any lock may have been a mixture of old and new."""
+        if self._still is not None and self._stamp() != self._still:
+            raise Changed(f"{self.path.parent}: a crawl was started on it meanwhile: verify it again")
+
+    def rows(self, sql: str, args: Sequence[Any] = ()) -> Iterator[Any]:
+        """The rows of this SELECT, one after the other, in whatever memory one takes."""
+        try:
+            yield from self._db.execute(sql, args)
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # text that is no UTF-8 is an error of Python's
+            raise self.damaged(f"{error} ({sql})") from error
+
+    def get(self, name: str) -> bytes | None:
+        """A value of the table meta."""
+        found = list(self.rows("SELECT value FROM meta WHERE name = ?", (name,)))
+        return _bytes(found[0][0]) if found else None
+
+    def damaged(self, why: str, offset: int = 0, value: object = None) -> DamagedFile:
+        """A place given by its offset, or by the value of a row that lies there, looked for as long as there are few.
+
+        0 if it is not found. The log is searched from its end: what it has of a page is newer than the database.
+        """
+        self._searches += 1
+        if isinstance(value, bytes) and value and self._searches <= SEARCHES:
+            for path in (self._log, self.path):
+                at = _last_place(path, value[:PREFIX])
+                if at >= 0:
+                    return DamagedFile(path, at, why)
+        return DamagedFile(self.path, offset, why)
+
+    def check_head(self) -> Iterator[DamagedFile]:
+        """The header's fixed fields."""
+        with self.path.open("rb") as file:
+            head = file.read(100)
+        for at, fixed in FIXED.items():
+            if head[at : at + len(fixed)] != fixed:
+                yield self.damaged(f"header: {head[at : at + len(fixed)].hex()} where {fixed.hex()} belongs", at)
+
+    def check(self) -> Iterator[DamagedFile]:
+        """The header, then every page by SQLite's own check."""
+        yield from self.check_head()
+        for (text,) in self.rows("PRAGMA integrity_check"):
+            for line in text.splitlines():
+                page = PAGE.findall(line)
+                if line != "ok" and not line.startswith("***"):
+                    yield self.damaged(line, (int(page[-1]) - 1) * PAGE_SIZE if page else 0)
+
+    def close(self) -> None:
+        self._db.close()
+        self._remove_copy()
+
+    def _remove_copy(self) -> None:
+        if self._copy is not None:
+            self._copy.cleanup()
+
+
+def needs_copy(state: Path) -> bool:
+    """Whether there is a log without its index, which SQLite opens only where it may write."""
+    log = state / "crawl.db-wal"
+    return log.exists() and log.stat().st_size > 0 and not (state / "crawl.db-shm").exists()
+
+
+def _last_place(path: Path, data: bytes) -> int:
+    try:
+        with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as whole:
+            return whole.rfind(data)
+    except (OSError, ValueError):  # it is not there, or empty
+        return -1
+
+
+def _bytes(value: Any) -> bytes:
+    return value if isinstance(value, bytes) else str(value).encode()

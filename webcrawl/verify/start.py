@@ -1,0 +1,33 @@
+"""What can be known within a second to be damaged, before a crawl is started and SQLite or recovery changes a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+
+from webcrawl.store.errors import DamagedFile
+from webcrawl.verify.log import check_log
+from webcrawl.verify.outputs import check_lengths
+from webcrawl.verify.seenfiles import opened
+from webcrawl.verify.snapshot import needs_copy
+
+
+def check_start(jobdir: Path) -> Iterator[DamagedFile]:
+    """The log's frames, the database's header, files that are missing or too short; nothing if there is no crawl.
+
+    A log that SQLite would cut off without a word is refused here: it would set the crawl back to a checkpoint whose
+    files are gone. Whether a block or a record can be read is known when it is read.
+    """
+    state = jobdir / "state"
+    if not (state / "crawl.db").exists():
+        return
+    yield from check_log(state / "crawl.db-wal")
+    if needs_copy(state):
+        return
+    snapshot, files = opened(state)
+    try:
+        yield from chain(snapshot.check_head(), files.damages, check_lengths(snapshot, jobdir))
+    finally:
+        files.close()
+        snapshot.close()
