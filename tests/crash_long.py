@@ -19,7 +19,7 @@ from webcrawl.simweb import World, running
 
 IN_FLIGHT = 60
 MIX = {kind: share for kind, share in HOSTILE.items() if kind != "trickle"}  # over TLS it hangs, killed or not
-SETTINGS = {"CHECKPOINT_INTERVAL": 0.3, "CONCURRENT_REQUESTS": IN_FLIGHT, "DNS_TIMEOUT": 5, "DOWNLOAD_TIMEOUT": 3}
+SETTINGS = {"CHECKPOINT_INTERVAL": 0.1, "CONCURRENT_REQUESTS": IN_FLIGHT, "DNS_TIMEOUT": 5, "DOWNLOAD_TIMEOUT": 3}
 SLACK = 0.1  # seconds: what a busy machine may take to tell server or client that an answer has ended
 
 
@@ -69,7 +69,7 @@ def kill(options, folder, simweb):
     )
     crawl = crawl_of(folder / "killed", server, SETTINGS, Command)
     each = max(20, options.pages * 6 // (options.kills + 1))  # three requests a page, and as many that are lost
-    killed = crash(crawl, server, chance, kills=options.kills, requests=(each // 3, each), patience=150)
+    killed = crash(crawl, server, chance, kills=options.kills, requests=(each // 3, 2 * each), patience=150)
     whole = crash(crawl_of(folder / "whole", quiet, SETTINGS, Command), quiet, chance, patience=150)
     assert len(killed.deaths) == options.kills
     assert_as_untouched(server, killed, whole, IN_FLIGHT, slack=SLACK)

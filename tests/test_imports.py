@@ -25,9 +25,11 @@ PURE = (
     "tallies",
     "top1m",
     "verify",
+    "digest",
 )
 BELOW = {  # what a room may import of the house, beside itself
-    "model": set(),
+    "digest": set(),
+    "model": {"digest"},
     "settings": set(),
     "checks": {"settings"},
     "urls": {"model"},
@@ -41,10 +43,10 @@ BELOW = {  # what a room may import of the house, beside itself
     "html": {"model"},
     "items": {"html", "model"},
     "logs": {"model"},
-    "warc": {"model", "store"},
+    "warc": {"digest", "model", "store"},
     "tallies": {"store"},
     "top1m": set(),
-    "verify": {"frontier", "model", "seen", "store", "urls", "warc"},
+    "verify": {"digest", "frontier", "model", "seen", "store", "urls", "warc"},
 }
 
 

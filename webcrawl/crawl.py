@@ -6,7 +6,7 @@ Whoever fetches calls `take`, `discover` for what the page links to, and `finish
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from webcrawl.crawl_log import CrawlLog
 from webcrawl.frontier.frontier import Frontier
@@ -51,16 +51,16 @@ class Crawl:
     # -- in
 
     def discover(
-        self, page: Link, links: Sequence[str], hops: Sequence[str], *, base: str = "", redirect: bool = False
+        self, page: Link, links: Sequence[str], hop: Callable[[int], str], *, base: str = "", redirect: bool = False
     ) -> None:
-        """A page's links, in one batch; `hops` has each one's letter."""
+        """A page's links, in one batch; `hop` knows each one's letter."""
         found = self.pipeline.process(page.url, page.depth + (not redirect), links, base, self._lately)
         self.counters["links"] += len(links)
         self.counters["links/new"] += len(found.candidates)
         path, rest = page.path, f"{page.url} {page.seed} 0  "
         self.seen.submit(
             [key for key, _, _ in found.candidates],
-            [f"{url} {path}{hops[at]} {rest}".encode() for _, url, at in found.candidates],
+            [f"{url} {path}{hop(at)} {rest}".encode() for _, url, at in found.candidates],
         )
         self._lately.add(url for _, url, _ in found.candidates)
 

@@ -27,7 +27,7 @@ class CrawlLog:
                 url=link.url,
                 path=link.path,
                 via=link.via,
-                content_type=_type(exchange),
+                content_type=exchange.content_type if exchange else "",
                 started=exchange.started if exchange else None,
                 seconds=outcome.seconds,
                 digest=exchange.digest if exchange else "",
@@ -39,10 +39,3 @@ class CrawlLog:
     def dropped(self, link: Link, status: int) -> None:
         """A URL that ends without having been asked for."""
         self.finished(link, Outcome(status), None, [])
-
-
-def _type(exchange: Exchange | None) -> str:
-    if exchange is None:
-        return ""
-    found = (value for name, value in exchange.headers if name.lower() == b"content-type")
-    return next(found, b"").decode("latin-1").partition(";")[0].strip()

@@ -91,7 +91,7 @@ class Page(_Answer):
             truncated=exchange.truncated,
         )
         page.link, page.exchange = link, exchange
-        mime = parse(page.header("content-type"))
+        mime = parse(exchange.content_type)
         page.content_type = mime.essence if mime else ""
         return page
 

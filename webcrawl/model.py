@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from base64 import b32encode
 from dataclasses import dataclass, field
 from enum import IntEnum
+
+from webcrawl.digest import label
 
 
 class Status(IntEnum):
@@ -101,11 +102,19 @@ class Exchange:
     flaws: tuple[str, ...] = ()  # what was wrong with an answer that could be used all the same
     tls: str = ""  # version and cipher suite of the encrypted connection
     _digest: str = field(default="", repr=False, compare=False)
+    _type: str | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def content_type(self) -> str:
+        """The first Content-Type as it was sent, or nothing; looked for once."""
+        if self._type is None:
+            found = (value for name, value in self.headers if name.lower() == b"content-type")
+            self._type = next(found, b"").decode("latin-1")
+        return self._type
 
     @property
     def digest(self) -> str:
         """The payload's SHA-1 as archives and logs write it; worked out once."""
         if not self._digest:
-            sha1 = hashlib.sha1(self.payload, usedforsecurity=False).digest()
-            self._digest = f"sha1:{b32encode(sha1).decode()}"
+            self._digest = label(hashlib.sha1(self.payload, usedforsecurity=False).digest())
         return self._digest

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable
+from inspect import isasyncgen
 from typing import Any, cast
 
 from pydispatch.dispatcher import Any as Any_  # type: ignore[import-untyped]
@@ -22,6 +23,7 @@ from scrapy.signalmanager import SignalManager
 from scrapy.utils.defer import aiter_errback, ensure_awaitable, iter_errback
 from scrapy.utils.log import logformatter_adapter
 from scrapy.utils.python import global_object_name
+from scrapy.utils.spider import iterate_spider_output
 from twisted.python.failure import Failure
 
 logger = logging.getLogger(__name__)
@@ -51,7 +53,10 @@ class Passage:
             self._scraper.itemproc.process_item_async = self._processed  # type: ignore[method-assign]
         middlewares = self._scraper.spidermw
         if not any(method for name in OF_OUTPUT for method in middlewares.methods[name]):
-            middlewares.scrape_response_async = _called  # type: ignore[method-assign, assignment]
+            middlewares.scrape_response_async = self._called  # type: ignore[method-assign, assignment]
+        self._pages: Callable[[Response], Any] | None = None
+        if crawler.spider is not None and getattr(crawler.spider, "makes_pages", False):
+            self._pages = crawler.spider.parse
         _send_only_what_is_heard(crawler.signals)
 
     def _start(self) -> bool:
@@ -122,6 +127,16 @@ class Passage:
             slot.finish_response(result, request)
             self._scraper._check_if_closing()  # noqa: SLF001
 
+    async def _called(
+        self, scrape: Callable[[Response, Request], Any], response: Response, request: Request
+    ) -> Iterable[Any] | AsyncIterator[Any]:
+        """What the spider returns, where no middleware wants to see it."""
+        if request.callback is None and self._pages is not None:
+            await asyncio.sleep(0)
+            output = self._pages(response)
+            return output if isasyncgen(output) else await ensure_awaitable(iterate_spider_output(output))
+        return await scrape(response, request)  # type: ignore[no-any-return]
+
     async def _outputs(
         self, result: Iterable[Any] | AsyncIterator[Any], request: Request, response: Response | Failure
     ) -> None:
@@ -146,11 +161,6 @@ class Passage:
             if type(item) is not kind:
                 item = await ensure_awaitable(item, _warn=global_object_name(method))
         return item
-
-
-async def _called(scrape: Callable[[Response, Request], Any], response: Response, request: Request) -> Any:
-    """What the spider returns, where no middleware wants to see it."""
-    return await scrape(response, request)
 
 
 def _send_only_what_is_heard(manager: SignalManager) -> None:

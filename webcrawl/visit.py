@@ -38,6 +38,7 @@ class Visitor:
         self._crawl, self._content, self._digests, self._reader = crawl, content, digests, reader
         self._followed, self._redirects = followed, redirects
         self._skip_seen, self._obey_nofollow, self._home = skip_seen, obey_nofollow, home
+        self._reads_more = not reader.wanted <= followed
 
     def visit(self, link: Link, exchange: Exchange) -> Page:
         """The page of this answer; `follow` submits its links."""
@@ -47,12 +48,12 @@ class Visitor:
             self._robots(link, exchange, location)
         elif location:
             if _redirects(link) < self._redirects:
-                self._crawl.discover(link, [location], ["R"], redirect=True)
+                self._crawl.discover(link, [location], lambda _: "R", redirect=True)
         elif 200 <= exchange.status < 300 and exchange.body:
             page.digest = self._digests(exchange.body)
             page.duplicate = self._content.seen(page.digest)
             if not (self._knows_links(page) and self._skip_seen):
-                self._read(page)
+                self._read(page, exchange)
         return page
 
     def _knows_links(self, page: Page) -> bool:
@@ -73,9 +74,9 @@ class Visitor:
         if heard is not None and heard.crawl_delay:
             crawl.frontier.crawl_delay(host_of(link.history + "/"), heard.crawl_delay)
 
-    def _read(self, page: Page) -> None:
+    def _read(self, page: Page, exchange: Exchange) -> None:
         links = LISTINGS.get(page.content_type, self._reader.links)
-        found = links(page.body, page.header("content-type"), page.url)
+        found = links(exchange.body, exchange.content_type, page.url)
         page.base, page.encoding, page.links = found.base, found.encoding, found.links
         page.title, page.meta_robots = found.title, found.meta_robots
 
@@ -84,14 +85,17 @@ class Visitor:
         link = page.link
         if link is None or not page.links or (self._obey_nofollow and "nofollow" in page.meta_robots):
             return
-        followed = self._followed if _redirects(link) < self._redirects else self._followed - {"refresh"}
-        wanted = [
-            (raw, kind)
-            for kind, raw, _, nofollow in page.links
-            if kind in followed and not (nofollow and self._obey_nofollow)
-        ]
-        hops = [HOPS.get(kind, "L") for _, kind in wanted]
-        self._crawl.discover(link, [raw for raw, _ in wanted], hops, base=page.base)
+        found = page.links
+        if self._obey_nofollow or self._reads_more or _redirects(link) >= self._redirects:
+            found = [one for one in found if self._follows(link, *one)]
+        self._crawl.discover(
+            link, [raw for _, raw, _, _ in found], lambda at: HOPS.get(found[at][0], "L"), base=page.base
+        )
+
+    def _follows(self, link: Link, kind: str, _raw: str, _text: str, nofollow: bool) -> bool:  # noqa: FBT001 - a FoundLink
+        if kind == "refresh" and _redirects(link) >= self._redirects:
+            return False
+        return kind in self._followed and not (nofollow and self._obey_nofollow)
 
 
 def _redirects(link: Link) -> int:

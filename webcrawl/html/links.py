@@ -21,18 +21,18 @@ class LinkReader:
     """Reads the links of the wanted kinds; made once for a crawl, used by one thread."""
 
     def __init__(self, wanted: Iterable[str] = kinds.FOLLOWED, *, anchor_text: bool = False) -> None:
-        self._wanted = frozenset(wanted)
+        self.wanted = frozenset(wanted)
         self._anchor_text = anchor_text
         self._table = {
-            tag: tuple(pair for pair in attributes if pair[1] in self._wanted)
+            tag: tuple(pair for pair in attributes if pair[1] in self.wanted)
             for tag, attributes in kinds.ATTRIBUTES.items()
         }
-        self._lexbor = LexborTree(kinds.selector(self._wanted))
-        self._plain = PlainTree(kinds.tags(self._wanted))
+        self._lexbor = LexborTree(kinds.selector(self.wanted))
+        self._plain = PlainTree(kinds.tags(self.wanted))
         self._xml = XmlTree()
 
     def __repr__(self) -> str:
-        return f"<LinkReader {' '.join(sorted(self._wanted))}>"
+        return f"<LinkReader {' '.join(sorted(self.wanted))}>"
 
     def links(self, body: bytes, content_type: str, url: str, encoding: str = "") -> Found:
         """What `body`, fetched from `url`, links to; a document that is neither HTML nor XHTML has no links.
@@ -46,7 +46,7 @@ class LinkReader:
             return found
         same = encoding == encodings.UTF_8 or (encoding == encodings.WINDOWS_1252 and body.isascii())
         text = body if same else encodings.decode(body, encoding).encode()
-        reading = Reading(found, self._table, self._wanted, anchor_text=self._anchor_text)
+        reading = Reading(found, self._table, self.wanted, anchor_text=self._anchor_text)
         reading.read(self._xml.elements(text) if kind == "xml" else self._html(text))
         if reading.hidden:  # all in one: there may be as many as the page has room for
             reading.read(self._html("".join(reading.hidden).encode()))

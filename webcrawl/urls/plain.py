@@ -7,6 +7,7 @@ parser would change: a property test compares the two on arbitrary strings.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 # What the URL standard leaves as it is in a path and in the query of a special scheme.
 _PATH = r"A-Za-z0-9_~!$&'()*+,;=:@%.\[\]|-"
@@ -68,6 +69,7 @@ def stepped(directory: str | None, link: str) -> str | None:
     return above(directory, steps) + plain[plain.lastindex]
 
 
+@lru_cache(64)
 def above(directory: str, steps: int) -> str:
     """The directory so many steps up from this one, a canonical URL that ends in a slash; the root is the highest."""
     root = directory.index("/", directory.index("//") + 2)

@@ -9,9 +9,9 @@ from hashlib import sha1
 from pathlib import Path
 from typing import BinaryIO
 
+from webcrawl.digest import label
 from webcrawl.store.errors import DamagedFile
 from webcrawl.verify.members import Member, Torn, find
-from webcrawl.warc.record import label
 
 LONGEST = 1 << 20  # bytes of a record's head; its fields are some URLs
 VERSION = re.compile(rb"WARC/1\.[01]\r\n")

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from webcrawl.model import Exchange, Link
-from webcrawl.warc.fields import date, fields, named, uri
+from webcrawl.warc.fields import date, fields, line, named, uri
 from webcrawl.warc.originals import Originals
 from webcrawl.warc.record import HTTP, WARC_FIELDS, member
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Capture:
     """The records of one exchange, and what a later revisit must know of its payload."""
 
@@ -36,53 +36,44 @@ class Captures:
         """Response or revisit or resource, request, metadata: each names the first, as the standard's 5.7 has it."""
         when = date(exchange.started, fraction=self._version != "1.0")
         identifier, address = self._new_id(), uri(exchange.url)
-        common = fields(
-            (
-                ("WARC-Target-URI", address),
-                ("WARC-Date", when),
-                ("WARC-IP-Address", exchange.ip),
-                ("WARC-Warcinfo-ID", warcinfo),
-            )
+        common = (
+            f"{line('WARC-Target-URI', address)}WARC-Date: {when}\r\n"
+            f"{line('WARC-IP-Address', exchange.ip)}WARC-Warcinfo-ID: {warcinfo}\r\n"
         )
         digest = exchange.digest
         original = self._originals.find(digest) if duplicate and exchange.head and not exchange.truncated else None
-        first = _identified(identifier, common)
+        first = f"WARC-Record-ID: {identifier}\r\n{common}"
         records = [
             self._revisit(first, exchange, digest, original) if original else self._answer(first, exchange, digest)
         ]
-        concurrent = common + fields((("WARC-Concurrent-To", identifier),))
+        common += f"WARC-Concurrent-To: {identifier}\r\n"
         if exchange.request:
-            said = _identified(self._new_id(), concurrent)
-            records.append(member(self._version, "request", said, HTTP + "request", exchange.request))
-        said = _identified(self._new_id(), concurrent)
+            request = f"WARC-Record-ID: {self._new_id()}\r\n{common}"
+            records.append(member(self._version, "request", request, HTTP + "request", exchange.request))
+        about = f"WARC-Record-ID: {self._new_id()}\r\n{common}"
         block = fields(_about(link, exchange, digest, metadata).items())
-        records.append(member(self._version, "metadata", said, WARC_FIELDS, block))
+        records.append(member(self._version, "metadata", about, WARC_FIELDS, block))
         return Capture(b"".join(records), digest, identifier, address, when, original is None)
 
-    def _answer(self, head: bytes, exchange: Exchange, digest: str) -> bytes:
-        said = digest if not exchange.head or not _is_transfer_coded(exchange) else ""
-        head += fields((("WARC-Truncated", exchange.truncated), ("WARC-Payload-Digest", said)))
+    def _answer(self, named: str, exchange: Exchange, digest: str) -> bytes:
+        named += line("WARC-Truncated", exchange.truncated)
+        if not exchange.head or not _is_transfer_coded(exchange):
+            named += f"WARC-Payload-Digest: {digest}\r\n"
         if not exchange.head:  # ftp and gopher have none: the payload is the block
-            return member(self._version, "resource", head, _type(exchange), exchange.payload)
-        return member(self._version, "response", head, HTTP + "response", exchange.head, exchange.wire)
-
-    def _revisit(self, head: bytes, exchange: Exchange, digest: str, original: tuple[str, str, str]) -> bytes:
-        identifier, address, when = original
-        head += fields(
-            (
-                ("WARC-Profile", self._profile),
-                ("WARC-Refers-To", identifier),
-                ("WARC-Refers-To-Target-URI", address),
-                ("WARC-Refers-To-Date", when),
-                ("WARC-Payload-Digest", digest),
-                ("WARC-Truncated", "length"),  # "shall be used for any identical-digest truncation"
+            return member(
+                self._version, "resource", named, exchange.content_type or "application/octet-stream", exchange.payload
             )
+        return member(self._version, "response", named, HTTP + "response", exchange.head, exchange.wire)
+
+    def _revisit(self, named: str, exchange: Exchange, digest: str, original: tuple[str, str, str]) -> bytes:
+        identifier, address, when = original
+        named += (
+            f"WARC-Profile: {self._profile}\r\nWARC-Refers-To: {identifier}\r\n"
+            f"WARC-Refers-To-Target-URI: {address}\r\nWARC-Refers-To-Date: {when}\r\n"
+            f"WARC-Payload-Digest: {digest}\r\n"
+            "WARC-Truncated: length\r\n"  # "shall be used for any identical-digest truncation"
         )
-        return member(self._version, "revisit", head, HTTP + "response", exchange.head)
-
-
-def _identified(identifier: str, rest: bytes) -> bytes:
-    return b"WARC-Record-ID: %b\r\n%b" % (identifier.encode(), rest)
+        return member(self._version, "revisit", named, HTTP + "response", exchange.head)
 
 
 def _is_transfer_coded(exchange: Exchange) -> bool:
@@ -90,11 +81,6 @@ def _is_transfer_coded(exchange: Exchange) -> bool:
     take it with; such a response says nothing on the matter, its metadata record does.
     """
     return exchange.wire != exchange.payload
-
-
-def _type(exchange: Exchange) -> str:
-    found = (value.decode("latin-1") for name, value in exchange.headers if name.lower() == b"content-type")
-    return next(found, "application/octet-stream")
 
 
 def _about(link: Link, exchange: Exchange, digest: str, metadata: Mapping[str, str]) -> dict[str, str]:

@@ -16,7 +16,12 @@ _NOT_IN_NAME = re.compile(r"[^!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 def fields(pairs: Iterable[tuple[str, str]]) -> bytes:
     """A line for each pair that has a value; the names are ours."""
-    return "".join([f"{name}: {_value(value)}\r\n" for name, value in pairs if value]).encode()
+    return "".join([line(name, value) for name, value in pairs]).encode()
+
+
+def line(name: str, value: str) -> str:
+    """A field, nothing if it has no value."""
+    return f"{name}: {_value(value)}\r\n" if value else ""
 
 
 def _value(value: str) -> str:

@@ -126,7 +126,7 @@ class WarcWriter:
             ("WARC-Date", date(self._clock(), fraction=self._version != "1.0")),
             ("WARC-Filename", output.path.name.removesuffix(OPEN)),
         ]
-        return member(self._version, "warcinfo", fields(pairs), WARC_FIELDS, fields(about.items()))
+        return member(self._version, "warcinfo", fields(pairs).decode(), WARC_FIELDS, fields(about.items()))
 
 
 def identifiers(random: Random) -> Iterator[str]:
