@@ -64,6 +64,7 @@ class FrontierDownloader(Downloader):
     async def _enqueue_request(self, request: Request) -> Response:
         """Scrapy's place for slots and delays; between the middlewares and the handler."""
         begun = time.time()
+        self._tell(signals.request_reached_downloader, request)
         try:
             response = await self._fetch(request)
         except Exception as error:
@@ -73,15 +74,20 @@ class FrontierDownloader(Downloader):
         else:
             now = time.time()
             request.meta["outcome"] = Outcome(response.status, now - begun, at=now)
+            self._tell(signals.response_downloaded, request, response=response)
             exchange = request.meta.get("exchange")
             if exchange is not None:  # by one of the crawl's own handlers
                 _add(request.meta["outcome"], exchange)
             return response
         finally:
+            self._tell(signals.request_left_downloader, request)
             if "link" in request.meta:
                 await self.gate.enter(request)
                 if self.on_outcome is not None:
                     self.on_outcome(request)
+
+    def _tell(self, signal: object, request: Request, **more: Any) -> None:
+        self.signals.send_catch_log(signal=signal, request=request, spider=self.crawler.spider, **more)
 
     async def _fetch(self, request: Request) -> Response:
         task = asyncio.current_task()

@@ -77,6 +77,8 @@ class Passage:
             else:
                 await self._scraped(result, request)
                 await asyncio.sleep(0)  # a step for itself: see WebSpider.parse
+        except asyncio.CancelledError:  # by its own callback: it is not done, but nobody must wait for it either
+            request.meta["abandoned"] = True
         except Exception:
             logger.exception("Error while handling %s", request)
         finally:
@@ -167,16 +169,15 @@ def _send_only_what_is_heard(manager: SignalManager) -> None:
     """Scrapy looks for listeners, and makes a coroutine for none; four signals a page that nobody hears cost 20 us."""
     send, send_async, sender = manager.send_catch_log, manager.send_catch_log_async, manager.sender
 
-    def heard(signal: object) -> bool:
-        return any(
-            signal in found or Any_ in found for one in (sender, Any_) if (found := connections.get(id(one), ()))
-        )
+    def heard(signal: object, who: object) -> bool:
+        senders, anyones = connections.get(id(who), ()), connections.get(id(Any_), ())
+        return signal in senders or signal in anyones or Any_ in senders or Any_ in anyones
 
     def send_catch_log(signal: object, **kwargs: Any) -> list[tuple[Any, Any]]:
-        return send(signal, **kwargs) if heard(signal) else []
+        return send(signal, **kwargs) if heard(signal, kwargs.get("sender", sender)) else []
 
     async def send_catch_log_async(signal: object, **kwargs: Any) -> list[tuple[Any, Any]]:
-        return await send_async(signal, **kwargs) if heard(signal) else []
+        return await send_async(signal, **kwargs) if heard(signal, kwargs.get("sender", sender)) else []
 
     manager.send_catch_log = send_catch_log  # type: ignore[method-assign]
     manager.send_catch_log_async = send_catch_log_async  # type: ignore[method-assign]

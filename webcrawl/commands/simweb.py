@@ -9,8 +9,6 @@ from typing import Any, ClassVar
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
-from webcrawl.simweb import cli
-
 
 class Command(ScrapyCommand):
     """Serves until it is interrupted; docs/simweb.md says what."""
@@ -27,11 +25,15 @@ class Command(ScrapyCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
+        from webcrawl.simweb import cli  # noqa: PLC0415 - Scrapy imports every command for any: 0.1 s
+
         cli.add_arguments(parser)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if args:
             raise UsageError
+        from webcrawl.simweb import cli  # noqa: PLC0415 - as above
+
         try:
             cli.run(opts)
         except cli.UsageError as error:

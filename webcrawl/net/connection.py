@@ -108,14 +108,13 @@ class Connection(asyncio.Protocol):
             self._finish(message)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self.open = False
+        self.open, self._transport = False, None
+        self._lost(self)
         if self._answer is not None:
             try:
                 self._finish(self._answer.lost(reset=exc is not None))
             except FetchError as error:
                 self._fail(error)
-        self._transport = None
-        self._lost(self)
 
     def _expire(self) -> None:
         if self._answer is not None:

@@ -70,8 +70,12 @@ class Reach(Generic[C]):
         loop = asyncio.get_running_loop()
         connection = self._make(self._opened, self.lost)
         try:
-            async with asyncio.timeout(self._timeout):
-                await loop.create_connection(lambda: cast("asyncio.Protocol", connection), address, port)
+            try:
+                async with asyncio.timeout(self._timeout):
+                    await loop.create_connection(lambda: cast("asyncio.Protocol", connection), address, port)
+            except BaseException:
+                self.lost(connection)  # uvloop tells nobody when it drops a connection whose opener was just cancelled
+                raise
         except TimeoutError as error:
             raise ConnectTimeout(f"{address} port {port}") from error
         except OSError as error:
