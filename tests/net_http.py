@@ -59,7 +59,7 @@ class Gate:
 
 
 @asynccontextmanager
-async def serving(handler: Handler, host: str = "127.0.0.1", tls: ssl.SSLContext | None = None):
+async def serving(handler: Handler, host: str = "127.0.0.1", tls: ssl.SSLContext | None = None, port: int = 0):
     """A server in the same loop; yields its port."""
     tasks: set[asyncio.Task[None]] = set()
 
@@ -74,7 +74,7 @@ async def serving(handler: Handler, host: str = "127.0.0.1", tls: ssl.SSLContext
             tasks.discard(task)
             writer.transport.abort()
 
-    server = await asyncio.start_server(serve, host, 0, ssl=tls)
+    server = await asyncio.start_server(serve, host, port, ssl=tls)
     try:
         yield server.sockets[0].getsockname()[1]
     finally:

@@ -35,6 +35,7 @@ FOLLOWED = {"a", "area", "frame", "iframe", "refresh", "canonical"}
 MARKS = {b"\xef\xbb\xbf": "utf-8", b"\xff\xfe": "utf-16-le"}
 CODECS = {"latin1": "cp1252", "iso-8859-1": "cp1252", "gb2312": "gb18030"}
 LIMIT = 2 * 2**20
+OVERHEAD = 2**17  # bytes that are no body
 
 
 def decoded(body: bytes, media: str) -> str:
@@ -98,6 +99,7 @@ class Response:
     def __init__(self) -> None:
         self.status, self.headers, self.body, self.complete = 0, {}, b"", False
         self.headed = False
+        self._fed = 0
         self._parser = httptools.HttpResponseParser(self)
 
     def on_header(self, name, value):
@@ -114,7 +116,8 @@ class Response:
 
     def feed(self, data):
         self._parser.feed_data(data)
-        return self.complete or len(self.body) > LIMIT
+        self._fed += len(data)
+        return self.complete or len(self.body) > LIMIT or self._fed - len(self.body) > OVERHEAD
 
     def finish(self):
         """The connection has ended, or nobody wants to read on."""

@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from webcrawl.net.dns_literal import known_without_asking
 from webcrawl.net.errors import AddressRefused
 from webcrawl.net.guard import AddressGuard
+from webcrawl.urls.canonical import canonical
 
 GUARD = AddressGuard()
 PUBLIC4 = IPv4Address("8.8.8.8")
@@ -144,10 +146,21 @@ class TestIPv6:
 
     @given(_ipv6())
     def test_what_the_standard_library_calls_private_is_refused(self, address):
-        """No address goes through that `ipaddress` knows to be special in any way."""
-        special = not address.is_global or address.is_multicast or address.is_reserved or address.is_site_local
+        """No address goes through that `ipaddress` knows to be special in any way.
+
+        NAT64's are reserved to it, all of them: they are judged by the IPv4 address in them.
+        """
+        if address in ip_network("64:ff9b::/96"):
+            inner = IPv4Address(int(address) & 0xFFFF_FFFF)
+            special = not inner.is_global or inner.is_multicast or inner.is_reserved
+        else:
+            special = not address.is_global or address.is_multicast or address.is_reserved or address.is_site_local
 
         assert _refused(address) or not special
+
+    def test_a_translated_address_of_the_internet_goes_through(self):
+        """A NAT64 address of a public one is public, though `ipaddress` calls its network reserved."""
+        assert not _refused("64:ff9b::100:0")
 
     @pytest.mark.parametrize("address", ["fe80::1%eth0", "2606:4700::1%lo"])
     def test_an_interface_in_the_address_is_refused(self, address):
@@ -237,3 +250,43 @@ class TestSpellings:
 
         assert [_refused(address, guard) for address in addresses] == [False, True, False, True] * 2
         assert guard._reason.cache_info().currsize == 2
+
+
+class TestTheWayOfALink:
+    @pytest.mark.parametrize(
+        "host",
+        [
+            "127.1",
+            "0177.1",
+            "0x7f.0.0.1",
+            "0X7F000001",
+            "017700000001",
+            "2130706433",
+            "127.0.0.1.",
+            "%31%32%37.1",
+            "\uff11\uff12\uff17.\uff10.0.1",
+            "[::1]",
+            "[0:0:0:0:0:0:0:1]",
+            "[::127.0.0.1]",
+            "[::ffff:127.0.0.1]",
+            "[::FFFF:7F00:1]",
+            "[64:ff9b::127.0.0.1]",
+            "[64:ff9b::7f00:1]",
+            "[64:ff9b:1::7f00:1]",
+            "[2002:7f00:1::]",
+            "[2001:0:7f00:1::1]",
+            "[fe80::1]",
+            "0300.0250.0.1",
+            "0xa9fea9fe",
+            "[fd00::1]",
+            "[::ffff:169.254.169.254]",
+            "[64:ff9b::a9fe:a9fe]",
+        ],
+    )
+    def test_an_address_that_is_a_link_s_host(self, host):
+        """However a link spells an address inside, it is refused between its normal form and the connection."""
+        name = canonical(f"http://{host}/").removeprefix("http://").removesuffix("/").strip("[]")
+        answer = known_without_asking(name)
+
+        assert answer is not None
+        assert all(_refused(address) for address in answer.addresses)

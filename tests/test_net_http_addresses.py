@@ -1,9 +1,12 @@
 """Which address is connected to, and which never."""
 
+import socket
+
 import pytest
 
 from tests.net_http import LOOPS, Gate, Names, Visits, client, run, serving
-from webcrawl.net.errors import AddressRefused, ConnectFailed, DnsFailed
+from webcrawl.net.errors import AddressRefused, BadUrl, ConnectFailed, DnsFailed
+from webcrawl.net.guard import AddressGuard
 
 pytestmark = pytest.mark.parametrize("loop", LOOPS)
 
@@ -101,3 +104,64 @@ class TestAddresses:
 
         assert got.ip == "::ffff:127.0.0.1"
         assert b"\r\nHost: [::ffff:127.0.0.1]:%d\r\n" % port in request
+
+    def test_a_name_that_changes_its_mind(self, loop):
+        """What is connected to is the answer that the guard has seen: a name that is rebound gains nothing by it."""
+
+        class Rebound(Names):
+            async def resolve(self, host):
+                self.asked.append(host)
+                return ["127.0.0.1"] if len(self.asked) % 2 else ["127.9.9.9"]
+
+        async def go():
+            inside, outside, names, refused = Visits(), Visits(), Rebound(), 0
+            guard = AddressGuard(["127.0.0.0/16"])
+            async with (
+                serving(outside) as port,
+                serving(inside, "127.9.9.9", port=port),
+                client(names, guard) as http,
+            ):
+                for _ in range(6):
+                    try:
+                        await http.fetch(f"http://a.test:{port}/")
+                    except AddressRefused:
+                        refused += 1
+            return inside.connections, outside.connections, refused, len(names.asked)
+
+        assert run(go(), loop) == (0, 3, 3, 6)
+
+    def test_ipv6_loopback(self, loop):
+        """A server of IPv6 is asked over IPv6, if its address is allowed."""
+        if not socket.has_ipv6 or not _can_bind("::1"):
+            pytest.skip("this machine has no ::1")
+
+        async def go():
+            async with serving(Visits(), "::1") as port:
+                async with client(guard=AddressGuard(["::1/128"])) as http:
+                    got = await http.fetch(f"http://[::1]:{port}/")
+                async with client(guard=AddressGuard(["127.0.0.0/8"])) as http:
+                    with pytest.raises(AddressRefused):
+                        await http.fetch(f"http://[::1]:{port}/")
+                return got
+
+        assert (run(go(), loop).ip, run(go(), loop).status) == ("::1", 200)
+
+    @pytest.mark.parametrize("port", [0, 65536, 99999])
+    def test_ports_that_are_none(self, loop, port):
+        """A port that no server can have is no URL."""
+
+        async def go():
+            async with client() as http:
+                await http.fetch(f"http://127.0.0.1:{port}/")
+
+        with pytest.raises(BadUrl):
+            run(go(), loop)
+
+
+def _can_bind(address):
+    try:
+        with socket.socket(socket.AF_INET6) as found:
+            found.bind((address, 0))
+    except OSError:
+        return False
+    return True

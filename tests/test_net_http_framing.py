@@ -132,10 +132,11 @@ class TestRefusals:
         with pytest.raises(BadHead):
             read(b"HTTP/1.1 200 OK\r\nX: a\0b\r\n\r\n")
 
-    def test_upgrades(self):
-        """A switch of protocols that nobody asked for is refused; an offer of one is not."""
+    @pytest.mark.parametrize("fields", [(b"Connection: upgrade", b"Upgrade: h2c"), (b"Upgrade: h2c",), ()])
+    def test_upgrades(self, fields):
+        """A switch of protocols that nobody asked for is refused, wherever it goes; an offer of one is not."""
         with pytest.raises(Upgraded):
-            read(head(b"Connection: upgrade", b"Upgrade: h2c", status=b"101 Switching Protocols") + b"PRI *")
+            read(head(*fields, status=b"101 Switching Protocols") + b"PRI *")
 
         assert read(head(b"Connection: upgrade", b"Upgrade: h2c", b"Content-Length: 1") + b"x").forms()[2] == b"x"
 

@@ -8,6 +8,7 @@ import ada_url
 import pytest
 
 from tests.cases import cases
+from tests.hostile import rows, told
 from tests.net_http import client, run, serving
 from webcrawl.model import Exchange
 from webcrawl.net.errors import BadAnswer, FetchError
@@ -190,3 +191,56 @@ class TestLlhttp:
         (case,) = [case for case in llhttp_cases() if case["title"] == OTHER_PROTOCOL]
 
         assert read(case["raw"]).name == "not_http"
+
+
+def differences(made):
+    """Every case of curl's that is not simply taken as curl takes it: what is recorded, and what becomes of it here."""
+    return {f"curl {case['id']}": (recorded(case), size(got)) for case, got in made if not as_recorded(case, got)}
+
+
+def as_recorded(case, got):
+    if not case["agree"] or case["replay_exit"] or not whole(got):
+        return False
+    body = got.head if "-I" in case["curl_options"] else got.body
+    return (got.status, sha1(body)) == (case["http_code"], case["body_sha1"])
+
+
+def recorded(case):
+    old = (
+        f"refused ({case['replay_exit']})" if case["replay_exit"] else f"{case['http_code']}, {case['body_len']} bytes"
+    )
+    if case["agree"]:
+        return old
+    later = f"refused ({case['suite_exit']})" if case["suite_exit"] else "taken"
+    return f"{old}; later {later}"
+
+
+def size(got):
+    return f"{told(got)}, {len(got.body)} bytes" if isinstance(got, Exchange) else told(got)
+
+
+def differences_from_llhttp():
+    found = {}
+    for case in llhttp_cases():
+        got, error = read(case["raw"]), case["error"]
+        if isinstance(got, BadAnswer):
+            here = got.name
+        else:
+            flaws = [str(got.head.status), *([got.truncated] if got.truncated else []), *got.flaws]
+            here = f"{', '.join(flaws)}, {len(got.forms()[1])} bytes"
+        there = (
+            f"refused ({error['reason'].replace('`', '')})"
+            if error
+            else f"{case['status']}, {case['body_bytes']} bytes"
+        )
+        if here != there:
+            found[case["id"].removeprefix("test/response/").replace(".md#", " ")] = (there, here)
+    return found
+
+
+class TestTable:
+    def test_no_difference_is_silent(self, outcomes):
+        """docs/hostile.md has every case that ends otherwise than recorded, how, and no other."""
+        documented = {name: (there, here) for name, _, there, here in rows("Recorded answers")}
+
+        assert documented == differences(outcomes) | differences_from_llhttp()

@@ -96,6 +96,11 @@ class TestHeads:
         """Headers that say where a message goes and ends cannot be given."""
         assert b"evil" not in head("http://example.org/", [(name, b"evil")])
 
+    @pytest.mark.parametrize("name", [b"Proxy-Authorization", b"proxy-connection"])
+    def test_what_is_meant_for_a_proxy_stays_here(self, name):
+        """Where the environment names a proxy, Scrapy adds its password: no server is told."""
+        assert b"secret" not in head("http://example.org/", [(name, b"secret")])
+
     @pytest.mark.parametrize("name", [b"", b"a b", b"a:", b"a\r\nb", b"\0", b"\xe4"])
     def test_names_that_are_no_names(self, name):
         """A header's name is a token or the request is refused."""

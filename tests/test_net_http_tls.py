@@ -1,6 +1,8 @@
 """TLS: what is accepted, what is noted, what is refused."""
 
 import asyncio
+import os
+import socket
 import ssl
 
 import pytest
@@ -8,7 +10,14 @@ from cryptography.hazmat.primitives import serialization
 
 from tests.certificates import certificate
 from tests.net_http import LOOPS, Names, client, open_files, run, serving
-from webcrawl.net.errors import CertificateRefused, ConnectFailed, TlsFailed, TlsTimeout
+from webcrawl.net.errors import (
+    CertificateRefused,
+    ConnectFailed,
+    ConnectionLost,
+    EmptyAnswer,
+    TlsFailed,
+    TlsTimeout,
+)
 from webcrawl.net.tls import tls_context
 
 NAMES = Names(good=["127.0.0.1"], other=["127.0.0.1"], a_b=["127.0.0.1"])
@@ -125,6 +134,23 @@ class TestFailures:
         with pytest.raises(TlsFailed) as error:
             run(go(), loop)
         assert error.value.name == "tls"
+
+    @pytest.mark.parametrize(("first", "outcome"), [(b"", EmptyAnswer), (b"HTTP/1.1 200 OK\r\nX: y", ConnectionLost)])
+    def test_rubbish_after_the_handshake(self, loop, tmp_path, first, outcome):
+        """What comes in clear within TLS ends the connection: an error with a name."""
+
+        async def rubbish(reader, writer):
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(first)
+            await asyncio.sleep(0.05)  # apart from what follows
+            descriptor = os.dup(writer.get_extra_info("socket").fileno())  # past TLS, whose transport says nothing more
+            with socket.socket(fileno=descriptor) as clear:
+                clear.send(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno TLS")
+            await asyncio.sleep(60)
+
+        with pytest.raises(outcome) as error:
+            fetch(server_context(tmp_path, "good.test"), loop, handler=rubbish)
+        assert type(error.value) is outcome
 
     def test_a_handshake_that_stalls(self, loop):
         """A server that takes the connection and says nothing costs the connect timeout."""

@@ -129,6 +129,23 @@ class TestTime:
         assert hit.ended - hit.started >= 0.2
         assert time.time() - hit.wall < 60
 
+    def test_over_tls_what_takes_time_goes_on_too(self, simweb):
+        """Over https every piece of a page in pieces is sent, and the next request of the connection is answered."""
+        server = simweb(1, 10, slow=0.1, mix={"https": 1.0})
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        with closing(
+            http.client.HTTPSConnection("127.0.0.1", server.world.tls_port, context=context, timeout=10)
+        ) as client:
+            client.request("GET", "/x/slow/1", headers={"Host": "site0.test"})
+            client.getresponse().read()
+            client.request("GET", "/x/trickle/1", headers={"Host": "site0.test"})
+            response = client.getresponse()
+            body = response.read()
+
+        assert len(body) == int(response.headers["Content-Length"])
+        assert [hit.outcome for hit in logged(server)] == ["sent", "sent"]
+
     @pytest.mark.parametrize("target", ["/x/hang/1", "/x/drip/1", "/x/drip_head/1", "/x/endless/1", "/x/hang_midway/1"])
     def test_answers_without_end_last_as_long_as_the_client(self, simweb, target):
         """The request ends in the log when the client leaves."""

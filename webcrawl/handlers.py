@@ -20,6 +20,7 @@ from webcrawl.model import Exchange
 from webcrawl.net.errors import ConnectFailed, ConnectTimeout, DnsFailed, FetchError, TimedOut, TlsTimeout
 from webcrawl.net.protocols import ProtocolModule
 from webcrawl.network import Network
+from webcrawl.scheduler import scheduler_of
 
 # Scrapy's names for what went wrong, so that errbacks know them; the first that fits
 ERRORS: tuple[tuple[type[FetchError], type[Exception]], ...] = (
@@ -49,11 +50,19 @@ class HttpHandler(BaseDownloadHandler):
         try:
             exchange = await client.fetch(request.url, headers, keep=keep, method=request.method, body=request.body)
         except FetchError as error:
+            self._count([f"outcome/{error.name}"])
             raise next(known for ours, known in ERRORS if isinstance(error, ours))(str(error)) from error
         request.meta["exchange"] = exchange
+        if exchange.truncated or exchange.flaws:
+            truncated = [f"truncated/{exchange.truncated}"] if exchange.truncated else []
+            self._count([*truncated, *(f"flaw/{flaw}" for flaw in exchange.flaws)])
         if getattr(self.crawler.spider, "makes_pages", False):  # of the exchange, which has all that is in a response
             return Response(exchange.url, exchange.status, body=exchange.body, request=request)
         return to_response(exchange, request)
+
+    def _count(self, names: list[str]) -> None:
+        """What docs/hostile.md names, in the crawl's own counters."""
+        scheduler_of(self.crawler).crawl.counters.update(names)
 
 
 class FtpHandler(HttpHandler):

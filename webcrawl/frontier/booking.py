@@ -55,7 +55,9 @@ class Booking:
         host.retired = self._retired(host.failures, host.pages) or host.retired
         if not verdict.again or host.retired or not self._is_worth(link, outcome):
             return None
-        return host.ready_at if verdict.failed else now + limits.retry_wait * 2.0**link.attempt
+        # Later each time, also where the host's failures are counted anew because another of its URLs was answered.
+        later = now + limits.retry_wait * 2.0**link.attempt
+        return max(host.ready_at, later) if verdict.failed else later
 
     def tries_again(self, host: Host, link: Link, outcome: Outcome) -> bool:
         """Whether booking this outcome will have the link tried again."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from dataclasses import dataclass
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
@@ -77,8 +76,14 @@ class _Fields:
 def _parse(raw: bytes) -> Head:
     fields = _Fields()
     parser = HttpResponseParser(fields)
-    with suppress(HttpParserUpgrade):  # a 101: the caller refuses it by its status
+    try:
         parser.feed_data(raw)
+    except (
+        HttpParserError,
+        HttpParserUpgrade,
+    ):  # llhttp stops at a 101, with or without Upgrade: the caller refuses it by its status
+        if not fields.complete or parser.get_status_code() != 101:
+            raise
     if not fields.complete:
         raise HttpParserError("the head does not end where its empty line is")
     return Head(raw, parser.get_status_code(), fields.headers, parser.get_http_version())

@@ -14,7 +14,10 @@ Headers = Iterable[tuple[bytes, bytes]]
 _METHOD = re.compile(r"[A-Z]{1,20}")
 _NAME = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")  # RFC 9110 5.6.2, token
 _VALUE = re.compile(rb"[\t -~\x80-\xff]*")  # RFC 9110 5.5: no CR, LF, NUL, whoever wrote it
-_OURS = frozenset((b"host", b"connection", b"content-length", b"transfer-encoding", b"te", b"upgrade"))
+# What frames the message is ours to say. A proxy's are Scrapy's middleware's, whatever the environment names as a
+# proxy: there is none here, and its password would go to every server.
+_FRAMING = (b"host", b"connection", b"content-length", b"transfer-encoding", b"te", b"upgrade")
+_OURS = frozenset((*_FRAMING, b"proxy-authorization", b"proxy-connection"))
 
 
 class RequestWriter:

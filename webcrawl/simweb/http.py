@@ -69,8 +69,9 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport: asyncio.Transport = transport  # type: ignore[assignment]  # a stream server's always is one
-        # With no buffer of its own, "the answer has gone" means: into the kernel.
-        self._transport.set_write_buffer_limits(high=0)
+        # With no buffer of its own, "the answer has gone" means: into the kernel. Where a plain transport pauses above
+        # the limit, one for TLS pauses at it: with a limit of 0 it would after every write, and not always go on.
+        self._transport.set_write_buffer_limits(high=1 if self._scheme == "https" else 0)
         self._address, self._client = transport.get_extra_info("sockname")[0], transport.get_extra_info("peername")[1]
         self._desk.connections.add(self)
 

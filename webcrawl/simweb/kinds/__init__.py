@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from webcrawl.simweb.kinds import bodies, broken, charsets, codings, documents, errors, redirects, slow, sources, traps
+from webcrawl.simweb.kinds import (
+    bodies,
+    broken,
+    charsets,
+    codings,
+    documents,
+    errors,
+    liars,
+    redirects,
+    slow,
+    sources,
+    traps,
+)
 from webcrawl.simweb.kinds.kind import Kind
 
 KINDS: dict[str, Kind] = {
@@ -15,6 +27,7 @@ KINDS: dict[str, Kind] = {
     **charsets.KINDS,
     **slow.KINDS,
     **broken.KINDS,
+    **liars.KINDS,
     **traps.KINDS,
 }
 LANDING = documents.LANDING  # not one of them: the ordinary page that a special answer leads to

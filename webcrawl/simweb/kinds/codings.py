@@ -62,10 +62,26 @@ def _cut(place: Place) -> Answer:
     return Answer(body=gzip(_page(place))[:-12], headers=("Content-Encoding: gzip",), links=[place.anchor()])
 
 
-def _bomb(name: str, pack: Pack) -> Kind:
-    @lru_cache(1)
-    def packed() -> bytes:
-        return pack(b"<p>" + b" " * BOMB)
+def _blank() -> bytes:
+    return b"<p>" + b" " * BOMB
+
+
+@lru_cache(1)
+def _gzipped() -> bytes:
+    """Packed once for all bombs of gzip: it takes a quarter of a second."""
+    return gzip(_blank(), 3)
+
+
+def _tower(times: int) -> bytes:
+    """A bomb packed again and again: some hundred bytes of many million."""
+    data = _gzipped()
+    for _ in range(times - 1):
+        data = gzip(data, 3)
+    return data
+
+
+def _bomb(name: str, make: Callable[[], bytes]) -> Kind:
+    packed = lru_cache(1)(make)
 
     return Kind(lambda _: Answer(body=packed(), type=HTML, headers=(f"Content-Encoding: {name}",)))
 
@@ -79,7 +95,9 @@ KINDS = {
     "coding_twice": _coded("gzip, br", gzip, _brotli),
     "coding_mislabelled": Kind(_mislabelled),
     "coding_cut": Kind(_cut),
-    "bomb_gzip": _bomb("gzip", lambda data: gzip(data, 3)),
-    "bomb_br": _bomb("br", _brotli),
-    "bomb_zstd": _bomb("zstd", _zstd),
+    "bomb_gzip": _bomb("gzip", _gzipped),
+    "bomb_br": _bomb("br", lambda: _brotli(_blank())),
+    "bomb_zstd": _bomb("zstd", lambda: _zstd(_blank())),
+    "bomb_nested": _bomb(", ".join(["gzip"] * 3), lambda: _tower(3)),
+    "bomb_tower": _bomb(", ".join(["gzip"] * 9), lambda: _tower(9)),
 }

@@ -1,0 +1,99 @@
+"""What dead hosts cost a crawl: its rate beside that of the same crawl without them, one after the other.
+
+A dead host takes connections and never says a word. It comes on top: there are as many live hosts in both crawls. Times
+are a tenth of the settings' defaults, a page's latency too, so that half a minute has all tries of a dead host.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from benchmarks.crawl import CRAWLER, PORT, SERVER, measured, webcrawl
+from benchmarks.report import report
+from webcrawl.simweb import World, running
+from webcrawl.simweb.log import Log
+
+LATENCY = 0.03
+TIMES = {
+    "DOWNLOAD_TIMEOUT": 3,
+    "HOST_RETRY_WAIT": 6,
+    "POLITENESS_FACTOR": 1,
+    "POLITENESS_MIN_DELAY": 0.05,
+    "POLITENESS_MAX_DELAY": 30,
+}
+
+
+def _serve(ready: Connection, hosts: int, pages: int, share: float) -> None:
+    os.sched_setaffinity(0, {int(SERVER)})
+    mix = {"host_hang": share} if share else {}
+    world = World(hosts, pages, port=PORT, mix=mix, size=(4000, 8000), links=20)
+    with running(world, latency=LATENCY, log=Log(keep=False)) as server:
+        ready.send(server.nameserver)
+        ready.recv()
+
+
+@contextmanager
+def served(hosts: int, pages: int, share: float) -> Iterator[str]:
+    """The synthetic web, of which this share of the hosts is dead, in a process of its own; its name server."""
+    here, there = get_context("spawn").Pipe()
+    process = get_context("spawn").Process(target=_serve, args=(there, hosts, pages, share), daemon=True)
+    process.start()
+    there.close()
+    nameserver = here.recv()
+    try:
+        yield nameserver
+    finally:
+        here.send("stop")
+        process.join()
+
+
+def crawl(name: str, hosts: int, pages: int, seconds: int, share: float, settings: list[str]) -> float:
+    """Pages a second of a crawl that is stopped after so many seconds."""
+    values = [f"{name}={value}" for name, value in {**TIMES, "CLOSESPIDER_TIMEOUT": seconds}.items()]
+    with served(hosts, pages, share) as nameserver, tempfile.TemporaryDirectory() as folder:
+        values += [f"DNS_NAMESERVERS={nameserver}", "CONCURRENT_REQUESTS=100"]  # the default
+        cpu, wall, _ = measured(webcrawl(Path(folder), hosts, *values, *settings))
+        stats = json.loads((Path(folder) / "job/stats.json").read_text())
+    rate: float = (
+        stats["pages"] / seconds
+    )  # not of stats.json's: at the end a crawl waits for what is under way, dead or not
+    report(
+        f"dead_hosts/{name}",
+        hosts=hosts,
+        dead=round(hosts * share),
+        pages=stats["pages"],
+        pages_a_second=rate,
+        crawler_cpu=cpu / wall,
+        timeouts=stats.get("status/-4", 0),
+    )
+    return rate
+
+
+def run(hosts: int, pages: int, seconds: int, share: float, settings: list[str]) -> None:
+    alone = crawl("without", hosts, pages, seconds, 0.0, settings)
+    all_hosts = round(hosts / (1 - share))
+    beside = crawl("with", all_hosts, pages, seconds, share, settings)
+    report("dead_hosts/cost", crawler_core=CRAWLER, share=1 - beside / alone)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.dead_hosts", description=__doc__)
+    parser.add_argument("--hosts", type=int, default=900, help="live hosts")
+    parser.add_argument("--pages", type=int, default=60_000, help="pages of the synthetic web: more than can be had")
+    parser.add_argument("--seconds", type=int, default=30, help="how long each of the two crawls takes")
+    parser.add_argument("--share", type=float, default=0.1, help="dead hosts among all")
+    parser.add_argument("-s", "--setting", action="append", default=[], help="NAME=VALUE for webcrawl")
+    args = parser.parse_args()
+    run(args.hosts, args.pages, args.seconds, args.share, args.setting)
+
+
+if __name__ == "__main__":
+    main()
