@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 from random import Random
 
+from tests.crawling import wait_until
 from tests.seens import STORES, disk
 from tests.warc_crawl import NOW, exchange
 from webcrawl.crawl import CLEAN
@@ -100,6 +101,7 @@ class Job:
     def killed(self, target: Path) -> Path:
         """What `kill -9` would leave now."""
         self.db._log.wait()  # else the copy may have one page of an earlier moment than the next
+        wait_until(lambda: not self.seen.busy)  # else a scratch file may be gone before it is copied
         shutil.copytree(self.root, target)
         return target
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-import sqlite3
 import threading
 import time
 from pathlib import Path
 
+from tests.tampering import tampered
 from webcrawl.seen.bloom import BloomSeen
 from webcrawl.seen.caches.clock import ClockCache
 from webcrawl.seen.caches.static import StaticCache
@@ -67,12 +66,10 @@ class Reopenable:
         self.close()
         self.open()
 
-    def tamper(self, sql):
+    def tamper(self, sql, *, sealed=True):
         """Changes the state behind the back of a crawl that is closed meanwhile; leaves it closed."""
         self.close()
-        with contextlib.closing(sqlite3.connect(self.folder / "crawl.db")) as db:
-            db.execute(sql)
-            db.commit()
+        tampered(self.folder / "crawl.db", sql, sealed=sealed)
 
     def names(self):
         """The files in the seen stores' folder."""

@@ -12,6 +12,7 @@ import pytest
 from scrapy.settings import Settings
 
 from tests.crawling import PROJECT, Crawl
+from tests.tampering import tampered
 from webcrawl.preflight import Refused, preflight
 
 GOOD = b"http://site0.test/\n"
@@ -199,8 +200,8 @@ class TestJobdir:
         """An output file shorter than the last checkpoint noted is refused, with the place."""
         crawl = Crawl(tmp_path / "job", {"seeds": seeds}, {"HOSTS_FILE": "/etc/hosts", "CLOSESPIDER_TIMEOUT": 0.2})
         assert crawl.run() == 0
-        with closing(sqlite3.connect(tmp_path / "job/state/crawl.db", isolation_level=None)) as db:
-            db.execute("INSERT OR REPLACE INTO output VALUES ('logs/crawl.log', 1000000)")
+        change = "INSERT OR REPLACE INTO output VALUES ('logs/crawl.log', 1000000, 0, 0)"
+        tampered(tmp_path / "job/state/crawl.db", change)
 
         line = refused(crawl)
 

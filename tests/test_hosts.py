@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from webcrawl.frontier.blocks import Blocks
 from webcrawl.frontier.fifo import Pool
 from webcrawl.frontier.hosts import HostTable, State
+from webcrawl.store import rowcrc
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 
@@ -151,9 +152,31 @@ class TestHostTable:
 
     def test_a_damaged_row_is_named(self, db):
         """A record that cannot be read says which host's it is."""
-        db.execute("INSERT INTO host VALUES ('a', 0, X'00ff')")
-        with pytest.raises(DamagedFile, match="host a"):
+        db.execute("INSERT INTO host VALUES ('a', 0, X'00ff', ?)", (rowcrc.host("a", 0, b"\x00\xff"),))
+        with pytest.raises(DamagedFile, match="table host, a: ExtraData"):
             make(db).get("a")
+
+    @pytest.mark.parametrize("change", ["state = 1", "data = zeroblob(length(data))", "crc = crc + 1"])
+    def test_a_checksum_that_is_wrong(self, db, change):
+        """A record that could be read, but is not what was written, is refused at the start or when it is asked for."""
+        table = make(db)
+        use(table, "a", pages=1)
+        table.save()
+        db.execute(f"UPDATE host SET {change}")
+        with pytest.raises(DamagedFile, match="table host, a: checksum"):
+            make(db).get("a")
+        db.execute("UPDATE host SET state = 1")
+        with pytest.raises(DamagedFile, match="table host, a: checksum"):
+            list(make(db).active())
+
+    @pytest.mark.parametrize("change", ["until = 1", "rules = x'21'", "rules = 'rules'"])
+    def test_robots_rules_with_another_checksum(self, db, change):
+        """Rules that are not what was written are not kept to."""
+        table = make(db)
+        table.set_robots("http://a", 99.5, b"rules")
+        db.execute(f"UPDATE robots SET {change}")
+        with pytest.raises(DamagedFile, match="table robots, http://a: checksum"):
+            table.robots("http://a")
 
     @given(steps=st.lists(st.tuples(st.sampled_from("abcdef"), st.integers(0, 9)), max_size=30))
     @settings(max_examples=25, deadline=None)

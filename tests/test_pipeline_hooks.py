@@ -85,7 +85,7 @@ class TestPositions:
             Positions(db, [Remembering(1, lambda: output.write(b"the rest\n"))])
             db.checkpoint()
             outputs.close()
-            assert db.query("SELECT * FROM output") == [("rest.txt", 9)]
+            assert db.query("SELECT path, length FROM output") == [("rest.txt", 9)]
 
     @pytest.mark.parametrize(("position", "call"), [(1, fail), (object(), None)], ids=["raises", "cannot be packed"])
     def test_a_checkpoint_that_fails(self, tmp_path, position, call):

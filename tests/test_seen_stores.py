@@ -174,6 +174,29 @@ class TestEverySeenStore:
         job.make = lambda db: Nothing()
         job.open()
 
+    def test_a_value_with_another_checksum(self, job):
+        """A small value that has its form, but is not what was written, is refused when the crawl is opened."""
+        job.submit(*range(5))
+        job.checkpoint()
+        job.tamper("UPDATE meta SET crc = crc + 1", sealed=False)
+        with pytest.raises(DamagedFile, match=r"table meta, seen\.\S+: checksum"):
+            job.open()
+        job.make = lambda db: Nothing()
+        job.open()
+
+    def test_keys_with_another_checksum(self, job, kind):
+        """Keys that wait and are not those written are found by the check; a store that reads them again refuses."""
+        job.submit(*range(5))
+        job.checkpoint()
+        job.tamper("UPDATE waiting SET keys = zeroblob(length(keys))", sealed=False)
+        if kind == "disk":
+            with pytest.raises(DamagedFile, match="table waiting, record 0: checksum of the keys"):
+                job.open()
+            job.make = lambda db: Nothing()
+        job.open()
+        if kind != "disk":
+            assert [damage.why for damage in job.store.check()] == ["table waiting, record 0: checksum of the keys"]
+
     def test_another_kind_of_store_is_refused(self, job, kind):
         """A crawl keeps the kind of store that it was begun with, or what it has seen would be forgotten."""
         job.checkpoint()

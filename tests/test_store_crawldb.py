@@ -74,14 +74,15 @@ class TestOpening:
             CrawlDB(tmp_path)
         assert _contents(tmp_path) == {"crawl.db-wal": b"frames"}
 
-    def test_another_version_is_refused(self, tmp_path):
-        """A state of a later program is StateVersion, and stays as it is."""
+    @pytest.mark.parametrize("version", [1, 3])
+    def test_another_version_is_refused(self, tmp_path, version):
+        """A state of an earlier or a later program is StateVersion, and stays as it is."""
         path = _make(tmp_path)
         with closing(sqlite3.connect(path)) as db:
-            db.execute("PRAGMA user_version = 2")
+            db.execute(f"PRAGMA user_version = {version}")
         before = path.read_bytes()
 
-        with pytest.raises(StateVersion, match="version 2"):
+        with pytest.raises(StateVersion, match=f"by version {version} of the state, this program reads 2"):
             CrawlDB(tmp_path)
         assert path.read_bytes() == before
 

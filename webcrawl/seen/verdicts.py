@@ -53,8 +53,8 @@ class Verdicts:
         return f"<Verdicts end={self.end} left={self.left} pieces={len(self._pieces)}>"
 
     def _stored(self, begin: int, end: int) -> deque[_Piece]:
-        rows = self._db.query("SELECT name, value FROM meta WHERE name GLOB ?", (f"{NAME}*",))
-        pieces = sorted((self._piece(name, value) for name, value in rows), key=lambda piece: piece.first)
+        pieces = [self._piece(name, value) for name, value in self._db.named(NAME)]
+        pieces.sort(key=lambda piece: piece.first)
         at = pieces[0].first if pieces else end
         for piece in pieces:
             if piece.first != at:

@@ -1,7 +1,8 @@
 """U: the records of T in the order of their submission (Mercator, section 3.2), in rows of the crawl's database.
 
-A row is (ordinal of its first record, the keys, the zstd of [the records' lengths as uint32, the records]). The
-last, unfinished row is in memory and written at each checkpoint; docs/seen.md tells how T is made from U again.
+A row is (ordinal of its first record, the keys, the zstd of [the records' lengths as uint32, the records], the crc32
+of the first two). The last, unfinished row is in memory and written at each checkpoint; docs/seen.md tells how T is
+made from U again.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import zstandard
 
+from webcrawl.store import rowcrc
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.runs import Keys
@@ -88,8 +90,9 @@ class Waiting:
         self._forget()
         first, records = self._tail, self._records[:count]
         lengths = struct.pack(f"<{count}I", *map(len, records))  # a third of what numpy takes for it
-        row = (first, _little(self._keys[:count]), self._pack(lengths + b"".join(records)))
-        self._db.execute("INSERT INTO waiting VALUES (?, ?, ?)", row)
+        keys = _little(self._keys[:count])
+        row = (first, keys, self._pack(lengths + b"".join(records)), rowcrc.waiting(first, keys))
+        self._db.execute("INSERT INTO waiting VALUES (?, ?, ?, ?)", row)
         self._saved = (first, count)
 
     def _drop(self, count: int) -> None:
@@ -156,13 +159,21 @@ class Waiting:
         """The keys on disk from this record on: of them T is made again."""
         for first, last in self._rows:
             if last > ordinal:
-                ((keys,),) = self._db.query("SELECT keys FROM waiting WHERE seq = ?", (first,))
-                yield np.frombuffer(keys, "<u8")[max(0, ordinal - first) :].astype(np.uint64)
+                keys = np.frombuffer(self._stored_keys(first), "<u8")
+                yield keys[max(0, ordinal - first) :].astype(np.uint64)
+
+    def _stored_keys(self, first: int) -> bytes:
+        (row,) = self._db.query("SELECT seq, keys, crc FROM waiting WHERE seq = ?", (first,))
+        if not rowcrc.agrees(rowcrc.waiting, row):
+            raise self._damaged(first, "checksum of the keys")
+        keys: bytes = row[1]
+        return keys
 
     def check(self) -> Iterator[DamagedFile]:
         for first, last in self._rows:
             ((packed,),) = self._db.query("SELECT records FROM waiting WHERE seq = ?", (first,))
             try:
+                self._stored_keys(first)
                 self._read(first, last - first, packed)
             except DamagedFile as damage:
                 yield damage

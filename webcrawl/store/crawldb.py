@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from webcrawl.store import rowcrc
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.lock import lock
@@ -21,6 +22,14 @@ from webcrawl.store.schema import check_header, connect, create
 logger = logging.getLogger(__name__)
 
 DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+ERRORS = (sqlite3.Error, UnicodeDecodeError)  # the latter where SQLite quotes what is damaged
+
+
+def is_damage(error: BaseException) -> bool:
+    """Whether one of ERRORS says that the file is not what was written."""
+    if isinstance(error, UnicodeDecodeError) or "Could not decode to UTF-8" in str(error):  # Python's, without a code
+        return True
+    return isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF in DAMAGE
 
 
 class Part(Protocol):
@@ -58,7 +67,7 @@ class CrawlDB:
         except BaseException as error:
             os.close(self._lock)
             self._lock = None
-            if isinstance(error, (sqlite3.Error, OSError)):
+            if isinstance(error, (*ERRORS, OSError)):
                 raise self._failed(error) from error
             raise
 
@@ -80,7 +89,7 @@ class CrawlDB:
             raise self._refusal()
         try:
             return self._db.execute(sql, args).fetchall()
-        except sqlite3.Error as error:
+        except ERRORS as error:
             raise self._failed(error) from error
 
     def execute(self, sql: str, args: Sequence[Any] = ()) -> None:
@@ -107,16 +116,27 @@ class CrawlDB:
 
     def get(self, name: str) -> bytes | None:
         """A small named value."""
-        rows = self.query("SELECT value FROM meta WHERE name = ?", (name,))
-        return bytes(rows[0][0]) if rows else None
+        values = self._values("name = ?", name)
+        return values[0][1] if values else None
+
+    def named(self, prefix: str) -> list[tuple[str, bytes]]:
+        """All small values whose names begin so, with their names."""
+        return self._values("name GLOB ?", f"{prefix}*")
+
+    def _values(self, where: str, name: str) -> list[tuple[str, bytes]]:
+        rows = self.query(f"SELECT name, value, crc FROM meta WHERE {where}", (name,))
+        for row in rows:
+            if not rowcrc.agrees(rowcrc.meta, row):
+                raise DamagedFile(self.path, 0, f"table meta, {row[0]}: checksum")
+        return [(name, value) for name, value, _ in rows]
 
     def set(self, name: str, value: bytes) -> None:
-        self.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
+        self.execute("INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", (name, value, rowcrc.meta(name, value)))
 
     def _failed(self, error: BaseException) -> StoreError:
         """Remembers the error and says it in the store's words."""
         self._failure = error
-        if isinstance(error, sqlite3.DatabaseError) and getattr(error, "sqlite_errorcode", 0) & 0xFF in DAMAGE:
+        if is_damage(error):
             return DamagedFile(self.path, 0, str(error))
         return StoreError(f"{self.path}: {error}")
 

@@ -1,4 +1,7 @@
-"""Output files that a crawl only appends to: their lengths are part of the checkpoint, recovery cuts the rest off."""
+"""Output files that a crawl only appends to: their lengths are part of the checkpoint, recovery cuts the rest off.
+
+With each length goes the crc32 of so many bytes, which only `scrapy verify` compares.
+"""
 
 from __future__ import annotations
 
@@ -8,24 +11,29 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+from webcrawl.store import rowcrc
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.disk import Buffer, Disk
 from webcrawl.store.errors import DamagedFile, StoreError
 
 logger = logging.getLogger(__name__)
 
-NOTE = "INSERT OR REPLACE INTO output VALUES (?, ?)"
+NOTED = "SELECT path, length, bytes_crc, crc FROM output ORDER BY path"
+NOTE = "INSERT OR REPLACE INTO output VALUES (?, ?, ?, ?)"
 FORGET = "DELETE FROM output WHERE path = ?"
 AT_ONCE = 1 << 16  # bytes of a file that wait for each other: a call to the kernel for 5 pages, not one for each
 OPEN = ".open"  # at the end of a name until its file is finished
+Mark = tuple[int, int]  # of a file: its length, the crc32 of so many bytes
+NOTHING: Mark = 0, 0
 
 
 class Output:
     """One file, open for appending; made by `Outputs.open`."""
 
-    def __init__(self, disk: Disk, path: Path, length: int, at_once: int) -> None:
+    def __init__(self, disk: Disk, path: Path, mark: Mark, at_once: int) -> None:
         self.path = path
-        self._disk, self._fd, self._length = disk, disk.append(path), length
+        self._disk, self._fd = disk, disk.append(path)
+        self._length, self._crc = mark  # the crc of what is written, without what waits
         self._waiting: list[bytes] = []
         self._size, self._at_once = 0, at_once  # bytes that wait to be written, and how many may
         self.unsynced = self._torn = False
@@ -37,6 +45,10 @@ class Output:
     def tell(self) -> int:
         """Bytes taken: where the next ones begin."""
         return self._length
+
+    def mark(self) -> Mark:
+        """All that was taken and is written: `flush` comes before it."""
+        return self._length - self._size, self._crc
 
     def write(self, data: Buffer) -> None:
         """Takes all of `data`, or raises an error and takes none of it; it is written with some that follows."""
@@ -63,10 +75,12 @@ class Output:
             if self._torn:
                 self._disk.truncate(self._fd, self._length - self._size)
                 self._torn = False
-            self._disk.write(self._fd, b"".join(self._waiting))
+            data = b"".join(self._waiting)
+            self._disk.write(self._fd, data)
         except OSError as error:
             self._mend()
             raise StoreError(f"{self.path}: {error}") from error
+        self._crc = rowcrc.crc32_of_many(data, self._crc)
         self._waiting.clear()
         self._size = 0
         self.unsynced = True
@@ -110,12 +124,16 @@ class Outputs:
         self._open: dict[str, Output] = {}
         self._syncing: threading.Thread | None = None
         self._error: OSError | None = None
-        self._noted: dict[str, int] = dict(db.query("SELECT path, length FROM output"))
+        self._noted: dict[str, Mark] = {}
+        for row in db.query(NOTED):
+            if not rowcrc.agrees(rowcrc.output, row):
+                raise DamagedFile(db.path, 0, f"table output, {row[0]}: checksum")
+            self._noted[row[0]] = row[1:3]
         damages = list(self.check())
         if damages:
             raise damages[0]
         self._unnamed = {name for name in self._noted if not (root / name).exists()}  # they have their .open still
-        for name, length in self._noted.items():
+        for name, (length, _) in self._noted.items():
             self._cut(self._where(name), length)
         self._rename()
         db.join(self)
@@ -177,7 +195,7 @@ class Outputs:
             full.parent.mkdir(parents=True, exist_ok=True)
             if path not in self._noted and full.exists():
                 self._cut(full, 0)
-            output = self._open[path] = Output(self._db.disk, full, self._noted.get(path, 0), self._at_once)
+            output = self._open[path] = Output(self._db.disk, full, self._noted.get(path, NOTHING), self._at_once)
         except OSError as error:
             raise StoreError(f"{full}: {error}") from error
         return output
@@ -228,15 +246,15 @@ class Outputs:
             self._open.pop(name).release()
 
     def _note(self) -> None:
-        lengths = {name: output.tell() for name, output in self._open.items()}
+        marks = {name: output.mark() for name, output in self._open.items()}
         finished = [name for name, output in self._open.items() if output.finished]
         for name in finished:
             self._noted.pop(name, None)
-            lengths[name.removesuffix(OPEN)] = lengths.pop(name)
-        changed = {name: length for name, length in lengths.items() if length != self._noted.get(name)}
+            marks[name.removesuffix(OPEN)] = marks.pop(name)
+        changed = {name: mark for name, mark in marks.items() if mark != self._noted.get(name)}
         if finished:
             self._db.executemany(FORGET, [(name,) for name in finished])
-        self._db.executemany(NOTE, changed.items())
+        self._db.executemany(NOTE, [(name, *mark, rowcrc.output(name, *mark)) for name, mark in changed.items()])
         self._noted.update(changed)
         self._unnamed.update(name.removesuffix(OPEN) for name in finished)
 
@@ -259,7 +277,7 @@ class Outputs:
 
     def check(self) -> Iterator[DamagedFile]:
         """Each output that is shorter than the last checkpoint noted."""
-        for name, length in self._noted.items():
+        for name, (length, _) in self._noted.items():
             path = self._where(name)
             if not path.exists():
                 yield DamagedFile(path, 0, f"missing, {length} bytes are noted")

@@ -10,18 +10,25 @@ from pathlib import Path
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import DamagedFile, StateVersion
 
-VERSION = 1
+VERSION = 2  # 1 had no checksums in its rows
 APPLICATION = 0x5743_524C  # "WCRL", where SQLite keeps whose file this is
 TABLES = """
-CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL, crc INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE block (id INTEGER PRIMARY KEY, data BLOB NOT NULL);
-CREATE TABLE host (name TEXT PRIMARY KEY, state INTEGER NOT NULL, data BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE host (
+    name TEXT PRIMARY KEY, state INTEGER NOT NULL, data BLOB NOT NULL, crc INTEGER NOT NULL
+) WITHOUT ROWID;
 CREATE INDEX host_in_use ON host (state) WHERE state > 0;
-CREATE TABLE robots (origin TEXT PRIMARY KEY, until REAL NOT NULL, rules BLOB NOT NULL) WITHOUT ROWID;
-CREATE TABLE waiting (seq INTEGER PRIMARY KEY, keys BLOB NOT NULL, records BLOB NOT NULL);
+CREATE TABLE robots (
+    origin TEXT PRIMARY KEY, until REAL NOT NULL, rules BLOB NOT NULL, crc INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE waiting (seq INTEGER PRIMARY KEY, keys BLOB NOT NULL, records BLOB NOT NULL, crc INTEGER NOT NULL);
 CREATE TABLE run (name TEXT PRIMARY KEY, store TEXT NOT NULL, count INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE output (path TEXT PRIMARY KEY, length INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE output (
+    path TEXT PRIMARY KEY, length INTEGER NOT NULL, bytes_crc INTEGER NOT NULL, crc INTEGER NOT NULL
+) WITHOUT ROWID;
 """
+LAYOUT = "SELECT type, name, tbl_name, sql FROM sqlite_schema"  # of which SQLite reads what it needs
 # No automatic copying back: it would happen inside a COMMIT. A log that begins anew is cut to what it needs, so that
 # its size says how long it has become. 8 MiB of pages: what is in there is written by the COMMIT, the rest before.
 PRAGMAS = """

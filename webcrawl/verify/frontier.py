@@ -12,6 +12,7 @@ import msgpack
 
 from webcrawl.frontier.hosts import State
 from webcrawl.frontier.state import META
+from webcrawl.store import rowcrc
 from webcrawl.store.errors import DamagedFile
 from webcrawl.verify.queues import Queues, link_flaw
 from webcrawl.verify.snapshot import Snapshot
@@ -39,11 +40,12 @@ def check_frontier(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedF
 
 
 def _hosts(snapshot: Snapshot, queues: Queues, found: Counter[str], parked: Counter[str]) -> Iterator[DamagedFile]:
-    for name, number, data in snapshot.rows("SELECT name, state, data FROM host"):
+    for row in snapshot.rows("SELECT name, state, data, crc FROM host"):
         found["hosts"] += 1
+        name, _, data, _ = row
         what = f"table host, {name}"
         try:
-            state, later, queue = _host(name, number, data)
+            state, later, queue = _host(row)
             queued = queues.records(queue, what) if queue is not None else ()
             count = _links(snapshot, chain(later, queued), what, name)
         except (ValueError, TypeError) as error:
@@ -68,8 +70,11 @@ def _links(snapshot: Snapshot, records: Iterable[bytes], what: str, host: str | 
     return count
 
 
-def _host(name: str, state: int, data: bytes) -> tuple[State, list[bytes], bytes | None]:
+def _host(row: tuple[str, int, bytes, int]) -> tuple[State, list[bytes], bytes | None]:
     """Its state, its URLs to be tried again, its queue; ValueError if that is no host record."""
+    if not rowcrc.agrees(rowcrc.host, row):
+        raise ValueError("checksum")
+    name, state, data, _ = row
     values = msgpack.unpackb(data)
     if len(values) != len(RECORD) or not all(map(isinstance, values, RECORD)):
         raise ValueError("no host record")
@@ -107,9 +112,13 @@ def _front(
 
 
 def _robots(snapshot: Snapshot, queues: Queues, found: Counter[str]) -> Iterator[DamagedFile]:
-    for origin, until, rules in snapshot.rows("SELECT origin, until, rules FROM robots"):
+    for row in snapshot.rows("SELECT origin, until, rules, crc FROM robots"):
         found["robots"] += 1
+        origin, until, rules, _ = row
         what = f"table robots, {origin}"
+        if not rowcrc.agrees(rowcrc.robots, row):
+            yield snapshot.damaged(f"{what}: checksum", value=rules)
+            continue
         try:
             if not isinstance(until, float) or "://" not in origin or not _are_rules(queues, rules, what):
                 yield snapshot.damaged(f"{what}: no rules of an origin", value=rules)

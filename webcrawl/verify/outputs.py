@@ -6,16 +6,19 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
+from webcrawl.store import rowcrc
 from webcrawl.store.errors import DamagedFile
-from webcrawl.store.outputs import OPEN
+from webcrawl.store.outputs import NOTED, OPEN, Mark
 from webcrawl.verify.archive import check_archive
 from webcrawl.verify.lines import SHAPES, check_lines
 from webcrawl.verify.snapshot import Snapshot
 
-Check = Callable[[Path, BinaryIO, str, int], Iterator[DamagedFile]]
+PIECE = 1 << 18  # bytes read at once
+Check = Callable[[Path, BinaryIO, str, Mark], Iterator[DamagedFile]]
 
 
 def check_outputs(snapshot: Snapshot, jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
@@ -29,7 +32,11 @@ def check_lengths(snapshot: Snapshot, jobdir: Path) -> Iterator[DamagedFile]:
 
 
 def _each(snapshot: Snapshot, jobdir: Path, check: Check) -> Iterator[DamagedFile]:
-    for name, length in snapshot.rows("SELECT path, length FROM output ORDER BY path"):
+    for row in snapshot.rows(NOTED):
+        name, length, bytes_crc, _ = row
+        if not rowcrc.agrees(rowcrc.output, row):
+            yield snapshot.damaged(f"table output, {name}: checksum")
+            continue
         where = PurePosixPath(str(name))
         if where.is_absolute() or ".." in where.parts or not isinstance(length, int) or length < 0:
             yield snapshot.damaged(f"table output: {length!r} bytes of {name!r}")
@@ -39,7 +46,7 @@ def _each(snapshot: Snapshot, jobdir: Path, check: Check) -> Iterator[DamagedFil
             yield DamagedFile(jobdir / name, 0, f"missing, {length} bytes are noted")
             continue
         with file:
-            yield from check(Path(file.name), file, str(name), length)
+            yield from check(Path(file.name), file, str(name), (length, bytes_crc))
 
 
 def _open(jobdir: Path, name: str) -> BinaryIO | None:
@@ -52,20 +59,38 @@ def _open(jobdir: Path, name: str) -> BinaryIO | None:
     return None
 
 
-def _check_length(path: Path, file: BinaryIO, name: str, length: int) -> Iterator[DamagedFile]:
+def _check_length(path: Path, file: BinaryIO, name: str, mark: Mark) -> Iterator[DamagedFile]:
     del name
+    length, _ = mark
     size = os.fstat(file.fileno()).st_size
     if size < length:
         yield DamagedFile(path, size, f"the file ends early, {length} bytes are noted")
 
 
-def _check(found: Counter[str], path: Path, file: BinaryIO, name: str, length: int) -> Iterator[DamagedFile]:
+def _check(found: Counter[str], path: Path, file: BinaryIO, name: str, mark: Mark) -> Iterator[DamagedFile]:
+    length, bytes_crc = mark
     size = os.fstat(file.fileno()).st_size
     found["files"] += 1
     found["bytes"] += length
     found["behind"] += max(0, size - length)
-    yield from _check_length(path, file, name, length)
+    sound = True
+    for damage in chain(_check_length(path, file, name, mark), _form(path, file, name, min(size, length), found)):
+        sound = False
+        yield damage
+    if sound and _crc(file, length) != bytes_crc:  # else the places are told already
+        yield DamagedFile(path, 0, f"checksum of the first {length} bytes")
+
+
+def _form(path: Path, file: BinaryIO, name: str, length: int, found: Counter[str]) -> Iterator[DamagedFile]:
     if name in SHAPES:
-        yield from check_lines(path, file, name, min(size, length), found)
+        yield from check_lines(path, file, name, length, found)
     elif name.startswith("warc/") and name.removesuffix(OPEN).endswith(".warc.gz"):
-        yield from check_archive(path, file, min(size, length), found)
+        yield from check_archive(path, file, length, found)
+
+
+def _crc(file: BinaryIO, length: int) -> int:
+    crc, left = 0, length
+    file.seek(0)
+    while left and (piece := file.read(min(PIECE, left))):
+        crc, left = rowcrc.crc32_of_many(piece, crc), left - len(piece)
+    return crc

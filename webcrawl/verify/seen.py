@@ -14,6 +14,7 @@ import zstandard
 
 from webcrawl.seen import content, keylog, known, state, verdicts
 from webcrawl.seen.state import State
+from webcrawl.store import rowcrc
 from webcrawl.store.errors import DamagedFile
 from webcrawl.verify.queues import link_flaw
 from webcrawl.verify.seenfiles import SeenFiles
@@ -63,12 +64,15 @@ def _sized(snapshot: Snapshot, name: str, unit: int) -> bytes:
 def _waiting(snapshot: Snapshot, now: State) -> Iterator[DamagedFile]:
     """U: rows one after the other, each with as many records as keys, up to the end."""
     at, first_of_all = None, now.end
-    for first, keys, records in snapshot.rows("SELECT seq, keys, records FROM waiting ORDER BY seq"):
+    for first, stored, records, crc in snapshot.rows("SELECT seq, keys, records, crc FROM waiting ORDER BY seq"):
         what = f"table waiting, record {first}"
         if at is None:
             first_of_all = first
         elif at != first:
             yield snapshot.damaged(f"{what}: the row before it ends at {at}")
+        if not rowcrc.agrees(rowcrc.waiting, (first, stored, crc)):
+            yield snapshot.damaged(f"{what}: checksum of the keys", value=stored)
+        keys = stored if isinstance(stored, bytes) else b""
         at = first + len(keys) // 8
         flaw = _row_flaw(len(keys), records)
         if flaw:
@@ -97,7 +101,7 @@ def _verdicts(snapshot: Snapshot, now: State) -> Iterator[DamagedFile]:
     head = verdicts.COUNT.size
     pieces = []
     for first, value in _numbered(snapshot, verdicts.NAME, f"substr(value, 1, {head}), length(value)"):
-        count = verdicts.COUNT.unpack(value[0])[0] if len(value[0]) == head else -1
+        count = verdicts.COUNT.unpack(value[0])[0] if isinstance(value[0], bytes) and len(value[0]) == head else -1
         if value[1] != head + (count + 7) // 8:
             yield snapshot.damaged(f"table meta, {verdicts.NAME}{first}: verdicts of another length")
         pieces.append((first, first + count))
@@ -110,7 +114,7 @@ def _verdicts(snapshot: Snapshot, now: State) -> Iterator[DamagedFile]:
 def _logged(snapshot: Snapshot) -> int:
     """The keys of a store that has its set in memory; their rows follow each other."""
     at = None
-    for first, (size,) in _numbered(snapshot, keylog.NAME, "length(value)"):
+    for first, (size,) in _numbered(snapshot, keylog.NAME, "ifnull(length(value), -1)"):
         if size % 8 or at not in (None, first):
             raise snapshot.damaged(f"table meta, {keylog.NAME}{first}: does not follow the row before it")
         at = first + size // 8
@@ -121,5 +125,5 @@ def _numbered(snapshot: Snapshot, prefix: str, columns: str) -> list[tuple[int, 
     rows = snapshot.rows(f"SELECT name, {columns} FROM meta WHERE name GLOB ?", (f"{prefix}*",))
     try:
         return sorted((int(name.removeprefix(prefix)), tuple(rest)) for name, *rest in rows)
-    except ValueError as error:
+    except (ValueError, AttributeError) as error:
         raise snapshot.damaged(f"table meta, {prefix}*: {error}") from error

@@ -46,7 +46,7 @@ class SeenFiles:
         path = self._folder / name
         try:
             run = Run(path)
-        except FileNotFoundError:
+        except (FileNotFoundError, ValueError):  # a name may be damaged
             self.damages.append(DamagedFile(path, 0, "the checkpoint names it, but it is not there"))
         except DamagedFile as damage:
             self.damages.append(damage)
@@ -61,7 +61,7 @@ class SeenFiles:
     def _open_bloom(self, path: Path) -> None:
         try:
             self._bloom = path, self._closing.enter_context(path.open("rb"))
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError, ValueError):  # a name may be damaged
             self.damages.append(DamagedFile(path, 0, "the checkpoint names it, but it is not there"))
 
     def check(self) -> Iterator[DamagedFile]:

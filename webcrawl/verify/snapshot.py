@@ -7,15 +7,16 @@ import shutil
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Self
 from urllib.parse import quote
 
-from webcrawl.store.crawldb import DAMAGE
+from webcrawl.store.crawldb import ERRORS, is_damage
 from webcrawl.store.errors import DamagedFile, StoreError
-from webcrawl.store.schema import check_header
+from webcrawl.store.schema import LAYOUT, TABLES, check_header
 
 PAGE = re.compile(r"\bpage (\d+)")  # in a line of SQLite's own check
 PAGE_SIZE = 8192
@@ -58,13 +59,16 @@ class Snapshot:
             self._still: tuple[int, ...] | None = None
             try:
                 self._db = self._open(state)
-            except (sqlite3.Error, FileNotFoundError) as error:
+            except (*ERRORS, FileNotFoundError) as error:
                 self._remove_copy()
-                if isinstance(error, sqlite3.DatabaseError) and error.sqlite_errorcode & 0xFF in DAMAGE:
+                if is_damage(error):
                     raise self.damaged(str(error)) from error
                 if time.monotonic() > end:
                     raise StoreError(f"{self.path}: {error}") from error
                 time.sleep(PAUSE)
+            except DamagedFile:
+                self._remove_copy()
+                raise
             else:
                 return
 
@@ -82,11 +86,19 @@ class Snapshot:
         try:
             db.execute("PRAGMA temp_store = MEMORY")
             db.execute("BEGIN")
-            db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+            self._check_layout(db)
         except BaseException:
             db.close()
             raise
         return db
+
+    def _check_layout(self, db: sqlite3.Connection) -> None:
+        """By other definitions other values would be read."""
+        with closing(sqlite3.connect(":memory:")) as made:
+            made.executescript(TABLES)
+            odd = set(made.execute(LAYOUT)) ^ set(db.execute(LAYOUT))
+        if odd:
+            raise self.damaged(f"table sqlite_schema, {min(str(row[1]) for row in odd)}: not as it was made")
 
     def __repr__(self) -> str:
         return f"<Snapshot {self.path} still={self._still is not None} copy={self._copy is not None}>"
@@ -109,8 +121,9 @@ class Snapshot:
     def rows(self, sql: str, args: Sequence[Any] = ()) -> Iterator[Any]:
         """The rows of this SELECT, one after the other, in whatever memory one takes."""
         try:
-            yield from self._db.execute(sql, args)
-        except (sqlite3.Error, UnicodeDecodeError) as error:  # text that is no UTF-8 is an error of Python's
+            # Not the cursor itself: whoever leaves off reading would close it, which is an error once this is closed.
+            yield from iter(self._db.execute(sql, args).fetchone, None)
+        except ERRORS as error:
             raise self.damaged(f"{error} ({sql})") from error
 
     def get(self, name: str) -> bytes | None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgpack
 
+from webcrawl.store import rowcrc
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.urls.fingerprint import KEY_BYTES
 from webcrawl.verify.frontier import check_frontier
@@ -67,6 +68,7 @@ def _unchanged(jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
 def _all(snapshot: Snapshot, files: SeenFiles, jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
     yield from check_log(Path(f"{snapshot.path}-wal"))
     yield from _guarded(snapshot.check)
+    yield from _guarded(lambda: _meta_sums(snapshot))
     yield from _guarded(lambda: check_seen(snapshot, files, found))
     yield from _guarded(lambda: check_frontier(snapshot, found))
     yield from _guarded(lambda: _meta(snapshot))
@@ -80,6 +82,12 @@ def _guarded(check: Callable[[], Iterator[DamagedFile]]) -> Iterator[DamagedFile
         yield from check()
     except DamagedFile as damage:
         yield damage
+
+
+def _meta_sums(snapshot: Snapshot) -> Iterator[DamagedFile]:
+    for row in snapshot.rows("SELECT name, value, crc FROM meta"):
+        if not rowcrc.agrees(rowcrc.meta, row):
+            yield snapshot.damaged(f"table meta, {row[0]}: checksum", value=row[1])
 
 
 def _meta(snapshot: Snapshot) -> Iterator[DamagedFile]:
