@@ -19,10 +19,11 @@ from pathlib import Path
 from benchmarks.report import report
 from webcrawl.frontier.blocks import Blocks
 from webcrawl.frontier.fifo import Pool
+from webcrawl.store import rowcrc
 from webcrawl.store.crawldb import CrawlDB
 
 SLICE = 32  # rows
-ROW = "INSERT OR REPLACE INTO host VALUES (?, 1, ?)"
+ROW = "INSERT OR REPLACE INTO host VALUES (?, 1, ?, ?)"
 
 
 class Queues:
@@ -67,7 +68,8 @@ class Queues:
 
     def _write(self, most: int) -> None:
         rows = [self._dirty.pop() for _ in range(min(most, len(self._dirty)))]
-        self._db.executemany(ROW, [(f"host{i}.example.org", self._fifos[i].save()) for i in rows])
+        hosts = [(f"host{i}.example.org", self._fifos[i].save()) for i in rows]
+        self._db.executemany(ROW, [(name, data, rowcrc.host(name, 1, data)) for name, data in hosts])
 
 
 def _round(db: CrawlDB, queues: Queues) -> dict[str, float]:

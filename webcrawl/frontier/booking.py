@@ -38,7 +38,8 @@ class Booking:
 
         A prerequisite is no page, and comes again by itself for as long as a URL needs it.
         """
-        limits, verdict, status = self._limits, rule(outcome.status), outcome.status
+        limits, status = self._limits, outcome.status
+        verdict = rule(status)
         if status > 0 or status in UNANSWERED:
             host.times.append(outcome.seconds)
             del host.times[:-5]
@@ -52,7 +53,8 @@ class Booking:
         else:
             host.failures = 0
         host.ready_at = now + wait
-        host.retired = self._retired(host.failures, host.pages) or host.retired
+        if limits.host_pages or host.failures:
+            host.retired = self._retired(host.failures, host.pages) or host.retired
         if not verdict.again or host.retired or not self._is_worth(link, outcome):
             return None
         # Later each time, also where the host's failures are counted anew because another of its URLs was answered.
@@ -71,7 +73,8 @@ class Booking:
 
     def wait(self, host: Host) -> float:
         """Seconds between two of the host's requests, if all is well."""
-        return max(self._politeness.wait(host.times), min(host.crawl_delay, self._limits.crawl_delay_max))
+        wait = self._politeness.wait(host.times)
+        return max(wait, min(host.crawl_delay, self._limits.crawl_delay_max)) if host.crawl_delay else wait
 
     def _retired(self, failures: int, pages: int) -> int:
         """A host that only fails, or has given all that it may, is asked no more; its queue is dropped in turns."""

@@ -192,7 +192,8 @@ class Fifo:
 
     def close(self) -> None:
         """Leaves the pool: what was saved stays on disk, the rest is gone, this object is done with."""
-        self._release()
+        if self.count:
+            self._release()
         self._pool.leave(self)
 
     def _release(self) -> None:

@@ -163,7 +163,7 @@ class Frontier:
 
     def _route(self, record: bytes) -> bool:
         """Each URL moves from front to back once, whatever its host's state; True if that made a host active."""
-        name = host_of(record[: record.index(b" ")].decode())
+        name = _host(record)
         host = self._back.active.get(name)
         if host is not None:
             self._hosts.touch(host)
@@ -263,7 +263,8 @@ class Frontier:
             heappush(host.later, (again, replace(link, attempt=link.attempt + 1).pack()))
             self.queued += 1
         self.counters["finished" if again is None else "tried again"] += 1
-        self.counters["hosts retired"] += host.retired == Status.HOST_RETIRED != retired
+        if host.retired != retired:
+            self.counters["hosts retired"] += host.retired == Status.HOST_RETIRED
         host.ip = outcome.ip or host.ip
         self._settle(host, now)
         if len(self._back.active) < self.width:
@@ -291,6 +292,12 @@ class Frontier:
 
     def _must_yield(self, host: Host) -> bool:
         return len(self._back) >= self._limits.max_queues and self._others_wait() and not host.retired
+
+
+def _host(record: bytes) -> str:
+    """Of a packed link, in a quarter of the time that its URL would take."""
+    name = record.split(b"/", 3)[2].decode()
+    return name if ":" not in name else host_of(record.split(b" ", 1)[0].decode())
 
 
 def _next_record(host: Host, now: float) -> bytes | None:
