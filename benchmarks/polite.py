@@ -47,11 +47,11 @@ def pairs(hosts: dict[str, list[tuple[float, float]]]) -> Iterator[tuple[float, 
             yield took * (1 + FACTOR), second - first
 
 
-def run(hosts: int, pages: int, settings: list[str]) -> None:
+def run(hosts: int, pages: int, seconds: int, settings: list[str]) -> None:
     with served(hosts, pages, "--latency", "0.05"), tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        polite = (f"POLITENESS_FACTOR={FACTOR}", "POLITENESS_MIN_DELAY=0", *settings)
-        cpu, seconds, peak = measured(webcrawl(folder, hosts, *polite))
+        polite = (f"POLITENESS_FACTOR={FACTOR}", "POLITENESS_MIN_DELAY=0", f"CLOSESPIDER_TIMEOUT={seconds}", *settings)
+        cpu, wall, peak = measured(webcrawl(folder, hosts, *polite))
         stats = json.loads((folder / "job/stats.json").read_text())
         found = turns(folder / "job/logs/crawl.log")
         allowed, real = np.array(list(pairs(found))).T
@@ -59,8 +59,8 @@ def run(hosts: int, pages: int, settings: list[str]) -> None:
             "polite",
             hosts=hosts,
             pages=stats["pages"],
-            pages_a_second=stats["pages"] / seconds,
-            cpu_share=cpu / seconds,
+            pages_a_second=stats["pages"] / wall,
+            cpu_share=cpu / wall,
             download_ms=1e3 * float(np.median([took for one in found.values() for _, took in one])),
             allowed_of_real=float(allowed.sum() / real.sum()),
             late_ms_median=1e3 * float(np.median(real - allowed)),
@@ -71,10 +71,11 @@ def run(hosts: int, pages: int, settings: list[str]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.polite", description=__doc__)
     parser.add_argument("--hosts", type=int, default=2000)
-    parser.add_argument("--pages", type=int, default=30_000)
+    parser.add_argument("--pages", type=int, default=200_000, help="of the synthetic web")
+    parser.add_argument("--seconds", type=int, default=40, help="after which the crawl is stopped")
     parser.add_argument("-s", "--setting", action="append", default=[], help="NAME=VALUE for webcrawl")
     args = parser.parse_args()
-    run(args.hosts, args.pages, args.setting)
+    run(args.hosts, args.pages, args.seconds, args.setting)
 
 
 if __name__ == "__main__":
