@@ -85,15 +85,18 @@ def crawl_of(folder, server, settings, kind=Crawl):
 # -- the crash
 
 
-def crash(crawl, server, chance, *, kills=0, requests=(0, 0), settings=repeat({}), patience=PATIENCE):  # noqa: B008
+def crash(crawl, server, chance, *, kills=0, requests=(0, 0), settings=repeat({}), patience=PATIENCE, pause=0):  # noqa: B008
     """Runs it, kills it after so many requests more (a range) and some milliseconds, until it has been killed enough.
 
-    Before every other death it is told to take a checkpoint, so that many fall into one. `settings` are each run's.
+    `pause`: and so many seconds at the most, for a crawl begins with so many requests that it never got further. Before
+    every other death it is told to take a checkpoint, so that many fall into one. `settings` are each run's.
     """
     deaths, done = [], len(server.log.hits)
     for others in settings:
         running, mortal = crawl.start(**LOGGED, **others), len(deaths) < kills
-        if mortal and _die(running, server, chance, done + chance.randint(*requests), signalled=len(deaths) % 2):
+        if mortal and _die(
+            running, server, chance, done + chance.randint(*requests), pause=pause, signalled=len(deaths) % 2
+        ):
             hits, done = _hits(server, done)
             deaths.append(Death(sound(crawl.jobdir), hits, _checkpoint(crawl.output)))
             continue
@@ -109,11 +112,12 @@ def sound(jobdir):
     return cut(jobdir)
 
 
-def _die(running, server, chance, count, *, signalled):
+def _die(running, server, chance, count, *, pause, signalled):
     """Whether it was still alive at the moment to die."""
     process, end = running.process, time.monotonic() + PATIENCE
     while server.log.count < count and process.is_alive() and time.monotonic() < end:
         time.sleep(0.002)
+    time.sleep(chance.uniform(0, pause))
     if signalled and server.log.count >= count and process.is_alive():
         os.kill(process.pid, signal.SIGUSR1)
     time.sleep(chance.uniform(0, 0.05))
