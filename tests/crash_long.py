@@ -69,7 +69,7 @@ def kill(options, folder, simweb):
     )
     crawl = crawl_of(folder / "killed", server, SETTINGS, Command)
     each = max(20, options.pages * 6 // (options.kills + 1))  # three requests a page, and as many that are lost
-    killed = crash(crawl, server, chance, kills=options.kills, requests=(each // 6, each // 2), patience=150, pause=1.5)
+    killed = crash(crawl, server, chance, kills=options.kills, requests=(each // 6, each // 2), patience=150, pause=0.3)
     whole = crash(crawl_of(folder / "whole", quiet, SETTINGS, Command), quiet, chance, patience=150)
     assert len(killed.deaths) == options.kills
     assert_as_untouched(server, killed, whole, IN_FLIGHT, slack=SLACK)
