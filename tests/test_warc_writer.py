@@ -1,10 +1,15 @@
 """What the archive says of an exchange, record by record, and how its files follow one another."""
 
+from base64 import b32encode
+
 import pytest
+from hypothesis import given
+from hypothesis.strategies import binary
 
 from tests.faults import BreakingDisk
 from tests.warc_crawl import NOW, Archive, chunked, exchange, files
 from tests.warc_reader import digest, read
+from webcrawl.digest import label
 from webcrawl.model import Link
 from webcrawl.store.errors import StoreError
 
@@ -283,3 +288,10 @@ class TestFiles:
         assert repr(archive.writer) == "<WarcWriter serial=0 None>"
         archive.write(exchange())
         assert "serial=1 <Output" in repr(archive.writer)
+
+
+class TestLabel:
+    @given(binary(min_size=20, max_size=20))
+    def test_it_is_base32(self, sha1):
+        """A digest's letters are those that base64.b32encode gives."""
+        assert label(sha1) == f"sha1:{b32encode(sha1).decode()}"

@@ -57,6 +57,8 @@ class Crawl:
         found = self.pipeline.process(page.url, page.depth + (not redirect), links, base, self._lately)
         self.counters["links"] += len(links)
         self.counters["links/new"] += len(found.candidates)
+        if not found.candidates:
+            return
         path, rest = page.path, f"{page.url} {page.seed} 0  "
         self.seen.submit(
             [key for key, _, _ in found.candidates],

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable
-from inspect import isasyncgen
+from inspect import isasyncgen, iscoroutine
 from typing import Any, cast
 
 from pydispatch.dispatcher import Any as Any_  # type: ignore[import-untyped]
@@ -25,6 +25,8 @@ from scrapy.utils.log import logformatter_adapter
 from scrapy.utils.python import global_object_name
 from scrapy.utils.spider import iterate_spider_output
 from twisted.python.failure import Failure
+
+from webcrawl.steps import step
 
 logger = logging.getLogger(__name__)
 
@@ -76,7 +78,7 @@ class Passage:
                 self._engine.crawl(result)
             else:
                 await self._scraped(result, request)
-                await asyncio.sleep(0)  # a step for itself: see WebSpider.parse
+                await step()
         except asyncio.CancelledError:  # by its own callback: it is not done, but nobody must wait for it either
             request.meta["abandoned"] = True
         except Exception:
@@ -134,8 +136,12 @@ class Passage:
     ) -> Iterable[Any] | AsyncIterator[Any]:
         """What the spider returns, where no middleware wants to see it."""
         if request.callback is None and self._pages is not None:
-            await asyncio.sleep(0)
+            await step()
             output = self._pages(response)
+            if iscoroutine(output):
+                output = await output
+                if type(output) is list:
+                    return output
             return output if isasyncgen(output) else await ensure_awaitable(iterate_spider_output(output))
         return await scrape(response, request)  # type: ignore[no-any-return]
 
@@ -144,7 +150,10 @@ class Passage:
     ) -> None:
         """One after the other, as CONCURRENT_ITEMS = 1 has it, without a queue and two tasks for that."""
         scraper = self._scraper
-        if isinstance(result, AsyncIterator):
+        if type(result) is list:  # nothing of the spider's runs while it is read
+            for output in result:
+                await scraper._process_spidermw_output_async(output, response)  # noqa: SLF001
+        elif isinstance(result, AsyncIterator):
             async for output in aiter_errback(result, scraper.handle_spider_error, request, response):
                 await scraper._process_spidermw_output_async(output, response)  # noqa: SLF001
         else:
@@ -167,17 +176,22 @@ class Passage:
 
 def _send_only_what_is_heard(manager: SignalManager) -> None:
     """Scrapy looks for listeners, and makes a coroutine for none; four signals a page that nobody hears cost 20 us."""
-    send, send_async, sender = manager.send_catch_log, manager.send_catch_log_async, manager.sender
+    send, send_async = manager.send_catch_log, manager.send_catch_log_async
+    own, anyone = id(manager.sender), id(Any_)
 
-    def heard(signal: object, who: object) -> bool:
-        senders, anyones = connections.get(id(who), ()), connections.get(id(Any_), ())
-        return signal in senders or signal in anyones or Any_ in senders or Any_ in anyones
+    def heard(signal: object, who: int) -> bool:
+        for sender in (who, anyone):
+            if sender in connections and (signal in connections[sender] or Any_ in connections[sender]):
+                return True
+        return False
 
     def send_catch_log(signal: object, **kwargs: Any) -> list[tuple[Any, Any]]:
-        return send(signal, **kwargs) if heard(signal, kwargs.get("sender", sender)) else []
+        who = id(kwargs["sender"]) if "sender" in kwargs else own
+        return send(signal, **kwargs) if heard(signal, who) else []
 
     async def send_catch_log_async(signal: object, **kwargs: Any) -> list[tuple[Any, Any]]:
-        return await send_async(signal, **kwargs) if heard(signal, kwargs.get("sender", sender)) else []
+        who = id(kwargs["sender"]) if "sender" in kwargs else own
+        return await send_async(signal, **kwargs) if heard(signal, who) else []
 
     manager.send_catch_log = send_catch_log  # type: ignore[method-assign]
     manager.send_catch_log_async = send_catch_log_async  # type: ignore[method-assign]

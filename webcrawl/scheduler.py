@@ -73,6 +73,7 @@ class FrontierScheduler:
             limit=getattr(spider, "seed_limit", None),
             on_ready=partial(_from_thread, loop, wake, self.crawler),
         )
+        self._gate = downloader_of(self.crawler).gate
         self._closed = False
         self.crawl.begin()
         self._robots = RobotsRequests(self.visitor, pages=getattr(spider, "makes_pages", False))
@@ -140,7 +141,7 @@ class FrontierScheduler:
 
     async def checkpoint(self, *, last: bool = False) -> None:
         """All ahead of it in slices, then between two pages, in one turn of the event loop."""
-        gate = downloader_of(self.crawler).gate
+        gate = self._gate
         async with self._saving:
             if self._closed:  # while this one waited for its turn the last one was made
                 return
@@ -184,7 +185,7 @@ class FrontierScheduler:
                 self.crawl.finish(link, meta.get("outcome") or NO_OUTCOME, meta.get("exchange"))
             except Exception as error:  # noqa: BLE001 - as above
                 self.fail(error)
-        downloader_of(self.crawler).gate.leave(request)
+        self._gate.leave(request)
 
     def _wake_at(self, ready: float | None, now: float) -> None:
         """One timer, for the earliest time that anybody waits for: the engine itself looks every 5 seconds only."""

@@ -41,9 +41,11 @@ def line(
 
 
 def _field(text: str) -> str:
-    if _STRANGE.search(text):
-        text = _STRANGE.sub(_percent, text)
-    return text or NOTHING
+    if not text:
+        return NOTHING
+    if text.isascii() and text.isprintable() and " " not in text:  # nearly all
+        return text
+    return _STRANGE.sub(_percent, text)
 
 
 def _percent(match: re.Match[str]) -> str:

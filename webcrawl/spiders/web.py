@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from typing import Any, Self
 
@@ -13,6 +12,7 @@ from twisted.python.failure import Failure
 
 from webcrawl.items import Page
 from webcrawl.scheduler import scheduler_of
+from webcrawl.steps import step
 from webcrawl.store.errors import StoreError
 
 
@@ -45,23 +45,19 @@ class WebSpider(Spider):
         return
         yield
 
-    async def parse(self, response: Response) -> AsyncIterator[Page]:
-        """In steps, and before each next one the other pages at hand take theirs.
-
-        What many pages do one after the other finds its code and its tables in the processor's cache: a tenth of all
-        CPU time (docs/performance.md).
-        """
+    async def parse(self, response: Response) -> list[Page]:
+        """In steps, and before each next one the other pages at hand take theirs."""
         meta = response.meta
         scheduler = scheduler_of(self.crawler)
         try:
             page = scheduler.visitor.visit(meta["link"], meta["exchange"])
-            await asyncio.sleep(0)
+            await step()
             scheduler.visitor.follow(page)
-            await asyncio.sleep(0)
+            await step()
         except StoreError as error:
             scheduler.fail(error)
-        else:
-            yield page
+            return []
+        return [page]
 
     def failed(self, failure: Failure) -> None:
         """The host did not answer: the scheduler books it."""

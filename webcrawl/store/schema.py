@@ -10,7 +10,7 @@ from pathlib import Path
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import DamagedFile, StateVersion
 
-VERSION = 2  # 1 had no checksums in its rows
+VERSION = 3  # 1 had no checksums in its rows, 2 other digests of bodies
 APPLICATION = 0x5743_524C  # "WCRL", where SQLite keeps whose file this is
 TABLES = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL, crc INTEGER NOT NULL) WITHOUT ROWID;

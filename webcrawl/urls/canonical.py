@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ada_url import join_url, normalize_url
 
-from webcrawl.urls.plain import ABSOLUTE, RELATIVE, Heads, heads, match_foreign, match_plain, stepped
+from webcrawl.urls.plain import ABSOLUTE, RELATIVE, heads, match_foreign, match_plain, stepped
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -61,28 +61,25 @@ def canonical_links(
     base = _canonical_base(base, max_length)
     head = heads(base)
     found: dict[str, str | None] = {}
-    for link in links:
-        if link in found:
+    for link in dict.fromkeys(links):
+        plain = match_plain(link) if len(link) <= max_length else None
+        if plain is not None and (start := head[kind := plain.lastindex or 0]) is not None:
+            found[link] = start + plain[kind]
             continue
         try:
-            found[link] = _short_way(link, head, max_length) or canonical(link, base, max_length)
+            found[link] = _short_way(link, head[RELATIVE], max_length) or canonical(link, base, max_length)
         except RefusedUrl as error:
             found[link] = None
             refused[error.reason] += 1
     return found
 
 
-def _short_way(link: str, head: Heads, max_length: int) -> str | None:
-    """What the parser would make of a plain link on the page of this `heads`; None: ask it."""
+def _short_way(link: str, directory: str | None, max_length: int) -> str | None:
+    """What the parser would make of a link that is all but plain, on a page in this directory; None: ask it."""
     if len(link) > max_length:  # is not looked at
         return None
-    plain = match_plain(link)
-    if plain is not None:
-        kind = plain.lastindex or 0
-        start = head[kind]
-        return None if start is None else start + plain[kind]
     if link.startswith(("../", "./")):
-        return stepped(head[RELATIVE], link)
+        return stepped(directory, link)
     if match_foreign(link):
         raise RefusedUrl("scheme")
     return None
