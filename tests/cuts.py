@@ -98,7 +98,7 @@ def _captures(path):
 def _read_frontier(crawl, found):
     frontier = crawl.frontier
     hosts = [frontier._hosts.get(name) for (name,) in crawl.db.query("SELECT name FROM host")]
-    queues = [*frontier._front.queues, frontier._parked, *(host.queue for host in hosts)]
+    queues = [*frontier._front.queues, frontier._rotation._parked, *(host.queue for host in hosts)]
     damages = [damage for queue in queues for damage in queue.check()]
     assert damages == [], damages
     records = [record for host in hosts for _, record in host.later]

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from tests.frontiers import OK, add, drain, make
-from webcrawl.frontier import frontier as module
+from webcrawl.frontier import rotation
 from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.booking import Limits
 from webcrawl.model import Link, Outcome, Status
@@ -313,7 +313,7 @@ class TestWidth:
 
     def test_a_host_far_over_its_share_gives_way(self, db, monkeypatch):
         """With no room for more queues, huge hosts do not keep others out until they are done."""
-        monkeypatch.setattr(module, "STAY", 10)
+        monkeypatch.setattr(rotation, "STAY", 10)
         frontier = make(db, Limits(queues=2, max_queues=2))
         add(frontier, *(f"http://{name}/{i}" for name in ("huge", "vast") for i in range(100)))
         add(frontier, *(f"http://small{i}/" for i in range(5)))

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from tests.frontiers import make
-from webcrawl.frontier import frontier as module
+from webcrawl.frontier import frontier, rotation
 from webcrawl.frontier.booking import Limits
 from webcrawl.model import Link, Outcome, Status
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
 
 HOSTS = [f"h{i}" for i in range(8)]
-LIMITS = Limits(queues=2, max_queues=4, host_pages=30, host_failures=4, retry_wait=5)
+LIMITS = Limits(queues=2, max_queues=4, fetchers=2, host_pages=30, host_failures=4, retry_wait=5)
 WAIT, FACTOR = 1.0, 10.0
 
 
@@ -43,8 +43,8 @@ class FrontierMachine(RuleBasedStateMachine):
 
     @initialize()
     def start(self):
-        self.saved_constants = module.STAY, module.MOVES, module.DROPS, module.STEPS
-        module.STAY, module.MOVES, module.DROPS, module.STEPS = 2, 3, 2, 2
+        self.saved_constants = rotation.STAY, rotation.MOVES, frontier.DROPS, frontier.STEPS
+        rotation.STAY, rotation.MOVES, frontier.DROPS, frontier.STEPS = 2, 3, 2, 2
         self.folder = Path(tempfile.mkdtemp())
         self.model = Model()
         self.dropped = []
@@ -84,8 +84,15 @@ class FrontierMachine(RuleBasedStateMachine):
         assert not any(_host(url) == host for url in self.model.flying)
         assert self.model.now >= self.model.polite_at.get(host, 0.0)
         assert link.attempt == self.model.waiting.pop(link.url)
+        self.check_slots(host)
         self.model.flying[link.url] = link.attempt
         self.links[link.url] = link
+
+    def check_slots(self, name):
+        """An unproven host has a slot beyond the share of its kind, one of two, only if no other host is due."""
+        back = self.frontier._back
+        if back.active[name].unproven() and back.asked_unproven > 1:
+            assert all(host.ticket != ticket or at > self.model.now for at, ticket, host in back._proven)
 
     @precondition(lambda self: self.model.flying)
     @rule(
@@ -167,6 +174,10 @@ class FrontierMachine(RuleBasedStateMachine):
     def counts_agree(self):
         assert self.frontier.queued == len(self.model.waiting)
         assert self.frontier.in_flight == len(self.model.flying)
+        back = self.frontier._back
+        asked = [host for host in back.active.values() if host.given is not None]
+        assert len(asked) == len(self.model.flying)
+        assert back.asked_unproven == sum(host.unproven() for host in asked)
 
     links: dict[str, Link]
 
@@ -180,7 +191,7 @@ class FrontierMachine(RuleBasedStateMachine):
         self.finish()
         self.db.close()
         shutil.rmtree(self.folder)
-        module.STAY, module.MOVES, module.DROPS, module.STEPS = self.saved_constants
+        rotation.STAY, rotation.MOVES, frontier.DROPS, frontier.STEPS = self.saved_constants
 
     def finish(self):
         """Nothing is lost: in the end all that was added has come out."""

@@ -1,6 +1,8 @@
 """Hosts that never answer: what they may cost is bounded, for the host and for the crawl. Time is simulated."""
 
 import heapq
+from itertools import pairwise
+from random import Random
 
 import pytest
 
@@ -24,12 +26,12 @@ class Fetchers:
     """So many slots, a frontier, and a clock; `visits` has when each request began and ended, and its host."""
 
     def __init__(self, db, slots, dead):
-        limits = Limits(3 * slots, 30_000, host_failures=FAILURES, retry_wait=RETRY_WAIT)
+        limits = Limits(3 * slots, 30_000, slots, host_failures=FAILURES, retry_wait=RETRY_WAIT)
         self.frontier = make(db, limits, memory=16 << 20)
-        self.slots, self.dead, self.visits = slots, dead, []
+        self.slots, self.dead, self.visits, self.flying = slots, dead, [], []
 
-    def run(self, seconds):
-        now, flying = 0.0, []
+    def run(self, seconds, begin=0.0):
+        now, flying = begin, self.flying
         while now < seconds:
             while len(flying) < self.slots and (link := self.frontier.take(now)) is not None:
                 host = link.url.split("/")[2]
@@ -70,17 +72,45 @@ def test_a_host_that_only_times_out_costs_so_much_and_no_more(db):
     assert len(fetchers.frontier) == 0
 
 
-def test_dead_hosts_cost_a_crawl_less_than_a_seventh(tmp_path):
-    """With a dead host to nine live ones, as many as slots, a crawl has more than 85 % of the pages it has without."""
+@pytest.mark.parametrize("slots", [50, 25])
+def test_dead_hosts_cost_a_crawl_less_than_a_seventh(tmp_path, slots):
+    """With a dead host to nine live ones, and as many or twice as many dead ones as slots, 85 % of the pages remain."""
     live = [f"live{number}.test" for number in range(450)]
     dead = [f"dead{number}.test" for number in range(50)]
-    pages = {}
+    found = {}
     for name, hosts in (("without", live), ("with", [*live, *dead])):
+        Random(1).shuffle(hosts)
         db = CrawlDB(tmp_path / name)
-        fetchers = Fetchers(db, 50, set(dead))
-        add(fetchers.frontier, sorted(hosts, key=lambda host: host[4:]), 130)
+        fetchers = Fetchers(db, slots, set(dead))
+        add(fetchers.frontier, hosts, 130)
         fetchers.run(400)
-        pages[name] = fetchers.pages()
+        found[name] = fetchers.pages()
         db.close()
 
-    assert pages["with"] > 0.85 * pages["without"]
+    assert found["with"] > 0.85 * found["without"]
+
+
+def test_dead_hosts_hold_their_share_once_live_ones_are_known(db):
+    """As soon as enough hosts have answered to use all slots, those that never do hold one in sixteen."""
+    live = [f"live{number}.test" for number in range(300)]
+    dead = [f"dead{number}.test" for number in range(200)]
+    fetchers = Fetchers(db, 16, set(dead))
+    add(fetchers.frontier, live, 3)
+    fetchers.run(10)
+    add(fetchers.frontier, dead, 1)
+    add(fetchers.frontier, live, 50)
+    fetchers.run(200, begin=10)
+
+    silent = [(begin, end) for begin, end, host in fetchers.visits if host in fetchers.dead]
+    assert len(silent) == 6
+    assert all(second[0] >= first[1] for first, second in pairwise(silent))
+
+
+def test_new_hosts_have_every_slot(db):
+    """A crawl in which every page is of another host, all of them alive, leaves no slot idle."""
+    fetchers = Fetchers(db, 20, set())
+    add(fetchers.frontier, [f"new{number}.test" for number in range(2000)], 1)
+
+    fetchers.run(1e6)
+
+    assert max(end for _, end, _ in fetchers.visits) == pytest.approx(2000 / 20 * PAGE)

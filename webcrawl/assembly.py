@@ -112,6 +112,7 @@ def _limits(values: Mapping[str, Any]) -> Limits:
     return Limits(
         queues=min(queues, values["FRONTIER_MAX_QUEUES"]),
         max_queues=values["FRONTIER_MAX_QUEUES"],
+        fetchers=values["CONCURRENT_REQUESTS"],
         host_pages=values["HOST_MAX_PAGES"],
         host_failures=values["HOST_MAX_FAILURES"],
         retry_wait=values["HOST_RETRY_WAIT"],

@@ -76,14 +76,14 @@ class Crawl:
         self.frontier.add([link.pack()])
         self.seen.submit([self.pipeline.key(link.url, variant)], [KNOWN])
 
-    def feed(self, now: float) -> bool:
+    def feed(self, now: float, *, seeds: bool = True) -> bool:
         """Brings what is known to be new to the frontier; True if that was something.
 
         When nothing is, seeds are read, and then the waiting links are merged early: a frontier that runs dry never
         waits for T to fill.
         """
         records = self.seen.take(SLICE)
-        if not records and not self.seeding.ended:
+        if not records and seeds and not self.seeding.ended:
             self.seeding.read(SLICE)
         if not records and self.seen.pending and (not self.frontier.queued or now - self._merged_at >= PATIENCE):
             self._merged_at = now
@@ -100,7 +100,11 @@ class Crawl:
             self.seeding.read(SLICE)
             if self.seeding.first:
                 return None
-        link = self.frontier.take(now)
+        link = self.frontier.take(now, spare=False)
+        if link is None and self.frontier.holds_back(now):
+            self.feed(now, seeds=False)  # links of hosts that answer may wait there; seeds are of more new hosts
+        if link is None:
+            link = self.frontier.take(now)
         while link is None and self.feed(now):
             link = self.frontier.take(now)
         return link

@@ -20,6 +20,7 @@ class Limits:
 
     queues: int  # n at the least: FRONTIER_QUEUES
     max_queues: int  # FRONTIER_MAX_QUEUES
+    fetchers: int = 0  # CONCURRENT_REQUESTS; 0: no limit
     host_pages: int = 0  # HOST_MAX_PAGES
     host_failures: int = 5  # HOST_MAX_FAILURES
     retry_wait: float = 60.0  # HOST_RETRY_WAIT

@@ -16,13 +16,13 @@ from webcrawl.frontier.gate import Gate
 from webcrawl.frontier.hosts import Host, HostTable, State
 from webcrawl.frontier.politeness import Politeness
 from webcrawl.frontier.prioritizers import Prioritizer
+from webcrawl.frontier.rotation import Rotation
 from webcrawl.model import Link, Outcome, Status, unpack
 from webcrawl.urls.hosts import host_of
 
 STEPS = 64  # hosts looked at in one `take` before it gives up for this turn of the event loop
-MOVES = 1000  # URLs that one refill moves to other hosts' queues before it gives up: about 2 ms
+LOOKS = 4  # of these are for hosts let in, to find one that answers, before one that may not gets the slot
 DROPS = 256  # URLs of one host that are dropped in one turn
-STAY = 1000  # URLs after which a host gives way, if others wait and there is no room for more queues
 OVERDUE = 10.0  # seconds that a due host waits for a fetcher when there are more queues than fetchers need
 
 
@@ -43,13 +43,12 @@ class Frontier:
         dropped: Callable[[Link, int], None] | None = None,
         resumed: float = 0.0,
     ) -> None:
-        self._front, self._hosts, self._parked = front, hosts, parked
-        self._level, self._book, self._limits = prioritizer.level, Booking(politeness, limits), limits
+        self._front, self._hosts = front, hosts
+        self._level, self._book = prioritizer.level, Booking(politeness, limits)
         self._addresses, self._gate, self._dropped = addresses, gate, dropped
-        self._back = BackEnd()
+        self._back = BackEnd(limits.fetchers)
+        self._rotation = Rotation(front, parked, hosts, self._back, limits, self._enter, self._end)
         self._resumed = resumed  # who was asked between the last checkpoint and then is not known: all have their wait
-        self._parked_next = False
-        self.width = limits.queues  # n as it is now
         self.queued = 0
         self.in_flight = 0
         self.counters: Counter[str] = Counter()
@@ -64,6 +63,15 @@ class Frontier:
 
     def __repr__(self) -> str:
         return f"<Frontier queued={self.queued} in_flight={self.in_flight} hosts={len(self._back)} n={self.width}>"
+
+    @property
+    def width(self) -> int:
+        """Mercator's n, as it is now."""
+        return self._rotation.width
+
+    @width.setter
+    def width(self, queues: int) -> None:
+        self._rotation.width = queues
 
     @property
     def hosts(self) -> int:
@@ -102,26 +110,36 @@ class Frontier:
 
     # -- out
 
-    def take(self, now: float) -> Link | None:
-        """A link whose host may be asked now, or None: ask again at `next_ready`."""
-        if len(self._back.active) < self.width:
-            self._refill()
-        for _ in range(STEPS):
-            due = self._back.next_due()
-            if due is None or due > now:
-                if not self._grow():
+    def take(self, now: float, *, spare: bool = True) -> Link | None:
+        """A link whose host may be asked now, or None: ask again at `next_ready`.
+
+        Not `spare`: no unproven host beyond the share of its kind, because others may have URLs that are not here yet.
+        """
+        back, rotation = self._back, self._rotation
+        if len(back.active) < rotation.width:
+            rotation.refill()
+        for step in range(STEPS):
+            entry = back.pop_due(now)
+            if entry is None:
+                if (step < LOOKS or not back.has_spare(now)) and rotation.grow():
+                    continue
+                entry = back.pop_spare(now) if spare else None
+                if entry is None:
                     return None
-                continue
-            if now - due > OVERDUE:
-                self.width = max(self.width - 1, self._limits.queues)
-            link = self._hand_out(self._back.pop(), now)
+            if now - entry[0] > OVERDUE:
+                rotation.shrink()
+            link = self._hand_out(entry[2], now)
             if link is not None:
                 return link
         return None
 
+    def holds_back(self, now: float) -> bool:
+        """Whether `take` has none but hosts that may not answer, all that has URLs here looked through."""
+        return self._back.has_spare(now) and not self._rotation.others_wait()
+
     def next_ready(self) -> float | None:
         """When `take` may have a link: a time (0 is now), or None as long as nothing is added or done."""
-        if self._can_grow():
+        if self._rotation.can_grow():
             return 0.0
         return self._back.next_due()
 
@@ -129,60 +147,6 @@ class Frontier:
         """Seconds until the host of a link just taken may be asked again, probably; 0 if nobody wants to."""
         host = self._back.active[host_of(link.url)]
         return self._book.wait(host) if host.waiting() else 0.0
-
-    def _can_grow(self) -> bool:
-        return len(self._back.active) < self._limits.max_queues and self._others_wait()
-
-    def _others_wait(self) -> bool:
-        """There are URLs that no host in the back-end has."""
-        return bool(self._front.filled or self._parked)
-
-    def _grow(self) -> bool:
-        """Fetchers starve while URLs wait in the front-end: one more queue (BUbiNG's required front)."""
-        if not self._can_grow() or not self._refill():
-            return False
-        self.width = max(self.width, len(self._back))
-        return True
-
-    def _refill(self) -> bool:
-        """URLs leave the front-end until one is of a host that has no queue; parked hosts take every other turn."""
-        front = self._front
-        self._parked_next = not self._parked_next
-        if self._parked_next or not front.filled:
-            name = self._parked.pop() if self._parked else None
-            if name is not None:
-                self._enter(self._hosts.get(name.decode()))
-                return True
-        for _ in range(MOVES if front.filled else 0):
-            record = front.pop()
-            if record is None:
-                break
-            if self._route(record):
-                return True
-        return False
-
-    def _route(self, record: bytes) -> bool:
-        """Each URL moves from front to back once, whatever its host's state; True if that made a host active."""
-        name = _host(record)
-        host = self._back.active.get(name)
-        if host is not None:
-            self._hosts.touch(host)
-            host.queue.push(record)
-            if host.queue.count == 1 and host.ticket:  # it waited for a retry's time; now it need not
-                self._back.schedule(host, host.due())
-            return False
-        host = self._hosts.get(name)
-        if host.retired:
-            self.queued -= 1
-            self._drop(unpack(record), host.retired)
-        else:
-            self._hosts.touch(host)
-            host.queue.push(record)
-            if host.state is State.IDLE:
-                self._enter(host)
-                return True
-        self._hosts.put_away(host)
-        return False
 
     def _enter(self, host: Host) -> None:
         if self._resumed:
@@ -221,6 +185,7 @@ class Frontier:
         host.given = record
         host.stay += 1
         self.in_flight += 1
+        self._back.asked_unproven += host.unproven()
         self.counters["taken"] += 1
         return link
 
@@ -228,6 +193,10 @@ class Frontier:
         """It stays the host's first."""
         heappush(host.later, (0.0, record))
         self.queued += 1
+
+    def _end(self, record: bytes, status: int) -> None:
+        self.queued -= 1
+        self._drop(unpack(record), status)
 
     def _drop(self, link: Link, status: int) -> None:
         self.counters[f"dropped/{status}"] += 1
@@ -256,6 +225,7 @@ class Frontier:
             raise ValueError(f"not handed out: {link.url}")
         host.given = None
         self.in_flight -= 1
+        self._back.asked_unproven -= host.unproven()  # as it was when it was handed out: only the booking changes that
         self._hosts.touch(host)
         retired = host.retired
         again = self._book(host, link, outcome, now)
@@ -267,8 +237,8 @@ class Frontier:
             self.counters["hosts retired"] += host.retired == Status.HOST_RETIRED
         host.ip = outcome.ip or host.ip
         self._settle(host, now)
-        if len(self._back.active) < self.width:
-            self._refill()
+        if len(self._back.active) < self._rotation.width:
+            self._rotation.refill()
         return again is None
 
     def _settle(self, host: Host, now: float) -> None:
@@ -281,23 +251,12 @@ class Frontier:
                 self._back.schedule(woken, host.ready_at)
         if not host.waiting():
             self._back.leave(host, State.IDLE)
-        elif host.stay >= STAY and self._must_yield(host):
-            self._back.leave(host, State.PARKED)
-            self._parked.push(host.name.encode())
-            self._parked_next = True  # the next turn is the front-end's: who gave way does not come back at once
+        elif self._rotation.must_yield(host):
+            self._rotation.park(host)
         else:
             self._back.schedule(host, now if host.retired else host.due())
             return
         self._hosts.put_away(host)
-
-    def _must_yield(self, host: Host) -> bool:
-        return len(self._back) >= self._limits.max_queues and self._others_wait() and not host.retired
-
-
-def _host(record: bytes) -> str:
-    """Of a packed link, in a quarter of the time that its URL would take."""
-    name = record.split(b"/", 3)[2].decode()
-    return name if ":" not in name else host_of(record.split(b" ", 1)[0].decode())
 
 
 def _next_record(host: Host, now: float) -> bytes | None:

@@ -53,6 +53,10 @@ class Host:
     ticket: int = 0  # of its valid entry in the back-end's heap; 0: it has none
     dirty: bool = False  # not in this form in the open transaction
 
+    def unproven(self) -> bool:
+        """Its last request had no answer, or a refusal, or there was none yet; one retired takes nobody's slot."""
+        return (self.failures > 0 or not self.times) and not self.retired
+
     def waiting(self) -> int:
         """URLs of this host that are neither handed out nor in the front-end."""
         return self.queue.count + len(self.later)

@@ -1,0 +1,112 @@
+"""Who has a queue in the back-end: hosts come in from the front-end, give way, and n follows what fetchers need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from webcrawl.frontier.back import BackEnd
+from webcrawl.frontier.booking import Limits
+from webcrawl.frontier.fifo import Fifo
+from webcrawl.frontier.front import FrontEnd
+from webcrawl.frontier.hosts import Host, HostTable, State
+from webcrawl.urls.hosts import host_of
+
+MOVES = 1000  # URLs that one refill moves to other hosts' queues before it gives up: about 2 ms
+STAY = 1000  # URLs after which a host gives way, if others wait and there is no room for more queues
+
+
+class Rotation:
+    """Mercator 3.1's refill, BUbiNG's required front, and a turn for everybody where there is no room for all."""
+
+    def __init__(
+        self,
+        front: FrontEnd,
+        parked: Fifo,
+        hosts: HostTable,
+        back: BackEnd,
+        limits: Limits,
+        enter: Callable[[Host], None],
+        ended: Callable[[bytes, int], None],
+    ) -> None:
+        """`enter` gives a host its place; `ended` hears of a URL whose host is retired, and the Status it ends with."""
+        self._front, self._parked, self._hosts, self._back = front, parked, hosts, back
+        self._least, self._most, self._ended = limits.queues, limits.max_queues, ended
+        self._enter = enter
+        self._parked_next = False
+        self.width = limits.queues  # n as it is now
+
+    def __repr__(self) -> str:
+        return f"<Rotation n={self.width} parked={len(self._parked)}>"
+
+    def can_grow(self) -> bool:
+        return len(self._back.active) < self._most and self.others_wait()
+
+    def others_wait(self) -> bool:
+        """There are URLs that no host in the back-end has."""
+        return bool(self._front.filled or self._parked)
+
+    def grow(self) -> bool:
+        """Fetchers starve while URLs wait in the front-end: one more queue (BUbiNG's required front)."""
+        if not self.can_grow() or not self.refill():
+            return False
+        self.width = max(self.width, len(self._back))
+        return True
+
+    def shrink(self) -> None:
+        """Hosts wait for fetchers: one queue less."""
+        self.width = max(self.width - 1, self._least)
+
+    def refill(self) -> bool:
+        """URLs leave the front-end until one is of a host that has no queue; parked hosts take every other turn."""
+        front = self._front
+        self._parked_next = not self._parked_next
+        if self._parked_next or not front.filled:
+            name = self._parked.pop() if self._parked else None
+            if name is not None:
+                self._enter(self._hosts.get(name.decode()))
+                return True
+        for _ in range(MOVES if front.filled else 0):
+            record = front.pop()
+            if record is None:
+                break
+            if self._route(record):
+                return True
+        return False
+
+    def _route(self, record: bytes) -> bool:
+        """Each URL moves from front to back once, whatever its host's state; True if that made a host active."""
+        name = _host(record)
+        host = self._back.active.get(name)
+        if host is not None:
+            self._hosts.touch(host)
+            host.queue.push(record)
+            if host.queue.count == 1 and host.ticket:  # it waited for a retry's time; now it need not
+                self._back.schedule(host, host.due())
+            return False
+        host = self._hosts.get(name)
+        if host.retired:
+            self._ended(record, host.retired)
+        else:
+            self._hosts.touch(host)
+            host.queue.push(record)
+            if host.state is State.IDLE:
+                self._enter(host)
+                return True
+        self._hosts.put_away(host)
+        return False
+
+    def must_yield(self, host: Host) -> bool:
+        """A host far over its share, where others wait and there is no room for more queues."""
+        return host.stay >= STAY and len(self._back) >= self._most and self.others_wait() and not host.retired
+
+    def park(self, host: Host) -> None:
+        """The host queues up behind the others; its URLs stay in its own queue."""
+        self._back.leave(host, State.PARKED)
+        self._parked.push(host.name.encode())
+        self._parked_next = True  # the next turn is the front-end's: who gave way does not come back at once
+
+
+def _host(record: bytes) -> str:
+    """Of a packed link, in a quarter of the time that its URL would take."""
+    name = record.split(b"/", 3)[2].decode()
+    return name if ":" not in name else host_of(record.split(b" ", 1)[0].decode())
