@@ -7,24 +7,23 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from benchmarks.processes import cost
 from benchmarks.report import report
 
-PORT, DNS_PORT = 18_110, 18_153
+PORT, TLS_PORT, DNS_PORT = 18_110, 18_143, 18_153
 CRAWLER, SERVER = "0", "1"
 
 
 @contextmanager
-def served(hosts: int, pages: int, *options: str) -> Iterator[None]:
-    """The synthetic web in a process of its own."""
+def served(hosts: int, pages: int, *options: str) -> Iterator[int]:
+    """The synthetic web in a process of its own; the number of that."""
     command = ["taskset", "-c", SERVER, sys.executable, "-m", "webcrawl.simweb"]
     command += [
         "--hosts",
@@ -33,6 +32,8 @@ def served(hosts: int, pages: int, *options: str) -> Iterator[None]:
         str(pages),
         "--port",
         str(PORT),
+        "--tls-port",
+        str(TLS_PORT),
         "--dns-port",
         str(DNS_PORT),
         *options,
@@ -41,7 +42,7 @@ def served(hosts: int, pages: int, *options: str) -> Iterator[None]:
     try:
         if server.stdout is None or not server.stdout.readline().startswith("simweb ready"):
             raise RuntimeError("the synthetic web did not start")
-        yield
+        yield server.pid
     finally:
         server.terminate()
         server.wait()
@@ -49,17 +50,14 @@ def served(hosts: int, pages: int, *options: str) -> Iterator[None]:
 
 def measured(command: list[str]) -> tuple[float, float, int]:
     """CPU seconds, wall seconds and peak MiB of a process."""
-    begun = time.perf_counter()
-    process = subprocess.Popen(["taskset", "-c", CRAWLER, *command], stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    if status:
-        raise RuntimeError(f"{command}: status {status}")
-    return usage.ru_utime + usage.ru_stime, time.perf_counter() - begun, usage.ru_maxrss // 1024
+    spent = cost(["taskset", "-c", CRAWLER, *command])
+    return spent.cpu, spent.seconds, spent.peak
 
 
-def webcrawl(folder: Path, hosts: int, *settings: str) -> list[str]:
-    seeds = folder / "seeds.txt"
-    seeds.write_text("".join(f"http://site{i}.test:{PORT}/\n" for i in range(hosts)))
+def webcrawl(folder: Path, hosts: int, *settings: str, tls: bool = False) -> list[str]:
+    """The command for a crawl of all hosts."""
+    seeds, scheme, port = folder / "seeds.txt", "https" if tls else "http", TLS_PORT if tls else PORT
+    seeds.write_text("".join(f"{scheme}://site{i}.test:{port}/\n" for i in range(hosts)))
     command = [sys.executable, "-m", "scrapy", "crawl", "web", "-a", f"seeds={seeds}"]
     values = [
         f"JOBDIR={folder / 'job'}",

@@ -6,7 +6,7 @@ import json
 import resource
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -17,6 +17,12 @@ def report(name: str, **figures: object) -> None:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     sys.stdout.write(json.dumps({"benchmark": name, **rounded, "peak_rss_mib": peak}) + "\n")
     sys.stdout.flush()
+
+
+def percent(parts: Mapping[str, float]) -> dict[str, float]:
+    """Of all parts together, the largest first."""
+    total = sum(parts.values())
+    return {name: round(100 * parts[name] / total, 1) for name in sorted(parts, key=parts.__getitem__, reverse=True)}
 
 
 @dataclass(slots=True)

@@ -47,6 +47,22 @@ def test_it_crawls_and_tells(tmp_path):
     assert (tmp_path / "job/logs/crawl.log").stat().st_size > 0
 
 
+def test_profile(tmp_path):
+    """With --profile it ends with the stages' shares of the processor's time, all of it, and what the limit is."""
+    impolite = ("-s", "POLITENESS_MIN_DELAY=0", "-s", "POLITENESS_FACTOR=0")
+    with demo("--hosts", 30, "--seconds", 1, "--profile", *impolite, "-s", f"JOBDIR={tmp_path}") as process:
+        said, errors = process.communicate(timeout=60)
+
+    assert (process.returncode, errors) == (0, "")
+    *rows, total, verdict = said[said.index(f"all of it is in {tmp_path}") :].splitlines()[1:]
+    shares = {stage: float(share) for share, stage in (row.split(" %  ") for row in rows)}
+    assert {"start", "parsing", "engine and spider"} <= shares.keys()
+    assert abs(sum(shares.values()) - 100) <= 0.1 * len(shares)
+    assert re.fullmatch(r" 100\.0 %  of [\d.]+ CPU seconds, \d+ % of it in the kernel; \d+ samples", total)
+    known = re.search(r"your machine does \d+ pages a second a core, and the limit is: (.+)", verdict)
+    assert known[1] in shares if known else verdict.startswith("too short for a verdict")  # on a fast machine
+
+
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for processes in /proc")
 def test_ctrl_c(tmp_path, monkeypatch):
     """Ctrl-C ends it early, summary included; the synthetic web ends with it, and JOBDIR is a temporary folder."""

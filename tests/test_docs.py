@@ -78,6 +78,16 @@ class TestBenchmarks:
 
         assert f"benchmarks.{name}" in said or f"{name}.py" in said
 
+    def test_the_suite_is_documented(self):
+        """`python -m benchmarks` runs them as one; docs/performance.md and the README name it, and it helps."""
+        command = [sys.executable, "-m", "benchmarks", "--help"]
+
+        said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+        assert "usage: python -m benchmarks " in said
+        for page in ("docs/performance.md", "README.md"):
+            assert "`python -m benchmarks`" in (ROOT / page).read_text(encoding="utf-8")
+
 
 class TestLinks:
     @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -26,6 +26,7 @@ PURE = (
     "top1m",
     "verify",
     "digest",
+    "profiling",
 )
 BELOW = {  # what a room may import of the house, beside itself
     "digest": set(),
@@ -45,6 +46,7 @@ BELOW = {  # what a room may import of the house, beside itself
     "logs": {"model"},
     "warc": {"digest", "model", "store"},
     "tallies": {"store"},
+    "profiling": set(),
     "top1m": set(),
     "verify": {"digest", "frontier", "model", "seen", "store", "urls", "warc"},
 }

@@ -8,8 +8,8 @@ import logging
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory, mkdtemp
@@ -20,6 +20,7 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import SETTINGS_PRIORITIES, Settings
 
 from webcrawl.preflight import Refused, preflight
+from webcrawl.profiling.profile import profiled
 from webcrawl.store.crawldb import CrawlDB
 
 PAGES = 100  # a host's on the average: at a page a second it lasts longer than anybody looks
@@ -47,6 +48,10 @@ class Command(ScrapyCommand):
         super().add_options(parser)
         parser.add_argument("--hosts", type=int, default=300, metavar="N", help="hosts (default: %(default)s)")
         parser.add_argument("--seconds", type=float, default=30, metavar="S", help="how long (default: %(default)s)")
+        parser.set_defaults(profile=None)  # Scrapy's own --profile writes a cProfile file, and makes all twice as slow
+        parser.add_argument(
+            "--profile", action="store_true", dest="by_stage", help="say where the processor's time went, by stage"
+        )
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         super().process_options(args, opts)
@@ -79,13 +84,14 @@ class Command(ScrapyCommand):
         with TemporaryDirectory(prefix="webcrawl-demo-web-") as folder:
             try:
                 with _simweb(opts.hosts, Path(folder)) as web:
-                    self._crawl(*web, f"{opts.hosts} synthetic hosts on loopback, for {opts.seconds:g} seconds")
+                    what = f"{opts.hosts} synthetic hosts on loopback, for {opts.seconds:g} seconds"
+                    self._crawl(*web, what, profile=opts.by_stage)
             except Refused as error:
                 if self._made is not None:
                     rmtree(self._made)
                 _refuse(str(error))
 
-    def _crawl(self, seeds: Path, nameserver: str, what: str) -> None:
+    def _crawl(self, seeds: Path, nameserver: str, what: str, *, profile: bool) -> None:
         if not self._given("JOBDIR"):
             self._made = mkdtemp(prefix="webcrawl-demo-")
             self._own.set("JOBDIR", self._made, "cmdline")
@@ -95,9 +101,13 @@ class Command(ScrapyCommand):
         if not sys.stderr.isatty():
             logging.getLogger("webcrawl.extensions.progress").addHandler(_Said())
         assert self.crawler_process is not None  # noqa: S101 - Scrapy makes it before it runs a command
-        self.crawler_process.crawl("web", seeds=str(seeds))
-        self.crawler_process.start()
-        _say(_summary(Path(self._own["JOBDIR"])))
+        with profiled() if profile else nullcontext() as found:
+            self.crawler_process.crawl("web", seeds=str(seeds))
+            self.crawler_process.start()
+        stats = _stats(Path(self._own["JOBDIR"]))
+        _say(_summary(Path(self._own["JOBDIR"]), stats))
+        if found is not None:
+            _say(f"{found.table()}\n{found.verdict(stats.get('pages', 0))}")
 
 
 class _Said(logging.Handler):
@@ -130,9 +140,12 @@ def _simweb(hosts: int, folder: Path) -> Iterator[tuple[Path, str]]:
             web.terminate()
 
 
-def _summary(jobdir: Path) -> str:
+def _stats(jobdir: Path) -> dict[str, Any]:
     file = jobdir / "stats.json"
-    stats: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    return dict(json.loads(file.read_text(encoding="utf-8"))) if file.exists() else {}
+
+
+def _summary(jobdir: Path, stats: Mapping[str, Any]) -> str:
     if not stats.get("reason"):
         return f"interrupted before its end; what there is of it is in {jobdir}"
     with closing(CrawlDB(jobdir / "state")) as db:

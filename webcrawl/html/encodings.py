@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import codecs
+from functools import lru_cache
 
 import webencodings  # type: ignore[import-untyped,unused-ignore]  # it has no hints
 
 UTF_8 = "utf-8"
 WINDOWS_1252 = "windows-1252"
 UTF_16 = ("utf-16le", "utf-16be")
+REPLACEMENT = "replacement"
+USER_DEFINED = "x-user-defined"
 SPACE = "\t\n\f\r "  # the standards' "ASCII whitespace"
 _CONTROLS = range(0x80, 0xA0)
 _CODECS = {"gbk": "gb18030"}  # the standard has one decoder for both
@@ -29,16 +32,22 @@ def decode(body: bytes, encoding: str) -> str:
     """The text, without its byte order mark; what the encoding does not know becomes U+FFFD. Never raises."""
     if encoding == UTF_8:
         return body.removeprefix(codecs.BOM_UTF8).decode("utf-8", "replace")
-    if encoding == "replacement":  # encodings that can hide markup: the standard shows nothing of them
+    if encoding == REPLACEMENT:  # encodings that can hide markup: the standard shows nothing of them
         return "\ufffd" if body else ""
-    if encoding == "x-user-defined":
+    if encoding == USER_DEFINED:
         return body.decode("latin-1").translate(_USER_DEFINED)
     if encoding.startswith("windows-"):
-        return body.decode(codec(encoding), _fill.__name__)
+        return codecs.charmap_decode(body, "strict", _table(encoding))[0]
     return body.decode(codec(encoding), "replace").removeprefix("\ufeff")
 
 
 _USER_DEFINED = {byte: 0xF700 + byte for byte in range(0x80, 0x100)}
+
+
+@lru_cache
+def _table(encoding: str) -> str:
+    """The character of each byte. Decoding with `_fill` itself costs 0.35 us for every byte that falls in a hole."""
+    return "".join([bytes((byte,)).decode(codec(encoding), _fill.__name__) for byte in range(256)])
 
 
 def _fill(error: UnicodeError) -> tuple[str, int]:

@@ -47,9 +47,9 @@ class LinkReader:
         same = encoding == encodings.UTF_8 or (encoding == encodings.WINDOWS_1252 and body.isascii())
         text = body if same else encodings.decode(body, encoding).encode()
         reading = Reading(found, self._table, self.wanted, anchor_text=self._anchor_text)
-        reading.read(self._xml.elements(text) if kind == "xml" else self._html(text))
+        reading.read(self._xml.elements(text) if kind == "xml" else self._html(text), len(text))
         if reading.hidden:  # all in one: there may be as many as the page has room for
-            reading.read(self._html("".join(reading.hidden).encode()))
+            reading.read(self._html("".join(reading.hidden).encode()), len(text))
         if encoding != encodings.UTF_8:
             found.links = [(kind, with_query(link, encoding), text, no) for kind, link, text, no in found.links]
         found.base = _base(url, reading.base)

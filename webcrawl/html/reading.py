@@ -24,12 +24,19 @@ class Reading:
         self._found, self._links = found, found.links
         self._table, self._wanted = table, wanted
         self._texts = ANCHOR_TEXTS if anchor_text else 0
+        self._room = 0
         self.base: str | None = None
         self.hidden: list[str] = []  # markup that is text to a browser with frames; a crawler is shown it (Heritrix)
         self._titled = False
+        self._robots: set[str] = set()  # a frozenset made larger by each of 40,000 elements would take 13 s
 
-    def read(self, elements: Iterable[Element]) -> None:
-        """Reads all elements; anchors, which are most, without a call for each."""
+    def read(self, elements: Iterable[Element], room: int) -> None:
+        """Reads all elements; anchors, which are most, without a call for each.
+
+        `room` is the document's size. In XML elements whose text is markup may nest: 255 of them around a megabyte
+        would make a quarter of a gigabyte of it.
+        """
+        self._room = room
         links, anchors, styles, texts = self._links, "a" in self._wanted, "style" in self._wanted, self._texts > 0
         for element in elements:
             attributes = element.attributes
@@ -42,6 +49,7 @@ class Reading:
                 links.append(("a", href or "", self._text(element) if texts else "", nofollow))
             if styles and "style" in attributes:
                 self._style(attributes["style"] or "")
+        self._found.meta_robots = frozenset(self._robots)
 
     def _element(self, tag: str, attributes: Attributes, element: Element) -> None:
         if tag == "link":
@@ -55,9 +63,9 @@ class Reading:
             self._titled = True
             self._found.title = " ".join(element.text().split())[:TITLE]
         elif tag == "noframes":
-            self.hidden.append(element.text())
+            self.hidden.append(self._markup(element))
         elif tag == "style" and "style" in self._wanted:
-            self._style(element.text())
+            self._style(self._markup(element))
         else:
             self._urls(tag, attributes)
         if tag in kinds.SRCSETS and "srcset" in self._wanted:
@@ -87,11 +95,19 @@ class Reading:
         if not content:
             return
         if (attributes.get("name") or "").strip(SPACE).lower() == "robots":
-            self._found.meta_robots |= {part.strip(SPACE) for part in content.lower().split(",")} - {""}
+            self._robots |= {part.strip(SPACE) for part in content.lower().split(",")} - {""}
         if self._found.refresh is None and (attributes.get("http-equiv") or "").lower() == "refresh":
             self._found.refresh = found = refresh(content)  # the first one that can be read counts
             if found and found[1] and "refresh" in self._wanted:
                 self._add("refresh", found[1], {})
+
+    def _markup(self, element: Element) -> str:
+        """No more of it, all together, than the document has room for."""
+        if self._room <= 0:
+            return ""
+        text = element.text()[: self._room]
+        self._room -= len(text)
+        return text
 
     def _style(self, style: str) -> None:
         for url in css.urls(style):

@@ -10,6 +10,9 @@ from ipaddress import ip_address
 from cryptography import x509
 from cryptography.utils import CryptographyDeprecationWarning
 
+# What the library says of rubbish. It parses lazily: any field may turn out to be some.
+_UNREADABLE = (ValueError, x509.InvalidVersion, x509.DuplicateExtension, x509.UnsupportedGeneralNameType)
+
 
 def certificate_flaws(der: bytes, host: str, now: float) -> tuple[str, ...]:
     """Names of what a browser would complain of: dates, names, self-issued; the chain is not followed."""
@@ -18,7 +21,7 @@ def certificate_flaws(der: bytes, host: str, now: float) -> tuple[str, ...]:
             warnings.simplefilter("ignore", CryptographyDeprecationWarning)  # of rubbish it will once refuse
             certificate = x509.load_der_x509_certificate(der)
         return tuple(_flaws(certificate, host, datetime.fromtimestamp(now, UTC)))
-    except ValueError:  # it is parsed lazily: any field may turn out to be rubbish
+    except _UNREADABLE:
         return ("certificate_unreadable",)
 
 

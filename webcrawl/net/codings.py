@@ -24,6 +24,10 @@ _WINDOW: dict[int, int] = {
     zstd.DecompressionParameter.window_log_max: 23
 }  # RFC 9659: 8 MiB is what a receiver must support
 _TRAILER = 8  # bytes of checksum and size at the end of a gzip member
+_EXTRA, _NAME, _COMMENT, _CHECKED = 4, 8, 16, 2  # flags of a gzip member's header, RFC 1952 2.3.1
+_FIELDS = _EXTRA | _NAME | _COMMENT | _CHECKED
+_MAGIC = b"\x1f\x8b\x08"
+_LONGEST_HEADER = 128 << 10
 
 
 class Coding(Protocol):
@@ -88,10 +92,14 @@ class Members:
 
 
 class Gunzip:
-    """A gzip member, whose last bytes are fed apart: a wrong checksum then costs none of the content."""
+    """A gzip member, whose last bytes are fed apart: a wrong checksum then costs none of the content.
+
+    Its header is fed whole: isal 1.9 loses its way in one with several fields that comes in pieces.
+    """
 
     def __init__(self) -> None:
         self._igzip = igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP)
+        self._header: bytes | None = b""  # what there is of it; None once all of it is
         self._last = b""
 
     @property
@@ -109,10 +117,34 @@ class Gunzip:
     def decompress(self, data: bytes, max_length: int) -> bytes:
         if not self._igzip.needs_input:
             return self._igzip.decompress(b"", max_length)
+        if self._header is not None:
+            data = self._header + data
+            if not _header_is_whole(data):
+                self._header = data
+                return b""
+            self._header = None
         data, self._last = self._last + data, b""
         if len(data) > _TRAILER:
             data, self._last = data[:-_TRAILER], data[-_TRAILER:]
         return self._igzip.decompress(data, max_length)
+
+
+def _header_is_whole(data: bytes) -> bool:
+    """Whether the header that these bytes begin with ends among them, if it is one and has several fields."""
+    if data[:3] != _MAGIC[: len(data)]:
+        return True
+    if len(data) < 12:
+        return len(data) > 3 and not data[3] & _FIELDS
+    flags = data[3]
+    if (flags & _FIELDS).bit_count() < 2 or len(data) > _LONGEST_HEADER:
+        return True
+    end = 12 + int.from_bytes(data[10:12], "little") if flags & _EXTRA else 10
+    for field in (_NAME, _COMMENT):
+        if flags & field:
+            end = data.find(b"\0", end) + 1
+            if not end:
+                return False
+    return len(data) >= end + (2 if flags & _CHECKED else 0)
 
 
 class Inflate:

@@ -42,27 +42,29 @@ class Reply(NamedTuple):
 class ReplyReader:
     """Feed it what arrives; `take` gives the next reply, once it is there whole."""
 
-    __slots__ = ("_buffer", "_opened", "_taken")
+    __slots__ = ("_at", "_buffer", "_opened", "_taken")
 
     def __init__(self) -> None:
         self._buffer = b""
+        self._at = 0  # where the rest begins: to cut it off line by line would cost the square of their number
         self._opened = b""  # the code of the reply of several lines that has begun
         self._taken = 0  # bytes of it
 
     def feed(self, data: bytes) -> None:
-        self._buffer += data
+        self._buffer, self._at = self._buffer[self._at :] + data, 0
 
     def take(self) -> Reply | None:
         """The next reply, None while it is not there whole; raises BadAnswer."""
         while True:
-            end = self._buffer.find(b"\n")
-            if self._taken + (end if end >= 0 else len(self._buffer)) > _MAX_REPLY:
+            start = self._at
+            end = self._buffer.find(b"\n", start)
+            if self._taken + (end if end >= 0 else len(self._buffer)) - start > _MAX_REPLY:
                 raise ReplyTooLong(f"more than {_MAX_REPLY} bytes")
             if end < 0:
                 return None
-            line, self._buffer = self._buffer[:end].rstrip(b"\r"), self._buffer[end + 1 :]
-            self._taken += end + 1
-            reply = self._read(line)
+            self._at = end + 1
+            self._taken += self._at - start
+            reply = self._read(self._buffer[start:end].rstrip(b"\r"))
             if reply is not None:
                 self._opened, self._taken = b"", 0
                 return reply

@@ -12,8 +12,10 @@ MENU = "text/x-gopher-menu"
 # phone books (2), telnet (8, T).
 NO_LINKS = frozenset("i3+728T")
 _MAX_LINE = 8192
-_HOST = re.compile(r"(?:[0-9A-Za-z_-]{1,63}\.?){1,127}|\[?[0-9A-Fa-f]{0,4}:[0-9A-Fa-f:.]{1,44}\]?")
+# Each label's end is plain to see: were its dot optional within the repetition, 30 letters would take for ever.
+_HOST = re.compile(r"[0-9A-Za-z_-]{1,63}(?:\.[0-9A-Za-z_-]{1,63}){0,126}\.?|\[?[0-9A-Fa-f]{0,4}:[0-9A-Fa-f:.]{1,44}\]?")
 _PORT = re.compile(rb" *([0-9]{1,5}) *")
+_STEPS = re.compile(rb"(?:\A|/)\.\.?(?:/|\Z)")  # a URL cannot keep these, encoded or not: it would lead elsewhere
 _SAFE = "/~!$&'()*+,;=:@"  # what a path may have; all else is percent-encoded, a `?` and a `%` above all
 
 
@@ -46,6 +48,8 @@ def item_url(item: Item) -> str:
         url = item.selector.removeprefix(b"/")
         if url[:4].upper() == b"URL:":
             return url[4:].decode("utf-8", "replace")
+    if _STEPS.search(item.kind.encode() + item.selector):
+        return ""
     host, port = item.host.strip().decode("latin-1"), _PORT.fullmatch(item.port)
     if not _HOST.fullmatch(host) or port is None or not 0 < int(port[1]) < 65536:
         return ""

@@ -7,6 +7,7 @@ import gzip
 import lzma
 import re
 import stat
+import struct
 import zipfile
 import zlib
 from contextlib import closing, contextmanager
@@ -21,8 +22,11 @@ if TYPE_CHECKING:
 BLOCK = 65_536  # bytes read at a time: all that a list of any length holds in memory
 
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
-# what the unpackers raise when bytes are not as they should be; ValueError is a NUL in the path
-_DAMAGE = (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, NotImplementedError, ValueError)
+# what the unpackers raise when bytes are not as they should be: ValueError is a NUL in the path, IndexError a file
+# without a name in a zip, struct.error one of its fields cut short
+_DAMAGE = (
+    EOFError, IndexError, NotImplementedError, ValueError, lzma.LZMAError, struct.error, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
 
 
 class _Bytes(Protocol):
@@ -118,12 +122,13 @@ class _Utf16:
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
         self._decoder = codecs.getincrementaldecoder("utf-16")("surrogatepass")
+        self._ready = b""  # two bytes may become three: what is more than was asked for waits here
 
     def read(self, size: int, /) -> bytes:
-        while data := self._file.read(size):
-            if text := self._decoder.decode(data):
-                return text.encode("utf-8", "surrogatepass")
-        return b""
+        while not self._ready and (data := self._file.read(size)):
+            self._ready = self._decoder.decode(data).encode("utf-8", "surrogatepass")
+        block, self._ready = self._ready[:size], self._ready[size:]
+        return block
 
     def close(self) -> None:
         self._file.close()

@@ -1,0 +1,64 @@
+"""All that is claimed of speed, in one table. `python -m benchmarks limit --tls --size 240` is one cell of it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+
+from benchmarks import stages
+from benchmarks.rates import RUNS, Rate, Web, measure
+
+SIZES = (20, 40, 240)
+WHOLE = 40  # thousand bytes; of larger pages, fewer will do
+HEAD = (
+    "pages a CPU second    webcrawl  CrawlSpider    by hand      limit   times CrawlSpider   of the limit   server busy"
+)
+
+
+def web(size: int, pages: int, *, tls: bool) -> Web:
+    return Web(tls, size, pages if size <= WHOLE else pages * WHOLE // size)
+
+
+def row(web: Web) -> str:
+    """All four on one web, as a line of the table."""
+    rates: dict[str, Rate] = {name: measure(name, web) for name in RUNS}
+    ours, plain, hand, limit = (rates[name].rate for name in RUNS)
+    busy = max(rate.server for rate in rates.values())
+    return (
+        f"{web!s:20}{ours:10,.0f}{plain:13,.0f}{hand:11,.0f}{limit:11,.0f}"
+        f"{ours / plain:20.1f}{ours / limit:15.0%}{busy:14.0%}"
+    )
+
+
+def everything(pages: int) -> None:
+    """JSON lines as they come, then the tables."""
+    rows = [row(web(size, pages, tls=tls)) for tls in (False, True) for size in SIZES]
+    shares = {name: stages.measure(web(40, pages, tls=tls)) for name, tls in (("http", False), ("https", True))}
+    links = subprocess.run([sys.executable, "-m", "benchmarks.links"], stdout=subprocess.PIPE, text=True, check=True)
+    found = json.loads(links.stdout)
+    print(links.stdout, "", HEAD, *rows, sep="\n")
+    print(f"\n{'percent of the CPU time, 40 KB':34}{'http':>6}{'https':>8}")
+    for stage, share in shares["http"].items():
+        print(f"{stage:34}{share:6.1f}{shares['https'].get(stage, 0.0):8.1f}")
+    rate, peak = found["links_a_cpu_second"], found["peak_rss_mib"]
+    print(f"\n{rate:,.0f} links a CPU second with {found['seen_before']:,} URLs seen before, {peak} MiB")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("what", nargs="?", choices=[*RUNS, "stages"], help="one of them; without it, everything")
+    parser.add_argument("--tls", action="store_true", help="https")
+    parser.add_argument("--size", type=int, default=40, metavar="KB", help="of a page (default: %(default)s)")
+    parser.add_argument("--pages", type=int, default=20_000, metavar="N", help="of a web (default: %(default)s)")
+    args = parser.parse_args()
+    if args.what == "stages":
+        stages.measure(web(args.size, args.pages, tls=args.tls))
+    elif args.what:
+        measure(args.what, web(args.size, args.pages, tls=args.tls))
+    else:
+        everything(args.pages)
+
+
+main()

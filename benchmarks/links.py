@@ -1,0 +1,160 @@
+"""A core's links: through canonical form, filters, cache, seen store and front-end, with 100 million URLs seen before.
+
+Each page has 40 links: 8 of its site's navigation, `--new` that nobody has seen, and the rest among two million that
+are in the seen store already. Its file F is made directly, of their fingerprints and of others to fill it up. The
+measured part ends with the merge that judges all that was submitted; making the pages is not counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from random import Random
+from typing import Self
+
+import numpy as np
+from scrapy.settings import Settings
+
+from benchmarks.report import percent, report, timed
+from benchmarks.seen_streams import Strided
+from webcrawl.assembly import assemble
+from webcrawl.crawl import SLICE, Crawl
+from webcrawl.model import Link
+from webcrawl.profiling.profile import profiled
+from webcrawl.profiling.stages import OTHER, START
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.runwriter import RunWriter
+from webcrawl.urls.fingerprint import Fingerprints
+from webcrawl.values import plain_values
+
+LINKS, NAVIGATION = 40, 8
+MILLION = 1_000_000
+KNOWN = 2 * MILLION  # of the URLs in F, those that pages link to
+HOSTS = 20_000
+KEY = bytes(range(16))
+BLOCK = 1000  # pages made at once
+CHECKPOINT = 100_000  # pages; a real crawl takes one a minute
+Page = tuple[Link, list[str]]
+
+
+def known(number: int) -> str:
+    return f"http://www.site{number % HOSTS}.example/archive/story-{number}.html"
+
+
+def pages(new: int) -> Iterator[list[Page]]:
+    """Blocks of pages, without an end."""
+    chance, fresh, menu = Random(1), 0, [f"/section{i}/" for i in range(NAVIGATION)]
+    while True:
+        block = []
+        for _ in range(BLOCK):
+            host = f"http://www.site{min(int(chance.paretovariate(0.8)), HOSTS) - 1}.example"
+            old = [known(chance.randrange(KNOWN)) for _ in range(LINKS - NAVIGATION - new)]
+            own = [f"/news/story-{number}.html" for number in range(fresh, fresh + new)]
+            fresh += new
+            block.append((Link(f"{host}/page-{fresh}.html", "LL", seed="http://www.seed.example/"), menu + old + own))
+        yield block
+
+
+def fill(folder: Path, count: int) -> None:
+    """F with so many keys: those of the known URLs and others, which come sorted, a million at a time."""
+    db = CrawlDB(folder)
+    db.set("key", KEY)
+    (folder / "seen").mkdir()
+    writer, others = RunWriter(db.disk, folder / "seen" / "url-00000001"), Strided(count - KNOWN)
+    ours = np.sort(np.array(Fingerprints(KEY)(map(known, range(KNOWN))), np.uint64))
+    done = 0
+    for first in range(0, count - KNOWN, MILLION):
+        last = min(first + MILLION, count - KNOWN)
+        keys = others.keys(np.arange(first, last, dtype=np.uint64))
+        here = int(np.searchsorted(ours, keys[-1], "right")) if last < count - KNOWN else KNOWN
+        writer.append(np.sort(np.concatenate([keys, ours[done:here]])))
+        done = here
+    writer.finish()
+    db.execute("INSERT INTO run VALUES ('url-00000001', 'url', ?)", (writer.count,))
+    db.checkpoint()
+    db.close()
+
+
+def opened(jobdir: Path, memory: int) -> Crawl:
+    """A crawl with the settings' defaults."""
+    settings = Settings({"JOBDIR": str(jobdir), "SEEN_MEMORY": memory})
+    settings.setmodule("webcrawl.settings", priority="default")
+    crawl, _ = assemble(plain_values(settings))
+    return crawl
+
+
+class Making:
+    """The blocks, and the CPU seconds that making them took."""
+
+    def __init__(self, blocks: Iterator[list[Page]]) -> None:
+        self._blocks, self.cpu = blocks, 0.0
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> list[Page]:
+        with timed() as clock:
+            block = next(self._blocks)
+        self.cpu += clock.cpu
+        return block
+
+
+def work(crawl: Crawl, blocks: Iterable[list[Page]]) -> int:
+    """Gives links in until T is full, waits for the verdicts, and queues what is new; how many links."""
+    links = 0
+    for number, block in enumerate(blocks, 1):
+        for link, found in block:
+            crawl.discover(link, found, lambda _: "L")
+        links += sum(len(found) for _, found in block)
+        if crawl.seen.busy:
+            break
+        if number * BLOCK % CHECKPOINT == 0:
+            for _ in crawl.prepare():
+                pass
+            crawl.checkpoint()
+    while crawl.seen.busy:
+        time.sleep(0.01)
+    while records := crawl.seen.take(SLICE):
+        crawl.frontier.add(records)
+    return links
+
+
+def measure(seen: int, new: int, memory: int) -> None:
+    """Prints the line."""
+    with tempfile.TemporaryDirectory(prefix="links-") as name:
+        with timed() as filling:
+            fill(Path(name) / "state", seen)
+        crawl, blocks = opened(Path(name), memory), Making(pages(new))
+        with profiled() as profile:
+            links = work(crawl, blocks)
+        stats = crawl.seen.stats()
+        crawl.close()
+    cpu = profile.cpu - blocks.cpu
+    stages = {stage: seconds for stage, seconds in profile.spent.items() if stage not in (OTHER, START)}  # not: making
+    report(
+        "suite/links",
+        seen_before=seen,
+        links=links,
+        links_a_cpu_second=links / cpu,
+        new=crawl.frontier.queued,
+        merges=stats["merges"],
+        filling_cpu=filling.cpu,
+        us_a_link=1e6 * cpu / links,
+        percent=percent(stages),
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.links", description=__doc__)
+    parser.add_argument("--seen", type=int, default=100 * MILLION, help="URLs seen before (default: %(default)s)")
+    parser.add_argument("--new", type=int, default=10, help="new ones of a page's links (default: %(default)s)")
+    parser.add_argument("--memory", type=int, default=256, help="SEEN_MEMORY, MiB (default: %(default)s)")
+    args = parser.parse_args()
+    measure(args.seen, args.new, args.memory)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,39 @@
+"""What a process costs, seen from outside: a program under test, or the server beside it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(slots=True)
+class Cost:
+    """Of a process from its start to its end, and what it printed."""
+
+    cpu: float  # seconds, user and system, of all threads
+    seconds: float
+    peak: int  # MiB
+    said: str
+
+
+def cost(command: list[str]) -> Cost:
+    """Runs a command to its end; RuntimeError if it fails."""
+    begun = time.perf_counter()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        said = process.stdout.read() if process.stdout else ""
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if status:
+        raise RuntimeError(f"{command}: status {status}")
+    return Cost(usage.ru_utime + usage.ru_stime, time.perf_counter() - begun, usage.ru_maxrss // 1024, said)
+
+
+def cpu_so_far(process: int) -> float:
+    """CPU seconds of a process that is running."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS

@@ -1,0 +1,125 @@
+"""Pages a CPU second of webcrawl, of plain Scrapy in two forms, and of the limit, on the same web."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.crawl import CRAWLER, PORT, TLS_PORT, served, webcrawl
+from benchmarks.processes import Cost, cost, cpu_so_far
+from benchmarks.report import report
+
+IMPOLITE = ("POLITENESS_MIN_DELAY=0", "POLITENESS_FACTOR=0")
+PAGES_A_HOST = {False: 20, True: 4}  # over TLS few, for a connection costs as much as a page, and politeness ends it
+FEWER = {"scrapy": 10, "by-hand": 4}  # plain Scrapy gets a smaller web, which takes it as long
+
+MOST = 0.9  # of a web's pages: webcrawl's trap filters leave out some of the largest hosts
+
+
+@dataclass(slots=True, frozen=True)
+class Web:
+    """A synthetic web in which every page has 40 links and the same size."""
+
+    tls: bool
+    size: int  # thousand bytes
+    pages: int
+
+    def __str__(self) -> str:
+        return f"{'https' if self.tls else 'http'}, {self.size} KB"
+
+    @property
+    def hosts(self) -> int:
+        return max(self.pages // PAGES_A_HOST[self.tls], 1)
+
+    @property
+    def options(self) -> list[str]:
+        return ["--size", str(1000 * self.size), *(["--kinds", "https"] if self.tls else [])]
+
+    @property
+    def arguments(self) -> list[str]:
+        """What the programs that are compared are told."""
+        port = TLS_PORT if self.tls else PORT
+        return [*map(str, (self.hosts, self.pages, port)), *(["--tls"] if self.tls else [])]
+
+
+@dataclass(slots=True)
+class Rate:
+    """What came of a run; robots.txt files are not among the pages."""
+
+    pages: int
+    cost: Cost
+    server: float  # of its core
+
+    @property
+    def rate(self) -> float:
+        return self.pages / self.cost.cpu
+
+
+def run_webcrawl(web: Web) -> Rate:
+    """The whole crawler, everything on but politeness."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        rate = _run(web, webcrawl(folder, web.hosts, *IMPOLITE, tls=web.tls))
+        stats = json.loads((folder / "job/stats.json").read_text())
+    rate.pages = stats["pages"] - web.hosts  # one robots.txt each
+    return rate
+
+
+def run_scrapy(web: Web) -> Rate:
+    """A CrawlSpider with LinkExtractor."""
+    return _plain(web, FEWER["scrapy"])
+
+
+def run_by_hand(web: Web) -> Rate:
+    """Scrapy with links by lexbor, as fast as a good user makes it."""
+    return _plain(web, FEWER["by-hand"], "--by-hand")
+
+
+def run_limit(web: Web) -> Rate:
+    """No crawler at all."""
+    return _run(web, [sys.executable, "-m", "benchmarks.bare", *web.arguments])
+
+
+def _plain(web: Web, fewer: int, *more: str) -> Rate:
+    web = Web(web.tls, web.size, max(web.pages // fewer, 1))
+    hosts, pages, port, *tls = web.arguments
+    return _run(web, [sys.executable, "-m", "benchmarks.plain_scrapy", hosts, pages, port, "0", *tls, *more])
+
+
+def _run(web: Web, command: list[str]) -> Rate:
+    with served(web.hosts, web.pages, *web.options) as server:
+        before = cpu_so_far(server)
+        spent = cost(["taskset", "-c", CRAWLER, *command])
+        busy = (cpu_so_far(server) - before) / spent.seconds
+    return Rate(int(spent.said.split()[-1]) if spent.said.strip() else 0, spent, busy)
+
+
+RUNS: dict[str, Callable[[Web], Rate]] = {
+    "webcrawl": run_webcrawl,
+    "scrapy": run_scrapy,
+    "by-hand": run_by_hand,
+    "limit": run_limit,
+}
+
+
+def measure(name: str, web: Web) -> Rate:
+    """Runs one of RUNS, and prints its line."""
+    rate = RUNS[name](web)
+    if rate.pages < MOST * web.pages // FEWER.get(name, 1):
+        raise RuntimeError(f"{name} crawled {rate.pages} pages of {web}: that is no measurement")
+    report(
+        f"suite/{name}",
+        web=str(web),
+        hosts=web.hosts,
+        pages=rate.pages,
+        pages_a_cpu_second=rate.rate,
+        us_a_page=1e6 / rate.rate,
+        pages_a_second=rate.pages / rate.cost.seconds,
+        rss_mib=rate.cost.peak,
+        server_busy=rate.server,
+    )
+    return rate

@@ -1,0 +1,62 @@
+"""Where the time of a page goes: percent of the crawler's CPU time by stage, which add up to 100.
+
+`scrapy demo --profile` does the same to a polite crawl.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+from scrapy.cmdline import execute
+
+from benchmarks.crawl import CRAWLER, served, webcrawl
+from benchmarks.processes import cost
+from benchmarks.rates import IMPOLITE, Web
+from benchmarks.report import percent, report
+from webcrawl.profiling.profile import profiled
+
+INSIDE = "--inside"
+
+
+def inside(command: list[str]) -> None:
+    """In the crawler's process: runs it, and prints the stages' CPU seconds."""
+    with profiled() as profile:
+        try:
+            execute(["scrapy", *command])
+        except SystemExit as end:
+            if end.code:
+                raise
+    profile.spent["start"] += profile.start
+    print(json.dumps(profile.spent))
+
+
+def measure(web: Web) -> dict[str, float]:
+    """Prints the line."""
+    with served(web.hosts, web.pages, *web.options), tempfile.TemporaryDirectory() as folder:
+        command = webcrawl(Path(folder), web.hosts, *IMPOLITE, tls=web.tls)
+        command[command.index("scrapy")] = "benchmarks.stages"
+        command.insert(command.index("crawl"), INSIDE)
+        spent = cost(["taskset", "-c", CRAWLER, *command])
+    shares = percent(json.loads(spent.said.splitlines()[-1]))
+    report("suite/stages", web=str(web), pages=web.pages, sum=sum(shares.values()), percent=shares)
+    return shares
+
+
+def main() -> None:
+    if sys.argv[1:2] == [INSIDE]:
+        return inside(sys.argv[2:])
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.stages", description=__doc__)
+    parser.add_argument("--tls", action="store_true", help="https")
+    parser.add_argument("--size", type=int, default=40, metavar="KB", help="of a page (default: %(default)s)")
+    parser.add_argument("--pages", type=int, default=20_000, metavar="N", help="(default: %(default)s)")
+    args = parser.parse_args()
+    measure(Web(args.tls, args.size, args.pages))
+    return None
+
+
+if __name__ == "__main__":
+    main()

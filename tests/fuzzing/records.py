@@ -1,0 +1,75 @@
+"""Targets: what is written of foreign bytes, read again: records of the archive, lines of logs."""
+
+import io
+import re
+
+from fastwarc.warc import ArchiveIterator
+
+from tests.fuzzing.answers import FIELDS, _responses, read
+from tests.fuzzing.target import Target, chance
+from tests.net_answers import WHOLE
+from tests.warc_reader import members, one_record
+from webcrawl.logs import crawl_log, links_log
+from webcrawl.model import Exchange, Link, Timings
+from webcrawl.net.errors import FetchError
+from webcrawl.warc.capture import Captures
+from webcrawl.warc.originals import Originals
+
+ID = "<urn:uuid:00000000-0000-4000-8000-00000000000%d>"
+NOTHING_BLANK = re.compile(rb"[!-~]+")
+
+
+def warc(data: bytes) -> None:
+    """An answer's records are read as they were written, by a strict reader and by a usual one."""
+    message = read([data], 10_000, bodiless=False, reset=False)
+    if isinstance(message, FetchError):
+        return
+    wire, payload, body = message.forms()
+    headers = {name.lower(): value.decode("latin-1") for name, value in message.head.headers}
+    url = f"http://a.test/{headers.get(b'location', '')}"
+    made = Exchange(
+        url, b"GET / HTTP/1.1\r\n\r\n", message.head.status, message.head.raw, message.head.headers, wire, payload,
+        body,
+        "127.0.0.1", 1.7e9, Timings(), message.truncated, tuple(message.flaws),
+    )  # fmt: skip
+    if chance(data).random() < 0.2:  # as FTP's are: the type is a field of the record itself
+        made.head = made.request = b""
+        made.headers = [(b"content-type", b"text/plain")]
+    numbers = iter(range(10))
+    captures = Captures("1.1", Originals(), lambda: ID % next(numbers))
+    about = {"title": data[:50].decode("utf-8", "replace").strip(), "server": headers.get(b"server", "").strip()}
+    taken = captures.take(Link(url), made, warcinfo=ID % 9, duplicate=False, metadata=about).data
+    records = [one_record(record) for record in members(taken)]
+    assert [record.kind for record in records] == (
+        ["response", "request", "metadata"] if made.head else ["resource", "metadata"]
+    )
+    assert records[0].block == made.head + (wire if made.head else payload)
+    assert set(records[-1].about) <= {"fetchTimeMs", "payloadDigest", "flaws", "title", "server"}
+    usual = [record.reader.read() for record in ArchiveIterator(io.BytesIO(taken), parse_http=False)]
+    assert usual == [record.block for record in records]
+
+
+def logs(data: bytes) -> None:
+    """A line is a line: twelve fields without blanks, or five between tabs, whatever stands in them."""
+    texts = (data.decode("utf-8", "surrogateescape"), data.decode("latin-1"), data[::-1].decode("utf-8", "replace"))
+    for text in texts:
+        made = crawl_log.line(
+            now=1.7e9, status=200, size=len(text), url=text, path=text, via=text, content_type=text, started=1.7e9,
+            seconds=0.1, digest=text, seed=text, annotations=[text, text],
+        )  # fmt: skip
+        assert made.count(b"\n") == 1
+        assert all(NOTHING_BLANK.fullmatch(field) for field in made[:-1].split())
+        assert len(made.split()) == 12
+        assert made.split()[-1].count(b",") == 1
+        lines = links_log.lines(text, [("a", text, text, text), ("a", text, None, "")]).decode()
+        assert [line.count("\t") for line in lines.splitlines()] == [4, 4]
+
+
+TARGETS = [
+    Target("warc", warc, list(WHOLE.values()), [*FIELDS, b"Server: ", b"Content-Type: ", b"Location: ",
+    "é€\u2028\u0085".encode()], _responses,
+           ("webcrawl.warc.capture", "webcrawl.warc.fields", "webcrawl.warc.record")),
+    Target("logs", logs, [b"text/html; charset=x", "é\u2028\t\r\n\x00".encode()], [b"\t", b"\x85", b"\xe2\x80\xa8",
+    b"\x0b", b"\x1c", b",", b" ", b"\xed\xb3\xbf", b"%"],
+           rooms=("webcrawl.logs.crawl_log", "webcrawl.logs.links_log")),
+]  # fmt: skip

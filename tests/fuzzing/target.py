@@ -1,0 +1,56 @@
+"""A target: a function that drives a reader of foreign bytes and checks what must hold whatever the bytes are."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+from zlib import crc32
+
+import pytest
+
+from tests.cases import cases
+
+LONGEST = 8192  # bytes of a collected case that is mutated: what lies behind is more of the same
+
+
+@dataclass(slots=True)
+class Target:
+    """`run` raises if a rule is broken; its chance is the bytes' own, so that a finding stays one."""
+
+    name: str
+    run: Callable[[bytes], None]
+    seeds: list[bytes]  # small ones of our own: the target runs without collected cases too
+    tokens: list[bytes]  # what such bytes are made of
+    collected: Callable[[], Iterable[bytes]] = field(default=tuple)
+    rooms: tuple[str, ...] = ()  # modules whose branches guide the long campaign
+
+    def corpus(self, most: int = 2000) -> list[bytes]:
+        """Own seeds, then collected ones where they are at hand."""
+        found = list(self.seeds)
+        for case in self.collected():
+            if len(found) >= most:
+                break
+            found.append(case[:LONGEST])
+        return found
+
+
+def folder(name: str) -> Path | None:
+    """The folder of these collected cases; None where they are not at hand."""
+    try:
+        return cases(name)
+    except pytest.skip.Exception:
+        return None
+
+
+def chance(data: bytes) -> Random:
+    """The chance that belongs to these bytes."""
+    return Random(crc32(data))
+
+
+def pieces(data: bytes, random: Random) -> list[bytes]:
+    """The same bytes as a network may deliver them: in a few pieces, or in very small ones."""
+    if len(data) < 300 and random.random() < 0.3:
+        return [data[at : at + 1] for at in range(len(data))]
+    edges = sorted(random.randrange(len(data) + 1) for _ in range(random.randrange(1, 7)))
+    return [data[start:end] for start, end in pairwise([0, *edges, len(data)]) if start < end]

@@ -1,0 +1,185 @@
+"""The profiler behind `scrapy demo --profile`: whose time it was, and what stage that is."""
+
+import json
+import sys
+import threading
+import time
+from collections import defaultdict
+from dataclasses import dataclass
+from hashlib import sha1
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import webcrawl
+from webcrawl.profiling import stages
+from webcrawl.profiling.profile import Profile
+from webcrawl.profiling.sampler import Sampler
+from webcrawl.profiling.stages import judge
+from webcrawl.warc import record
+
+PACKAGE = Path(webcrawl.__file__).parent
+ENOUGH = 30  # samples
+
+
+def function(frame):
+    """The innermost of this file's functions."""
+    while frame is not None and frame.f_code.co_filename != __file__:
+        frame = frame.f_back
+    return frame.f_code.co_name if frame is not None else ""
+
+
+def in_python(done):
+    while not done():
+        for number in range(1000):
+            number + 1
+
+
+def in_c(done):
+    while not done():
+        sha1(bytes(10_000_000), usedforsecurity=False).digest()
+
+
+def before_a_callback(done):
+    text = '{"a": [' + "0," * 100_000 + "0]}"
+    while not done():
+        json.loads(text, object_hook=called_back)
+
+
+def called_back(found):
+    return found
+
+
+class TestSampler:
+    @pytest.mark.parametrize("work", [in_python, in_c, before_a_callback])
+    def test_work(self, work):
+        """The time is that of the function at work: in Python, in C code that it calls, until that calls back."""
+        with Sampler(function, interval=0.002) as sampler:
+            work(lambda: sampler.samples >= ENOUGH)
+
+        assert sampler.spent[work.__name__] > 0.8 * sum(sampler.spent.values())
+
+    def test_threads(self):
+        """A thread's time is its own, though the main thread is the one that is interrupted."""
+        with Sampler(function, interval=0.002) as sampler:
+            worker = threading.Thread(target=in_c, args=(lambda: sampler.samples >= ENOUGH,))
+            worker.start()
+            while worker.is_alive():
+                worker.join(0.002)
+
+        assert sampler.spent["in_c"] > 0.8 * sum(sampler.spent.values())
+
+    def test_all_of_it(self):
+        """Together the parts are all CPU time of the process, threads that are gone included."""
+        before = time.process_time()
+        with Sampler(function) as sampler:
+            gone = threading.Thread(target=in_c, args=(lambda: time.process_time() > before + 0.1,))
+            gone.start()
+            gone.join()
+        after = time.process_time()
+
+        assert 0.09 < sum(sampler.spent.values()) <= after - before
+
+
+@dataclass(frozen=True)
+class Code:
+    co_filename: str
+    co_name: str = "work"
+
+
+@dataclass
+class Frame:
+    """As much of a frame as a judge looks at."""
+
+    f_code: Code
+    f_lineno: int = 1
+    f_back: Any = None
+
+
+def stack(*frames):
+    """The innermost first."""
+    inner, *rest = frames
+    inner.f_back = stack(*rest) if rest else None
+    return inner
+
+
+def ours(name, line=1):
+    return Frame(Code(str(PACKAGE / name)), line)
+
+
+def theirs(name):
+    return Frame(Code(f"/usr/lib/python3.13/site-packages/{name}"))
+
+
+class TestStages:
+    @pytest.mark.parametrize("name", stages.FILES)
+    def test_the_table_names_files_that_are_there(self, name):
+        """Every entry is the beginning of a file's name, in this project, in an installed package, or in Python."""
+        folders = [PACKAGE.parent, *map(Path, sys.path)]
+
+        assert any(next(folder.glob(f"{name}*"), None) for folder in folders)
+
+    @pytest.mark.parametrize(
+        ("frames", "stage"),
+        [
+            ([theirs("twisted/internet/asyncioreactor.py"), theirs("scrapy/crawler.py")], stages.LOOP),
+            ([theirs("selectolax/helper.py"), ours("html/links.py"), ours("visit.py")], stages.PARSING),
+            ([ours("urls/hosts.py"), ours("frontier/frontier.py"), ours("crawl.py")], stages.FRONTIER),
+            ([ours("store/runs.py"), ours("seen/sweep.py")], stages.SEEN),
+            ([ours("store/crawldb.py"), ours("seen/disk.py")], stages.DISK),
+            ([ours("net/robots_book.py"), ours("robots.py")], stages.ROBOTS),
+            ([theirs("scrapy/http/request.py"), ours("requests.py")], stages.ENGINE),
+            (
+                [theirs("scrapy/core/engine.py"), Frame(Code("<frozen importlib._bootstrap>")), ours("crawl.py")],
+                stages.START,
+            ),
+            (
+                [Frame(Code(f"{PACKAGE.parent}/.venv/lib/python3.11/site-packages/scrapy/core/engine.py"))],
+                stages.ENGINE,
+            ),
+            ([Frame(Code("/home/somebody/pipeline.py"))], ""),
+        ],
+    )
+    def test_stage(self, frames, stage):
+        """The innermost frame that has a stage decides; helpers leave it to their callers; imports are the start."""
+        assert judge()(stack(*frames)) == stage
+
+    def test_compression(self):
+        """Of an archive's record, compressing it is a stage for itself."""
+        source = Path(record.__file__).read_text().splitlines()
+        line = next(number for number, text in enumerate(source, 1) if "isal_zlib.compress(" in text)
+
+        assert judge()(ours("warc/record.py", line)) == stages.COMPRESSION
+        assert judge()(ours("warc/record.py", line - 1)) == stages.WARC
+
+
+class TestProfile:
+    def profile(self, seconds=4.0):
+        return Profile(1.0, defaultdict(float, {stages.PARSING: 2.0, stages.DISK: 1.0}), 0.5, seconds, 300)
+
+    def test_shares(self):
+        """The shares are of all CPU time, that before the samples included, the largest first; together 1."""
+        assert [*self.profile().shares().items()] == [
+            (stages.PARSING, 0.5),
+            (stages.DISK, 0.25),
+            (stages.START, 0.25),
+        ]
+
+    def test_verdict(self):
+        """The rate is a core's that does nothing else, once the crawl has begun; the limit is the largest stage."""
+        assert self.profile(seconds=3.0).verdict(600) == (
+            "your machine does 200 pages a second a core, and the limit is: parsing"
+        )
+        assert self.profile(seconds=6.0).verdict(600) == (
+            "waiting for its hosts, this crawl used 50 % of a core; "
+            "your machine does 200 pages a second a core, and the limit is: parsing"
+        )
+
+    def test_nothing_to_judge(self):
+        """Without a page, or with a handful of samples, there is no verdict."""
+        short = self.profile()
+        short.samples = 10
+
+        assert self.profile().verdict(0) == "too short for a verdict: give it more seconds"
+        assert short.verdict(600) == "too short for a verdict: give it more seconds"

@@ -1,0 +1,116 @@
+"""Which stage of a page's way a line of code belongs to: the table behind `scrapy demo --profile`."""
+
+from __future__ import annotations
+
+import linecache
+import os
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from types import CodeType, FrameType
+
+import webcrawl
+
+LOOP = "event loop, sockets, TLS"
+HTTP = "HTTP, names"
+ENGINE = "engine and spider"
+PARSING = "parsing"
+URLS = "canonical forms, filters"
+SEEN = "seen, content seen"
+FRONTIER = "frontier, seeds"
+ROBOTS = "robots.txt"
+WARC = "WARC fields and digests"
+COMPRESSION = "compression"
+DISK = "disk, checkpoints"
+LOGS = "logs, statistics, pipelines"
+START = "start"
+OTHER = "other"
+CALLER = ""  # who called it has to answer for it
+
+# The longest beginning of a file's name that is here counts. C code counts for the line of Python that called it: what
+# nobody called but the event loop is uvloop's own code, OpenSSL, and the kernel's work on sockets.
+FILES: Mapping[str, str] = {
+    "asyncio/": LOOP,
+    "selectors.py": LOOP,
+    "ssl.py": LOOP,
+    "twisted/internet/asyncioreactor.py": LOOP,
+    "twisted/": ENGINE,
+    "scrapy/": ENGINE,
+    "scrapy/utils/log.py": LOGS,
+    "scrapy/statscollectors.py": LOGS,
+    "scrapy/extensions/": LOGS,
+    "pydispatch/": ENGINE,
+    "itemadapter/": LOGS,
+    "rich/": LOGS,
+    "logging/": LOGS,
+    "webcrawl/": ENGINE,
+    "webcrawl/profiling/": OTHER,
+    "webcrawl/net/": HTTP,
+    "webcrawl/network.py": HTTP,
+    "webcrawl/handlers.py": HTTP,
+    "webcrawl/net/robots": ROBOTS,
+    "webcrawl/robots": ROBOTS,
+    "webcrawl/html/": PARSING,
+    "webcrawl/listings.py": PARSING,
+    "webcrawl/urls/": URLS,
+    "webcrawl/urls/fingerprint.py": SEEN,
+    "webcrawl/urls/lately.py": SEEN,
+    "webcrawl/urls/hosts.py": CALLER,
+    "webcrawl/seen/": SEEN,
+    "webcrawl/frontier/": FRONTIER,
+    "webcrawl/gate.py": FRONTIER,
+    "webcrawl/crawl_gate.py": FRONTIER,
+    "webcrawl/scheduler.py": FRONTIER,
+    "webcrawl/seeding.py": FRONTIER,
+    "webcrawl/seeds/": FRONTIER,
+    "webcrawl/warc/": WARC,
+    "webcrawl/pipelines/warc.py": WARC,
+    "webcrawl/store/": DISK,
+    "webcrawl/store/run": CALLER,
+    "webcrawl/extensions/": LOGS,
+    "webcrawl/extensions/checkpoints.py": DISK,
+    "webcrawl/extensions/positions.py": DISK,
+    "webcrawl/logs/": LOGS,
+    "webcrawl/crawl_log.py": LOGS,
+    "webcrawl/logformat.py": LOGS,
+    "webcrawl/pipelines/": LOGS,
+    "webcrawl/tallies.py": LOGS,
+    "webcrawl/model.py": CALLER,
+    "webcrawl/digest.py": CALLER,
+    "webcrawl/items.py": CALLER,
+}
+# What a file's name is told from; packages first, for they may lie below either of the others.
+ROOTS = ("/site-packages/", "/dist-packages/", f"{Path(webcrawl.__file__).parents[1]}/", f"{Path(os.__file__).parent}/")
+
+
+def judge(files: Mapping[str, str] = FILES) -> Callable[[FrameType | None], str]:
+    """The judge of a Sampler: the innermost frame that has a stage decides, unless the stack is an import's."""
+
+    @lru_cache(1 << 16)
+    def stage_of(code: CodeType) -> str:
+        return _stage(files, code.co_filename, code.co_name)
+
+    def stage(frame: FrameType | None) -> str:
+        found = CALLER
+        while frame is not None:
+            one = stage_of(frame.f_code)
+            if one == START:
+                return START
+            found = found or (COMPRESSION if one == WARC and _compresses(frame) else one)
+            frame = frame.f_back
+        return found
+
+    return stage
+
+
+def _compresses(frame: FrameType) -> bool:
+    """Whether that is what the frame is about: the records' fields and their compression are one function."""
+    return "compress(" in linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+
+
+def _stage(files: Mapping[str, str], path: str, function: str) -> str:
+    if path.startswith("<frozen importlib"):
+        return START
+    name = next((path.rpartition(root)[2] for root in ROOTS if root in path), path)
+    beginning = max((start for start in files if name.startswith(start)), key=len, default=None)
+    return CALLER if beginning is None or function == "<module>" else files[beginning]
