@@ -1,7 +1,6 @@
 """The cache before the filters: what it knows was submitted, and it stays within its size."""
 
 from collections import Counter
-from copy import deepcopy
 
 import pytest
 from hypothesis import given
@@ -27,25 +26,25 @@ class TestLately:
             assert set(batch) - set(unknown) <= added
             lately.add(unknown)
             added.update(unknown)
-            assert len(lately) <= 2 * max(1, size // 2)
 
-    @given(st.lists(st.sampled_from("abcdefghijkl"), max_size=80), st.integers(2, 10))
-    def test_the_half_that_was_met_last_is_known(self, urls, size):
-        """An address that comes on every page is never forgotten, however many others there are."""
-        lately, met = Lately(size), []
+    @given(st.lists(st.text(min_size=1), max_size=80), st.integers(1, 10))
+    def test_what_was_added_last_is_known(self, urls, size):
+        """Only an address that came later can take an address's place."""
+        lately = Lately(size)
         for url in urls:
-            lately.add(lately.unknown([url]))
-            met.append(url)
-            recent = list(dict.fromkeys(reversed(met)))[: size // 2]
+            lately.add([url])
+            assert lately.unknown([url]) == []
 
-            assert deepcopy(lately).unknown(recent) == []
+    def test_most_of_as_many_as_it_has_places_are_known(self):
+        """Addresses spread over the places: of half as many as there are, more than two of three stay."""
+        lately, urls = Lately(1000), [f"http://h.example/{number}" for number in range(512)]
+        lately.add(urls)
 
-    def test_it_says_how_full_it_is(self):
+        assert len(lately.unknown(urls)) < 512 / 3
+
+    def test_it_says_how_large_it_is(self):
         """For whoever looks at it in a debugger."""
-        lately = Lately(4)
-        lately.add(["a", "b", "c"])
-
-        assert repr(lately) == "<Lately 3 at most 4>"
+        assert repr(Lately(5)) == "<Lately of 8>"
 
 
 class TestPipeline:

@@ -36,6 +36,7 @@ from webcrawl.urls.lately import Lately
 from webcrawl.visit import Visitor
 
 MIB = 1 << 20
+LATELY = 16  # places for each entry of the URL cache: together they take half of its memory
 
 
 def assemble(
@@ -85,7 +86,8 @@ def _crawl(values: Mapping[str, Any], db: CrawlDB, seeds: Seeds | None, on_ready
     if values["ROBOTSTXT_OBEY"]:
         gate.robots = robots
     seeding = Seeding(db, seeds, pipeline, seen, all_first=values["URL_SCOPE"] == "seeds")
-    crawl = Crawl(db, pipeline, seen, frontier, robots, seeding, outputs, log, Lately(values["URL_CACHE_SIZE"]))
+    lately = Lately(LATELY * values["URL_CACHE_SIZE"])
+    crawl = Crawl(db, pipeline, seen, frontier, robots, seeding, outputs, log, lately)
     Tallies(db, {"crawl": crawl.counters, "refused": pipeline.refused})
     return crawl
 

@@ -34,7 +34,9 @@ from webcrawl.visit import Visitor
 
 logger = logging.getLogger(__name__)
 
-NEAR, SLACK = 10.0, 2.0  # a host's next turn within so many seconds is worth keeping its connection open
+# A host's next turn within so many seconds is worth keeping its connection open; many a turn comes late, when others
+# wait for the same processor. Five seconds are what servers keep theirs (Apache).
+NEAR, SLACK = 10.0, 5.0
 GRACE = 5.0  # seconds that downloads under way have left when the crawl is stopped
 NO_OUTCOME = Outcome(Status.OUT_OF_SCOPE)  # a middleware let the request go no further: nobody was asked
 

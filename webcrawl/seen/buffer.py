@@ -80,11 +80,12 @@ class Frozen:
 
 
 class Buffer:
-    """T, filling."""
+    """T, filling; `size` is how many keys the next chunk is for."""
 
-    def __init__(self, names: Names, disk: Disk, size: int) -> None:
+    def __init__(self, names: Names, disk: Disk, size: int = 1) -> None:
         self.count = 0
-        self._names, self._disk, self._size = names, disk, size
+        self.size = size
+        self._names, self._disk = names, disk
         self._chunk: Keys = NO_KEYS
         self._filled = 0
         self._spills: list[Future[Run]] = []
@@ -115,7 +116,7 @@ class Buffer:
                 self._spills[-1].result()  # two chunks in memory at the most: one filling, one being sorted
             chunk = SortedChunk(self._chunk, self.count - self._filled)
             self._spills.append(self._pool.submit(_spill, chunk, self._filled, self._names.new, self._disk))
-        self._chunk, self._filled = np.empty(self._size, np.uint64), 0
+        self._chunk, self._filled = np.empty(self.size, np.uint64), 0
 
     def raise_failure(self) -> None:
         """Raises what went wrong in a spill that has ended."""

@@ -50,7 +50,7 @@ class DiskSeen:
         self._u = Waiting(db, self._state.begin, self._state.end, self._sizes.row)
         self._verdicts = Verdicts(db, self._state.begin, self._state.judged)
         self._f = Known(db, fresh_limit=self._sizes.fresh, growth=self._sizes.growth)
-        self._t = Buffer(Names(db.folder, db.disk, "scratch"), db.disk, self._sizes.chunk)
+        self._t = Buffer(Names(db.folder, db.disk, "scratch"), db.disk)
         self._frozen: Frozen | None = None
         self._merging: Future[Swept] | None = None
         self._stop = Event()
@@ -115,7 +115,10 @@ class DiskSeen:
 
     def _grow(self) -> None:
         """T grows with F, so that the cost of reading F is always shared by as many (docs/seen.md)."""
-        self._enough = max(self._sizes.chunk, min(int(self._sizes.share * len(self._f)), self._sizes.largest))
+        sizes = self._sizes
+        least = min(sizes.least, sizes.chunk)
+        self._enough = max(least, min(int(sizes.share * len(self._f)), sizes.largest))
+        self._t.size = min(sizes.chunk, self._enough)
 
     def _sweep(self) -> Sweep:
         self._frozen = self._t.freeze()

@@ -11,9 +11,10 @@ CACHE_ENTRY = 250  # bytes of an entry of the URL cache while its table grows: C
 class Layout:
     """The sizes of the eliminator's parts."""
 
-    chunk: int  # keys of T in memory before they are spilled
+    chunk: int  # keys of T in memory, at the most, before they are spilled
     budget: int  # rows that a merge handles at once
     largest: int  # records that one merge judges: T grows with F up to here
+    least: int = 1 << 18  # keys of T that are worth a merge, however small F is: 2 MiB
     row: int = 8192  # records in a row of U: 70-byte URLs make half a megabyte, compressed in 1 ms
     fresh: int = 1 << 17  # keys of F in memory: a megabyte to be written at a checkpoint
     at_once: int = 4096  # records that an early merge judges in the caller's thread, while F is in memory: 1 ms

@@ -6,39 +6,31 @@ Most links of a page are known already: with them, filters, fingerprint, record 
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable
 
 
 class Lately:
-    """Remembers between half of `size` URLs and all of it, by Python's hashes: 64 bits, keyed anew in every process.
+    """Remembers URLs by Python's hashes: 64 bits, keyed anew in every process.
 
-    Two generations: a full one becomes the old one, and what is met in the old one joins the new one. 100 bytes each.
+    Each hash has one place, 8 bytes, in which the last one stays: a set of as many would take ten times the memory.
     """
 
     def __init__(self, size: int) -> None:
-        self._half = max(1, size // 2)
-        self._new: set[int] = set()
-        self._old: set[int] = set()
+        """Places: so many, or up to twice as many."""
+        self._places = array("q", bytes(8 << max(0, size - 1).bit_length()))
+        self._mask = len(self._places) - 1
 
     def __repr__(self) -> str:
-        return f"<Lately {len(self)} at most {2 * self._half}>"
-
-    def __len__(self) -> int:
-        return len(self._new) + len(self._old)
+        return f"<Lately of {len(self._places)}>"
 
     def unknown(self, urls: Iterable[str]) -> list[str]:
         """Those that are not remembered, in their order."""
-        new = self._new
-        missed = [url for url in urls if hash(url) not in new]
-        if not missed or not self._old:
-            return missed
-        old = self._old
-        self.add([url for url in missed if hash(url) in old])
-        return [url for url in missed if hash(url) not in old]
+        places, mask = self._places, self._mask
+        return [url for url in urls if places[(number := hash(url)) & mask] != number]
 
     def add(self, urls: Iterable[str]) -> None:
         """These are remembered from now on."""
+        places, mask = self._places, self._mask
         for number in map(hash, urls):
-            if len(self._new) >= self._half:
-                self._old, self._new = self._new, set()
-            self._new.add(number)
+            places[number & mask] = number
