@@ -11,6 +11,13 @@ class Failing:
         raise ZeroDivisionError("a mistake in a pipeline")
 
 
+class Quoting:
+    """A pipeline whose mistake quotes what a page says."""
+
+    def process_item(self, item):
+        raise ValueError("no such title: \x1b[2J\x07\x9b31m\u202eexe.txt\rroot: all is well\x85")
+
+
 class Counting:
     """A pipeline that notes every page."""
 

@@ -45,6 +45,17 @@ class TestErrors:
         assert f"Error processing {next(iter(server.world.seeds()))}\n" in log
         assert "<html" not in log.lower()
 
+    def test_what_a_mistake_quotes_moves_no_terminal(self, tmp_path, simweb):
+        """An error's message may be a page's words: its controls are spelled on the terminal and in errors.log."""
+        crawl = crawl_of(tmp_path, simweb(1, 3), ITEM_PIPELINES='{"tests.cli_components.Quoting": 1000}')
+
+        assert crawl.run() == 0
+
+        for path in (tmp_path / "job/logs/errors.log", crawl.output):
+            text = path.read_bytes().decode()
+            assert r"ValueError: no such title: \x1b[2J\x07\x9b31m\u202eexe.txt\x0droot: all is well\x85" in text
+            assert not re.search("[\0-\x09\x0b-\x1f\x7f-\x9f\u202e]", text)
+
     def test_a_mistake_in_a_handler(self, tmp_path, simweb):
         """An error that no server can cause is told too where only an errback hears of it."""
         crawl = crawl_of(tmp_path, simweb(1, 1), CLOSESPIDER_TIMEOUT=1)

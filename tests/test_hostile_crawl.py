@@ -152,6 +152,7 @@ NAUGHTY = [
     "\x85next\u2028line\u2029paragraph",
     "\x9b31m\x9d0;c1\x9c",
     "\u202eright to left\u202c\ufeff",
+    "\u2067isolated\u2069 \u2066\u2068 \u200f\u200e\u061c marks",
     "nul\0nul",
     "back\\slash \\n \\x1b",
     "quote\" onerror=1 '",
@@ -206,5 +207,5 @@ class TestText:
 
 
 def _controls(text):
-    """What a terminal would obey, and what ends a line."""
-    return re.search("[\0-\x1f\x7f-\x9f\u2028\u2029]", text)
+    """What a terminal would obey, what ends a line, and what turns its direction."""
+    return re.search("[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]", text)

@@ -1,6 +1,8 @@
 """Log lines: Heritrix's fields and widths, LARM's tab-separated links, and never more than one line each."""
 
+import logging
 import re
+import unicodedata
 from urllib.parse import unquote_to_bytes
 
 import pytest
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 from webcrawl.logs.crawl_log import line
 from webcrawl.logs.dates import digits, iso
 from webcrawl.logs.links_log import lines
+from webcrawl.logs.readable import ReadableFormatter, readable
 from webcrawl.model import Status
 
 AT = 1308849128.802
@@ -101,6 +104,13 @@ class TestCrawlLog:
         assert unquote_to_bytes(field) == (unquote_to_bytes(url.encode("utf-8", "surrogatepass")) or b"-")
 
 
+# UAX #9 2: embeddings, overrides, isolates, and marks; found by their names, so that no range is copied wrong
+WORDS = re.compile("(LEFT-TO-RIGHT|RIGHT-TO-LEFT|FIRST STRONG|POP DIRECTIONAL|ARABIC LETTER MARK)")
+MARKS = [
+    char
+    for char in map(chr, range(0x10000))
+    if unicodedata.category(char) == "Cf" and WORDS.match(unicodedata.name(char))
+]
 LINK = st.tuples(ANY, ANY, st.none() | ANY, ANY)
 UNESCAPE = re.compile(r"\\(?:([tnr\\])|x(..)|u(....))")
 
@@ -133,6 +143,21 @@ class TestLinksLog:
 
         assert anchor == r"\t\n\r\\\x00\x85\u2028\ud800"
 
+    @pytest.mark.parametrize("mark", MARKS, ids=ascii)
+    def test_no_mark_turns_what_a_person_reads(self, mark):
+        """Marks of direction are escaped in every field, so that a line is read in the order in which it is written."""
+        line = lines(mark, [("a", mark, mark, f"txt.{mark}gnp.exe")]).decode()
+
+        assert mark not in line
+        assert line.split("\t")[-1] == f"txt.\\u{ord(mark):04x}gnp.exe\n"
+
+    def test_letters_of_all_scripts_stay(self):
+        """Joiners that Persian, Hindi and emoji need are text, as all letters are."""
+        persian, hindi = "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", "\u0915\u094d\u200d\u0937"
+        text = f"{persian} {hindi} \U0001f469\u200d\U0001f680 \u05e9\u05dc\u05d5\u05dd"
+
+        assert lines("p", [("a", "", "", text)]).decode().rstrip("\n").split("\t")[-1] == text
+
     @given(page=ANY, links=st.lists(LINK, max_size=4))
     @example(NASTY, [(NASTY, NASTY, NASTY, NASTY), ("", "", None, "")])
     @example("\\t", [("\\", "\\n", None, "\\x00")])
@@ -144,3 +169,27 @@ class TestLinksLog:
         assert text.count("\n") == len(rows) == len(links)
         expected = [[page, raw, url or "", kind, anchor] for kind, raw, url, anchor in links]
         assert [[unescaped(field) for field in row] for row in rows] == expected
+
+
+class TestReadable:
+    @given(ANY)
+    @example(NASTY)
+    @example("".join(MARKS))
+    def test_nothing_is_left_that_a_terminal_obeys(self, text):
+        """No control, line end, mark of direction or half of a pair; what is readable stays as it is."""
+        shown = readable(text)
+
+        assert not [char for char in shown if unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp") or char in MARKS]
+        assert len(shown.splitlines()) <= 1
+        if text.isprintable():
+            assert shown == text
+
+    def test_a_traceback_keeps_its_lines(self):
+        """A record's lines stay, whatever else its message and its error's message have is spelled."""
+        error = ValueError("title \x1b[2J\u202e\x9b31m")
+        record = logging.LogRecord("x", logging.ERROR, "", 0, "of %s", ("\x07",), (ValueError, error, None))
+
+        first, *_, last = ReadableFormatter(logging.Formatter("%(message)s")).format(record).split("\n")
+
+        assert first == "of \\x07"
+        assert last == "ValueError: title \\x1b[2J\\u202e\\x9b31m"

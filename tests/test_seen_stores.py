@@ -59,6 +59,17 @@ class TestEverySeenStore:
 
         assert (job.store.pending, job.store.busy, job.store.take(9)) == (0, False, [])
 
+    def test_the_figures_outlive_the_store(self, job):
+        """What a closed store says of itself is what it said last: the end of stats.json is written after it."""
+        job.submit(*range(30), 3)
+        job.settle()
+        before = job.store.stats()
+
+        job.store.close()
+
+        assert job.store.stats() == before
+        assert before["keys"] == 30
+
     def test_an_empty_batch_is_nothing(self, job):
         """A page without links changes nothing."""
         job.store.submit([], [])

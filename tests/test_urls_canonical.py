@@ -58,6 +58,21 @@ class TestCanonical:
         assert canonical(link) == expected
 
     @pytest.mark.parametrize(
+        ("link", "expected"),
+        [
+            ("gopher://h.example/1", "gopher://h.example/"),
+            ("gopher://h.example:70/1#top", "gopher://h.example/"),
+            ("gopher://h.example/11", "gopher://h.example/11"),
+            ("gopher://h.example/1/", "gopher://h.example/1/"),
+            ("gopher://h.example/0", "gopher://h.example/0"),
+            ("http://h.example/1", "http://h.example/1"),
+        ],
+    )
+    def test_a_gopher_hosts_own_menu_has_one_url(self, link, expected):
+        """The type of an empty path is 1 (RFC 4266, 2.1): the menu without a selector is the root, and only it."""
+        assert canonical(link) == expected
+
+    @pytest.mark.parametrize(
         ("link", "reason"),
         [
             ("mailto:joe@h.example", "scheme"),

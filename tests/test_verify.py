@@ -348,6 +348,17 @@ class TestCommand:
         assert [line.split(": ")[1] for line in done.stdout.splitlines()[:2]] == 2 * ["damaged at byte 0"]
         assert done.stdout.splitlines()[2:] == [f"{copy}: damaged places: 2"]
 
+    def test_a_damaged_name(self, copy):
+        """A name that is damaged is spelled: it moves no terminal, and its place is one line."""
+        tampered(copy / "state/crawl.db", "UPDATE host SET name = char(27) || '[2J' || char(10, 8238) || name")
+
+        done = command(copy)
+
+        lines = done.stdout.splitlines()
+        assert any(r"table host, \x1b[2J\x0a\u202e" in line for line in lines)
+        assert all(line.isprintable() for line in lines)
+        assert all(line.startswith(str(copy)) for line in lines)
+
     def test_no_crawl(self, tmp_path):
         """No crawl is one line on standard error, and exit status 1."""
         done = command(tmp_path / "none")

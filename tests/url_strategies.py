@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-BASES = ("http://h.example/a/b?c", "https://h.example:8080/", "ftp://x.y/z", "gopher://h.example/1", "")
+BASES = ("http://h.example/a/b?c", "https://h.example:8080/", "ftp://x.y/z", "gopher://h.example/1x", "")
 STARTS = (
     "",
     "http://a.b/",

@@ -247,6 +247,7 @@ EXTENSIONS = {
     "scrapy.extensions.logstats.LogStats": None,
     "scrapy.extensions.remote_control.RemoteControl": None,  # off, and yet it loads aiohttp: 0.1 s and 15 MiB
     "scrapy.extensions.spiderstate.SpiderState": None,
+    "webcrawl.extensions.readable_log.ReadableLog": 50,
     "webcrawl.extensions.checkpoints.Checkpoints": 100,
     "webcrawl.extensions.breaker.ErrorBreaker": 200,
     "webcrawl.extensions.disk_space.DiskSpace": 300,

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
+from webcrawl.logs.readable import readable
 from webcrawl.store.errors import StoreError
 from webcrawl.verify.whole import verify
 
@@ -39,17 +40,18 @@ class Command(ScrapyCommand):
                 damages += 1
                 _say(str(damage))
         except (StoreError, OSError) as error:
-            sys.stderr.write(f"{' '.join(str(error).split())}\n")
+            sys.stderr.write(f"{readable(' '.join(str(error).split()))}\n")
             self.exitcode = 1
             return
         if damages:
             _say(f"{args[0]}: damaged places: {damages}")
             self.exitcode = 1
         else:
-            _say(_summary(args[0], found))
+            for line in _summary(args[0], found):
+                _say(line)
 
 
-def _summary(jobdir: str, found: Counter[str]) -> str:
+def _summary(jobdir: str, found: Counter[str]) -> list[str]:
     outputs = f"outputs: {found['files']} files of {found['bytes']} bytes, {found['records']} WARC records"
     lines = [
         f"{jobdir}: all is there",
@@ -59,9 +61,10 @@ def _summary(jobdir: str, found: Counter[str]) -> str:
     ]
     if found["behind"]:
         lines.append(f"{found['behind']} bytes were written after the last checkpoint: the next start cuts them off")
-    return "\n".join(lines)
+    return lines
 
 
 def _say(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
+    """A damaged name may be anything."""
+    sys.stdout.write(f"{readable(line)}\n")
     sys.stdout.flush()

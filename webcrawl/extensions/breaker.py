@@ -12,6 +12,7 @@ from scrapy import signals
 from scrapy.crawler import Crawler
 
 from webcrawl.engine import close
+from webcrawl.logs.readable import ReadableFormatter
 from webcrawl.values import values_of
 
 LINE = "%(asctime)s %(name)s: %(message)s"
@@ -42,7 +43,7 @@ class ErrorBreaker(logging.Handler):
     def opened(self) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._file = logging.FileHandler(self._path, delay=True, encoding="utf-8", errors="backslashreplace")
-        self._file.setFormatter(logging.Formatter(LINE))
+        self._file.setFormatter(ReadableFormatter(logging.Formatter(LINE)))
         logging.getLogger().addHandler(self)
 
     def closed(self) -> None:

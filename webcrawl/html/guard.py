@@ -43,7 +43,8 @@ _OPTIONS.max_mem = 64 << 20
 _LARGE_TAG = rb"%b%b{12}|%b%b*%b" % (_EITHER, _ONE, _EITHER, _ONE, _LARGE)
 _LARGE_ONES = re2.compile(_LARGE_TAG, _OPTIONS)
 _SUSPECT = re2.compile(rb"%b|<%b%b" % (_LARGE_TAG, _OFTEN_OPEN, _SPACE), _OPTIONS)
-_CROWDED = re2.compile(rb"<[a-zA-Z][^\t\n\f\r />]*%b{%d}" % (_ONE, ATTRIBUTES), _OPTIONS)
+_FIRST = rb"[a-zA-Z_:\x80-\xff]"  # of a tag's name: letters in HTML, all of these in XML, where HTML has text
+_CROWDED = re2.compile(rb"<%b[^\t\n\f\r />]*%b{%d}" % (_FIRST, _ONE, ATTRIBUTES), _OPTIONS)
 
 # The same grammar for Python's engine, exact, and never going back.
 _ANY = (
@@ -60,7 +61,7 @@ _REST = rb"(?=%b)((?:%b)*+%b*+>)?+" % (_SPACE, _PLAIN, _SPACE)
 _FORMATTING = re.compile(rb"<(?:([aA])|%b)%b" % (_OFTEN_OPEN, _REST))
 _WITHOUT_ANCHORS = re.compile(rb"<()%b%b" % (_OFTEN_OPEN, _REST))
 _TAG_REST = re.compile(rb"%b*+>" % _ANY)
-_START = re.compile(rb"<[a-zA-Z][^\t\n\f\r />]*+(?=%b)" % _SPACE)
+_START = re.compile(rb"<%b[^\t\n\f\r />]*+(?=%b)" % (_FIRST, _SPACE))
 _ATTRIBUTES = re.compile(rb"%b{0,%d}+" % (_ANY, 2 * ATTRIBUTES))  # spaces count as well
 
 

@@ -47,9 +47,9 @@ class LinkReader:
         same = encoding == encodings.UTF_8 or (encoding == encodings.WINDOWS_1252 and body.isascii())
         text = body if same else encodings.decode(body, encoding).encode()
         reading = Reading(found, self._table, self.wanted, anchor_text=self._anchor_text)
-        reading.read(self._xml.elements(text) if kind == "xml" else self._html(text), len(text))
+        reading.read((self._xml.elements if kind == "xml" else self._html)(_defused(text)), len(text))
         if reading.hidden:  # all in one: there may be as many as the page has room for
-            reading.read(self._html("".join(reading.hidden).encode()), len(text))
+            reading.read(self._html(_defused("".join(reading.hidden).encode())), len(text))
         if encoding != encodings.UTF_8:
             found.links = [(kind, with_query(link, encoding), text, no) for kind, link, text, no in found.links]
         found.base = _base(url, reading.base)
@@ -57,9 +57,12 @@ class LinkReader:
 
     def _html(self, html: bytes) -> Iterable[Element]:
         """The elements of a page, by the tree that can bear it."""
-        if len(html) > guard.LONG:
-            html = guard.defused(html)
         return (self._plain if guard.heavy(html) else self._lexbor).elements(html)
+
+
+def _defused(text: bytes) -> bytes:
+    """Attributes of one tag cost the square of their number in both trees."""
+    return guard.defused(text) if len(text) > guard.LONG else text
 
 
 def _base(url: str, href: str | None) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from webcrawl.logs.readable import STRANGE, spelled
+
 _ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
-# What ends a line for one program or another (U+0085, U+2028 and U+2029 do for Python), and what UTF-8 cannot say.
-_STRANGE = re.compile("[\\\\\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_STRANGE = re.compile(rf"\\|{STRANGE}")
 
 
 def lines(page_url: str, links: Iterable[tuple[str, str, str | None, str]]) -> bytes:
@@ -28,5 +29,4 @@ def _field(text: str) -> str:
 
 
 def _escape(match: re.Match[str]) -> str:
-    code = ord(match[0])
-    return _ESCAPES.get(match[0]) or (f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}")
+    return _ESCAPES.get(match[0]) or spelled(match)

@@ -72,7 +72,7 @@ class MemorySeen:
         return len(self._u)
 
     def stats(self) -> dict[str, int | float]:
-        return self._state.stats(waiting=0, keys=len(self._keys))
+        return self._state.stats(waiting=0, keys=self._state.new)
 
     def prepare(self) -> Iterator[None]:
         return iter(())

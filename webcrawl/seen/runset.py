@@ -104,8 +104,9 @@ class RunSet:
         return itertools.chain.from_iterable(run.check() for run in self.runs)
 
     def close(self) -> None:
+        """The runs stay counted: stats.json is written when all is closed."""
         _close([*self.runs, *self._replaced, *self._removed])
-        self.runs, self._replaced, self._removed = [], [], []
+        self._replaced, self._removed = [], []
 
 
 def _close(runs: list[Run]) -> None:

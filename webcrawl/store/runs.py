@@ -137,7 +137,10 @@ class Run:
             before = int(keys[-1])
 
     def close(self) -> None:
-        os.close(self._fd)
+        """Again and again, if need be; how many keys there are is still known."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
 
 
 def trailer_crc(tables: bytes, columns: int, count: int) -> int:

@@ -45,6 +45,7 @@ def canonical(link: str, base: str = "", max_length: int = MAX_LENGTH) -> str:
         raise RefusedUrl("host")
     if scheme == "gopher":
         authority = _gopher_authority(authority)
+        path = "/" if path == "/1" else path  # RFC 4266 2.1: of an empty path "the <gophertype> defaults to 1"
     if not _has_dns_form(authority):
         raise RefusedUrl("host")
     return f"{scheme}{colon}//{authority}{path}"

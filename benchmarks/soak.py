@@ -1,0 +1,168 @@
+"""A long crawl of a web where everything is wrong that can be, judged at its end: `python -m benchmarks.soak`.
+
+Every kind of the synthetic web at once, TLS, FTP and gopher hosts, times a tenth of the defaults and less, bounds on
+memory small enough to be reached. Exit status 1 if a rule of `soak_judge` is broken.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from statistics import fmean
+from threading import Event, Thread
+from typing import Self
+
+from benchmarks.report import report
+from benchmarks.soak_judge import accounted, flat, said, sound, thirds
+from benchmarks.soak_web import served
+
+SETTINGS = {
+    "PRIVATE_NETWORKS_ALLOWED": "127.0.0.0/16",
+    "CONCURRENT_REQUESTS": 100,
+    "DOWNLOAD_TIMEOUT": 3,
+    "DNS_TIMEOUT": 2,
+    "HOST_RETRY_WAIT": 2,
+    "POLITENESS_FACTOR": 1,
+    "POLITENESS_MIN_DELAY": 0.02,
+    "POLITENESS_MAX_DELAY": 30,
+    "CRAWL_DELAY_MAX": 1,
+    "CHECKPOINT_INTERVAL": 10,
+    "HOST_MAX_FAILURES": 20,
+    "DOWNLOAD_TRUNCATE": 2**16,
+    "FRONTIER_MEMORY": 8,
+    "SEEN_MEMORY": 16,
+    "WARC_MAX_SIZE": 200,
+    "ITEM_PIPELINES": json.dumps({"webcrawl.pipelines.link_log.LinkLogPipeline": 300}),
+}
+EVERY = 2.0  # seconds between two samples
+LAST = 4  # samples that may be of a crawl that is ending
+KEPT = 20  # connections more or less that are kept for their hosts' next turn
+RUNS = 6  # files of the seen stores, which come and go
+LINES = 50  # broken rules that are printed
+
+
+@dataclass
+class Sampler:
+    """Memory and descriptors of a process, looked at now and then, and how much it had written into a log."""
+
+    pid: int
+    log: Path
+    mib: list[float] = field(default_factory=list)
+    sockets: list[int] = field(default_factory=list)
+    files: list[int] = field(default_factory=list)
+    done: list[int] = field(default_factory=list)
+    _stop: Event = field(default_factory=Event)
+
+    def __enter__(self) -> Self:
+        self._thread = Thread(target=self._run, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        folder = Path(f"/proc/{self.pid}")
+        while not self._stop.wait(EVERY):
+            try:
+                status = (folder / "status").read_text()
+                size = self.log.stat().st_size if self.log.exists() else 0
+                kinds = [_kind(path) for path in (folder / "fd").iterdir()]
+            except OSError:  # it has ended
+                return
+            if "VmRSS:" in status:
+                self.mib.append(int(status.partition("VmRSS:")[2].split()[0]) / 1024)
+                self.sockets.append(kinds.count("socket"))
+                self.done.append(size)
+                self.files.append(len(kinds) - kinds.count("socket") - kinds.count(""))
+
+
+def _kind(descriptor: Path) -> str:
+    try:
+        return str(descriptor.readlink()).partition(":")[0]
+    except OSError:  # it was closed meanwhile
+        return ""
+
+
+def crawl(folder: Path, nameserver: str, requests: int, settings: list[str]) -> tuple[Sampler, int, float]:
+    """The crawl, up to so many answers: its samples, exit status and seconds."""
+    values = {**SETTINGS, "JOBDIR": folder / "job", "HOSTS_FILE": folder / "hosts", "DNS_NAMESERVERS": nameserver}
+    values["CLOSESPIDER_PAGECOUNT"] = requests
+    command = [sys.executable, "-m", "scrapy", "crawl", "web", "-a", f"seeds={folder / 'seeds.txt'}"]
+    for value in [*(f"{name}={value}" for name, value in values.items()), *settings]:
+        command += ["-s", value]
+    begun = time.monotonic()
+    with (folder / "output").open("wb") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=output)
+        try:
+            with Sampler(process.pid, folder / "job/logs/crawl.log") as samples:
+                status = process.wait()
+            del samples.mib[-LAST:], samples.sockets[-LAST:], samples.files[-LAST:], samples.done[-LAST:]
+        finally:
+            process.kill()
+    return samples, status, time.monotonic() - begun
+
+
+def judged(folder: Path, samples: Sampler, status: int) -> Iterator[str]:
+    """Each rule that is broken."""
+    if status:
+        yield f"exit status {status}"
+    yield from flat("MiB", thirds(samples.mib, samples.done))
+    yield from flat("open files", thirds(samples.files, samples.done), spare=RUNS)
+    # How many sockets there are is the load's; one that is lost stays.
+    yield from flat("sockets", thirds(samples.sockets, samples.done), {"minimum": min}, spare=KEPT)
+    yield from said(folder / "output", folder / "job")
+    yield from accounted(folder / "job", folder / "asked.jsonl")
+    yield from sound(folder / "job")
+
+
+def run(folder: Path, requests: int, hosts: int, settings: list[str]) -> int:
+    with served(folder, hosts, max(requests, hosts)) as nameserver:
+        samples, status, seconds = crawl(folder, nameserver, requests, settings)
+    (folder / "samples.json").write_text(json.dumps([samples.mib, samples.sockets, samples.files, samples.done]))
+    broken = list(islice(judged(folder, samples, status), LINES))
+    for line in broken:
+        print(line, file=sys.stderr)
+    stats = json.loads((folder / "job/stats.json").read_text())
+    mib, sockets, files = (thirds(part, samples.done) for part in (samples.mib, samples.sockets, samples.files))
+    names = ("pages", "failures", "queued", "hosts", "bytes", "links", "seen/keys", "errors")
+    report(
+        "soak",
+        **{name: stats[name] for name in names},
+        outcomes=sum(name.startswith(("outcome/", "truncated/", "flaw/")) for name in stats),
+        seconds=seconds,
+        mib=[round(fmean(part or [0]), 1) for part in mib],
+        mib_max=[round(max(part, default=0), 1) for part in mib],
+        sockets_min=[min(part, default=0) for part in sockets],
+        sockets_max=[max(part, default=0) for part in sockets],
+        files_max=[max(part, default=0) for part in files],
+        broken=len(broken),
+    )
+    return bool(broken)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.soak", description=__doc__)
+    parser.add_argument("--requests", type=int, default=300_000, help="answers after which the crawl is stopped")
+    parser.add_argument("--hosts", type=int, default=4000, help="of the synthetic web")
+    parser.add_argument("--keep", type=Path, help="a new folder for everything; by default a temporary one")
+    parser.add_argument("-s", "--setting", action="append", default=[], help="NAME=VALUE for webcrawl")
+    args = parser.parse_args()
+    if args.keep:
+        args.keep.mkdir(parents=True)
+        return run(args.keep.absolute(), args.requests, args.hosts, args.setting)
+    with tempfile.TemporaryDirectory() as folder:
+        return run(Path(folder), args.requests, args.hosts, args.setting)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

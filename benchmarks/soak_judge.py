@@ -1,0 +1,136 @@
+"""What must be true of a crawl that has stopped, whatever it was sent: each rule that is broken, in a line."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+
+import msgpack
+import numpy as np
+from fastwarc.warc import ArchiveIterator, WarcRecordType
+
+from webcrawl.frontier.state import META
+from webcrawl.model import Link, Status, unpack
+from webcrawl.seen.keys import marked
+from webcrawl.seen.state import NAME as SEEN
+from webcrawl.seen.verdicts import COUNT
+from webcrawl.seen.verdicts import NAME as NEW
+from webcrawl.simweb import overlaps, robots_first
+from webcrawl.simweb.log import read
+from webcrawl.simweb.robots import is_robots
+from webcrawl.verify.queues import Queues
+from webcrawl.verify.snapshot import Snapshot
+
+GROWTH = 1.05  # of the last third against the second
+Figure = Callable[[Iterable[float]], float]
+FIGURES: Mapping[str, Figure] = {"mean": fmean, "maximum": max}
+BAD = re.compile(r"\b(ERROR|CRITICAL|Traceback|never retrieved|never awaited|ResourceWarning)\b")
+
+
+def thirds(samples: Sequence[float], done: Sequence[int]) -> tuple[Sequence[float], ...]:
+    """The samples of each third of the work: of the time it would be the machine's other load that decides."""
+    one, two = (bisect_left(done, max(done, default=0) * part / 3) for part in (1, 2))
+    return samples[:one], samples[one:two], samples[two:]
+
+
+def flat(
+    name: str, parts: Sequence[Sequence[float]], figures: Mapping[str, Figure] = FIGURES, *, spare: int = 0
+) -> Iterator[str]:
+    """The figures of the last third are no more than a twentieth (and `spare`) above the second third's."""
+    _, second, last = parts
+    if not second or not last:
+        yield f"{name}: too few samples"
+        return
+    for what, figure in figures.items():
+        if figure(last) > figure(second) * GROWTH + spare:
+            yield f"{name}: {what} of the last third {figure(last):.1f}, of the second {figure(second):.1f}"
+
+
+def said(output: Path, jobdir: Path) -> Iterator[str]:
+    """No error of the crawl's own: neither told, nor logged, nor counted."""
+    for line in output.read_text(errors="replace").splitlines():
+        if BAD.search(line):
+            yield f"it said: {line[:300]!r}"
+    errors = jobdir / "logs/errors.log"
+    if errors.exists() and errors.stat().st_size:
+        yield f"{errors}: {errors.stat().st_size} bytes"
+    stats = json.loads((jobdir / "stats.json").read_text())
+    for name in ("errors", "outcome/unexpected", f"status/{int(Status.UNEXPECTED)}"):
+        if stats.get(name):
+            yield f"stats.json: {name} is {stats[name]}"
+
+
+def accounted(jobdir: Path, asked: Path) -> Iterator[str]:
+    """Each URL known is queued or has its one line; each one that a server was asked for is known, one at a time."""
+    stats = json.loads((jobdir / "stats.json").read_text())
+    lines, rules = Counter[str](), set()
+    for line in (jobdir / "logs/crawl.log").read_text().splitlines():
+        url, way = line.split()[3:5]
+        if way.endswith("P"):  # robots.txt may be asked for again, and is no link
+            rules.add(url)
+        else:
+            lines[url] += 1
+    with Snapshot(jobdir / "state") as snapshot:
+        queued = Counter(link.url for link in _queued(snapshot) if not link.path.endswith("P"))
+        kept = _kept(snapshot)
+    yield from (f"{count} lines in crawl.log: {url}" for url, count in lines.items() if count > 1)
+    yield from (f"queued {count} times: {url}" for url, count in queued.items() if count > 1)
+    yield from (f"queued, and has a line: {url}" for url in lines.keys() & queued.keys())
+    known = lines.total() + queued.total() + kept
+    if known != stats["seen/new"]:
+        yield f"{lines.total()} lines, {queued.total()} queued, {kept} on their way, of {stats['seen/new']} new URLs"
+    hits = list(read(asked))
+    unknown = {hit.url for hit in hits} - lines.keys() - queued.keys() - rules
+    yield from (f"asked for, with no line and not queued: {url}" for url in unknown if not _is_rules(url))
+    yield from (f"two at once: {first.url} and {second.url}" for first, second in overlaps(hits))
+    yield from (f"asked before its robots.txt: {hit.url}" for hit in robots_first(hits))
+
+
+def _is_rules(url: str) -> bool:
+    """Whether a server's log has it for its rules."""
+    return is_robots("/" + url.split("/", 3)[3])
+
+
+def _queued(snapshot: Snapshot) -> Iterator[Link]:
+    """What all queues hold at the last checkpoint, the hosts' and the front-end's."""
+    queues = Queues(snapshot)
+    for (data,) in snapshot.rows("SELECT data FROM host"):
+        *_, later, queue = msgpack.unpackb(data)
+        yield from (unpack(record) for _, record in later)
+        if queue is not None:
+            yield from map(unpack, queues.records(queue, "host"))
+    for saved in msgpack.unpackb(snapshot.get(META) or b"")["front"]:
+        yield from map(unpack, queues.records(saved, "front"))
+
+
+def _kept(snapshot: Snapshot) -> int:
+    """New URLs that the seen store has judged and the frontier has not taken."""
+    begin, kept = json.loads(snapshot.get(SEEN) or b"")["begin"], 0
+    for name, value in snapshot.rows("SELECT name, value FROM meta WHERE name GLOB ?", (f"{NEW}*",)):
+        count, skipped = COUNT.unpack_from(value)[0], max(0, begin - int(name.removeprefix(NEW)))
+        bits = np.frombuffer(value, np.uint8, offset=COUNT.size)
+        kept += int(np.count_nonzero(marked(bits, min(skipped, count), count)))
+    return kept
+
+
+def sound(jobdir: Path) -> Iterator[str]:
+    """`scrapy verify` has nothing to say, and another's reader finds each record's digest right."""
+    command = [sys.executable, "-m", "scrapy", "verify", str(jobdir)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        yield from (f"scrapy verify: {line}" for line in (done.stdout + done.stderr).splitlines()[:20])
+    for path in sorted((jobdir / "warc").iterdir()):
+        try:
+            with path.open("rb") as file:
+                for record in ArchiveIterator(file, parse_http=False):
+                    if record.record_type != WarcRecordType.warcinfo and not record.verify_block_digest():
+                        yield f"{path.name}: {record.record_id}: block digest"
+        except OSError as error:  # its compression
+            yield f"{path.name}: {error}"

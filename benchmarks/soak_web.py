@@ -1,0 +1,146 @@
+"""The web of `benchmarks.soak`: the synthetic one with all its kinds, FTP and gopher servers, in one process."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import socket
+import struct
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+from webcrawl.simweb import World, hostile, running
+from webcrawl.simweb.log import Log
+
+HTTPS = 0.2  # of the hosts
+SLOW = 0.05  # seconds: the unit of all that takes time
+SITES = 8  # FTP and gopher hosts each
+FOLDERS, FILES = 40, 20  # of an FTP host
+MENUS = 1500  # of a gopher host; each has as many items as there are kinds of them
+
+
+class Gopher:
+    """A tree of menus; their other items are all that a gopher server may do to a client."""
+
+    def __init__(self, name: str) -> None:
+        self._name, self.port = name, 0
+
+    async def __call__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            line = await reader.readline()
+            await self._answer(line.strip().decode("latin-1"), writer)
+        except (ConnectionError, ValueError):
+            pass  # a crawler that has enough leaves
+        finally:
+            writer.close()
+
+    async def _answer(self, selector: str, writer: asyncio.StreamWriter) -> None:
+        kind, _, number = selector.strip("/").partition("/")
+        chance = random.Random(selector + self._name)
+        match kind:
+            case "" | "m":
+                writer.write(self._menu(int(number or 0)))
+            case "text":
+                writer.write(b"".join(b"..%x\r\n" % chance.getrandbits(64) for _ in range(100)) + b".\r\n")
+            case "endless":
+                while True:
+                    writer.write(b"1again\t/m/0\t\t70\r\n" * 2000)
+                    await writer.drain()
+            case "hang":
+                await asyncio.sleep(30)
+            case "line":
+                writer.write(b"1" + b"x" * 100_000 + b"\t/m/0\r\n.\r\n")
+            case "noise":
+                writer.write(chance.randbytes(3000))
+            case "error":
+                writer.write(b"3nothing here\t\terror.host\t1\r\n.\r\n")
+            case "reset":
+                linger = struct.pack("ii", 1, 0)  # with a time of 0, closing sends a reset
+                writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+
+    def _menu(self, number: int) -> bytes:
+        kinds = {"0": "text", "9": "endless", "4": "hang", "1": "line", "I": "noise", "g": "error", "h": "reset"}
+        items = [f"{kind}{word}\t/{word}/{number}" for kind, word in kinds.items()]
+        items += [f"1more\t/m/{child}" for child in (2 * number + 1, 2 * number + 2) if child < MENUS]
+        lines = [f"{item}\t{self._name}\t{self.port}\r\n" for item in items]
+        return f"i{self._name} {number}\t\tnone\t1\r\n{''.join(lines)}.\r\n".encode()
+
+
+class Files:
+    """pyftpdlib, a folder for each host: equal listings would be one content."""
+
+    def __init__(self, folder: Path) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # it stands on asyncore
+            from pyftpdlib.authorizers import DummyAuthorizer  # noqa: PLC0415
+            from pyftpdlib.handlers import FTPHandler  # noqa: PLC0415
+            from pyftpdlib.ioloop import IOLoop  # noqa: PLC0415
+            from pyftpdlib.servers import FTPServer  # noqa: PLC0415
+        self._loop = IOLoop()
+        self.ports = []
+        for site in range(SITES):
+            _fill(folder / f"ftp{site}", random.Random(site))
+            authorizer = DummyAuthorizer()
+            authorizer.add_anonymous(str(folder / f"ftp{site}"))
+            about: dict[str, Any] = {"authorizer": authorizer, "banner": "ready.", "log_prefix": ""}
+            handler = type("Handler", (FTPHandler,), {**about, "log": lambda *_, **__: None})
+            self.ports.append(FTPServer((f"127.0.1.{site + 1}", 0), handler, ioloop=self._loop).address[1])
+
+    def start(self) -> None:
+        """Serves as long as the process lives."""
+        Thread(target=lambda: self._loop.loop(timeout=None, blocking=True), daemon=True).start()
+
+
+def _fill(folder: Path, chance: random.Random) -> None:
+    for number in range(FOLDERS):
+        inner = folder / f"folder {number}"
+        inner.mkdir(parents=True)
+        for _ in range(FILES):
+            name = f"{chance.choice(['café', 'a#b', 'x%20y', 'plain'])}-{chance.getrandbits(32):x}.txt"
+            (inner / name).write_bytes(chance.randbytes(chance.choice([0, 100, 10_000, 100_000])))
+    (folder / "robots.txt").write_text("User-agent: *\nDisallow: /folder%201/\n")
+
+
+def _serve(ready: Connection, folder: Path, hosts: int, pages: int) -> None:
+    mix = hostile() | {"https": HTTPS}
+    world = World(hosts, pages, port=0, tls_port=0, mix=mix, size=(2000, 4000), links=20, slow=SLOW)
+    files, sites = Files(folder), [Gopher(f"gopher{site}.test") for site in range(SITES)]
+    loop = asyncio.new_event_loop()
+
+    async def listen() -> None:
+        for site, menus in enumerate(sites):
+            server = await asyncio.start_server(menus, f"127.0.2.{site + 1}", 0)
+            menus.port = server.sockets[0].getsockname()[1]
+
+    loop.run_until_complete(listen())
+    Thread(target=loop.run_forever, daemon=True).start()
+    files.start()
+    with running(world, log=Log(folder / "asked.jsonl", keep=False)) as server:
+        seeds = [*world.seeds(), *(f"ftp://ftp{site}.test:{port}/" for site, port in enumerate(files.ports))]
+        seeds += [f"gopher://gopher{site}.test:{menus.port}/" for site, menus in enumerate(sites)]
+        (folder / "seeds.txt").write_text("\n".join(reversed(seeds)))
+        ready.send(server.nameserver)
+        ready.recv()
+
+
+@contextmanager
+def served(folder: Path, hosts: int, pages: int) -> Iterator[str]:
+    """The web, in a process of its own; its name server. Leaves seeds.txt, hosts and asked.jsonl in the folder."""
+    names = [f"127.0.1.{site + 1} ftp{site}.test\n127.0.2.{site + 1} gopher{site}.test\n" for site in range(SITES)]
+    (folder / "hosts").write_text("".join(names))
+    here, there = get_context("spawn").Pipe()
+    process = get_context("spawn").Process(target=_serve, args=(there, folder, hosts, pages), daemon=True)
+    process.start()
+    there.close()
+    nameserver = here.recv()
+    try:
+        yield nameserver
+    finally:
+        here.send("stop")
+        process.join()
