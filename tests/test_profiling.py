@@ -1,6 +1,7 @@
 """The profiler behind `scrapy demo --profile`: whose time it was, and what stage that is."""
 
 import json
+import subprocess
 import sys
 import threading
 import time
@@ -21,6 +22,33 @@ from webcrawl.warc import record
 
 PACKAGE = Path(webcrawl.__file__).parent
 ENOUGH = 30  # samples
+
+
+COLLECTING = f"""
+import gc, random, sys, threading, time
+from webcrawl.profiling.sampler import Sampler
+def naps():
+    while True:
+        list(map(lambda _: time.sleep(0.0001), range(2)))
+for _ in range(5):
+    threading.Thread(target=naps, daemon=True).start()
+def slowly(phase, _):
+    if sys._getframe(1).f_code.co_filename == sampler_file:  # two of the kernel's ticks, and so a signal
+        end = time.thread_time() + 0.02
+        while time.thread_time() < end:
+            pass
+sampler_file = sys.modules[Sampler.__module__].__file__
+gc.callbacks.append(slowly)
+gc.set_threshold(1)
+kept = []
+def judge(frame):  # so that a collection may fall anywhere
+    kept.extend([] for _ in range(random.randrange(3)))
+    return ""
+with Sampler(judge, interval=0.001) as sampler:
+    while sampler.samples < {ENOUGH}:
+        [[] for _ in range(100)]
+print(sampler.samples)
+"""
 
 
 def function(frame):
@@ -69,6 +97,12 @@ class TestSampler:
                 worker.join(0.002)
 
         assert sampler.spent["in_c"] > 0.8 * sum(sampler.spent.values())
+
+    def test_finalizers(self):
+        """Garbage that is collected while a sample is taken, and whose finalizer takes a while, holds nothing up."""
+        done = subprocess.run([sys.executable, "-c", COLLECTING], timeout=60, check=True, stdout=subprocess.PIPE)
+
+        assert int(done.stdout) >= ENOUGH
 
     def test_all_of_it(self):
         """Together the parts are all CPU time of the process, threads that are gone included."""

@@ -7,6 +7,7 @@ not what was measured but that of whoever called it (docs/decisions/profiling-sa
 
 from __future__ import annotations
 
+import gc
 import signal
 import sys
 import threading
@@ -37,6 +38,7 @@ class Sampler:
         self._main = threading.get_ident()
         self._clocks: dict[int, float] = {}  # of other threads, by their numbers: CPU seconds so far
         self._before: dict[int, str] = {}  # and what each was at when it was last seen to be at something
+        self._sampling = False
         self._sampled = (0.0, 0.0)  # CPU seconds of the process and of the main thread at the last sample
 
     def __repr__(self) -> str:
@@ -44,7 +46,7 @@ class Sampler:
 
     def __enter__(self) -> Self:
         self._sampled = (time.process_time(), time.thread_time())
-        self._clocks = {thread: _clock(thread) for thread in sys._current_frames() if thread != self._main}  # noqa: SLF001 - documented all the same
+        self._clocks = {thread: _clock(thread) for thread in _frames() if thread != self._main}
         signal.signal(signal.SIGPROF, self._sample)
         signal.siginterrupt(signal.SIGPROF, False)
         signal.setitimer(signal.ITIMER_PROF, self._interval, self._interval)
@@ -53,15 +55,24 @@ class Sampler:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         signal.setitimer(signal.ITIMER_PROF, 0.0)
         signal.signal(signal.SIGPROF, signal.SIG_IGN)  # by default, one that is still on its way would end the process
-        self._sample(signal.SIGPROF, sys._getframe())  # noqa: SLF001 - as above
+        self._sample(signal.SIGPROF, sys._getframe())  # noqa: SLF001 - documented all the same
 
     def _sample(self, _: int, frame: FrameType | None) -> None:
+        if self._sampling:  # a finalizer runs within a sample
+            return
+        self._sampling = True
+        try:
+            self._look(frame)
+        finally:
+            self._sampling = False
+
+    def _look(self, frame: FrameType | None) -> None:
         process, main = time.process_time(), time.thread_time()
         others = process - self._sampled[0] - (main - self._sampled[1])
         self.spent[self._judge(_worked(frame))] += main - self._sampled[1]
         self._sampled = (process, main)
         self.samples += 1
-        for thread, stack in sys._current_frames().items():  # noqa: SLF001 - as above
+        for thread, stack in _frames().items():
             if thread != self._main:
                 others -= self._sample_other(thread, stack)
         self.spent[""] += others  # of threads that are gone
@@ -82,6 +93,21 @@ def _worked(frame: FrameType | None) -> FrameType | None:
     if frame is not None and frame.f_code.co_code[frame.f_lasti] == RESUME:
         return frame.f_back
     return frame
+
+
+def _frames() -> dict[int, FrameType]:
+    """What all threads are at.
+
+    The interpreter holds a lock meanwhile, for which a second call waits for ever: nothing of Python's may run within
+    the first one, no finalizer of garbage either.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        return sys._current_frames()  # noqa: SLF001 - documented all the same
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _clock(thread: int) -> float:
