@@ -24,7 +24,8 @@ class Cost:
 def cost(command: list[str]) -> Cost:
     """Runs a command to its end; RuntimeError if it fails."""
     begun = time.perf_counter()
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}  # as users have it
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env) as process:
         said = process.stdout.read() if process.stdout else ""
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
