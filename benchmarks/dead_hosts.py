@@ -10,13 +10,11 @@ import argparse
 import json
 import os
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 from benchmarks.crawl import CRAWLER, PORT, SERVER, measured, webcrawl
+from benchmarks.processes import beside
 from benchmarks.report import report
 from webcrawl.simweb import World, running
 from webcrawl.simweb.log import Log
@@ -32,6 +30,7 @@ TIMES = {
 
 
 def _serve(ready: Connection, hosts: int, pages: int, share: float) -> None:
+    """The synthetic web, of which this share of the hosts is dead."""
     os.sched_setaffinity(0, {int(SERVER)})
     mix = {"host_hang": share} if share else {}
     world = World(hosts, pages, port=PORT, mix=mix, size=(4000, 8000), links=20)
@@ -40,25 +39,10 @@ def _serve(ready: Connection, hosts: int, pages: int, share: float) -> None:
         ready.recv()
 
 
-@contextmanager
-def served(hosts: int, pages: int, share: float) -> Iterator[str]:
-    """The synthetic web, of which this share of the hosts is dead, in a process of its own; its name server."""
-    here, there = get_context("spawn").Pipe()
-    process = get_context("spawn").Process(target=_serve, args=(there, hosts, pages, share), daemon=True)
-    process.start()
-    there.close()
-    nameserver = here.recv()
-    try:
-        yield nameserver
-    finally:
-        here.send("stop")
-        process.join()
-
-
 def crawl(name: str, hosts: int, pages: int, seconds: int, share: float, settings: list[str]) -> float:
     """Pages a second of a crawl that is stopped after so many seconds."""
     values = [f"{name}={value}" for name, value in {**TIMES, "CLOSESPIDER_TIMEOUT": seconds}.items()]
-    with served(hosts, pages, share) as nameserver, tempfile.TemporaryDirectory() as folder:
+    with beside(_serve, hosts, pages, share) as nameserver, tempfile.TemporaryDirectory() as folder:
         values += [f"DNS_NAMESERVERS={nameserver}", "CONCURRENT_REQUESTS=100"]  # the default
         cpu, wall, _ = measured(webcrawl(Path(folder), hosts, *values, *settings))
         stats = json.loads((Path(folder) / "job/stats.json").read_text())

@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -32,6 +35,21 @@ def cost(command: list[str]) -> Cost:
     if status:
         raise RuntimeError(f"{command}: status {status}")
     return Cost(usage.ru_utime + usage.ru_stime, time.perf_counter() - begun, usage.ru_maxrss // 1024, said)
+
+
+@contextmanager
+def beside(serve: Callable[..., None], *args: object) -> Iterator[str]:
+    """`serve(connection, *args)` in a process of its own, until it is sent a word; what it said when it was ready."""
+    here, there = get_context("spawn").Pipe()
+    process = get_context("spawn").Process(target=serve, args=(there, *args), daemon=True)
+    process.start()
+    there.close()
+    ready: str = here.recv()
+    try:
+        yield ready
+    finally:
+        here.send("stop")
+        process.join()
 
 
 def cpu_so_far(process: int) -> float:

@@ -9,12 +9,12 @@ import struct
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
+from benchmarks.processes import beside
 from webcrawl.simweb import World, hostile, running
 from webcrawl.simweb.log import Log
 
@@ -134,13 +134,5 @@ def served(folder: Path, hosts: int, pages: int) -> Iterator[str]:
     """The web, in a process of its own; its name server. Leaves seeds.txt, hosts and asked.jsonl in the folder."""
     names = [f"127.0.1.{site + 1} ftp{site}.test\n127.0.2.{site + 1} gopher{site}.test\n" for site in range(SITES)]
     (folder / "hosts").write_text("".join(names))
-    here, there = get_context("spawn").Pipe()
-    process = get_context("spawn").Process(target=_serve, args=(there, folder, hosts, pages), daemon=True)
-    process.start()
-    there.close()
-    nameserver = here.recv()
-    try:
+    with beside(_serve, folder, hosts, pages) as nameserver:
         yield nameserver
-    finally:
-        here.send("stop")
-        process.join()

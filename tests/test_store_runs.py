@@ -113,8 +113,20 @@ class TestTwoColumns:
         run = _write(tmp_path_factory.mktemp("runs") / "a.run", *columns)
 
         assert run.contains(questions[0], questions[1]).tolist() == [pair in set(pairs) for pair in asked]
+        assert [run.holds(*pair) for pair in asked] == [pair in set(pairs) for pair in asked]
         assert run.between(0, TOP).tolist() == columns.tolist()
         assert list(run.check()) == []
+        run.close()
+
+    def test_what_is_not_there_costs_no_page(self, tmp_path, monkeypatch):
+        """Of hashes, one that is not in the file is known not to be from the few around its place."""
+        keys = _many(100 * PAGE)
+        run = _write(tmp_path / "a.run", keys, keys)
+        there = [run.holds(key, key) for key in keys[::997].tolist()]
+        monkeypatch.setattr(run, "_read", None)
+
+        assert all(there)
+        assert not any(run.holds(key + 1, key + 1) for key in keys[::97].tolist())
         run.close()
 
 

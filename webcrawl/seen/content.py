@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 NAME = "content.fresh"
 SIZE = 16  # bytes of a digest
-FRESH = 1 << 16  # digests in memory at the most: a MiB to be written at a checkpoint
+FRESH = 1 << 15  # digests in a set at the most: half a MiB to be written at a checkpoint
 # A question reads a page of every file, so files must be few: each is over four times as large as what was written
 # before it. The rewriting that costs is affordable: a body comes once where forty links come.
 GROWTH = 4.0
@@ -37,7 +37,7 @@ class ContentSeen:
 
     def __init__(self, db: CrawlDB, *, memory: int) -> None:
         """Of `memory`, in bytes: 81 a digest in each of the two sets, 100 a row that is merged."""
-        self._db, self._limit, self._budget = db, max(1, min(FRESH, memory // 512)), max(1, memory // 256)
+        self._db, self._limit, self._budget = db, max(1, min(FRESH, memory // 512)), max(1, memory // 1024)
         self._fresh = _stored(db)
         self._frozen: set[bytes] = set()  # what the thread merges
         self._changed = False
@@ -68,10 +68,8 @@ class ContentSeen:
         return False
 
     def _on_disk(self, digest: bytes) -> bool:
-        if not self._runs.runs:
-            return False
-        key, second = np.frombuffer(digest, ">u8").astype(np.uint64).reshape(2, 1)
-        return any(run.contains(key, second)[0] for run in self._runs.runs)
+        key, second = int.from_bytes(digest[:8], "big"), int.from_bytes(digest[8:], "big")
+        return any(run.holds(key, second) for run in self._runs.runs)
 
     def _freeze(self) -> None:
         self._frozen, self._fresh = self._fresh, set()

@@ -27,6 +27,7 @@ SPAN = 64  # pages read at once in a sweep: 2 MiB a column
 GAP = 4  # pages nobody asked for that are read all the same: cheaper than one more system call
 HEADER = struct.Struct("<8sII")  # magic, version, columns
 TRAILER = struct.Struct("<8sIIQQI")  # magic, version, columns, count, pages, crc32 of all behind the pages
+NEAR = 512  # keys, 4 KiB: eight standard deviations to either side
 LAST = np.uint64(0xFFFF_FFFF_FFFF_FFFF)  # pads the last page; the count says what is real
 
 
@@ -113,6 +114,27 @@ class Run:
                     found[i] = _pair_in(rows, keys[i], seconds[i]) or self._pair_before(pages[i], keys[i], seconds[i])
             at = end
         return found
+
+    def holds(self, key: int, second: int) -> bool:
+        """Whether one pair is in the file.
+
+        Keys are hashes: where one would lie in its page is known to within some dozen of 4,096 places, and one that is
+        not among those NEAR around is not there. Whatever else the keys may be, the whole page is asked.
+        """
+        sought = np.uint64(key)
+        page = int(np.searchsorted(self._index, sought, "right")) - 1
+        if page < 0:
+            return False
+        low, real = int(self._index[page]), min(PAGE, self.count - page * PAGE)
+        high = int(self._index[page + 1]) if page + 1 < len(self._index) else 1 << 64
+        first = max(0, min(real * (key - low) // max(high - low, 1) - NEAR // 2, real - NEAR))
+        data = os.pread(self._fd, 8 * min(NEAR, real), HEADER.size + page * self._page_bytes + 8 * first)
+        near = np.frombuffer(data, "<u8", len(data) // 8)
+        where = int(np.searchsorted(near, sought))
+        maybe = near[where] == sought if where < len(near) else first + where < real
+        if where and not maybe:
+            return False
+        return bool(self.contains(np.array([sought]), np.array([second], np.uint64))[0])
 
     def _pair_before(self, page: int, key: np.uint64, second: np.uint64) -> bool:
         """Equal keys may begin on an earlier page; at 64 bits that takes an accident or an attack."""
