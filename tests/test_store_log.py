@@ -48,7 +48,8 @@ class TestLog:
     def test_a_long_log_that_a_crash_left_begins_anew(self, tmp_path):
         """The first transaction after a start waits for a log beyond the limit, too."""
         with closing(CrawlDB(tmp_path)) as db, closing(sqlite3.connect(db.path)) as other:
-            other.execute("BEGIN")  # a second connection: closing the first one does not empty the log
+            other.execute("BEGIN")  # a second connection: closing the first one does not empty the log,
+            other.execute("SELECT count(*) FROM block").fetchone()  # and nobody begins it anew while this one reads
             for round_ in range(10):
                 _work(db, round_)
                 db.checkpoint()
