@@ -19,6 +19,7 @@ from benchmarks.report import report
 
 PORT, TLS_PORT, DNS_PORT = 18_110, 18_143, 18_153
 CRAWLER, SERVER = "0", "1"
+IMPOLITE = ("POLITENESS_MIN_DELAY=0", "POLITENESS_FACTOR=0")
 
 
 @contextmanager
@@ -48,13 +49,8 @@ def served(hosts: int, pages: int, *options: str) -> Iterator[int]:
         server.wait()
 
 
-def measured(command: list[str]) -> tuple[float, float, int]:
-    """CPU seconds, wall seconds and peak MiB of a process."""
-    spent = _crawl(command)
-    return spent.cpu, spent.seconds, spent.peak
-
-
-def _crawl(command: list[str]) -> Cost:
+def measured(command: list[str]) -> Cost:
+    """What a crawler costs on its core."""
     return cost(["taskset", "-c", CRAWLER, *command])
 
 
@@ -78,13 +74,13 @@ def run(hosts: int, pages: int, plain: int, settings: list[str]) -> None:
     """Both fetch each host's robots.txt, and neither counts it as a page."""
     with served(hosts, pages), tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        spent = _crawl(webcrawl(folder, hosts, "POLITENESS_MIN_DELAY=0", "POLITENESS_FACTOR=0", *settings))
+        spent = measured(webcrawl(folder, hosts, *IMPOLITE, *settings))
         stats = json.loads((folder / "job/stats.json").read_text())
     rate = _report("crawl", stats["pages"] - hosts, spent)
     if plain:
         with served(hosts // plain, pages // plain):
             size = map(str, (hosts // plain, pages // plain, PORT, 0))
-            spent = _crawl([sys.executable, "-m", "benchmarks.plain_scrapy", *size])
+            spent = measured([sys.executable, "-m", "benchmarks.plain_scrapy", *size])
         report("crawl/ratio", times=rate / _report("crawl/scrapy", int(spent.said), spent))
 
 

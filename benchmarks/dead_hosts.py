@@ -44,7 +44,7 @@ def crawl(name: str, hosts: int, pages: int, seconds: int, share: float, setting
     values = [f"{name}={value}" for name, value in {**TIMES, "CLOSESPIDER_TIMEOUT": seconds}.items()]
     with beside(_serve, hosts, pages, share) as nameserver, tempfile.TemporaryDirectory() as folder:
         values += [f"DNS_NAMESERVERS={nameserver}", "CONCURRENT_REQUESTS=100"]  # the default
-        cpu, wall, _ = measured(webcrawl(Path(folder), hosts, *values, *settings))
+        spent = measured(webcrawl(Path(folder), hosts, *values, *settings))
         stats = json.loads((Path(folder) / "job/stats.json").read_text())
     rate: float = (
         stats["pages"] / seconds
@@ -55,7 +55,7 @@ def crawl(name: str, hosts: int, pages: int, seconds: int, share: float, setting
         dead=round(hosts * share),
         pages=stats["pages"],
         pages_a_second=rate,
-        crawler_cpu=cpu / wall,
+        crawler_cpu=spent.cpu / spent.seconds,
         timeouts=stats.get("status/-4", 0),
     )
     return rate

@@ -16,9 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.crawl import CRAWLER, served, webcrawl
+from benchmarks.crawl import CRAWLER, IMPOLITE, served, webcrawl
 from benchmarks.processes import cpu_so_far
-from benchmarks.rates import IMPOLITE
 from benchmarks.report import report
 
 EARLY = (5_000, 15_000)  # the window round 10,000 pages: start and robots.txt files are over

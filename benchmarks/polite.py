@@ -51,7 +51,7 @@ def run(hosts: int, pages: int, seconds: int, settings: list[str]) -> None:
     with served(hosts, pages, "--latency", "0.05"), tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         polite = (f"POLITENESS_FACTOR={FACTOR}", "POLITENESS_MIN_DELAY=0", f"CLOSESPIDER_TIMEOUT={seconds}", *settings)
-        cpu, wall, peak = measured(webcrawl(folder, hosts, *polite))
+        spent = measured(webcrawl(folder, hosts, *polite))
         stats = json.loads((folder / "job/stats.json").read_text())
         found = turns(folder / "job/logs/crawl.log")
         allowed, real = np.array(list(pairs(found))).T
@@ -59,12 +59,12 @@ def run(hosts: int, pages: int, seconds: int, settings: list[str]) -> None:
             "polite",
             hosts=hosts,
             pages=stats["pages"],
-            pages_a_second=stats["pages"] / wall,
-            cpu_share=cpu / wall,
+            pages_a_second=stats["pages"] / spent.seconds,
+            cpu_share=spent.cpu / spent.seconds,
             download_ms=1e3 * float(np.median([took for one in found.values() for _, took in one])),
             allowed_of_real=float(allowed.sum() / real.sum()),
             late_ms_median=1e3 * float(np.median(real - allowed)),
-            crawler_rss_mib=peak,
+            crawler_rss_mib=spent.peak,
         )
 
 

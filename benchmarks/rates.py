@@ -9,11 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.crawl import CRAWLER, PORT, TLS_PORT, served, webcrawl
-from benchmarks.processes import Cost, cost, cpu_so_far
+from benchmarks.crawl import IMPOLITE, PORT, TLS_PORT, measured, served, webcrawl
+from benchmarks.processes import Cost, cpu_so_far
 from benchmarks.report import report
 
-IMPOLITE = ("POLITENESS_MIN_DELAY=0", "POLITENESS_FACTOR=0")
 PAGES_A_HOST = {False: 20, True: 4}  # over TLS few, for a connection costs as much as a page, and politeness ends it
 FEWER = {"scrapy": 10, "by-hand": 4}  # plain Scrapy gets a smaller web, which takes it as long
 
@@ -93,7 +92,7 @@ def _plain(web: Web, fewer: int, *more: str) -> Rate:
 def _run(web: Web, command: list[str]) -> Rate:
     with served(web.hosts, web.pages, *web.options) as server:
         before = cpu_so_far(server)
-        spent = cost(["taskset", "-c", CRAWLER, *command])
+        spent = measured(command)
         busy = (cpu_so_far(server) - before) / spent.seconds
     return Rate(int(spent.said.split()[-1]) if spent.said.strip() else 0, spent, busy)
 

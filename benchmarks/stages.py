@@ -13,9 +13,8 @@ from pathlib import Path
 
 from scrapy.cmdline import execute
 
-from benchmarks.crawl import CRAWLER, served, webcrawl
-from benchmarks.processes import cost
-from benchmarks.rates import IMPOLITE, Web
+from benchmarks.crawl import IMPOLITE, measured, served, webcrawl
+from benchmarks.rates import Web
 from benchmarks.report import percent, report
 from webcrawl.profiling.profile import profiled
 
@@ -40,7 +39,7 @@ def measure(web: Web) -> dict[str, float]:
         command = webcrawl(Path(folder), web.hosts, *IMPOLITE, tls=web.tls)
         command[command.index("scrapy")] = "benchmarks.stages"
         command.insert(command.index("crawl"), INSIDE)
-        spent = cost(["taskset", "-c", CRAWLER, *command])
+        spent = measured(command)
     shares = percent(json.loads(spent.said.splitlines()[-1]))
     report("suite/stages", web=str(web), pages=web.pages, sum=sum(shares.values()), percent=shares)
     return shares

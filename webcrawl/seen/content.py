@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 NAME = "content.fresh"
 SIZE = 16  # bytes of a digest
 FRESH = 1 << 15  # digests in a set at the most: half a MiB to be written at a checkpoint
-# A question reads a page of every file, so files must be few: each is over four times as large as what was written
+# A question reads of every file, so files must be few: each is over four times as large as what was written
 # before it. The rewriting that costs is affordable: a body comes once where forty links come.
 GROWTH = 4.0
 

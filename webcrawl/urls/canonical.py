@@ -63,22 +63,21 @@ def canonical_links(
     head = heads(base)
     found: dict[str, str | None] = {}
     for link in dict.fromkeys(links):
-        plain = match_plain(link) if len(link) <= max_length else None
+        is_short = len(link) <= max_length  # what is longer is not looked at
+        plain = match_plain(link) if is_short else None
         if plain is not None and (start := head[kind := plain.lastindex or 0]) is not None:
             found[link] = start + plain[kind]
             continue
         try:
-            found[link] = _short_way(link, head[RELATIVE], max_length) or canonical(link, base, max_length)
+            found[link] = (is_short and _short_way(link, head[RELATIVE])) or canonical(link, base, max_length)
         except RefusedUrl as error:
             found[link] = None
             refused[error.reason] += 1
     return found
 
 
-def _short_way(link: str, directory: str | None, max_length: int) -> str | None:
+def _short_way(link: str, directory: str | None) -> str | None:
     """What the parser would make of a link that is all but plain, on a page in this directory; None: ask it."""
-    if len(link) > max_length:  # is not looked at
-        return None
     if link.startswith(("../", "./")):
         return stepped(directory, link)
     if match_foreign(link):
