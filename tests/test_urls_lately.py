@@ -52,20 +52,19 @@ class TestPipeline:
     def _pipeline(self):
         return build_pipeline(url_settings(), bytes(16), clock=lambda: 1_700_000_000)
 
-    def test_what_is_known_is_no_candidate_and_still_a_link(self, pipeline):
-        """A page's known links have their canonical form; only the others are to be asked of the seen store."""
+    def test_what_is_known_is_no_candidate(self, pipeline):
+        """Only links that are not known are to be asked of the seen store."""
         lately = Lately(10)
         lately.add(["http://h.example/known"])
         found = pipeline.process(PAGE, 1, ["/known", "new", "/known#x"], lately=lately)
 
-        assert found.urls == ["http://h.example/known", "http://h.example/a/new", "http://h.example/known"]
-        assert [(url, at) for _, url, at in found.candidates] == [("http://h.example/a/new", 1)]
+        assert [(url, at) for _, url, at in found] == [("http://h.example/a/new", 1)]
 
     def test_refused_links_are_refused_every_time(self, pipeline):
         """What a filter drops is never known: another page may have it in its scope, or nearer to a seed."""
         lately = Lately(10)
         for _ in range(2):
             found = pipeline.process(PAGE, 1, ["/picture.zip", "/x"], lately=lately)
-            lately.add(url for _, url, _ in found.candidates)
+            lately.add(url for _, url, _ in found)
 
         assert pipeline.refused == Counter({"extension": 2})

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.url_settings import url_settings
 from tests.url_strategies import bases, links
 from webcrawl.urls.assembly import build_filters, build_pipeline
-from webcrawl.urls.canonical import RefusedUrl, canonical
+from webcrawl.urls.canonical import RefusedUrl, canonical, canonical_links
 from webcrawl.urls.filters.chain import Chain
 from webcrawl.urls.filters.protocol import Origin
 from webcrawl.urls.fingerprint import Fingerprints
@@ -110,21 +110,11 @@ class TestPipeline:
         """Each URL comes once, at its first place, with its fingerprint; the rest is counted."""
         found = pipeline.process(PAGE, 1, ["/x", "mailto:joe", "c", "../x", "/wp-login.php", "http://h.example/x#y"])
 
-        assert found.urls == [
-            "http://h.example/x",
-            None,
-            "http://h.example/a/c",
-            "http://h.example/x",
-            "http://h.example/wp-login.php",
-            "http://h.example/x",
-        ]
-        assert [(url, place) for _, url, place in found.candidates] == [
+        assert [(url, place) for _, url, place in found] == [
             ("http://h.example/x", 0),
             ("http://h.example/a/c", 2),
         ]
-        assert [number for number, _, _ in found.candidates] == Fingerprints(KEY)(
-            ["http://h.example/x", "http://h.example/a/c"]
-        )
+        assert [number for number, _, _ in found] == Fingerprints(KEY)(["http://h.example/x", "http://h.example/a/c"])
         assert pipeline.refused == {"scheme": 1, "known_path": 1}
 
     def test_the_documents_base_joins_and_the_page_stays_the_origin(self):
@@ -133,19 +123,20 @@ class TestPipeline:
 
         found = pipeline.process(PAGE, 1, ["x", "http://h.example/y"], base="http://other.example/")
 
-        assert found.urls == ["http://other.example/x", "http://h.example/y"]
-        assert [url for _, url, _ in found.candidates] == ["http://h.example/y"]
+        assert [url for _, url, _ in found] == ["http://h.example/y"]
         assert pipeline.refused == {"scope": 1}
 
     def test_seeds_have_no_page(self, pipeline):
         """Seeds are a batch without a page."""
-        assert pipeline.process("", 0, ["http://a.example", "rubbish"]).urls == ["http://a.example/", None]
+        (seed,) = pipeline.process("", 0, ["rubbish", "http://a.example"])
+
+        assert seed[1:] == ("http://a.example/", 1)
 
     def test_the_fingerprint_is_of_the_comparison_form(self):
         """URLs that fold together have one fingerprint, and are fetched as they are."""
         pipeline = build_pipeline(url_settings(URL_FOLDINGS=["webcrawl.urls.foldings.no_index"]), KEY)
 
-        first, second = pipeline.process(PAGE, 1, ["/index.html", "/"]).candidates
+        first, second = pipeline.process(PAGE, 1, ["/index.html", "/"])
 
         assert first[0] == second[0]
         assert (first[1], second[1]) == ("http://h.example/index.html", "http://h.example/")
@@ -158,11 +149,12 @@ class TestPipeline:
 
         found = pipeline.process(base, 1, batch)
 
-        different = {url for url in found.urls if url}
-        bad = {link for link, url in zip(batch, found.urls, strict=True) if url is None}
-        assert pipeline.refused.total() == len(bad) + len(different) - len(found.candidates)
-        for number, url, place in found.candidates:
-            assert found.urls.index(url) == place
+        urls = canonical_links(base, batch, Counter())
+        different = {url for url in urls.values() if url}
+        bad = {link for link, url in urls.items() if url is None}
+        assert pipeline.refused.total() == len(bad) + len(different) - len(found)
+        for number, url, place in found:
+            assert [urls[link] for link in batch].index(url) == place
             assert Fingerprints(KEY)([url]) == [number]
 
     @given(links, bases)
@@ -174,4 +166,4 @@ class TestPipeline:
         except RefusedUrl:
             expected = []
 
-        assert [url for _, url, _ in pipeline.process(base, 1, [link]).candidates] == expected
+        assert [url for _, url, _ in pipeline.process(base, 1, [link])] == expected

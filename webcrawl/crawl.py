@@ -56,19 +56,19 @@ class Crawl:
         """A page's links, in one batch; `hop` knows each one's letter."""
         found = self.pipeline.process(page.url, page.depth + (not redirect), links, base, self._lately)
         self.counters["links"] += len(links)
-        self.counters["links/new"] += len(found.candidates)
-        if not found.candidates:
+        self.counters["links/new"] += len(found)
+        if not found:
             return
         path, rest = page.path, f"{page.url} {page.seed} 0  "
         self.seen.submit(
-            [key for key, _, _ in found.candidates],
-            [f"{url} {path}{hop(at)} {rest}".encode() for _, url, at in found.candidates],
+            [key for key, _, _ in found],
+            [f"{url} {path}{hop(at)} {rest}".encode() for _, url, at in found],
         )
-        self._lately.add(url for _, url, _ in found.candidates)
+        self._lately.add(url for _, url, _ in found)
 
     def submit(self, link: Link, variant: str = "") -> None:
         """A link that comes alone, from a request of a spider's own; its variants are seen each by itself."""
-        for _, url, _ in self.pipeline.process(link.via, link.depth, [link.url]).candidates:
+        for _, url, _ in self.pipeline.process(link.via, link.depth, [link.url]):
             self.seen.submit([self.pipeline.key(url, variant)], [link.pack()])
 
     def insert(self, link: Link, variant: str = "") -> None:

@@ -54,8 +54,8 @@ class Seeding:
         """Submits the next seeds; False when there are no more."""
         urls = list(self._next(most))
         found = self._pipeline.process("", 0, urls)
-        records = [Link(url, seed=url).pack() for _, url, _ in found.candidates]
-        self._seen.submit([key for key, _, _ in found.candidates], records)
+        records = [Link(url, seed=url).pack() for _, url, _ in found]
+        self._seen.submit([key for key, _, _ in found], records)
         return bool(urls)
 
     def _next(self, most: int) -> Iterator[str]:

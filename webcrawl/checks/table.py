@@ -80,6 +80,7 @@ KINDS: dict[str, Kind] = {
     "DNS_TIMEOUT": Number(0.1, DAY),
     "ROBOTSTXT_OBEY": Switch(),
     "DOWNLOADER_MIDDLEWARES": Components(),
+    "EXTENSIONS_BASE": Components(),
     "EXTENSIONS": Components(),
     "ITEM_PIPELINES_BASE": Components(),
     "ITEM_PIPELINES": Components(),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from webcrawl.urls.canonical import MAX_LENGTH, canonical_links
@@ -19,14 +18,6 @@ if TYPE_CHECKING:
 
 Candidate = tuple[int, str, int]
 """Fingerprint, canonical URL, position of the first link to it."""
-
-
-@dataclass(slots=True)
-class PageLinks:
-    """What became of a page's links."""
-
-    urls: list[str | None]  # position -> canonical URL, None for a link that is none
-    candidates: list[Candidate]  # those that passed, each once, in the page's order
 
 
 class LinkPipeline:
@@ -51,23 +42,23 @@ class LinkPipeline:
 
     def process(
         self, page_url: str, depth: int, links: Sequence[str], base: str = "", lately: Lately | None = None
-    ) -> PageLinks:
-        """What is to be asked of the seen store for these links, which lie `depth` links from a seed.
+    ) -> list[Candidate]:
+        """What is to be asked of the seen store for these links, which lie `depth` links from a seed; each once.
 
         Seeds come without a page. `base` is the document's own base URL where it has one. What is in `lately` passed
         and was submitted before: it need not again.
         """
         found = canonical_links(base or page_url, links, self.refused, self._max_length)
-        urls = [found[link] for link in links]
-        fresh = [url for url in dict.fromkeys(urls) if url is not None]
+        fresh = [url for url in dict.fromkeys(found.values()) if url is not None]
         if lately is not None:
             fresh = lately.unknown(fresh)
-        if not fresh:
-            return PageLinks(urls, [])
-        kept = self.chain.keep(fresh, Origin(page_url, depth), self.refused)
-        places = dict(zip(reversed(urls), range(len(urls) - 1, -1, -1), strict=True))
+        kept = self.chain.keep(fresh, Origin(page_url, depth), self.refused) if fresh else fresh
+        if not kept:
+            return []
+        urls = map(found.get, reversed(links))
+        places = dict(zip(urls, range(len(links) - 1, -1, -1), strict=True))
         numbers = self._fingerprints(self.compared(kept))
-        return PageLinks(urls, [(number, url, places[url]) for number, url in zip(numbers, kept, strict=True)])
+        return [(number, url, places[url]) for number, url in zip(numbers, kept, strict=True)]
 
     def key(self, url: str, variant: str = "") -> int:
         """The fingerprint of one canonical URL; of another request than a GET of it, if `variant` says so."""
