@@ -113,6 +113,57 @@ class Each(Spider):
         yield from (self.item(response, do=what) for what in ("another type", "a copy"))
 
 
+class Paging(Spider):
+    """Makes a page of every answer, without a middleware, as the spider `web` does; the scene says what comes back."""
+
+    name = "paging"
+    makes_pages = True
+    custom_settings = {"SPIDER_MIDDLEWARES_BASE": {}, "DOWNLOADER_MIDDLEWARES_BASE": {}}  # noqa: RUF012 - Scrapy's
+
+    def __init__(self, scenes, here, **kwargs):
+        super().__init__(**kwargs)
+        self.scenes, self.here = scenes.split(","), here
+
+    async def start(self):
+        for scene in self.scenes:
+            yield Request(f"{self.here}/{scene.replace(' ', '_')}", meta={"scene": scene})
+
+    async def parse(self, response):
+        scene = response.meta["scene"]
+        await asyncio.sleep(0)
+        found = self.item(scene)
+        match scene:
+            case "list":
+                found = [found, None, self.item(scene)]
+            case "nothing":
+                found = note(self.crawler, scene, "called")
+            case "generator":
+                found = (self.item(scene, number=number) for number in range(2))
+            case "raises":
+                raise ValueError
+            case "link" if response.url.endswith("/link"):
+                found = [found, Request(f"{self.here}/link-further", meta={"scene": scene})]
+            case "dropped":
+                found = [self.item(scene, do="drop"), found]
+            case "breaks":
+                found = [self.item(scene, do="break"), found]
+        return found
+
+    def item(self, scene, **more):
+        return {"scene": scene, "trail": [], **more}
+
+
+class PagingLate(Paging):
+    """The same with a callback that yields."""
+
+    name = "paging late"
+
+    async def parse(self, response):
+        found = await super().parse(response)
+        for one in [found] if isinstance(found, dict) else found or ():
+            yield one
+
+
 class Listening(Spider):
     """Twelve pages in a row; its listeners come and go while they are fetched."""
 

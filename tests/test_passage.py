@@ -85,6 +85,16 @@ SCENES = {
         "together": ["item", "item"],
     },
 }
+PAGES = {  # what a spider's `parse` gives back -> how it ends
+    "list": ["item", "item"],
+    "nothing": ["called"],
+    "one": ["item"],
+    "generator": ["item", "item"],
+    "raises": ["error"],
+    "link": ["item", "item"],
+    "dropped": ["dropped", "item"],
+    "breaks": ["item error", "item"],
+}
 NAMES = [scene for group in SCENES.values() for scene in group]
 # A download that fails is tried again here, three times in all; with plain Scrapy that is a middleware's affair.
 UNDER_WAY = {"scheduled", "reached", "downloaded", "left", "received"}
@@ -212,6 +222,20 @@ class TestScenes:
 
         assert (run.stats["queued"], run.stats["in_flight"], run.stats["reason"]) == (0, 0, "finished")
         assert run.stats["status/404"] == 1
+
+
+class TestPages:
+    @pytest.mark.parametrize("at_once", [1, 8])
+    @pytest.mark.parametrize("spider", ["paging", "paging late"])
+    def test_the_short_way_is_as_with_plain_scrapy(self, crawled, spider, at_once):
+        """A spider that makes pages, with no middleware, sees and causes what it does with plain Scrapy."""
+        settings = {**PIPELINES, "CONCURRENT_ITEMS": at_once}
+        ours, plain = (
+            crawled(kind, spider, settings=settings, scenes=",".join(PAGES))[0] for kind in ("ours", "plain")
+        )
+
+        assert ours == plain
+        assert {scene: [event[0] for event in ours[scene] if event[0] not in UNDER_WAY] for scene in PAGES} == PAGES
 
 
 class TestErrors:

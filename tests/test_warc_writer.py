@@ -1,5 +1,6 @@
 """What the archive says of an exchange, record by record, and how its files follow one another."""
 
+import hashlib
 from base64 import b32encode
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis.strategies import binary
 from tests.faults import BreakingDisk
 from tests.warc_crawl import NOW, Archive, chunked, exchange, files
 from tests.warc_reader import digest, read
-from webcrawl.digest import label
+from webcrawl.digest import label, labels, sha1
 from webcrawl.model import Link
 from webcrawl.store.errors import StoreError
 
@@ -295,3 +296,13 @@ class TestLabel:
     def test_it_is_base32(self, sha1):
         """A digest's letters are those that base64.b32encode gives."""
         assert label(sha1) == f"sha1:{b32encode(sha1).decode()}"
+
+    @given(*[binary(min_size=20, max_size=20)] * 3)
+    def test_three_labels_are_those_of_each(self, one, two, three):
+        """Made together, no digest's letters reach into those of another."""
+        assert labels(one, two, three) == (label(one), label(two), label(three))
+
+    @given(binary(), binary())
+    def test_a_digest_is_of_both_parts(self, block, rest):
+        """In two parts it is what it is in one."""
+        assert sha1(block, rest) == hashlib.sha1(block + rest).digest()  # noqa: S324 - as archives have it

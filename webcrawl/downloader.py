@@ -25,6 +25,7 @@ from scrapy.exceptions import (
 from scrapy.http import Response
 
 from webcrawl.gate import Gate
+from webcrawl.hearing import heard
 from webcrawl.model import Exchange, Outcome, Status
 from webcrawl.net.errors import FetchError
 from webcrawl.net.retry_after import retry_after
@@ -63,31 +64,32 @@ class FrontierDownloader(Downloader):
 
     async def _enqueue_request(self, request: Request) -> Response:
         """Scrapy's place for slots and delays; between the middlewares and the handler."""
-        begun = time.time()
+        begun, meta = time.time(), request.meta
         self._tell(signals.request_reached_downloader, request)
         try:
             response = await self._fetch(request)
         except Exception as error:
             now = time.time()
-            request.meta["outcome"] = Outcome(_status(error, request), now - begun, at=now)
+            meta["outcome"] = Outcome(_status(error, request), now - begun, at=now)
             raise
         else:
             now = time.time()
-            request.meta["outcome"] = Outcome(response.status, now - begun, at=now)
+            meta["outcome"] = outcome = Outcome(response.status, now - begun, at=now)
             self._tell(signals.response_downloaded, request, response=response)
-            exchange = request.meta.get("exchange")
+            exchange = meta.get("exchange")
             if exchange is not None:  # by one of the crawl's own handlers
-                _add(request.meta["outcome"], exchange)
+                _add(outcome, exchange)
             return response
         finally:
             self._tell(signals.request_left_downloader, request)
-            if "link" in request.meta:
+            if "link" in meta:
                 await self.gate.enter(request)
                 if self.on_outcome is not None:
                     self.on_outcome(request)
 
     def _tell(self, signal: object, request: Request, **more: Any) -> None:
-        self.signals.send_catch_log(signal=signal, request=request, spider=self.crawler.spider, **more)
+        if heard(signal, self.signals.sender):
+            self.signals.send_catch_log(signal=signal, request=request, spider=self.crawler.spider, **more)
 
     async def _fetch(self, request: Request) -> Response:
         task = asyncio.current_task()

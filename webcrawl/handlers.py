@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from ipaddress import ip_address
 
 from scrapy import Request
@@ -40,23 +41,34 @@ class HttpHandler(BaseDownloadHandler):
     """
 
     def module(self, network: Network) -> ProtocolModule:
-        """Who is asked; looked up for every request, so it has to be at hand."""
+        """Who is asked."""
         return network.http
 
+    @cached_property
+    def _client(self) -> ProtocolModule:
+        return self.module(downloader_of(self.crawler).network)
+
+    @cached_property
+    def _makes_pages(self) -> bool:
+        return getattr(self.crawler.spider, "makes_pages", False)
+
     async def download_request(self, request: Request) -> Response:
-        client = self.module(downloader_of(self.crawler).network)
-        headers = [(name, value) for name, values in request.headers.items() for value in values]
-        keep = request.meta.get("keep", 0.0)
+        given = request._headers  # noqa: SLF001 - most have none, and the public name would make them
+        headers = [(name, value) for name, values in given.items() for value in values] if given else ()
+        meta = request.meta
+        keep = meta.get("keep", 0.0)
         try:
-            exchange = await client.fetch(request.url, headers, keep=keep, method=request.method, body=request.body)
+            exchange = await self._client.fetch(
+                request.url, headers, keep=keep, method=request.method, body=request.body
+            )
         except FetchError as error:
             self._count([f"outcome/{error.name}"])
             raise next(known for ours, known in ERRORS if isinstance(error, ours))(str(error)) from error
-        request.meta["exchange"] = exchange
+        meta["exchange"] = exchange
         if exchange.truncated or exchange.flaws:
             truncated = [f"truncated/{exchange.truncated}"] if exchange.truncated else []
             self._count([*truncated, *(f"flaw/{flaw}" for flaw in exchange.flaws)])
-        if getattr(self.crawler.spider, "makes_pages", False):  # of the exchange, which has all that is in a response
+        if self._makes_pages:  # of the exchange, which has all that is in a response
             return Response(exchange.url, exchange.status, body=exchange.body, request=request)
         return to_response(exchange, request)
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from webcrawl.digest import label
+from webcrawl.digest import label, sha1
 
 
 class Status(IntEnum):
@@ -116,5 +115,5 @@ class Exchange:
     def digest(self) -> str:
         """The payload's SHA-1 as archives and logs write it; worked out once."""
         if not self._digest:
-            self._digest = label(hashlib.sha1(self.payload, usedforsecurity=False).digest())
+            self._digest = label(sha1(self.payload))
         return self._digest

@@ -51,8 +51,8 @@ class Connection(asyncio.Protocol):
         self.tls = ""
         self.flaws: tuple[str, ...] = ()
 
-    async def ask(self, request: bytes, answer: Answer, deadline: float) -> Message:
-        """Send a request and wait for its answer; raises FetchError. `deadline` is the loop's time.
+    async def ask(self, request: bytes, answer: Answer) -> Message:
+        """Send a request and wait for its answer, as long as nobody calls `expire`; raises FetchError.
 
         The connection is open afterwards only if it may be asked again.
         """
@@ -61,7 +61,6 @@ class Connection(asyncio.Protocol):
         self._answer, self.first_byte = answer, 0.0
         waiter: asyncio.Future[Message] = self._loop.create_future()
         self._waiter = waiter
-        timer = self._loop.call_at(deadline, self._expire)
         try:
             self._transport.write(request)
             return await waiter
@@ -69,7 +68,6 @@ class Connection(asyncio.Protocol):
             self.abort()
             raise
         finally:
-            timer.cancel()
             self._answer = self._waiter = None
 
     async def encrypt(self, context: ssl.SSLContext, name: str) -> ssl.SSLObject:
@@ -80,6 +78,14 @@ class Connection(asyncio.Protocol):
         if self._transport is None:
             raise ConnectionResetError("the connection ended in the handshake")
         return cast("ssl.SSLObject", self._transport.get_extra_info("ssl_object"))
+
+    def expire(self) -> None:
+        """Waits no longer: what has come of the answer is the answer, if its head is there."""
+        if self._answer is not None:
+            try:
+                self._finish(self._answer.expire())
+            except FetchError as error:
+                self._fail(error)
 
     def abort(self) -> None:
         """End the connection at once: nothing that is still under way is wanted."""
@@ -113,13 +119,6 @@ class Connection(asyncio.Protocol):
         if self._answer is not None:
             try:
                 self._finish(self._answer.lost(reset=exc is not None))
-            except FetchError as error:
-                self._fail(error)
-
-    def _expire(self) -> None:
-        if self._answer is not None:
-            try:
-                self._finish(self._answer.expire())
             except FetchError as error:
                 self._fail(error)
 

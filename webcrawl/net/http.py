@@ -11,6 +11,7 @@ from webcrawl.model import Exchange, Timings
 from webcrawl.net.connection import Connection
 from webcrawl.net.connection_open import Opener
 from webcrawl.net.connection_pool import ConnectionPool
+from webcrawl.net.deadlines import Deadlines
 from webcrawl.net.errors import EmptyAnswer, TimedOut
 from webcrawl.net.http_answer import Answer
 from webcrawl.net.http_message import Message
@@ -27,21 +28,6 @@ class Counters:
     opened: int = 0
     reused: int = 0
     stale: int = 0  # kept, asked, and found closed by the server
-
-
-@dataclass(slots=True)
-class _Question:
-    """One fetch on its way."""
-
-    url: str
-    target: Target
-    request: bytes
-    body: bytes
-    bodiless: bool
-    started: float
-    begun: float
-    deadline: float
-    timings: Timings
 
 
 class HttpClient:
@@ -67,6 +53,7 @@ class HttpClient:
         self._clock, self._now = clock, now
         self._opener = Opener(resolver, guard, tls=tls or tls_context(), timeout=connect_timeout, clock=clock, now=now)
         self._pool = ConnectionPool(keep_at_most)
+        self._deadlines = Deadlines()
         self.counters = Counters()
 
     async def fetch(
@@ -74,64 +61,62 @@ class HttpClient:
     ) -> Exchange:
         """Ask for a URL and wait for its answer, `timeout` seconds in all; raises FetchError.
 
-        `keep`: seconds for which the connection is worth keeping, because its host will be asked again.
+        `keep`: seconds for which the connection is worth keeping, because its host will be asked again. A kept one
+        that ends without an answer is an error: to ask once more is the caller's affair, who waits between questions.
         """
         target = parse_target(url)
-        request = self._writer.head(target, headers, method=method, keep=keep > 0, length=len(body))
-        question = _Question(
-            url, target, request, body, method == "HEAD",
-            self._now(), self._clock(), asyncio.get_running_loop().time() + self._timeout, Timings(),
-        )  # fmt: skip
+        head = self._writer.head(target, headers, method=method, keep=keep > 0, length=len(body))
+        started, begun, timings = self._now(), self._clock(), Timings()
+        deadline = asyncio.get_running_loop().time() + self._timeout
         key = (target.secure, target.host, target.port)
-        connection, message = await self._asked(question, self._pool.take(key))
+        connection = self._pool.take(key)
+        if reused := connection is not None:
+            self.counters.reused += 1
+        else:
+            connection = await self._connected(target, timings, deadline)
+        answer = Answer(self._truncate, bodiless=method == "HEAD")
+        self._deadlines.add(connection, deadline)
+        asked = self._clock()
+        try:
+            message = await connection.ask(head + body, answer)
+        except EmptyAnswer:  # whether the server read the question cannot be known
+            self.counters.stale += reused
+            raise
+        finally:
+            self._deadlines.remove(connection)
+        timings.first_byte = max(connection.first_byte - asked, 0.0)
+        timings.total = self._clock() - begun
         if connection.open:
             if keep > 0:
                 self._pool.keep(key, connection, keep)
             else:
                 connection.abort()
-        return _exchange(question, connection, message)
+        return _exchange(url, head, started, timings, connection, message)
 
     async def close(self) -> None:
         """End all connections and wait until their sockets are closed."""
         self._pool.close()
+        self._deadlines.close()
         await self._opener.close()
 
-    async def _asked(self, question: _Question, kept: Connection | None) -> tuple[Connection, Message]:
-        """Ask on the kept connection, or on a new one.
-
-        A kept one that ends without an answer is an error too: whether the server read the question cannot be
-        known, and to ask once more is the caller's affair, who counts the questions and waits between them.
-        """
-        if kept is not None:
-            self.counters.reused += 1
-            try:
-                return kept, await self._ask(question, kept)
-            except EmptyAnswer:
-                self.counters.stale += 1
-                raise
+    async def _connected(self, target: Target, timings: Timings, deadline: float) -> Connection:
         try:
-            async with asyncio.timeout_at(question.deadline):
-                connection = await self._opener.open(question.target, question.timings)
+            async with asyncio.timeout_at(deadline):
+                connection = await self._opener.open(target, timings)
         except TimeoutError as error:
             raise TimedOut("no connection within the deadline") from error
         self.counters.opened += 1
-        return connection, await self._ask(question, connection)
-
-    async def _ask(self, question: _Question, connection: Connection) -> Message:
-        answer = Answer(self._truncate, bodiless=question.bodiless)
-        asked = self._clock()
-        message = await connection.ask(question.request + question.body, answer, question.deadline)
-        question.timings.first_byte = max(connection.first_byte - asked, 0.0)
-        question.timings.total = self._clock() - question.begun
-        return message
+        return connection
 
 
-def _exchange(question: _Question, connection: Connection, message: Message) -> Exchange:
+def _exchange(
+    url: str, request: bytes, started: float, timings: Timings, connection: Connection, message: Message
+) -> Exchange:
     head = message.head
     wire, payload, body = message.forms()
     return Exchange(
-        url=question.url,
-        request=question.request,
+        url=url,
+        request=request,
         status=head.status,
         head=head.raw,
         headers=head.headers,
@@ -139,8 +124,8 @@ def _exchange(question: _Question, connection: Connection, message: Message) -> 
         payload=payload,
         body=body,
         ip=connection.ip,
-        started=question.started,
-        timings=question.timings,
+        started=started,
+        timings=timings,
         truncated=message.truncated,
         flaws=(*connection.flaws, *message.flaws),
         tls=connection.tls,

@@ -14,7 +14,8 @@ from webcrawl.net.robots import Rules, parse
 from webcrawl.net.robots_packed import pack, unpack
 from webcrawl.net.robots_policy import Meaning, meaning
 
-SCHEMES = ("http", "https", "ftp")  # RFC 9309 2.3
+SCHEMES = ("http:", "https:", "ftp:")  # RFC 9309 2.3
+_PATH = "/robots.txt"
 KEEP = 86_400.0  # seconds, RFC 9309 2.4: no longer than 24 hours
 TRIES = 3  # for a robots.txt that cannot be had
 HOSTS = 2**18
@@ -85,10 +86,10 @@ class RobotsBook:
 
     def verdict(self, url: str, now: float) -> Verdict:
         """For a canonical URL whose turn has come."""
-        if url.partition(":")[0] not in SCHEMES:
+        if not url.startswith(SCHEMES):
             return Verdict.ALLOWED
         origin = origin_of(url)
-        if url == robots_url(origin):  # RFC 9309 2.2.2: implicitly allowed
+        if url.endswith(_PATH) and url == robots_url(origin):  # RFC 9309 2.2.2: implicitly allowed
             return Verdict.ALLOWED
         entry = self._entry(origin)
         if entry is None or entry.until <= now:
@@ -159,4 +160,4 @@ def origin_of(url: str) -> str:
 
 def robots_url(origin: str) -> str:
     """Where an origin's robots.txt is."""
-    return origin + "/robots.txt"
+    return origin + _PATH

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from functools import cached_property
 from typing import Any, Self
 
 from scrapy import Request, Spider
@@ -11,7 +12,7 @@ from scrapy.http import Response
 from twisted.python.failure import Failure
 
 from webcrawl.items import Page
-from webcrawl.scheduler import scheduler_of
+from webcrawl.scheduler import FrontierScheduler, scheduler_of
 from webcrawl.steps import step
 from webcrawl.store.errors import StoreError
 
@@ -45,10 +46,14 @@ class WebSpider(Spider):
         return
         yield
 
+    @cached_property
+    def _scheduler(self) -> FrontierScheduler:
+        return scheduler_of(self.crawler)
+
     async def parse(self, response: Response) -> list[Page]:
         """In steps, and before each next one the other pages at hand take theirs."""
         meta = response.meta
-        scheduler = scheduler_of(self.crawler)
+        scheduler = self._scheduler
         try:
             page = scheduler.visitor.visit(meta["link"], meta["exchange"])
             await step()

@@ -54,18 +54,18 @@ class Output:
         """Takes all of `data`, or raises an error and takes none of it; it is written with some that follows."""
         if self.closed:
             raise ValueError(f"{self.path}: closed")
-        self._waiting.append(bytes(data))
-        self._count(len(self._waiting[-1]))
+        size = len(data := bytes(data))
+        self._waiting.append(data)
+        self._size += size
+        self._length += size
         if self._size > self._at_once:
             try:
                 self.flush()
             except StoreError:
-                self._count(-len(self._waiting.pop()))
+                self._waiting.pop()
+                self._size -= size
+                self._length -= size
                 raise
-
-    def _count(self, size: int) -> None:
-        self._size += size
-        self._length += size
 
     def flush(self) -> None:
         """Writes what waits, or raises an error and lets it wait: what a full disk let through is cut off again."""

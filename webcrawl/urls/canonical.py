@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ada_url import join_url, normalize_url
 
-from webcrawl.urls.plain import ABSOLUTE, RELATIVE, heads, match_foreign, match_plain, stepped
+from webcrawl.urls.plain import ABSOLUTE, RELATIVE, STEPPED, heads, match_foreign, match_plain, stepped
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -69,20 +69,20 @@ def canonical_links(
             found[link] = start + plain[kind]
             continue
         try:
-            found[link] = (is_short and _short_way(link, head[RELATIVE])) or canonical(link, base, max_length)
+            if plain is not None and plain.lastindex == STEPPED and (directory := head[RELATIVE]):
+                found[link] = stepped(directory, plain)
+            else:
+                found[link] = _parsed(link, base, max_length)
         except RefusedUrl as error:
             found[link] = None
             refused[error.reason] += 1
     return found
 
 
-def _short_way(link: str, directory: str | None) -> str | None:
-    """What the parser would make of a link that is all but plain, on a page in this directory; None: ask it."""
-    if link.startswith(("../", "./")):
-        return stepped(directory, link)
-    if match_foreign(link):
+def _parsed(link: str, base: str, max_length: int) -> str:
+    if len(link) <= max_length and match_foreign(link):
         raise RefusedUrl("scheme")
-    return None
+    return canonical(link, base, max_length)
 
 
 def _canonical_base(base: str, max_length: int) -> str:

@@ -20,14 +20,16 @@ _PORT = r"(?::(?:[1-5][0-9]{4}|[1-9][0-9]{3}))?+"  # no scheme's own port has so
 _HOST = rf"(?![^/:]{{254}})(?:(?!xn--)[a-z0-9-]{{1,63}}\.)++(?!xn--)[a-z][a-z0-9-]{{0,62}}{_PORT}(?=/)"
 _FRAGMENT = r"(?:#[ -~]*+)?"
 _TAIL = rf"{_SEGMENTS}*+(?:{_QUERY})?+"
+_NEIGHBOUR = rf"{_DOTS}[{_PATH.replace(':', '')}]++{_TAIL}"
 
 match_plain = re.compile(
     rf"(?:(https?://{_HOST}{_TAIL})"
     rf"|(//{_HOST}{_TAIL})"
     rf"|((?!//){_SEGMENTS}++(?:{_QUERY})?+)"
-    rf"|({_DOTS}[{_PATH.replace(':', '')}]++{_TAIL})"
+    rf"|({_NEIGHBOUR})"
     rf"|({_QUERY})"
-    rf"|()){_FRAGMENT}"
+    rf"|()"
+    rf"|((?:\.\.?/)++)((?:{_NEIGHBOUR})?+)){_FRAGMENT}"
 ).fullmatch
 """The match's `lastindex` says what kind of link it is: an index into `heads`."""
 
@@ -40,33 +42,21 @@ Heads = tuple[str | None, ...]
 def heads(base: str) -> Heads:
     """What goes before a plain link on the page `base` (canonical, or empty), by kind; None: ask the parser."""
     if not base.startswith("http"):
-        return (None, "") + (None,) * 5
+        return (None, "") + (None,) * 7
     scheme, _, rest = base.partition("//")
     host, _, _ = rest.partition("/")
     path = base.partition("?")[0]
     directory = path[: path.rindex("/") + 1]
-    return (None, "", scheme, f"{scheme}//{host}", directory, path, base)
+    return (None, "", scheme, f"{scheme}//{host}", directory, path, base, None, None)
 
 
-ABSOLUTE, RELATIVE, EMPTY = 1, 4, 6  # kinds: a whole URL, one that begins with the name of a neighbour, the page itself
+ABSOLUTE, RELATIVE, STEPPED = 1, 4, 8  # kinds: a whole URL, one that begins with a neighbour's name, or with ./ and ../
+_STEPS = 7  # those, as a group
 
 
-def stepped(directory: str | None, link: str) -> str | None:
-    """Where a link leads that begins with `./` or `../` on a page in this directory; None: ask the parser."""
-    if directory is None:
-        return None
-    steps = at = 0
-    while True:
-        if link.startswith("../", at):
-            at, steps = at + 3, steps + 1
-        elif link.startswith("./", at):
-            at += 2
-        else:
-            break
-    plain = match_plain(link, at)
-    if plain is None or plain.lastindex not in (RELATIVE, EMPTY):
-        return None
-    return above(directory, steps) + plain[plain.lastindex]
+def stepped(directory: str, plain: re.Match[str]) -> str:
+    """Where a link of this kind leads, on a page in this directory."""
+    return above(directory, plain[_STEPS].count("..")) + plain[STEPPED]
 
 
 @lru_cache(64)

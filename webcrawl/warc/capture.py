@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from webcrawl.digest import labels, sha1
 from webcrawl.model import Exchange, Link
 from webcrawl.warc.fields import date, fields, line, named, uri
 from webcrawl.warc.originals import Originals
-from webcrawl.warc.record import HTTP, WARC_FIELDS, member
+from webcrawl.warc.record import HTTP_REQUEST, HTTP_RESPONSE, WARC_FIELDS, member
+
+First = tuple[str, str, str, bytes, bytes]  # the first record's type, own fields, content type, block in two parts
 
 
 @dataclass(slots=True)
@@ -35,45 +38,47 @@ class Captures:
     ) -> Capture:
         """Response or revisit or resource, request, metadata: each names the first, as the standard's 5.7 has it."""
         when = date(exchange.started, fraction=self._version != "1.0")
-        identifier, address = self._new_id(), uri(exchange.url)
+        identifier, address, digest = self._new_id(), uri(exchange.url), exchange.digest
         common = (
             f"{line('WARC-Target-URI', address)}WARC-Date: {when}\r\n"
             f"{line('WARC-IP-Address', exchange.ip)}WARC-Warcinfo-ID: {warcinfo}\r\n"
         )
-        digest = exchange.digest
         original = self._originals.find(digest) if duplicate and exchange.head and not exchange.truncated else None
-        first = f"WARC-Record-ID: {identifier}\r\n{common}"
-        records = [
-            self._revisit(first, exchange, digest, original) if original else self._answer(first, exchange, digest)
-        ]
+        kind, own, content_type, block, rest = (
+            self._revisit(exchange, digest, original) if original else _answer(exchange, digest)
+        )
+        request, about = exchange.request, fields(_about(link, exchange, digest, metadata))
+        of_first, of_request, of_about = labels(sha1(block, rest), sha1(request), sha1(about))
+        version, lines = self._version, f"WARC-Record-ID: {identifier}\r\n{common}{own}"
+        records = [member(version, kind, lines, of_first, content_type, block, rest)]
         common += f"WARC-Concurrent-To: {identifier}\r\n"
-        if exchange.request:
-            request = f"WARC-Record-ID: {self._new_id()}\r\n{common}"
-            records.append(member(self._version, "request", request, HTTP + "request", exchange.request))
-        about = f"WARC-Record-ID: {self._new_id()}\r\n{common}"
-        block = fields(_about(link, exchange, digest, metadata).items())
-        records.append(member(self._version, "metadata", about, WARC_FIELDS, block))
+        if request:
+            lines = f"WARC-Record-ID: {self._new_id()}\r\n{common}"
+            records.append(member(version, "request", lines, of_request, HTTP_REQUEST, request))
+        lines = f"WARC-Record-ID: {self._new_id()}\r\n{common}"
+        records.append(member(version, "metadata", lines, of_about, WARC_FIELDS, about))
         return Capture(b"".join(records), digest, identifier, address, when, original is None)
 
-    def _answer(self, named: str, exchange: Exchange, digest: str) -> bytes:
-        named += line("WARC-Truncated", exchange.truncated)
-        if not exchange.head or not _is_transfer_coded(exchange):
-            named += f"WARC-Payload-Digest: {digest}\r\n"
-        if not exchange.head:  # ftp and gopher have none: the payload is the block
-            return member(
-                self._version, "resource", named, exchange.content_type or "application/octet-stream", exchange.payload
-            )
-        return member(self._version, "response", named, HTTP + "response", exchange.head, exchange.wire)
-
-    def _revisit(self, named: str, exchange: Exchange, digest: str, original: tuple[str, str, str]) -> bytes:
+    def _revisit(self, exchange: Exchange, digest: str, original: tuple[str, str, str]) -> First:
         identifier, address, when = original
-        named += (
+        own = (
             f"WARC-Profile: {self._profile}\r\nWARC-Refers-To: {identifier}\r\n"
             f"WARC-Refers-To-Target-URI: {address}\r\nWARC-Refers-To-Date: {when}\r\n"
             f"WARC-Payload-Digest: {digest}\r\n"
             "WARC-Truncated: length\r\n"  # "shall be used for any identical-digest truncation"
         )
-        return member(self._version, "revisit", named, HTTP + "response", exchange.head)
+        return "revisit", own, HTTP_RESPONSE, exchange.head, b""
+
+
+def _answer(exchange: Exchange, digest: str) -> First:
+    own, head, payload = line("WARC-Truncated", exchange.truncated), exchange.head, exchange.payload
+    if not head or not _is_transfer_coded(exchange):
+        own += f"WARC-Payload-Digest: {digest}\r\n"
+    if head:
+        return "response", own, HTTP_RESPONSE, head, exchange.wire
+    # ftp and gopher have none: the payload is the block
+    content_type = line("Content-Type", exchange.content_type or "application/octet-stream") if payload else ""
+    return "resource", own, content_type, payload, b""
 
 
 def _is_transfer_coded(exchange: Exchange) -> bool:

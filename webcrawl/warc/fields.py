@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from urllib.parse import quote_from_bytes
 
@@ -14,28 +14,37 @@ _NOT_IN_URI = re.compile(r"[^!-~]+")
 _NOT_IN_NAME = re.compile(r"[^!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
-def fields(pairs: Iterable[tuple[str, str]]) -> bytes:
-    """A line for each pair that has a value; the names are ours."""
-    return "".join([line(name, value) for name, value in pairs]).encode()
+def fields(values: Mapping[str, str]) -> bytes:
+    """A line for each name that has a value; the names are ours."""
+    lines = ""
+    for name, value in values.items():
+        if value:
+            lines += f"{name}: {value if value.isprintable() else _harmless(value)}\r\n"
+    return lines.encode()
 
 
 def line(name: str, value: str) -> str:
     """A field, nothing if it has no value."""
-    return f"{name}: {_value(value)}\r\n" if value else ""
+    return f"{name}: {value if value.isprintable() else _harmless(value)}\r\n" if value else ""
 
 
-def _value(value: str) -> str:
-    return value if value.isprintable() else _BREAKING.sub(_percent, value)
+def _harmless(value: str) -> str:
+    return _BREAKING.sub(_percent, value)
 
 
 def named(mapping: Mapping[str, str]) -> dict[str, str]:
     """The same with names that are tokens, whoever has thought them up."""
-    return {_NOT_IN_NAME.sub("-", name) or "-": value for name, value in mapping.items()}
+    return {
+        name if name.isidentifier() and name.isascii() else _NOT_IN_NAME.sub("-", name) or "-": value
+        for name, value in mapping.items()
+    }
 
 
 def uri(address: str) -> str:
     """An address as RFC 3986 wants it: ASCII, without blanks; what is neither is percent-encoded."""
-    return _NOT_IN_URI.sub(_percent, address) if _NOT_IN_URI.search(address) else address
+    if address.isascii() and address.isprintable() and " " not in address:  # nearly all are, and searching is slower
+        return address
+    return _NOT_IN_URI.sub(_percent, address)
 
 
 def _percent(match: re.Match[str]) -> str:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from random import Random
 
+from webcrawl.digest import label, sha1
 from webcrawl.model import Exchange, Link
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import OPEN, Output, Outputs
@@ -20,6 +21,10 @@ logger = logging.getLogger(__name__)
 FOLDER = "warc"
 STATE = "warc"  # in the database: the next serial number, and the file that is open
 DRAWN = 64  # identifiers at once
+# RFC 9562: the groups that a UUID is written in, and the six of its bits that are fixed in version 4.
+_GROUPS = re.compile("(.{8})(.{4})(.{4})(.{4})(.{12})")
+_DRAWN_BITS = int("ffffffffffff0fff3fffffffffffffff" * DRAWN, 16)
+_FIXED_BITS = int("00000000000040008000000000000000" * DRAWN, 16)
 STANDARD = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-{}/"
 
 
@@ -121,21 +126,18 @@ class WarcWriter:
             "format": f"WARC File Format {self._version}",
             "conformsTo": STANDARD.format(self._version),
         }
-        pairs = [
-            ("WARC-Record-ID", self._warcinfo),
-            ("WARC-Date", date(self._clock(), fraction=self._version != "1.0")),
-            ("WARC-Filename", output.path.name.removesuffix(OPEN)),
-        ]
-        return member(self._version, "warcinfo", fields(pairs).decode(), WARC_FIELDS, fields(about.items()))
+        head = {
+            "WARC-Record-ID": self._warcinfo,
+            "WARC-Date": date(self._clock(), fraction=self._version != "1.0"),
+            "WARC-Filename": output.path.name.removesuffix(OPEN),
+        }
+        block = fields(about)
+        return member(self._version, "warcinfo", fields(head).decode(), label(sha1(block)), WARC_FIELDS, block)
 
 
 def identifiers(random: Random) -> Iterator[str]:
-    """UUIDs of version 4 (RFC 9562: six of their bits are fixed); the kernel is asked once for so many."""
+    """UUIDs of version 4; the kernel is asked once for so many."""
     while True:
-        digits = f"{random.getrandbits(128 * DRAWN):0{32 * DRAWN}x}"
-        for at in range(0, 32 * DRAWN, 32):
-            variant = "89ab"[int(digits[at + 16], 16) & 3]
-            yield (
-                f"<urn:uuid:{digits[at : at + 8]}-{digits[at + 8 : at + 12]}-4{digits[at + 13 : at + 16]}"
-                f"-{variant}{digits[at + 17 : at + 20]}-{digits[at + 20 : at + 32]}>"
-            )
+        digits = f"{random.getrandbits(128 * DRAWN) & _DRAWN_BITS | _FIXED_BITS:0{32 * DRAWN}x}"
+        for one, two, three, four, five in _GROUPS.findall(digits):
+            yield f"<urn:uuid:{one}-{two}-{three}-{four}-{five}>"
