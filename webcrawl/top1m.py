@@ -15,9 +15,6 @@ from typing import IO, Protocol
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
-
 NAME = ("seeds", "top1m.csv")
 TIMEOUT = 30.0  # seconds without a byte
 BLOCK = 1 << 16
@@ -81,6 +78,9 @@ def _fetch(url: str, path: Path) -> None:
 
 
 def _copy(answer: HTTPResponse, file: IO[bytes], url: str, size: int) -> None:
+    from rich.console import Console  # noqa: PLC0415 - here and below: 0.04 s of every crawl's start, for this alone
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn  # noqa: PLC0415
+
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         bar = bars.add_task(url, total=size or None)

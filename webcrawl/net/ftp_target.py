@@ -6,13 +6,13 @@ import re
 from typing import NamedTuple
 from urllib.parse import quote, unquote_to_bytes
 
+from webcrawl.net.authority import AUTHORITY
 from webcrawl.net.errors import BadUrl
 
 # Printable ASCII only, as for HTTP; RFC 1738 knows no query: a `?` is part of the name, as it is for curl.
 _URL = re.compile(
     r"[Ff][Tt][Pp]://"
-    r"(?:[^\x00- \x7f-\U0010ffff/?#\\]*@)?"  # userinfo: the crawl is always anonymous
-    r"(\[[0-9A-Fa-f:.]+\]|[^\x00- \x7f-\U0010ffff/?#:@\[\]\\]+)(?::([0-9]{0,5}))?"
+    rf"{AUTHORITY}"
     r"(/[!-\"$-~]*)?(?:#.*)?",
     re.DOTALL,
 )

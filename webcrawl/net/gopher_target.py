@@ -6,12 +6,12 @@ import re
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
+from webcrawl.net.authority import AUTHORITY
 from webcrawl.net.errors import BadUrl
 
 _URL = re.compile(
     r"[Gg][Oo][Pp][Hh][Ee][Rr]://"
-    r"(?:[^\x00- \x7f-\U0010ffff/?#\\]*@)?"
-    r"(\[[0-9A-Fa-f:.]+\]|[^\x00- \x7f-\U0010ffff/?#:@\[\]\\]+)(?::([0-9]{0,5}))?"
+    rf"{AUTHORITY}"
     r"(/[!-\"$-~]*)?(?:#.*)?",
     re.DOTALL,
 )

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from webcrawl.net.authority import AUTHORITY
 from webcrawl.net.errors import BadUrl
 
 # Printable ASCII only: no CR, LF, NUL or space can reach the request line, whoever wrote the URL.
 _URL = re.compile(
     r"([Hh][Tt][Tt][Pp][Ss]?)://"
-    r"(?:[^\x00- \x7f-\U0010ffff/?#\\]*@)?"  # userinfo
-    r"(\[[0-9A-Fa-f:.]+\]|[^\x00- \x7f-\U0010ffff/?#:@\[\]\\]+)(?::([0-9]{0,5}))?"
+    rf"{AUTHORITY}"
     r"(/[!-\"$->@-~]*)?(\?[!-\"$-~]*)?"  # printable without # and, in the path, without ?
     r"(?:#.*)?",
     re.DOTALL,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
-from tldextract import TLDExtract
+from collections.abc import Callable
+from functools import cached_property, lru_cache
 
 
 def host_of(url: str) -> str:
@@ -24,6 +23,13 @@ class RegisteredDomains:
     """
 
     def __init__(self, size: int = 2**16) -> None:
+        self._size = size
+
+    @cached_property
+    def _domain(self) -> Callable[[str], str]:
+        """Made when it is first needed: the list takes 0.1 s, and most crawls go everywhere."""
+        from tldextract import TLDExtract  # noqa: PLC0415 - as said
+
         extract = TLDExtract(cache_dir=None, suffix_list_urls=(), include_psl_private_domains=True)
 
         def domain(host: str) -> str:
@@ -34,7 +40,7 @@ class RegisteredDomains:
                 return found.top_domain_under_public_suffix or host
             return ".".join(host.removesuffix(".").split(".")[-2:])
 
-        self._domain = lru_cache(size)(domain)
+        return lru_cache(self._size)(domain)
 
     def __call__(self, host: str) -> str:
         """The registered domain of a host in canonical form."""
