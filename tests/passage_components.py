@@ -181,8 +181,9 @@ class Waiting(Component):
 
     async def process_item(self, item):
         do = item.get("do") if isinstance(item, dict) else ""
-        for _ in range(50 if do == "slow" else 1):
-            await asyncio.sleep(0)
+        async with asyncio.timeout(60):  # which only a task may say
+            for _ in range(50 if do == "slow" else 1):
+                await asyncio.sleep(0)
         if do == "drop late":
             raise DropItem("after all")
         (item.trail if isinstance(item, Thing) else item["trail"]).append("waiting")

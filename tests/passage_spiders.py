@@ -129,8 +129,11 @@ class Paging(Spider):
             yield Request(f"{self.here}/{scene.replace(' ', '_')}", meta={"scene": scene})
 
     async def parse(self, response):
-        scene = response.meta["scene"]
         await asyncio.sleep(0)
+        return self.found(response)
+
+    def found(self, response):
+        scene = response.meta["scene"]
         found = self.item(scene)
         match scene:
             case "list":
@@ -162,6 +165,50 @@ class PagingLate(Paging):
         found = await super().parse(response)
         for one in [found] if isinstance(found, dict) else found or ():
             yield one
+
+
+class PagingTogether(Paging):
+    """The same for all pages at hand in one call; all have come there, whoever comes one by one."""
+
+    name = "paging together"
+
+    def parse(self, response):
+        (output,) = self.parse_all([response])
+        if isinstance(output, Exception):
+            raise output
+        return output
+
+    def parse_all(self, responses):
+        return [self.output(response) for response in responses]
+
+    def output(self, response):
+        try:
+            found = self.found(response)
+        except ValueError as error:
+            return error
+        return [found] if isinstance(found, dict) else list(found or ())
+
+
+class PagingAlone(PagingTogether):
+    """Has a `parse` of its own: that is the one that counts."""
+
+    name = "paging alone"
+
+    def parse(self, response):
+        note(self.crawler, response.meta["scene"], "alone")
+        return super().parse(response)
+
+
+class PagingBadly(PagingTogether):
+    """Raises for a whole batch."""
+
+    name = "paging badly"
+
+    def parse_all(self, responses):
+        raise ValueError
+
+    def parse(self, response):
+        return self.parse_all([response])
 
 
 class Listening(Spider):

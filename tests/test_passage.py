@@ -226,7 +226,7 @@ class TestScenes:
 
 class TestPages:
     @pytest.mark.parametrize("at_once", [1, 8])
-    @pytest.mark.parametrize("spider", ["paging", "paging late"])
+    @pytest.mark.parametrize("spider", ["paging", "paging late", "paging together"])
     def test_the_short_way_is_as_with_plain_scrapy(self, crawled, spider, at_once):
         """A spider that makes pages, with no middleware, sees and causes what it does with plain Scrapy."""
         settings = {**PIPELINES, "CONCURRENT_ITEMS": at_once}
@@ -236,6 +236,23 @@ class TestPages:
 
         assert ours == plain
         assert {scene: [event[0] for event in ours[scene] if event[0] not in UNDER_WAY] for scene in PAGES} == PAGES
+
+    def test_whoever_overrides_parse_gets_each_page_there(self, crawled):
+        """A subclass with a `parse` of its own is asked page by page, whatever `parse_all` it inherits."""
+        settings = {**PIPELINES, "CONCURRENT_ITEMS": 1}
+        ours, plain = (
+            crawled(kind, "paging alone", settings=settings, scenes="list,link")[0] for kind in ("ours", "plain")
+        )
+
+        assert ours == plain
+        assert ["alone"] in ours["list"]
+
+    def test_an_error_of_a_batch_is_each_pages(self, crawled):
+        """What `parse_all` raises is the error of every page that it was asked for; the crawl goes on to its end."""
+        heard, run = crawled("ours", "paging badly", settings=PIPELINES, scenes=",".join(PAGES))
+
+        assert [[event[0] for event in heard[scene] if event[0] not in UNDER_WAY] for scene in PAGES] == [["error"]] * 8
+        assert (run.stats["queued"], run.stats["in_flight"], run.stats["reason"]) == (0, 0, "finished")
 
 
 class TestErrors:

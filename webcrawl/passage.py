@@ -11,7 +11,6 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from functools import partial
-from inspect import iscoroutinefunction
 from typing import Any, cast
 
 from scrapy import Request, signals
@@ -21,11 +20,10 @@ from scrapy.pipelines import ItemPipelineManager
 from scrapy.utils.defer import aiter_errback, ensure_awaitable, iter_errback
 from scrapy.utils.log import logformatter_adapter
 from scrapy.utils.python import global_object_name
-from scrapy.utils.spider import iterate_spider_output
 from twisted.python.failure import Failure
 
+from webcrawl.batch import Batch, Output, parse_all
 from webcrawl.hearing import send_only_what_is_heard
-from webcrawl.steps import step
 
 logger = logging.getLogger(__name__)
 
@@ -56,12 +54,12 @@ class Passage:
             self._scraper.handle_spider_output_async = self._outputs  # type: ignore[method-assign]
         if type(self._scraper.itemproc) is ItemPipelineManager:
             self._scraper.itemproc.process_item_async = self._processed  # type: ignore[method-assign]
-        self._parse: Callable[[Response], Awaitable[Any]] | None = None
-        spider, around = crawler.spider, self._scraper.spidermw
+        self._batch: Batch | None = None
+        around = self._scraper.spidermw
         if not any(method for name in OF_OUTPUT for method in around.methods[name]):
             around.scrape_response_async = _called  # type: ignore[method-assign, assignment]
-            if spider is not None and getattr(spider, "makes_pages", False) and iscoroutinefunction(spider.parse):
-                self._parse = spider.parse
+            if (parse := parse_all(crawler.spider)) is not None:
+                self._batch = Batch(parse, self._leave)
         send_only_what_is_heard(crawler.signals)
 
     def _start(self) -> bool:
@@ -79,15 +77,37 @@ class Passage:
             result = await self._downloaded(request)
             if isinstance(result, Request):  # a middleware's
                 self._engine.crawl(result)
+            elif self._batch is not None and request.callback is None and isinstance(result, Response):
+                self._enter(result, request)
+                self._batch.add(request, result)
+                return
             else:
                 await self._scraped(result, request)
-                await step()
         except asyncio.CancelledError:  # by its own callback: it is not done, but nobody must wait for it either
             request.meta["abandoned"] = True
         except Exception:
             logger.exception("Error while handling %s", request)
         finally:
             del self._under_way[request]
+        self._end(request)
+
+    async def _leave(self, output: Output, response: Response, request: Request) -> None:
+        """The rest of a page's way, after the batch that it was in."""
+        scraper = self._scraper
+        try:
+            if isinstance(output, Exception):
+                scraper.handle_spider_error(Failure(output), request, response)  # type: ignore[no-untyped-call]
+            else:
+                await scraper.handle_spider_output_async(output, request, response)
+        except asyncio.CancelledError:  # by its own pipeline: as above
+            request.meta["abandoned"] = True
+        except Exception:
+            logger.exception("Error while handling %s", request)
+        finally:
+            self._exit(response, request)
+        self._end(request)
+
+    def _end(self, request: Request) -> None:
         self._finished(request)
         self._slot.remove_request(request)
         self._wake()
@@ -122,32 +142,24 @@ class Passage:
             signals.response_received, response=response, request=response.request, spider=spider
         )
 
-    async def _scraped(self, result: Response | Failure, request: Request) -> None:
+    def _enter(self, result: Response | Failure, request: Request) -> None:
         slot = self._scraper.slot
         if slot is None:
             raise RuntimeError("the scraper has no slot")
         slot.active.add(request)
         slot.active_size += max(len(result.body) if isinstance(result, Response) else 0, slot.MIN_RESPONSE_SIZE)
-        try:
-            if request.callback is None and self._parse is not None and isinstance(result, Response):
-                await self._page(self._parse, result, request)
-            else:
-                await self._scraper._scrape(result, request)  # noqa: SLF001
-        finally:
-            slot.finish_response(result, request)
-            self._scraper._check_if_closing()  # noqa: SLF001
 
-    async def _page(self, parse: Callable[[Response], Awaitable[Any]], response: Response, request: Request) -> None:
-        """What Scrapy's `_scrape` does with a response, by half of the calls."""
-        await step()
+    def _exit(self, result: Response | Failure, request: Request) -> None:
+        if self._scraper.slot is not None:
+            self._scraper.slot.finish_response(result, request)
+        self._scraper._check_if_closing()  # noqa: SLF001
+
+    async def _scraped(self, result: Response | Failure, request: Request) -> None:
+        self._enter(result, request)
         try:
-            output = await parse(response)
-            if type(output) is not list:
-                output = iterate_spider_output(output)
-        except Exception:  # noqa: BLE001 - what it means is the scraper's affair
-            self._scraper.handle_spider_error(Failure(), request, response)  # type: ignore[no-untyped-call]
-        else:
-            await self._scraper.handle_spider_output_async(output, request, response)
+            await self._scraper._scrape(result, request)  # noqa: SLF001
+        finally:
+            self._exit(result, request)
 
     async def _outputs(
         self, result: Iterable[Any] | AsyncIterator[Any], request: Request, response: Response | Failure
@@ -174,6 +186,8 @@ class Passage:
             else:
                 item = method(item)
             if type(item) is not kind:
+                if asyncio.current_task() is None:
+                    await asyncio.sleep(0)  # out of a batch into a task: time-outs want one
                 item = await ensure_awaitable(item, _warn=global_object_name(method))
         return item
 

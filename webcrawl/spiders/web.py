@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from functools import cached_property
 from typing import Any, Self
 
@@ -13,7 +13,6 @@ from twisted.python.failure import Failure
 
 from webcrawl.items import Page
 from webcrawl.scheduler import FrontierScheduler, scheduler_of
-from webcrawl.steps import step
 from webcrawl.store.errors import StoreError
 
 
@@ -50,19 +49,33 @@ class WebSpider(Spider):
     def _scheduler(self) -> FrontierScheduler:
         return scheduler_of(self.crawler)
 
-    async def parse(self, response: Response) -> list[Page]:
-        """In steps, and before each next one the other pages at hand take theirs."""
-        meta = response.meta
-        scheduler = self._scheduler
-        try:
-            page = scheduler.visitor.visit(meta["link"], meta["exchange"])
-            await step()
-            scheduler.visitor.follow(page)
-            await step()
-        except StoreError as error:
-            scheduler.fail(error)
+    def parse(self, response: Response) -> list[Page]:
+        (output,) = self.parse_all([response])
+        if isinstance(output, Exception):
+            raise output
+        return output
+
+    def parse_all(self, responses: Sequence[Response]) -> list[list[Page] | Exception]:
+        """All pages at hand: each is read, then the links of each go into the crawl."""
+        visitor = self._scheduler.visitor
+        metas = [response.meta for response in responses]
+        pages = [_tried(visitor.visit, meta["link"], meta["exchange"]) for meta in metas]
+        return [self._output(page, _tried(visitor.follow, page) if isinstance(page, Page) else page) for page in pages]
+
+    def _output(self, page: Any, wrong: Exception | None) -> list[Page] | Exception:
+        if wrong is None:
+            return [page]
+        if isinstance(wrong, StoreError):
+            self._scheduler.fail(wrong)
             return []
-        return [page]
+        return wrong
 
     def failed(self, failure: Failure) -> None:
         """The host did not answer: the scheduler books it."""
+
+
+def _tried(call: Callable[..., Any], *arguments: Any) -> Any:
+    try:
+        return call(*arguments)
+    except Exception as error:  # noqa: BLE001 - it ends this page; the others of its batch go on
+        return error

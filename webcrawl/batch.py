@@ -1,0 +1,84 @@
+"""Pages that are at hand together are worked on together, stage after stage.
+
+A stage then finds its code and its tables in the processor's caches, and a page needs no task: 5 % of all CPU time
+(docs/decisions/crawl-passage.md).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Coroutine, Generator, Sequence
+from functools import partial
+from types import coroutine
+from typing import Any
+
+from scrapy import Request, Spider
+from scrapy.http import Response
+
+MOST = 64  # pages in one turn of the event loop: 30 ms
+Output = list[Any] | Exception  # of one page: items and requests, or why there are none
+ParseAll = Callable[[Sequence[Response]], list[Output]]
+Leave = Callable[[Output, Response, Request], Coroutine[Any, Any, None]]
+
+
+def parse_all(spider: Spider | None) -> ParseAll | None:
+    """A spider's `parse_all`, if it stands beside its `parse`: whoever overrides `parse` alone gets each page there."""
+    for kind in type(spider).__mro__:
+        if "parse" in vars(kind):
+            return getattr(spider, "parse_all", None) if "parse_all" in vars(kind) else None
+    return None
+
+
+class Batch:
+    """Answers on their way to a spider: its `parse_all` gets those at hand, `leave` what came of each."""
+
+    def __init__(self, parse_all: ParseAll, leave: Leave) -> None:
+        self._parse_all, self._leave = parse_all, leave
+        self._waiting: deque[tuple[Request, Response]] = deque()
+        self._loop = asyncio.get_running_loop()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def add(self, request: Request, response: Response) -> None:
+        """It is worked on when all that has arrived in this turn of the loop is there."""
+        if not self._waiting:
+            self._loop.call_soon(self._work)
+        self._waiting.append((request, response))
+
+    def _work(self) -> None:
+        batch = [self._waiting.popleft() for _ in range(min(MOST, len(self._waiting)))]
+        if self._waiting:
+            self._loop.call_soon(self._work)
+        try:
+            outputs = self._parse_all([response for _, response in batch])
+        except Exception as error:  # noqa: BLE001 - what it means is the scraper's affair
+            outputs = [error] * len(batch)
+        for (request, response), output in zip(batch, outputs, strict=True):
+            self._begin(self._leave(output, response, request))
+
+    def _begin(self, leaving: Coroutine[Any, Any, None]) -> None:
+        """Up to its first wait it runs at once; most have none, and those that have go on as a task."""
+        try:
+            waits_for = leaving.send(None)
+        except StopIteration:
+            return
+        task = self._loop.create_task(_go_on(leaving, waits_for))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+async def _go_on(leaving: Coroutine[Any, Any, None], waits_for: Any) -> None:
+    await _rest(leaving, waits_for)
+
+
+@coroutine
+def _rest(leaving: Coroutine[Any, Any, None], waits_for: Any) -> Generator[Any, Any, None]:
+    while True:
+        try:
+            go_on = partial(leaving.send, (yield waits_for))
+        except BaseException as error:  # noqa: BLE001 - a cancellation too is the coroutine's affair
+            go_on = partial(leaving.throw, error)
+        try:
+            waits_for = go_on()
+        except StopIteration:
+            return
