@@ -140,7 +140,7 @@ def run(n: int, hosts: int, memory: int, fetchers: int, every: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         db = CrawlDB(Path(folder))
         limits = Limits(queues=3 * fetchers, max_queues=30_000)
-        frontier, _ = open_frontier(
+        frontier = open_frontier(
             db,
             ByDepth(8),
             Mercator(FACTOR, MIN_DELAY, 300),

@@ -36,7 +36,7 @@ def opened(folder: Path, now: float) -> tuple[CrawlDB, DiskSeen, Frontier]:
     seen = DiskSeen(db, memory=200 << 20, cache=ClockCache(1 << 16))
     limits = Limits(queues=3000, max_queues=30_000)
     policy, memory = Mercator(10.0, 1.0, 300.0), 128 << 20
-    frontier, _ = open_frontier(
+    frontier = open_frontier(
         db, ByDepth(8), policy, limits, levels=8, bias=2.0, memory=memory, random=Random(1), now=now
     )
     return db, seen, frontier

@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from contextlib import closing
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -98,11 +99,11 @@ def _captures(path):
 def _read_frontier(crawl, found):
     frontier = crawl.frontier
     hosts = [frontier._hosts.get(name) for (name,) in crawl.db.query("SELECT name FROM host")]
-    queues = [*frontier._front.queues, frontier._rotation._parked, *(host.queue for host in hosts)]
+    queues = [*frontier._front.queues, frontier._rotation._parked, *chain(*(host.queues() for host in hosts))]
     damages = [damage for queue in queues for damage in queue.check()]
     assert damages == [], damages
     records = [record for host in hosts for _, record in host.later]
-    for queue in (*frontier._front.queues, *(host.queue for host in hosts)):
+    for queue in (*frontier._front.queues, *chain(*(host.queues() for host in hosts))):
         while queue:
             records.append(queue.pop())
     assert len(records) == frontier.queued, (len(records), frontier.queued)

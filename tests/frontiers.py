@@ -13,7 +13,7 @@ OK = Outcome(200, 0.2)  # with Mercator's factor of 10: two seconds of wait
 
 def make(db, limits=None, *, levels=3, memory=1 << 20, prioritizer=None, politeness=None, seed=1, **options):
     """A frontier on this state, with a wait of ten times the download, 1 s at least."""
-    frontier, _ = open_frontier(
+    return open_frontier(
         db,
         prioritizer or ByDepth(levels),
         politeness or Mercator(10, 1, 300),
@@ -24,7 +24,6 @@ def make(db, limits=None, *, levels=3, memory=1 << 20, prioritizer=None, politen
         random=Random(seed),
         **options,
     )
-    return frontier
 
 
 def add(frontier, *urls, path=""):

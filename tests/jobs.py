@@ -13,6 +13,7 @@ from webcrawl.crawl_log import CrawlLog
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.politeness.mercator import Mercator
 from webcrawl.frontier.prioritizers.depth import ByDepth
+from webcrawl.frontier.robots_rows import RobotsRows
 from webcrawl.frontier.state import open_frontier
 from webcrawl.logs.links_log import lines
 from webcrawl.model import Link, Outcome
@@ -39,7 +40,7 @@ class Job:
         self.links = self.outputs.open("logs/links.log")
         self.seen = disk(self.db, sizes=SIZES) if store == "disk" else STORES[store](self.db)
         self.content = ContentSeen(self.db, memory=4096)
-        self.frontier, hosts = open_frontier(
+        self.frontier = open_frontier(
             self.db,
             ByDepth(3),
             Mercator(10, 1, 300),
@@ -49,7 +50,7 @@ class Job:
             memory=1 << 16,
             random=Random(1),
         )
-        self.robots = RobotsBook(hosts, "test")
+        self.robots = RobotsBook(RobotsRows(self.db), "test")
         Tallies(self.db, {})
         if self.db.get("key") is None:
             self.db.set("key", bytes(16))
@@ -71,7 +72,11 @@ class Job:
             numbers = range(self._number, self._number + 20)
             self._number += 20
             urls = [f"http://h{n % HOSTS}.test/some/where/{n}.html" for n in numbers]
-            links = [Link(url, "L" * (len(url) % 4), seed="http://h0.test/") for url in urls]
+            words = ["", "", "", "e30=", "2.e30=", "-1.e30="]  # of a page, or of a spider's own request
+            links = [
+                Link(url, "L" * (len(url) % 4), seed="http://h0.test/", request=words[number % len(words)])
+                for url, number in zip(urls, numbers, strict=True)
+            ]
             keys = [int.from_bytes(hashlib.sha256(link.url.encode()).digest()[:8]) for link in links]
             self.seen.submit(keys, [link.pack() for link in links])
             self.frontier.add(self.seen.take(30))

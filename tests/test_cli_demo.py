@@ -30,6 +30,15 @@ def children(pid):
     return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
 
 
+def alive(pid):
+    """Neither gone nor a zombie that nobody has waited for."""
+    status = Path(f"/proc/{pid}/stat")
+    try:
+        return status.read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 def test_it_crawls_and_tells(tmp_path):
     """It crawls the synthetic web for the time it is given, and ends with what came of it and where that is."""
     with demo("--hosts", 20, "--seconds", 2, "-s", f"JOBDIR={tmp_path / 'job'}") as process:
@@ -84,6 +93,18 @@ def test_ctrl_c(tmp_path, monkeypatch):
     assert len(sessions) == 2  # or the web would be gone before the crawl is
     assert not Path(f"/proc/{webs[0]}").exists()
     assert [path.name for path in tmp_path.iterdir()] == [jobdir.name]
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for processes in /proc")
+def test_kill(tmp_path, monkeypatch):
+    """After kill -9 the synthetic web ends by itself."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    with demo("--hosts", 5, "--seconds", 600, "-s", f"JOBDIR={tmp_path / 'job'}") as process:
+        assert process.stdout.readline().startswith("crawling 5 synthetic hosts")
+        (web,) = children(process.pid)
+        process.kill()
+        process.wait(30)
+        wait_until(lambda: not alive(web))
 
 
 @pytest.mark.parametrize(

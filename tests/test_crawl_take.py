@@ -35,7 +35,7 @@ def _crawl(tmp_path):
     db = CrawlDB(tmp_path)
     frontier = make(db, Limits(queues=3, max_queues=100, fetchers=16))
     seeding = SimpleNamespace(first=False, ended=False, read=lambda most: pytest.fail("no seed is wanted"))
-    crawl = Crawl(db, None, Seen(), frontier, None, seeding, None, None, None)
+    crawl = Crawl(db, None, Seen(), frontier, None, seeding, None, None, None, None)
     add(frontier, "http://old/")
     frontier.done(frontier.take(0), OK, 0)
     add(frontier, "http://busy/", "http://new1/", "http://new2/")

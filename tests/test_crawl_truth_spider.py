@@ -129,8 +129,12 @@ class TestCrawlSpider:
         assert [*expected.complaints(hits)] == []
         assert [*overlaps(hits), *gaps(hits, mercator(server.world, **POLITE)), *robots_first(hits)] == []
 
-        noted = Counter(note["url"] for note in notes(crawl))
-        failed = {note["url"] for note in notes(crawl) if "error" in note}
+        ignored = [note["url"] for note in notes(crawl) if note.get("error") == "IgnoreRequest"]
+        assert {*ignored}.isdisjoint(hit.url for hit in hits)
+        assert len({*ignored}) == len(ignored) > 0  # what robots.txt forbids
+
+        noted = Counter(note["url"] for note in notes(crawl) if note["url"] not in ignored)
+        failed = {note["url"] for note in notes(crawl) if "error" in note}.difference(ignored)
         assert max(noted.values()) == 1  # a page that is tried again is one page
         assert {url.split("/")[4] for url in failed} == {"status_404", "status_500"}
         assert noted.keys() < expected.must  # all but the seeds and what redirects

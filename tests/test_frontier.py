@@ -21,6 +21,11 @@ def db(tmp_path):
     db.close()
 
 
+def request(url, priority, path=""):
+    """A packed link of a request of a spider's own."""
+    return Link(url, path, request=f"{priority}.word" if priority else "word").pack()
+
+
 class TestPoliteness:
     def test_a_host_is_asked_once_at_a_time(self, db):
         """While a URL of a host is in flight, no other of that host is handed out."""
@@ -113,6 +118,61 @@ class TestOrder:
             add(frontier, f"http://near{i}/")
         first = [link.url for _, link in drain(frontier, 0)][:200]
         assert Counter(url[7] for url in first)["n"] > 140
+
+    def test_urgent_urls_go_before_the_others_of_their_host(self, db):
+        """A request of a priority above 0 passes all that its host has in its queue; many keep their own order."""
+        frontier = make(db, Limits(queues=2, max_queues=2))
+        add(frontier, *(f"http://a/{i}" for i in range(20)))
+        first = frontier.take(0)
+        assert frontier.take(0) is None  # but the others are in the host's queue now
+        frontier.add(request(f"http://a/urgent{i}", 10) for i in range(3))
+        frontier.done(first, OK, 0)
+        urls = [link.url for _, link in drain(frontier, 0)]
+
+        assert urls == [*(f"http://a/urgent{i}" for i in range(3)), *(f"http://a/{i}" for i in range(1, 20))]
+
+    def test_a_retry_whose_time_has_come_goes_before_urgent_urls(self, db):
+        """What was asked for already is older than any wish."""
+        frontier = make(db, Limits(queues=2, max_queues=2, retry_wait=1))
+        add(frontier, "http://a/1")
+        frontier.done(frontier.take(0), Outcome(500, 0.1), 0)
+        frontier.add([request("http://a/urgent", 10)])
+
+        assert [link.url for _, link in drain(frontier, 1000)] == ["http://a/1", "http://a/urgent"]
+
+    @pytest.mark.parametrize(
+        ("priority", "depth", "level"), [(0, 1, 1), (1, 1, 0), (1, 2, 1), (99, 2, 0), (-1, 0, 1), (-99, 0, 2)]
+    )
+    def test_a_priority_changes_the_level(self, db, priority, depth, level):
+        """A priority of n lifts a request by n levels, as far as there are any."""
+        frontier = make(db, levels=3)
+        frontier.add([request("http://a/", priority, "L" * depth)])
+
+        assert [len(queue) for queue in frontier._front.queues] == [number == level for number in range(3)]
+
+    def test_urgent_urls_outlive_a_checkpoint(self, tmp_path):
+        """More urgent URLs than fit in memory are urgent after a restart too, each once."""
+        limits, pad = Limits(queues=20, max_queues=20), "x" * 90
+        db = CrawlDB(tmp_path)
+        frontier = make(db, limits, memory=8192)
+        for name in "ab":
+            add(frontier, *(f"http://{name}/{i}/{pad}" for i in range(300)))
+            frontier.add(request(f"http://{name}/urgent{i}/{pad}", 1) for i in range(300))
+        links = [frontier.take(0), frontier.take(0)]
+        while frontier.take(0) is not None or frontier._front.filled:
+            pass  # all move to their hosts
+        for link in links:
+            frontier.done(link, OK, 0)
+        db.checkpoint()
+        db.close()
+
+        db = CrawlDB(tmp_path)
+        urls = [link.url for _, link in drain(make(db, limits, memory=8192), 100.0, most=2000)]
+        db.close()
+        assert len(urls) == len(set(urls)) == 1198
+        for name in "ab":
+            mine = [url.split("/")[3] for url in urls if f"//{name}/" in url]
+            assert mine == [*(f"urgent{i}" for i in range(300)), *map(str, range(1, 300))]
 
     def test_the_same_seed_repeats_the_run(self, tmp_path):
         """Two runs with the same seed hand out the same URLs in the same order."""

@@ -65,13 +65,19 @@ class FrontierMachine(RuleBasedStateMachine):
         assert status in (Status.HOST_RETIRED, Status.HOST_BUDGET) or (status == Status.EXCLUDED and "bad" in url)
         del self.model.waiting[url]
 
-    @rule(host=st.sampled_from(HOSTS), count=st.integers(1, 12), depth=st.integers(0, 4), bad=st.integers(0, 9))
-    def add(self, host, count, depth, bad):
+    @rule(
+        host=st.sampled_from(HOSTS),
+        count=st.integers(1, 12),
+        depth=st.integers(0, 4),
+        bad=st.integers(0, 9),
+        word=st.sampled_from(["", "", "word", "5.word", "-5.word"]),
+    )
+    def add(self, host, count, depth, bad, word):
         links = []
         for i in range(count):
             self.model.serial += 1
             url = f"http://{host}/{self.model.serial}{'bad' if i == bad else ''}"
-            links.append(Link(url, "L" * depth, "http://via/").pack())
+            links.append(Link(url, "L" * depth, "http://via/", request=word).pack())
             self.model.waiting[url] = 0
         self.frontier.add(links)
 

@@ -142,14 +142,6 @@ class TestHostTable:
         assert quiet.queue.in_memory == 0
         assert quiet.dirty
 
-    def test_robots_rules_are_kept_by_origin(self, db):
-        """The slot for robots.txt rules: until when they hold and what they are, by scheme, host and port."""
-        table = make(db)
-        assert table.robots("http://a") is None
-        table.set_robots("http://a", 99.5, b"rules")
-        assert table.robots("http://a") == (99.5, b"rules")
-        assert table.robots("https://a") is None
-
     def test_a_damaged_row_is_named(self, db):
         """A record that cannot be read says which host's it is."""
         db.execute("INSERT INTO host VALUES ('a', 0, X'00ff', ?)", (rowcrc.host("a", 0, b"\x00\xff"),))
@@ -168,15 +160,6 @@ class TestHostTable:
         db.execute("UPDATE host SET state = 1")
         with pytest.raises(DamagedFile, match="table host, a: checksum"):
             list(make(db).active())
-
-    @pytest.mark.parametrize("change", ["until = 1", "rules = x'21'", "rules = 'rules'"])
-    def test_robots_rules_with_another_checksum(self, db, change):
-        """Rules that are not what was written are not kept to."""
-        table = make(db)
-        table.set_robots("http://a", 99.5, b"rules")
-        db.execute(f"UPDATE robots SET {change}")
-        with pytest.raises(DamagedFile, match="table robots, http://a: checksum"):
-            table.robots("http://a")
 
     @given(steps=st.lists(st.tuples(st.sampled_from("abcdef"), st.integers(0, 9)), max_size=30))
     @settings(max_examples=25, deadline=None)

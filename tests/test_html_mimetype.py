@@ -43,6 +43,18 @@ def test_any_header_can_be_read(header):
     assert mime is None or mime.essence.count("/") == 1
 
 
+@pytest.mark.parametrize("filler", [";", ";a", ";a=b", "; ", ';a="\\'])
+def test_a_long_header_counts_up_to_a_bound(filler):
+    """What stands within the first 1,024 characters is read, however long the header, and nothing behind them."""
+    within, beyond = ";charset=utf-8", ";late=1"
+    mime = mimetype.parse("text/html" + within + filler * 20_000 + beyond)
+
+    assert mime.essence == "text/html"
+    assert mime.parameters["charset"] == "utf-8"
+    assert "late" not in mime.parameters
+    assert mime == mimetype.parse(("text/html" + within + filler * 20_000)[: mimetype.LONGEST])
+
+
 @pytest.mark.parametrize(
     ("content_type", "body", "expected"),
     [

@@ -6,6 +6,7 @@ import struct
 import tracemalloc
 import zlib
 from itertools import pairwise
+from random import Random
 
 import brotli
 import pytest
@@ -93,13 +94,37 @@ class TestEveryCoding:
         assert (whole.body, whole.full) == (page, False)
         assert (cut.body, cut.full) == (page, True)
 
-    def test_what_follows_the_stream_is_ignored(self, kind):
-        """Rubbish after the end of the coded stream harms nothing."""
+    @pytest.mark.parametrize("page", [b"", b"x" * 65536, b"x" * 300_000, text(5000), text(400_000)], ids=len)
+    @pytest.mark.parametrize("held", [0, 1, 1000, 10**6])
+    def test_what_follows_the_stream_is_ignored(self, kind, page, held):
+        """Rubbish after the end harms nothing, in the piece in which the stream ends or in the next one."""
         name, encode = ENCODERS[kind]
-        page = text(5000)
-        made = decode([name], encode(page) + b"\0\0\0 rubbish", piece=7)
+        coded = encode(page)
+        at = max(len(coded) - held, 0)
+        made = Decoder([name], 500_000)
+        for piece in (coded[:at], coded[at:] + b"\0 rubbish", b" and more"):
+            made.feed(piece)
+        made.finish()
 
-        assert (made.body, made.broken) == (page, False)
+        assert (made.body, made.broken, made.full) == (page, False, False)
+
+    def test_what_follows_byte_by_byte_is_ignored(self, kind):
+        """Rubbish after the end that trickles in harms nothing either."""
+        name, encode = ENCODERS[kind]
+        made = decode([name], encode(text(5000)) + b"\0\0\0 rubbish", piece=1)
+
+        assert (made.body, made.broken) == (text(5000), False)
+
+    @given(page=PAGES, junk=st.binary(min_size=1, max_size=30), cuts=st.lists(st.integers(0, 4000), max_size=4))
+    def test_the_page_is_whole_whatever_follows(self, kind, page, junk, cuts):
+        """Whatever stands after the end, and however it is cut, the page before it is kept."""
+        name, encode = ENCODERS[kind]
+        coded = encode(page) + junk
+        made = Decoder([name], 200_000)
+        for start, end in pairwise([0, *sorted(min(cut, len(coded)) for cut in cuts), len(coded)]):
+            made.feed(coded[start:end])
+
+        assert made.body[: len(page)] == page
 
     def test_a_wrong_label_is_noticed(self, kind):
         """Plain text under the name of a coding is broken before anything comes out."""
@@ -129,6 +154,30 @@ class TestEveryCoding:
         assert made.full
         assert peak < 12 * 2**20
         assert sum(made._made) < LIMIT + 3 * 65536
+
+
+class TestBrotli:
+    @pytest.mark.parametrize("junk", [b"", b"\xff" * 40])
+    def test_a_large_stream_loses_its_last_piece_at_the_most(self, junk):
+        """The end is looked for in 256 KiB of a stream: of a larger one what came before the piece is kept."""
+        page = Random(1).randbytes(400_000)
+        coded = brotli.compress(page, quality=1) + junk
+        made = decode([b"br"], coded, limit=500_000, piece=50_000)
+
+        assert page.startswith(made.body)
+        assert len(made.body) > 300_000
+        assert made.broken == bool(junk)
+
+    def test_a_bounded_part_of_a_stream_is_kept_beside_what_it_makes(self):
+        """What is kept to be read again is 256 KiB at the most."""
+        coding = CODINGS[b"br"]()
+        packed = brotli.compress(Random(1).randbytes(400_000), quality=1)
+        for start in range(0, len(packed), 50_000):
+            coding.decompress(packed[start : start + 50_000], 1 << 20)
+
+            assert sum(map(len, coding._fed)) <= 256 << 10
+
+        assert coding.eof
 
 
 class TestMembers:

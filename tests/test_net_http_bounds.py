@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.net_answers import PAGE, WHOLE, ZIPPED, chunked, head, read
-from webcrawl.net.errors import HeadTooLong, TooManyInterim
+from tests.net_answers import PAGE, WHOLE, ZIPPED, chunked, head, read, told
+from webcrawl.net.errors import FetchError, HeadTooLong, TooManyInterim
 from webcrawl.net.http_answer import Answer
+from webcrawl.net.http_head import MAX_HEAD
 
 
 class TestBounds:
@@ -120,6 +121,54 @@ class TestBounds:
         assert read(interim * 10 + head(b"Content-Length: 0")).head.status == 200
         with pytest.raises(TooManyInterim):
             read(interim * 11)
+
+
+def _interim(size):
+    """A 1xx head of so many bytes."""
+    least = len(head(b"X: ", status=b"103 Early Hints"))
+    return head(b"X: " + b"y" * (size - least), status=b"103 Early Hints")
+
+
+def _around_the_bound(past, sizes, lines, between, rest):
+    """1xx heads of these sizes and one more, empty lines, and an answer's head that ends `past` the bound."""
+    last, start = head(b"Content-Length: 3"), b"".join(map(_interim, sizes))
+    before = b"\r\n" * lines + between
+    return start + _interim(MAX_HEAD + past - len(start + before + last)) + before + last + b"a" * rest
+
+
+class TestAllHeads:
+    @pytest.mark.parametrize("cuts", [(), range(0, 70_000, 1000), (MAX_HEAD,), (MAX_HEAD + 1,)], ids=str)
+    def test_heads_count_together(self, cuts):
+        """Heads of status 1xx count with the answer's own: 64 KiB of them are an answer, a byte more is too much."""
+        last = head(b"Content-Length: 3")
+        for over in (0, 1):
+            raw = _interim(40_000) + _interim(MAX_HEAD - 40_000 - len(last) + over) + last + b"abc"
+            if over:
+                with pytest.raises(HeadTooLong):
+                    read(raw, cuts)
+            else:
+                assert read(raw, cuts).forms()[2] == b"abc"
+
+    @given(
+        past=st.integers(-60, 100),
+        sizes=st.lists(st.integers(100, 15_000), max_size=3),
+        lines=st.integers(0, 40),
+        between=st.sampled_from([b"", b"<html>", b"HTx", b"H"]),
+        rest=st.sampled_from([0, 3, 70_000]),
+        cuts=st.lists(st.integers(-60, 60), max_size=6),
+    )
+    def test_any_cut_around_the_bound_gives_the_same(self, past, sizes, lines, between, rest, cuts):
+        """Around the bound too, the answer is the same however it is cut, or the error is."""
+        raw = _around_the_bound(past, sizes, lines, between, rest)
+
+        def outcome(cuts):
+            try:
+                return told(read(raw, cuts))[:-1]  # what comes after the end is not always there when it is asked
+            except FetchError as error:
+                return type(error)
+
+        each_byte = range(MAX_HEAD - 100, MAX_HEAD + 100)
+        assert outcome(()) == outcome([MAX_HEAD + cut for cut in cuts]) == outcome(each_byte)
 
 
 class TestFlaws:

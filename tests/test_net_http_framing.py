@@ -77,6 +77,16 @@ class TestFraming:
 
         assert read(head(*fields) + chunked(b"abc"), close=False).forms()[1] == b"abc"
 
+    @pytest.mark.parametrize("cuts", [(), range(5000)], ids=["whole", "cut"])
+    @pytest.mark.parametrize("name", ["length", "chunked", "trailer", "gzip chunked"])
+    @pytest.mark.parametrize("second", ["length", "chunked", "close"])
+    def test_an_answer_behind_the_answer_is_no_part_of_it(self, name, second, cuts):
+        """What comes behind an answer, another one with its body, is not taken for content."""
+        message = read(WHOLE[name] + WHOLE[second], cuts, close=False)
+
+        assert message.forms()[2] == PAGE
+        assert (message.truncated, message.flaws) == ("", [])
+
     def test_bytes_after_the_message_spoil_the_connection(self):
         """A connection on which more came than was asked for is not asked again."""
         for name in ("length", "chunked"):

@@ -7,9 +7,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from webcrawl.frontier.blocks import Blocks
-from webcrawl.frontier.fifo import Pool
-from webcrawl.frontier.hosts import HostTable
+from webcrawl.frontier.robots_rows import RobotsRows
 from webcrawl.model import Status
 from webcrawl.net import robots_book
 from webcrawl.net.robots_book import KEEP, RobotsBook, Verdict, origin_of, robots_url
@@ -22,7 +20,7 @@ WITHOUT_ANSWER = [Status.DNS_FAILED, Status.CONNECT_FAILED, Status.CONNECTION_LO
 
 
 class Table(dict):
-    """HostTable's two methods."""
+    """RobotsRows' methods; whatever may go is gone at once."""
 
     reads = 0
 
@@ -32,6 +30,10 @@ class Table(dict):
 
     def set_robots(self, origin, until, rules):
         self[origin] = (until, rules)
+
+    def sweep(self, before):
+        for origin in [origin for origin, (until, _) in self.items() if until < before]:
+            del self[origin]
 
 
 def _book(table=None, **options):
@@ -111,6 +113,16 @@ class TestVerdicts:
 
         assert book.verdict(f"{A}/", 1) is Verdict.WAIT
 
+    def test_a_failure_counts_for_a_day_beyond_its_wait(self):
+        """Later the count begins again, whether the row is still there or not."""
+        for late, until in ((0, 120), (1, 60)):
+            book = _book(retry_wait=60)
+            book.answered(A, 500, b"", 0)
+            now = 60 + KEEP + late
+            book.answered(A, 500, b"", now)
+
+            assert book.next_try(f"{A}/") == now + until
+
     def test_an_answer_ends_the_failures(self):
         """After a success the next failure is the first again, and the old rules hold no more."""
         book = _book(retry_wait=60)
@@ -175,7 +187,7 @@ class TestKept:
         """Rules lie in the crawl's own database, and are there again after a checkpoint."""
         for checkpoint in (True, False):
             with closing(CrawlDB(tmp_path)) as db:
-                book = _book(HostTable(db, Pool(Blocks(db), 1 << 16), 10))
+                book = _book(RobotsRows(db))
                 if checkpoint:
                     book.answered(A, 200, SOME, 0)
                     db.checkpoint()
@@ -231,7 +243,7 @@ class TestMemory:
 
 
 class Twin(RuleBasedStateMachine):
-    """The book against a dict that forgets nothing, with reopening at any moment."""
+    """The book against a dict that forgets nothing, with reopening at any moment, and a table that forgets at once."""
 
     def __init__(self):
         super().__init__()
@@ -248,7 +260,8 @@ class Twin(RuleBasedStateMachine):
 
     @rule(name=st.sampled_from("abcde"), status=st.sampled_from([200, 404, 500, Status.TIMEOUT]))
     def answer(self, name, status):
-        tries = self.known.get(name, (0, 0, 0))[1] % 3
+        until, tries, _ = self.known.get(name, (0, 0, 0))
+        tries = tries % 3 if until >= self.now - KEEP else 0
         if status in (200, 404):
             self.known[name] = (self.now + KEEP, 0, status)
         else:

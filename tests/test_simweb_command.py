@@ -17,20 +17,21 @@ from webcrawl.simweb import read
 SETTINGS = {**os.environ, "SCRAPY_SETTINGS_MODULE": "tests.simweb_settings"}
 ROOT = Path(__file__).parents[1]
 PORTS = ["--port", "0", "--dns-port", "0", "--tls-port", "0", "--addresses", "2"]
+PIPES = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
 MODULE, SCRAPY = [sys.executable, "-m", "webcrawl.simweb"], [sys.executable, "-m", "scrapy", "simweb"]
 
 
 @contextmanager
 def started(command, *options):
     """The process, when it says that it is ready, and what it said."""
-    process = subprocess.Popen(
-        [*command, *PORTS, *options], cwd=ROOT, env=SETTINGS, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    process = subprocess.Popen([*command, *PORTS, *options], cwd=ROOT, env=SETTINGS, **PIPES, text=True)
     try:
         yield process, process.stdout.readline()
     finally:
         process.kill()
-        process.communicate()
+        process.wait()
+        for pipe in (process.stdin, process.stdout, process.stderr):
+            pipe.close()
 
 
 @pytest.mark.parametrize(("command", "number"), [(MODULE, signal.SIGTERM), (SCRAPY, signal.SIGINT)])
@@ -49,6 +50,37 @@ def test_it_serves_until_it_is_told_to_end(tmp_path, command, number):
     assert f"scrapy crawl web -a seeds={seeds} -s DNS_NAMESERVERS=127.0.0.1:" in line
     assert seeds.read_text().splitlines() == [f"http://site{host}.test:{port}/" for host in range(3)]
     assert [hit.url for hit in read(log)] == [f"http://site2.test:{port}/"]
+
+
+def get(line):
+    """The status of a page of the server that said this line."""
+    port = re.search(r"http port (\d+)", line)[1]
+    with closing(http.client.HTTPConnection("127.0.0.1", int(port), timeout=10)) as client:
+        client.request("GET", "/", headers={"Host": f"site0.test:{port}"})
+        return client.getresponse().status
+
+
+def test_it_ends_with_its_input_if_asked_to():
+    """With --until-eof the end of standard input ends it, as SIGTERM does; what comes before that is passed over."""
+    with started(MODULE, "--hosts", "2", "--pages", "2", "--until-eof") as (process, line):
+        seeds = Path(re.search(r"seeds=(\S+)", line)[1])
+        process.stdin.write("anything\n")
+        process.stdin.flush()
+        assert get(line) == 200
+        process.stdin.close()
+
+        assert process.wait(20) == 0
+        assert not seeds.exists()
+
+
+def test_otherwise_its_input_means_nothing():
+    """Without it the server goes on when standard input ends, as a daemon's does."""
+    with started(MODULE, "--hosts", "2", "--pages", "2") as (process, line):
+        process.stdin.close()
+        assert get(line) == 200
+        process.terminate()
+
+        assert process.wait(20) == 0
 
 
 def test_seeds_that_nobody_asked_for_go_away():

@@ -16,11 +16,13 @@ from webcrawl.crawl_log import CrawlLog
 from webcrawl.filter_states import FilterStates
 from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.booking import Limits
+from webcrawl.frontier.robots_rows import RobotsRows
 from webcrawl.frontier.state import open_frontier
 from webcrawl.html.kinds import KINDS
 from webcrawl.html.links import LinkReader
 from webcrawl.net.robots import product_token
 from webcrawl.net.robots_book import RobotsBook
+from webcrawl.refusals import Refusals
 from webcrawl.robots import RobotsGate
 from webcrawl.seeding import Seeding
 from webcrawl.seeds.reader import Seeds
@@ -59,13 +61,14 @@ def assemble(
 def _crawl(values: Mapping[str, Any], db: CrawlDB, seeds: Seeds | None, on_ready: Callable[[], None] | None) -> Crawl:
     outputs = Outputs(db, Path(values["JOBDIR"]))
     log = CrawlLog(outputs.open("logs/crawl.log"))
+    refusals = Refusals(db, log)
     pipeline = build_pipeline(values, _key(db))
     FilterStates(db, pipeline.chain)
     memory, _ = shares(values["SEEN_MEMORY"] * MIB, values["URL_CACHE_SIZE"])
     cache = load(values["URL_CACHE"])(values["URL_CACHE_SIZE"])
     seen = load(values["SEEN_STORE"])(db, memory=memory, cache=cache, on_ready=on_ready)
     gate = CrawlGate(pipeline.chain)
-    frontier, hosts = open_frontier(
+    frontier = open_frontier(
         db,
         load(values["FRONTIER_PRIORITIZER"])(values["FRONTIER_LEVELS"]),
         load(values["POLITENESS_POLICY"])(
@@ -78,16 +81,16 @@ def _crawl(values: Mapping[str, Any], db: CrawlDB, seeds: Seeds | None, on_ready
         random=Random(values["RANDOM_SEED"]),
         addresses=Addresses() if values["POLITENESS_PER_IP"] else None,
         gate=gate,
-        dropped=log.dropped,
+        dropped=refusals.dropped,
         now=0.0 if db.get(CLEAN) else time.time(),
     )
     agent = product_token(values["ROBOTSTXT_USER_AGENT"] or values["USER_AGENT"])
-    robots = RobotsGate(RobotsBook(hosts, agent, retry_wait=values["HOST_RETRY_WAIT"]))
+    robots = RobotsGate(RobotsBook(RobotsRows(db), agent, retry_wait=values["HOST_RETRY_WAIT"]))
     if values["ROBOTSTXT_OBEY"]:
         gate.robots = robots
     seeding = Seeding(db, seeds, pipeline, seen, all_first=values["URL_SCOPE"] == "seeds")
     lately = Lately(LATELY * values["URL_CACHE_SIZE"])
-    crawl = Crawl(db, pipeline, seen, frontier, robots, seeding, outputs, log, lately)
+    crawl = Crawl(db, pipeline, seen, frontier, robots, seeding, outputs, log, lately, refusals)
     Tallies(db, {"crawl": crawl.counters, "refused": pipeline.refused})
     return crawl
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from webcrawl.crawl_log import CrawlLog
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.model import Exchange, Link, Outcome
+from webcrawl.refusals import Refusals
 from webcrawl.robots import RobotsGate
 from webcrawl.seeding import Seeding
 from webcrawl.seen.protocol import SeenStore
@@ -39,9 +40,11 @@ class Crawl:
         outputs: Outputs,
         log: CrawlLog,
         lately: Lately,
+        refusals: Refusals,
     ) -> None:
         self.db, self.pipeline, self.seen, self.frontier = db, pipeline, seen, frontier
         self.robots, self.seeding, self.outputs, self._log, self._lately = robots, seeding, outputs, log, lately
+        self.refusals = refusals
         self.counters: Counter[str] = Counter()
         self._merged_at = 0.0
 
@@ -66,10 +69,15 @@ class Crawl:
         )
         self._lately.add(url for _, url, _ in found)
 
-    def submit(self, link: Link, variant: str = "") -> None:
-        """A link that comes alone, from a request of a spider's own; its variants are seen each by itself."""
-        for _, url, _ in self.pipeline.process(link.via, link.depth, [link.url]):
-            self.seen.submit([self.pipeline.key(url, variant)], [link.pack()])
+    def submit(self, link: Link, variant: str = "") -> bool:
+        """A link that comes alone, from a request of a spider's own; its variants are seen each by itself.
+
+        False if a filter keeps it out.
+        """
+        if not self.pipeline.process(link.via, link.depth, [link.url]):
+            return False
+        self.seen.submit([self.pipeline.key(link.url, variant)], [link.pack()])
+        return True
 
     def insert(self, link: Link, variant: str = "") -> None:
         """A link that is to be asked for whether it was seen or not; from now on it was."""
@@ -110,8 +118,8 @@ class Crawl:
         return link
 
     def next_ready(self) -> float | None:
-        """When `take` may have a link: a time (0 is now), or None as long as nothing is found or finished."""
-        if self.seeding.first:
+        """When there may be something to do: a time (0 is now), or None as long as nothing is found or finished."""
+        if self.seeding.first or self.refusals.waiting:
             return 0.0
         ready = self.frontier.next_ready()
         if self.seen.pending and not self.seen.busy:  # they may be of hosts that need not wait
@@ -133,7 +141,7 @@ class Crawl:
     @property
     def pending(self) -> bool:
         """Whether anything is left to do, or may turn out to be."""
-        return len(self.frontier) > 0 or self.seen.pending > 0 or not self.seeding.ended
+        return len(self.frontier) > 0 or self.seen.pending > 0 or not self.seeding.ended or len(self.refusals) > 0
 
     def stats(self) -> dict[str, int | float]:
         """All counters by name."""

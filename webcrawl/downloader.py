@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from scrapy import Request, signals
 from scrapy.core.downloader import Downloader
@@ -18,6 +18,7 @@ from scrapy.exceptions import (
     DownloadConnectionRefusedError,
     DownloadFailedError,
     DownloadTimeoutError,
+    IgnoreRequest,
     NotConfigured,
     ResponseDataLossError,
     UnsupportedURLSchemeError,
@@ -86,6 +87,11 @@ class FrontierDownloader(Downloader):
                 await self.gate.enter(request)
                 if self.on_outcome is not None:
                     self.on_outcome(request)
+
+    async def refuse(self, request: Request) -> NoReturn:
+        """What ended in the frontier waits at the gate as well before the spider hears of it."""
+        await self.gate.enter(request)
+        raise IgnoreRequest(request.meta["refused"].reason)
 
     def _tell(self, signal: object, request: Request, **more: Any) -> None:
         if heard(signal, self.signals.sender):

@@ -7,13 +7,17 @@ from typing import Self
 from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.dupefilters import BaseDupeFilter
+from scrapy.exceptions import IgnoreRequest
 
 from webcrawl.requests import to_link, variant
 from webcrawl.scheduler import scheduler_of
 
 
 class SeenFilter(BaseDupeFilter):
-    """Says `seen` of every request: a new one comes to the frontier by itself, as soon as the seen store knows."""
+    """Says `seen` of every request: a new one comes to the frontier by itself, as soon as the seen store knows.
+
+    IgnoreRequest is raised for one that will not come.
+    """
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -24,5 +28,6 @@ class SeenFilter(BaseDupeFilter):
 
     def request_seen(self, request: Request) -> bool:
         scheduler = scheduler_of(self._crawler)
-        scheduler.crawl.submit(to_link(request, scheduler.spider), variant(request))
+        if not scheduler.crawl.submit(to_link(request, scheduler.spider), variant(request)):
+            raise IgnoreRequest("a filter keeps it out")
         return True

@@ -31,8 +31,8 @@ class Link:
 
     `path` has a letter for each hop from the seed, as in Heritrix's logs: L link, E embedded, R redirect,
     P prerequisite. `history` is what a prioritizer may want to know of earlier downloads of the document,
-    `request` what an ordinary Scrapy request has beside its URL. No field contains a space or a control
-    character: `pack` separates them by spaces.
+    `request` what an ordinary Scrapy request has beside its URL, after its priority and a dot if that is not 0.
+    No field contains a space or a control character: `pack` separates them by spaces.
     """
 
     url: str
@@ -49,6 +49,12 @@ class Link:
         path = self.path
         return len(path) - path.count("R") - path.count("P")
 
+    @property
+    def priority(self) -> int:
+        """An ordinary request's, where more means sooner; 0 for any other link."""
+        number, dot, _ = self.request.partition(".")
+        return int(number) if dot else 0
+
     def pack(self) -> bytes:
         """The link as it lies in queues on disk: the URL, then the rest."""
         return f"{self.url} {self.path} {self.via} {self.seed} {self.attempt} {self.history} {self.request}".encode()
@@ -58,6 +64,12 @@ def unpack(record: bytes) -> Link:
     """The link that `pack` made this record of."""
     url, path, via, seed, attempt, history, request = record.decode().split(" ")
     return Link(url, path, via, seed, int(attempt), history, request)
+
+
+def is_urgent(record: bytes) -> bool:
+    """Whether a packed link has a priority above 0."""
+    word = record[record.rindex(b" ") + 1 :]
+    return b"." in word and not word.startswith(b"-")
 
 
 @dataclass(slots=True)

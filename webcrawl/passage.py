@@ -23,6 +23,7 @@ from scrapy.utils.python import global_object_name
 from twisted.python.failure import Failure
 
 from webcrawl.batch import Batch, Output, parse_all
+from webcrawl.downloader import downloader_of
 from webcrawl.hearing import send_only_what_is_heard
 
 logger = logging.getLogger(__name__)
@@ -120,6 +121,8 @@ class Passage:
 
     async def _downloaded(self, request: Request) -> Response | Request | Failure:
         try:
+            if "refused" in request.meta:
+                await downloader_of(self._crawler).refuse(request)
             result = await self._download(request)
             if isinstance(result, Response):
                 self._received(result, request)

@@ -14,7 +14,7 @@ from webcrawl.model import Link
 from webcrawl.urls.canonical import canonical
 
 DEFAULTS = Request("http://x/").to_dict()
-OURS = {"link", "outcome", "exchange", "keep", "depth", "verbatim_url", "download_slot", "download_latency"}
+OURS = {"link", "outcome", "exchange", "keep", "depth", "verbatim_url", "download_slot", "download_latency", "refused"}
 
 
 def to_link(request: Request, spider: Spider) -> Link:
@@ -28,6 +28,8 @@ def to_link(request: Request, spider: Spider) -> Link:
     given["meta"] = {key: value for key, value in request.meta.items() if key not in OURS and _is_plain(value)}
     extra = {key: value for key, value in given.items() if key != "url" and value != DEFAULTS.get(key)}
     word = urlsafe_b64encode(msgpack.packb(extra)).decode() if extra else ""
+    if request.priority:
+        word = f"{request.priority}.{word}"
     return Link(url, "L" * int(request.meta.get("depth", 0)), via, request=word)
 
 
@@ -44,11 +46,19 @@ def to_request(link: Link, spider: Spider) -> Request:
         errback = getattr(spider, "failed", None)
         meta = {"link": link, "depth": link.depth, "verbatim_url": True}
         return Request(link.url, errback=errback, meta=meta)
-    extra: dict[str, Any] = msgpack.unpackb(urlsafe_b64decode(link.request), strict_map_key=False)
-    request = request_from_dict({**extra, "url": link.url}, spider=spider)
+    request = request_from_dict({**_extra(link), "url": link.url}, spider=spider)
     request.meta["link"] = link
     request.meta["depth"] = link.depth
     return request
+
+
+def has_errback(link: Link) -> bool:
+    """Whether anybody wants to hear that the request this link stands for has failed."""
+    return "errback" in _extra(link)
+
+
+def _extra(link: Link) -> dict[str, Any]:
+    return dict(msgpack.unpackb(urlsafe_b64decode(link.request.rpartition(".")[2]), strict_map_key=False))
 
 
 def _referer(request: Request) -> str:

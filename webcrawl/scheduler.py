@@ -13,7 +13,7 @@ from typing import Any, Self
 from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 from scrapy.dupefilters import BaseDupeFilter
-from scrapy.exceptions import NotConfigured
+from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.misc import build_from_crawler, load_object
@@ -23,8 +23,9 @@ from webcrawl.assembly import assemble
 from webcrawl.crawl import Crawl
 from webcrawl.downloader import downloader_of
 from webcrawl.engine import close, on_closing, wake
-from webcrawl.model import Link, Outcome, Status
+from webcrawl.model import Link, Outcome, Status, unpack
 from webcrawl.passage import Passage
+from webcrawl.refusals import Refusal
 from webcrawl.requests import to_link, to_request, variant
 from webcrawl.robots_request import RobotsRequests
 from webcrawl.store.errors import StoreError
@@ -112,6 +113,8 @@ class FrontierScheduler:
             free = request.dont_filter and not request.meta.get("is_start_request")
             if free or not self.dupefilter.request_seen(request):
                 self.crawl.insert(to_link(request, self.spider), variant(request))
+        except IgnoreRequest:
+            return False
         except RefusedUrl as error:
             self.crawl.pipeline.refused[error.reason] += 1
             return False
@@ -126,6 +129,9 @@ class FrontierScheduler:
 
     def next_request(self) -> Request | None:
         now = time.time()
+        refusal = self.crawl.refusals.take()  # before more can be dropped
+        if refusal is not None:
+            return self._refused(refusal)
         try:
             link = self.crawl.take(now)
         except Exception as error:  # noqa: BLE001 - whatever it is, what it was in the middle of is half done
@@ -137,6 +143,13 @@ class FrontierScheduler:
         request = self._robots.request(link) if link.path.endswith("P") else to_request(link, self.spider)
         turn = self.crawl.frontier.next_turn(link)
         request.meta["keep"] = turn + SLACK if turn < NEAR else 0.0
+        return request
+
+    def _refused(self, refusal: Refusal) -> Request:
+        """A request that goes no further than to its errback."""
+        request = to_request(unpack(refusal.record), self.spider)
+        del request.meta["link"]
+        request.meta["refused"] = refusal
         return request
 
     # -- the crawl's side
@@ -187,6 +200,8 @@ class FrontierScheduler:
                 self.crawl.finish(link, meta.get("outcome") or NO_OUTCOME, meta.get("exchange"))
             except Exception as error:  # noqa: BLE001 - as above
                 self.fail(error)
+        elif "refused" in meta:
+            self.crawl.refusals.told(meta["refused"])
         self._gate.leave(request)
 
     def _wake_at(self, ready: float | None, now: float) -> None:

@@ -33,6 +33,9 @@ class Table(dict[str, tuple[float, bytes]]):
     def set_robots(self, origin: str, until: float, rules: bytes) -> None:
         self[origin] = until, rules
 
+    def sweep(self, before: float) -> None:
+        """Nothing is out of date in an instant."""
+
 
 def robots(data: bytes) -> None:
     """The longest rule decides; the same after packing, from the table, and with other line ends."""

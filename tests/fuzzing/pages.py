@@ -70,8 +70,8 @@ def attributes(data: bytes) -> None:
         quoted = {
             name: '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"' for name, value in mime.parameters.items()
         }
-        again = mimetype.parse(";".join([mime.essence, *(f"{name}={value}" for name, value in quoted.items())]))
-        assert again == mime
+        again = ";".join([mime.essence, *(f"{name}={value}" for name, value in quoted.items())])
+        assert len(again) > mimetype.LONGEST or mimetype.parse(again) == mime
     for name in ENCODINGS:
         query = with_query(text, name)
         assert with_query(query, name) == query

@@ -119,14 +119,17 @@ class _Said(logging.Handler):
 
 @contextmanager
 def _simweb(hosts: int, folder: Path) -> Iterator[tuple[Path, str]]:
-    """Its seeds and its name server. In a session of its own: a Ctrl-C is meant for the crawler alone."""
+    """Its seeds and its name server. In a session of its own: a Ctrl-C is meant for the crawler alone.
+
+    It reads a pipe that ends with this process, however that ends: nothing would end it after a kill -9.
+    """
     seeds, errors = folder / "seeds.txt", folder / "errors"
     options = ["--hosts", hosts, "--pages", hosts * PAGES, "--seeds", seeds, "--kinds", ",".join(KINDS)]
     ports = ["--port", 0, "--dns-port", 0, "--tls-port", 0]
-    command = [sys.executable, "-m", "webcrawl.simweb", *map(str, options + ports)]
+    command = [sys.executable, "-m", "webcrawl.simweb", "--until-eof", *map(str, options + ports)]
     with errors.open("wb") as error:
         web = subprocess.Popen(  # noqa: S603 - this very program
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=error, text=True, start_new_session=True
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=error, text=True, start_new_session=True
         )
     with web:
         try:

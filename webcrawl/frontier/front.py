@@ -15,6 +15,7 @@ class FrontEnd:
 
     def __init__(self, queues: Sequence[Fifo], bias: float, random: Random) -> None:
         self.queues = list(queues)
+        self.last = len(self.queues) - 1
         self._weights = [bias**-level for level in range(len(self.queues))]
         self._random = random.random
         self.filled: list[Fifo] = []  # the queues that have something

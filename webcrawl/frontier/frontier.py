@@ -85,10 +85,14 @@ class Frontier:
     # -- in
 
     def add(self, records: Iterable[bytes]) -> None:
-        """Takes packed links into the front-end, each at the level that the prioritizer gives it."""
+        """Takes packed links into the front-end, each at the level that prioritizer and priority give it."""
         before = self.queued
         for record in records:
-            self._front.push(self._level(unpack(record)), record)
+            link = unpack(record)
+            level = self._level(link)
+            if link.request:  # of a spider of somebody's own; a page's links have no priority but their level
+                level = min(max(level - link.priority, 0), self._front.last)
+            self._front.push(level, record)
             self.queued += 1
         self.counters["added"] += self.queued - before
 
@@ -260,7 +264,9 @@ class Frontier:
 
 
 def _next_record(host: Host, now: float) -> bytes | None:
-    """A retry whose time has come goes first; a retired host's are all alike."""
+    """A retry whose time has come goes first, then what is urgent; a retired host's are all alike."""
     if host.later and (host.later[0][0] <= now or host.retired):
         return heappop(host.later)[1]
+    if host.urgent is not None and host.urgent.count:
+        return host.urgent.pop()
     return host.queue.pop()

@@ -11,15 +11,13 @@ import msgpack
 
 from webcrawl.frontier.fifo import Fifo, Pool
 from webcrawl.frontier.rows import HostRows, Row
-from webcrawl.store import rowcrc
+from webcrawl.model import is_urgent
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 
 SORTED = 1 << 13  # hosts put in order at once: 3 ms
 SLICE = 32  # rows written before the event loop breathes; each may write a block of its queue too
 FIRST = -1.0  # handed out before a crash: a robots.txt comes before the URL that asked for it, or it would come twice
-LOAD_ROBOTS = "SELECT origin, until, rules, crc FROM robots WHERE origin = ?"
-STORE_ROBOTS = "INSERT OR REPLACE INTO robots VALUES (?, ?, ?, ?)"
 
 
 class State(IntEnum):
@@ -52,6 +50,7 @@ class Host:
     stay: int = 0  # URLs handed out since it became active
     ticket: int = 0  # of its valid entry in the back-end's heap; 0: it has none
     dirty: bool = False  # not in this form in the open transaction
+    urgent: Fifo | None = None  # goes before the queue; made when the first URL comes that asks for it
 
     def unproven(self) -> bool:
         """Its last request had no answer, or a refusal, or there was none yet; one retired takes nobody's slot."""
@@ -59,28 +58,33 @@ class Host:
 
     def waiting(self) -> int:
         """URLs of this host that are neither handed out nor in the front-end."""
-        return self.queue.count + len(self.later)
+        return self.queue.count + len(self.later) + (self.urgent.count if self.urgent is not None else 0)
 
     def due(self) -> float:
         """When the host's next URL may be asked for; it has one."""
-        return self.ready_at if self.queue.count else max(self.ready_at, self.later[0][0])
+        if self.queue.count or (self.urgent is not None and self.urgent.count):
+            return self.ready_at
+        return max(self.ready_at, self.later[0][0])
+
+    def queues(self) -> tuple[Fifo, ...]:
+        """All that it has."""
+        return (self.queue,) if self.urgent is None else (self.queue, self.urgent)
 
     def pack(self) -> bytes:
         later = [*self.later, (FIRST, self.given)] if self.given is not None else self.later
-        data: bytes = msgpack.packb(
-            (
-                self.ready_at,
-                self.times,
-                self.crawl_delay,
-                self.failures,
-                self.pages,
-                self.retired,
-                self.ip,
-                later,
-                self.queue.save() if self.queue.count else None,
-            )
+        fields = (
+            self.ready_at,
+            self.times,
+            self.crawl_delay,
+            self.failures,
+            self.pages,
+            self.retired,
+            self.ip,
+            later,
+            self.queue.save() if self.queue.count else None,
         )
-        return data
+        urgent = (self.urgent.save(),) if self.urgent is not None and self.urgent.count else ()
+        return bytes(msgpack.packb(fields + urgent))
 
 
 class HostTable:
@@ -120,14 +124,27 @@ class HostTable:
 
     def _unpack(self, name: str, state: int, data: bytes) -> Host:
         try:
-            ready_at, times, crawl_delay, failures, pages, retired, ip, later, queue = msgpack.unpackb(data)
+            ready_at, times, crawl_delay, failures, pages, retired, ip, later, queue, *urgent = msgpack.unpackb(data)
             fifo = self._pool.fifo(queue)
             host = Host(name, fifo, STATES[state], ready_at, times, crawl_delay, failures, pages, retired, ip)
+            if urgent:
+                self._make_urgent(host, *urgent)
         except (ValueError, TypeError, KeyError) as error:
             raise DamagedFile(self._db.path, 0, f"table host, {name}: {error!r}") from error
         if later:
             host.later = sorted((at, record) for at, record in later)
         return host
+
+    def queue_for(self, host: Host, record: bytes) -> Fifo:
+        """Where a record of this host goes."""
+        if record.endswith(b" ") or not is_urgent(record):  # a page's link has nothing there to look at
+            return host.queue
+        return host.urgent if host.urgent is not None else self._make_urgent(host)
+
+    def _make_urgent(self, host: Host, saved: bytes | None = None) -> Fifo:
+        host.urgent = self._pool.fifo(saved)
+        host.urgent.owner = host
+        return host.urgent
 
     def put_away(self, host: Host) -> None:
         """Gives a record back: it stays an object while there is room."""
@@ -137,17 +154,8 @@ class HostTable:
             oldest = self._idle.popitem(last=False)[1]
             written = self._dirty.pop(oldest.name, None) is None
             self._rows.put(_row(oldest), written=written)
-            oldest.queue.close()
-
-    def robots(self, origin: str) -> tuple[float, bytes] | None:
-        """Until when the robots.txt rules of this scheme, host and port hold, and the rules."""
-        rows = self._db.query(LOAD_ROBOTS, (origin,))
-        if rows and not rowcrc.agrees(rowcrc.robots, rows[0]):
-            raise DamagedFile(self._db.path, 0, f"table robots, {origin}: checksum")
-        return rows[0][1:3] if rows else None
-
-    def set_robots(self, origin: str, until: float, rules: bytes) -> None:
-        self._db.execute(STORE_ROBOTS, (origin, until, rules, rowcrc.robots(origin, until, rules)))
+            for queue in oldest.queues():
+                queue.close()
 
     def touch(self, host: Host) -> None:
         """The record is no more what the open transaction has."""

@@ -79,8 +79,9 @@ class Rotation:
         host = self._back.active.get(name)
         if host is not None:
             self._hosts.touch(host)
-            host.queue.push(record)
-            if host.queue.count == 1 and host.ticket:  # it waited for a retry's time; now it need not
+            queue = self._hosts.queue_for(host, record)
+            queue.push(record)
+            if queue.count == 1 and host.ticket:  # it waited for a retry's time; now it need not
                 self._back.schedule(host, host.due())
             return False
         host = self._hosts.get(name)
@@ -88,7 +89,7 @@ class Rotation:
             self._ended(record, host.retired)
         else:
             self._hosts.touch(host)
-            host.queue.push(record)
+            self._hosts.queue_for(host, record).push(record)
             if host.state is State.IDLE:
                 self._enter(host)
                 return True

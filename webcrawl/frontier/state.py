@@ -69,7 +69,7 @@ def open_frontier(
     gate: Gate | None = None,
     dropped: Callable[[Link, int], None] | None = None,
     now: float = 0.0,
-) -> tuple[Frontier, HostTable]:
+) -> Frontier:
     """Half of `memory` is for the queues' heads and tails, a quarter for hosts as objects, one for packed rows."""
     data = db.get(META)
     saved: dict[str, Any] = msgpack.unpackb(data) if data else {}
@@ -97,4 +97,4 @@ def open_frontier(
         version, words, gauss = saved["random"]
         random.setstate((version, tuple(words), gauss))
     db.join(FrontierPart(db, frontier, front, hosts, parked, random))
-    return frontier, hosts
+    return frontier

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+LONGEST = 1024  # characters that are looked at: 60,000 semicolons cost 70 ms, and 1,024 such headers their memory
 SPACE = "\t\n\r "  # the standard's "HTTP whitespace"
 _TOKEN = re.compile(r"[-!#$%&'*+.^_`|~0-9A-Za-z]+")
 _VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
@@ -21,9 +22,13 @@ class MimeType:
     parameters: dict[str, str] = field(default_factory=dict)
 
 
-@lru_cache(1024)  # a crawl meets few, over and over
 def parse(header: str) -> MimeType | None:
     """What a Content-Type header says; None if it says nothing that can be used."""
+    return _parse(header[:LONGEST])
+
+
+@lru_cache(1024)  # a crawl meets few, over and over
+def _parse(header: str) -> MimeType | None:
     head, _, rest = header.strip(SPACE).partition(";")
     kind, slash, subtype = head.partition("/")
     subtype = subtype.rstrip(SPACE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable
 from typing import Protocol, cast
 
@@ -28,6 +29,7 @@ _EXTRA, _NAME, _COMMENT, _CHECKED = 4, 8, 16, 2  # flags of a gzip member's head
 _FIELDS = _EXTRA | _NAME | _COMMENT | _CHECKED
 _MAGIC = b"\x1f\x8b\x08"
 _LONGEST_HEADER = 128 << 10
+_REDONE = 256 << 10  # bytes of a brotli stream that are read again to find its end: 18 times, 60 ms in all
 
 
 class Coding(Protocol):
@@ -174,11 +176,17 @@ class Inflate:
 
 
 class Brotli:
-    """Brotli's own decoder under the names of the Protocol."""
+    """Brotli's own decoder under the names of the Protocol.
+
+    Where anything follows its end in the same piece it fails, and keeps what it had made of that piece to itself: then
+    the end is looked for, and the stream is read again up to there.
+    """
 
     def __init__(self) -> None:
         self._decoder = brotli.Decompressor()
         self._drained = True  # it takes input while output waits inside: only a short answer says there is no more
+        self._fed: list[bytes] = []  # all that came, unless that is too much
+        self._came = self._made = 0
 
     @property
     def eof(self) -> bool:
@@ -191,9 +199,40 @@ class Brotli:
     def decompress(self, data: bytes, max_length: int) -> bytes:
         if self._decoder.is_finished():
             return b""
-        made = bytes(self._decoder.process(data, output_buffer_limit=max_length))
+        self._keep(data)
+        try:
+            made = bytes(self._decoder.process(data, output_buffer_limit=max_length))
+        except brotli.error:
+            made = self._again()
+            if not self._decoder.is_finished():
+                raise
         self._drained = len(made) < max_length
+        self._made += len(made)
         return made
+
+    def _keep(self, data: bytes) -> None:
+        self._came += len(data)
+        if self._came > _REDONE:
+            self._fed.clear()
+        elif data:
+            self._fed.append(data)
+
+    def _again(self) -> bytes:
+        """What had not come out yet of all that can be read."""
+        coded = b"".join(self._fed)
+        before = len(coded) - len(self._fed[-1]) if self._fed else 0
+        sizes = range(len(coded))
+        end = bisect_left(sizes, x=True, lo=before, key=lambda size: _is_refused(coded[:size])) - 1
+        self._decoder = brotli.Decompressor()
+        return bytes(self._decoder.process(coded[: max(end, 0)]))[self._made :]
+
+
+def _is_refused(coded: bytes) -> bool:
+    try:
+        brotli.Decompressor().process(coded)
+    except brotli.error:
+        return True
+    return False
 
 
 def _gzip() -> Coding:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from webcrawl.net.errors import ConnectionLost, EmptyAnswer, HeadTooLong, TimedOut, TooManyInterim, Upgraded
-from webcrawl.net.http_head import END_OF_HEAD, MAX_HEAD, Head, check_start, read_head
+from webcrawl.net.http_head import END_OF_HEAD, LEAST_HEAD, MAX_HEAD, Head, check_start, read_head
 from webcrawl.net.http_message import Message
 
 _MAX_INTERIM = 10  # 1xx answers before the real one
@@ -54,9 +54,12 @@ class Answer:
         while True:
             if data[:1] in (b"\r", b"\n"):  # RFC 9112 2.2: empty lines before the status line are ignored
                 data, searched = data.lstrip(b"\r\n"), 0
+            room = MAX_HEAD - (self._seen - len(data))  # what stands before has taken the rest
+            if data and room < LEAST_HEAD:
+                raise HeadTooLong(f"{self._seen} bytes")
             check_start(data)
             end = END_OF_HEAD.search(data, max(searched - 2, 0))
-            if end is None or end.end() > MAX_HEAD:
+            if end is None or end.end() > room:
                 return self._wait(data)
             head, data, searched = read_head(data[: end.end()]), data[end.end() :], 0
             if head.status >= 200:

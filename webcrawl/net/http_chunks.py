@@ -46,7 +46,8 @@ class Chunks:
         del self.payload[size:]  # within a chunk, the line end is taken for content
 
     def on_message_begin(self) -> None:
-        self.excess = self.complete
+        if self.complete:  # else another answer's body would be taken for more of this one's
+            raise HttpParserError("another message")
 
     def on_message_complete(self) -> None:
         self.complete = True

@@ -12,6 +12,7 @@ from webcrawl.net.http_mend import mend
 
 MAX_HEAD = 65536  # bytes of all heads of an answer, 1xx counted in; browsers allow 256 KiB, Apache sends 8
 MAX_HEADERS = 200  # fields
+LEAST_HEAD = len(b"HTTP/1.1 200\n\n")
 
 END_OF_HEAD = re.compile(rb"\n\r?\n")  # RFC 9112 2.2: a recipient may take a single LF as line end
 _START = b"HTTP/"

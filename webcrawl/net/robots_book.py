@@ -33,7 +33,7 @@ class Verdict(Enum):
 
 
 class RobotsTable(Protocol):
-    """Where rules lie for good: webcrawl.frontier.hosts.HostTable."""
+    """Where rules lie for good: webcrawl.frontier.robots_rows.RobotsRows."""
 
     def robots(self, origin: str) -> tuple[float, bytes] | None:
         """Until when the row holds, and the row."""
@@ -41,6 +41,10 @@ class RobotsTable(Protocol):
 
     def set_robots(self, origin: str, until: float, rules: bytes) -> None:
         """Replaces the row."""
+        ...
+
+    def sweep(self, before: float) -> None:
+        """Removes some of the rows that held until an earlier time than `before`."""
         ...
 
 
@@ -107,6 +111,7 @@ class RobotsBook:
         """Books the end of a request for an origin's robots.txt: of its last hop, for the origin of the first."""
         what = meaning(status)
         self.counters[what.name.lower()] += 1
+        self._table.sweep(now - KEEP)
         if what is Meaning.SHUT:
             self._shut(origin, now)
             return Heard(what)
@@ -118,7 +123,8 @@ class RobotsBook:
     def _shut(self, origin: str, now: float) -> None:
         """Asked again later each time; after the last try the origin is unreachable for a day."""
         before = self._entry(origin)
-        tries = before.tries + 1 if before is not None and before.tries < TRIES else 1
+        counts = before is not None and before.tries < TRIES and before.until >= now - KEEP  # or its row may be gone
+        tries = before.tries + 1 if before is not None and counts else 1
         until = now + (self._retry_wait * 2.0 ** (tries - 1) if tries < TRIES else KEEP)
         self._table.set_robots(origin, until, _SHUT + str(tries).encode())
         self._remember(origin, _Entry(until, _NOTHING, tries))

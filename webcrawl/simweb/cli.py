@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,26 +39,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--size", default="20000-40000", metavar="LOW-HIGH", help="bytes of a page (default: %(default)s)")
     add("--links", type=int, default=40, metavar="N", help="links of a page (default: %(default)s)")
     add("--addresses", type=int, default=32, metavar="N", help="addresses the hosts share (default: %(default)s)")
+    add("--until-eof", action="store_true", help="end when standard input does: who started this is gone")
 
 
 def run(options: argparse.Namespace) -> None:
-    """Serves until SIGINT or SIGTERM. Raises UsageError before anything runs."""
+    """Serves until SIGINT, SIGTERM or, if asked to, the end of standard input. Raises UsageError before that."""
     try:
         world = _world(options)
         log = Log(options.log, keep=False)
         server = Server(world, dns_port=options.dns_port, latency=max(options.latency, 0.0), log=log)
         with _seeds(world, options.seeds) as seeds:
             loop = new_event_loop()
-            loop.run_until_complete(_serve(server, seeds))
+            loop.run_until_complete(_serve(server, seeds, until_eof=options.until_eof))
             loop.close()
     except (ValueError, OSError, OverflowError) as error:
         raise UsageError(f"the synthetic web cannot start: {error}") from error
 
 
-async def _serve(server: Server, seeds: Path) -> None:
-    stop = asyncio.Event()
+async def _serve(server: Server, seeds: Path, *, until_eof: bool) -> None:
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        loop.add_signal_handler(number, stop.set)
+    if until_eof:
+        loop.add_reader(sys.stdin, _read_on, stop)
     await server.start()
     world = server.world
     print(  # noqa: T201 -- the line that whoever started this waits for
@@ -67,6 +72,11 @@ async def _serve(server: Server, seeds: Path) -> None:
     )
     await stop.wait()
     await server.close()
+
+
+def _read_on(stop: asyncio.Event) -> None:
+    if not os.read(sys.stdin.fileno(), 4096):
+        stop.set()
 
 
 def _world(options: argparse.Namespace) -> World:

@@ -18,6 +18,7 @@ from webcrawl.verify.queues import Queues, link_flaw
 from webcrawl.verify.snapshot import Snapshot
 
 RECORD = (float, list, float, int, int, int, str, list, bytes | None)  # of a host, packed
+QUEUE = len(RECORD) - 1  # where its queue is; behind it may be that of its urgent URLs
 RULES = re.compile(r"User-agent: [^\n]+\nCrawl-delay: [-+.0-9a-z]+(\n(Allow|Disallow): [^\n]*)*")
 
 
@@ -45,9 +46,8 @@ def _hosts(snapshot: Snapshot, queues: Queues, found: Counter[str], parked: Coun
         name, _, data, _ = row
         what = f"table host, {name}"
         try:
-            state, later, queue = _host(row)
-            queued = queues.records(queue, what) if queue is not None else ()
-            count = _links(snapshot, chain(later, queued), what, name)
+            state, later, saved = _host(row)
+            count = _links(snapshot, chain(later, *(queues.records(queue, what) for queue in saved)), what, name)
         except (ValueError, TypeError) as error:
             yield snapshot.damaged(f"{what}: {error}", value=data)
         except DamagedFile as damage:
@@ -70,18 +70,22 @@ def _links(snapshot: Snapshot, records: Iterable[bytes], what: str, host: str | 
     return count
 
 
-def _host(row: tuple[str, int, bytes, int]) -> tuple[State, list[bytes], bytes | None]:
-    """Its state, its URLs to be tried again, its queue; ValueError if that is no host record."""
+def _host(row: tuple[str, int, bytes, int]) -> tuple[State, list[bytes], list[bytes]]:
+    """Its state, its URLs to be tried again, its queues; ValueError if that is no host record."""
     if not rowcrc.agrees(rowcrc.host, row):
         raise ValueError("checksum")
     name, state, data, _ = row
     values = msgpack.unpackb(data)
-    if len(values) != len(RECORD) or not all(map(isinstance, values, RECORD)):
+    if not 0 <= len(values) - len(RECORD) <= 1 or not all(map(isinstance, values, (*RECORD, bytes))):
         raise ValueError("no host record")
-    ready_at, times, *numbers, _, later, queue = values
+    ready_at, times, *numbers, _, later = values[:QUEUE]
     if not name or min(ready_at, *times, *numbers) < 0:
         raise ValueError("times and counts below nothing")
-    return State(state), [record for _, record in later], queue
+    return (
+        State(state),
+        [record for _, record in later],
+        [queue for queue in values[QUEUE:] if queue is not None],
+    )
 
 
 def _front(

@@ -1,0 +1,119 @@
+"""The table of robots.txt rules: kept for as long as they may be asked for, and no longer."""
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from webcrawl.frontier.robots_rows import SWEPT, RobotsRows
+from webcrawl.net.robots_book import KEEP, RobotsBook, Verdict
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.errors import DamagedFile
+
+HOUR = 3600.0
+
+
+@pytest.fixture
+def db(tmp_path):
+    with closing(CrawlDB(tmp_path)) as db:
+        yield db
+
+
+def count(db):
+    return db.query("SELECT count(*) FROM robots")[0][0]
+
+
+def fill(db, rows, until):
+    """So many hosts of an earlier time."""
+    table = RobotsRows(db)
+    for number in range(rows):
+        table.set_robots(f"http://old{number}.test", until, b"")
+    db.checkpoint()
+
+
+def test_rules_are_kept_by_origin(db):
+    """Until when they hold and what they are, by scheme, host and port."""
+    table = RobotsRows(db)
+    assert table.robots("http://a") is None
+    table.set_robots("http://a", 99.5, b"rules")
+    assert table.robots("http://a") == (99.5, b"rules")
+    assert table.robots("https://a") is None
+
+
+@pytest.mark.parametrize("change", ["until = 1", "rules = x'21'", "rules = 'rules'"])
+def test_rules_with_another_checksum(db, change):
+    """Rules that are not what was written are not kept to."""
+    table = RobotsRows(db)
+    table.set_robots("http://a", 99.5, b"rules")
+    db.execute(f"UPDATE robots SET {change}")
+    with pytest.raises(DamagedFile, match="table robots, http://a: checksum"):
+        table.robots("http://a")
+
+
+class TestSweep:
+    def test_ever_new_hosts_leave_a_bounded_table(self, db):
+        """Day after day of new hosts: never more than two days' and a day's worth of rows on their way out."""
+        book = RobotsBook(RobotsRows(db), "webcrawl")
+        an_hour, most = 40, 0
+        for hour in range(24 * 30):
+            for number in range(an_hour):
+                book.answered(f"http://h{hour * 7919 % 1000}-{hour}-{number}.test", 404, b"", hour * HOUR)
+            most = max(most, count(db))
+
+        kept = 2 * 24 * an_hour  # for a day, and a day longer
+        assert most <= 2 * kept + SWEPT
+        assert count(db) >= kept
+
+    def test_what_is_out_of_date_goes_while_new_hosts_come(self, db):
+        """Many rows of long ago are gone after half as many answers."""
+        fill(db, 5000, until=0.0)
+        book = RobotsBook(RobotsRows(db), "webcrawl")
+        for number in range(5000):
+            book.answered(f"http://new{number}.test", 404, b"", 10 * KEEP)
+
+        assert db.query("SELECT count(*) FROM robots WHERE until = 0") == [(0,)]
+        assert count(db) == 5000
+
+    def test_what_may_be_asked_for_stays(self, db):
+        """Rules that hold, and failures that count, outlast any number of sweeps."""
+        book = RobotsBook(RobotsRows(db), "webcrawl", retry_wait=60)
+        book.answered("http://a.test", 200, b"User-agent: *\nDisallow: /", 0.0)
+        book.answered("http://z.test", 500, b"", 0.0)
+        for number in range(4 * SWEPT):
+            book.answered(f"http://b{number}.test", 404, b"", KEEP - 1)
+
+        other = RobotsBook(RobotsRows(db), "webcrawl", retry_wait=60)
+        assert other.verdict("http://a.test/", KEEP - 1) is Verdict.FORBIDDEN
+        other.answered("http://z.test", 500, b"", KEEP - 1)
+        assert other.next_try("http://z.test/") == KEEP - 1 + 120
+
+    def test_short_runs_go_on_where_the_last_one_ended(self, tmp_path):
+        """A crawl that is stopped every few hundred hosts comes round all the same."""
+        with closing(CrawlDB(tmp_path)) as db:
+            fill(db, 3 * SWEPT, until=10 * KEEP)  # these stay, and are the first by name
+            table = RobotsRows(db)
+            for number in range(2 * SWEPT):
+                table.set_robots(f"http://p{number}.test", 0.0, b"")
+            db.checkpoint()
+        for run in range(5):
+            with closing(CrawlDB(tmp_path)) as db:
+                table = RobotsRows(db)
+                for number in range(SWEPT // 2):
+                    table.set_robots(f"http://a{run}-{number}.test", 10 * KEEP, b"")
+                table.sweep(1.0)
+                db.checkpoint()
+                left = db.query("SELECT count(*) FROM robots WHERE until = 0")[0][0]
+
+        assert left <= SWEPT
+
+    def test_a_crash_takes_the_removal_back(self, tmp_path):
+        """What is removed since the last checkpoint is there again after a crash, as it was."""
+        with closing(CrawlDB(tmp_path)) as db:
+            fill(db, SWEPT, until=0.0)
+            table = RobotsRows(db)
+            for number in range(SWEPT // 2):
+                table.set_robots(f"http://x{number}.test", 0.0, b"")
+            table.sweep(1.0)
+            assert count(db) == SWEPT // 2
+        with closing(sqlite3.connect(tmp_path / "crawl.db")) as reader:
+            assert reader.execute("SELECT count(*) FROM robots").fetchone() == (SWEPT,)

@@ -1,0 +1,60 @@
+"""The rows of the table `robots`: what hosts' robots.txt said, for as long as anybody may want to know it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from webcrawl.store import rowcrc
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.errors import DamagedFile
+
+META = "robots.swept"
+SWEPT = 256  # rows looked at in one sweep: 0.1 ms, and 0.5 if all of them go
+LOAD = "SELECT origin, until, rules, crc FROM robots WHERE origin = ?"
+STORE = "INSERT OR REPLACE INTO robots VALUES (?, ?, ?, ?)"
+NEXT = "SELECT origin, until FROM robots WHERE origin > ? ORDER BY origin LIMIT ?"
+REMOVE = "DELETE FROM robots WHERE origin = ?"
+
+
+class RobotsRows:
+    """Rules by origin: scheme, host and port.
+
+    Two rows are looked at for each one written, round and round: so no more are out of date than are not, however many
+    hosts a crawl meets.
+    """
+
+    def __init__(self, db: CrawlDB) -> None:
+        self._db, self._due = db, 0
+        self._place = (db.get(META) or b"").decode()  # the last row that was looked at
+        db.join(self)
+
+    def __repr__(self) -> str:
+        return f"<RobotsRows swept up to {self._place!r}>"
+
+    def robots(self, origin: str) -> tuple[float, bytes] | None:
+        """Until when the rules hold, and the rules."""
+        rows = self._db.query(LOAD, (origin,))
+        if rows and not rowcrc.agrees(rowcrc.robots, rows[0]):
+            raise DamagedFile(self._db.path, 0, f"table robots, {origin}: checksum")
+        return rows[0][1:3] if rows else None
+
+    def set_robots(self, origin: str, until: float, rules: bytes) -> None:
+        self._db.execute(STORE, (origin, until, rules, rowcrc.robots(origin, until, rules)))
+        self._due += 2
+
+    def sweep(self, before: float) -> None:
+        """Removes rows that held until an earlier time than `before`, if some are to be looked at."""
+        if self._due < SWEPT:
+            return
+        self._due = 0
+        rows = self._db.query(NEXT, (self._place, SWEPT))
+        self._place = rows[-1][0] if len(rows) == SWEPT else ""
+        self._db.executemany(REMOVE, [(origin,) for origin, until in rows if until < before])
+
+    # -- the checkpoint
+
+    def prepare(self) -> Iterator[None]:
+        return iter(())
+
+    def save(self) -> None:
+        self._db.set(META, self._place.encode())
