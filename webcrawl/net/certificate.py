@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from ipaddress import ip_address
 
 from cryptography import x509
@@ -14,23 +16,41 @@ from cryptography.utils import CryptographyDeprecationWarning
 _UNREADABLE = (ValueError, x509.InvalidVersion, x509.DuplicateExtension, x509.UnsupportedGeneralNameType)
 
 
+@dataclass(frozen=True, slots=True)
+class _Certificate:
+    """What is asked of one."""
+
+    begins: datetime
+    ends: datetime
+    names: tuple[str, ...]
+    self_issued: bool
+
+
 def certificate_flaws(der: bytes, host: str, now: float) -> tuple[str, ...]:
     """Names of what a browser would complain of: dates, names, self-issued; the chain is not followed."""
+    certificate = _read(der)
+    return ("certificate_unreadable",) if certificate is None else tuple(_flaws(certificate, host, now))
+
+
+@lru_cache(256)
+def _read(der: bytes) -> _Certificate | None:
+    """Remembered, for it takes 25 us, and a provider shows one certificate for hundreds of its hosts."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", CryptographyDeprecationWarning)  # of rubbish it will once refuse
-            certificate = x509.load_der_x509_certificate(der)
-        return tuple(_flaws(certificate, host, datetime.fromtimestamp(now, UTC)))
+            found = x509.load_der_x509_certificate(der)
+        ends = found.not_valid_after_utc
+        return _Certificate(found.not_valid_before_utc, ends, tuple(_names(found)), found.issuer == found.subject)
     except _UNREADABLE:
-        return ("certificate_unreadable",)
+        return None
 
 
-def _flaws(certificate: x509.Certificate, host: str, now: datetime) -> Iterator[str]:
-    if not certificate.not_valid_before_utc <= now <= certificate.not_valid_after_utc:
+def _flaws(certificate: _Certificate, host: str, now: float) -> Iterator[str]:
+    if not certificate.begins <= datetime.fromtimestamp(now, UTC) <= certificate.ends:
         yield "certificate_date"
-    if not any(_matches(name, host) for name in _names(certificate)):
+    if not any(_matches(name, host) for name in certificate.names):
         yield "certificate_name"
-    if certificate.issuer == certificate.subject:
+    if certificate.self_issued:
         yield "certificate_self_issued"
 
 
