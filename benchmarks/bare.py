@@ -2,6 +2,10 @@
 
 Raw asyncio protocols on uvloop, httptools, lexbor, webcrawl's canonical form, isal at the archive's level. It knows all
 URLs beforehand, asks each host for its pages one after the other on one connection, and keeps nothing.
+
+With --archive it also does what no form of webcrawl could leave out: the guard before lexbor, the digest by which a body
+is known again, the archive's three records with their digests. What is missing then is the crawler: which URL is next,
+whether it was seen, whether its host may be asked.
 """
 
 from __future__ import annotations
@@ -10,18 +14,25 @@ import argparse
 import asyncio
 import ssl
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from random import SystemRandom
 
 import uvloop
 from httptools import HttpResponseParser
 from isal import isal_zlib
 from selectolax.lexbor import LexborHTMLParser
 
+from webcrawl.html.guard import heavy
+from webcrawl.model import Exchange, Link, Timings
 from webcrawl.net.tls import tls_context
 from webcrawl.simweb import World
 from webcrawl.simweb.paths import path
 from webcrawl.urls.canonical import canonical_links
+from webcrawl.urls.fingerprint import KEY_BYTES, ContentDigests
+from webcrawl.warc.capture import Captures
+from webcrawl.warc.originals import Originals
 from webcrawl.warc.record import GZIP, LEVEL
+from webcrawl.warc.writer import identifiers
 
 AT_ONCE = 256
 REQUEST = (
@@ -31,11 +42,36 @@ REQUEST = (
 NO_LINKS: Counter[str] = Counter()  # what canonical_links refuses
 
 
+Store = Callable[[str, bytes, bytes], None]  # of a page: URL, all that came, the body in it
+
+
+def compressed(_url: str, wire: bytes, _body: bytes) -> None:
+    """All that the limit does with a page."""
+    isal_zlib.compress(wire, LEVEL, GZIP)
+
+
+def archived() -> Store:
+    """What is done with a page before it is in the archive."""
+    digests = ContentDigests(bytes(KEY_BYTES))
+    captures = Captures("1.1", Originals(), identifiers(SystemRandom()).__next__)
+    html = [(b"Content-Type", b"text/html; charset=utf-8")]
+
+    def store(url: str, wire: bytes, body: bytes) -> None:
+        heavy(body)
+        digests(body)
+        head, request = wire[: -len(body)], REQUEST.format(url, url).encode()
+        exchange = Exchange(url, request, 200, head, html, body, body, body, "127.0.0.1", 1.7e9, Timings())
+        captures.take(Link(url, "L", url), exchange, warcinfo="<urn:uuid:0>", duplicate=False, metadata={"title": url})
+
+    return store
+
+
 class Host(asyncio.Protocol):
     """A host's pages, one after the other; `done` when there are no more, with their number and links."""
 
-    def __init__(self, origin: str, targets: Iterator[str]) -> None:
+    def __init__(self, origin: str, targets: Iterator[str], store: Store) -> None:
         self._origin, self._authority, self._targets = origin, origin.partition("//")[2], targets
+        self._store = store
         self._parser = HttpResponseParser(self)
         self.pages = self.links = 0
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -61,10 +97,11 @@ class Host(asyncio.Protocol):
         self._body.append(data)
 
     def on_message_complete(self) -> None:
-        page = LexborHTMLParser(b"".join(self._body))
+        body = b"".join(self._body)
+        page = LexborHTMLParser(body)
         links = [node.attributes["href"] for node in page.css("a[href]")]
         self.links += len(canonical_links(self._url, links, NO_LINKS))
-        isal_zlib.compress(b"".join(self._wire), LEVEL, GZIP)
+        self._store(self._url, b"".join(self._wire), body)
         self.pages += 1
         self._ask()
 
@@ -73,7 +110,7 @@ class Host(asyncio.Protocol):
             self.done.set_exception(error or ConnectionError("the server closed"))
 
 
-async def work(world: World, tls: ssl.SSLContext | None) -> tuple[int, int]:
+async def work(world: World, tls: ssl.SSLContext | None, store: Store) -> tuple[int, int]:
     """Pages and links of the whole world."""
     loop, hosts, pages, links = asyncio.get_running_loop(), iter(range(world.hosts)), 0, 0
 
@@ -84,7 +121,7 @@ async def work(world: World, tls: ssl.SSLContext | None) -> tuple[int, int]:
             name = world.name(host) if tls else None
             port = world.tls_port if tls else world.port
             _, protocol = await loop.create_connection(
-                lambda host=host, targets=targets: Host(world.origin(host), targets),
+                lambda host=host, targets=targets: Host(world.origin(host), targets, store),
                 world.address(host),
                 port,
                 ssl=tls,
@@ -102,10 +139,11 @@ def main() -> None:
     for name in ("hosts", "pages", "port"):
         parser.add_argument(name, type=int)
     parser.add_argument("--tls", action="store_true", help="all hosts are https, on that port")
+    parser.add_argument("--archive", action="store_true", help="with the archive's records and digests")
     args = parser.parse_args()
     mix = {"https": 1.0} if args.tls else {}
     world = World(args.hosts, args.pages, port=args.port, tls_port=args.port, mix=mix)
-    pages, _ = uvloop.run(work(world, tls_context() if args.tls else None))
+    pages, _ = uvloop.run(work(world, tls_context() if args.tls else None, archived() if args.archive else compressed))
     print(pages)
 
 

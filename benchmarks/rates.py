@@ -83,6 +83,11 @@ def run_limit(web: Web) -> Rate:
     return _run(web, [sys.executable, "-m", "benchmarks.bare", *web.arguments])
 
 
+def run_archive(web: Web) -> Rate:
+    """No crawler, and its archive."""
+    return _run(web, [sys.executable, "-m", "benchmarks.bare", *web.arguments, "--archive"])
+
+
 def _plain(web: Web, fewer: int, *more: str) -> Rate:
     web = Web(web.tls, web.size, max(web.pages // fewer, 1))
     hosts, pages, port, *tls = web.arguments
@@ -102,6 +107,7 @@ RUNS: dict[str, Callable[[Web], Rate]] = {
     "scrapy": run_scrapy,
     "by-hand": run_by_hand,
     "limit": run_limit,
+    "archive": run_archive,
 }
 
 

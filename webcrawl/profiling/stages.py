@@ -19,7 +19,8 @@ URLS = "canonical forms, filters"
 SEEN = "seen, content seen"
 FRONTIER = "frontier, seeds"
 ROBOTS = "robots.txt"
-WARC = "WARC fields and digests"
+WARC = "WARC records"
+DIGESTS = "SHA-1 for archive and log"
 COMPRESSION = "compression"
 DISK = "disk, checkpoints"
 LOGS = "logs, statistics, pipelines"
@@ -76,7 +77,7 @@ FILES: Mapping[str, str] = {
     "webcrawl/pipelines/": LOGS,
     "webcrawl/tallies.py": LOGS,
     "webcrawl/model.py": CALLER,
-    "webcrawl/digest.py": CALLER,
+    "webcrawl/digest.py": DIGESTS,
     "webcrawl/items.py": CALLER,
 }
 # What a file's name is told from; packages first, for they may lie below either of the others.
