@@ -68,7 +68,7 @@ def kill(options, folder, simweb):
         simweb(options.hosts, options.pages, seed=options.seed, mix=MIX, size=(2000, 3000), slow=0.02) for _ in range(2)
     )
     crawl = crawl_of(folder / "killed", server, SETTINGS, Command)
-    each = max(20, options.pages * 6 // (options.kills + 1))  # three requests a page, and as many that are lost
+    each = max(20, options.pages * 5 // (options.kills + 1))  # three requests a page, and nearly as many that are lost
     killed = crash(crawl, server, chance, kills=options.kills, requests=(each // 6, each // 2), patience=150, pause=0.3)
     whole = crash(crawl_of(folder / "whole", quiet, SETTINGS, Command), quiet, chance, patience=150)
     assert len(killed.deaths) == options.kills
