@@ -187,6 +187,10 @@ class TestStages:
         assert judge()(ours("warc/record.py", line)) == stages.COMPRESSION
         assert judge()(ours("warc/record.py", line - 1)) == stages.WARC
 
+    def test_what_has_no_line(self):
+        """An instruction that stands on no line of the source belongs to its file all the same."""
+        assert judge()(ours("warc/record.py", None)) == stages.WARC
+
 
 class TestProfile:
     def profile(self, seconds=4.0):

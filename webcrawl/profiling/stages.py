@@ -106,7 +106,8 @@ def judge(files: Mapping[str, str] = FILES) -> Callable[[FrameType | None], str]
 
 def _compresses(frame: FrameType) -> bool:
     """Whether that is what the frame is about: the records' fields and their compression are one function."""
-    return "compress(" in linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+    line: int | None = frame.f_lineno  # none for what the compiler has put in, as a loop's way back
+    return line is not None and "compress(" in linecache.getline(frame.f_code.co_filename, line)
 
 
 def _stage(files: Mapping[str, str], path: str, function: str) -> str:
