@@ -3,9 +3,9 @@
 Raw asyncio protocols on uvloop, httptools, lexbor, webcrawl's canonical form, isal at the archive's level. It knows all
 URLs beforehand, asks each host for its pages one after the other on one connection, and keeps nothing.
 
-With --archive it also does what no form of webcrawl could leave out: the guard before lexbor, the digest by which a body
-is known again, the archive's three records with their digests. What is missing then is the crawler: which URL is next,
-whether it was seen, whether its host may be asked.
+With --archive it also does what no form of webcrawl could leave out: the guard before lexbor, the digest by which a
+body is known again, the archive's three records with their digests. What is missing then is the crawler: which URL is
+next, whether it was seen, whether its host may be asked.
 """
 
 from __future__ import annotations
