@@ -24,6 +24,9 @@ PREFIX = 64  # bytes of a value that lie together on its page
 # A crawl that is just being opened makes the log's index anew, or takes it away with the log: for some milliseconds
 # nobody can read who must not write.
 PATIENCE, PAUSE = 10.0, 0.02  # seconds
+# Bytes of a log in which nothing stands yet. If its index has no owner SQLite does not see that this one is empty, and
+# tries for ever (3.40, wal.c, walBeginShmUnreliable).
+HEADER = 32
 SEARCHES = 100  # of whole files: each takes a second a GiB
 # What never changes in the header of a database of ours (sqlite.org/fileformat2.html, 1.3); SQLite overlooks some.
 FIXED = {
@@ -43,9 +46,9 @@ class Changed(StoreError):  # noqa: N818 - reads as what it is
 class Snapshot:
     """One open read transaction. SQLite may only do what changes nothing, so the way in depends on what lies there.
 
-    Without a log nobody works on the file, and it is read as it lies. With a log and its index (a crawl that runs, or
-    was killed) the index is opened for reading only: SQLite then makes one of its own in memory if it has no owner.
-    A log without its index, as in a careless copy, is read in a copy of both.
+    Without a log, or with its header alone, the file is read as it lies, as long as that stays so. With a log and its
+    index (a crawl that runs, or was killed) the index is opened for reading only: SQLite then makes one of its own in
+    memory if it has no owner. A log without its index, as in a careless copy, is read in a copy of both.
     """
 
     def __init__(self, state: Path) -> None:
@@ -79,7 +82,7 @@ class Snapshot:
             for file in (self.path, self._log):
                 shutil.copyfile(file, Path(self._copy.name) / file.name)
             path, how = Path(self._copy.name) / self.path.name, ""
-        elif not (self._log.exists() and (state / "crawl.db-shm").exists()):
+        elif not (self._log.exists() and (state / "crawl.db-shm").exists()) or self._log.stat().st_size == HEADER:
             self._still, how = self._stamp(), "immutable=1"
         uri = f"file:{quote(str(path.absolute()))}?mode=ro&{how}"
         db = sqlite3.connect(uri, uri=True, isolation_level=None)
@@ -111,7 +114,8 @@ class Snapshot:
 
     def _stamp(self) -> tuple[int, ...]:
         about = self.path.stat()
-        return about.st_ino, about.st_size, about.st_mtime_ns, self._log.exists()
+        log = self._log.stat().st_size if self._log.exists() else 0
+        return about.st_ino, about.st_size, about.st_mtime_ns, log
 
     def check_still(self) -> None:
         """Raises Changed if what was read without any lock may have been a mixture of old and new."""
