@@ -211,6 +211,15 @@ class PagingBadly(PagingTogether):
         return self.parse_all([response])
 
 
+class PagingShort(PagingTogether):
+    """Forgets all pages."""
+
+    name = "paging short"
+
+    def parse_all(self, responses):
+        return []
+
+
 class Listening(Spider):
     """Twelve pages in a row; its listeners come and go while they are fetched."""
 

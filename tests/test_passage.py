@@ -247,9 +247,10 @@ class TestPages:
         assert ours == plain
         assert ["alone"] in ours["list"]
 
-    def test_an_error_of_a_batch_is_each_pages(self, crawled):
-        """What `parse_all` raises is the error of every page that it was asked for; the crawl goes on to its end."""
-        heard, run = crawled("ours", "paging badly", settings=PIPELINES, scenes=",".join(PAGES))
+    @pytest.mark.parametrize("spider", ["paging badly", "paging short"])
+    def test_an_error_of_a_batch_is_each_pages(self, crawled, spider):
+        """A `parse_all` that raises, or forgets a page, is the error of every page it got; the crawl goes on."""
+        heard, run = crawled("ours", spider, settings=PIPELINES, scenes=",".join(PAGES))
 
         assert [[event[0] for event in heard[scene] if event[0] not in UNDER_WAY] for scene in PAGES] == [["error"]] * 8
         assert (run.stats["queued"], run.stats["in_flight"], run.stats["reason"]) == (0, 0, "finished")

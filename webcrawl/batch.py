@@ -51,9 +51,10 @@ class Batch:
             self._loop.call_soon(self._work)
         try:
             outputs = self._parse_all([response for _, response in batch])
+            ends = list(zip(batch, outputs, strict=True))
         except Exception as error:  # noqa: BLE001 - what it means is the scraper's affair
-            outputs = [error] * len(batch)
-        for (request, response), output in zip(batch, outputs, strict=True):
+            ends = [(one, error) for one in batch]
+        for (request, response), output in ends:
             self._begin(self._leave(output, response, request))
 
     def _begin(self, leaving: Coroutine[Any, Any, None]) -> None:
