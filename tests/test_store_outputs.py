@@ -8,6 +8,7 @@ import pytest
 
 from tests.faults import BreakingDisk
 from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.disk import Disk
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.outputs import Outputs
 
@@ -52,6 +53,30 @@ class TestWriting:
 
         assert log.tell() == len(b"noted\nnot noted\n")
         assert repr(log).endswith("logs/crawl.log 16 bytes>")
+
+    def test_the_kernel_is_told_to_forget_it_now_and_then(self, tmp_path, monkeypatch):
+        """Every WINDOW bytes, whole and unchanged: an archive must not fill the machine's memory with itself."""
+        forgotten = []
+        disk = Disk()
+        monkeypatch.setattr("webcrawl.store.outputs.WINDOW", 100)
+        monkeypatch.setattr(disk, "let_go", lambda fd: (forgotten.append(os.fstat(fd).st_size), Disk.let_go(disk, fd)))
+        data = [bytes([value]) * 40 for value in range(10)]
+        with closing(Crawl(tmp_path, disk)) as crawl:
+            output = crawl.outputs.open("a.warc.gz")
+            for part in data:
+                output.write(part)
+            crawl.checkpoint()
+
+        assert forgotten == [120, 240, 360]
+        assert (tmp_path / "a.warc.gz").read_bytes() == b"".join(data)
+
+    def test_a_disk_that_takes_no_advice_does_no_harm(self, tmp_path, monkeypatch):
+        """Some file systems know of no such thing, nor does macOS."""
+        disk, fd = Disk(), os.open(tmp_path, os.O_RDONLY)
+        os.close(fd)
+        disk.let_go(fd)
+        monkeypatch.delattr(os, "posix_fadvise")
+        disk.let_go(fd)
 
     @pytest.mark.parametrize("data", [b"abc", bytearray(b"abc"), memoryview(b"abc")])
     def test_any_buffer_may_be_written(self, crawl, data):

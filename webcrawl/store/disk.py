@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -27,6 +28,12 @@ class Disk:
 
     def sync(self, fd: int) -> None:
         os.fsync(fd)
+
+    def let_go(self, fd: int) -> None:
+        """Has the kernel begin to write this file out, and forget what is written: nobody is going to read it soon."""
+        if hasattr(os, "posix_fadvise"):  # macOS has none
+            with contextlib.suppress(OSError):  # it is advice
+                os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
 
     def truncate(self, fd: int, length: int) -> None:
         os.ftruncate(fd, length)

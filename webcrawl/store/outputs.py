@@ -22,6 +22,9 @@ NOTED = "SELECT path, length, bytes_crc, crc FROM output ORDER BY path"
 NOTE = "INSERT OR REPLACE INTO output VALUES (?, ?, ?, ?)"
 FORGET = "DELETE FROM output WHERE path = ?"
 AT_ONCE = 1 << 16  # bytes of a file that wait for each other: a call to the kernel for 5 pages, not one for each
+# Bytes between two calls that have the kernel forget a file: else the archive is soon all that it has in memory, and
+# each page that it takes for that is cleared first (docs/performance.md).
+WINDOW = 8 << 20
 OPEN = ".open"  # at the end of a name until its file is finished
 Mark = tuple[int, int]  # of a file: its length, the crc32 of so many bytes
 NOTHING: Mark = 0, 0
@@ -36,6 +39,7 @@ class Output:
         self._length, self._crc = mark  # the crc of what is written, without what waits
         self._waiting: list[bytes] = []
         self._size, self._at_once = 0, at_once  # bytes that wait to be written, and how many may
+        self._let_go = self._length  # when the kernel was last told to forget it
         self.unsynced = self._torn = False
         self.closed = self.finished = False
 
@@ -84,6 +88,9 @@ class Output:
         self._waiting.clear()
         self._size = 0
         self.unsynced = True
+        if self._length - self._let_go > WINDOW:
+            self._disk.let_go(self._fd)
+            self._let_go = self._length
 
     def _mend(self) -> None:
         try:
