@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Self
 
@@ -38,6 +38,7 @@ logger = logging.getLogger(__name__)
 # A host's next turn within so many seconds is worth keeping its connection open; many a turn comes late, when others
 # wait for the same processor. Five seconds are what servers keep theirs (Apache).
 NEAR, SLACK = 10.0, 5.0
+PAUSE = 0.001  # seconds between two slices of the work ahead of a checkpoint, most of which only wait for the disk
 GRACE = 5.0  # seconds that downloads under way have left when the crawl is stopped
 NO_OUTCOME = Outcome(Status.OUT_OF_SCOPE)  # a middleware let the request go no further: nobody was asked
 
@@ -160,8 +161,7 @@ class FrontierScheduler:
         async with self._saving:
             if self._closed:  # while this one waited for its turn the last one was made
                 return
-            for _ in self.crawl.prepare():
-                await asyncio.sleep(0)
+            await by_turns(self.crawl.prepare())
             try:
                 await gate.shut()
                 if self.failed is not None:  # something of a page is not on disk: it must not be booked either
@@ -216,6 +216,12 @@ class FrontierScheduler:
     def _wake(self) -> None:
         self._timer = None
         wake(self.crawler)
+
+
+async def by_turns(slices: Iterator[None]) -> None:
+    """Work in slices, with turns of the event loop between them; to go on at once would be a core lost to waiting."""
+    for _ in slices:
+        await asyncio.sleep(PAUSE)
 
 
 def _nothing(_: object) -> None:
