@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 from typing import Self
 
@@ -28,8 +29,8 @@ class Garbage:
         return extension
 
     def opened(self) -> None:
-        gc.collect()
         gc.freeze()
+        atexit.register(gc.freeze)  # to look for cycles when all goes anyway takes 0.1 s
         gc.set_threshold(*THRESHOLDS)
 
     def closed(self) -> None:
