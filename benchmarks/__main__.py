@@ -13,7 +13,7 @@ from benchmarks.rates import RUNS, Web, measure
 
 SIZES = (20, 40, 240)
 WHOLE = 40  # thousand bytes; of larger pages, fewer will do
-AIM, ROUNDS = 40, 3  # what the aims are about is measured so often, in turns; medians count, for a machine has neighbours
+AIM, ROUNDS = 40, 3  # the size that the aims name is measured so often, and medians count: machines have neighbours
 HEAD = (
     "pages a CPU second    webcrawl  CrawlSpider    by hand      limit  and archive"
     "   times CrawlSpider   of the limit   server busy"

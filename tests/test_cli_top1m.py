@@ -5,12 +5,11 @@ import io
 import socket
 import zipfile
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 
 import pytest
 
 from tests.crawling import Crawl
+from tests.plain_site import Site, serving
 from webcrawl.top1m import CannotProvide, provide
 
 ROWS = b"".join(b"%d,site%d.test\r\n" % (rank, rank) for rank in range(1, 5001))
@@ -29,24 +28,13 @@ def zipped(content=ROWS, names=("top-1m.csv",)):
 def served(body, *, status=200, missing=0):
     """The address of a server with this answer, whose last `missing` bytes never come."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self):
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body[: len(body) - missing])
+    class Handler(Site):
+        def answer(self):
+            self.say(status, body[: len(body) - missing], length=len(body))
+            self.close_connection = True
 
-        def log_message(self, *args):
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}/top-1m.csv.zip"
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(Handler) as address:
+        yield f"{address}/top-1m.csv.zip"
 
 
 @pytest.fixture(name="path")

@@ -25,10 +25,12 @@ PURE = (
     "tallies",
     "top1m",
     "verify",
+    "dates",
     "digest",
     "profiling",
 )
 BELOW = {  # what a room may import of the house, beside itself
+    "dates": set(),
     "digest": set(),
     "model": {"digest"},
     "settings": set(),
@@ -43,8 +45,8 @@ BELOW = {  # what a room may import of the house, beside itself
     "simweb": {"model"},
     "html": {"model"},
     "items": {"html", "model"},
-    "logs": {"model"},
-    "warc": {"digest", "model", "store"},
+    "logs": {"dates", "model"},
+    "warc": {"dates", "digest", "model", "store"},
     "tallies": {"store"},
     "profiling": set(),
     "top1m": set(),

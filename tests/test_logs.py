@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from webcrawl.dates import digits, iso
 from webcrawl.logs.crawl_log import line
-from webcrawl.logs.dates import digits, iso
 from webcrawl.logs.links_log import lines
 from webcrawl.logs.readable import ReadableFormatter, readable
 from webcrawl.model import Status

@@ -2,13 +2,12 @@
 
 import json
 import socket
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from operator import itemgetter
-from threading import Thread
 
 import pytest
 
 from tests.crawling import PROJECT, Crawl, wait_until
+from tests.plain_site import serving
 from webcrawl.settings import DOWNLOADER_MIDDLEWARES, EXTENSIONS
 
 OURS = "tests.passage_components"
@@ -103,32 +102,10 @@ REPEATED = {"refused", "refused and unheard", "errback raises", "errback yields"
 READ_ON = {"raises late", "raises async", "recovered late", "link", "download"}
 
 
-class Site(BaseHTTPRequestHandler):
-    """Says every path's name; what is called missing is."""
-
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self):
-        body = self.path.encode()
-        self.send_response(404 if "missing" in self.path else 200)
-        self.send_header("Content-Type", "text/plain")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_):
-        pass
-
-
 @pytest.fixture(name="here", scope="module")
 def _here():
-    with ThreadingHTTPServer(("127.0.0.1", 0), Site) as server:
-        server.daemon_threads = True
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
+    with serving() as address:
+        yield address
 
 
 @pytest.fixture(name="closed_port", scope="module")

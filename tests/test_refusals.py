@@ -3,13 +3,12 @@
 import json
 import socket
 from contextlib import closing
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 
 import pytest
 from scrapy import Request
 
 from tests.crawling import Crawl
+from tests.plain_site import Site, serving
 from tests.refusal_spiders import Asking
 from webcrawl.model import Link, Status
 from webcrawl.refusals import Refusals
@@ -17,32 +16,17 @@ from webcrawl.requests import to_link
 from webcrawl.store.crawldb import CrawlDB
 
 
-class Site(BaseHTTPRequestHandler):
+class Guarded(Site):
     """Whatever is asked for, and a robots.txt that forbids some of it."""
 
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self):
-        body = b"User-agent: *\nDisallow: /no" if self.path == "/robots.txt" else self.path.encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "text/plain")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_):
-        pass
+    def answer(self):
+        self.say(200, b"User-agent: *\nDisallow: /no" if self.path == "/robots.txt" else self.path.encode())
 
 
 @pytest.fixture(name="here", scope="module")
 def _here():
-    with ThreadingHTTPServer(("127.0.0.1", 0), Site) as server:
-        server.daemon_threads = True
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
+    with serving(Guarded) as address:
+        yield address
 
 
 @pytest.fixture(name="nowhere", scope="module")

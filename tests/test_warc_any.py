@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from tests.warc_crawl import Archive, exchange
 from tests.warc_reader import UUID, members, one_record, read_fields
+from webcrawl.dates import iso
 from webcrawl.model import Link
 from webcrawl.warc.capture import Captures
-from webcrawl.warc.fields import date, fields, named, uri
+from webcrawl.warc.fields import fields, named, uri
 from webcrawl.warc.originals import Originals
 
 NASTY = "a b\tc\nd\r\nWARC-Type: e\x0bf\x0cg\x1ch\x85i\u2028j\u2029k\u00a0l\u3000m\ud800n\x00\x7f"
@@ -92,7 +93,7 @@ class TestAnything:
     )
     def test_a_date_is_utc(self, seconds, fraction, text):
         """To the millisecond, or to the second."""
-        assert date(seconds, fraction=fraction) == text
+        assert iso(seconds, fraction=fraction) == text
 
 
 class TestOriginals:

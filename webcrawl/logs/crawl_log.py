@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from urllib.parse import quote_from_bytes
 
-from webcrawl.logs.dates import digits, iso
+from webcrawl.dates import digits, iso
 
 NOTHING = "-"
 NO_TYPE = "no-type"  # Heritrix's word where there is no content type

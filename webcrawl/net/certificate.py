@@ -39,8 +39,8 @@ def _read(der: bytes) -> _Certificate | None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", CryptographyDeprecationWarning)  # of rubbish it will once refuse
             found = x509.load_der_x509_certificate(der)
-        ends = found.not_valid_after_utc
-        return _Certificate(found.not_valid_before_utc, ends, tuple(_names(found)), found.issuer == found.subject)
+        begins, ends = found.not_valid_before_utc, found.not_valid_after_utc
+        return _Certificate(begins, ends, tuple(_names(found)), self_issued=found.issuer == found.subject)
     except _UNREADABLE:
         return None
 

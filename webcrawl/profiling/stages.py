@@ -78,6 +78,7 @@ FILES: Mapping[str, str] = {
     "webcrawl/tallies.py": LOGS,
     "webcrawl/model.py": CALLER,
     "webcrawl/digest.py": DIGESTS,
+    "webcrawl/dates.py": CALLER,
     "webcrawl/items.py": CALLER,
 }
 # What a file's name is told from; packages first, for they may lie below either of the others.

@@ -63,8 +63,7 @@ def canonical_links(
     head = heads(base)
     found: dict[str, str | None] = {}
     for link in dict.fromkeys(links):
-        is_short = len(link) <= max_length  # what is longer is not looked at
-        plain = match_plain(link) if is_short else None
+        plain = match_plain(link) if len(link) <= max_length else None  # what is longer is not looked at
         if plain is not None and (start := head[kind := plain.lastindex or 0]) is not None:
             found[link] = start + plain[kind]
             continue

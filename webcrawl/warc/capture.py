@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from webcrawl.dates import iso
 from webcrawl.digest import labels, sha1
 from webcrawl.model import Exchange, Link
-from webcrawl.warc.fields import date, fields, line, named, uri
+from webcrawl.warc.fields import fields, line, named, uri
 from webcrawl.warc.originals import Originals
 from webcrawl.warc.record import HTTP_REQUEST, HTTP_RESPONSE, WARC_FIELDS, member
 
@@ -37,7 +38,7 @@ class Captures:
         self, link: Link, exchange: Exchange, *, warcinfo: str, duplicate: bool, metadata: Mapping[str, str]
     ) -> Capture:
         """Response or revisit or resource, request, metadata: each names the first, as the standard's 5.7 has it."""
-        when = date(exchange.started, fraction=self._version != "1.0")
+        when = iso(exchange.started, fraction=self._version != "1.0")
         identifier, address, digest = self._new_id(), uri(exchange.url), exchange.digest
         common = (
             f"{line('WARC-Target-URI', address)}WARC-Date: {when}\r\n"

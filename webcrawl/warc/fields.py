@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Mapping
-from functools import lru_cache
 from urllib.parse import quote_from_bytes
 
 # What ends a line for some reader or other, and what UTF-8 cannot say. A value may be any other text (WARC 1.1, 4).
@@ -49,15 +47,3 @@ def uri(address: str) -> str:
 
 def _percent(match: re.Match[str]) -> str:
     return quote_from_bytes(match[0].encode("utf-8", "surrogatepass"), safe="")
-
-
-def date(seconds: float, *, fraction: bool) -> str:
-    """UTC; WARC 1.0 knows whole seconds only. Milliseconds are what the crawl log has."""
-    whole, thousandths = divmod(round(seconds * 1000), 1000)
-    return _second(whole) + (f".{thousandths:03d}Z" if fraction else "Z")
-
-
-@lru_cache(16)
-def _second(seconds: int) -> str:
-    """Remembered, for it takes 8 us, and a second has hundreds of pages."""
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))

@@ -7,12 +7,13 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from random import Random
 
+from webcrawl.dates import iso
 from webcrawl.digest import label, sha1
 from webcrawl.model import Exchange, Link
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import OPEN, Output, Outputs
 from webcrawl.warc.capture import Captures
-from webcrawl.warc.fields import date, fields, named
+from webcrawl.warc.fields import fields, named
 from webcrawl.warc.originals import Originals
 from webcrawl.warc.record import WARC_FIELDS, member
 
@@ -97,7 +98,7 @@ class WarcWriter:
         self._outputs.sweep(f"{FOLDER}/*.warc.gz{OPEN}")
 
     def _begin(self) -> Output:
-        stamp = re.sub(r"\D", "", date(self._clock(), fraction=False))
+        stamp = re.sub(r"\D", "", iso(self._clock(), fraction=False))
         output = self._open(f"{FOLDER}/{self._prefix}-{stamp}-{self._serial:05d}.warc.gz{OPEN}")
         self._serial += 1
         self._note(f"{FOLDER}/{output.path.name}")
@@ -128,7 +129,7 @@ class WarcWriter:
         }
         head = {
             "WARC-Record-ID": self._warcinfo,
-            "WARC-Date": date(self._clock(), fraction=self._version != "1.0"),
+            "WARC-Date": iso(self._clock(), fraction=self._version != "1.0"),
             "WARC-Filename": output.path.name.removesuffix(OPEN),
         }
         block = fields(about)

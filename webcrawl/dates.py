@@ -8,10 +8,10 @@ from functools import lru_cache
 _ISO, _DIGITS = "%Y-%m-%dT%H:%M:%S", "%Y%m%d%H%M%S"
 
 
-def iso(seconds: float) -> str:
-    """Seconds since 1970 as 2011-06-23T17:12:08.802Z."""
+def iso(seconds: float, *, fraction: bool = True) -> str:
+    """Seconds since 1970 as 2011-06-23T17:12:08.802Z; WARC 1.0 knows whole seconds only."""
     whole, thousandths = divmod(round(seconds * 1000), 1000)
-    return f"{_second(_ISO, whole)}.{thousandths:03d}Z"
+    return _second(_ISO, whole) + (f".{thousandths:03d}Z" if fraction else "Z")
 
 
 def digits(seconds: float) -> str:

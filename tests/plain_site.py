@@ -1,0 +1,41 @@
+"""A plain HTTP server in a thread, for tests that care little what it says."""
+
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
+
+class Site(BaseHTTPRequestHandler):
+    """Says every path's name; what is called missing is."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        self.answer()
+
+    def answer(self):
+        self.say(404 if "missing" in self.path else 200, self.path.encode())
+
+    def say(self, status, body, *, length=None):
+        self.send_response(status)
+        self.send_header("Content-Type", "text/plain")
+        self.send_header("Content-Length", str(len(body) if length is None else length))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+@contextmanager
+def serving(handler=Site):
+    """Its address, as long as the block lasts."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        server.daemon_threads = True
+        thread = Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
