@@ -122,8 +122,8 @@ class TestBlocks:
             blocks = [data for (data,) in db.execute("SELECT data FROM block")]
             before = list(db.iterdump())
         places = [path.read_bytes().index(data[:200]) for data in blocks]
-        for at in places:
-            flip(path, at + 100)
+        for at, data in zip(places, blocks, strict=True):
+            flip(path, at + len(data) // 2)
         damages = [str(damage) for damage in verify(copy, Counter())]
 
         crawl = Crawl(copy, {"seeds": tmp_path / "seeds.txt"}, {"DNS_NAMESERVERS": server.nameserver})
