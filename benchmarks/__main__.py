@@ -56,6 +56,8 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=40, metavar="KB", help="of a page (default: %(default)s)")
     parser.add_argument("--pages", type=int, default=20_000, metavar="N", help="of a web (default: %(default)s)")
     args = parser.parse_args()
+    if min(args.size, args.pages) < 1:
+        parser.error("sizes and numbers of pages begin at 1")
     if args.what == "stages":
         stages.measure(web(args.size, args.pages, tls=args.tls))
     elif args.what:
