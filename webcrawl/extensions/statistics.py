@@ -11,6 +11,7 @@ from typing import Any, Self
 from scrapy import signals
 from scrapy.crawler import Crawler
 
+from webcrawl.dates import iso
 from webcrawl.scheduler import scheduler_of
 from webcrawl.values import values_of
 
@@ -54,13 +55,9 @@ class Statistics:
         stats = self._crawler.stats
         return {
             "reason": reason,
-            "started": _iso(self._started),
-            "at": _iso(now),
+            "started": iso(int(self._started), fraction=False),
+            "at": iso(int(now), fraction=False),
             "seconds": round(now - self._started, 1),
             **self._crawl.stats(),
             "errors": stats.get_value("errors/unexpected", 0) if stats is not None else 0,
         }
-
-
-def _iso(seconds: float) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))

@@ -23,7 +23,7 @@ NOTE = "INSERT OR REPLACE INTO output VALUES (?, ?, ?, ?)"
 FORGET = "DELETE FROM output WHERE path = ?"
 AT_ONCE = 1 << 16  # bytes of a file that wait for each other: a call to the kernel for 5 pages, not one for each
 # Bytes between two calls that have the kernel forget a file: else the archive is soon all that it has in memory, and
-# each page that it takes for that is cleared first (docs/performance.md).
+# memory that was never used before is dear, on a virtual machine above all (docs/performance.md).
 WINDOW = 8 << 20
 OPEN = ".open"  # at the end of a name until its file is finished
 Mark = tuple[int, int]  # of a file: its length, the crc32 of so many bytes
