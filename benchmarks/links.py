@@ -20,15 +20,15 @@ from scrapy.settings import Settings
 
 from benchmarks.report import percent, report, timed
 from benchmarks.seen_streams import Strided
-from webcrawl.assembly import assemble
-from webcrawl.crawl import SLICE, Crawl
+from webcrawl.adapter.values import plain_values
+from webcrawl.crawl.assembly import assemble
+from webcrawl.crawl.crawl import SLICE, Crawl
 from webcrawl.model import Link
 from webcrawl.profiling.profile import profiled
 from webcrawl.profiling.stages import OTHER, START
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.runwriter import RunWriter
 from webcrawl.urls.fingerprint import Fingerprints
-from webcrawl.values import plain_values
 
 LINKS, NAVIGATION = 40, 8
 MILLION = 1_000_000

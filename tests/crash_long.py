@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from tests.crashes import HOSTILE, assert_as_untouched, crash, crawl_of, warm
-from tests.crawling import Crawl, Running
-from tests.test_crash_faults import Faulty, every_fault, killed_in_the_middle, sample
+from tests.crash.test_faults import Faulty, every_fault, killed_in_the_middle, sample
+from tests.support.crashes import HOSTILE, assert_as_untouched, crash, crawl_of, warm
+from tests.support.crawling import Crawl, Running
 from webcrawl.simweb import World, running
 
 IN_FLIGHT = 60

@@ -1,6 +1,6 @@
 """Foreign bytes by the million: python -m tests.fuzz [target ...] --minutes N [--seed S] [--guided].
 
-Each target runs in a process of its own. What it finds is saved in tests/regressions, for tests/test_regressions.py.
+Each target runs in a process of its own. What it finds is saved in tests/regressions.
 """
 
 import argparse
@@ -17,8 +17,8 @@ from pathlib import Path
 from tests.fuzzing import campaign
 from tests.fuzzing.targets import TARGETS
 from tests.fuzzing.worker import HEAD, ROOM
+from tests.support.places import ROOT
 
-ROOT = Path(__file__).parents[1]
 REGRESSIONS = ROOT / "tests/regressions"
 PATIENCE = 180.0  # seconds for one input and its cutting down, after which the process is ended
 ENVIRONMENT = os.environ | {"PYTHONHASHSEED": "0"}

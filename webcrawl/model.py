@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from webcrawl.digest import label, sha1
+from webcrawl.text.digest import label, sha1
 
 
 class Status(IntEnum):

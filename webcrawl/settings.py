@@ -206,20 +206,20 @@ MIN_FREE_DISK = 1024
 # --- Scrapy ---
 
 # The frontier, in place of Scrapy's queues.
-SCHEDULER = "webcrawl.scheduler.FrontierScheduler"
+SCHEDULER = "webcrawl.adapter.scheduler.FrontierScheduler"
 
 # The seen store, in place of a set in memory.
-DUPEFILTER_CLASS = "webcrawl.dupefilter.SeenFilter"
+DUPEFILTER_CLASS = "webcrawl.adapter.dupefilter.SeenFilter"
 
 # Without slots and delays: the frontier has waited already.
-DOWNLOADER = "webcrawl.downloader.FrontierDownloader"
+DOWNLOADER = "webcrawl.adapter.downloader.FrontierDownloader"
 
 # The crawl's own clients; other schemes are not fetched.
 DOWNLOAD_HANDLERS = {
-    "http": "webcrawl.handlers.HttpHandler",
-    "https": "webcrawl.handlers.HttpHandler",
-    "ftp": "webcrawl.handlers.FtpHandler",
-    "gopher": "webcrawl.handlers.GopherHandler",
+    "http": "webcrawl.adapter.handlers.HttpHandler",
+    "https": "webcrawl.adapter.handlers.HttpHandler",
+    "ftp": "webcrawl.adapter.handlers.FtpHandler",
+    "gopher": "webcrawl.adapter.handlers.GopherHandler",
     "data": None,
     "file": None,
     "s3": None,
@@ -295,4 +295,4 @@ TELNETCONSOLE_ENABLED = False
 LOG_LEVEL = "INFO"
 
 # No line a page: crawl.log has them.
-LOG_FORMATTER = "webcrawl.logformat.QuietLogFormatter"
+LOG_FORMATTER = "webcrawl.adapter.logformat.QuietLogFormatter"

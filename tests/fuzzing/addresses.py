@@ -10,8 +10,8 @@ from ipaddress import ip_address
 
 from tests.fuzzing.talks import run
 from tests.fuzzing.target import Target, chance, folder
-from tests.nameserver import AAAA, CNAME, A, NameServer
-from tests.url_settings import url_settings
+from tests.support.nameserver import AAAA, CNAME, A, NameServer
+from tests.support.url_settings import url_settings
 from webcrawl.model import Link, unpack
 from webcrawl.net.dns_answer import Answer
 from webcrawl.net.dns_cares import NameServers
@@ -24,7 +24,7 @@ from webcrawl.net.guard import AddressGuard
 from webcrawl.net.http_request import RequestWriter
 from webcrawl.net.http_target import parse_target
 from webcrawl.urls.assembly import build_pipeline
-from webcrawl.urls.canonical import SCHEMES, RefusedUrl, canonical, canonical_links
+from webcrawl.urls.canonical import SCHEMES, InvalidUrl, canonical, canonical_links
 from webcrawl.urls.foldings import lower_path, no_index, no_session_ids, one_scheme, single_slashes, sorted_query
 from webcrawl.urls.hosts import RegisteredDomains, host_of
 from webcrawl.urls.pipeline import LinkPipeline
@@ -47,7 +47,7 @@ def url(data: bytes) -> None:
     link, base = data.decode("utf-8", random.choice(("replace", "surrogateescape"))), random.choice(BASES)
     try:
         found: str | None = canonical(link, base, LONG)
-    except RefusedUrl:
+    except InvalidUrl:
         found = None
     assert canonical_links(base, [link], Counter(), LONG) == {link: found}
     _pipeline().process(base, 3, [link, f"/{link}", link + link])

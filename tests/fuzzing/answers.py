@@ -10,9 +10,9 @@ from random import Random
 import brotli
 from backports import zstd
 
-from tests.certificates import encoded
 from tests.fuzzing.target import Target, chance, folder, pieces
-from tests.net_answers import PAGE, WHOLE
+from tests.support.certificates import encoded
+from tests.support.net_answers import PAGE, WHOLE
 from webcrawl.net.certificate import certificate_flaws
 from webcrawl.net.decoding import Decoder
 from webcrawl.net.errors import FetchError

@@ -10,8 +10,6 @@ import atheris
 
 from tests.fuzzing import campaign
 
-ROOT = Path(__file__).parents[2]
-
 
 def main(name: str, seed: str, seconds: str, saved: str) -> None:
     logging.disable()

@@ -18,7 +18,7 @@ from webcrawl.net.robots_lines import LIMIT
 from webcrawl.net.robots_packed import pack, unpack
 from webcrawl.net.robots_pattern import path_of
 from webcrawl.seeds import Seed, SeedError, Seeds
-from webcrawl.urls.canonical import RefusedUrl, canonical
+from webcrawl.urls.canonical import InvalidUrl, canonical
 
 AGENT = "webcrawl"
 PATHS = ["/", "/a", "/a/b.html?c=d", "/index.html", "/%E9*$", "/a//b/../c", "/robots.txt", "/~x/%7Ey"]
@@ -62,7 +62,7 @@ def _urls(patterns: list[str]) -> Iterator[str]:
     for path in [*PATHS, *("/" + pattern.replace("*", "x").strip("$/") for pattern in patterns[:20])]:
         try:
             yield canonical(f"http://h.test{path}", max_length=10**6)
-        except RefusedUrl:
+        except InvalidUrl:
             continue
 
 

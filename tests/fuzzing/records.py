@@ -7,9 +7,9 @@ from fastwarc.warc import ArchiveIterator
 
 from tests.fuzzing.answers import FIELDS, _responses, read
 from tests.fuzzing.target import Target, chance
-from tests.net_answers import WHOLE
-from tests.warc_reader import members, one_record
-from webcrawl.logs import crawl_log, links_log
+from tests.support.net_answers import WHOLE
+from tests.support.warc_reader import members, one_record
+from webcrawl.logs import crawl_line, link_line
 from webcrawl.model import Exchange, Link, Timings
 from webcrawl.net.errors import FetchError
 from webcrawl.warc.capture import Captures
@@ -53,7 +53,7 @@ def logs(data: bytes) -> None:
     """A line is a line: twelve fields without blanks, or five between tabs, whatever stands in them."""
     texts = (data.decode("utf-8", "surrogateescape"), data.decode("latin-1"), data[::-1].decode("utf-8", "replace"))
     for text in texts:
-        made = crawl_log.line(
+        made = crawl_line.line(
             now=1.7e9, status=200, size=len(text), url=text, path=text, via=text, content_type=text, started=1.7e9,
             seconds=0.1, digest=text, seed=text, annotations=[text, text],
         )  # fmt: skip
@@ -61,7 +61,7 @@ def logs(data: bytes) -> None:
         assert all(NOTHING_BLANK.fullmatch(field) for field in made[:-1].split())
         assert len(made.split()) == 12
         assert made.split()[-1].count(b",") == 1
-        lines = links_log.lines(text, [("a", text, text, text), ("a", text, None, "")]).decode()
+        lines = link_line.lines(text, [("a", text, text, text), ("a", text, None, "")]).decode()
         assert [line.count("\t") for line in lines.splitlines()] == [4, 4]
 
 
@@ -71,5 +71,5 @@ TARGETS = [
            ("webcrawl.warc.capture", "webcrawl.warc.fields", "webcrawl.warc.record")),
     Target("logs", logs, [b"text/html; charset=x", "é\u2028\t\r\n\x00".encode()], [b"\t", b"\x85", b"\xe2\x80\xa8",
     b"\x0b", b"\x1c", b",", b" ", b"\xed\xb3\xbf", b"%"],
-           rooms=("webcrawl.logs.crawl_log", "webcrawl.logs.links_log")),
+           rooms=("webcrawl.logs.crawl_line", "webcrawl.logs.link_line")),
 ]  # fmt: skip

@@ -13,14 +13,14 @@ from functools import partial
 from tests.fuzzing import shapes
 from tests.fuzzing.campaign import HangError, bounded
 from tests.fuzzing.shapes import Shape, filled
-from tests.hostile import peak, reset_peak
+from tests.support.hostile import peak, reset_peak
+from webcrawl.crawl.listings import ftp_links, menu_links
 from webcrawl.html import css, kinds, mimetype, srcset
 from webcrawl.html.links import LinkReader
 from webcrawl.html.prescan import from_content
 from webcrawl.html.query import with_query
 from webcrawl.html.refresh import refresh
 from webcrawl.items import decode, encoding_of
-from webcrawl.listings import ftp_links, menu_links
 from webcrawl.net.errors import FetchError
 from webcrawl.net.ftp_listing import LISTING
 from webcrawl.net.ftp_reply import ReplyReader

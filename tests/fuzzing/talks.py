@@ -8,10 +8,10 @@ from typing import Any
 
 from tests.fuzzing.answers import read
 from tests.fuzzing.target import Target, chance, folder, pieces
-from tests.net_answers import WHOLE
-from tests.net_http import Gate, Names, replay, serving
+from tests.support.net_answers import WHOLE
+from tests.support.net_http import Gate, Names, replay, serving
+from webcrawl.crawl.listings import ftp_links, menu_links
 from webcrawl.html.found import Found
-from webcrawl.listings import ftp_links, menu_links
 from webcrawl.model import Exchange
 from webcrawl.net.errors import FetchError
 from webcrawl.net.ftp import FtpClient
@@ -22,7 +22,7 @@ from webcrawl.net.gopher_menu import item_url, items
 from webcrawl.net.gopher_target import parse_gopher
 from webcrawl.net.gopher_text import plain
 from webcrawl.net.http import HttpClient
-from webcrawl.urls.canonical import RefusedUrl, canonical
+from webcrawl.urls.canonical import InvalidUrl, canonical
 
 TRUNCATE = 2000
 FTP_URLS = [
@@ -159,7 +159,7 @@ def menu(data: bytes) -> None:
         if url.startswith("gopher://"):
             try:
                 target = parse_gopher(canonical(url, max_length=10**6))
-            except (RefusedUrl, FetchError):
+            except (InvalidUrl, FetchError):
                 continue
             assert target.line.count(b"\n") == 1
             assert (
@@ -246,7 +246,7 @@ FTP = tuple(f"webcrawl.net.{name}" for name in ("ftp", "ftp_session", "ftp_reply
 TARGETS = [
     Target("ftp", ftp, [TALK, TALK.replace(b"hello\0", LIST), b"220 x\r\n530 no\r\n"], [*SPOKEN, *LINES], rooms=FTP),
     Target("ftp_reply", replies, [TALK, b"220-a\n 220 b\n220-\n220 c\n"], SPOKEN, rooms=("webcrawl.net.ftp_reply",)),
-    Target("ftp_listing", listing, [LIST], LINES, _listings, ("webcrawl.net.ftp_listing", "webcrawl.listings")),
+    Target("ftp_listing", listing, [LIST], LINES, _listings, ("webcrawl.net.ftp_listing", "webcrawl.crawl.listings")),
     Target("gopher", gopher, [MENU, b"text\r\n..dot\r\n.\r\n", b"3error\t\te\t1\r\n"], ITEMS, _menus, GOPHER),
     Target("gopher_menu", menu, [MENU], ITEMS, _menus, GOPHER),
     Target("client", client, list(WHOLE.values()), [b"HTTP/1.1 200 OK\r\n", b"Content-Length: 3\r\n", b"\r\n\r\n",

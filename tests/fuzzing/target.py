@@ -9,7 +9,7 @@ from zlib import crc32
 
 import pytest
 
-from tests.cases import cases
+from tests.support.cases import cases
 
 LONGEST = 8192  # bytes of a collected case that is mutated: what lies behind is more of the same
 

@@ -14,7 +14,7 @@ from scrapy import Spider, signals
 from scrapy.commands.crawl import Command as CrawlCommand
 from scrapy.crawler import Crawler
 
-from webcrawl.preflight import Refused, preflight
+from webcrawl.commands.preflight import CannotStart, preflight
 from webcrawl.store.errors import StoreError
 
 logger = logging.getLogger(__name__)
@@ -33,7 +33,7 @@ class Command(CrawlCommand):
             return
         try:
             preflight(self.settings, opts.spargs)
-        except Refused as error:
+        except CannotStart as error:
             _tell(str(error), self.settings["LOG_FILE"])
             sys.exit(1)
         except KeyboardInterrupt:

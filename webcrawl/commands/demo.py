@@ -19,7 +19,7 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 from scrapy.settings import SETTINGS_PRIORITIES, Settings
 
-from webcrawl.preflight import Refused, preflight
+from webcrawl.commands.preflight import CannotStart, preflight
 from webcrawl.profiling.profile import profiled
 from webcrawl.store.crawldb import CrawlDB
 
@@ -86,7 +86,7 @@ class Command(ScrapyCommand):
                 with _simweb(opts.hosts, Path(folder)) as web:
                     what = f"{opts.hosts} synthetic hosts on loopback, for {opts.seconds:g} seconds"
                     self._crawl(*web, what, profile=opts.by_stage)
-            except Refused as error:
+            except CannotStart as error:
                 if self._made is not None:
                     rmtree(self._made)
                 _refuse(str(error))
@@ -137,7 +137,7 @@ def _simweb(hosts: int, folder: Path) -> Iterator[tuple[Path, str]]:
             ready = READY.match(web.stdout.readline())
             if ready is None:
                 web.wait()
-                raise Refused((errors.read_text().strip() or "the synthetic web did not start").splitlines()[-1])
+                raise CannotStart((errors.read_text().strip() or "the synthetic web did not start").splitlines()[-1])
             yield seeds, ready[1]
         finally:
             web.terminate()

@@ -11,9 +11,9 @@ from typing import Self
 from scrapy import signals
 from scrapy.crawler import Crawler
 
-from webcrawl.engine import close
+from webcrawl.adapter.values import values_of
+from webcrawl.fastpath.engine import close
 from webcrawl.logs.readable import ReadableFormatter
-from webcrawl.values import values_of
 
 LINE = "%(asctime)s %(name)s: %(message)s"
 

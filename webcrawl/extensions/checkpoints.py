@@ -12,10 +12,10 @@ from typing import Self
 from scrapy import signals
 from scrapy.crawler import Crawler
 
+from webcrawl.adapter.scheduler import FrontierScheduler, scheduler_of
+from webcrawl.adapter.values import values_of
 from webcrawl.extensions.positions import Positions
-from webcrawl.scheduler import FrontierScheduler, scheduler_of
 from webcrawl.store.errors import StoreError
-from webcrawl.values import values_of
 
 logger = logging.getLogger(__name__)
 

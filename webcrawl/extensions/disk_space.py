@@ -12,8 +12,8 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import create_looping_call
 
-from webcrawl.engine import wake
-from webcrawl.values import values_of
+from webcrawl.adapter.values import values_of
+from webcrawl.fastpath.engine import wake
 
 logger = logging.getLogger(__name__)
 

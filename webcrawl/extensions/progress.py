@@ -13,8 +13,8 @@ from scrapy import signals
 from scrapy.crawler import Crawler
 from scrapy.utils.asyncio import create_looping_call
 
-from webcrawl.crawl import Crawl
-from webcrawl.scheduler import scheduler_of
+from webcrawl.adapter.scheduler import scheduler_of
+from webcrawl.crawl.crawl import Crawl
 
 if TYPE_CHECKING:
     from rich.live import Live

@@ -11,9 +11,9 @@ from typing import Any, Self
 from scrapy import signals
 from scrapy.crawler import Crawler
 
-from webcrawl.dates import iso
-from webcrawl.scheduler import scheduler_of
-from webcrawl.values import values_of
+from webcrawl.adapter.scheduler import scheduler_of
+from webcrawl.adapter.values import values_of
+from webcrawl.text.dates import iso
 
 logger = logging.getLogger(__name__)
 

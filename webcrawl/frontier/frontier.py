@@ -8,11 +8,11 @@ from dataclasses import replace
 from heapq import heappop, heappush
 
 from webcrawl.frontier.addresses import Addresses
+from webcrawl.frontier.admission import Admission
 from webcrawl.frontier.back import BackEnd
 from webcrawl.frontier.booking import Booking, Limits
 from webcrawl.frontier.fifo import Fifo
 from webcrawl.frontier.front import FrontEnd
-from webcrawl.frontier.gate import Gate
 from webcrawl.frontier.hosts import Host, HostTable, State
 from webcrawl.frontier.politeness import Politeness
 from webcrawl.frontier.prioritizers import Prioritizer
@@ -39,13 +39,13 @@ class Frontier:
         limits: Limits,
         *,
         addresses: Addresses | None = None,
-        gate: Gate | None = None,
+        admission: Admission | None = None,
         dropped: Callable[[Link, int], None] | None = None,
         resumed: float = 0.0,
     ) -> None:
         self._front, self._hosts = front, hosts
         self._level, self._book = prioritizer.level, Booking(politeness, limits)
-        self._addresses, self._gate, self._dropped = addresses, gate, dropped
+        self._addresses, self._admission, self._dropped = addresses, admission, dropped
         self._back = BackEnd(limits.fetchers)
         self._rotation = Rotation(front, parked, hosts, self._back, limits, self._enter, self._end)
         self._resumed = resumed  # who was asked between the last checkpoint and then is not known: all have their wait
@@ -171,7 +171,7 @@ class Frontier:
             self._hosts.touch(host)
             self.queued -= 1
             link = unpack(record)
-            decision = host.retired or (self._gate(link, now) if self._gate is not None else None)
+            decision = host.retired or (self._admission(link, now) if self._admission is not None else None)
             if not decision:
                 return self._give(host, link, record)
             if isinstance(decision, Link):

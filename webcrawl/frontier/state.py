@@ -11,12 +11,12 @@ from typing import Any
 import msgpack
 
 from webcrawl.frontier.addresses import Addresses
+from webcrawl.frontier.admission import Admission
 from webcrawl.frontier.blocks import Blocks
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.fifo import Fifo, Pool
 from webcrawl.frontier.front import FrontEnd
 from webcrawl.frontier.frontier import Frontier
-from webcrawl.frontier.gate import Gate
 from webcrawl.frontier.hosts import HostTable
 from webcrawl.frontier.politeness import Politeness
 from webcrawl.frontier.prioritizers import Prioritizer
@@ -66,7 +66,7 @@ def open_frontier(
     memory: int,
     random: Random,
     addresses: Addresses | None = None,
-    gate: Gate | None = None,
+    admission: Admission | None = None,
     dropped: Callable[[Link, int], None] | None = None,
     now: float = 0.0,
 ) -> Frontier:
@@ -87,7 +87,7 @@ def open_frontier(
         politeness,
         limits,
         addresses=addresses,
-        gate=gate,
+        admission=admission,
         dropped=dropped,
         resumed=now if saved else 0.0,
     )

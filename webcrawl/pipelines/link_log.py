@@ -8,9 +8,9 @@ from typing import Any, Self
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DropItem
 
+from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.items import Page
-from webcrawl.logs.links_log import lines
-from webcrawl.scheduler import scheduler_of
+from webcrawl.logs.link_line import lines
 from webcrawl.store.errors import StoreError
 from webcrawl.store.outputs import Output
 from webcrawl.urls.canonical import canonical_links

@@ -7,8 +7,8 @@ from typing import Any, Self
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DropItem
 
+from webcrawl.adapter.values import values_of
 from webcrawl.items import Page
-from webcrawl.values import values_of
 
 
 class NewsPipeline:

@@ -12,10 +12,10 @@ from scrapy.exceptions import DropItem, NotConfigured
 from scrapy.settings import BaseSettings
 
 from webcrawl import settings as defaults
+from webcrawl.adapter.scheduler import scheduler_of
+from webcrawl.adapter.values import values_of
 from webcrawl.items import Page
-from webcrawl.scheduler import scheduler_of
 from webcrawl.store.errors import StoreError
-from webcrawl.values import values_of
 from webcrawl.warc.writer import WarcWriter
 
 MB = 1_000_000

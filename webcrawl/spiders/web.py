@@ -11,8 +11,8 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 from twisted.python.failure import Failure
 
+from webcrawl.adapter.scheduler import FrontierScheduler, scheduler_of
 from webcrawl.items import Page
-from webcrawl.scheduler import FrontierScheduler, scheduler_of
 from webcrawl.store.errors import StoreError
 
 

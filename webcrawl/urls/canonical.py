@@ -20,7 +20,7 @@ SCHEMES = ("http", "https", "ftp", "gopher")
 MAX_LENGTH = 2000
 
 
-class RefusedUrl(ValueError):  # noqa: N818  (a refusal is an ordinary answer, no error)
+class InvalidUrl(ValueError):  # noqa: N818  (a refusal is an ordinary answer, no error)
     """The string is no URL that a crawl can fetch; `reason` is the short name under which it is counted."""
 
     def __init__(self, reason: str) -> None:
@@ -29,25 +29,25 @@ class RefusedUrl(ValueError):  # noqa: N818  (a refusal is an ordinary answer, n
 
 
 def canonical(link: str, base: str = "", max_length: int = MAX_LENGTH) -> str:
-    """The canonical form of one link that stands on the page `base`, or RefusedUrl."""
+    """The canonical form of one link that stands on the page `base`, or InvalidUrl."""
     if len(link) > max_length:
-        raise RefusedUrl("length")
+        raise InvalidUrl("length")
     try:
         href = join_url(base, link) if base else normalize_url(link)
     except ValueError as error:
-        raise RefusedUrl("syntax" if _encodes(link) else "encoding") from error
+        raise InvalidUrl("syntax" if _encodes(link) else "encoding") from error
     href = href.partition("#")[0]
     scheme, colon, rest = href.partition(":")
     if scheme not in SCHEMES:
-        raise RefusedUrl("scheme")
+        raise InvalidUrl("scheme")
     authority, path = _authority(rest)
     if not authority:
-        raise RefusedUrl("host")
+        raise InvalidUrl("host")
     if scheme == "gopher":
         authority = _gopher_authority(authority)
         path = "/" if path == "/1" else path  # RFC 4266 2.1: of an empty path "the <gophertype> defaults to 1"
     if not _has_dns_form(authority):
-        raise RefusedUrl("host")
+        raise InvalidUrl("host")
     return f"{scheme}{colon}//{authority}{path}"
 
 
@@ -72,7 +72,7 @@ def canonical_links(
                 found[link] = stepped(directory, plain)
             else:
                 found[link] = _parsed(link, base, max_length)
-        except RefusedUrl as error:
+        except InvalidUrl as error:
             found[link] = None
             refused[error.reason] += 1
     return found
@@ -80,7 +80,7 @@ def canonical_links(
 
 def _parsed(link: str, base: str, max_length: int) -> str:
     if len(link) <= max_length and match_foreign(link):
-        raise RefusedUrl("scheme")
+        raise InvalidUrl("scheme")
     return canonical(link, base, max_length)
 
 
@@ -91,7 +91,7 @@ def _canonical_base(base: str, max_length: int) -> str:
         return plain[ABSOLUTE]
     try:
         return canonical(base, max_length=max_length)
-    except RefusedUrl:
+    except InvalidUrl:
         return ""
 
 
@@ -120,7 +120,7 @@ def _gopher_authority(authority: str) -> str:
     try:
         href = normalize_url(f"http://{authority}/")
     except ValueError as error:
-        raise RefusedUrl("host") from error
+        raise InvalidUrl("host") from error
     port = authority.removeprefix(authority.rpartition(":")[0])
     host = _authority(href[5:])[0]
     if port == ":70":

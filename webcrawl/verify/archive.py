@@ -9,8 +9,8 @@ from hashlib import sha1
 from pathlib import Path
 from typing import BinaryIO
 
-from webcrawl.digest import label
 from webcrawl.store.errors import DamagedFile
+from webcrawl.text.digest import label
 from webcrawl.verify.members import Member, Torn, find
 
 LONGEST = 1 << 20  # bytes of a record's head; its fields are some URLs

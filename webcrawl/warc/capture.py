@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from webcrawl.dates import iso
-from webcrawl.digest import labels, sha1
 from webcrawl.model import Exchange, Link
+from webcrawl.text.dates import iso
+from webcrawl.text.digest import labels, sha1
 from webcrawl.warc.fields import fields, line, named, uri
 from webcrawl.warc.originals import Originals
 from webcrawl.warc.record import HTTP_REQUEST, HTTP_RESPONSE, WARC_FIELDS, member

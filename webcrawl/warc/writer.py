@@ -7,11 +7,11 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from random import Random
 
-from webcrawl.dates import iso
-from webcrawl.digest import label, sha1
 from webcrawl.model import Exchange, Link
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import OPEN, Output, Outputs
+from webcrawl.text.dates import iso
+from webcrawl.text.digest import label, sha1
 from webcrawl.warc.capture import Captures
 from webcrawl.warc.fields import fields, named
 from webcrawl.warc.originals import Originals

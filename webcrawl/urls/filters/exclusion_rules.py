@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from webcrawl.urls.canonical import SCHEMES, RefusedUrl, canonical
+from webcrawl.urls.canonical import SCHEMES, InvalidUrl, canonical
 from webcrawl.urls.hosts import host_of
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def parse_exclusions(text: str, source: str) -> ExclusionRules:
                 prefixes += _prefixes(line)
             else:
                 domains.append(_domain(line))
-        except RefusedUrl as error:
+        except InvalidUrl as error:
             why = f"{line[:80]!r} is neither a domain nor a URL prefix ({error.reason})"
             raise RulesError(f"{source}, line {number}: {why}") from error
     return ExclusionRules(domains, prefixes)
@@ -76,5 +76,5 @@ def _domain(line: str) -> str:
     url = canonical(f"http://{line.removeprefix('*').removeprefix('.')}/")
     host = host_of(url)
     if "@" in line or url != f"http://{host}/":
-        raise RefusedUrl("syntax")
+        raise InvalidUrl("syntax")
     return host.removesuffix(".")

@@ -1,0 +1,30 @@
+"""Work ahead of a checkpoint: in slices, and idle while the disk is at it."""
+
+import asyncio
+import time
+from contextlib import closing
+
+from webcrawl.adapter.scheduler import by_turns
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.disk import Disk
+from webcrawl.store.outputs import Outputs
+
+
+class SlowDisk(Disk):
+    """Its syncs take a while."""
+
+    def sync(self, fd):
+        time.sleep(0.2)
+        super().sync(fd)
+
+
+def test_waiting_for_the_disk_costs_no_processor(tmp_path):
+    """While a thread syncs, the loop looks at it once in a millisecond, however fast it could."""
+    turns = []
+    with closing(CrawlDB(tmp_path / "state", SlowDisk())) as db, closing(Outputs(db, tmp_path)) as outputs:
+        outputs.open("log").write(b"a line")
+        begun = time.monotonic()
+        asyncio.run(by_turns(map(turns.append, outputs.prepare())))
+        seconds = time.monotonic() - begun
+
+    assert 1 < len(turns) <= 1000 * seconds

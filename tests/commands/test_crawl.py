@@ -1,0 +1,267 @@
+"""What a crawl says while it runs, and how it ends when something of its own goes wrong."""
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from collections import Counter
+from contextlib import suppress
+from types import SimpleNamespace
+
+import pytest
+from warcio import ArchiveIterator
+
+from tests.support.crawling import SETTINGS, Crawl, wait_until
+from tests.support.places import ROOT
+from webcrawl import settings as defaults
+from webcrawl.extensions import disk_space, progress
+from webcrawl.extensions.disk_space import DiskSpace
+from webcrawl.extensions.progress import Lines
+from webcrawl.simweb.mix import GROUPS, even
+from webcrawl.simweb.names import NAMES
+
+FAST = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0}
+FAILING = '{"tests.support.cli_components.Failing": 1000}'
+
+
+def crawl_of(tmp_path, server, **settings):
+    (tmp_path / "seeds.txt").write_text("".join(f"{url}\n" for url in server.world.seeds()))
+    settings = {"DNS_NAMESERVERS": server.nameserver, **FAST, **settings}
+    return Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
+
+
+class TestErrors:
+    def test_a_failing_pipeline_is_told_and_the_crawl_goes_on(self, tmp_path, simweb):
+        """A mistake in a pipeline is in errors.log with its traceback, once a page, without the page's body."""
+        server = simweb(2, 10)
+        crawl = crawl_of(tmp_path, server, ITEM_PIPELINES=FAILING)
+
+        assert crawl.run() == 0
+
+        log = (tmp_path / "job/logs/errors.log").read_text()
+        assert crawl.stats["errors"] == log.count("ZeroDivisionError: a mistake in a pipeline") > 0
+        assert "Traceback (most recent call last):" in log
+        assert f"Error processing {next(iter(server.world.seeds()))}\n" in log
+        assert "<html" not in log.lower()
+
+    def test_what_a_mistake_quotes_moves_no_terminal(self, tmp_path, simweb):
+        """An error's message may be a page's words: its controls are spelled on the terminal and in errors.log."""
+        crawl = crawl_of(tmp_path, simweb(1, 3), ITEM_PIPELINES='{"tests.support.cli_components.Quoting": 1000}')
+
+        assert crawl.run() == 0
+
+        for path in (tmp_path / "job/logs/errors.log", crawl.output):
+            text = path.read_bytes().decode()
+            assert r"ValueError: no such title: \x1b[2J\x07\x9b31m\u202eexe.txt\x0droot: all is well\x85" in text
+            assert not re.search("[\0-\x09\x0b-\x1f\x7f-\x9f\u202e]", text)
+
+    def test_a_mistake_in_a_handler(self, tmp_path, simweb):
+        """An error that no server can cause is told too where only an errback hears of it."""
+        crawl = crawl_of(tmp_path, simweb(1, 1), CLOSESPIDER_TIMEOUT=1)
+
+        assert crawl.run(DOWNLOAD_HANDLERS='{"http": "tests.support.cli_components.BrokenHandler"}') == 0
+
+        log = (tmp_path / "job/logs/errors.log").read_text()
+        assert "ZeroDivisionError: a mistake in a handler" in log
+        assert (
+            crawl.stats["errors"] == crawl.stats["failures"] == log.count("Error downloading <GET http://site0.test:")
+        )
+
+    def test_too_many_stop_the_crawl(self, tmp_path, simweb):
+        """ERROR_BREAKER such errors within its seconds end the crawl cleanly, with exit status 1."""
+        server = simweb(2, 60, latency=0.02)
+        crawl = crawl_of(tmp_path, server, ITEM_PIPELINES=FAILING, ERROR_BREAKER="5/60")
+
+        assert crawl.run() == 1
+        assert crawl.stats["reason"] == "error_breaker"
+        assert 5 <= crawl.stats["errors"] < 30
+        assert crawl.run(ITEM_PIPELINES="{}") == 0
+        assert crawl.stats["reason"] == "finished"
+
+    def test_nothing_that_a_server_can_cause(self, tmp_path, simweb):
+        """Broken answers, lost connections and names that do not exist are counted, and never unexpected errors."""
+        broken = [name for name in GROUPS["page"] if name != "endless"]
+        server = simweb(40, 400, mix={**even(broken), **even(NAMES, 0.3)}, slow=0.02)
+        crawl = crawl_of(tmp_path, server, DOWNLOAD_TIMEOUT=0.5, CLOSESPIDER_TIMEOUT=4)
+
+        assert crawl.run() == 0
+        assert crawl.stats["failures"] > 10
+        assert not (tmp_path / "job/logs/errors.log").exists(), (tmp_path / "job/logs/errors.log").read_text()
+
+    def test_a_full_disk(self, tmp_path, simweb):
+        """When JOBDIR takes no more, one line says so, exit status is 1, and the next run loses nothing."""
+        server = simweb(5, 200)
+        crawl = crawl_of(tmp_path, server)
+        status, said = (
+            crawl.run(ITEM_PIPELINES='{"tests.support.cli_components.SmallDisk": 0}'),
+            crawl.output.read_text(),
+        )
+        reason = crawl.stats["reason"]
+        again = crawl.run()
+
+        assert (status, reason, again, crawl.stats["reason"]) == (1, "store_failed", 0, "finished")
+        assert said.count("File too large") == 1
+        assert "Traceback" not in said
+        lines = (tmp_path / "job/logs/crawl.log").read_text().splitlines()
+        logged = sorted(line.split()[3] for line in lines)
+        assert sum(not url.endswith("/robots.txt") for url in logged) == 200
+        assert sorted(_archived(tmp_path / "job")) == logged
+
+
+def _archived(jobdir):
+    for path in jobdir.glob("warc/*"):
+        with path.open("rb") as file:
+            for record in ArchiveIterator(file):
+                if record.rec_type in ("response", "revisit"):
+                    yield record.rec_headers.get_header("WARC-Target-URI")
+
+
+class TestStatistics:
+    def test_whole_at_every_checkpoint_and_at_the_end(self, tmp_path, simweb):
+        """stats.json can be read at any time; it has no reason until the end, and the times of the run."""
+        server = simweb(4, 80, latency=0.05)
+        crawl = crawl_of(tmp_path, server, CHECKPOINT_INTERVAL=0.1)
+        seen = []
+
+        def look():
+            with suppress(FileNotFoundError):
+                seen.append(json.loads((tmp_path / "job/stats.json").read_text()))
+            return not running.process.is_alive()
+
+        running = crawl.start()
+        wait_until(look)
+
+        assert running.wait() == 0
+        assert {figures["reason"] for figures in seen[:-1]} >= {None}
+        assert len({figures["pages"] for figures in seen}) > 2
+        last = crawl.stats
+        assert (last["reason"], last["pages"], last["errors"]) == ("finished", 84, 0)
+        assert last["started"] <= last["at"]
+        assert last["seconds"] > 0
+
+    def test_counters_go_on(self, tmp_path, simweb):
+        """A crawl that was stopped and goes on counts all its pages."""
+        server = simweb(4, 40, latency=0.02)
+        crawl = crawl_of(tmp_path, server)
+
+        assert crawl.run(CLOSESPIDER_PAGECOUNT=10) == 0
+        assert 10 <= crawl.stats["pages"] < 44
+        assert crawl.run() == 0
+        assert crawl.stats["pages"] == crawl.stats["status/200"] == 44
+
+
+class TestIdentity:
+    @pytest.mark.parametrize(("settings", "warned"), [({}, True), ({"USER_AGENT": "me/1 (+http://x.test/)"}, False)])
+    def test_the_default_user_agent(self, tmp_path, simweb, settings, warned):
+        """A crawl that does not say whose it is warns at its start, and says how to."""
+        crawl = crawl_of(tmp_path, simweb(1, 1), **settings)
+
+        assert crawl.run() == 0
+        assert ("USER_AGENT is the default" in crawl.output.read_text()) is warned
+        assert defaults.USER_AGENT == "webcrawl/0.1"
+
+
+class _Frontier:
+    def ready(self, now):
+        return 3
+
+
+class TestProgress:
+    def test_the_line(self, monkeypatch):
+        """A progress line has pages, their rate, what is queued, hosts, URLs seen, failures and bytes."""
+        clock = iter([100.0, 110.0, 120.0])
+        monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
+        figures = {"queued": 7, "hosts": 6, "in_flight": 2, "seen/keys": 99, "failures": 4, "bytes": 2_500_000}
+        crawl = SimpleNamespace(counters=Counter(), frontier=_Frontier(), stats=lambda: figures)
+        lines = Lines(crawl)
+
+        crawl.counters["pages"] = 50
+        first = lines.line()
+        crawl.counters["pages"] = 350
+        second = lines.line()
+
+        rest = "7 queued, hosts: 2 asked 3 ready 1 waiting, 99 seen, 4 failures, 2.5 MB"
+        assert (first, second) == (f"50 pages (5.0/s), {rest}", f"350 pages (30.0/s), {rest}")
+
+    def test_plain_lines(self, tmp_path, simweb, monkeypatch):
+        """Where standard error is no terminal, the log has the line, and no escape sequence."""
+        crawl = crawl_of(tmp_path, simweb(2, 6))
+
+        assert crawl.run() == 0
+        assert "] INFO: 8 pages (" in crawl.output.read_text()
+        assert "\x1b" not in crawl.output.read_text()
+
+    def test_a_live_line(self, tmp_path, simweb):
+        """On a terminal one line stands still, and the log goes by above it."""
+        crawl = crawl_of(tmp_path, simweb(2, 20, latency=0.15))
+        leader, follower = pty.openpty()
+        options = [("JOBDIR", tmp_path / "job"), *SETTINGS.items(), *crawl.settings.items()]
+        words = [word for name, value in options for word in ("-s", f"{name}={value}")]
+        command = [sys.executable, "-m", "scrapy", "crawl", "web", "-a", f"seeds={tmp_path}/seeds.txt", *words]
+        terminal = {**os.environ, "TERM": "xterm", "COLUMNS": "200"}
+        with subprocess.Popen(command, cwd=ROOT, stderr=follower, env=terminal) as process:
+            os.close(follower)
+            said = _all_of(leader)
+
+        assert process.returncode == 0
+        lines = [line.rpartition("\x1b[2K")[2].strip("\r") for line in said.split("\n")]
+        live = [line for line in re.split(r"\x1b\[2K|\r", said) if re.match(r"\d+ pages \(", line)]
+        assert len(live) > 2
+        assert not re.search(r"MB\d", said)  # no line of the log begins where the live one ends
+        assert any(line.endswith("INFO: Spider closed (finished)") for line in lines)
+        assert said.count("] INFO: 22 pages (") == 1
+
+
+def _all_of(terminal):
+    """What is written to a terminal, until nobody has it open any more."""
+    said = b""
+    with suppress(OSError):
+        while data := os.read(terminal, 65536):
+            said += data
+    os.close(terminal)
+    return said.decode()
+
+
+class _Engine:
+    paused = False
+
+    def pause(self):
+        self.paused = True
+
+    def unpause(self):
+        self.paused = False
+
+
+class TestDiskSpace:
+    def test_it_pauses_and_goes_on(self, tmp_path, monkeypatch):
+        """Below MIN_FREE_DISK fetching pauses, and it goes on as soon as there is room again."""
+        free, woken, engine = [], [], _Engine()
+        monkeypatch.setattr(disk_space.shutil, "disk_usage", lambda path: SimpleNamespace(free=free[-1] << 20))
+        monkeypatch.setattr(disk_space, "wake", woken.append)
+        extension = DiskSpace(SimpleNamespace(engine=engine), tmp_path, least=100)
+
+        paused = []
+        for now in (500, 99, 50, 100):
+            free.append(now)
+            extension.look()
+            paused.append(engine.paused)
+
+        assert paused == [False, True, True, False]
+        assert len(woken) == 1
+
+
+def test_what_lies_in_jobdir_is_documented(tmp_path, simweb):
+    """Every file that a crawl leaves has its line in docs/operations.md."""
+    crawl = crawl_of(tmp_path, simweb(2, 10))
+    text = (ROOT / "docs/operations.md").read_text().partition("## What lies in JOBDIR")[2].partition("\n## ")[0]
+    patterns = [
+        name for row in re.findall(r"^\| (`.*?) \|", text, re.MULTILINE) for name in re.findall(r"`(.*?)`", row)
+    ]
+
+    assert crawl.run() == 0
+
+    files = [path.relative_to(tmp_path / "job") for path in (tmp_path / "job").rglob("*") if path.is_file()]
+    assert [file for file in files if not any(file.match(pattern) for pattern in patterns)] == []
+    assert len(files) >= 5

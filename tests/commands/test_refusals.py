@@ -1,0 +1,236 @@
+"""What is known to be wrong before the first request: one line on standard error, exit status 1, nothing asked."""
+
+import fcntl
+import os
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from scrapy.settings import Settings
+
+from tests.support.crawling import Crawl
+from tests.support.places import ROOT
+from tests.support.tampering import tampered
+from webcrawl.commands.preflight import CannotStart, preflight
+
+GOOD = b"http://site0.test/\n"
+
+
+def refused(crawl, **settings):
+    """The line that the crawl said and nothing else."""
+    status = crawl.run(**settings)
+    lines = crawl.output.read_text().splitlines()
+
+    assert len(lines) == 1, lines
+    assert status == 1
+    return lines[0]
+
+
+def told(arguments, **settings):
+    """The line that the check before a crawl says: what `refused` sees of it, in a tenth of the time."""
+    values = Settings()
+    values.setmodule("webcrawl.settings")
+    values.setdict(settings, "cmdline")
+    with pytest.raises(CannotStart) as error:
+        preflight(values, arguments)
+    return str(error.value)
+
+
+@pytest.fixture(name="seeds")
+def _seeds(tmp_path):
+    path = tmp_path / "seeds.txt"
+    path.write_bytes(GOOD)
+    return path
+
+
+class TestSeeds:
+    @pytest.mark.parametrize(
+        ("name", "content", "why"),
+        [
+            ("missing.txt", None, "No such file or directory"),
+            ("empty.csv", b"", "is empty"),
+            ("random.txt", bytes(range(256)) * 20, "is binary, a list of seeds is text"),
+            ("bad.txt", b"two words\n???\n", "no seed in it, bad lines: 2"),
+            ("comments.txt", b"# nothing yet\n\n", "no seed"),
+            ("seeds.doc", GOOD, "ends in none of .csv, .txt, or these with .gz or .zip after them"),
+            ("cut.txt.gz", b"\x1f\x8b\x08\x00", "Compressed file ended before the end-of-stream marker was reached"),
+        ],
+    )
+    def test_a_list_that_gives_no_seed(self, tmp_path, caplog, name, content, why):
+        """A list of seeds that is missing, empty, binary, bad in all lines or of no known kind is named, and why."""
+        path = tmp_path / name
+        if content is not None:
+            path.write_bytes(content)
+
+        line = told({"seeds": str(path)}, JOBDIR=str(tmp_path / "job"))
+
+        assert line.startswith(f"{path}: ")
+        assert why in line
+        assert caplog.messages == []
+
+    def test_a_directory(self, tmp_path):
+        """A directory is no list of seeds."""
+        (tmp_path / "seeds.txt").mkdir()
+
+        line = refused(Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}))
+
+        assert line == f"{tmp_path}/seeds.txt: is a directory"
+
+    def test_one_of_several(self, tmp_path, seeds):
+        """A list that is missing beside one that is there stops the crawl too."""
+        line = told({"seeds": f"{seeds},{tmp_path}/more.txt"})
+
+        assert line == f"{tmp_path}/more.txt: No such file or directory"
+
+
+class TestArguments:
+    @pytest.mark.parametrize(
+        ("arguments", "line"),
+        [
+            ({}, "no seeds: scrapy crawl web -a seeds=FILE[,FILE…]"),
+            ({"seeds": " "}, "no seeds: scrapy crawl web -a seeds=FILE[,FILE…]"),
+            ({"sedes": "a.txt"}, "-a sedes=…: there is no such argument; known are seeds, scope, limit"),
+            ({"seeds": "a.txt", "scope": "all"}, "-a scope=all: allowed is any, seeds, domain, host"),
+            ({"seeds": "a.txt", "limit": "0"}, "-a limit=0: allowed is a whole number from 1"),
+            ({"seeds": "a.txt", "limit": "ten"}, "-a limit=ten: allowed is a whole number from 1"),
+            ({"seeds": "a.txt", "limit": "٣"}, "-a limit=٣: allowed is a whole number from 1"),
+        ],
+    )
+    def test_wrong_arguments(self, arguments, line):
+        """A spider argument that is missing, misspelt or out of range is named with what is allowed."""
+        assert told(arguments) == line
+
+    def test_as_a_command(self, tmp_path):
+        """On the command line that is all that is said."""
+        line = refused(Crawl(tmp_path / "job", {"seeds": "a.txt", "limit": "0"}))
+
+        assert line == "-a limit=0: allowed is a whole number from 1"
+
+
+class TestSettings:
+    @pytest.mark.parametrize(
+        ("name", "value", "allowed"),
+        [
+            ("FRONTIER_LEVELS", "eight", "a whole number from 1 to 1000"),
+            ("POLITENESS_MIN_DELAY", "400", "no more than POLITENESS_MAX_DELAY = 300"),
+            ("DOWNLOAD_TIMEOUT", "-1", "a number from 0.1 to 86400"),
+            ("CLOSESPIDER_PAGECOUNT", "many", "a whole number from 0 to 1000000000"),
+            ("LOG_LEVEL", "LOUD", "one of DEBUG, INFO, WARNING, ERROR, CRITICAL"),
+            ("USER_AGENT", "", "one line of text"),
+            ("URL_EXCLUDE_FILE", "/no/such/file", "the path of a readable file, or none (there is no such file)"),
+        ],
+    )
+    def test_an_impossible_value(self, seeds, name, value, allowed):
+        """A setting with an impossible value, Scrapy's own included, is named with its value and what is allowed."""
+        line = told({"seeds": str(seeds)}, **{name: value})
+
+        assert line.startswith(f"{name} = ")
+        assert line.endswith(f": allowed is {allowed}")
+
+    def test_a_pipeline_that_is_not_there(self, tmp_path, seeds):
+        """A pipeline whose module cannot be found is named."""
+        line = refused(Crawl(tmp_path / "job", {"seeds": seeds}), ITEM_PIPELINES='{"no.such.Pipeline": 1}')
+
+        assert line.startswith("ITEM_PIPELINES = {'no.such.Pipeline': 1}: ")
+        assert line.endswith("(no.such.Pipeline: No module named 'no')")
+
+    def test_a_name_server_that_does_not_answer(self, tmp_path, seeds):
+        """When none of the name servers answers, the line says which."""
+        line = refused(Crawl(tmp_path / "job", {"seeds": seeds}), DNS_NAMESERVERS="127.0.0.1:9")
+
+        assert line == "no name server answers at 127.0.0.1:9"
+
+
+class TestJobdir:
+    @pytest.mark.parametrize("path", ["file", "file/below"])
+    def test_a_file_in_the_way(self, tmp_path, seeds, path):
+        """A JOBDIR that is a file, or below one, is refused."""
+        (tmp_path / "file").touch()
+
+        line = refused(Crawl(tmp_path / "job", {"seeds": seeds}, {"JOBDIR": tmp_path / path}))
+
+        assert line.endswith(f"({tmp_path}/file is no folder)")
+
+    @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a file system that takes no folder")
+    def test_a_folder_that_cannot_be_made(self, tmp_path, seeds):
+        """A JOBDIR that the system lets nobody make is refused."""
+        line = refused(Crawl(tmp_path / "job", {"seeds": seeds}, {"JOBDIR": "/proc/crawl"}))
+
+        assert line.startswith("JOBDIR = /proc/crawl: cannot be made (")
+
+    @pytest.mark.skipif(os.geteuid() == 0, reason="everything can be written to by root")
+    def test_a_folder_that_cannot_be_written_to(self, tmp_path, seeds):
+        """A JOBDIR without the permission to write is refused."""
+        (tmp_path / "job").mkdir(mode=0o500)
+
+        assert refused(Crawl(tmp_path / "job", {"seeds": seeds})).endswith("job: cannot be written to")
+
+    def test_another_process(self, tmp_path, seeds):
+        """A crawl that another process works on is refused."""
+        state = tmp_path / "job" / "state"
+        state.mkdir(parents=True)
+        with (state / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+
+            assert refused(Crawl(tmp_path / "job", {"seeds": seeds})) == f"{state}: another process works on this crawl"
+
+    def test_a_foreign_file(self, tmp_path, seeds):
+        """A file of somebody else's in the crawl's place is refused, and left as it is."""
+        state = tmp_path / "job" / "state"
+        state.mkdir(parents=True)
+        (state / "crawl.db").write_bytes(b"my diary\n" * 100)
+
+        line = refused(Crawl(tmp_path / "job", {"seeds": seeds}))
+
+        assert line == f"{state}/crawl.db: damaged at byte 0: not a SQLite database"
+        assert (state / "crawl.db").read_bytes() == b"my diary\n" * 100
+
+    def test_another_version(self, tmp_path, seeds):
+        """A crawl of another version of this program is refused."""
+        crawl = Crawl(tmp_path / "job", {"seeds": seeds})
+        refused(crawl, DNS_NAMESERVERS="127.0.0.1:9")  # leaves an empty crawl
+        with closing(sqlite3.connect(tmp_path / "job/state/crawl.db", isolation_level=None)) as db:
+            db.execute("PRAGMA user_version = 99")
+
+        assert "written by version 99 of the state" in refused(crawl)
+
+    def test_a_log_that_was_cut(self, tmp_path, seeds):
+        """An output file shorter than the last checkpoint noted is refused, with the place."""
+        crawl = Crawl(tmp_path / "job", {"seeds": seeds}, {"HOSTS_FILE": "/etc/hosts", "CLOSESPIDER_TIMEOUT": 0.2})
+        assert crawl.run() == 0
+        change = "INSERT OR REPLACE INTO output VALUES ('logs/crawl.log', 1000000, 0, 0)"
+        tampered(tmp_path / "job/state/crawl.db", change)
+
+        line = refused(crawl)
+
+        assert line.startswith(f"{tmp_path}/job/logs/crawl.log: damaged at byte ")
+
+
+def test_nothing_is_asked(tmp_path, simweb):
+    """A crawl that is refused has sent no request, though its seeds and its name server are fine."""
+    server = simweb(2, 4)
+    (tmp_path / "seeds.txt").write_text("".join(f"{url}\n" for url in server.world.seeds()))
+    crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, {"DNS_NAMESERVERS": server.nameserver})
+
+    refused(crawl, FRONTIER_LEVELS=0)
+
+    assert server.log.hits == []
+
+
+def test_a_log_file_has_the_line_too(tmp_path):
+    """Where the log goes to a file, as with scrapyd, the line is there as well."""
+    line = refused(Crawl(tmp_path / "job", {"seeds": "/no/such.txt"}), LOG_FILE=tmp_path / "job.log")
+
+    assert (tmp_path / "job.log").read_text() == f"{line}\n"
+
+
+def test_standard_output_stays_empty(tmp_path):
+    """The line goes to standard error, and standard output stays empty."""
+    command = [sys.executable, "-m", "scrapy", "crawl", "web", "-s", f"JOBDIR={tmp_path / 'job'}"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "no seeds: scrapy crawl web -a seeds=FILE[,FILE…]\n"

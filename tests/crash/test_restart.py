@@ -1,0 +1,182 @@
+"""A crawl that was killed goes on elsewhere, with other settings, beside nobody; a full disk makes it wait."""
+
+import os
+import re
+import shutil
+import signal
+from collections import Counter
+from functools import partial
+from random import Random
+
+import pytest
+
+from tests.support.broken import roomy
+from tests.support.crashes import complaints, crash, hurried, sound
+from tests.support.crawling import Crawl, wait_until
+from webcrawl.simweb import overlaps, truth, wait_until_idle
+
+MIX = {"duplicate": 0.1, "redirect_301": 0.1, "status_404": 0.1, "source_frame": 0.1}
+SETTINGS = {"CHECKPOINT_INTERVAL": 0.1, "POLITENESS_FACTOR": 0, "CONCURRENT_REQUESTS": 8}
+
+
+@pytest.fixture(name="server")
+def _server(simweb):
+    return simweb(12, 160, mix=MIX, size=(2000, 3000), latency=0.01)
+
+
+@pytest.fixture(name="crawl")
+def _crawl(tmp_path, server):
+    (tmp_path / "seeds.txt").write_text("\n".join(server.world.seeds()))
+    settings = {"DNS_NAMESERVERS": server.nameserver, **SETTINGS}
+    return Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
+
+
+@pytest.fixture(name="kill")
+def _kill(server, crawl):
+    """Lets the crawl die once, half-way."""
+
+    def kill():
+        running = crawl.start()
+        wait_until(lambda: server.log.count > 60 and says(crawl, "checkpoint in") > 1)
+        running.process.kill()
+        running.process.join()
+        wait_until_idle(server)
+
+    return kill
+
+
+def expected(server):
+    return truth(server.world, server.world.seeds())
+
+
+def everything(folder):
+    """All bytes below it, by name."""
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def refused(crawl, **settings):
+    """The one line with which this crawl does not begin."""
+    assert crawl.run(**settings) == 1
+    (line,) = crawl.output.read_text().splitlines()
+    return line
+
+
+def test_a_second_process(server, crawl):
+    """A second process on one JOBDIR is refused in one line, and the first goes on as if nothing had been."""
+    running = crawl.start()
+    wait_until(lambda: server.log.count > 20)
+    second = Crawl(crawl.jobdir, crawl.arguments, crawl.settings, output=crawl.jobdir.with_suffix(".second"))
+    line = refused(second)
+
+    assert running.process.is_alive()
+    assert line == f"{crawl.jobdir}/state: another process works on this crawl"
+    assert running.wait() == 0
+    wait_until_idle(server)
+    assert [*expected(server).complaints(server.log.hits)] == []
+    assert sound(crawl.jobdir).logged.keys() == expected(server).must
+
+
+def test_on_another_machine(tmp_path, server, crawl, kill):
+    """JOBDIR is copied to another place after a kill, and the crawl goes on there; nothing refers to the old one."""
+    kill()
+    half = sound(crawl.jobdir).logged
+    elsewhere = Crawl(tmp_path / "elsewhere" / "moved", crawl.arguments, crawl.settings)
+    shutil.copytree(crawl.jobdir, elsewhere.jobdir)
+    shutil.rmtree(crawl.jobdir)
+    before = len(server.log.hits)
+
+    assert elsewhere.run() == 0
+
+    wait_until_idle(server)
+    assert not crawl.jobdir.exists()
+    assert sound(elsewhere.jobdir).logged.keys() == expected(server).must
+    assert half.keys().isdisjoint(hit.url for hit in server.log.hits[before:])
+
+
+def test_with_other_settings(server, crawl):
+    """Every run may have other settings of memory, levels, queues and cache: what is fetched is the same."""
+    caches = "webcrawl.seen.caches"
+    settings = [
+        {},
+        {"CONCURRENT_REQUESTS": 2, "FRONTIER_LEVELS": 3},
+        {"FRONTIER_MEMORY": 8, "SEEN_MEMORY": 16, "FRONTIER_LEVELS": 1, "URL_CACHE": f"{caches}.lru.LruCache"},
+        {"FRONTIER_LEVELS": 40, "FRONTIER_QUEUES": 1, "FRONTIER_MAX_QUEUES": 2, "URL_CACHE_SIZE": 1},
+        {"FRONTIER_PRIORITIZER": "webcrawl.frontier.prioritizers.arrival.ByArrival", "POLITENESS_PER_IP": True},
+        {"URL_CACHE": f"{caches}.chance.RandomCache", "FRONTIER_LEVELS": 2, "WARC_MAX_SIZE": 1},
+    ]
+
+    killed = crash(crawl, server, Random(3), kills=len(settings) - 1, requests=(15, 45), settings=settings)
+
+    assert (killed.status, len(killed.deaths)) == (0, len(settings) - 1)
+    assert killed.cut.logged.keys() == expected(server).must
+    assert [*complaints(expected(server), killed)] == []
+    assert [*killed.again()] == []
+
+
+class TestRefused:
+    """What this program cannot go on with is refused in one line, and not a byte of it is changed."""
+
+    @pytest.mark.parametrize("version", [0, 1, 99])
+    def test_another_version(self, crawl, kill, version):
+        """State that another version wrote is not read."""
+        kill()
+        with (crawl.jobdir / "state/crawl.db").open("r+b") as file:
+            file.seek(60)
+            file.write(version.to_bytes(4, "big"))
+        before = everything(crawl.jobdir)
+
+        line = refused(crawl)
+
+        assert line == f"{crawl.jobdir}/state/crawl.db: written by version {version} of the state, this program reads 3"
+        assert everything(crawl.jobdir) == before
+
+    def test_another_seen_store(self, crawl, kill):
+        """Which URLs were seen is known to the store that the crawl was begun with, and to no other."""
+        kill()
+        before = sound(crawl.jobdir)
+
+        line = refused(crawl, SEEN_STORE="webcrawl.seen.memory.MemorySeen")
+
+        assert "was begun with the seen store 'disk', not 'memory'" in line
+        assert sound(crawl.jobdir) == before
+
+
+def test_hosts_are_left_alone_over_a_kill(simweb, tmp_path):
+    """A host whose last answer is in the checkpoint has its wait after a kill as well."""
+    server = simweb(8, 80, size=(2000, 3000))
+    (tmp_path / "seeds.txt").write_text("\n".join(server.world.seeds()))
+    settings = {"DNS_NAMESERVERS": server.nameserver, "CHECKPOINT_INTERVAL": 0.1, "POLITENESS_MIN_DELAY": 1.5}
+    crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, {**settings, "POLITENESS_MAX_DELAY": 1.5})
+
+    killed = crash(crawl, server, Random(4), kills=2, requests=(9, 12), settings=[{}, {}, {"CLOSESPIDER_TIMEOUT": 2.5}])
+
+    wait = {"factor": 0.0, "minimum": 1.5, "maximum": 1.5}
+    assert [*hurried(server.world, killed, **wait)] == []
+    assert overlaps(killed.hits) == []
+
+
+def test_a_full_disk_pauses_the_crawl(server, crawl):
+    """Below MIN_FREE_DISK nothing more is asked for, a checkpoint can be taken, and with room the crawl goes on."""
+    free = crawl.jobdir.with_suffix(".free")
+    free.write_text("2000")
+    running = roomy(crawl, free, MIN_FREE_DISK=1000)
+    wait_until(lambda: server.log.count > 30)
+    free.write_text("999")
+    wait_until(partial(says, crawl, "fetching pauses"))
+    before, taken = server.log.count, says(crawl, "checkpoint in")
+    os.kill(running.process.pid, signal.SIGUSR1)
+    wait_until(lambda: says(crawl, "checkpoint in") > taken + 2)
+    paused = server.log.count
+
+    free.write_text("1000")
+    assert running.wait() == 0
+    assert says(crawl, "999 MiB left") == says(crawl, "fetching goes on") == 1
+    assert paused <= before + SETTINGS["CONCURRENT_REQUESTS"] < 130
+    wait_until_idle(server)
+    assert max(Counter(hit.url for hit in server.log.hits).values()) == 1
+    assert sound(crawl.jobdir).logged.keys() == expected(server).must
+
+
+def says(crawl, words):
+    """How often the crawl has said it."""
+    return len(re.findall(words, crawl.output.read_text()))

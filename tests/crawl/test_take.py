@@ -1,0 +1,61 @@
+"""What a fetcher is given while hosts that may not answer have their share of the slots, and links wait elsewhere."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from tests.support.frontiers import OK, add, make
+from webcrawl.crawl.crawl import Crawl
+from webcrawl.frontier.booking import Limits
+from webcrawl.model import Link
+from webcrawl.store.crawldb import CrawlDB
+
+
+class Seen:
+    """A seen store in which links wait for a merge."""
+
+    def __init__(self):
+        self.waiting, self.known, self.busy = [], [], False
+
+    @property
+    def pending(self):
+        return len(self.waiting) + len(self.known)
+
+    def merge(self):
+        self.known, self.waiting = self.known + self.waiting, []
+
+    def take(self, most):
+        taken, self.known = self.known[:most], self.known[most:]
+        return taken
+
+
+@pytest.fixture(name="crawl")
+def _crawl(tmp_path):
+    """One host that answered, as many unproven ones asked as their share is, and more that wait."""
+    db = CrawlDB(tmp_path)
+    frontier = make(db, Limits(queues=3, max_queues=100, fetchers=16))
+    seeding = SimpleNamespace(first=False, ended=False, read=lambda most: pytest.fail("no seed is wanted"))
+    crawl = Crawl(db, None, Seen(), frontier, None, seeding, None, None, None, None)
+    add(frontier, "http://old/")
+    frontier.done(frontier.take(0), OK, 0)
+    add(frontier, "http://busy/", "http://new1/", "http://new2/")
+    assert crawl.take(1).url == "http://busy/"
+    yield crawl
+    db.close()
+
+
+def test_links_that_wait_for_a_merge_go_before_one_more_host_that_may_not_answer(crawl):
+    """Beyond the share of unproven hosts waiting links are merged first: hosts that answer may be among them."""
+    crawl.seen.waiting = [Link("http://old/1").pack()]
+
+    assert [crawl.take(10).url for _ in range(3)] == ["http://old/1", "http://new1/", "http://new2/"]
+
+
+def test_merges_are_not_more_frequent_for_it(crawl):
+    """Links that come within a second of the last early merge wait; the slot is not idle meanwhile."""
+    crawl.seen.waiting = [Link("http://old/1").pack()]
+    crawl.take(10)
+    crawl.seen.waiting = [Link("http://other/").pack()]
+
+    assert crawl.take(10.5).url == "http://new1/"
+    assert crawl.seen.waiting != []

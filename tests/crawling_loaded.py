@@ -1,5 +1,0 @@
-"""What a crawl imports anyway, imported once for all crawls of the tests (tests/crawling.py)."""
-
-import webcrawl.commands.crawl
-import webcrawl.extensions.progress
-import webcrawl.spiders.web  # noqa: F401

@@ -1,0 +1,142 @@
+"""Real sites, crawled as they were: exactly the requests are made that an independent reader of their pages expects."""
+
+import gzip
+import json
+import re
+from collections import Counter
+from typing import ClassVar
+from urllib.parse import unquote
+
+import pytest
+import zstandard
+
+from tests.support.cases import cases
+from tests.support.crawling import Crawl
+from tests.support.crawling_sites import serving
+
+FILTERS = "webcrawl.urls.filters"
+PLAIN = {  # every link of the hosts, whatever its path looks like
+    f"{FILTERS}.scheme.SchemeFilter": 100,
+    f"{FILTERS}.expressions.ExpressionFilter": 700,
+}
+TRAPS = {
+    f"{FILTERS}.{path}": 900 + order
+    for order, path in enumerate(
+        [
+            "depth.DepthFilter",
+            "growth.GrowthFilter",
+            "calendar.CalendarFilter",
+            "families.FamiliesFilter",
+            "repeats.RepeatsFilter",
+        ]
+    )
+}
+SETTINGS = {
+    "POLITENESS_FACTOR": 0,
+    "POLITENESS_MIN_DELAY": 0,
+    "DOWNLOAD_TIMEOUT": 20,
+    "URL_MAX_LENGTH": 65_536,
+    "LINK_SOURCES": "a area frame iframe refresh",
+    "CONTENT_SEEN": "process",  # a body's relative links lead elsewhere from another URL
+}
+TRAP_HOST = "https://intranet.ics.uci.edu/"  # a form's state in its URLs, 255 pages deep
+MISSING = 404, "text/plain", b"not here"
+
+
+class TestSharedHosts:
+    """41 hosts of one university, as they were."""
+
+    @pytest.fixture(name="expected")
+    def _expected(self):
+        lines = gzip.decompress((cases("site-uci-shared") / "expected_requests.tsv.gz").read_bytes()).decode()
+        return {line.split("\t")[2] for line in lines.splitlines()}
+
+    @pytest.fixture(name="asked")
+    def _asked(self, tmp_path):
+        """What is asked for with these filters, robots.txt aside."""
+        folder = cases("site-uci-shared")
+        data = zstandard.ZstdDecompressor(max_window_size=2**27).decompress(
+            (folder / "pages.jsonl.zst").read_bytes(), max_output_size=2**28
+        )
+        pages = {page["url"]: page for page in map(json.loads, data.decode().split("\n")[:-1])}
+        names = sorted({url.split("/")[2] for url in pages})
+        assert (len(pages), len(names)) == (1668, 41)
+
+        def answer(url):
+            page = pages.get(url)
+            kind = "text/html" if page and page["html"] else "text/plain"
+            return (200, f"{kind}; charset=utf-8", page["body"].encode()) if page else MISSING
+
+        def crawl(filters):
+            with serving(answer, tmp_path, names) as sites:
+                seeds = tmp_path / "seeds.txt"
+                seeds.write_text("\n".join(json.loads((folder / "seeds.json").read_text())))
+                inside = "^https?://(?:" + "|".join(map(re.escape, names)) + ")/"
+                settings = {"URL_INCLUDE": inside, "HOSTS_FILE": sites.hosts_file(tmp_path / "hosts", names)}
+                crawl = Crawl(tmp_path / "job", {"seeds": seeds}, SETTINGS | settings)
+                assert crawl.run(URL_FILTERS=json.dumps(filters)) == 0
+            return [url for url in sites.asked if not url.endswith("/robots.txt")]
+
+        return crawl
+
+    def test_without_trap_rules_all_is_asked_for(self, asked, expected):
+        """The requests are those expected, each once; http and https are different URLs."""
+        counts = Counter(asked(PLAIN))
+
+        assert counts.keys() - expected == set()
+        assert expected - counts.keys() == set()
+        assert max(counts.values()) == 1
+
+    def test_trap_rules_cost_nothing_but_the_trap(self, asked, expected):
+        """With depth bounded and the trap rules on, what is not asked for lies on the one host that has a trap."""
+        counts = Counter(asked(PLAIN | TRAPS))
+
+        assert counts.keys() <= expected
+        assert max(counts.values()) == 1
+        missing = expected - counts.keys()
+        assert missing
+        assert {url for url in missing if not url.startswith(TRAP_HOST)} == set()
+
+
+class TestSelfTestSites:
+    """Little sites by which another crawler tests itself, each on a host of its own."""
+
+    # What a browser could be led to, by links, frames and refreshes, no form and no script. Depth 3 is the deepest.
+    EXPECTED: ClassVar = {
+        "Frames": ["index", "topframe", "leftframe", "rightframe", "noframe"],
+        "Refresh": ["index", "refresh", "refresh2"],
+        "MaxLinkHops": ["index", "2", "3", "4"],
+        "RobotsExclusion": ["index", "included"],
+        "SpacesInHrefPath": ["index", "spaces%20in%20path"],
+        "TrickyRelativeURIs": ["index", "reluptricky", "/test8/anothersub/reluptarget"],
+        "FormTagExtraction": ["index"],
+        "SimpleJavascriptExtraction": ["index"],
+        # The bases are odd, but URLs: they count. That of two.html leads to another host.
+        "BadURIsStopPageParsing": [
+            *["index", "one", "two", "three"],
+            *["/BadURIsStopPageParsing/www.loc.gov/rr/european/egw/goodone", "/goodthree"],
+        ],
+    }
+
+    def test_each_file_that_is_linked_is_fetched_once(self, tmp_path):
+        """All that links, frames and refreshes lead to is asked for once, and nothing that robots.txt excludes."""
+        folder = cases("selftest-sites") / "heritrix-webapps"
+        names = [f"{case.lower()}.test" for case in self.EXPECTED]
+
+        def answer(url):
+            path = folder / unquote(url.split("/", 3)[3])
+            return (200, "text/html", path.read_bytes()) if path.is_file() else MISSING
+
+        with serving(answer, tmp_path, names) as sites:
+            seeds = tmp_path / "seeds.txt"
+            seeds.write_text("".join(f"http://{case.lower()}.test/{case}/index.html\n" for case in self.EXPECTED))
+            crawl = Crawl(tmp_path / "job", {"seeds": seeds, "scope": "host"}, SETTINGS)
+            hosts = sites.hosts_file(tmp_path / "hosts", names)
+            assert crawl.run(HOSTS_FILE=hosts, USER_AGENT="heritrix_selftest", URL_MAX_DEPTH=3) == 0
+
+        asked = Counter(url for url in sites.asked if not url.endswith("/robots.txt"))
+        assert asked == Counter(
+            f"http://{case.lower()}.test{page if page[0] == '/' else f'/{case}/{page}'}.html"
+            for case, pages in self.EXPECTED.items()
+            for page in pages
+        )

@@ -1,0 +1,145 @@
+"""How a crawl is stopped, and gone on with: Ctrl-C, SIGTERM, both twice, CLOSESPIDER_*, and its own end."""
+
+import os
+import signal
+import sqlite3
+import time
+from contextlib import closing
+
+import pytest
+
+from tests.support.crawling import Crawl, wait_until
+from webcrawl.simweb import wait_until_idle
+
+FAST = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0, "CONCURRENT_REQUESTS": 8}
+
+COUNTED = '{"tests.support.cli_components.Counting": 1000}'
+
+
+def crawl_of(tmp_path, server, **settings):
+    (tmp_path / "seeds.txt").write_text("".join(f"{url}\n" for url in server.world.seeds()))
+    settings = {"DNS_NAMESERVERS": server.nameserver, "COUNTING_FILE": tmp_path / "pages", **FAST, **settings}
+    return Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
+
+
+def asked(server):
+    """URLs of pages that the server answered to the end, robots.txt left aside."""
+    wait_until_idle(server)
+    return [hit.url for hit in server.log.hits if not hit.url.endswith("/robots.txt") and hit.outcome == "sent"]
+
+
+def said(crawl):
+    return crawl.output.read_text() if crawl.output.exists() else ""
+
+
+class TestSignals:
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+    def test_pages_under_way_are_finished(self, tmp_path, simweb, number):
+        """After one signal every page that was asked for is finished: the next run asks for the others only."""
+        server = simweb(8, 120, latency=0.05)
+        crawl = crawl_of(tmp_path, server, ITEM_PIPELINES=COUNTED)
+
+        running = crawl.start()
+        wait_until(lambda: len(server.log.hits) > 30)
+        os.kill(running.process.pid, number)
+        first = running.wait()
+        half, stats = len(asked(server)), crawl.stats
+        second = crawl.run()
+
+        assert (first, stats["reason"], second, crawl.stats["reason"]) == (0, "shutdown", 0, "finished")
+        assert half < 120
+        assert len(asked(server)) == len(set(asked(server))) == 120
+        assert sorted((tmp_path / "pages").read_text().splitlines()) == sorted(asked(server))
+
+    def test_servers_that_hang_delay_nothing(self, tmp_path, simweb):
+        """Downloads that do not end in 5 seconds are given up, and their URLs asked for again by the next run."""
+        server = simweb(4, 4, latency=60)
+        crawl = crawl_of(tmp_path, server, DOWNLOAD_TIMEOUT=60)
+
+        running = crawl.start()
+        wait_until(lambda: server.busy == 4)
+        begun = time.monotonic()
+        running.interrupt()
+        status = running.wait(20)
+        seconds = time.monotonic() - begun
+
+        assert status == 0
+        assert 4 < seconds < 15
+        assert (crawl.stats["reason"], crawl.stats["failures"]) == ("shutdown", 0)
+        with closing(sqlite3.connect(tmp_path / "job/state/crawl.db")) as db:
+            assert db.execute("SELECT count(*) FROM host WHERE state = 1").fetchone() == (4,)
+        crawl.run(CLOSESPIDER_TIMEOUT=0.5, DOWNLOAD_TIMEOUT=1)
+        wait_until(lambda: len(server.log.hits) == 8)
+        assert sorted(hit.url for hit in server.log.hits) == sorted(2 * [hit.url for hit in server.log.hits[:4]])
+
+    def test_twice_is_at_once(self, tmp_path, simweb):
+        """A second signal ends the process without waiting for anything, and the exit status says so."""
+        server = simweb(4, 4, latency=60)
+        crawl = crawl_of(tmp_path, server, DOWNLOAD_TIMEOUT=60)
+
+        running = crawl.start()
+        wait_until(lambda: server.busy == 4)
+        running.interrupt()
+        wait_until(lambda: "Send again to force" in said(crawl))
+        running.interrupt()
+
+        assert running.wait(4) == 130
+
+    def test_a_paused_crawl_can_be_stopped(self, tmp_path, simweb):
+        """A crawl that has paused for want of disk space asks for nothing, says so, and ends on a signal."""
+        server = simweb(2, 4)
+        crawl = crawl_of(tmp_path, server, MIN_FREE_DISK=1 << 20, CHECKPOINT_INTERVAL=0.1)
+
+        running = crawl.start()
+        wait_until(lambda: "fetching pauses" in said(crawl) and (tmp_path / "job/stats.json").exists())
+        running.interrupt()
+
+        assert running.wait(10) == 0
+        assert crawl.stats["reason"] == "shutdown"
+        assert server.log.hits == []
+
+    def test_before_it_has_begun(self, tmp_path, simweb):
+        """A signal while the crawl is being opened ends it as cleanly, with everything as it was before."""
+        server = simweb(2, 4)
+        crawl = crawl_of(tmp_path, server, MIN_FREE_DISK=1 << 20)
+
+        running = crawl.start()
+        wait_until(lambda: "fetching pauses" in said(crawl))
+        running.interrupt()
+
+        assert running.wait(10) == 0
+        assert crawl.run(MIN_FREE_DISK=0) == 0
+        assert len(asked(server)) == 4
+
+
+class TestConditions:
+    @pytest.mark.parametrize(
+        ("name", "value", "reason"),
+        [
+            ("CLOSESPIDER_PAGECOUNT", 20, "closespider_pagecount"),
+            ("CLOSESPIDER_ITEMCOUNT", 20, "closespider_itemcount"),
+            ("CLOSESPIDER_TIMEOUT", 1, "closespider_timeout"),
+        ],
+    )
+    def test_closespider(self, tmp_path, simweb, name, value, reason):
+        """Scrapy's CLOSESPIDER settings end a crawl cleanly; it goes on from there."""
+        server = simweb(6, 60, latency=0.1)
+        crawl = crawl_of(tmp_path, server, CONCURRENT_REQUESTS=4)
+
+        assert crawl.run(**{name: value}) == 0
+        assert crawl.stats["reason"] == reason
+        assert len(asked(server)) < 60
+        assert crawl.run() == 0
+        assert len(asked(server)) == len(set(asked(server))) == 60
+
+    def test_the_end_is_noticed(self, tmp_path, simweb):
+        """A crawl that has nothing left to do ends by itself, and has nothing to do when it is run again."""
+        server = simweb(3, 12)
+        crawl = crawl_of(tmp_path, server)
+
+        assert (crawl.run(), crawl.stats["reason"]) == (0, "finished")
+        pages, hits = crawl.stats["pages"], len(server.log.hits)
+        assert (crawl.run(), crawl.stats["reason"]) == (0, "finished")
+
+        assert len(server.log.hits) == hits
+        assert crawl.stats["pages"] == pages

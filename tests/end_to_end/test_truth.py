@@ -1,0 +1,222 @@
+"""`scrapy crawl web` asks the synthetic web for what the truth demands, as politely as its server can tell."""
+
+from collections import Counter, defaultdict
+from itertools import accumulate, pairwise
+
+import pytest
+
+from tests.support.crawling import POLITE, Crawl, wait_until
+from webcrawl.simweb import (
+    World,
+    by_address,
+    by_host,
+    even,
+    gaps,
+    hostile,
+    mercator,
+    overlaps,
+    robots_first,
+    trap_hits,
+    truth,
+    wait_until_idle,
+)
+from webcrawl.simweb.answers import Ask
+from webcrawl.simweb.mix import GROUPS
+from webcrawl.simweb.robots import is_robots
+
+SIZE, SLOW = (2000, 3000), 0.02
+ENDLESS = {"trap_numbers", "trap_facets"}  # look like any list or shop: only depth and page budgets bound them
+LONG = {"trap_growing"}  # a path of ten segments is no trap yet: 250 pages of a host, for which one test is enough
+PAGE = [kind for kind in GROUPS["page"] if kind not in ENDLESS | LONG]
+HOSTILE = {kind: share for kind, share in hostile().items() if kind not in ENDLESS | LONG} | {"https": 0.2}
+TRAPS = [kind for kind in GROUPS["page"] if kind.startswith("trap_") and kind not in ENDLESS]
+NOTICED = 0.3  # seconds: how much later than it happened a busy server may notice that a client has left
+RETRY_WAIT = 0.1
+
+
+@pytest.fixture(name="crawl")
+def _crawl(tmp_path):
+    """A crawl of these seeds of a server's world, by default of all."""
+
+    def make(server, seeds=(), **options):
+        seeds = seeds or server.world.seeds()
+        (tmp_path / "seeds.txt").write_text("\n".join(seeds))
+        settings = {"DNS_NAMESERVERS": server.nameserver, **options.pop("settings", {})}
+        return Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt", **options}, settings)
+
+    return make
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _bombs():
+    """A bomb takes half a second to make, once, in which the server would answer nobody."""
+    world = World(1, 1)
+    for kind in PAGE:
+        world.answer(Ask(0, f"/x/{kind}/0"))
+
+
+def requests(server):
+    """All requests so far."""
+    wait_until_idle(server)
+    return list(server.log.hits)
+
+
+def rudeness(world, hits, key=by_host):
+    """Whatever a server could complain of."""
+    rule = mercator(world, **POLITE)
+
+    def wanted(hit):
+        return rule(hit) - (NOTICED if hit.outcome == "left" else 0.0)
+
+    return [*overlaps(hits, key), *gaps(hits, wanted, key), *robots_first(hits)]
+
+
+def hasty(hits):
+    """Each further request for a URL that came sooner than retries may."""
+    asked = defaultdict(list)
+    for hit in hits:
+        if not is_robots(hit.path):
+            asked[hit.url].append(hit.started)
+    return [
+        url
+        for url, times in asked.items()
+        for number, (first, second) in enumerate(pairwise(sorted(times)))
+        if second - first < RETRY_WAIT * 2**number
+    ]
+
+
+class TestTruth:
+    @pytest.mark.parametrize(
+        ("hosts", "pages", "mix"),
+        [
+            pytest.param(20, 300, {}, id="plain"),
+            pytest.param(250, 320, even(PAGE), id="page"),
+            pytest.param(60, 120, even(GROUPS["robots"]) | even(GROUPS["scheme"], 0.3), id="robots"),
+            pytest.param(60, 120, even(GROUPS["dns"]) | even(GROUPS["name"]), id="dns"),
+            pytest.param(40, 120, even(GROUPS["host"]), id="host"),
+            pytest.param(5, 10, even(TRAPS), id="traps"),
+            pytest.param(250, 320, HOSTILE, id="hostile"),
+        ],
+    )
+    def test_every_kind_of_world(self, simweb, crawl, hosts, pages, mix):
+        """Each URL that must be asked for is, once; none that must not; politely, robots.txt first, traps bounded."""
+        server = simweb(hosts, pages, mix=mix, size=SIZE, slow=SLOW)
+
+        assert crawl(server).run() == 0
+
+        hits = requests(server)
+        assert [*truth(server.world, server.world.seeds()).complaints(hits)] == []
+        assert rudeness(server.world, hits) == []
+        assert hasty(hits) == []
+        assert max((count for (_, kind), count in trap_hits(hits).items() if kind not in LONG), default=0) <= 30
+        assert max(trap_hits(hits).values(), default=0) <= 300
+
+    def test_so_many_at_once_and_no_more(self, simweb, crawl):
+        """With more hosts ready than CONCURRENT_REQUESTS there are that many requests at a time, and never one more."""
+        server = simweb(60, 120, size=SIZE, latency=0.05)
+
+        assert crawl(server, settings={"CONCURRENT_REQUESTS": 7}).run() == 0
+
+        moments = sorted(moment for hit in requests(server) for moment in ((hit.started, 1), (hit.ended, -1)))
+        assert max(accumulate(change for _, change in moments)) == 7
+
+    @pytest.mark.parametrize("scope", ["any", "seeds", "domain", "host"])
+    def test_scopes(self, simweb, crawl, scope):
+        """Each scope asks for what can be reached inside it, whoever's page had the same body before."""
+        mix = {"subdomain": 0.5} | even(["redirect_elsewhere", "duplicate", "refresh", "refresh_loop"])
+        server = simweb(12, 120, mix=mix, size=SIZE)
+        seeds = [f"{server.world.origin(host)}/" for host in (0, 1)]
+
+        assert crawl(server, seeds, scope=scope).run() == 0
+
+        hits = requests(server)
+        expected = truth(server.world, seeds, scope)
+        assert [*expected.complaints(hits)] == []
+        assert (scope == "any") == ("out of scope" not in expected.excluded.values())
+
+    def test_the_last_seed_is_known_before_the_first_link_is_judged(self, simweb, crawl):
+        """With the scope `seeds` a link on the first page leads to the domain of the last of many seeds."""
+        server = simweb(3, 30, size=SIZE)
+        seeds = [*[f"{server.world.origin(0)}/"] * 50_000, "http://absent.site2.test/"]
+
+        assert crawl(server, seeds, scope="seeds").run() == 0
+
+        hits = requests(server)
+        expected = truth(server.world, [seeds[0], seeds[-1]], "seeds")
+        assert {hit.host for hit in hits} == {"site0.test", "site2.test"}
+        assert [*expected.complaints(hits)] == []
+
+    def test_limit(self, simweb, crawl):
+        """With limit=N the first N seeds are taken."""
+        server = simweb(6, 60, size=SIZE)
+        seeds = [*server.world.seeds()]
+
+        assert crawl(server, seeds, scope="host", limit=2).run() == 0
+
+        assert [*truth(server.world, seeds[:2], "host").complaints(requests(server))] == []
+
+
+class TestRules:
+    def test_hosts_of_one_address_take_turns(self, simweb, crawl):
+        """With POLITENESS_PER_IP an address is asked as politely as a host, after each host's first request."""
+        server = simweb(12, 60, size=SIZE, addresses=2)
+
+        assert crawl(server, settings={"POLITENESS_PER_IP": True}).run() == 0
+
+        hits = requests(server)
+        first = {}
+        for hit in sorted(hits, key=lambda hit: hit.started):
+            first.setdefault(hit.host, hit)
+        known = [hit for hit in hits if hit is not first[hit.host]]
+        assert len(known) == 60
+        assert rudeness(server.world, known, by_address) == robots_first(known)
+        assert [*truth(server.world, server.world.seeds()).complaints(hits)] == []
+
+    def test_page_budget(self, simweb, crawl):
+        """No host gives more than HOST_MAX_PAGES pages, and one that has so many gives them."""
+        server = simweb(8, 120, size=SIZE)
+
+        assert crawl(server, settings={"HOST_MAX_PAGES": 7}).run() == 0
+
+        pages = Counter(hit.host for hit in requests(server) if not is_robots(hit.path))
+        assert max(pages.values()) == 7
+        assert pages["site0.test"] == 7
+        assert len(pages) == 8
+
+    def test_who_asks_to_be_left_alone_is(self, simweb, crawl, tmp_path):
+        """A host that is written into URL_EXCLUDE_FILE during the crawl is asked no more, queued URLs included."""
+        server = simweb(4, 240, size=SIZE)
+        excluded = tmp_path / "excluded.txt"
+        excluded.write_text("# nobody yet\n")
+        settings = {"URL_EXCLUDE_FILE": excluded, "URL_EXCLUDE_FILE_INTERVAL": 0.1, "POLITENESS_MIN_DELAY": 0.03}
+
+        running = crawl(server, settings=settings).start()
+        wait_until(lambda: sum(hit.host == "site0.test" for hit in server.log.hits) > 5)
+        excluded.write_text("site0.test\n")
+        assert running.wait() == 0
+
+        hits = requests(server)
+        others = truth(server.world, server.world.seeds(), wanted=lambda url: "//site0.test" not in url)
+        everything = truth(server.world, server.world.seeds())
+        asked = {hit.url for hit in hits}
+        assert others.must <= asked
+        assert len({url for url in everything.must - asked if "//site0.test" in url}) > 50
+
+    def test_a_stopped_crawl_goes_on(self, simweb, crawl):
+        """Stopped by Ctrl-C and run again, twice, a crawl asks for the rest, and for nothing once more."""
+        mix = even(["redirect_chain", "duplicate", "status_404", "redirect_elsewhere"])
+        server = simweb(20, 120, mix=mix, size=SIZE)
+        stopped = crawl(server)
+
+        for share in (60, 150):
+            running = stopped.start()
+            wait_until(lambda: len(server.log.hits) > share)  # noqa: B023 - it is called here
+            running.interrupt()
+            assert running.wait() == 0
+            assert len(requests(server)) < 220
+        assert stopped.run() == 0
+
+        hits = requests(server)
+        assert [*truth(server.world, server.world.seeds()).complaints(hits)] == []
+        assert max(Counter(hit.url for hit in hits).values()) == 1
+        assert overlaps(hits) == []

@@ -1,0 +1,477 @@
+"""The frontier: URLs go in by priority and come out politely."""
+
+from collections import Counter
+
+import pytest
+
+from tests.support.frontiers import OK, add, drain, make
+from webcrawl.frontier import rotation
+from webcrawl.frontier.addresses import Addresses
+from webcrawl.frontier.booking import Limits
+from webcrawl.model import Link, Outcome, Status
+from webcrawl.store.crawldb import CrawlDB
+
+LOST = Outcome(Status.CONNECT_FAILED)
+
+
+@pytest.fixture
+def db(tmp_path):
+    db = CrawlDB(tmp_path)
+    yield db
+    db.close()
+
+
+def request(url, priority, path=""):
+    """A packed link of a request of a spider's own."""
+    return Link(url, path, request=f"{priority}.word" if priority else "word").pack()
+
+
+class TestPoliteness:
+    def test_a_host_is_asked_once_at_a_time(self, db):
+        """While a URL of a host is in flight, no other of that host is handed out."""
+        frontier = make(db)
+        add(frontier, "http://a/1", "http://a/2")
+        assert frontier.take(0).url == "http://a/1"
+        assert frontier.take(1e9) is None
+
+    def test_a_host_rests_ten_times_the_download(self, db):
+        """After an answer the host waits for the policy's time, counted from the end of the download."""
+        frontier = make(db)
+        add(frontier, "http://a/1", "http://a/2")
+        link = frontier.take(100)
+        frontier.done(link, Outcome(200, 0.5), 100.5)
+        assert frontier.take(105.4) is None
+        assert frontier.next_ready() == 105.5
+        assert frontier.take(105.5).url == "http://a/2"
+
+    def test_hosts_do_not_wait_for_each_other(self, db):
+        """Every host has its own time."""
+        frontier = make(db)
+        add(frontier, "http://a/1", "http://b/1", "http://c/1", "http://d/1")
+        assert {frontier.take(0).url[7] for _ in range(4)} == set("abcd")
+
+    def test_ports_and_schemes_of_a_host_are_one_host(self, db):
+        """Politeness is owed to the host, whatever the port and the scheme."""
+        frontier = make(db)
+        add(frontier, "http://a/1", "https://a/2", "http://a:8080/3")
+        assert frontier.take(0) is not None
+        assert frontier.take(0) is None
+
+    def test_crawl_delay_raises_the_wait(self, db):
+        """A robots.txt Crawl-delay raises the wait."""
+        frontier = make(db)
+        add(frontier, "http://a/1", "http://a/2")
+        link = frontier.take(0)
+        frontier.crawl_delay("a", 30)
+        frontier.done(link, OK, 0.2)
+        assert frontier.next_ready() == 30.2
+
+    def test_crawl_delay_is_bounded(self, db):
+        """No robots.txt keeps a host waiting for longer than CRAWL_DELAY_MAX."""
+        frontier = make(db, Limits(1, 10, crawl_delay_max=50))
+        add(frontier, "http://a/1", "http://a/2")
+        link = frontier.take(0)
+        frontier.crawl_delay("a", 1e6)
+        frontier.done(link, OK, 0)
+        assert frontier.next_ready() == 50
+
+    def test_retry_after_raises_the_wait(self, db):
+        """What a server asks for by Retry-After is given."""
+        frontier = make(db)
+        add(frontier, "http://a/1", "http://a/2")
+        frontier.done(frontier.take(0), Outcome(503, 0.1, wait=120), 0)
+        assert frontier.next_ready() == 120
+
+    def test_an_emptied_host_keeps_its_wait(self, db):
+        """A host whose queue ran empty is not asked early when a new URL of it comes (Mischel)."""
+        frontier = make(db)
+        add(frontier, "http://a/1")
+        frontier.done(frontier.take(0), OK, 0.2)
+        add(frontier, "http://a/2")
+        assert frontier.take(1) is None
+        assert frontier.take(2.2).url == "http://a/2"
+
+    def test_a_url_not_polite_to_take_moves_only_once(self, db):
+        """URLs of a waiting host go to its queue once and are never appended again (Nielsen's domain clumping)."""
+        frontier = make(db)
+        add(frontier, *(f"http://a/{i}" for i in range(50)))
+        frontier.take(0)
+        for now in range(1000):
+            frontier.take(now)
+        assert frontier.counters["added"] == 50
+        assert frontier.queued == 49
+
+
+class TestOrder:
+    def test_urls_of_a_host_keep_their_order(self, db):
+        """Within a level and a host, first in is first out."""
+        frontier = make(db)
+        urls = [f"http://a/{i}" for i in range(20)]
+        add(frontier, *urls)
+        assert [link.url for _, link in drain(frontier, 0)] == urls
+
+    def test_high_levels_come_sooner(self, db):
+        """Of as many links at each level, those of the first level are on average taken first."""
+        frontier = make(db, Limits(queues=1, max_queues=1))
+        for i in range(200):
+            add(frontier, f"http://deep{i}/", path="LLL")
+            add(frontier, f"http://near{i}/")
+        first = [link.url for _, link in drain(frontier, 0)][:200]
+        assert Counter(url[7] for url in first)["n"] > 140
+
+    def test_urgent_urls_go_before_the_others_of_their_host(self, db):
+        """A request of a priority above 0 passes all that its host has in its queue; many keep their own order."""
+        frontier = make(db, Limits(queues=2, max_queues=2))
+        add(frontier, *(f"http://a/{i}" for i in range(20)))
+        first = frontier.take(0)
+        assert frontier.take(0) is None  # but the others are in the host's queue now
+        frontier.add(request(f"http://a/urgent{i}", 10) for i in range(3))
+        frontier.done(first, OK, 0)
+        urls = [link.url for _, link in drain(frontier, 0)]
+
+        assert urls == [*(f"http://a/urgent{i}" for i in range(3)), *(f"http://a/{i}" for i in range(1, 20))]
+
+    def test_a_retry_whose_time_has_come_goes_before_urgent_urls(self, db):
+        """What was asked for already is older than any wish."""
+        frontier = make(db, Limits(queues=2, max_queues=2, retry_wait=1))
+        add(frontier, "http://a/1")
+        frontier.done(frontier.take(0), Outcome(500, 0.1), 0)
+        frontier.add([request("http://a/urgent", 10)])
+
+        assert [link.url for _, link in drain(frontier, 1000)] == ["http://a/1", "http://a/urgent"]
+
+    @pytest.mark.parametrize(
+        ("priority", "depth", "level"), [(0, 1, 1), (1, 1, 0), (1, 2, 1), (99, 2, 0), (-1, 0, 1), (-99, 0, 2)]
+    )
+    def test_a_priority_changes_the_level(self, db, priority, depth, level):
+        """A priority of n lifts a request by n levels, as far as there are any."""
+        frontier = make(db, levels=3)
+        frontier.add([request("http://a/", priority, "L" * depth)])
+
+        assert [len(queue) for queue in frontier._front.queues] == [number == level for number in range(3)]
+
+    def test_urgent_urls_outlive_a_checkpoint(self, tmp_path):
+        """More urgent URLs than fit in memory are urgent after a restart too, each once."""
+        limits, pad = Limits(queues=20, max_queues=20), "x" * 90
+        db = CrawlDB(tmp_path)
+        frontier = make(db, limits, memory=8192)
+        for name in "ab":
+            add(frontier, *(f"http://{name}/{i}/{pad}" for i in range(300)))
+            frontier.add(request(f"http://{name}/urgent{i}/{pad}", 1) for i in range(300))
+        links = [frontier.take(0), frontier.take(0)]
+        while frontier.take(0) is not None or frontier._front.filled:
+            pass  # all move to their hosts
+        for link in links:
+            frontier.done(link, OK, 0)
+        db.checkpoint()
+        db.close()
+
+        db = CrawlDB(tmp_path)
+        urls = [link.url for _, link in drain(make(db, limits, memory=8192), 100.0, most=2000)]
+        db.close()
+        assert len(urls) == len(set(urls)) == 1198
+        for name in "ab":
+            mine = [url.split("/")[3] for url in urls if f"//{name}/" in url]
+            assert mine == [*(f"urgent{i}" for i in range(300)), *map(str, range(1, 300))]
+
+    def test_the_same_seed_repeats_the_run(self, tmp_path):
+        """Two runs with the same seed hand out the same URLs in the same order."""
+        runs = []
+        for name in ("one", "two"):
+            db = CrawlDB(tmp_path / name)
+            frontier = make(db, seed=7)
+            for i in range(100):
+                add(frontier, f"http://h{i % 17}/{i}", path="L" * (i % 4))
+            runs.append([link.url for _, link in drain(frontier, 0)])
+            db.close()
+        assert runs[0] == runs[1]
+
+
+class TestFailures:
+    def test_a_failed_url_is_tried_three_times(self, db):
+        """No answer: the URL goes back to its host's queue, at most twice."""
+        frontier = make(db)
+        add(frontier, "http://a/1")
+        attempts = [link.attempt for _, link in drain(frontier, 0, LOST)]
+        assert attempts == [0, 1, 2]
+        assert len(frontier) == 0
+
+    def test_done_tells_whether_the_url_comes_again(self, db):
+        """`done` is true when the URL is finished, false when it will be tried again."""
+        frontier = make(db)
+        add(frontier, "http://a/1")
+        assert frontier.done(frontier.take(0), LOST, 0) is False
+        assert frontier.done(frontier.take(100), OK, 100) is True
+
+    def test_an_unreachable_host_waits_twice_as_long_each_time(self, db):
+        """Each failure in a row doubles the host's wait."""
+        frontier = make(db, Limits(1, 10, retry_wait=60, host_failures=9))
+        add(frontier, "http://a/1")
+        times = [now for now, _ in drain(frontier, 0, LOST)]
+        assert times == [0, 60, 180]
+
+    def test_an_answer_ends_the_row_of_failures(self, db):
+        """After an answer the next failure waits the first time's wait again."""
+        frontier = make(db)
+        add(frontier, "http://a/1", "http://a/2")
+        frontier.done(frontier.take(0), LOST, 0)
+        frontier.done(frontier.take(60), OK, 60)
+        frontier.done(frontier.take(100), LOST, 100)
+        assert frontier.next_ready() == 160
+
+    @pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504, -1, -2, -3, -4])
+    def test_passing_errors_are_tried_again(self, db, status):
+        """No answer, a reset, 408, 429 and 5xx may be better later."""
+        frontier = make(db)
+        add(frontier, "http://a/1")
+        assert frontier.done(frontier.take(0), Outcome(status), 0) is False
+
+    @pytest.mark.parametrize("status", [200, 204, 301, 304, 400, 401, 403, 404, 410, 451])
+    def test_answers_are_final(self, db, status):
+        """Any other answer is one."""
+        frontier = make(db)
+        add(frontier, "http://a/1")
+        assert frontier.done(frontier.take(0), Outcome(status), 0) is True
+
+    def test_a_broken_page_does_not_stop_its_host(self, db):
+        """A 500 makes its URL wait, not the host's other URLs."""
+        frontier = make(db)
+        add(frontier, "http://a/bad", "http://a/good")
+        frontier.done(frontier.take(0), Outcome(500, 0.1), 0)
+        assert frontier.take(1).url == "http://a/good"
+
+    def test_a_new_url_does_not_wait_for_a_retry(self, db):
+        """A host that only waits for a retry's time takes a new URL at once."""
+        frontier = make(db)
+        add(frontier, "http://a/bad")
+        frontier.done(frontier.take(0), Outcome(500, 0.1), 0)
+        add(frontier, "http://a/good")
+        assert frontier.take(1).url == "http://a/good"
+
+    def test_a_host_that_only_fails_is_retired(self, db):
+        """After HOST_MAX_FAILURES in a row the host's queue is dropped and every URL of it counted."""
+        ended = []
+        frontier = make(
+            db, Limits(1, 10, host_failures=5), dropped=lambda link, status: ended.append((link.url, status))
+        )
+        add(frontier, *(f"http://a/{i}" for i in range(600)))
+        taken = drain(frontier, 0, LOST)
+        assert len(taken) == 5
+        assert len(frontier) == 0
+        assert frontier.counters["hosts retired"] == 1
+        assert {status for _, status in ended} == {Status.HOST_RETIRED}
+        finished = frontier.counters["finished"]
+        assert len({url for url, _ in ended}) == len(ended) == 600 - finished
+
+    def test_a_retired_host_takes_no_more(self, db):
+        """URLs found later of a retired host are dropped too, without a request."""
+        frontier = make(db, Limits(1, 10, host_failures=1))
+        add(frontier, "http://a/1")
+        frontier.done(frontier.take(0), LOST, 0)
+        add(frontier, "http://a/2")
+        assert drain(frontier, 1) == []
+        assert len(frontier) == 0
+        assert frontier.counters[f"dropped/{Status.HOST_RETIRED}"] == 1
+
+    def test_a_page_budget_ends_a_host(self, db):
+        """HOST_MAX_PAGES answers, then the rest is dropped and counted."""
+        frontier = make(db, Limits(1, 10, host_pages=3))
+        add(frontier, *(f"http://a/{i}" for i in range(10)))
+        assert len(drain(frontier, 0)) == 3
+        assert frontier.counters[f"dropped/{Status.HOST_BUDGET}"] == 7
+
+    def test_done_without_take_is_an_error(self, db):
+        """Only what was handed out can be done."""
+        frontier = make(db)
+        add(frontier, "http://a/1", "http://a/2")
+        link = frontier.take(0)
+        frontier.done(link, OK, 0)
+        with pytest.raises(ValueError, match="not handed out"):
+            frontier.done(link, OK, 0)
+
+
+class TestGate:
+    def test_a_refused_url_is_dropped_with_its_status(self, db):
+        """A URL that may no more be asked for when its turn comes ends with the status that admission gives."""
+        ended = []
+        frontier = make(
+            db,
+            admission=lambda link, now: Status.EXCLUDED if "bad" in link.url else 0,
+            dropped=lambda link, status: ended.append((link.url, status)),
+        )
+        add(frontier, "http://a/bad", "http://a/good", "http://b/bad")
+        assert [link.url for _, link in drain(frontier, 0)] == ["http://a/good"]
+        assert sorted(ended) == [("http://a/bad", Status.EXCLUDED), ("http://b/bad", Status.EXCLUDED)]
+
+    def test_a_refusal_costs_the_host_no_wait(self, db):
+        """A URL that is not asked for makes nobody wait."""
+        frontier = make(db, admission=lambda link, now: -1 if "bad" in link.url else 0)
+        add(frontier, "http://a/bad1", "http://a/bad2", "http://a/good")
+        assert frontier.take(0).url == "http://a/good"
+
+    def test_a_prerequisite_is_handed_out_first(self, db):
+        """What a URL needs is asked for before it, politely; then the URL's own turn comes again."""
+        known = set()
+
+        def admission(link, now):
+            return None if known or link.path.endswith("P") else Link("http://a/robots.txt", "P")
+
+        frontier = make(db, admission=admission)
+        add(frontier, "http://a/1", "http://a/2")
+        first = frontier.take(0)
+        assert first.url == "http://a/robots.txt"
+        known.add("a")
+        assert frontier.done(first, OK, 0.2) is True
+        assert frontier.take(1) is None
+        assert [(now, link.url) for now, link in drain(frontier, 0.2)] == [(2.2, "http://a/1"), (4.4, "http://a/2")]
+
+    def test_a_prerequisite_is_no_page(self, db):
+        """robots.txt does not count for HOST_MAX_PAGES, and a failed one is not tried again on its own account."""
+        frontier = make(db, Limits(1, 10, host_pages=1), admission=lambda link, now: Link("http://a/robots.txt", "P"))
+        add(frontier, "http://a/1")
+        assert frontier.done(frontier.take(0), Outcome(500), 0) is True
+        assert frontier.take(100).url == "http://a/robots.txt"
+        assert frontier.queued == 1
+
+    def test_a_url_may_have_to_wait(self, db):
+        """A time for an answer: the host is not asked before, and the URL stays its first."""
+        frontier = make(db, admission=lambda link, now: None if now >= 50 else 50.0)
+        add(frontier, "http://a/1", "http://a/2")
+        now, link = next(iter(drain(frontier, 0)))
+        assert (now, link.url) == (50, "http://a/1")
+
+    def test_what_others_wait_for_goes_first(self, db):
+        """An expedited link comes before all that its host has queued, at the host's time."""
+        frontier = make(db)
+        add(frontier, "http://a/1", "http://a/2")
+        frontier.done(frontier.take(0), OK, 0.2)
+        frontier.expedite(Link("http://a/robots.txt", "P").pack())
+        frontier.expedite(Link("http://new/robots.txt", "P").pack())
+        assert frontier.take(1).url == "http://new/robots.txt"
+        assert [link.url for _, link in drain(frontier, 0.2)] == ["http://a/robots.txt", "http://a/2"]
+
+
+class TestWidth:
+    def test_queues_grow_while_fetchers_starve(self, db):
+        """More queues than FRONTIER_QUEUES are opened when a fetcher would otherwise get nothing."""
+        frontier = make(db, Limits(queues=2, max_queues=50))
+        add(frontier, *(f"http://h{i}/" for i in range(80)))
+        taken = [frontier.take(0) for _ in range(80)]
+        assert sum(link is not None for link in taken) == 50
+        assert frontier.width == 50
+
+    def test_queues_shrink_when_there_are_too_many(self, db):
+        """Hosts that are due for long without being asked are a sign of more queues than fetchers."""
+        frontier = make(db, Limits(queues=2, max_queues=50))
+        add(frontier, *(f"http://h{i}/{j}" for j in range(20) for i in range(50)))
+        for link in [frontier.take(0) for _ in range(50)]:
+            frontier.done(link, OK, 0)
+        assert frontier.width == 50
+        for now in range(100, 500):
+            frontier.done(frontier.take(now), OK, now)
+        assert frontier.width < 20
+
+    def test_a_host_far_over_its_share_gives_way(self, db, monkeypatch):
+        """With no room for more queues, huge hosts do not keep others out until they are done."""
+        monkeypatch.setattr(rotation, "STAY", 10)
+        frontier = make(db, Limits(queues=2, max_queues=2))
+        add(frontier, *(f"http://{name}/{i}" for name in ("huge", "vast") for i in range(100)))
+        add(frontier, *(f"http://small{i}/" for i in range(5)))
+        hosts = [link.url.split("/")[2] for _, link in drain(frontier, 0)]
+        assert max(hosts.index(f"small{i}") for i in range(5)) < 100
+        assert Counter(hosts) == {"huge": 100, "vast": 100, **{f"small{i}": 1 for i in range(5)}}
+
+
+class TestAddresses:
+    def test_hosts_of_one_address_take_turns(self, db):
+        """With politeness per address, two hosts known to share one are not asked at the same time."""
+        frontier = make(db, addresses=Addresses())
+        add(frontier, "http://a/1", "http://b/1", "http://a/2", "http://b/2")
+        for _ in range(2):
+            link = frontier.take(0)
+            frontier.done(link, Outcome(200, 0.1, ip="127.0.0.1"), 0)
+        assert frontier.take(1) is not None
+        assert frontier.take(1) is None
+
+    def test_the_wait_is_the_address_s(self, db):
+        """The next host behind an address waits after another's download as it would after its own."""
+        frontier = make(db, addresses=Addresses())
+        add(frontier, *(f"http://{name}/{i}" for i in range(5) for name in "abc"))
+        busy_until, seen = {}, []
+        now = 0.0
+        for _ in range(3):
+            link = frontier.take(now)
+            frontier.done(link, Outcome(200, 0.1, ip="127.0.0.1"), now)
+        for when, link in drain(frontier, 10, Outcome(200, 0.1, ip="127.0.0.1")):
+            assert when >= busy_until.get("ip", 0)
+            busy_until["ip"] = when + 0.1 + 1.0 - 1e-6
+            seen.append(link.url)
+        assert len(seen) == len(set(seen)) == 12
+
+    def test_nobody_waits_for_ever(self, db):
+        """A host woken at an address that then has nothing to ask for passes its turn on."""
+        vetoed = {"http://b/2"}
+        frontier = make(db, addresses=Addresses(), admission=lambda link, now: -1 if link.url in vetoed else 0)
+        add(frontier, *(f"http://{name}/{i}" for i in range(3) for name in "abcd"))
+        taken = drain(frontier, 0, Outcome(200, 0.1, ip="127.0.0.1"))
+        assert len(taken) == 11
+        assert len(frontier) == 0
+
+
+class TestReopen:
+    def test_everything_is_there_again(self, tmp_path):
+        """A frontier opened from a checkpoint has every URL, and its hosts keep their waits."""
+        db = CrawlDB(tmp_path)
+        frontier = make(db)
+        add(frontier, *(f"http://h{i % 7}/{i}" for i in range(100)))
+        first = {frontier.take(0).url for _ in range(3)}
+        link = frontier.take(0)
+        frontier.done(link, Outcome(200, 3.0), 3.0)
+        db.checkpoint()
+        db.close()
+        db = CrawlDB(tmp_path)
+        frontier = make(db)
+        assert len(frontier) == 99
+        taken = drain(frontier, 4)
+        assert first < {link.url for _, link in taken}
+        assert len(taken) == len({link.url for _, link in taken}) == 99
+        host = link.url.split("/")[2]
+        assert min(now for now, other in taken if other.url.split("/")[2] == host) == 33.0
+        db.close()
+
+    def test_a_crash_goes_back_to_the_checkpoint(self, tmp_path):
+        """What was taken and done after the last checkpoint comes again after a crash."""
+        db = CrawlDB(tmp_path)
+        frontier = make(db)
+        add(frontier, *(f"http://h{i}/" for i in range(10)))
+        db.checkpoint()
+        assert len(drain(frontier, 0)) == 10
+        db.close()
+        db = CrawlDB(tmp_path)
+        assert len(drain(make(db), 0)) == 10
+        db.close()
+
+    def test_fewer_levels_lose_nothing(self, tmp_path):
+        """URLs in levels that FRONTIER_LEVELS no longer has are still handed out."""
+        db = CrawlDB(tmp_path)
+        frontier = make(db, levels=8)
+        for depth in range(12):
+            add(frontier, f"http://h{depth}/", path="L" * depth)
+        db.checkpoint()
+        db.close()
+        db = CrawlDB(tmp_path)
+        frontier = make(db, levels=2)
+        add(frontier, "http://new/", path="LLLL")
+        assert len(drain(frontier, 0)) == 13
+        db.close()
+
+    def test_a_link_keeps_its_history(self, tmp_path):
+        """Path, via, seed, attempt and history go through queues and checkpoints unchanged."""
+        db = CrawlDB(tmp_path)
+        link = Link("http://a/x", "LRL", "http://b/", "b.example", 1, "cu")
+        make(db).add([link.pack()])
+        db.checkpoint()
+        db.close()
+        db = CrawlDB(tmp_path)
+        assert make(db).take(0) == link
+        db.close()

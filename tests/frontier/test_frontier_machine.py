@@ -1,0 +1,220 @@
+"""The frontier against a plain model, through checkpoints, crashes and tiny limits."""
+
+import os
+import shutil
+import tempfile
+from copy import deepcopy
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from tests.support.frontiers import make
+from webcrawl.frontier import frontier, rotation
+from webcrawl.frontier.booking import Limits
+from webcrawl.model import Link, Outcome, Status
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.errors import StoreError
+
+HOSTS = [f"h{i}" for i in range(8)]
+LIMITS = Limits(queues=2, max_queues=4, fetchers=2, host_pages=30, host_failures=4, retry_wait=5)
+WAIT, FACTOR = 1.0, 10.0
+
+
+def _host(url: str) -> str:
+    return url.split("/")[2]
+
+
+@dataclass
+class Model:
+    """What a frontier must agree with: the URLs not finished, the hosts' times, what was dropped."""
+
+    waiting: dict[str, int] = field(default_factory=dict)  # URL -> attempt
+    flying: dict[str, int] = field(default_factory=dict)
+    polite_at: dict[str, float] = field(default_factory=dict)
+    now: float = 0.0
+    serial: int = 0
+
+
+class FrontierMachine(RuleBasedStateMachine):
+    """Every URL comes out until it is finished or its host retired; no host is asked early or twice at once."""
+
+    @initialize()
+    def start(self):
+        self.saved_constants = rotation.STAY, rotation.MOVES, frontier.DROPS, frontier.STEPS
+        rotation.STAY, rotation.MOVES, frontier.DROPS, frontier.STEPS = 2, 3, 2, 2
+        self.folder = Path(tempfile.mkdtemp())
+        self.model = Model()
+        self.dropped = []
+        self.open()
+        self.checkpoint()
+
+    def open(self):
+        self.db = CrawlDB(self.folder)
+        self.frontier = make(
+            self.db,
+            LIMITS,
+            memory=4096,
+            admission=lambda link, now: Status.EXCLUDED if link.url.endswith("bad") else 0,
+            dropped=lambda link, status: self.drop(link.url, status),
+        )
+
+    def drop(self, url, status):
+        assert status in (Status.HOST_RETIRED, Status.HOST_BUDGET) or (status == Status.EXCLUDED and "bad" in url)
+        del self.model.waiting[url]
+
+    @rule(
+        host=st.sampled_from(HOSTS),
+        count=st.integers(1, 12),
+        depth=st.integers(0, 4),
+        bad=st.integers(0, 9),
+        word=st.sampled_from(["", "", "word", "5.word", "-5.word"]),
+    )
+    def add(self, host, count, depth, bad, word):
+        links = []
+        for i in range(count):
+            self.model.serial += 1
+            url = f"http://{host}/{self.model.serial}{'bad' if i == bad else ''}"
+            links.append(Link(url, "L" * depth, "http://via/", request=word).pack())
+            self.model.waiting[url] = 0
+        self.frontier.add(links)
+
+    @rule()
+    def take(self):
+        link = self.frontier.take(self.model.now)
+        if link is None:
+            return
+        host = _host(link.url)
+        assert not any(_host(url) == host for url in self.model.flying)
+        assert self.model.now >= self.model.polite_at.get(host, 0.0)
+        assert link.attempt == self.model.waiting.pop(link.url)
+        self.check_slots(host)
+        self.model.flying[link.url] = link.attempt
+        self.links[link.url] = link
+
+    def check_slots(self, name):
+        """An unproven host has a slot beyond the share of its kind, one of two, only if no other host is due."""
+        back = self.frontier._back
+        if back.active[name].unproven() and back.asked_unproven > 1:
+            assert all(host.ticket != ticket or at > self.model.now for at, ticket, host in back._proven)
+
+    @precondition(lambda self: self.model.flying)
+    @rule(
+        pick=st.randoms(use_true_random=False),
+        status=st.sampled_from([200, 200, 200, 404, 500, 503, Status.TIMEOUT]),
+        seconds=st.floats(0, 3),
+    )
+    def done(self, pick, status, seconds):
+        model = self.model
+        url = pick.choice(sorted(model.flying))
+        attempt = model.flying.pop(url)
+        link = self.links.pop(url)
+        if not self.frontier.done(link, Outcome(status, seconds), model.now):
+            assert attempt < 2
+            assert status not in (200, 404)
+            model.waiting[url] = attempt + 1
+        floor = FACTOR * seconds if status > 0 else 0.0
+        model.polite_at[_host(url)] = model.now + max(floor, WAIT)
+
+    @rule(seconds=st.floats(0, 20))
+    def pass_time(self, seconds):
+        self.model.now += seconds
+
+    @rule()
+    def jump_to_what_is_ready(self):
+        """`next_ready` is honest: with time moved there, taking makes progress in a bounded number of turns."""
+        for _ in range(200):
+            ready = self.frontier.next_ready()
+            if ready is None:
+                assert not self.model.waiting or self.model.flying
+                return
+            self.model.now = max(self.model.now, ready)
+            before = len(self.model.flying), len(self.model.waiting)
+            self.take()
+            if (len(self.model.flying), len(self.model.waiting)) != before:
+                return
+        raise AssertionError("promised, and never handed out")
+
+    @rule()
+    def checkpoint(self):
+        for _ in self.db.prepare():
+            pass
+        self.db.checkpoint()
+        self.at_checkpoint = deepcopy(self.model)
+
+    @rule()
+    def reopen(self):
+        self.checkpoint()
+        self.crash()
+
+    @rule()
+    def disk_full(self):
+        """SQLite has no room: the caller is told, nothing goes on, and the last checkpoint is what there is."""
+        connection = self.db._db
+        pages = connection.execute("PRAGMA page_count").fetchone()[0]
+        connection.execute(f"PRAGMA max_page_count = {pages}")
+        records = [Link(f"http://{HOSTS[0]}/{os.urandom(200).hex()}").pack() for _ in range(200)]
+        try:
+            self.frontier.add(records)
+            self.db.checkpoint()
+        except StoreError:
+            self.crash()
+        else:  # there was room after all, in pages that were free
+            raise AssertionError("a full disk was not noticed")
+
+    @rule()
+    def crash(self):
+        """Memory and the open transaction are gone; what was in flight at the checkpoint comes again."""
+        self.db.close()
+        now = self.model.now
+        self.model = deepcopy(self.at_checkpoint)
+        self.model.now = now
+        self.model.waiting |= self.model.flying
+        self.model.flying = {}
+        self.links = {}
+        self.open()
+
+    @invariant()
+    def counts_agree(self):
+        assert self.frontier.queued == len(self.model.waiting)
+        assert self.frontier.in_flight == len(self.model.flying)
+        back = self.frontier._back
+        asked = [host for host in back.active.values() if host.given is not None]
+        assert len(asked) == len(self.model.flying)
+        assert back.asked_unproven == sum(host.unproven() for host in asked)
+
+    links: dict[str, Link]
+
+    def __init__(self):
+        super().__init__()
+        self.links = {}
+
+    def teardown(self):
+        if not hasattr(self, "db"):
+            return
+        self.finish()
+        self.db.close()
+        shutil.rmtree(self.folder)
+        rotation.STAY, rotation.MOVES, frontier.DROPS, frontier.STEPS = self.saved_constants
+
+    def finish(self):
+        """Nothing is lost: in the end all that was added has come out."""
+        model = self.model
+        for _ in range(10_000):
+            for url in list(model.flying):
+                self.frontier.done(self.links.pop(url), Outcome(200, 0.1), model.now)
+                del model.flying[url]
+                model.polite_at[_host(url)] = model.now + WAIT
+            ready = self.frontier.next_ready()
+            if ready is None:
+                break
+            model.now = max(model.now, ready)
+            self.take()
+        assert not model.waiting
+        assert len(self.frontier) == 0
+
+
+TestFrontierMachine = FrontierMachine.TestCase
+TestFrontierMachine.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)

@@ -1,0 +1,120 @@
+"""Encodings and markup made to cost a reader time or memory, or to show it what no browser shows."""
+
+import pytest
+import webencodings
+
+from tests.support.hostile import peak, reset_peak
+from webcrawl.html import encodings
+from webcrawl.html.links import LinkReader
+
+SIZE = 2 * 2**20
+KIB = 48 * 1024  # of 2 MiB of bytes: two copies of the text, its UTF-8, and what a tree takes
+ODD = [b"\x81", b"\x1b$B", b"\x8e\xa1", b"\x84\x31\x95", b"\xed\xa0\x80", b"\xd8\x00", b"~{", b"\xff\xfe"]
+LINKS = b'<a href="/one">1</a>'
+SHIFTED = b'+ADw-a href="/seven"+AD4-7+ADw-/a+AD4-'  # a link, to whom believes in UTF-7
+
+
+def read(body, media="text/html"):
+    return LinkReader(["a", "img"], anchor_text=True).links(body, media, "http://site.test/")
+
+
+def targets(body, media="text/html"):
+    return [link[1] for link in read(body, media).links]
+
+
+@pytest.mark.parametrize("encoding", sorted(set(webencodings.LABELS.values())))
+def test_a_body_of_nothing_but_mistakes(encoding):
+    """2 MiB that an encoding has no characters for are as many marks of replacement at the most, within bounds."""
+    before = reset_peak()
+
+    for piece in ODD:
+        text = encodings.decode(piece * (SIZE // len(piece)), encoding)
+        assert len(text) <= SIZE
+        text.encode()
+
+    assert peak() - before < KIB
+
+
+@pytest.mark.parametrize(
+    "encoding", sorted(name for name in set(webencodings.LABELS.values()) if name.startswith(("windows-", "iso-8859-")))
+)
+def test_every_byte_is_one_character(encoding):
+    """With one byte a character each byte has one; a hole is a control in windows' tables, U+FFFD in the others."""
+    text = encodings.decode(bytes(range(256)), encoding)
+
+    assert text[:128] == bytes(range(128)).decode()
+    assert len(text) == 256
+    for byte, char in enumerate(text):
+        known = bytes((byte,)).decode(encodings.codec(encoding), "replace")
+        hole = chr(byte) if encoding.startswith("windows-") and 0x80 <= byte < 0xA0 else "\ufffd"
+        assert char == (hole if known == "\ufffd" else known)
+
+
+class TestOtherUnicodes:
+    @pytest.mark.parametrize("media", ["text/html; charset=utf-7", "application/xhtml+xml; charset=utf-7"])
+    def test_utf_7_is_no_encoding(self, media):
+        """UTF-7, in which markup hides from filters, is not read, whoever declares it."""
+        for head in (b"", b'<?xml version="1.0" encoding="utf-7"?>', b"<meta charset=utf-7>", b"+/v8-"):
+            page = head + b'<html xmlns="http://www.w3.org/1999/xhtml"><body>' + SHIFTED + LINKS + b"</body></html>"
+            assert "/seven" not in targets(page, media)
+            assert set(targets(page, "text/html")) == {"/one"}
+
+    @pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be"])
+    def test_utf_16_needs_a_mark_or_a_label(self, codec):
+        """With one of them it is read; without, a page in it has no link that could be asked for, as in a browser."""
+        page = (LINKS.decode() * 50).encode(codec)
+
+        assert set(targets(page, f"text/html; charset={codec[:6]}{codec[7:]}")) == {"/one"}
+        assert set(targets("\ufeff".encode(codec) + page)) == {"/one"}
+        assert "/one" not in targets(page)
+
+    @pytest.mark.parametrize("codec", ["utf-32", "utf-32-le", "utf-32-be"])
+    def test_utf_32_is_no_encoding(self, codec):
+        """No browser knows it: a page in it is rubbish, and harmless."""
+        page = (LINKS.decode() * 50).encode(codec)
+
+        for media in ("text/html", "text/html; charset=utf-32", "application/xhtml+xml"):
+            assert "/one" not in targets(page, media)
+
+
+LONG = {
+    "label": b"<meta charset=" + b"x" * SIZE + b">",
+    "quoted label": b"<meta charset='" + b"utf-8 " * (SIZE // 6) + b"'>",
+    "content": b"<meta http-equiv=content-type content='text/html" + b";charset" * (SIZE // 8) + b"'>",
+    "many": b"<meta charset=nonsense>" * (SIZE // 23),
+    "late": b" " * 1100 + b"charset" * (SIZE // 7),
+    "declaration": b"<?xml " + b"encoding " * (SIZE // 9) + b"?>",
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_a_long_declaration(name):
+    """However long it is, a declaration that names nothing is passed over, and the page is read."""
+    before = reset_peak()
+
+    assert read(LONG[name]).encoding == "windows-1252"
+    assert targets(LINKS + LONG[name])[:1] == ["/one"]
+
+    assert peak() - before < 2 * KIB
+
+
+@pytest.mark.parametrize("parameter", ["; charset=" + "x" * 60_000, ";charset" * 8000, "; charset=" + '"' * 60_000])
+def test_a_long_header(parameter):
+    """As long as a header may be: what names no encoding is passed over."""
+    assert read(LINKS, "text/html" + parameter).encoding == "windows-1252"
+    assert targets(LINKS, "text/html" + parameter) == ["/one"]
+
+
+BRACKETS = [b"<", b"</", b"<!", b"<!--", b"<?", b"<![CDATA[", b"<!DOCTYPE ", b"&", b"&#x", b"<a ", b"<a href='"]
+
+
+@pytest.mark.parametrize("piece", BRACKETS, ids=ascii)
+@pytest.mark.parametrize("media", ["text/html", "application/xhtml+xml"])
+def test_a_mebibyte_of_brackets(piece, media):
+    """Markup that only ever begins is read within bounds, and the link before it is found."""
+    head = b'<html xmlns="http://www.w3.org/1999/xhtml"><body>' + LINKS
+    before = reset_peak()
+
+    assert targets(head + piece * (2**20 // len(piece)), media)[:1] == ["/one"]
+
+    assert peak() - before < 8 * KIB

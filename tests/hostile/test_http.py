@@ -1,0 +1,122 @@
+"""Servers that do all they can: each fetch ends as docs/hostile.md says, within its bounds, and harms no other."""
+
+import asyncio
+
+import pytest
+
+from tests.support.hostile import BOMBS, MISDEEDS, peak, reset_peak, rows, served, told
+from tests.support.net_http import Names, client, open_files, run
+from webcrawl.model import Exchange
+from webcrawl.net.errors import EmptyAnswer, FetchError
+from webcrawl.simweb.kinds import broken, liars
+
+TRUNCATE = 2**18
+OVERHEAD = 2 * TRUNCATE + 2**16 + 2**18  # on the wire: docs/net.md, and what one read brings
+AT_ONCE = 8
+NAMES = Names(site0=["127.0.0.1"])
+LATE = {name for name, _, outcome in rows("What a server does") if "time" in outcome}
+
+
+@pytest.fixture(scope="module", name="bases")
+def _bases():
+    with served() as bases:
+        yield dict(zip(("http", "https"), bases, strict=True))
+
+
+async def fetch(http, url, **options):
+    try:
+        return await http.fetch(url, **options)
+    except FetchError as error:
+        return error
+
+
+async def every(base, kinds=MISDEEDS):
+    """Each misdeed's end, several at once; only those that are to run out of time have little of it."""
+    turns = asyncio.Semaphore(AT_ONCE)
+
+    async with (
+        client(NAMES, truncate=TRUNCATE, timeout=1.2) as hasty,
+        client(NAMES, truncate=TRUNCATE, timeout=20.0) as patient,
+    ):
+
+        async def one(kind):
+            async with turns:
+                return kind, await fetch(hasty if kind in LATE else patient, f"{base}/x/{kind}/1")
+
+        return dict(await asyncio.gather(*map(one, kinds)))
+
+
+@pytest.fixture(scope="module", name="made", params=["http", "https"])
+def _made(bases, request):
+    """How all of them ended, without and with TLS."""
+    return run(every(bases[request.param]))
+
+
+class TestMisdeeds:
+    def test_each_ends_as_documented(self, made):
+        """Whatever the server does, the fetch ends in the outcome that docs/hostile.md names, with and without TLS."""
+        documented = {name: outcome for name, _, outcome in rows("What a server does")}
+
+        assert {kind: told(got) for kind, got in made.items()} == documented
+
+    def test_no_answer_is_larger_than_allowed(self, made):
+        """No body is longer than `truncate`, no wire longer than twice that and 64 KiB, a read's size aside."""
+        answers = [got for got in made.values() if isinstance(got, Exchange)]
+
+        assert len(answers) > 30
+        assert max(len(got.body) for got in answers) == TRUNCATE
+        assert max(len(got.wire) for got in answers) <= OVERHEAD
+        assert max(len(got.head) for got in answers) <= 2**16
+
+    @pytest.mark.parametrize("scheme", ["http", "https"])
+    def test_the_next_answer_is_the_next_question_s(self, bases, scheme):
+        """What a server sends too much is never taken for the answer to what is asked next on the connection.
+
+        A server may have closed it, which is an error of its own; then the question is asked again.
+        """
+
+        async def go():
+            found = {}
+            for kind in [*liars.KINDS, *broken.KINDS]:
+                async with client(NAMES, truncate=TRUNCATE, timeout=1.0 if kind in LATE else 10) as http:
+                    await fetch(http, f"{bases[scheme]}/x/{kind}/1", keep=5)
+                    got = await fetch(http, f"{bases[scheme]}/x/text/1", keep=5)
+                    if isinstance(got, EmptyAnswer) and http.counters.stale:
+                        got = await fetch(http, f"{bases[scheme]}/x/text/1", keep=5)
+                    found[kind] = isinstance(got, Exchange) and got.body.endswith(b"/x/text/1")
+            return found
+
+        found = run(go())
+
+        assert [kind for kind, right in found.items() if not right] == []
+
+
+class TestCosts:
+    def test_memory_is_bounded(self, bases):
+        """All misdeeds, eight at once, one round after the other, need no more memory than eight answers may have."""
+        run(every(bases["http"]))  # what is loaded once
+        before = reset_peak()
+        for _ in range(2):
+            run(every(bases["http"], [kind for kind in MISDEEDS if kind not in LATE]))
+        most = peak()
+
+        allowed = AT_ONCE * (2 * OVERHEAD + 2 * TRUNCATE)  # wire, payload, body and what a coding holds
+        assert most - before < allowed // 1024
+
+    @pytest.mark.parametrize("bomb", BOMBS)
+    def test_a_bomb_is_left_alone_early(self, bases, bomb):
+        """Of 64 MiB packed small no more than `truncate` is ever unpacked."""
+        before = reset_peak()
+        made = run(every(bases["http"], [bomb]))
+
+        assert len(made[bomb].body) <= TRUNCATE
+        assert peak() - before < 24 * 1024
+
+    def test_no_socket_stays_open(self, bases):
+        """However many fetches have ended badly, no file descriptor is left."""
+        run(every(bases["https"], ["hang_midway", "reset"]))
+        before = open_files()
+
+        run(every(bases["https"]))
+
+        assert open_files() == before

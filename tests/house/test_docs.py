@@ -1,0 +1,110 @@
+"""Documentation that cannot rot: what it says of settings, benchmarks and files is compared with the code."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.places import ROOT
+from webcrawl import settings
+from webcrawl.checks.table import KINDS
+
+PAGES = [
+    page
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / "seeds/README.md")
+    if page.exists()
+]
+BENCHMARKS = sorted(
+    path.stem for path in (ROOT / "benchmarks").glob("*.py") if "__main__" in path.read_text(encoding="utf-8")
+)
+
+
+def _names_and_comments() -> dict[str, str]:
+    """The settings of the module and the comment above each."""
+    lines = (ROOT / "webcrawl/settings.py").read_text(encoding="utf-8").splitlines()
+    found = {}
+    for node in ast.parse("\n".join(lines)).body:
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+            above = lines[: node.lineno - 1]
+            first = next(at for at in range(len(above), 0, -1) if not above[at - 1].startswith("# "))
+            found[target.id] = " ".join(line[2:] for line in above[first:])
+    return found
+
+
+def _documented() -> dict[str, list[str]]:
+    """The rows of docs/settings.md: default, meaning and what is allowed, by name."""
+    text = (ROOT / "docs/settings.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([A-Z_0-9]+)` \| (.*) \|$", text, re.MULTILINE)
+    blocks = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    longer = {node.targets[0].id: ast.unparse(node.value) for block in blocks for node in ast.parse(block).body}
+    cells = {name: row.split(" | ") for name, row in rows}
+    return {name: [longer.get(name, row[0].strip("`")), *row[1:]] for name, row in cells.items()}
+
+
+COMMENTS, DOCUMENTED = _names_and_comments(), _documented()
+
+
+class TestSettings:
+    def test_every_setting_has_its_line(self):
+        """docs/settings.md has the settings of the module, no other, in the same order."""
+        assert list(DOCUMENTED) == list(COMMENTS)
+
+    @pytest.mark.parametrize("name", DOCUMENTED)
+    def test_default_and_meaning(self, name):
+        """The line of a setting has its default, the comment that stands above it, and what the check allows."""
+        default, meaning, allowed = DOCUMENTED[name]
+
+        assert ast.literal_eval(default) == getattr(settings, name)
+        assert meaning == COMMENTS[name]
+        assert allowed == (KINDS[name].allowed if name in KINDS else "as in Scrapy")
+
+
+class TestBenchmarks:
+    @pytest.mark.parametrize("name", BENCHMARKS)
+    def test_every_benchmark_is_documented(self, name):
+        """docs/performance.md names the command of each benchmark."""
+        assert f"benchmarks.{name}" in (ROOT / "docs/performance.md").read_text(encoding="utf-8")
+
+    @pytest.mark.parametrize("name", BENCHMARKS)
+    def test_every_benchmark_helps(self, name):
+        """Each benchmark says by `--help` what it measures and what it can be told."""
+        command = [sys.executable, "-m", f"benchmarks.{name}", "--help"]
+
+        said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+        assert f"benchmarks.{name}" in said or f"{name}.py" in said
+
+    def test_the_suite_is_documented(self):
+        """`python -m benchmarks` runs them as one; docs/performance.md and the README name it, and it helps."""
+        command = [sys.executable, "-m", "benchmarks", "--help"]
+
+        said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+        assert "usage: python -m benchmarks " in said
+        for page in ("docs/performance.md", "README.md"):
+            assert "`python -m benchmarks`" in (ROOT / page).read_text(encoding="utf-8")
+
+
+class TestLinks:
+    @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+    def test_links_lead_to_files(self, page):
+        """A relative link of a page leads to a file, and to a heading of it where it names one."""
+        text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+        links = re.findall(r"\[[^]]*\]\(([^)\s]+)\)", text)
+
+        missing = [link for link in links if "://" not in link and not _leads_somewhere(page, link)]
+
+        assert missing == []
+
+
+def _leads_somewhere(page: Path, link: str) -> bool:
+    path, _, heading = link.partition("#")
+    target = page.parent / path if path else page
+    if not target.exists():
+        return False
+    titles = re.findall(r"^#+ (.*)$", target.read_text(encoding="utf-8"), re.MULTILINE) if heading else []
+    return not heading or heading in [re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles]

@@ -1,0 +1,125 @@
+"""The examples of docs/extending.md and README.md, run as they stand there."""
+
+import json
+import re
+import socket
+from threading import Thread
+
+import pytest
+
+from tests.support.crawling import Crawl
+from tests.support.places import ROOT
+from webcrawl.frontier.politeness import Politeness
+from webcrawl.simweb import truth
+
+
+def example(page: str, name: str) -> str:
+    """The Python block of a page that defines this class."""
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL)
+    return next(block for block in blocks if f"class {name}" in block)
+
+
+def load(page: str, name: str) -> type:
+    space: dict = {}
+    exec(example(page, name), space)  # noqa: S102 - our own documentation
+    return space[name]
+
+
+@pytest.fixture(name="project")
+def _project(tmp_path):
+    """A user's project: our settings, and a package of his own."""
+    folder = tmp_path / "project"
+    (folder / "myproject").mkdir(parents=True)
+    (folder / "myproject/__init__.py").touch()
+    (folder / "scrapy.cfg").write_text("[settings]\ndefault = webcrawl.settings\n")
+    return folder
+
+
+def crawl(tmp_path, project, server, pipelines):
+    (tmp_path / "seeds.txt").write_text("\n".join(server.world.seeds()))
+    settings = {"DNS_NAMESERVERS": server.nameserver, "ITEM_PIPELINES": json.dumps(pipelines)}
+    run = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings, project=project)
+    assert run.run() == 0, run.output.read_text()
+    return run
+
+
+class TestPipelines:
+    def test_a_pipeline_gets_every_page(self, simweb, tmp_path, project):
+        """The pipeline of docs/extending.md sees each page of a crawl once, with its text."""
+        server = simweb(4, 60, size=(2000, 3000))
+        (project / "myproject/words.py").write_text(example("docs/extending.md", "WordsPipeline"))
+        crawl(tmp_path, project, server, {"myproject.words.WordsPipeline": 300})
+
+        rows = [json.loads(line) for line in (project / "words.jsonl").read_text().splitlines()]
+
+        assert sorted(url for url, _, _ in rows) == sorted(truth(server.world, [*server.world.seeds()]).must)
+        assert all(title and words > 100 for _, title, words in rows)
+
+    def test_the_readme_s_pipeline_works(self, simweb, tmp_path, project):
+        """The pipeline of the README prints a title a page."""
+        server = simweb(2, 20, size=(2000, 3000))
+        (project / "myproject/titles.py").write_text(example("README.md", "TitlesPipeline"))
+        run = crawl(tmp_path, project, server, {"myproject.titles.TitlesPipeline": 300})
+
+        assert run.output.read_text().count("http://site") >= 20
+
+    def test_the_link_log_has_a_line_a_link(self, simweb, tmp_path):
+        """The optional link log has every link, those too that are not followed, with its anchor text."""
+        server = simweb(2, 10, size=(2000, 3000))
+        run = crawl(tmp_path, ROOT, server, {"webcrawl.pipelines.link_log.LinkLogPipeline": 300})
+
+        rows = [line.split("\t") for line in (run.jobdir / "logs/links.log").read_text().splitlines()]
+
+        assert {len(row) for row in rows} == {5}
+        assert {"a", "img", "script"} <= {row[3] for row in rows}
+        assert any(row[3] == "a" and row[4] for row in rows)
+
+
+class TestKinds:
+    def test_the_policy_is_one(self):
+        """The politeness policy of docs/extending.md keeps the contract."""
+        policy: Politeness = load("docs/extending.md", "Gentle")(10, 1, 300)
+        assert policy.wait([0.1, 2.0, 0.5]) == 40
+        assert policy.wait([]) == 1
+
+    def test_the_prioritizer_is_one(self):
+        """The prioritizer of docs/extending.md gives levels that exist."""
+        from webcrawl.model import Link
+
+        prioritizer = load("docs/extending.md", "ShortFirst")(8)
+        assert prioritizer.level(Link("http://a/")) == 0
+        assert prioritizer.level(Link("http://a/" + "x" * 1900)) == 7
+
+    def test_the_filter_is_one(self):
+        """The filter of docs/extending.md drops what it names."""
+        from webcrawl.urls.filters.protocol import Origin
+
+        forums = load("docs/extending.md", "NoForums").from_setup(None)
+        assert forums.keep(["http://a/forum/1", "http://a/2"], Origin()) == ["http://a/2"]
+
+
+class TestProtocols:
+    def test_a_protocol_module_fetches(self, tmp_path, project):
+        """The protocol module of docs/extending.md, named in DOWNLOAD_HANDLERS, is asked, and its answer is a page."""
+        asked = []
+
+        def answer():
+            connection, _ = listener.accept()
+            with connection:
+                asked.append(connection.recv(100))
+                connection.sendall(b"Login: joe\r\n")
+
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            thread = Thread(target=answer)
+            thread.start()
+            (project / "myproject/finger.py").write_text(example("docs/extending.md", "FingerHandler"))
+            url = f"gopher://127.0.0.1:{listener.getsockname()[1]}/joe"
+            (tmp_path / "seeds.txt").write_text(url)
+            handlers = {"gopher": "myproject.finger.FingerHandler"}
+            run = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, project=project)
+            assert run.run(DOWNLOAD_HANDLERS=json.dumps(handlers)) == 0, run.output.read_text()
+            thread.join()
+
+        (row,) = [line.split() for line in (run.jobdir / "logs/crawl.log").read_text().splitlines()]
+        assert asked == [b"joe\r\n"]
+        assert [row[at] for at in (1, 2, 3, 6)] == ["200", "12", url, "text/plain"]

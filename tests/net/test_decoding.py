@@ -1,0 +1,270 @@
+"""Content codings: whatever the pieces, the same bytes come out, and never more than allowed."""
+
+import gzip
+import resource
+import struct
+import tracemalloc
+import zlib
+from itertools import pairwise
+from random import Random
+
+import brotli
+import pytest
+from backports import zstd
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.cases import cases
+from webcrawl.net.codings import ACCEPTED, CODINGS
+from webcrawl.net.decoding import Decoder, UnknownCoding, decoder
+
+LIMIT = 100_000
+
+
+def _raw_deflate(data):
+    packer = zlib.compressobj(wbits=-15)
+    return packer.compress(data) + packer.flush()
+
+
+ENCODERS = {
+    "gzip": (b"gzip", gzip.compress),
+    "x-gzip": (b"x-gzip", gzip.compress),
+    "zlib": (b"deflate", zlib.compress),
+    "raw": (b"deflate", _raw_deflate),
+    "br": (b"br", lambda data: brotli.compress(data, quality=4)),
+    "zstd": (b"zstd", zstd.compress),
+}
+PAGES = st.one_of(
+    st.binary(max_size=3000),
+    st.builds(lambda piece, times: piece * times, st.binary(min_size=1, max_size=40), st.integers(1, 4000)),
+)
+
+
+def decode(codings, data, limit=LIMIT, piece=None):
+    made = Decoder(codings, limit)
+    for start in range(0, len(data), piece or len(data) or 1):
+        made.feed(data[start : start + (piece or len(data))])
+    made.finish()
+    return made
+
+
+def text(size):
+    return b"".join(b"<a href=/page/%d>%d</a>\n" % (number * 7919, number) for number in range(size // 20))[:size]
+
+
+@pytest.mark.parametrize("kind", ENCODERS)
+class TestEveryCoding:
+    @given(page=PAGES, cuts=st.lists(st.integers(0, 4000), max_size=8))
+    def test_any_split_of_the_stream_gives_the_page(self, kind, page, cuts):
+        """However the stream is cut into pieces, the page comes out whole and the stream is complete."""
+        name, encode = ENCODERS[kind]
+        coded = encode(page)
+        made = Decoder([name], 200_000)
+        edges = [0, *sorted(min(cut, len(coded)) for cut in cuts), len(coded)]
+        for start, end in pairwise(edges):
+            made.feed(coded[start:end])
+        made.finish()
+
+        assert (made.body, made.broken, made.full) == (page, False, False)
+
+    def test_byte_by_byte(self, kind):
+        """A stream that trickles in byte by byte gives the page."""
+        name, encode = ENCODERS[kind]
+        page = text(5000)
+
+        assert decode([name], encode(page), piece=1).body == page
+
+    def test_a_stream_that_ends_early_gives_what_was_there(self, kind):
+        """What can be decoded of a stream without its end is kept, and the stream is called broken."""
+        name, encode = ENCODERS[kind]
+        page = text(300_000)
+        coded = encode(page)
+        made = decode([name], coded[: len(coded) // 2], limit=400_000, piece=4096)
+
+        assert made.broken
+        assert page.startswith(made.body)
+        assert name == b"br" or len(made.body) > 50_000  # brotli may hold a megabyte back
+
+    def test_the_limit_is_exact(self, kind):
+        """No byte more than the limit is given, and a page of just that size is not cut."""
+        name, encode = ENCODERS[kind]
+        page = text(LIMIT)
+        whole, cut = decode([name], encode(page)), decode([name], encode(page + b"!"))
+
+        assert (whole.body, whole.full) == (page, False)
+        assert (cut.body, cut.full) == (page, True)
+
+    @pytest.mark.parametrize("page", [b"", b"x" * 65536, b"x" * 300_000, text(5000), text(400_000)], ids=len)
+    @pytest.mark.parametrize("held", [0, 1, 1000, 10**6])
+    def test_what_follows_the_stream_is_ignored(self, kind, page, held):
+        """Rubbish after the end harms nothing, in the piece in which the stream ends or in the next one."""
+        name, encode = ENCODERS[kind]
+        coded = encode(page)
+        at = max(len(coded) - held, 0)
+        made = Decoder([name], 500_000)
+        for piece in (coded[:at], coded[at:] + b"\0 rubbish", b" and more"):
+            made.feed(piece)
+        made.finish()
+
+        assert (made.body, made.broken, made.full) == (page, False, False)
+
+    def test_what_follows_byte_by_byte_is_ignored(self, kind):
+        """Rubbish after the end that trickles in harms nothing either."""
+        name, encode = ENCODERS[kind]
+        made = decode([name], encode(text(5000)) + b"\0\0\0 rubbish", piece=1)
+
+        assert (made.body, made.broken) == (text(5000), False)
+
+    @given(page=PAGES, junk=st.binary(min_size=1, max_size=30), cuts=st.lists(st.integers(0, 4000), max_size=4))
+    def test_the_page_is_whole_whatever_follows(self, kind, page, junk, cuts):
+        """Whatever stands after the end, and however it is cut, the page before it is kept."""
+        name, encode = ENCODERS[kind]
+        coded = encode(page) + junk
+        made = Decoder([name], 200_000)
+        for start, end in pairwise([0, *sorted(min(cut, len(coded)) for cut in cuts), len(coded)]):
+            made.feed(coded[start:end])
+
+        assert made.body[: len(page)] == page
+
+    def test_a_wrong_label_is_noticed(self, kind):
+        """Plain text under the name of a coding is broken before anything comes out."""
+        made = decode([ENCODERS[kind][0]], b"<html>this is no coded stream at all</html>")
+
+        assert made.broken
+        assert not made.started
+
+    @given(page=PAGES, junk=st.binary(min_size=1, max_size=30), at=st.integers(0, 3000))
+    def test_damage_never_raises(self, kind, page, junk, at):
+        """A stream damaged anywhere ends in bytes or in `broken`, never in an exception."""
+        name, encode = ENCODERS[kind]
+        coded = encode(page)
+        made = decode([name], coded[:at] + junk + coded[at + len(junk) :])
+
+        assert len(made.body) <= LIMIT
+
+    def test_a_bomb_costs_little(self, kind):
+        """Many megabytes in a small stream are left alone as soon as the limit is reached."""
+        name, encode = ENCODERS[kind]
+        bomb = encode(bytes(64 * 2**20))
+        tracemalloc.start()
+        made = decode([name], bomb)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+
+        assert made.full
+        assert peak < 12 * 2**20
+        assert sum(made._made) < LIMIT + 3 * 65536
+
+
+class TestBrotli:
+    @pytest.mark.parametrize("junk", [b"", b"\xff" * 40])
+    def test_a_large_stream_loses_its_last_piece_at_the_most(self, junk):
+        """The end is looked for in 256 KiB of a stream: of a larger one what came before the piece is kept."""
+        page = Random(1).randbytes(400_000)
+        coded = brotli.compress(page, quality=1) + junk
+        made = decode([b"br"], coded, limit=500_000, piece=50_000)
+
+        assert page.startswith(made.body)
+        assert len(made.body) > 300_000
+        assert made.broken == bool(junk)
+
+    def test_a_bounded_part_of_a_stream_is_kept_beside_what_it_makes(self):
+        """What is kept to be read again is 256 KiB at the most."""
+        coding = CODINGS[b"br"]()
+        packed = brotli.compress(Random(1).randbytes(400_000), quality=1)
+        for start in range(0, len(packed), 50_000):
+            coding.decompress(packed[start : start + 50_000], 1 << 20)
+
+            assert sum(map(len, coding._fed)) <= 256 << 10
+
+        assert coding.eof
+
+
+class TestMembers:
+    @pytest.mark.parametrize("kind", ["gzip", "zstd"])
+    @pytest.mark.parametrize("piece", [1, 3, 1000])
+    def test_streams_one_after_the_other(self, kind, piece):
+        """Several gzip members or zstd frames in a row are one page."""
+        name, encode = ENCODERS[kind]
+        made = decode([name], encode(b"one ") + encode(b"") + encode(b"two"), piece=piece)
+
+        assert (made.body, made.broken) == (b"one two", False)
+
+    def test_endless_empty_members_end(self):
+        """A million empty gzip members are not read to the end."""
+        made = Decoder([b"gzip"], LIMIT)
+        piece = gzip.compress(b"") * 3000
+        made.feed(gzip.compress(b"page"))
+        for _ in range(300):
+            made.feed(piece)
+
+        assert made.body == b"page"
+        assert made._stages[0]._members <= 1024
+
+    def test_a_wrong_checksum_costs_nothing_of_the_page(self):
+        """A gzip member whose checksum is wrong gives its content all the same, and is called broken."""
+        coded = gzip.compress(text(40_000))
+        made = decode([b"gzip"], coded[:-8] + b"\0" * 8)
+
+        assert made.body == text(40_000)
+        assert made.broken
+
+    def test_a_skippable_frame_is_skipped(self):
+        """A zstd frame that holds no content is passed over."""
+        frame = struct.pack("<II", 0x184D2A53, 5) + b"12345"
+
+        assert decode([b"zstd"], zstd.compress(b"one ") + frame + zstd.compress(b"two"), piece=2).body == b"one two"
+
+    def test_a_window_larger_than_allowed_is_refused(self):
+        """A zstd stream that wants more memory than RFC 9659 grants is broken, not obeyed."""
+        options = {zstd.CompressionParameter.window_log: 27, zstd.CompressionParameter.enable_long_distance_matching: 1}
+        packer = zstd.ZstdCompressor(options=options)
+        coded = packer.compress(text(1000)) + packer.flush()
+
+        assert decode([b"zstd"], coded).broken
+
+
+class TestNesting:
+    def test_codings_are_undone_from_the_last_to_the_first(self):
+        """Content-Encoding lists codings in the order in which they were applied."""
+        page = text(30_000)
+        coded = brotli.compress(gzip.compress(zlib.compress(page)))
+
+        assert decode([b"deflate", b"gzip", b"br"], coded, piece=100).body == page
+
+    def test_a_bomb_in_a_bomb_is_bounded_in_the_middle(self):
+        """What a stage in the middle makes is bounded too, though nothing comes out at the end."""
+        hollow = zstd.compress(b"") + (struct.pack("<II", 0x184D2A50, 2**30) + bytes(2**26))
+        made = Decoder([b"zstd", b"gzip"], LIMIT)
+        made.feed(gzip.compress(hollow, 1))
+
+        assert made.full
+        assert made.body == b""
+        assert sum(made._made) < 2 * LIMIT + 3 * 65536
+
+    def test_labels_that_say_nothing(self):
+        """Identity and none are no coding."""
+        assert decoder([b"identity", b"none"], LIMIT) is None
+        assert decoder([b"gzip", b"identity"], LIMIT) is not None
+
+    @pytest.mark.parametrize("codings", [[b"compress"], [b"gzip", b"utf-8"], [b"gzip"] * 5])
+    def test_what_we_do_not_undo(self, codings):
+        """A coding nobody asked for, or too many of them, is said so."""
+        with pytest.raises(UnknownCoding):
+            decoder(codings, LIMIT)
+
+    def test_only_what_can_be_undone_is_asked_for(self):
+        """Every coding in Accept-Encoding has its decoder."""
+        assert {name.strip() for name in ACCEPTED.split(b",")} <= CODINGS.keys()
+
+
+@pytest.mark.parametrize("kind", ["gzip", "deflate", "br", "zstd"])
+def test_the_bombs_of_the_collection(kind):
+    """The collected bombs stop at the limit, or end before it, with bounded memory."""
+    bomb = (cases("malicious") / "compressed" / f"bomb-{kind}.bin").read_bytes()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    made = decode([kind.encode()], bomb)
+
+    assert made.full
+    assert len(made.body) == LIMIT
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 40 * 1024

@@ -1,0 +1,213 @@
+"""Names to addresses: what is remembered, and that a name is asked for once."""
+
+import asyncio
+
+import pytest
+
+from tests.support.lookups import Clock, Told, failure, ticks
+from webcrawl.net.dns import CachingResolver
+from webcrawl.net.dns_answer import Answer, Failure
+from webcrawl.net.errors import DnsFailed
+
+
+class TestMemory:
+    def test_an_address_is_kept_as_long_as_its_ttl_says(self):
+        """Within the TTL a name is asked for once, after it again."""
+
+        async def run():
+            told, clock = Told({"a.test": Answer(("192.0.2.1",), 120.0)}), Clock()
+            resolver = CachingResolver(told, clock=clock)
+            counts = []
+            for clock.now in (0.0, 119.0, 121.0):
+                assert await resolver.resolve("a.test") == ["192.0.2.1"]
+                counts.append(len(told.asked))
+            return counts, resolver.counters
+
+        counts, counters = asyncio.run(run())
+
+        assert counts == [1, 1, 2]
+        assert counters == {"asked": 2, "cache hits": 1}
+
+    @pytest.mark.parametrize(("ttl", "kept"), [(0.0, 60.0), (1e9, 86_400.0)])
+    def test_the_time_that_an_address_is_kept_has_bounds(self, ttl, kept):
+        """A TTL of nothing is a minute, one of years is a day."""
+
+        async def run():
+            told, clock = Told({"a.test": Answer(("192.0.2.1",), ttl)}), Clock()
+            resolver = CachingResolver(told, clock=clock)
+            counts = []
+            for clock.now in (0.0, kept - 1, kept + 1):
+                await resolver.resolve("a.test")
+                counts.append(len(told.asked))
+            return counts
+
+        assert asyncio.run(run()) == [1, 1, 2]
+
+    @pytest.mark.parametrize("kind", list(Failure))
+    def test_a_failure_is_remembered_for_its_time(self, kind):
+        """A name that fails is not asked for again before the failure's time is over, and fails alike until then."""
+
+        async def run():
+            told, clock = Told({"a.test": Answer(failure=kind)}), Clock()
+            resolver = CachingResolver(told, clock=clock)
+            errors = []
+            for clock.now in (0.0, max(kind.seconds - 1, 0.0), kind.seconds + 1):
+                errors.append(await failure(resolver, "a.test"))
+            return errors, len(told.asked)
+
+        errors, asked = asyncio.run(run())
+
+        assert {error.permanent for error in errors} == {kind.permanent}
+        assert {str(error) for error in errors} == {f"a.test: {kind.words}"}
+        assert asked == (2 if kind.seconds else 3)
+
+    def test_the_least_recently_used_name_makes_room(self):
+        """Beyond its size the memory forgets the name that was not asked for the longest."""
+
+        async def run():
+            told = Told()
+            resolver = CachingResolver(told, size=3)
+            for host in ("a.test", "b.test", "c.test", "a.test", "d.test", "a.test", "b.test"):
+                await resolver.resolve(host)
+            return told.asked, len(resolver)
+
+        assert asyncio.run(run()) == (["a.test", "b.test", "c.test", "d.test", "b.test"], 3)
+
+    def test_the_answer_is_the_callers_own(self):
+        """What a caller does to its list of addresses does not change the memory."""
+
+        async def run():
+            resolver = CachingResolver(Told())
+            (await resolver.resolve("a.test")).clear()
+            return await resolver.resolve("a.test")
+
+        assert asyncio.run(run()) == ["198.51.100.1"]
+
+    @pytest.mark.parametrize("host", ["A.Test", "a.test.", "A.TEST."])
+    def test_case_and_the_roots_dot_do_not_make_another_name(self, host):
+        """All spellings of a name share one answer."""
+
+        async def run():
+            told = Told()
+            resolver = CachingResolver(told)
+            await resolver.resolve("a.test")
+            await resolver.resolve(host)
+            return told.asked
+
+        assert asyncio.run(run()) == ["a.test"]
+
+
+class TestInFlight:
+    def test_many_who_ask_for_a_name_share_one_question(self):
+        """A hundred waiters cost one question and all get its answer."""
+
+        async def run():
+            told = Told()
+            told.gate = asyncio.Event()
+            resolver = CachingResolver(told)
+            waiters = [asyncio.create_task(resolver.resolve("a.test")) for _ in range(100)]
+            await ticks()
+            flying = resolver.in_flight
+            told.gate.set()
+            return await asyncio.gather(*waiters), told.asked, flying, resolver.in_flight, resolver.counters["joined"]
+
+        assert asyncio.run(run()) == ([["198.51.100.1"]] * 100, ["a.test"], 1, 0, 99)
+
+    def test_a_cancelled_waiter_does_not_disturb_the_others(self):
+        """One waiter goes, even the one that asked first: the others get their answer."""
+
+        async def run():
+            told = Told()
+            told.gate = asyncio.Event()
+            resolver = CachingResolver(told)
+            first, second = (asyncio.create_task(resolver.resolve("a.test")) for _ in range(2))
+            await ticks()
+            first.cancel()
+            await ticks()
+            told.gate.set()
+            return await asyncio.gather(first, second, return_exceptions=True)
+
+        first, second = asyncio.run(run())
+
+        assert isinstance(first, asyncio.CancelledError)
+        assert second == ["198.51.100.1"]
+
+    def test_the_answer_of_a_deserted_question_is_kept(self):
+        """If all who asked are gone, the answer still spares the next one a question."""
+
+        async def run():
+            told = Told()
+            told.gate = asyncio.Event()
+            resolver = CachingResolver(told)
+            waiter = asyncio.create_task(resolver.resolve("a.test"))
+            await ticks()
+            waiter.cancel()
+            told.gate.set()
+            await ticks()
+            return await resolver.resolve("a.test"), told.asked
+
+        assert asyncio.run(run()) == (["198.51.100.1"], ["a.test"])
+
+    def test_questions_in_flight_are_bounded(self):
+        """However many names are asked for at once, only so many questions are on their way."""
+
+        async def run():
+            told = Told()
+            told.gate = asyncio.Event()
+            resolver = CachingResolver(told, in_flight=7)
+            waiters = [asyncio.create_task(resolver.resolve(f"h{i}.test")) for i in range(50)]
+            await ticks()
+            told.gate.set()
+            await asyncio.gather(*waiters)
+            return told.most, len(told.asked)
+
+        assert asyncio.run(run()) == (7, 50)
+
+    def test_a_question_has_a_deadline(self):
+        """A lookup that never answers is a time-out, which asking again may mend."""
+
+        async def run():
+            told = Told()
+            told.gate = asyncio.Event()
+            resolver = CachingResolver(told, timeout=0.01)
+            return await failure(resolver, "a.test"), resolver.counters["failed/timeout"]
+
+        error, counted = asyncio.run(run())
+
+        assert (error.permanent, counted) == (False, 1)
+
+    def test_closing_leaves_nothing_running_and_nobody_waiting(self):
+        """After close every waiter has failed, no task is left, and a new name fails at once."""
+
+        async def run():
+            told = Told()
+            told.gate = asyncio.Event()
+            resolver = CachingResolver(told, in_flight=2)
+            waiters = [asyncio.create_task(resolver.resolve(f"h{i}.test")) for i in range(5)]
+            await ticks()
+            late = asyncio.create_task(resolver.resolve("late.test"))
+            await asyncio.sleep(0)  # asked for, but its task has not run yet
+            await resolver.close()
+            errors = await asyncio.gather(*waiters, late, return_exceptions=True)
+            await failure(resolver, "new.test")
+            return errors, asyncio.all_tasks() - {asyncio.current_task()}, resolver.in_flight, told.closed
+
+        errors, tasks, flying, closed = asyncio.run(run())
+
+        assert [type(error) for error in errors] == [DnsFailed] * 6
+        assert (tasks, flying, closed) == (set(), 0, True)
+
+    def test_an_unexpected_error_reaches_those_who_wait(self):
+        """A lookup that breaks its promise and raises does not leave its waiters hanging."""
+
+        class Broken(Told):
+            async def ask(self, host):
+                raise RuntimeError(host)
+
+        async def run():
+            resolver = CachingResolver(Broken())
+            with pytest.raises(RuntimeError, match=r"a\.test"):
+                await resolver.resolve("a.test")
+            return resolver.in_flight
+
+        assert asyncio.run(run()) == 0

@@ -1,0 +1,276 @@
+"""Name servers asked directly: record types, aliases, truncation, failures, silence."""
+
+import asyncio
+import gc
+import socket
+
+import pytest
+
+from tests.support.lookups import ask, asking
+from tests.support.nameserver import AAAA, CNAME, REFUSED, SERVFAIL, A, NameServer
+from webcrawl.net import dns_cares
+from webcrawl.net.dns import CachingResolver
+from webcrawl.net.dns_answer import Answer, Failure
+from webcrawl.net.dns_cares import NameServers
+from webcrawl.net.dns_channel import Channel
+from webcrawl.net.errors import DnsFailed
+
+
+class TestNameServers:
+    def test_ipv6_is_asked_for_only_without_ipv4(self):
+        """A name with an A record costs one question, one without it two."""
+        server = NameServer()
+        server.add("four.test", "192.0.2.4")
+        server.add("four.test", "2001:db8::4", kind=AAAA)
+        server.add("six.test", "2001:db8::6", 99, AAAA)
+
+        answers = ask(server, "four.test", "six.test")
+
+        assert answers == [Answer(("192.0.2.4",), 300.0), Answer(("2001:db8::6",), 99.0)]
+        assert [question[:2] for question in server.questions] == [
+            ("four.test", A),
+            ("six.test", A),
+            ("six.test", AAAA),
+        ]
+
+    def test_several_addresses_keep_their_order_and_the_shortest_ttl(self):
+        """All addresses hold as long as the first of them that ends; of very many the first eight are kept."""
+        server = NameServer()
+        for number in range(20):
+            server.add("many.test", f"192.0.2.{number}", 400 - number)
+
+        assert ask(server, "many.test") == [Answer(tuple(f"192.0.2.{n}" for n in range(8)), 393.0)]
+
+    def test_failures_differ(self):
+        """No such name and no address are for good; a server that fails or refuses may be asked again."""
+        server = NameServer({"empty.test": []}, {"broken.test": SERVFAIL, "refused.test": REFUSED})
+
+        answers = ask(server, "missing.test", "empty.test", "broken.test", "refused.test")
+
+        assert [answer.failure for answer in answers] == [
+            Failure.NO_NAME,
+            Failure.NO_ADDRESS,
+            Failure.SERVER_FAILED,
+            Failure.REFUSED,
+        ]
+        assert [question[1] for question in server.questions[:3]] == [A, A, AAAA]
+
+    def test_silence_is_a_time_out_after_the_last_try(self):
+        """A question without an answer is sent again, then given up."""
+        server = NameServer({"quiet.test": []})
+        server.silent.add("quiet.test")
+
+        assert ask(server, "quiet.test", timeout=0.1, tries=2) == [Answer(failure=Failure.TIMEOUT)]
+        assert len(server.questions) == 2
+
+    def test_a_truncated_answer_is_fetched_by_tcp(self):
+        """What does not fit into a datagram is asked for again by TCP."""
+        server = NameServer()
+        server.add("long.test", "192.0.2.1")
+        server.truncated.add("long.test")
+
+        assert ask(server, "long.test")[0].addresses == ("192.0.2.1",)
+        assert [question[2] for question in server.questions] == ["udp", "tcp"]
+
+    def test_a_chain_of_aliases_is_followed_to_its_addresses(self):
+        """The addresses are those of the last name, and hold as long as the weakest link."""
+        server = NameServer(
+            {
+                "www.test": [
+                    ("www.test", CNAME, 100, "cdn.test"),
+                    ("cdn.test", CNAME, 50, "edge.test"),
+                    ("edge.test", A, 300, "192.0.2.7"),
+                    ("other.test", A, 300, "192.0.2.8"),
+                ]
+            }
+        )
+
+        assert ask(server, "www.test") == [Answer(("192.0.2.7",), 50.0)]
+
+    def test_an_alias_without_its_addresses_is_asked_for(self):
+        """A server that does not follow aliases itself is asked for each of them."""
+        server = NameServer()
+        server.add("www.test", "cdn.test", 70, CNAME)
+        server.add("cdn.test", "192.0.2.7")
+
+        assert ask(server, "www.test") == [Answer(("192.0.2.7",), 70.0)]
+        assert [question[0] for question in server.questions] == ["www.test", "cdn.test"]
+
+    def test_rings_and_endless_chains_of_aliases_end(self):
+        """Aliases that lead back, or ever on, are a failure after a bounded number of questions."""
+        server = NameServer()
+        server.add("ring.test", "gnir.test", kind=CNAME)
+        server.add("gnir.test", "ring.test", kind=CNAME)
+        for number in range(100):
+            server.add(f"c{number}.test", f"c{number + 1}.test", kind=CNAME)
+        server.zone["self.test"] = [("self.test", CNAME, 9, "b.test"), ("b.test", CNAME, 9, "self.test")]
+
+        answers = ask(server, "ring.test", "c0.test", "self.test")
+
+        assert all(answer.failure for answer in answers)
+        assert len(server.questions) <= 2 * 8 + 2
+
+    @pytest.mark.parametrize("reply", [b"", b"\0\0", b"\xff" * 600])
+    def test_an_answer_that_is_none_is_not_believed(self, reply):
+        """Rubbish on the wire is a failure, never an address and never an exception."""
+        server = NameServer()
+        server.answer = lambda question, transport: question[:2] + reply
+
+        assert ask(server, "a.test", timeout=0.1)[0].failure in (Failure.TIMEOUT, Failure.BAD_ANSWER)
+
+    def test_an_answer_from_a_stranger_is_not_believed(self):
+        """An answer with another number than the question's is thrown away."""
+        server = NameServer()
+        server.add("a.test", "192.0.2.1")
+        honest = server.answer
+        server.answer = lambda question, transport: bytes(
+            byte ^ 0xFF if place < 2 else byte for place, byte in enumerate(honest(question, transport))
+        )
+
+        assert ask(server, "a.test", timeout=0.1)[0].failure is Failure.TIMEOUT
+
+    def test_thousands_of_names(self):
+        """Every one of 9,000 names gets its own address, over several channels, and nothing stays open."""
+        count = 9000
+        server = NameServer()
+        for number in range(count):
+            server.add(f"h{number}.test", f"198.18.{number // 250}.{number % 250}")
+
+        async def run():
+            async with asking(server, tries=3) as lookup:
+                resolver = CachingResolver(lookup, in_flight=100)
+                found = await asyncio.gather(*(resolver.resolve(f"h{number}.test") for number in range(count)))
+                await resolver.close()
+                gc.collect()
+                return found, [channel for channel in gc.get_objects() if type(channel) is Channel and channel._open]
+
+        found, left = asyncio.run(run())
+
+        assert found == [[f"198.18.{number // 250}.{number % 250}"] for number in range(count)]
+        assert left == []
+
+    def test_a_hundred_waiters_send_one_question(self):
+        """On the wire too, a name is asked for once however many want it."""
+        server = NameServer()
+        server.add("a.test", "192.0.2.1")
+
+        async def run():
+            async with asking(server) as lookup:
+                server.gate = asyncio.Event()
+                resolver = CachingResolver(lookup)
+                waiters = [asyncio.create_task(resolver.resolve("a.test")) for _ in range(100)]
+                await server.asked.wait()
+                server.gate.set()
+                return await asyncio.gather(*waiters)
+
+        assert asyncio.run(run()) == [["192.0.2.1"]] * 100
+        assert len(server.questions) == 1
+
+    def test_closing_ends_what_is_open(self):
+        """A question that is on its way when the lookup closes ends as closed, and so does a later one."""
+        server = NameServer({"quiet.test": []})
+        server.silent.add("quiet.test")
+
+        async def run():
+            async with asking(server) as lookup:
+                question = asyncio.create_task(lookup.ask("quiet.test"))
+                await server.asked.wait()
+                await lookup.close()
+                return await question, await lookup.ask("later.test")
+
+        assert asyncio.run(run()) == (Answer(failure=Failure.CLOSED), Answer(failure=Failure.CLOSED))
+
+    def test_a_channel_gives_way_to_a_new_one(self, monkeypatch):
+        """After so many questions c-ares' own cache, which has no bound, is gone with its channel."""
+        monkeypatch.setattr(dns_cares, "QUESTIONS", 2)
+        server = NameServer()
+        server.add("a.test", "192.0.2.1")
+
+        assert len(ask(server, *["a.test"] * 6)) == 6
+        assert len(server.questions) == 3
+
+    def test_an_old_channel_closes_after_its_last_answer(self, monkeypatch):
+        """A channel that gave way still brings the answers it owes, then it is gone."""
+        monkeypatch.setattr(dns_cares, "QUESTIONS", 1)
+        server = NameServer()
+        for name in ("one.test", "two.test"):
+            server.add(name, "192.0.2.1")
+
+        async def run():
+            async with asking(server) as lookup:
+                server.gate = asyncio.Event()
+                questions = [asyncio.create_task(lookup.ask(name)) for name in ("one.test", "two.test")]
+                await server.asked.wait()
+                before = [channel.closed for channel in lookup._channels]
+                server.gate.set()
+                answers = await asyncio.gather(*questions)
+                await asyncio.sleep(0)
+                return before, [channel.closed for channel in lookup._channels], answers
+
+        before, after, answers = asyncio.run(run())
+
+        assert (before, after) == ([False, False], [True, False])
+        assert [answer.addresses for answer in answers] == [("192.0.2.1",)] * 2
+
+    def test_closing_ends_what_old_channels_have_open(self, monkeypatch):
+        """A channel that waits for its last answers is closed like the others."""
+        monkeypatch.setattr(dns_cares, "QUESTIONS", 1)
+        server = NameServer()
+        server.silent.update(("one.test", "two.test"))
+
+        async def run():
+            async with asking(server) as lookup:
+                questions = [asyncio.create_task(lookup.ask(name)) for name in ("one.test", "two.test")]
+                await server.asked.wait()
+                await lookup.close()
+                return await asyncio.gather(*questions)
+
+        assert asyncio.run(run()) == [Answer(failure=Failure.CLOSED)] * 2
+
+    @pytest.mark.parametrize("server", ["name.server:53", "127.0.0.1:99999", "127.0.0.1:x", "::1", "", "127.0.0.1:0"])
+    def test_a_bad_server_address_is_an_error_at_once(self, server):
+        """What is no address, or no port, is refused before any question."""
+        with pytest.raises(ValueError, match=f"'{server}' is no address:port"):
+            NameServers([server])
+
+    @pytest.mark.parametrize("server", ["127.0.0.1:5353", "127.0.0.1", "[::1]:53", "[::1]"])
+    def test_a_server_needs_no_port(self, server):
+        """An address alone means port 53; IPv6 stands in brackets."""
+        assert server in repr(NameServers([server]))
+
+
+class TestProbe:
+    def test_any_answer_is_a_sign_of_life(self):
+        """A server that only ever says no is there."""
+
+        async def run():
+            async with asking(NameServer()) as lookup:
+                await lookup.probe()
+
+        asyncio.run(run())
+
+    def test_silence_is_one_clear_line(self):
+        """A server that says nothing is named in one line."""
+        server = NameServer()
+        server.silent.add("")
+
+        async def run():
+            async with asking(server, timeout=0.1) as lookup:
+                with pytest.raises(DnsFailed, match=rf"^no name server answers at 127\.0\.0\.1:{server.port}$"):
+                    await CachingResolver(lookup).probe()
+
+        asyncio.run(run())
+
+    def test_a_closed_port_is_one_clear_line(self):
+        """Where nobody listens, nobody answers."""
+
+        async def run():
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as place:
+                place.bind(("127.0.0.1", 0))
+                port = place.getsockname()[1]
+            lookup = NameServers([f"127.0.0.1:{port}"], timeout=0.1, tries=1)
+            with pytest.raises(DnsFailed, match=f"no name server answers at 127.0.0.1:{port}"):
+                await lookup.probe()
+            await lookup.close()
+
+        asyncio.run(run())

@@ -1,0 +1,219 @@
+"""The FTP client against a real server."""
+
+import asyncio
+import os
+
+import pytest
+
+from tests.support.net_ftp import client, real
+from tests.support.net_http import LOOPS, Gate, run
+from webcrawl.crawl.listings import ftp_links
+from webcrawl.net.errors import AddressRefused, BadUrl, ConnectFailed, DnsFailed
+
+pytestmark = pytest.mark.parametrize("loop", LOOPS)
+
+
+@pytest.fixture(name="site")
+def _site(tmp_path):
+    """A folder with what folders have."""
+    root = tmp_path / "site"
+    (root / "pub" / "deep er").mkdir(parents=True)
+    (root / "robots.txt").write_bytes(b"User-agent: *\nDisallow: /no/\n")
+    (root / "pub" / "page.html").write_bytes(b"<a href=other.html>x</a>")
+    (root / "pub" / "data.bin").write_bytes(bytes(range(256)) * 40)
+    (root / "pub" / "empty").touch()
+    (root / "pub" / "deep er" / "100% #1?.txt").write_bytes(b"odd")
+    (root / "pub" / "caf\u00e9.txt").write_bytes(b"coffee")
+    os.utime(root / "pub" / "page.html", (784111777, 784111777))
+    return root
+
+
+class TestFiles:
+    def test_a_file_comes_whole(self, site, loop):
+        """A file's bytes are its payload and its body; its type is told by its name, its date by the server."""
+        with real(site) as (_, fetch):
+            got = run(fetch("/pub/page.html"), loop)
+
+        assert (got.status, got.body, got.truncated) == (200, b"<a href=other.html>x</a>", "")
+        assert got.body is got.payload is got.wire
+        assert (got.head, got.request, got.ip) == (b"", b"", "127.0.0.1")
+        assert dict(got.headers) == {
+            b"content-type": b"text/html",
+            b"content-length": b"24",
+            b"last-modified": b"Sun, 06 Nov 1994 08:49:37 GMT",
+        }
+        assert 0 < got.timings.first_byte <= got.timings.total
+
+    def test_bytes_are_left_alone(self, site, loop):
+        """A binary file is transferred as it is, line ends and all."""
+        with real(site) as (_, fetch):
+            assert run(fetch("/pub/data.bin"), loop).body == bytes(range(256)) * 40
+
+    def test_an_empty_file(self, site, loop):
+        """A file without bytes is a file, and whole."""
+        with real(site) as (_, fetch):
+            got = run(fetch("/pub/empty"), loop)
+        assert (got.status, got.body, got.truncated) == (200, b"", "")
+
+    def test_truncation(self, site, loop):
+        """Of a file that is too long the first `truncate` bytes are kept."""
+        with real(site) as (_, fetch):
+            got = run(fetch("/pub/data.bin", truncate=1000), loop)
+        assert (got.body, got.truncated) == ((bytes(range(256)) * 4)[:1000], "length")
+
+    def test_what_is_not_there(self, site, loop):
+        """A missing file, and a missing folder on the way, are 404; what the server said is a header."""
+        with real(site) as (_, fetch):
+            for path in ("/pub/nothing", "/nothing/page.html", "/nothing/"):
+                got = run(fetch(path), loop)
+                assert (got.status, got.body, got.truncated) == (404, b"", "")
+                assert got.headers[0][1].startswith(b"550 ")
+
+    def test_a_folder_without_its_slash(self, site, loop):
+        """A URL without a slash that is a folder redirects to the one with it, as on the web."""
+        with real(site) as (server, fetch):
+            got = run(fetch("/pub/deep%20er"), loop)
+        assert got.status == 301
+        assert dict(got.headers) == {b"location": b"ftp://a.test:%d/pub/deep%%20er/" % server.port}
+
+    def test_pasv_where_there_is_no_epsv(self, site, loop):
+        """A server without EPSV is asked for PASV; the address it names is ignored."""
+        with real(site, without=["EPSV"], masquerade_address="127.9.9.9") as (_, fetch):
+            gate = Gate()
+            got = run(fetch("/pub/empty", guard=gate), loop)
+        assert got.status == 200
+        assert {address for address, _ in gate.checked} == {"127.0.0.1"}
+        assert len(gate.checked) == 2
+
+    def test_ipv6(self, site, loop):
+        """Over IPv6 a visit is the same."""
+
+        class Six(Gate):
+            def check(self, address, port):
+                self.checked.append((address, port))
+
+        with real(site, address="::1") as (server, _):
+
+            async def go(guard):
+                async with client(guard) as ftp:
+                    return await ftp.fetch(f"ftp://six.test:{server.port}/pub/page.html")
+
+            gate = Six()
+            got = run(go(gate), loop)
+        assert (got.status, got.ip, got.body[:2]) == (200, "::1", b"<a")
+        assert {address for address, _ in gate.checked} == {"::1"}
+
+
+class TestEnds:
+    def test_nothing_is_left_open(self, site, loop):
+        """When a visit is over, however it ended, its connections are closed, and nobody has to ask for that."""
+
+        async def go(port):
+            async with client(truncate=100) as ftp:
+                urls = [f"ftp://a.test:{port}/pub/{name}" for name in ("", "empty", "data.bin", "nothing", "deep%20er")]
+                statuses = [got.status for got in await asyncio.gather(*map(ftp.fetch, urls * 4))]
+                await asyncio.sleep(0.1)
+                return statuses, len(ftp._reach)
+
+        with real(site) as (server, _):
+            assert run(go(server.port), loop) == ([200, 200, 200, 404, 301] * 4, 0)
+
+
+class TestFolders:
+    @pytest.mark.parametrize("without", [(), ("MLSD",)], ids=["mlsd", "list"])
+    def test_listings_have_the_links(self, site, loop, without):
+        """By MLSD or by LIST, a folder's listing has all its entries as links, whatever bytes their names have."""
+        with real(site, without=without) as (_, fetch):
+            got = run(fetch("/pub/"), loop)
+            links = ftp_links(got.body, got.headers[0][1].decode(), got.url).links
+            odd = run(fetch("/pub/deep%20er/"), loop)
+            (name,) = [link for _, link, _, _ in ftp_links(odd.body, odd.headers[0][1].decode(), odd.url).links]
+            last = run(fetch(f"/pub/deep%20er/{name}"), loop)
+
+        assert got.headers == [(b"content-type", b"text/x-ftp-listing; format=" + (b"list" if without else b"mlsd"))]
+        assert sorted(link for _, link, _, _ in links) == [
+            "caf%C3%A9.txt", "data.bin", "deep%20er/", "empty", "page.html",
+        ]  # fmt: skip
+        assert (name, last.body) == ("100%25%20%231%3F.txt", b"odd")
+
+    def test_names_beyond_ascii(self, site, loop):
+        """A name is asked for with the bytes that the listing had."""
+        with real(site) as (_, fetch):
+            assert run(fetch("/pub/caf%C3%A9.txt"), loop).body == b"coffee"
+
+    def test_a_listing_that_is_cut(self, site, loop):
+        """Of a truncated listing the raw bytes are kept, and no half line is read."""
+        with real(site) as (_, fetch):
+            got = run(fetch("/pub/", truncate=100), loop)
+        assert (len(got.payload), got.truncated) == (100, "length")
+        assert got.body == got.payload[: len(got.body)]
+        assert got.body[-1:] in (b"", b"\n")
+
+    def test_type_d_is_a_listing(self, site, loop):
+        """`;type=d` asks for a listing, whose links are relative to the folder (RFC 1738 3.2.2)."""
+        with real(site) as (_, fetch):
+            got = run(fetch("/pub;type=d"), loop)
+        assert got.status == 200
+        assert ftp_links(got.body, "text/x-ftp-listing; format=mlsd", got.url).base.endswith("/pub/")
+
+    def test_the_root_by_its_name(self, site, loop):
+        """`%2F` is the server's root, not the crawl's path."""
+        with real(site) as (_, fetch):
+            assert run(fetch("/%2Fpub/empty"), loop).status == 200
+
+
+class TestRefusals:
+    def test_the_guard_is_asked(self, site, loop):
+        """No address that the guard refuses is connected to."""
+        with real(site) as (server, fetch):
+            with pytest.raises(AddressRefused):
+                run(fetch("/", guard=Gate("127.0.0.1")), loop)
+            assert server.asked == []
+
+    def test_names_without_address(self, loop):
+        """A name that has none is DNS's error; nobody listening is a failed connection."""
+
+        async def go(host):
+            async with client() as ftp:
+                return await ftp.fetch(f"ftp://{host}/")
+
+        with pytest.raises(DnsFailed):
+            run(go("nowhere.test"), loop)
+        with pytest.raises(ConnectFailed):
+            run(go("a.test:1"), loop)
+
+    @pytest.mark.parametrize(
+        "url",
+        [
+            "http://a.test/",
+            "ftp://",
+            "ftp:///x",
+            "ftp://a.test:0/",
+            "ftp://a.test:99999/",
+            "ftp://a.test/x%0D%0ADELE%20y",
+            "ftp://a.test/x%0ay/",
+            "ftp://a.test/x%00",
+            "ftp://a.test/a b",
+            "ftp://a.test/caf\u00e9",
+            "ftp://a.test/" + "a/" * 101,
+        ],
+    )
+    def test_urls_that_are_not_sent(self, loop, url):
+        """What is no ftp URL, or would smuggle in a command, is refused before anything is asked."""
+
+        async def go():
+            async with client() as ftp:
+                await ftp.fetch(url)
+
+        with pytest.raises(BadUrl):
+            run(go(), loop)
+
+    def test_nothing_but_get(self, loop):
+        """The crawl changes nothing on a server."""
+
+        async def go():
+            async with client() as ftp:
+                await ftp.fetch("ftp://a.test/", method="PUT", body=b"x")
+
+        with pytest.raises(BadUrl):
+            run(go(), loop)

@@ -1,0 +1,131 @@
+"""FTP's data connections, by servers that err, lie, stall and flood: what has come is kept, and marked."""
+
+import asyncio
+import socket
+import struct
+
+import pytest
+
+from tests.support.net_ftp import Script, ask, client
+from tests.support.net_http import Gate, run, serving
+from webcrawl.net.errors import ConnectFailed, ConnectionLost, FetchError
+
+
+class TestTransfers:
+    def test_pasv_of_another_address(self):
+        """Nobody is connected to but the server, whatever address PASV names."""
+        visitors = []
+
+        async def victim(reader, writer):
+            visitors.append(writer)
+
+        async def go():
+            async with serving(victim, "127.0.0.99") as port:
+                script = Script(b"abc", EPSV=b"500 no\r\n", PASV=b"227 ok (127,0,0,99,%d,%d)\r\n" % divmod(port, 256))
+                gate = Gate("127.0.0.99")
+                with pytest.raises(ConnectFailed):
+                    await ask(script, guard=gate)
+                return gate.checked, port
+
+        checked, port = run(go())
+        assert visitors == []
+        assert checked[1:] == [("127.0.0.1", port)]
+
+    def test_the_guard_stands_before_data(self):
+        """The guard is asked for the data connection as well; what it refuses is not opened."""
+
+        class Changed(Gate):
+            def check(self, address, port):
+                if self.checked:
+                    self.shut = (address,)
+                super().check(address, port)
+
+        with pytest.raises(FetchError) as error:
+            run(ask(Script(b"abc"), guard=Changed()))
+        assert error.value.name == "address_refused"
+
+    def test_data_that_stalls(self):
+        """What has come when time is up is kept."""
+        got = run(ask(Script(b"abc", stall=True), timeout=0.3))
+        assert (got.status, got.body, got.truncated) == (200, b"abc", "time")
+
+    def test_endless_data(self):
+        """A transfer without end is cut, and the server is left."""
+        sent = 0
+
+        class Endless(Script):
+            async def _transfer(self, reader, writer):
+                nonlocal sent
+                await self._go.wait()
+                while True:
+                    writer.write(b"drwxr-xr-x 1 a b 3 Jan  1 2000 again\r\n" * 1000)
+                    sent += 38_000
+                    await writer.drain()
+
+        got = run(ask(Endless(stall=True), "/", truncate=100_000))
+        assert (len(got.payload), got.truncated) == (100_000, "length")
+        assert sent < 20_000_000
+
+    def test_a_reset_within_the_data(self):
+        """A data connection that is reset leaves what had come, marked."""
+
+        class Reset(Script):
+            async def _transfer(self, reader, writer):
+                await self._go.wait()
+                writer.write(b"abc")
+                await asyncio.sleep(0.02)
+                sock = writer.get_extra_info("socket")
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                writer.transport.abort()
+
+        got = run(ask(Reset()))
+        assert (got.body, got.truncated) == (b"abc", "disconnect")
+
+    @pytest.mark.parametrize("end", [b"426 broken off\r\n", b"451 no\r\n", b"rubbish\r\n"])
+    def test_a_transfer_that_the_server_calls_broken(self, end):
+        """Only a 2yz at the end says that a transfer was whole."""
+        got = run(ask(Script(b"abc", end=end)))
+        assert (got.status, got.body, got.truncated) == (200, b"abc", "disconnect")
+
+    def test_no_last_word(self):
+        """A server that never says that the transfer was whole costs no more than the deadline."""
+        got = run(ask(Script(b"abc", end=b""), timeout=0.3))
+        assert (got.body, got.truncated) == (b"abc", "disconnect")
+
+    def test_less_than_was_promised(self):
+        """Fewer bytes than SIZE said are not the file."""
+        got = run(ask(Script(b"abc", SIZE=b"213 4\r\n")))
+        assert (got.body, got.truncated) == (b"abc", "disconnect")
+
+    def test_a_port_where_nobody_listens(self):
+        """A data connection that is refused is a failed connection."""
+        with pytest.raises(ConnectFailed):
+            run(ask(Script(b"abc", EPSV=b"229 ok (|||1|)\r\n")))
+
+    def test_close_ends_a_visit(self):
+        """close() ends visits under way and waits for their sockets."""
+
+        async def go():
+            async with serving(Script(b"abc", PASS=b"")) as port, client() as ftp:
+                visit = asyncio.create_task(ftp.fetch(f"ftp://a.test:{port}/x"))
+                await asyncio.sleep(0.05)
+                await ftp.close()
+                with pytest.raises(ConnectionLost):
+                    await visit
+
+        run(go())
+
+    def test_cancelling_ends_a_visit(self):
+        """A visit that is cancelled leaves no connection behind."""
+
+        async def go():
+            async with serving(Script(b"abc", stall=True)) as port, client() as ftp:
+                visit = asyncio.create_task(ftp.fetch(f"ftp://a.test:{port}/x"))
+                await asyncio.sleep(0.1)
+                assert len(ftp._reach) == 2
+                visit.cancel()
+                await asyncio.gather(visit, return_exceptions=True)
+                await asyncio.sleep(0.05)
+                assert len(ftp._reach) == 0
+
+        run(go())

@@ -1,0 +1,167 @@
+"""Which address is connected to, and which never."""
+
+import socket
+
+import pytest
+
+from tests.support.net_http import LOOPS, Gate, Names, Visits, client, run, serving
+from webcrawl.net.errors import AddressRefused, BadUrl, ConnectFailed, DnsFailed
+from webcrawl.net.guard import AddressGuard
+
+pytestmark = pytest.mark.parametrize("loop", LOOPS)
+
+
+class TestAddresses:
+    def test_the_guard_sees_what_is_connected_to(self, loop):
+        """The guard is asked for the very address and port that are connected to, once a connection."""
+        guard = Gate()
+
+        async def go():
+            visits = Visits()
+            async with serving(visits) as port, client(Names(a=["127.0.0.1"]), guard) as http:
+                for _ in range(3):
+                    got = await http.fetch(f"http://a.test:{port}/", keep=10)
+                return got, port, visits.requests
+
+        got, port, requests = run(go(), loop)
+
+        assert guard.checked == [("127.0.0.1", port)]
+        assert got.ip == "127.0.0.1"
+        assert b"\r\nHost: a.test:%d\r\n" % port in requests[0]
+
+    def test_a_refused_address_is_not_connected_to(self, loop):
+        """An address that the guard refuses sees no packet, whatever name led there."""
+
+        async def go():
+            visits = Visits()
+            async with serving(visits, "127.0.0.2") as port, client(Names(a=["127.0.0.2"]), Gate("127.0.0.2")) as http:
+                for url in (f"http://a.test:{port}/", f"http://127.0.0.2:{port}/"):
+                    with pytest.raises(AddressRefused):
+                        await http.fetch(url)
+                return visits.connections
+
+        assert run(go(), loop) == 0
+
+    def test_the_next_address_is_tried(self, loop):
+        """Addresses that refuse, or are refused, give way to the next one."""
+
+        async def go():
+            names = Names(a=["127.0.0.3", "127.0.0.2", "127.0.0.1"])
+            async with serving(Visits()) as port, client(names, Gate("127.0.0.3")) as http:
+                return await http.fetch(f"http://a.test:{port}/")
+
+        assert run(go(), loop).ip == "127.0.0.1"
+
+    def test_no_more_than_four_addresses(self, loop):
+        """A name with a hundred dead addresses costs four attempts."""
+        guard = Gate()
+
+        async def go():
+            async with serving(Visits()) as port:
+                pass
+            async with client(Names(a=[f"127.0.0.{number}" for number in range(1, 101)]), guard) as http:
+                await http.fetch(f"http://a.test:{port}/")
+
+        with pytest.raises(ConnectFailed):
+            run(go(), loop)
+        assert len(guard.checked) == 4
+
+    def test_a_resolver_that_gives_a_name(self, loop):
+        """What a resolver gives is an address or nothing: no name is resolved behind the guard's back."""
+
+        class Anything(Gate):
+            def check(self, address, port):
+                self.checked.append((address, port))
+
+        async def go():
+            async with client(Names(a=["localhost"]), Anything()) as http:
+                await http.fetch("http://a.test/")
+
+        with pytest.raises(ConnectFailed, match="not an address"):
+            run(go(), loop)
+
+    def test_a_name_without_an_address(self, loop):
+        """A name that does not resolve is the resolver's error, untouched."""
+
+        async def go():
+            async with client() as http:
+                await http.fetch("http://nowhere.test/")
+
+        with pytest.raises(DnsFailed) as error:
+            run(go(), loop)
+        assert error.value.permanent
+
+    def test_ipv6(self, loop):
+        """An IPv6 literal is connected to as such, and stands in brackets in Host."""
+
+        async def go():
+            visits = Visits()
+            async with serving(visits) as port, client() as http:
+                got = await http.fetch(f"http://[::ffff:127.0.0.1]:{port}/")
+                return got, port, visits.requests[0]
+
+        got, port, request = run(go(), loop)
+
+        assert got.ip == "::ffff:127.0.0.1"
+        assert b"\r\nHost: [::ffff:127.0.0.1]:%d\r\n" % port in request
+
+    def test_a_name_that_changes_its_mind(self, loop):
+        """What is connected to is the answer that the guard has seen: a name that is rebound gains nothing by it."""
+
+        class Rebound(Names):
+            async def resolve(self, host):
+                self.asked.append(host)
+                return ["127.0.0.1"] if len(self.asked) % 2 else ["127.9.9.9"]
+
+        async def go():
+            inside, outside, names, refused = Visits(), Visits(), Rebound(), 0
+            guard = AddressGuard(["127.0.0.0/16"])
+            async with (
+                serving(outside) as port,
+                serving(inside, "127.9.9.9", port=port),
+                client(names, guard) as http,
+            ):
+                for _ in range(6):
+                    try:
+                        await http.fetch(f"http://a.test:{port}/")
+                    except AddressRefused:
+                        refused += 1
+            return inside.connections, outside.connections, refused, len(names.asked)
+
+        assert run(go(), loop) == (0, 3, 3, 6)
+
+    def test_ipv6_loopback(self, loop):
+        """A server of IPv6 is asked over IPv6, if its address is allowed."""
+        if not socket.has_ipv6 or not _can_bind("::1"):
+            pytest.skip("this machine has no ::1")
+
+        async def go():
+            async with serving(Visits(), "::1") as port:
+                async with client(guard=AddressGuard(["::1/128"])) as http:
+                    got = await http.fetch(f"http://[::1]:{port}/")
+                async with client(guard=AddressGuard(["127.0.0.0/8"])) as http:
+                    with pytest.raises(AddressRefused):
+                        await http.fetch(f"http://[::1]:{port}/")
+                return got
+
+        assert (run(go(), loop).ip, run(go(), loop).status) == ("::1", 200)
+
+    @pytest.mark.parametrize("port", [0, 65536, 99999])
+    def test_ports_that_are_none(self, loop, port):
+        """A port that no server can have is no URL."""
+
+        async def go():
+            async with client() as http:
+                await http.fetch(f"http://127.0.0.1:{port}/")
+
+        with pytest.raises(BadUrl):
+            run(go(), loop)
+
+
+def _can_bind(address):
+    try:
+        with socket.socket(socket.AF_INET6) as found:
+            found.bind((address, 0))
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,223 @@
+"""What no answer may cost, and what is said of one that is flawed."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.net_answers import PAGE, WHOLE, ZIPPED, chunked, head, read, told
+from webcrawl.net.errors import FetchError, HeadTooLong, TooManyInterim
+from webcrawl.net.http_answer import Answer
+from webcrawl.net.http_head import MAX_HEAD
+
+
+class TestBounds:
+    @pytest.mark.parametrize("fields", [(), (b"Content-Length: 5000",)])
+    @given(cuts=st.lists(st.integers(0, 5100), max_size=5))
+    def test_a_plain_body_is_cut_exactly(self, fields, cuts):
+        """A body that is too long is cut at `truncate`, all three forms alike."""
+        message = read(head(*fields) + b"x" * 5000, cuts, truncate=1000)
+        wire, payload, body = message.forms()
+
+        assert message.truncated == "length"
+        assert body == b"x" * 1000
+        assert wire is payload is body
+
+    def test_a_body_of_just_the_limit_is_whole(self):
+        """A body of exactly `truncate` bytes is not truncated."""
+        for raw in (head() + b"x" * 1000, head(b"Transfer-Encoding: chunked") + chunked(b"x" * 1000)):
+            message = read(raw, truncate=1000)
+
+            assert (message.truncated, len(message.forms()[2])) == ("", 1000)
+
+    def test_an_endless_body_is_left(self):
+        """Once the limit is passed the message is done, though the server goes on."""
+        answer = Answer(10_000)
+        answer.feed(head(b"Transfer-Encoding: chunked"))
+        fed = 0
+        while answer.feed(chunked(b"x" * 1000)[:-5]) is None:
+            fed += 1
+
+        assert fed <= 10
+
+    def test_a_coded_body_is_cut_once_decoded(self):
+        """The limit counts decoded bytes; what travelled is kept as far as it came."""
+        message = read(WHOLE["gzip"], truncate=100)
+        wire, payload, body = message.forms()
+
+        assert (message.truncated, body) == ("length", PAGE[:100])
+        assert wire == payload == ZIPPED
+
+    @pytest.mark.parametrize(
+        "filler",
+        [b"1;" + b"x" * 1000 + b"\r\n" + b"a\r\n", b"1\r\na\r\n"],
+        ids=["extensions", "one byte each"],
+    )
+    def test_chunks_of_nothing_are_bounded(self, filler):
+        """Chunk sizes and extensions count too: no server makes us read without end."""
+        answer = Answer(100_000)
+        answer.feed(head(b"Transfer-Encoding: chunked"))
+        piece, fed = filler * 100, 0
+        while answer.feed(piece) is None:
+            fed += len(piece)
+
+        assert fed <= 2 * 100_000 + 65536
+
+    def test_endless_trailers_are_bounded(self):
+        """A trailer section without end is left like an endless body."""
+        answer = Answer(10_000)
+        answer.feed(head(b"Transfer-Encoding: chunked") + b"0\r\n")
+        fed = 0
+        while (message := answer.feed(b"X-Trailer: and so on\r\n" * 100)) is None:
+            fed += 1
+
+        assert message.truncated == "length"
+        assert fed < 100
+
+    def test_a_coding_that_makes_nothing_is_bounded(self):
+        """A coded stream that yields nothing is left after twice the limit."""
+        answer = Answer(10_000)
+        answer.feed(head(b"Content-Encoding: gzip"))
+        answer.feed(b"\x1f\x8b\x08\x10\0\0\0\0\0\0")  # a gzip header whose comment never ends
+        fed = 0
+        while (message := answer.feed(b"c" * 1000)) is None:
+            fed += 1
+
+        assert message.truncated == "length"
+        assert fed < 100
+
+    @pytest.mark.parametrize("separate", [True, False])
+    def test_too_many_fields(self, separate):
+        """A head of more fields than 200 is refused; one of 200 is not."""
+        fields = [b"X-%d: y" % number for number in range(199)]
+        raw = head(*fields, b"Content-Length: 0"), head(*fields, b"Content-Length: 0", b"X: y")
+        cuts = range(5000) if separate else ()
+
+        assert read(raw[0], cuts).head.status == 200
+        with pytest.raises(HeadTooLong):
+            read(raw[1], cuts)
+
+    @pytest.mark.parametrize(
+        "filler", [b"X-Flood: y\r\n", b"x" * 100, b"\r\n", b"HTTP/1.1 100 Continue\r\nX: yyyyyyyyyyyyyyyyyy"]
+    )
+    def test_an_endless_head_ends(self, filler):
+        """A head that does not end, in whatever shape, is refused after 64 KiB."""
+        answer = Answer(1000)
+        start = b"" if filler == b"\r\n" else b"HTTP/1.1 200 OK\r\n"
+        answer.feed(start)
+        fed = []
+
+        def flood():
+            while answer.feed(filler * 50) is None:
+                fed.append(len(filler) * 50)
+
+        with pytest.raises(HeadTooLong):
+            flood()
+        assert 50_000 < sum(fed) <= 65536
+
+    def test_interim_answers_without_end(self):
+        """After ten answers of status 1xx the eleventh is one too many."""
+        interim = head(status=b"100 Continue")
+
+        assert read(interim * 10 + head(b"Content-Length: 0")).head.status == 200
+        with pytest.raises(TooManyInterim):
+            read(interim * 11)
+
+
+def _interim(size):
+    """A 1xx head of so many bytes."""
+    least = len(head(b"X: ", status=b"103 Early Hints"))
+    return head(b"X: " + b"y" * (size - least), status=b"103 Early Hints")
+
+
+def _around_the_bound(past, sizes, lines, between, rest):
+    """1xx heads of these sizes and one more, empty lines, and an answer's head that ends `past` the bound."""
+    last, start = head(b"Content-Length: 3"), b"".join(map(_interim, sizes))
+    before = b"\r\n" * lines + between
+    return start + _interim(MAX_HEAD + past - len(start + before + last)) + before + last + b"a" * rest
+
+
+class TestAllHeads:
+    @pytest.mark.parametrize("cuts", [(), range(0, 70_000, 1000), (MAX_HEAD,), (MAX_HEAD + 1,)], ids=str)
+    def test_heads_count_together(self, cuts):
+        """Heads of status 1xx count with the answer's own: 64 KiB of them are an answer, a byte more is too much."""
+        last = head(b"Content-Length: 3")
+        for over in (0, 1):
+            raw = _interim(40_000) + _interim(MAX_HEAD - 40_000 - len(last) + over) + last + b"abc"
+            if over:
+                with pytest.raises(HeadTooLong):
+                    read(raw, cuts)
+            else:
+                assert read(raw, cuts).forms()[2] == b"abc"
+
+    @given(
+        past=st.integers(-60, 100),
+        sizes=st.lists(st.integers(100, 15_000), max_size=3),
+        lines=st.integers(0, 40),
+        between=st.sampled_from([b"", b"<html>", b"HTx", b"H"]),
+        rest=st.sampled_from([0, 3, 70_000]),
+        cuts=st.lists(st.integers(-60, 60), max_size=6),
+    )
+    def test_any_cut_around_the_bound_gives_the_same(self, past, sizes, lines, between, rest, cuts):
+        """Around the bound too, the answer is the same however it is cut, or the error is."""
+        raw = _around_the_bound(past, sizes, lines, between, rest)
+
+        def outcome(cuts):
+            try:
+                return told(read(raw, cuts))[:-1]  # what comes after the end is not always there when it is asked
+            except FetchError as error:
+                return type(error)
+
+        each_byte = range(MAX_HEAD - 100, MAX_HEAD + 100)
+        assert outcome(()) == outcome([MAX_HEAD + cut for cut in cuts]) == outcome(each_byte)
+
+
+class TestFlaws:
+    @pytest.mark.parametrize("junk", [b"zz\r\nabc", b"-1\r\n", b"FFFFFFFFFFFFFFFFFF\r\n", b"\0", b"<html>plain</html>"])
+    def test_broken_chunks(self, junk):
+        """A body whose chunks are broken is kept up to there, and says so."""
+        message = read(head(b"Transfer-Encoding: chunked") + b"3\r\nabc\r\n" + junk, close=False)
+
+        assert (message.truncated, message.flaws) == ("unspecified", ["chunking"])
+        assert message.forms()[1] == b"abc"
+        assert not message.reusable
+
+    def test_chunks_with_line_ends_of_lf_alone(self):
+        """A chunked body without CRs is read; that it is complete shows when the connection ends."""
+        message = read(head(b"Transfer-Encoding: chunked") + chunked(PAGE).replace(b"\r", b""))
+
+        assert message.forms()[1] == PAGE
+        assert (message.truncated, message.reusable) == ("", False)
+
+    def test_a_wrong_label_leaves_the_body_as_it_is(self):
+        """A body that is not coded as its label says is given as it came, and says so."""
+        for coding in (b"gzip", b"deflate", b"br", b"zstd"):
+            message = read(head(b"Content-Encoding: " + coding, b"Content-Length: %d" % len(PAGE)) + PAGE)
+
+            assert message.forms()[2] == PAGE
+            assert (message.flaws, message.truncated) == (["coding"], "")
+
+    def test_a_wrong_label_does_not_lift_the_limit(self):
+        """A body given as it came is cut like any other."""
+        message = read(head(b"Content-Encoding: gzip") + b"x" * 5000, truncate=1000)
+
+        assert (len(message.forms()[2]), message.truncated) == (1000, "length")
+
+    def test_an_unknown_coding(self):
+        """A body in a coding that we do not know is given as it came, and says so."""
+        message = read(head(b"Content-Encoding: compress", b"Content-Length: 3") + b"abc")
+
+        assert (message.forms()[2], message.flaws) == (b"abc", ["unknown_coding"])
+
+    def test_a_coding_around_nothing(self):
+        """An empty body under a coding is an empty body."""
+        message = read(head(b"Content-Encoding: gzip", b"Content-Length: 0"))
+
+        assert (message.forms()[2], message.flaws) == (b"", [])
+
+    def test_a_coded_stream_without_its_end(self):
+        """A message that is complete around a coded stream that is not gives what can be decoded, and says so."""
+        cut = ZIPPED[:-12]
+        message = read(head(b"Content-Encoding: gzip", b"Content-Length: %d" % len(cut)) + cut)
+
+        assert PAGE.startswith(message.forms()[2])
+        assert message.flaws == ["coding"]

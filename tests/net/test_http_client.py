@@ -1,0 +1,258 @@
+"""The HTTP client against servers of its own on loopback, on every event loop there is."""
+
+import asyncio
+import gzip
+import socket
+import struct
+
+import pytest
+
+from tests.support.net_http import LOOPS, OK, Names, Visits, answer, client, fetches, open_files, replay, run, serving
+from webcrawl.model import Status
+from webcrawl.net.errors import ConnectFailed, ConnectionLost, ConnectTimeout, EmptyAnswer, NotHttp, TimedOut
+
+pytestmark = pytest.mark.parametrize("loop", LOOPS)
+
+
+class TestExchange:
+    def test_everything_the_archive_needs(self, loop):
+        """An exchange has the exact request, head, body, address and times."""
+        got = run(answer(OK, path="/a?b#c"), loop)
+
+        assert got.url.endswith("/a?b#c")
+        assert got.request.startswith(b"GET /a?b HTTP/1.1\r\nHost: 127.0.0.1:")
+        assert (got.status, got.head, got.body) == (200, OK[:-2], b"ok")
+        assert got.wire is got.payload is got.body
+        assert (got.ip, got.tls, got.truncated, got.flaws) == ("127.0.0.1", "", "", ())
+        times = got.timings
+        assert 0 <= times.first_byte <= times.total
+        assert 0 < times.connect <= times.total
+        assert got.started > 1.6e9
+
+    def test_the_request_that_is_kept_is_the_one_that_was_sent(self, loop):
+        """The bytes in `request` are the bytes the server reads."""
+        visits = Visits()
+        (got,), _ = run(fetches(visits, 1, headers=[(b"If-None-Match", b'"x"')]), loop)
+
+        assert visits.requests == [got.request]
+
+    def test_a_request_with_a_body(self, loop):
+        """POST sends its body after the head; `request` is the head."""
+        visits = Visits()
+        (got,), _ = run(fetches(visits, 1, method="POST", body=b"a=b"), loop)
+
+        assert visits.requests == [got.request + b"a=b"]
+
+    def test_flaws_and_truncation_reach_the_exchange(self, loop):
+        """What is wrong with an answer stands in the exchange."""
+        flawed = run(
+            answer(b"HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 9\r\n\r\n", b"plaintext"), loop
+        )
+        cut = run(answer(b"HTTP/1.1 200 OK\r\n\r\n", b"x" * 5000, truncate=1000, hang=True), loop)
+
+        assert (flawed.body, flawed.flaws) == (b"plaintext", ("coding",))
+        assert (len(cut.body), cut.truncated) == (1000, "length")
+
+    def test_an_error_page_is_an_answer(self, loop):
+        """Every HTTP status is an exchange, none an exception."""
+        for status in (404, 500, 301, 999):
+            assert run(answer(b"HTTP/1.1 %d x\r\nContent-Length: 1\r\n\r\nx" % status), loop).status == status
+
+
+class TestTime:
+    def test_no_answer(self, loop):
+        """A server that is silent ends in a time-out."""
+        with pytest.raises(TimedOut) as error:
+            run(answer(hang=True, timeout=0.1), loop)
+        assert (error.value.status, error.value.name) == (Status.TIMEOUT, "timeout")
+
+    def test_a_head_that_does_not_end(self, loop):
+        """A head that is not there when time is up is a time-out."""
+        with pytest.raises(TimedOut):
+            run(answer(b"HTTP/1.1 200 OK\r\n", hang=True, timeout=0.1), loop)
+
+    def test_a_body_that_does_not_end(self, loop):
+        """A body that is not complete when time is up is kept as far as it came."""
+        got = run(answer(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", b"abc", hang=True, timeout=0.2), loop)
+
+        assert (got.body, got.truncated) == (b"abc", "time")
+
+    def test_a_slow_drip(self, loop):
+        """A body that trickles for ever ends at the deadline, however lively it is."""
+
+        async def drip(reader, writer):
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+            while True:
+                writer.write(b"x")
+                await asyncio.sleep(0.005)
+
+        async def go():
+            async with serving(drip) as port, client(timeout=0.2) as http:
+                return await http.fetch(f"http://127.0.0.1:{port}/")
+
+        got = run(go(), loop)
+
+        assert got.truncated == "time"
+        assert 1 < len(got.body) < 200
+
+    def test_a_connection_that_is_not_taken(self, loop):
+        """A server whose queue is full costs no more than the connect timeout."""
+
+        async def go():
+            with socket.socket() as full:
+                full.bind(("127.0.0.1", 0))
+                full.listen(0)
+                port = full.getsockname()[1]
+                waiting = [socket.socket() for _ in range(8)]
+                for sock in waiting:
+                    sock.setblocking(False)
+                    sock.connect_ex(("127.0.0.1", port))
+                await asyncio.sleep(0.05)
+                try:
+                    async with client(connect_timeout=0.1) as http:
+                        await http.fetch(f"http://127.0.0.1:{port}/")
+                finally:
+                    for sock in waiting:
+                        sock.close()
+
+        with pytest.raises(ConnectTimeout) as error:
+            run(go(), loop)
+        assert error.value.status is Status.CONNECT_FAILED
+
+    def test_the_deadline_holds_for_the_name_too(self, loop):
+        """A resolver that takes too long is part of the time that is given."""
+
+        class Slow(Names):
+            async def resolve(self, host):
+                await asyncio.sleep(60)
+
+        async def go():
+            async with client(Slow(), timeout=0.1) as http:
+                await http.fetch("http://slow.test/")
+
+        with pytest.raises(TimedOut):
+            run(go(), loop)
+
+
+class TestEnds:
+    def test_refused(self, loop):
+        """A port without a server is a connection that failed."""
+
+        async def go():
+            async with serving(Visits()) as port:
+                pass
+            async with client() as http:
+                await http.fetch(f"http://127.0.0.1:{port}/")
+
+        with pytest.raises(ConnectFailed) as error:
+            run(go(), loop)
+        assert (error.value.status, error.value.name) == (Status.CONNECT_FAILED, "connect")
+
+    @pytest.mark.parametrize(
+        ("sent", "raised"),
+        [(b"", EmptyAnswer), (b"HTTP/1.1 200 OK\r\nServer: x\r\n", ConnectionLost), (b"\x16\x03\x01\x02\x00", NotHttp)],
+    )
+    def test_answers_that_are_none(self, loop, sent, raised):
+        """An answer that ends in its head, or is none, is an error with a name."""
+        with pytest.raises(raised) as error:
+            run(answer(sent), loop)
+        assert type(error.value) is raised
+        assert error.value.status is Status.CONNECTION_LOST
+
+    def test_a_reset(self, loop):
+        """A connection that is reset within the body leaves what had come."""
+
+        async def handler(reader, writer):
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 200 OK\r\n\r\nabc")
+            await asyncio.sleep(0.05)
+            linger = struct.pack("ii", 1, 0)
+            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+            writer.transport.abort()
+
+        async def go():
+            async with serving(handler) as port, client() as http:
+                return await http.fetch(f"http://127.0.0.1:{port}/")
+
+        got = run(go(), loop)
+
+        assert (got.body, got.truncated) == (b"abc", "disconnect")
+
+    def test_cancelling_a_fetch_closes_its_connection(self, loop):
+        """A fetch that is cancelled leaves no connection behind, and the client goes on."""
+
+        async def go():
+            async with serving(replay(hang=True)) as port, client() as http:
+                tasks = [asyncio.create_task(http.fetch(f"http://127.0.0.1:{port}/")) for _ in range(5)]
+                await asyncio.sleep(0.05)
+                before = len(http._opener)
+                for task in tasks:
+                    task.cancel()
+                outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+                await asyncio.sleep(0.05)
+                return outcomes, before, len(http._opener)
+
+        outcomes, before, left = run(go(), loop)
+
+        assert before == 5
+        assert all(isinstance(outcome, asyncio.CancelledError) for outcome in outcomes)
+        assert left == 0
+
+    def test_close_ends_what_is_under_way(self, loop):
+        """close() ends running fetches with a named error and waits for the sockets."""
+
+        async def go():
+            async with serving(replay(hang=True)) as port, client() as http:
+                task = asyncio.create_task(http.fetch(f"http://127.0.0.1:{port}/"))
+                await asyncio.sleep(0.05)
+                await http.close()
+                with pytest.raises(ConnectionLost):
+                    await task
+                return len(http._opener)
+
+        assert run(go(), loop) == 0
+
+
+class TestResources:
+    def test_no_file_descriptor_is_left(self, loop):
+        """However a fetch ends, its socket is closed."""
+
+        async def go():
+            endings = [
+                replay(OK), replay(b""), replay(b"junk"), replay(hang=True),
+                replay(b"HTTP/1.1 200 OK\r\n\r\n", b"x" * 9999),
+                replay(b"HTTP/1.1 200 OK\r\n", hang=True), replay(b"HTTP/1.1 200 OK\r\n\r\nabc", hang=True),
+                replay(b"HTTP/1.1 101 x\r\n\r\n", hang=True), replay(b"HTTP/1.1 200 OK\r\n" + b"x" * 99999, hang=True),
+            ]  # fmt: skip
+            counts = []
+            for _ in range(3):
+                for handler in endings:
+                    async with serving(handler) as port, client(timeout=0.05, truncate=1000) as http:
+                        urls = [f"http://127.0.0.1:{port}/", f"https://127.0.0.1:{port}/", "http://127.0.0.1:1/"]
+                        await asyncio.gather(*(http.fetch(url, keep=1) for url in urls), return_exceptions=True)
+                await asyncio.sleep(0.05)
+                counts.append(open_files())
+            return counts
+
+        first, *later = run(go(), loop)
+
+        assert later == [first, first]
+
+    def test_many_at_once(self, loop):
+        """Hundreds of fetches at once get each its own answer."""
+
+        async def echo(reader, writer):
+            head = await reader.readuntil(b"\r\n\r\n")
+            page = gzip.compress(head.split(b" ")[1] * 200, 1)
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(page) + page)
+            await writer.drain()
+            await reader.read(1)
+
+        async def go():
+            async with serving(echo) as port, client() as http:
+                urls = [f"http://127.0.0.1:{port}/{number}" for number in range(300)]
+                return await asyncio.gather(*map(http.fetch, urls))
+
+        for number, got in enumerate(run(go(), loop)):
+            assert got.body == b"/%d" % number * 200

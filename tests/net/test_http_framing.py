@@ -1,0 +1,156 @@
+"""Where an answer ends, and which answers are none."""
+
+import pytest
+
+from tests.support.net_answers import PAGE, WHOLE, chunked, head, read
+from webcrawl.net.errors import BadHead, ConnectionLost, NotHttp, Upgraded
+from webcrawl.net.http_answer import Answer
+
+
+class TestFraming:
+    @pytest.mark.parametrize("status", [b"204 No Content", b"304 Not Modified"])
+    def test_answers_without_body(self, status):
+        """RFC 9112 6.3: 204 and 304 end with their head, whatever length they state."""
+        message = read(head(b"Content-Length: 5", status=status), close=False)
+
+        assert message.reusable
+        assert message.forms() == (b"", b"", b"")
+
+    def test_a_body_where_none_may_be_spoils_the_connection(self):
+        """What follows a 204 belongs to nothing: the connection is not asked again."""
+        message = read(head(status=b"204 No Content") + b"surprise", close=False)
+
+        assert not message.reusable
+        assert message.forms()[2] == b""
+
+    def test_the_answer_to_head_has_no_body(self):
+        """An answer to HEAD ends with its head, though it states a length."""
+        message = read(head(b"Content-Length: 500"), bodiless=True, close=False)
+
+        assert (message.forms()[2], message.truncated, message.reusable) == (b"", "", True)
+
+    @pytest.mark.parametrize(
+        ("fields", "version", "reusable"),
+        [
+            ((), b"1.1", True),
+            ((b"Connection: close",), b"1.1", False),
+            ((b"Connection: x, CLOSE",), b"1.1", False),
+            ((), b"1.0", False),
+            ((b"Connection: Keep-Alive",), b"1.0", True),
+            ((b"Connection: keep-alive, close",), b"1.1", False),
+        ],
+    )
+    def test_when_a_connection_lives_on(self, fields, version, reusable):
+        """RFC 9112 9.3: 1.1 persists unless closed, 1.0 closes unless asked not to."""
+        assert read(head(b"Content-Length: 1", *fields, version=version) + b"x").reusable is reusable
+
+    def test_chunks_override_the_length(self):
+        """RFC 9112 6.3: with Transfer-Encoding, Content-Length is ignored."""
+        message = read(head(b"Content-Length: 3", b"Transfer-Encoding: chunked") + chunked(b"0123456789"), close=False)
+
+        assert message.forms()[1] == b"0123456789"
+
+    @pytest.mark.parametrize("lengths", [[b"3", b"3"], [b"3, 3"], [b"3,03", b" 3 "], [b"", b"3"]])
+    def test_lengths_that_agree(self, lengths):
+        """RFC 9110 8.6: a length said several times is that length."""
+        message = read(head(*(b"Content-Length: " + length for length in lengths)) + b"abc", close=False)
+
+        assert message.forms()[2] == b"abc"
+
+    @pytest.mark.parametrize(
+        "lengths", [[b"3", b"4"], [b"3, 4"], [b"-3"], [b"+3"], [b"3x"], [b"three"], [b"3 4"], [b"0x3"]]
+    )
+    def test_lengths_that_make_no_sense(self, lengths):
+        """A length that contradicts another, or is no number, leaves nothing that could be trusted."""
+        with pytest.raises(BadHead):
+            read(head(*(b"Content-Length: " + length for length in lengths)) + b"abc")
+
+    def test_a_length_beyond_all_numbers_tells_nothing(self):
+        """A length that no file has is ignored: the body ends with the connection."""
+        message = read(head(b"Content-Length: 36893488147419103232") + b"abc")
+
+        assert (message.forms()[2], message.truncated) == (b"abc", "")
+
+    def test_chunked_said_twice(self):
+        """Chunked twice in the list is chunked once on the wire."""
+        fields = (b"Transfer-Encoding: chunked", b"Transfer-Encoding: chunked")
+
+        assert read(head(*fields) + chunked(b"abc"), close=False).forms()[1] == b"abc"
+
+    @pytest.mark.parametrize("cuts", [(), range(5000)], ids=["whole", "cut"])
+    @pytest.mark.parametrize("name", ["length", "chunked", "trailer", "gzip chunked"])
+    @pytest.mark.parametrize("second", ["length", "chunked", "close"])
+    def test_an_answer_behind_the_answer_is_no_part_of_it(self, name, second, cuts):
+        """What comes behind an answer, another one with its body, is not taken for content."""
+        message = read(WHOLE[name] + WHOLE[second], cuts, close=False)
+
+        assert message.forms()[2] == PAGE
+        assert (message.truncated, message.flaws) == ("", [])
+
+    def test_bytes_after_the_message_spoil_the_connection(self):
+        """A connection on which more came than was asked for is not asked again."""
+        for name in ("length", "chunked"):
+            message = read(WHOLE[name] + b"HTTP/1.1 200 OK\r\n", close=False)
+
+            assert message.forms()[1] == PAGE
+            assert not message.reusable
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        "start",
+        [
+            b"<html>",
+            b"SSH-2.0-OpenSSH",
+            b"\x15\x03\x01",
+            b"ICY 200 OK\r\n\r\n",
+            b"H",
+            b"\0",
+            b"220 ftp",
+            b"RTSP/1.0 200 OK",
+        ],
+    )
+    def test_what_is_no_http(self, start):
+        """An answer without a status line is refused at its first bytes."""
+        with pytest.raises((NotHttp, ConnectionLost)):
+            read(start)
+
+    def test_refusal_does_not_wait_for_the_end(self):
+        """What cannot become a status line is refused while the connection still stands."""
+        with pytest.raises(NotHttp):
+            Answer(1000).feed(b"<h")
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            b"HTTP/1.1 2 OK",
+            b"HTTP/1.1 20000 OK",
+            b"HTTP/1.1 099 OK",
+            b"HTTP/1.1 OK",
+            b"HTTP/one 200 OK",
+            b"HTTP/1.1",
+            b"HTTP/01.1 200",
+        ],
+    )
+    def test_status_lines_that_say_nothing(self, line):
+        """A status line without a status of three digits is refused."""
+        with pytest.raises(BadHead):
+            read(line + b"\r\nContent-Length: 0\r\n\r\n")
+
+    def test_a_nul_in_the_head(self):
+        """A NUL in the head is refused: what stands around it cannot be trusted."""
+        with pytest.raises(BadHead):
+            read(b"HTTP/1.1 200 OK\r\nX: a\0b\r\n\r\n")
+
+    @pytest.mark.parametrize("fields", [(b"Connection: upgrade", b"Upgrade: h2c"), (b"Upgrade: h2c",), ()])
+    def test_upgrades(self, fields):
+        """A switch of protocols that nobody asked for is refused, wherever it goes; an offer of one is not."""
+        with pytest.raises(Upgraded):
+            read(head(*fields, status=b"101 Switching Protocols") + b"PRI *")
+
+        assert read(head(b"Connection: upgrade", b"Upgrade: h2c", b"Content-Length: 1") + b"x").forms()[2] == b"x"
+
+    @pytest.mark.parametrize("status", [b"200", b"200 ", b"999 No", b"200OK", b"600 ?", b"200 \xe4\xff"])
+    def test_odd_status_lines_that_can_be_read(self, status):
+        """A missing or odd reason, or an unknown status, is no reason to lose the page."""
+        assert read(head(b"Content-Length: 2", status=status) + b"ok").forms()[2] == b"ok"

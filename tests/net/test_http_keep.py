@@ -1,0 +1,133 @@
+"""Connections that are kept for a host's next turn, and those that must not be."""
+
+import asyncio
+
+import pytest
+
+from tests.support.net_http import LOOPS, OK, Names, Visits, client, fetches, run, serving
+from webcrawl.net.errors import EmptyAnswer
+
+pytestmark = pytest.mark.parametrize("loop", LOOPS)
+
+
+class TestKeepAlive:
+    def test_a_kept_connection_is_used_again(self, loop):
+        """With `keep`, one connection serves all turns of a host."""
+        visits = Visits()
+        made, counters = run(fetches(visits, 5, keep=10), loop)
+
+        assert (visits.connections, len(visits.requests)) == (1, 5)
+        assert (counters.opened, counters.reused, counters.stale) == (1, 4, 0)
+        assert [got.body for got in made] == [b"ok"] * 5
+        assert made[0].timings.connect > 0
+        assert made[1].timings.connect == made[1].timings.dns == 0
+        assert made[1].ip == "127.0.0.1"
+
+    def test_without_keep_there_is_no_second_turn(self, loop):
+        """Without `keep` every fetch has its own connection, and says so."""
+        visits = Visits()
+        run(fetches(visits, 3), loop)
+
+        assert visits.connections == 3
+        assert all(b"\r\nConnection: close\r\n" in request for request in visits.requests)
+
+    @pytest.mark.parametrize(
+        "reply",
+        [
+            OK.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"),
+            OK.replace(b"1.1", b"1.0"),
+            OK + b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil",
+            OK + b"x",
+        ],
+    )
+    def test_connections_that_cannot_be_kept(self, loop, reply):
+        """A connection that the server closes, or on which too much came, is not used again."""
+        visits = Visits(reply)
+        made, _ = run(fetches(visits, 3, keep=10), loop)
+
+        assert visits.connections == 3
+        assert [got.body for got in made] == [b"ok"] * 3
+
+    def test_bytes_between_the_turns_end_the_connection(self, loop):
+        """What a server sends unasked is never taken for the next answer."""
+        visits = Visits(idle=b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil")
+        made, _ = run(fetches(visits, 3, pause=0.1, keep=10), loop)
+
+        assert visits.connections == 3
+        assert [got.body for got in made] == [b"ok"] * 3
+
+    def test_a_connection_the_server_closed_is_not_noticed_by_the_caller(self, loop):
+        """A kept connection that was closed before the question is replaced."""
+        visits = Visits(close_after=1)
+
+        made, counters = run(fetches(visits, 4, pause=0.02, keep=10), loop)
+
+        assert [got.body for got in made] == [b"ok"] * 4
+        assert counters.opened == 4
+
+    def test_a_stale_connection_is_not_asked_once_more(self, loop):
+        """A kept connection that ends at the question is an error: whoever asks again has to wait, and to count."""
+        connections = []
+
+        async def handler(reader, writer):
+            connections.append(1)
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(OK)
+            await reader.readuntil(b"\r\n\r\n")  # the second question is read and left without an answer
+
+        async def go():
+            async with serving(handler) as port, client() as http:
+                url = f"http://127.0.0.1:{port}/"
+                await http.fetch(url, keep=10)
+                with pytest.raises(EmptyAnswer):
+                    await http.fetch(url, keep=10)
+                assert (len(connections), http.counters.stale) == (1, 1)
+                return await http.fetch(url)
+
+        assert run(go(), loop).body == b"ok"
+        assert len(connections) == 2
+
+    def test_a_server_that_never_answers_is_not_asked_twice(self, loop):
+        """Only a kept connection is worth a second try: an empty answer on a new one is an error."""
+        visits = []
+
+        async def handler(reader, writer):
+            visits.append(await reader.readuntil(b"\r\n\r\n"))
+
+        async def go():
+            async with serving(handler) as port, client() as http:
+                await http.fetch(f"http://127.0.0.1:{port}/", keep=10)
+
+        with pytest.raises(EmptyAnswer):
+            run(go(), loop)
+        assert len(visits) == 1
+
+    def test_kept_connections_are_bounded(self, loop):
+        """No more than `keep_at_most` connections are kept: the oldest gives way."""
+
+        async def go():
+            visits = Visits()
+            names = Names(**{f"h{number}": ["127.0.0.1"] for number in range(6)})
+            async with serving(visits) as port, client(names, keep_at_most=3) as http:
+                for number in (0, 1, 2, 3, 4, 5, 5, 4, 3, 0):
+                    await http.fetch(f"http://h{number}.test:{port}/", keep=10)
+                    assert len(http._pool) <= 3
+                return visits.connections
+
+        assert run(go(), loop) == 7
+
+    def test_a_kept_connection_ends_when_its_time_is_over(self, loop, monkeypatch):
+        """A connection that was not used again within `keep` seconds is closed, and its socket is free."""
+        monkeypatch.setattr("webcrawl.net.connection_pool._SWEEP", 0.01)
+
+        async def go():
+            async with serving(Visits()) as port, client() as http:
+                await http.fetch(f"http://127.0.0.1:{port}/", keep=0.01)
+                assert len(http._opener) == len(http._pool) == 1
+                for _ in range(500):
+                    if not len(http._pool) and not len(http._opener):
+                        return True
+                    await asyncio.sleep(0.01)
+            return False
+
+        assert run(go(), loop)

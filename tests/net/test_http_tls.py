@@ -1,0 +1,261 @@
+"""TLS: what is accepted, what is noted, what is refused."""
+
+import asyncio
+import os
+import socket
+import ssl
+
+import pytest
+from cryptography.hazmat.primitives import serialization
+
+from tests.support.certificates import certificate
+from tests.support.net_http import LOOPS, Names, client, open_files, run, serving
+from webcrawl.net.errors import (
+    CertificateRefused,
+    ConnectFailed,
+    ConnectionLost,
+    EmptyAnswer,
+    TlsFailed,
+    TlsTimeout,
+)
+from webcrawl.net.tls import tls_context
+
+NAMES = Names(good=["127.0.0.1"], other=["127.0.0.1"], a_b=["127.0.0.1"])
+
+loops = pytest.mark.parametrize("loop", LOOPS)
+
+
+def server_context(folder, *names, **options):
+    made, key = certificate(*names, **options)
+    pem = folder / "server.pem"
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    pem.write_bytes(private + made.public_bytes(serialization.Encoding.PEM))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pem)
+    return context
+
+
+async def page(reader, writer):
+    while True:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+
+
+def fetch(context, loop, host="good.test", times=1, handler=page, **options):
+    async def go():
+        async with serving(handler, tls=context) as port, client(NAMES, **options) as http:
+            made = [await http.fetch(f"https://{host}:{port}/", keep=5) for _ in range(times)]
+            return made, http.counters
+
+    return run(go(), loop)
+
+
+@loops
+class TestHandshakes:
+    def test_a_page_over_tls(self, loop, tmp_path):
+        """A page over TLS says so: version and cipher suite, and how long the handshake took."""
+        (got,), _ = fetch(server_context(tmp_path, "good.test"), loop)
+
+        assert got.body == b"ok"
+        assert got.tls.startswith("TLSv1.3 TLS_")
+        assert got.timings.tls > 0
+        assert got.flaws == ()
+
+    def test_a_kept_connection_shakes_hands_once(self, loop, tmp_path):
+        """A kept TLS connection costs no second handshake."""
+        made, counters = fetch(server_context(tmp_path, "good.test"), loop, times=3)
+
+        assert counters.opened == 1
+        assert [got.timings.tls > 0 for got in made] == [True, False, False]
+        assert {got.tls for got in made} == {made[0].tls}
+
+    def test_the_name_is_told_before_the_certificate(self, loop, tmp_path):
+        """SNI carries the host's name, ALPN offers HTTP/1.1 and nothing else."""
+        context = server_context(tmp_path, "good.test")
+        context.set_alpn_protocols(["h2", "http/1.1"])
+        told = []
+        context.sni_callback = lambda channel, name, _: told.append(name)
+
+        async def handler(reader, writer):
+            told.append(writer.get_extra_info("ssl_object").selected_alpn_protocol())
+            await page(reader, writer)
+
+        fetch(context, loop, handler=handler)
+        fetch(context, loop, host="127.0.0.1", handler=handler)
+
+        assert told == ["good.test", "http/1.1", None, "http/1.1"]
+
+    @pytest.mark.parametrize("host", ["a_b.test", "good.test."])
+    def test_names_that_are_no_host_names(self, loop, host, tmp_path):
+        """An underscore or a dot at the end is no obstacle."""
+        (got,), _ = fetch(server_context(tmp_path, "x.test"), loop, host=host)
+
+        assert got.body == b"ok"
+
+    @pytest.mark.parametrize("label", ["x" * 64, "a..b"])
+    def test_names_that_tls_cannot_carry(self, loop, label, tmp_path):
+        """A name that TLS cannot carry is a failed handshake, no crash."""
+        names = Names(**{label.split(".")[0]: ["127.0.0.1"]})
+
+        async def go():
+            async with serving(page, tls=server_context(tmp_path, "x.test")) as port, client(names) as http:
+                await http.fetch(f"https://{label}.test:{port}/")
+
+        with pytest.raises(TlsFailed):
+            run(go(), loop)
+
+    def test_a_body_that_ends_with_the_connection(self, loop, tmp_path):
+        """A body without length is whole when the server closes, with or without a TLS goodbye."""
+
+        async def handler(reader, writer):
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 200 OK\r\n\r\nuntil the end")
+            await writer.drain()
+            await asyncio.sleep(0.02)
+            writer.close()
+            await writer.wait_closed()
+
+        (got,), _ = fetch(server_context(tmp_path, "good.test"), loop, handler=handler)
+
+        assert (got.body, got.truncated) == (b"until the end", "")
+
+
+@loops
+class TestFailures:
+    def test_a_server_that_speaks_no_tls(self, loop):
+        """Plain text on a TLS port is a failed handshake."""
+
+        async def go():
+            async with serving(lambda _, writer: _say(writer, b"HTTP/1.1 400 Bad\r\n\r\n")) as port, client() as http:
+                await http.fetch(f"https://127.0.0.1:{port}/")
+
+        with pytest.raises(TlsFailed) as error:
+            run(go(), loop)
+        assert error.value.name == "tls"
+
+    @pytest.mark.parametrize(("first", "outcome"), [(b"", EmptyAnswer), (b"HTTP/1.1 200 OK\r\nX: y", ConnectionLost)])
+    def test_rubbish_after_the_handshake(self, loop, tmp_path, first, outcome):
+        """What comes in clear within TLS ends the connection: an error with a name."""
+
+        async def rubbish(reader, writer):
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(first)
+            await asyncio.sleep(0.05)  # apart from what follows
+            descriptor = os.dup(writer.get_extra_info("socket").fileno())  # past TLS, whose transport says nothing more
+            with socket.socket(fileno=descriptor) as clear:
+                clear.send(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno TLS")
+            await asyncio.sleep(60)
+
+        with pytest.raises(outcome) as error:
+            fetch(server_context(tmp_path, "good.test"), loop, handler=rubbish)
+        assert type(error.value) is outcome
+
+    def test_a_handshake_that_stalls(self, loop):
+        """A server that takes the connection and says nothing costs the connect timeout."""
+
+        async def go():
+            async with serving(lambda *_: asyncio.sleep(60)) as port, client(connect_timeout=0.1) as http:
+                await http.fetch(f"https://127.0.0.1:{port}/")
+
+        before = open_files()
+        with pytest.raises(TlsTimeout):
+            run(go(), loop)
+        assert open_files() == before
+
+    def test_a_connection_that_ends_in_the_handshake(self, loop):
+        """A server that hangs up in the handshake is a connection that failed."""
+
+        async def hang_up(reader, writer):
+            await reader.read(10)
+
+        async def go():
+            async with serving(hang_up) as port, client() as http:
+                await http.fetch(f"https://127.0.0.1:{port}/")
+
+        with pytest.raises(ConnectFailed):
+            run(go(), loop)
+
+    def test_sockets_of_failed_handshakes_are_closed(self, loop, tmp_path):
+        """Failed, stalled and cancelled handshakes leave no file descriptor."""
+
+        async def go():
+            counts = []
+            for _ in range(3):
+                async with serving(lambda *_: asyncio.sleep(60)) as silent, client(connect_timeout=0.05) as http:
+                    for _ in range(3):
+                        with pytest.raises(TlsTimeout):
+                            await http.fetch(f"https://127.0.0.1:{silent}/")
+                    task = asyncio.create_task(http.fetch(f"https://127.0.0.1:{silent}/"))
+                    await asyncio.sleep(0.02)
+                    task.cancel()
+                    await asyncio.gather(task, return_exceptions=True)
+                async with serving(page, tls=server_context(tmp_path, "x")) as port, client(tls=strict()) as http:
+                    with pytest.raises(CertificateRefused):
+                        await http.fetch(f"https://127.0.0.1:{port}/")
+                await asyncio.sleep(0.05)
+                counts.append(open_files())
+            return counts
+
+        first, *later = run(go(), loop)
+
+        assert later == [first, first]
+
+
+@loops
+class TestVerification:
+    @pytest.mark.parametrize(
+        ("host", "options", "flaws"),
+        [
+            ("other.test", {}, ("certificate_name",)),
+            ("good.test", {"days": (-30, -1)}, ("certificate_date",)),
+            ("good.test", {"days": (1, 30)}, ("certificate_date",)),
+            ("good.test", {"issuer": ""}, ("certificate_self_issued",)),
+            ("other.test", {"days": (-30, -1), "issuer": ""},
+             ("certificate_date", "certificate_name", "certificate_self_issued")),
+        ],
+    )  # fmt: skip
+    def test_bad_certificates_are_noted(self, loop, host, options, flaws, tmp_path):
+        """By default a page behind a bad certificate is taken, with a note of what is wrong."""
+        (got,), _ = fetch(server_context(tmp_path, "good.test", **options), loop, host=host)
+
+        assert (got.body, got.flaws) == (b"ok", flaws)
+
+    def test_bad_certificates_are_refused_if_asked_for(self, loop, tmp_path):
+        """With `verify` a certificate of nobody we trust is a named error."""
+        with pytest.raises(CertificateRefused) as error:
+            fetch(server_context(tmp_path, "good.test"), loop, tls=strict())
+        assert error.value.name == "certificate"
+
+    def test_a_good_certificate_passes(self, loop, tmp_path):
+        """With `verify` a certificate that the trusted authorities signed passes."""
+        context = server_context(tmp_path, "good.test", issuer="")
+        trusting = tls_context(verify=True)
+        trusting.load_verify_locations(tmp_path / "server.pem")
+        (got,), _ = fetch(context, loop, tls=trusting)
+
+        assert got.body == b"ok"
+        with pytest.raises(CertificateRefused):
+            fetch(context, loop, host="other.test", tls=trusting)
+
+    @pytest.mark.filterwarnings("ignore:ssl.TLSVersion.TLSv1 is deprecated:DeprecationWarning")
+    def test_old_versions(self, loop, tmp_path):
+        """Servers that speak TLS 1.0 only are read, unless the crawl refuses old versions."""
+        context = server_context(tmp_path, "good.test")
+        context.set_ciphers("DEFAULT:@SECLEVEL=0")
+        context.minimum_version = context.maximum_version = ssl.TLSVersion.TLSv1
+        (got,), _ = fetch(context, loop)
+
+        assert got.tls.startswith("TLSv1 ")
+        with pytest.raises(TlsFailed):
+            fetch(context, loop, tls=tls_context(old=False))
+
+
+def strict():
+    return tls_context(verify=True)
+
+
+async def _say(writer, data):
+    writer.write(data)
+    await writer.drain()

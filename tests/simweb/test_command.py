@@ -1,0 +1,134 @@
+"""The synthetic web as a command."""
+
+import http.client
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.support.places import ROOT
+from webcrawl.simweb import read
+
+SETTINGS = {**os.environ, "SCRAPY_SETTINGS_MODULE": "tests.support.simweb_settings"}
+PORTS = ["--port", "0", "--dns-port", "0", "--tls-port", "0", "--addresses", "2"]
+PIPES = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+MODULE, SCRAPY = [sys.executable, "-m", "webcrawl.simweb"], [sys.executable, "-m", "scrapy", "simweb"]
+
+
+@contextmanager
+def started(command, *options):
+    """The process, when it says that it is ready, and what it said."""
+    process = subprocess.Popen([*command, *PORTS, *options], cwd=ROOT, env=SETTINGS, **PIPES, text=True)
+    try:
+        yield process, process.stdout.readline()
+    finally:
+        process.kill()
+        process.wait()
+        for pipe in (process.stdin, process.stdout, process.stderr):
+            pipe.close()
+
+
+@pytest.mark.parametrize(("command", "number"), [(MODULE, signal.SIGTERM), (SCRAPY, signal.SIGINT)])
+def test_it_serves_until_it_is_told_to_end(tmp_path, command, number):
+    """One line says that it is ready and how to crawl it; SIGINT and SIGTERM end it with status 0 and a whole log."""
+    log, seeds = tmp_path / "log.jsonl", tmp_path / "seeds.txt"
+    with started(command, "--hosts", "3", "--pages", "9", "--log", log, "--seeds", seeds) as (process, line):
+        port = re.search(r"http port (\d+)", line)[1]
+        with closing(http.client.HTTPConnection("127.0.0.1", int(port), timeout=10)) as client:
+            client.request("GET", "/", headers={"Host": f"site2.test:{port}"})
+            assert client.getresponse().status == 200
+        process.send_signal(number)
+        rest, errors = process.communicate(timeout=20)
+
+    assert (process.returncode, rest, errors) == (0, "", "")
+    assert f"scrapy crawl web -a seeds={seeds} -s DNS_NAMESERVERS=127.0.0.1:" in line
+    assert seeds.read_text().splitlines() == [f"http://site{host}.test:{port}/" for host in range(3)]
+    assert [hit.url for hit in read(log)] == [f"http://site2.test:{port}/"]
+
+
+def get(line):
+    """The status of a page of the server that said this line."""
+    port = re.search(r"http port (\d+)", line)[1]
+    with closing(http.client.HTTPConnection("127.0.0.1", int(port), timeout=10)) as client:
+        client.request("GET", "/", headers={"Host": f"site0.test:{port}"})
+        return client.getresponse().status
+
+
+def test_it_ends_with_its_input_if_asked_to():
+    """With --until-eof the end of standard input ends it, as SIGTERM does; what comes before that is passed over."""
+    with started(MODULE, "--hosts", "2", "--pages", "2", "--until-eof") as (process, line):
+        seeds = Path(re.search(r"seeds=(\S+)", line)[1])
+        process.stdin.write("anything\n")
+        process.stdin.flush()
+        assert get(line) == 200
+        process.stdin.close()
+
+        assert process.wait(20) == 0
+        assert not seeds.exists()
+
+
+def test_otherwise_its_input_means_nothing():
+    """Without it the server goes on when standard input ends, as a daemon's does."""
+    with started(MODULE, "--hosts", "2", "--pages", "2") as (process, line):
+        process.stdin.close()
+        assert get(line) == 200
+        process.terminate()
+
+        assert process.wait(20) == 0
+
+
+def test_seeds_that_nobody_asked_for_go_away():
+    """The file of seeds is a temporary one unless it is named, and gone after the end."""
+    with started(MODULE, "--hosts", "2", "--pages", "2") as (process, line):
+        seeds = Path(re.search(r"seeds=(\S+)", line)[1])
+        assert len(seeds.read_text().splitlines()) == 2
+        process.terminate()
+        process.wait(20)
+
+    assert not seeds.exists()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--hosts", "5", "--pages", "3"],
+        ["--size", "big"],
+        ["--kinds", "what"],
+        ["--log", "/nowhere/log"],
+        ["--port", "99999"],
+    ],
+)
+@pytest.mark.parametrize("command", [MODULE, SCRAPY])
+def test_what_cannot_be_is_one_line(command, options):
+    """An impossible option is one clear line and exit status 1."""
+    done = subprocess.run(
+        [*command, *PORTS, *options], cwd=ROOT, env=SETTINGS, capture_output=True, text=True, timeout=20, check=False
+    )
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_port_that_is_taken_is_one_line():
+    """A port in use is one clear line that names the reason."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        done = subprocess.run(
+            [*MODULE, *PORTS, "--port", port],
+            cwd=ROOT,
+            env=SETTINGS,
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=False,
+        )
+
+    assert done.returncode == 1
+    assert "in use" in done.stderr
+    assert len(done.stderr.splitlines()) == 1

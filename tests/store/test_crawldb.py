@@ -1,0 +1,332 @@
+"""The crawl's database: made whole, locked, recognised, and as of the last checkpoint whatever happens."""
+
+import signal
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+
+import pytest
+
+from tests.support.places import ROOT
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.errors import DamagedFile, StateLocked, StateVersion, StoreError
+from webcrawl.store.schema import APPLICATION, TABLES
+
+CHILD = """
+import sys
+from pathlib import Path
+from webcrawl.store.crawldb import CrawlDB
+
+db = CrawlDB(Path(sys.argv[1]))
+db.set("x", b"committed")
+db.checkpoint()
+db.set("x", b"not committed")
+db.executemany("INSERT INTO block VALUES (?, ?)", ((i, bytes(8000)) for i in range(4000)))  # beyond the page cache
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+def _contents(folder):
+    """Every file's bytes but the lock's, which has none, and SQLite's shared memory, which is no content."""
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name not in ("lock", "crawl.db-shm")}
+
+
+def _make(folder, rows=0):
+    db = CrawlDB(folder)
+    db.set("x", b"1")
+    db.executemany("INSERT INTO block VALUES (?, ?)", ((i, bytes([i % 256]) * 3000) for i in range(rows)))
+    db.checkpoint()
+    db.close()
+    return folder / "crawl.db"
+
+
+class TestOpening:
+    def test_a_new_folder_becomes_an_empty_crawl(self, tmp_path):
+        """The folder and the database are made if need be."""
+        with closing(CrawlDB(tmp_path / "a" / "b")) as db:
+            assert db.get("x") is None
+            assert {table for (table,) in db.query("SELECT name FROM sqlite_schema WHERE type = 'table'")} >= {
+                "meta",
+                "block",
+                "host",
+                "waiting",
+                "run",
+                "output",
+            }
+
+    def test_a_half_made_database_is_made_anew(self, tmp_path):
+        """What a killed creation left under the other name is no crawl, and no hindrance."""
+        (tmp_path / "crawl.new").write_bytes(b"half")
+        (tmp_path / "crawl.new-journal").write_bytes(b"half")
+
+        with closing(CrawlDB(tmp_path)) as db:
+            assert db.get("x") is None
+        assert sorted(_contents(tmp_path)) == ["crawl.db"]
+
+    def test_a_log_without_its_database_is_damage(self, tmp_path):
+        """A lost crawl.db is not replaced by an empty one into which SQLite would play the old log."""
+        (tmp_path / "crawl.db-wal").write_bytes(b"frames")
+
+        with pytest.raises(DamagedFile, match="log without its crawl"):
+            CrawlDB(tmp_path)
+        assert _contents(tmp_path) == {"crawl.db-wal": b"frames"}
+
+    @pytest.mark.parametrize("version", [2, 4])
+    def test_another_version_is_refused(self, tmp_path, version):
+        """A state of an earlier or a later program is StateVersion, and stays as it is."""
+        path = _make(tmp_path)
+        with closing(sqlite3.connect(path)) as db:
+            db.execute(f"PRAGMA user_version = {version}")
+        before = path.read_bytes()
+
+        with pytest.raises(StateVersion, match=f"by version {version} of the state, this program reads 3"):
+            CrawlDB(tmp_path)
+        assert path.read_bytes() == before
+
+    def test_another_programs_database_is_refused(self, tmp_path):
+        """A SQLite file that is no crawl's is DamagedFile, and stays as it is."""
+        path = tmp_path / "crawl.db"
+        with closing(sqlite3.connect(path)) as db:
+            db.executescript(TABLES)
+        before = _contents(tmp_path)
+
+        with pytest.raises(DamagedFile, match="at byte 68: another program's"):
+            CrawlDB(tmp_path)
+        assert _contents(tmp_path) == before
+
+    @pytest.mark.parametrize("content", [b"", b"SQLite format 3\0", b"x" * 10_000, b"\0" * 8192])
+    def test_a_file_that_is_no_database_is_refused(self, tmp_path, content):
+        """Anything else under the name is DamagedFile, and stays as it is."""
+        (tmp_path / "crawl.db").write_bytes(content)
+
+        with pytest.raises(DamagedFile, match="not a SQLite database"):
+            CrawlDB(tmp_path)
+        assert _contents(tmp_path) == {"crawl.db": content}
+
+    @pytest.mark.parametrize("lost", [1, 100, 8192, 8193, 50_000])
+    def test_a_cut_file_is_refused(self, tmp_path, lost):
+        """A database that lost its end is DamagedFile when it is opened, and stays as it is."""
+        path = _make(tmp_path, rows=30)
+        cut = path.read_bytes()[:-lost]
+        path.write_bytes(cut)
+
+        with pytest.raises(DamagedFile):
+            CrawlDB(tmp_path)
+        assert path.read_bytes() == cut
+
+    def test_a_refused_folder_can_be_opened_once_it_is_mended(self, tmp_path):
+        """A refusal keeps no lock."""
+        path = _make(tmp_path)
+        whole = path.read_bytes()
+        path.write_bytes(b"x")
+        with pytest.raises(DamagedFile):
+            CrawlDB(tmp_path)
+        path.write_bytes(whole)
+
+        with closing(CrawlDB(tmp_path)) as db:
+            assert db.get("x") == b"1"
+
+    def test_a_folder_that_cannot_be_made_is_an_error_of_the_store(self, tmp_path):
+        """Where the folder's name is a file's, that is StoreError with the cause."""
+        (tmp_path / "file").write_text("")
+
+        with pytest.raises(StoreError) as caught:
+            CrawlDB(tmp_path / "file")
+        assert isinstance(caught.value.__cause__, FileExistsError)
+
+
+class TestLock:
+    def test_a_second_owner_is_refused(self, tmp_path):
+        """Two on the same crawl: the second is told so."""
+        with closing(CrawlDB(tmp_path)), pytest.raises(StateLocked, match="another process works on this crawl"):
+            CrawlDB(tmp_path)
+
+    def test_closing_gives_the_crawl_free(self, tmp_path):
+        """After close the next one may have it."""
+        CrawlDB(tmp_path).close()
+
+        CrawlDB(tmp_path).close()
+
+    def test_a_killed_owner_holds_nothing_and_leaves_the_checkpoint(self, tmp_path):
+        """While another process works it is refused; after its kill -9 the state is that of the last checkpoint."""
+        command = [sys.executable, "-c", CHILD, str(tmp_path)]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT) as child:
+            assert child.stdout.readline() == b"ready\n"
+            with pytest.raises(StateLocked):
+                CrawlDB(tmp_path)
+            child.send_signal(signal.SIGKILL)
+
+        with closing(CrawlDB(tmp_path)) as db:
+            assert db.get("x") == b"committed"
+            assert db.query("SELECT count(*) FROM block") == [(0,)]
+            assert list(db.check()) == []
+
+
+class Counter:
+    """The smallest Part."""
+
+    def __init__(self, db, name):
+        self.db, self.name, self.value = db, name, int(db.get(name) or 0)
+        self.prepared = 0
+        db.join(self)
+
+    def prepare(self):
+        self.prepared += 1
+        yield
+
+    def save(self):
+        self.db.set(self.name, b"%d" % self.value)
+
+
+class TestCheckpoint:
+    def test_what_came_after_the_last_one_is_gone(self, tmp_path):
+        """Without a checkpoint a close is a crash: the open transaction never was."""
+        with closing(CrawlDB(tmp_path)) as db:
+            db.set("x", b"1")
+            db.checkpoint()
+            db.set("x", b"2")
+            assert db.get("x") == b"2"
+
+        with closing(CrawlDB(tmp_path)) as db:
+            assert db.get("x") == b"1"
+
+    def test_parts_agree(self, tmp_path):
+        """Every part's state is of the same checkpoint."""
+        with closing(CrawlDB(tmp_path)) as db:
+            first, second = Counter(db, "first"), Counter(db, "second")
+            first.value = second.value = 1
+            assert list(db.prepare()).count(None) >= 2
+            db.checkpoint()
+            first.value = second.value = 2
+
+        with closing(CrawlDB(tmp_path)) as db:
+            assert (Counter(db, "first").value, Counter(db, "second").value) == (1, 1)
+        assert (first.prepared, second.prepared) == (1, 1)
+
+    def test_a_reader_sees_the_last_one_while_the_owner_works(self, tmp_path):
+        """Another connection never sees, nor waits for, the open transaction."""
+        with closing(CrawlDB(tmp_path)) as db:
+            db.set("x", b"1")
+            db.checkpoint()
+            db.set("x", b"2")
+
+            with closing(sqlite3.connect(f"file:{db.path}?mode=ro", uri=True)) as reader:
+                assert reader.execute("SELECT value FROM meta WHERE name = 'x'").fetchall() == [(b"1",)]
+                db.checkpoint()
+                assert reader.execute("SELECT value FROM meta WHERE name = 'x'").fetchall() == [(b"2",)]
+
+    def test_a_commit_is_synced(self, tmp_path):
+        """SQLite syncs its log at every COMMIT, and never copies it back within one."""
+        with closing(CrawlDB(tmp_path)) as db:
+            assert db.query("PRAGMA journal_mode") == [("wal",)]
+            assert db.query("PRAGMA synchronous") == [(2,)]
+            assert db.query("PRAGMA wal_autocheckpoint") == [(0,)]
+
+    def test_a_checkpoint_of_nothing_is_none(self, tmp_path):
+        """With nothing changed there is nothing to commit, and no error."""
+        with closing(CrawlDB(tmp_path)) as db:
+            db.checkpoint()
+            db.checkpoint()
+
+    def test_a_file_is_removed_after_the_commit_that_no_longer_names_it(self, tmp_path):
+        """Discarded files stay until the next checkpoint holds."""
+        doomed = tmp_path / "old.run"
+        doomed.write_bytes(b"keys")
+        with closing(CrawlDB(tmp_path)) as db:
+            db.set("x", b"1")
+            db.discard(doomed)
+            assert doomed.exists()
+            db.checkpoint()
+
+        assert not doomed.exists()
+
+    def test_a_file_is_removed_once(self, tmp_path):
+        """What comes later under the name of a discarded file is another file."""
+        path = tmp_path / "old.run"
+        path.write_bytes(b"keys")
+        with closing(CrawlDB(tmp_path)) as db:
+            db.discard(path)
+            db.checkpoint()
+            path.write_bytes(b"others")
+            db.checkpoint()
+
+        assert path.read_bytes() == b"others"
+
+    def test_a_failed_checkpoint_removes_nothing(self, tmp_path):
+        """As long as the last checkpoint names a file, it stays."""
+        doomed = tmp_path / "old.run"
+        doomed.write_bytes(b"keys")
+        with closing(CrawlDB(tmp_path)) as db:
+            db.discard(doomed)
+            Counter(db, "first").value = None
+            with pytest.raises(TypeError):
+                db.checkpoint()
+
+        assert doomed.exists()
+
+    def test_after_an_error_nothing_goes_on(self, tmp_path):
+        """An error in a part's save leaves the last checkpoint in force, and all later calls say why."""
+        with closing(CrawlDB(tmp_path)) as db:
+            part = Counter(db, "first")
+            part.value = 1
+            db.checkpoint()
+            part.value = None
+            with pytest.raises(TypeError):
+                db.checkpoint()
+            for call in (db.checkpoint, lambda: db.get("first"), lambda: db.set("first", b"3")):
+                with pytest.raises(StoreError, match="unusable since: %d format"):
+                    call()
+
+        with closing(CrawlDB(tmp_path)) as db:
+            assert db.get("first") == b"1"
+
+    def test_an_error_among_the_rows_of_a_change_counts(self, tmp_path):
+        """Rows that break off half-way are half written: nothing of them may be committed."""
+
+        def rows():
+            yield (1, b"")
+            raise KeyError("row")
+
+        with closing(CrawlDB(tmp_path)) as db:
+            with pytest.raises(KeyError):
+                db.executemany("INSERT INTO block VALUES (?, ?)", rows())
+            with pytest.raises(StoreError, match="unusable since"):
+                db.checkpoint()
+
+        with closing(CrawlDB(tmp_path)) as db:
+            assert db.query("SELECT * FROM block") == []
+
+
+class TestCheck:
+    def test_a_sound_file_has_no_damage(self, tmp_path):
+        """Check finds nothing, changed rows in the open transaction included."""
+        with closing(CrawlDB(tmp_path)) as db:
+            db.set("x", b"1")
+            assert list(db.check()) == []
+
+    def test_a_damaged_page_is_found(self, tmp_path):
+        """A page full of noise is DamagedFile when it is read, or found by check."""
+        path = _make(tmp_path, rows=300)
+        with path.open("r+b") as file:
+            file.seek(8192 * 40)
+            file.write(b"\xff" * 8192)
+
+        found = []
+        with closing(CrawlDB(tmp_path)) as db:
+            try:
+                found += db.check()
+            except DamagedFile as damage:
+                found.append(damage)
+        assert found
+
+    def test_a_repr_says_which_crawl(self, tmp_path):
+        """The repr names the file and whether it failed."""
+        with closing(CrawlDB(tmp_path)) as db:
+            assert repr(db) == f"<CrawlDB {tmp_path}/crawl.db parts=0 failed=False>"
+
+    def test_the_file_says_whose_it_is(self, tmp_path):
+        """SQLite's application id is the crawl's, so that `file` and others can tell."""
+        with closing(sqlite3.connect(_make(tmp_path))) as db:
+            assert db.execute("PRAGMA application_id").fetchone() == (APPLICATION,)

@@ -1,0 +1,142 @@
+"""The file system as the store sees it, and the broken ones that tests put in its place."""
+
+import errno
+import os
+
+import pytest
+
+from tests.support.faults import BreakingDisk, ForgetfulDisk
+from webcrawl.store.disk import Disk
+
+
+@pytest.fixture(name="disk", params=[Disk, BreakingDisk, ForgetfulDisk])
+def _disk(request):
+    return request.param()
+
+
+class TestContract:
+    def test_a_created_file_is_empty(self, disk, tmp_path):
+        """Create makes a file, or empties the one that is there."""
+        (tmp_path / "a").write_bytes(b"old")
+        os.close(disk.create(tmp_path / "a"))
+
+        assert (tmp_path / "a").read_bytes() == b""
+
+    def test_appending_goes_on_at_the_end(self, disk, tmp_path):
+        """Append keeps what is there, and makes what is not."""
+        for data in (b"one", b"two"):
+            fd = disk.append(tmp_path / "a")
+            disk.write(fd, data)
+            disk.sync(fd)
+            os.close(fd)
+
+        assert (tmp_path / "a").read_bytes() == b"onetwo"
+
+    def test_appending_goes_on_at_the_end_of_a_cut_file(self, disk, tmp_path):
+        """After truncate the next write is at the new end."""
+        fd = disk.append(tmp_path / "a")
+        disk.write(fd, b"onetwo")
+        disk.truncate(fd, 3)
+        disk.write(fd, b"3")
+        os.close(fd)
+
+        assert (tmp_path / "a").read_bytes() == b"one3"
+
+    def test_a_rename_replaces(self, disk, tmp_path):
+        """The new name has the old one's content, the old name is gone."""
+        (tmp_path / "a").write_bytes(b"new")
+        (tmp_path / "b").write_bytes(b"old")
+        disk.rename(tmp_path / "a", tmp_path / "b")
+
+        assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"b": b"new"}
+
+    def test_what_is_not_there_may_be_removed(self, disk, tmp_path):
+        """Unlink is content if the file is gone already."""
+        (tmp_path / "a").write_bytes(b"")
+        disk.unlink(tmp_path / "a")
+        disk.unlink(tmp_path / "a")
+
+        assert list(tmp_path.iterdir()) == []
+
+
+class TestDisk:
+    def test_a_write_cut_short_is_taken_up_again(self, tmp_path, monkeypatch):
+        """The kernel may take some bytes only; all of them are written in the end, of any buffer."""
+        original = os.write
+        monkeypatch.setattr(os, "write", lambda fd, data: original(fd, data[:3]))
+        fd = Disk().create(tmp_path / "a")
+        for data in (b"0123456789", bytearray(b"abcd"), memoryview(b"xyz")):
+            Disk().write(fd, data)
+        os.close(fd)
+
+        assert (tmp_path / "a").read_bytes() == b"0123456789abcdxyz"
+
+
+class TestBreakingDisk:
+    def test_only_the_chosen_operation_fails(self, tmp_path):
+        """The n-th operation raises, those before and after do not."""
+        disk = BreakingDisk(2, errno.EIO)
+        fd = disk.create(tmp_path / "a")
+        with pytest.raises(OSError, match="injected at operation 2: write"):
+            disk.write(fd, b"0123")
+        disk.write(fd, b"4567")
+        os.close(fd)
+
+        assert (tmp_path / "a").read_bytes() == b"014567"
+        assert disk.broken == ["write"]
+
+    def test_a_disk_may_break_for_good(self, tmp_path):
+        """With for_good, all operations from the n-th on fail."""
+        disk = BreakingDisk(1, for_good=True)
+        for _ in range(3):
+            with pytest.raises(OSError, match="No space"):
+                disk.create(tmp_path / "a")
+
+
+class TestForgetfulDisk:
+    def test_what_was_not_synced_is_lost(self, tmp_path):
+        """A power cut cuts files to what was synced."""
+        disk = ForgetfulDisk()
+        fd = disk.create(tmp_path / "a")
+        disk.sync_folder(tmp_path)
+        disk.write(fd, b"kept")
+        disk.sync(fd)
+        disk.write(fd, b"lost")
+        os.close(fd)
+        disk.crash()
+
+        assert (tmp_path / "a").read_bytes() == b"kept"
+
+    def test_a_name_that_was_not_synced_is_lost(self, tmp_path):
+        """A power cut loses files whose folder was not synced."""
+        disk = ForgetfulDisk()
+        fd = disk.create(tmp_path / "a")
+        disk.write(fd, b"kept")
+        disk.sync(fd)
+        os.close(fd)
+        disk.crash()
+
+        assert list(tmp_path.iterdir()) == []
+
+    def test_a_rename_or_removal_that_was_not_synced_never_happened(self, tmp_path):
+        """A power cut gives a renamed file its old name back, and a removed one its place."""
+        (tmp_path / "old").write_bytes(b"moved")
+        (tmp_path / "kept").write_bytes(b"removed")
+        disk = ForgetfulDisk()
+        disk.sync_folder = lambda folder: None
+        disk.rename(tmp_path / "old", tmp_path / "new")
+        disk.unlink(tmp_path / "kept")
+        disk.crash()
+
+        assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"old": b"moved", "kept": b"removed"}
+
+    def test_a_synced_rename_or_removal_stays(self, tmp_path):
+        """Once the folder is synced, a power cut changes no name in it."""
+        (tmp_path / "old").write_bytes(b"moved")
+        (tmp_path / "kept").write_bytes(b"removed")
+        disk = ForgetfulDisk()
+        disk.unlink(tmp_path / "kept")
+        disk.rename(tmp_path / "old", tmp_path / "new")
+        disk.crash()
+
+        assert {path.name for path in tmp_path.iterdir()} == {"new"}

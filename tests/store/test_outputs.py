@@ -1,0 +1,267 @@
+"""Output files: what a checkpoint noted stays, what came later is cut off, what is missing is damage."""
+
+import errno
+import os
+from contextlib import closing
+
+import pytest
+
+from tests.support.faults import BreakingDisk
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.disk import Disk
+from webcrawl.store.errors import DamagedFile, StoreError
+from webcrawl.store.outputs import Outputs
+
+
+class Crawl:
+    """A database and its outputs, opened and closed together."""
+
+    def __init__(self, root, disk=None):
+        self.db = CrawlDB(root / "state", disk)
+        try:
+            self.outputs = Outputs(self.db, root, at_once=0)
+        except BaseException:
+            self.db.close()
+            raise
+
+    def checkpoint(self):
+        for _ in self.db.prepare():
+            pass
+        self.db.checkpoint()
+
+    def close(self):
+        self.outputs.close()
+        self.db.close()
+
+
+@pytest.fixture(name="crawl")
+def _crawl(tmp_path):
+    """One with a log that a checkpoint noted, and a line more."""
+    with closing(Crawl(tmp_path)) as crawl:
+        log = crawl.outputs.open("logs/crawl.log")
+        log.write(b"noted\n")
+        crawl.checkpoint()
+        log.write(b"not noted\n")
+        yield crawl
+
+
+class TestWriting:
+    def test_tell_is_where_the_next_write_begins(self, crawl):
+        """The place of a record is known before it is written, also after a restart."""
+        assert crawl.outputs.open("a.warc.gz").tell() == 0
+        log = crawl.outputs._open["logs/crawl.log"]
+
+        assert log.tell() == len(b"noted\nnot noted\n")
+        assert repr(log).endswith("logs/crawl.log 16 bytes>")
+
+    def test_the_kernel_is_told_to_forget_it_now_and_then(self, tmp_path, monkeypatch):
+        """Every WINDOW bytes, whole and unchanged: an archive must not fill the machine's memory with itself."""
+        forgotten = []
+        disk = Disk()
+        monkeypatch.setattr("webcrawl.store.outputs.WINDOW", 100)
+        monkeypatch.setattr(disk, "let_go", lambda fd: (forgotten.append(os.fstat(fd).st_size), Disk.let_go(disk, fd)))
+        data = [bytes([value]) * 40 for value in range(10)]
+        with closing(Crawl(tmp_path, disk)) as crawl:
+            output = crawl.outputs.open("a.warc.gz")
+            for part in data:
+                output.write(part)
+            crawl.checkpoint()
+
+        assert forgotten == [120, 240, 360]
+        assert (tmp_path / "a.warc.gz").read_bytes() == b"".join(data)
+
+    def test_a_disk_that_takes_no_advice_does_no_harm(self, tmp_path, monkeypatch):
+        """Some file systems know of no such thing, nor does macOS."""
+        disk, fd = Disk(), os.open(tmp_path, os.O_RDONLY)
+        os.close(fd)
+        disk.let_go(fd)
+        monkeypatch.delattr(os, "posix_fadvise")
+        disk.let_go(fd)
+
+    @pytest.mark.parametrize("data", [b"abc", bytearray(b"abc"), memoryview(b"abc")])
+    def test_any_buffer_may_be_written(self, crawl, data):
+        """Bytes, bytearrays and views are written whole."""
+        output = crawl.outputs.open("x")
+        output.write(data)
+
+        assert (output.path.read_bytes(), output.tell()) == (b"abc", 3)
+
+    def test_a_file_is_open_once(self, crawl):
+        """Two writers of one file would tear each other's records."""
+        with pytest.raises(ValueError, match="open already"):
+            crawl.outputs.open("logs/crawl.log")
+
+    def test_small_writes_go_to_the_disk_together(self, tmp_path):
+        """Some bytes wait for others, at the latest for the next checkpoint; `tell` counts them."""
+        with closing(CrawlDB(tmp_path / "state")) as db, closing(Outputs(db, tmp_path, at_once=10)) as outputs:
+            output = outputs.open("x")
+            output.write(b"12345")
+            output.write(b"67890")
+            assert (output.tell(), (tmp_path / "x").read_bytes()) == (10, b"")
+
+            output.write(b"a")
+            assert (tmp_path / "x").read_bytes() == b"1234567890a"
+            output.write(b"b")
+            db.checkpoint()
+            assert (tmp_path / "x").read_bytes() == b"1234567890ab"
+
+    def test_what_waits_outlives_a_failed_write(self, tmp_path):
+        """The write that raises is taken back; what others wrote before it is written by the next."""
+        disk = BreakingDisk()
+        with closing(CrawlDB(tmp_path / "state", disk)) as db, closing(Outputs(db, tmp_path, at_once=10)) as outputs:
+            output = outputs.open("x")
+            output.write(b"1234567890")
+            disk.fail_at = disk.operations + 1
+            with pytest.raises(StoreError):
+                output.write(b"lost")
+            output.write(b"abc")
+
+            assert (output.tell(), (tmp_path / "x").read_bytes()) == (13, b"1234567890abc")
+
+    def test_a_closed_file_takes_no_more(self, crawl):
+        """After close a write is an error; opening again goes on at the end."""
+        log = crawl.outputs._open["logs/crawl.log"]
+        log.close()
+        with pytest.raises(ValueError, match="closed"):
+            log.write(b"x")
+        crawl.outputs.open("logs/crawl.log").write(b"again\n")
+
+        assert log.path.read_bytes() == b"noted\nnot noted\nagain\n"
+
+
+class TestRecovery:
+    def test_what_came_after_the_checkpoint_is_cut_off(self, crawl, tmp_path):
+        """A longer file is cut back when the outputs are opened, whether or not anyone opens that file."""
+        crawl.close()
+        crawl = Crawl(tmp_path)
+
+        assert (tmp_path / "logs/crawl.log").read_bytes() == b"noted\n"
+        crawl.outputs.open("logs/crawl.log").write(b"done again\n")
+        assert (tmp_path / "logs/crawl.log").read_bytes() == b"noted\ndone again\n"
+        crawl.close()
+
+    def test_a_file_begun_after_the_checkpoint_begins_anew(self, crawl, tmp_path):
+        """What no checkpoint has noted is emptied when it is opened."""
+        crawl.outputs.open("a.warc.gz").write(b"record")
+        crawl.close()
+        crawl = Crawl(tmp_path)
+
+        assert crawl.outputs.open("a.warc.gz").tell() == 0
+        assert (tmp_path / "a.warc.gz").read_bytes() == b""
+        crawl.close()
+
+    def test_a_closed_file_keeps_its_last_bytes(self, crawl, tmp_path):
+        """The checkpoint after a close notes all of the file."""
+        output = crawl.outputs.open("a.warc.gz")
+        output.write(b"record")
+        output.close()
+        crawl.checkpoint()
+        assert repr(crawl.outputs).endswith("open=1 noted=2>")
+        crawl.checkpoint()
+        crawl.close()
+        crawl = Crawl(tmp_path)
+
+        assert crawl.outputs.open("a.warc.gz").tell() == 6
+        crawl.close()
+
+    @pytest.mark.parametrize("left", [None, 0, 5])
+    def test_a_file_shorter_than_noted_is_damage(self, crawl, tmp_path, left):
+        """Lost bytes are DamagedFile, a lost file too, and no other file is cut before that is known."""
+        crawl.outputs.open("other").write(b"noted too")
+        crawl.checkpoint()
+        crawl.outputs._open["other"].write(b" and more")
+        crawl.close()
+        path = tmp_path / "logs/crawl.log"
+        if left is None:
+            path.unlink()
+        else:
+            path.write_bytes(path.read_bytes()[:left])
+
+        with pytest.raises(DamagedFile) as caught:
+            Crawl(tmp_path)
+        assert (caught.value.path, caught.value.offset) == (path, left or 0)
+        assert (tmp_path / "other").read_bytes() == b"noted too and more"
+
+    def test_check_tells_every_damaged_file(self, crawl, tmp_path):
+        """Check finds what was lost while the crawl runs."""
+        assert list(crawl.outputs.check()) == []
+        (tmp_path / "logs/crawl.log").unlink()
+
+        assert ["missing, 6 bytes" in damage.why for damage in crawl.outputs.check()] == [True]
+        assert repr(crawl.outputs).endswith("open=1 noted=1>")
+
+
+class TestFullDisk:
+    def test_a_failed_write_leaves_whole_records(self, tmp_path):
+        """What a full disk let through of a record is cut off; the caller hears the cause and may go on later."""
+        disk = BreakingDisk()
+        with closing(Crawl(tmp_path, disk)) as crawl:
+            output = crawl.outputs.open("a.warc.gz")
+            output.write(b"first,")
+            disk.fail_at = disk.operations + 1
+            with pytest.raises(StoreError, match="No space") as caught:
+                output.write(b"second,")
+            assert caught.value.__cause__.errno == errno.ENOSPC
+            assert output.path.read_bytes() == b"first,"
+            output.write(b"third,")
+            crawl.checkpoint()
+
+        assert (tmp_path / "a.warc.gz").read_bytes() == b"first,third,"
+
+    def test_a_torn_record_is_cut_off_before_the_next(self, tmp_path):
+        """If even cutting back fails, the next write does it first, and writes nothing until that succeeds."""
+        disk = BreakingDisk()
+        with closing(Crawl(tmp_path, disk)) as crawl:
+            output = crawl.outputs.open("a.warc.gz")
+            output.write(b"first,")
+            disk.fail_at, disk.for_good = disk.operations + 1, True
+            for _ in range(2):
+                with pytest.raises(StoreError):
+                    output.write(b"second,")
+            assert output.path.read_bytes() == b"first,sec"
+            disk.fail_at = 0
+            output.write(b"third,")
+
+            assert output.path.read_bytes() == b"first,third,"
+
+    def test_a_failed_sync_fails_the_checkpoint(self, tmp_path):
+        """A sync that failed ahead is not forgotten: a second one would say that all is well."""
+        disk = BreakingDisk(error=errno.EIO)
+        with closing(Crawl(tmp_path, disk)) as crawl:
+            log = crawl.outputs.open("log")
+            log.write(b"noted\n")
+            crawl.checkpoint()
+            log.write(b"lost\n")
+            disk.fail_at = disk.operations + 1
+            with pytest.raises(StoreError, match="injected at operation"):
+                crawl.checkpoint()
+            with pytest.raises(StoreError, match="unusable since"):
+                crawl.db.checkpoint()
+
+        with closing(Crawl(tmp_path)):
+            assert (tmp_path / "log").read_bytes() == b"noted\n"
+
+    def test_what_is_written_during_a_sync_is_synced_again(self, tmp_path):
+        """Bytes that come while a sync is under way are not taken for synced."""
+        with closing(Crawl(tmp_path)) as crawl:
+            log = crawl.outputs.open("log")
+            log.write(b"a")
+            crawl.db.disk.sync = lambda fd: (os.fsync(fd), log.write(b"b"))
+            log.sync()
+
+            assert log.unsynced
+
+    def test_what_is_written_after_a_sync_is_synced_again(self, tmp_path):
+        """Bytes that come between prepare and save are synced by save, before they are noted."""
+        with closing(Crawl(tmp_path)) as crawl:
+            log = crawl.outputs.open("log")
+            log.write(b"a")
+            for _ in crawl.db.prepare():
+                pass
+            assert not log.unsynced
+            log.write(b"b")
+            assert log.unsynced
+            crawl.db.checkpoint()
+
+            assert not log.unsynced
+            assert crawl.db.query("SELECT path, length FROM output") == [("log", 2)]

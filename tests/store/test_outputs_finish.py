@@ -1,0 +1,280 @@
+"""Finished outputs lose their `.open`: after the checkpoint that notes all of them, whatever fails in between."""
+
+import contextlib
+import errno
+import logging
+import shutil
+from contextlib import closing
+
+import pytest
+
+from tests.support.faults import BreakingDisk, ForgetfulDisk
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.disk import Disk
+from webcrawl.store.errors import DamagedFile, StoreError
+from webcrawl.store.outputs import Outputs
+
+
+class Crawl:
+    """A database and its outputs, opened and closed together."""
+
+    def __init__(self, root, disk=None):
+        self.root = root
+        self.db = CrawlDB(root / "state", disk)
+        try:
+            self.outputs = Outputs(self.db, root, at_once=0)
+        except BaseException:
+            self.db.close()
+            raise
+
+    def checkpoint(self):
+        for _ in self.db.prepare():
+            pass
+        self.db.checkpoint()
+
+    def noted(self):
+        return dict(self.db.query("SELECT path, length FROM output"))
+
+    def close(self):
+        self.outputs.close()
+        self.db.close()
+
+
+@pytest.fixture(name="crawl")
+def _crawl(tmp_path):
+    with closing(Crawl(tmp_path)) as crawl:
+        yield crawl
+
+
+def _files(root):
+    return {path.name: path.read_bytes() for path in (root / "warc").iterdir()}
+
+
+def _finished(crawl, name="warc/a.open", data=b"record"):
+    output = crawl.outputs.open(name)
+    output.write(data)
+    output.finish()
+
+
+class TestFinish:
+    def test_the_name_changes_after_the_checkpoint(self, crawl, tmp_path):
+        """The checkpoint notes the last name and all bytes; the next thing that the outputs do is the renaming."""
+        _finished(crawl)
+        assert list(_files(tmp_path)) == ["a.open"]
+        crawl.checkpoint()
+        assert crawl.noted() == {"warc/a": 6}
+        assert list(crawl.outputs.check()) == []
+        crawl.checkpoint()
+
+        assert _files(tmp_path) == {"a": b"record"}
+        assert crawl.noted() == {"warc/a": 6}
+
+    def test_the_row_with_open_goes(self, crawl, tmp_path):
+        """A file that an earlier checkpoint noted with its `.open` is noted once, under its last name."""
+        output = crawl.outputs.open("warc/a.open")
+        output.write(b"one")
+        crawl.checkpoint()
+        assert crawl.noted() == {"warc/a.open": 3}
+        output.write(b"two")
+        output.finish()
+        crawl.checkpoint()
+        crawl.checkpoint()
+
+        assert crawl.noted() == {"warc/a": 6}
+        assert list(crawl.outputs.check()) == []
+
+    def test_a_clean_end_renames(self, crawl, tmp_path):
+        """Close renames what the last checkpoint has noted: after a clean stop no finished file keeps its `.open`."""
+        _finished(crawl)
+        crawl.checkpoint()
+        crawl.close()
+
+        assert _files(tmp_path) == {"a": b"record"}
+
+    def test_no_checkpoint_no_name(self, crawl, tmp_path):
+        """Without a checkpoint a finished file keeps its `.open`, for the next start will cut it back."""
+        output = crawl.outputs.open("warc/a.open")
+        output.write(b"one")
+        crawl.checkpoint()
+        output.write(b"two")
+        output.finish()
+        crawl.close()
+        assert _files(tmp_path) == {"a.open": b"onetwo"}
+        with closing(Crawl(tmp_path)) as again:
+            assert again.outputs.open("warc/a.open").tell() == 3
+
+        assert _files(tmp_path) == {"a.open": b"one"}
+
+    def test_a_failed_commit_renames_nothing(self, crawl, tmp_path):
+        """A part that fails after the outputs have saved leaves the names alone, in prepare as in close."""
+        crawl.db.join(Failing())
+        _finished(crawl)
+        with pytest.raises(StoreError, match="on purpose"):
+            crawl.checkpoint()
+        with contextlib.suppress(StoreError):
+            list(crawl.db.prepare())
+        crawl.close()
+
+        assert _files(tmp_path) == {"a.open": b"record"}
+
+    def test_only_a_file_with_open_can_be_finished(self, crawl):
+        """There must be an ending to lose."""
+        with pytest.raises(ValueError, match=r"no \.open"):
+            crawl.outputs.open("warc/a").finish()
+
+    def test_a_finished_file_takes_no_more(self, crawl):
+        """It can be neither written nor opened again, before the checkpoint and after it."""
+        output = crawl.outputs.open("warc/a.open")
+        output.finish()
+        with pytest.raises(ValueError, match="closed"):
+            output.write(b"x")
+        with pytest.raises(ValueError, match="finished"):
+            crawl.outputs.open("warc/a.open")
+        crawl.checkpoint()
+        for name in ("warc/a.open", "warc/a"):
+            with pytest.raises(ValueError, match="finished"):
+                crawl.outputs.open(name)
+
+
+class Failing:
+    def prepare(self):
+        return iter(())
+
+    def save(self):
+        raise StoreError("on purpose")
+
+
+class TestRecovery:
+    def test_a_crash_before_the_renaming(self, crawl, tmp_path):
+        """A row without its file, whose file with `.open` is there: cut back to the noted length, and renamed."""
+        _finished(crawl)
+        crawl.checkpoint()
+        with (tmp_path / "warc/a.open").open("ab") as file:
+            file.write(b"more")
+        crawl.db.close()
+
+        with closing(Crawl(tmp_path)) as again:
+            assert _files(tmp_path) == {"a": b"record"}
+            assert list(again.outputs.check()) == []
+
+    @pytest.mark.parametrize("left", [None, 5])
+    def test_what_is_missing_is_damage(self, crawl, tmp_path, left):
+        """A finished file that is missing under both names, or too short, is DamagedFile."""
+        _finished(crawl)
+        crawl.checkpoint()
+        crawl.db.close()
+        path = tmp_path / "warc/a.open"
+        if left is None:
+            path.unlink()
+        else:
+            path.write_bytes(b"x" * left)
+
+        with pytest.raises(DamagedFile, match="6 bytes are noted"):
+            Crawl(tmp_path)
+        assert _files(tmp_path) == ({} if left is None else {"a.open": b"x" * left})
+
+    def test_a_renaming_that_fails_is_done_later(self, tmp_path, caplog):
+        """The checkpoint holds all the same; it is said in the log, and tried again."""
+        disk = BreakingDisk()
+        with closing(Crawl(tmp_path, disk)) as crawl:
+            _finished(crawl)
+            crawl.checkpoint()
+            disk.fail_at = disk.operations + 1
+            with caplog.at_level(logging.WARNING):
+                crawl.checkpoint()
+            assert [broken.split()[0] for broken in disk.broken] == ["rename"]
+            assert "warc/a: keeps its .open" in caplog.text
+            assert list(_files(tmp_path)) == ["a.open"]
+            crawl.checkpoint()
+
+            assert list(_files(tmp_path)) == ["a"]
+
+
+class TestSweep:
+    def test_what_no_checkpoint_has_noted_goes(self, crawl, tmp_path):
+        """Files begun after the last checkpoint are removed if they match, no others."""
+        _finished(crawl, "warc/pending.open")
+        crawl.outputs.open("warc/noted.open").write(b"x")
+        crawl.checkpoint()
+        crawl.outputs.open("warc/current.open").write(b"x")
+        for name in ("lost.open", "lost", "foreign.txt"):
+            (tmp_path / "warc" / name).write_bytes(b"x")
+        crawl.outputs.sweep("warc/*.open")
+
+        assert sorted(_files(tmp_path)) == ["current.open", "foreign.txt", "lost", "noted.open", "pending.open"]
+
+    def test_a_file_that_stays_is_an_error(self, tmp_path):
+        """Whoever asks for a sweep must know that it failed."""
+        disk = BreakingDisk()
+        with closing(Crawl(tmp_path, disk)) as crawl:
+            (tmp_path / "lost.open").write_bytes(b"x")
+            disk.fail_at = disk.operations + 1
+            with pytest.raises(StoreError, match=r"lost\.open"):
+                crawl.outputs.sweep("*.open")
+
+
+class PowerCut(BreakingDisk, ForgetfulDisk):
+    """Breaks at the n-th operation, and then loses what was not synced: a renamed file then has its old name again."""
+
+    def __init__(self, fail_at=0):
+        ForgetfulDisk.__init__(self)
+        BreakingDisk.__init__(self, fail_at, errno.EIO, for_good=True)
+
+
+class Noting(BreakingDisk):
+    def _step(self, what):
+        self.operations += 1
+        self.broken.append(what)
+
+
+STEPS = 2
+
+
+def _live(root, disk, done):
+    """Each step fills a file and finishes it, half-fills another, and makes a checkpoint; then a clean end."""
+    with closing(Crawl(root, disk)) as crawl:
+        crawl.outputs.sweep("warc/*.open")
+        first = int(crawl.db.get("step") or b"0")
+        output = crawl.outputs.open(f"warc/{first}.open")
+        for step in range(first + 1, STEPS + 1):
+            output.write(b"end")
+            output.finish()
+            output = crawl.outputs.open(f"warc/{step}.open")
+            output.write(b"begin,")
+            crawl.db.set("step", b"%d" % step)
+            crawl.checkpoint()
+            done.append(step)
+
+
+def _assert_state(root, step):
+    """Opened again, the files are those of this step's checkpoint, finished ones under their last names."""
+    with closing(Crawl(root)) as crawl:
+        crawl.outputs.sweep("warc/*.open")
+        assert int(crawl.db.get("step") or b"0") == step
+        expected = {str(number): b"begin,end" if number else b"end" for number in range(step)}
+        if step:
+            expected[f"{step}.open"] = b"begin,"
+        assert (_files(root) if (root / "warc").exists() else {}) == expected
+        assert list(crawl.outputs.check()) == []
+
+
+@pytest.mark.parametrize("kind", ["full for good", "broken once", "power cut"])
+def test_whatever_fails_names_and_lengths_are_of_the_last_checkpoint(tmp_path, kind):
+    """After any one failed operation every file has the length and, at the next start, the name that was noted."""
+    Crawl(tmp_path / "new").close()  # making the database is another test's, and takes half of the time
+    shutil.copytree(tmp_path / "new", tmp_path / "whole")
+    noting = Noting()
+    _live(tmp_path / "whole", noting, [])
+    assert sum("rename" in what for what in noting.broken) == STEPS
+    for fail_at in range(1, noting.operations + 1):
+        root, done = tmp_path / str(fail_at), []
+        shutil.copytree(tmp_path / "new", root)
+        disk = PowerCut(fail_at) if kind == "power cut" else BreakingDisk(fail_at, for_good=kind == "full for good")
+        with contextlib.suppress(StoreError, OSError):
+            _live(root, disk, done)
+        assert disk.broken
+        if kind == "power cut":
+            disk.crash()
+        _assert_state(root, done[-1] if done else 0)
+        _live(root, Disk(), [])
+        assert sorted(_files(root)) == [*map(str, range(STEPS)), f"{STEPS}.open"]

@@ -1,0 +1,118 @@
+"""The checksum of a row: whatever else SQLite may read there is noticed."""
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.support.tampering import FORMULAS
+from webcrawl.store import rowcrc
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.errors import DamagedFile
+from webcrawl.store.schema import LAYOUT, TABLES
+from webcrawl.verify.snapshot import Snapshot
+
+ROWS = {
+    "meta": ("key", b"0123"),
+    "host": ("h.test", -1, b"\x99data"),
+    "robots": ("http://h.test", 1.5, b"!3"),
+    "waiting": (1 << 40, bytes(16)),
+    "output": ("logs/crawl.log", 1 << 40, 0xFFFFFFFF),
+}
+
+
+def flips(value):
+    """Every value that is a bit away from this one, of its own type; text may be no text any more."""
+    if isinstance(value, int):
+        yield from (value ^ 1 << bit for bit in range(63))
+    elif isinstance(value, float):
+        (number,) = rowcrc.struct.unpack("<q", rowcrc.UNTIL.pack(value))
+        yield from (rowcrc.UNTIL.unpack(rowcrc.struct.pack("<q", number ^ 1 << bit))[0] for bit in range(63))
+    else:
+        data = value.encode("latin-1") if isinstance(value, str) else value
+        for bit in range(len(data) * 8):
+            changed = bytearray(data)
+            changed[bit // 8] ^= 1 << bit % 8
+            yield changed.decode("latin-1") if isinstance(value, str) else bytes(changed)
+
+
+class TestRows:
+    @pytest.mark.parametrize("table", ROWS)
+    def test_every_bit_counts(self, table):
+        """A row that differs in one bit has another checksum; but a state beyond 32 bits, which is none."""
+        formula, row = FORMULAS[table][0], ROWS[table]
+        crc = formula(*row)
+        assert rowcrc.agrees(formula, (*row, crc))
+
+        for at, value in enumerate(row):
+            for other in flips(value):
+                if table == "host" and at == 1 and not -(1 << 31) <= other < 1 << 31:
+                    continue
+                assert not rowcrc.agrees(formula, (*row[:at], other, *row[at + 1 :], crc)), (at, other)
+        assert not any(rowcrc.agrees(formula, (*row, other)) for other in flips(crc))
+
+    @pytest.mark.parametrize("table", ROWS)
+    @pytest.mark.parametrize("other", [None, 1, 1.5, "text", b"bytes", -1, "\ud800"])
+    def test_a_value_of_another_type(self, table, other):
+        """What a flipped bit in a row's head may make of a value does not agree, and is no error."""
+        formula, row = FORMULAS[table][0], ROWS[table]
+
+        for at in [at for at, value in enumerate(row) if type(value) is not type(other)]:
+            assert not rowcrc.agrees(formula, (*row[:at], other, *row[at + 1 :], formula(*row)))
+
+    @given(one=st.binary(), two=st.binary(), start=st.integers(0, 0xFFFFFFFF))
+    @settings(max_examples=50, deadline=None)
+    def test_one_sum(self, one, two, start):
+        """The two libraries have the same sum, which can be gone on with: docs/files.md says crc32 for both."""
+        many, few = rowcrc.crc32_of_many, rowcrc.crc32
+
+        assert many(two, few(one, start)) == few(one + two, start) == many(one + two, start)
+
+    def test_all_tables(self):
+        """Every table has a checksum, or lies in frames and files that have their own."""
+        with closing(sqlite3.connect(":memory:")) as db:
+            db.executescript(TABLES)
+            tables = {name: sql for kind, name, _, sql in db.execute(LAYOUT) if kind == "table"}
+
+        assert {name for name, sql in tables.items() if "crc INTEGER" in sql} == set(ROWS)
+        assert set(tables) - set(ROWS) == {"block", "run"}
+
+
+class TestText:
+    def test_a_value_that_became_text(self, tmp_path):
+        """Bytes that a row's head calls text, and that are none, are damage: Python has no code of SQLite's for it."""
+        with closing(CrawlDB(tmp_path)) as db:
+            db.set("a", b"\xff")
+            db.execute("UPDATE meta SET value = CAST(value AS TEXT)")
+            with pytest.raises(DamagedFile, match="Could not decode to UTF-8"):
+                db.get("a")
+
+    def test_a_definition_that_is_no_text(self, tmp_path):
+        """A damaged definition is damage, though SQLite's words for it are no UTF-8."""
+        CrawlDB(tmp_path).close()
+        path = tmp_path / "crawl.db"
+        path.write_bytes(path.read_bytes().replace(b"seq INTEGER PRIMARY KEY", b"seq INTEGER PRIMARY K\xc5Y"))
+
+        for read in (CrawlDB, Snapshot):
+            with pytest.raises(DamagedFile, match=r"malformed|codec"):
+                read(tmp_path)
+
+
+class TestMeta:
+    @pytest.mark.parametrize("change", ["value = x'30'", "name = 'a.c'", "crc = crc + 1", "value = '1'"])
+    def test_a_damaged_value(self, tmp_path, change):
+        """A small value that is not what was written is refused by its name, asked for alone or among others."""
+        with closing(CrawlDB(tmp_path)) as db:
+            db.set("a.b", b"1")
+            db.set("b", b"2")
+            assert (db.get("a.b"), db.named("a.")) == (b"1", [("a.b", b"1")])
+            db.execute(f"UPDATE meta SET {change} WHERE name = 'a.b'")
+            ((name,),) = db.query("SELECT name FROM meta WHERE name GLOB 'a.*'")
+
+            with pytest.raises(DamagedFile, match=f"crawl.db: damaged at byte 0: table meta, {name}: checksum"):
+                db.get(name)
+            with pytest.raises(DamagedFile, match=f"table meta, {name}: checksum"):
+                db.named("a.")
+            assert db.get("b") == b"2"

@@ -1,0 +1,113 @@
+"""Real sites served on loopback under their own names, on the ports that their URLs mean."""
+
+import asyncio
+import ssl
+from contextlib import contextmanager
+from threading import Event, Thread
+
+import pytest
+from cryptography.hazmat.primitives import serialization
+
+from tests.support.certificates import certificate
+
+PORTS = {"http": 80, "https": 443}
+
+
+class Sites:
+    """One server for all hosts: `answer` gives status, type and body of a URL; `asked` are the URLs, in their order."""
+
+    def __init__(self, answer, address, tls):
+        self.answer, self.address, self.asked = answer, address, []
+        self._contexts = {"http": None, "https": tls}
+
+    async def start(self):
+        self._servers = [
+            await asyncio.start_server(self._handler(scheme), self.address, port, ssl=self._contexts[scheme])
+            for scheme, port in PORTS.items()
+        ]
+
+    def close(self):
+        for server in self._servers:
+            server.close()
+
+    async def wait_closed(self):
+        for server in self._servers:
+            await server.wait_closed()
+        await asyncio.sleep(0)  # transports that were aborted close their sockets in the loop's next turn
+
+    def _handler(self, scheme):
+        async def handle(reader, writer):
+            try:
+                while True:
+                    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+                    host = next(line[6:] for line in head if line.lower().startswith("host: "))
+                    url = f"{scheme}://{host}{head[0].split(' ')[1]}"
+                    self.asked.append(url)
+                    status, kind, body = self.answer(url)
+                    top = f"HTTP/1.1 {status} So\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
+                    writer.write(top.encode() + body)
+                    await writer.drain()
+            except (asyncio.IncompleteReadError, ConnectionError):
+                pass  # the client has left
+            finally:
+                writer.transport.abort()
+
+        return handle
+
+    def hosts_file(self, path, names):
+        """A HOSTS_FILE by which these names are here."""
+        path.write_text("".join(f"{self.address} {name}\n" for name in names))
+        return path
+
+
+@contextmanager
+def serving(answer, folder, names):
+    """The sites, as long as the block lasts; skips where nobody may listen on port 80."""
+    loop, stop, started = asyncio.new_event_loop(), asyncio.Event(), Event()
+    tls, found = _tls(folder, names), []
+
+    async def serve():
+        for number in range(1, 200):  # tests that run at the same time take an address each
+            sites = Sites(answer, f"127.0.77.{number}", tls)
+            try:
+                await sites.start()
+            except PermissionError:
+                break
+            except OSError:
+                continue
+            found.append(sites)
+            break
+        started.set()
+        await stop.wait()
+        for sites in found:
+            sites.close()
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for sites in found:
+            await sites.wait_closed()
+
+    thread = Thread(target=loop.run_until_complete, args=(serve(),), name="sites", daemon=True)
+    thread.start()
+    started.wait()
+    try:
+        if not found:
+            pytest.skip("nobody may listen on the ports 80 and 443 of 127.0.77.0/24 here")
+        yield found[0]
+    finally:
+        loop.call_soon_threadsafe(stop.set)
+        thread.join()
+        loop.close()
+
+
+def _tls(folder, names):
+    one, key = certificate(*names)
+    path = folder / "server.pem"
+    path.write_bytes(
+        one.public_bytes(serialization.Encoding.PEM)
+        + key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(path)
+    return context

@@ -1,0 +1,127 @@
+"""What the last checkpoint in a JOBDIR holds, looked at in a copy: every URL has its one place, every file is whole."""
+
+import re
+import shutil
+import tempfile
+import time
+from collections import Counter
+from contextlib import closing
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+from scrapy.settings import Settings
+
+from tests.support.crawling import SETTINGS
+from tests.support.warc_reader import read
+from webcrawl.adapter.values import plain_values
+from webcrawl.crawl.assembly import assemble
+from webcrawl.model import Status, unpack
+from webcrawl.seen.keys import HIGHEST
+
+MERGED = 10.0  # seconds that a merge of a test's few keys may take
+
+
+@dataclass
+class Cut:
+    """URLs by where they stand; robots.txt, which comes without having been found by a link, by itself."""
+
+    logged: Counter = field(default_factory=Counter)  # finished: crawl.log
+    robots: Counter = field(default_factory=Counter)  # finished, of the crawl's own asking
+    answered: Counter = field(default_factory=Counter)  # finished with an answer, robots.txt among them
+    tried: Counter = field(default_factory=Counter)  # how often each was asked for
+    archived: Counter = field(default_factory=Counter)  # answers in the archive: every one that came
+    queued: Counter = field(default_factory=Counter)  # in the frontier: to be asked for, or handed out
+    waiting: Counter = field(default_factory=Counter)  # new, and not in the frontier yet
+    files: list = field(default_factory=list)  # of the archive, by name
+
+    @property
+    def known(self):
+        """Every URL that was ever found."""
+        return self.logged + self.queued + self.waiting
+
+
+def cut(jobdir, **settings):
+    """The cut in this JOBDIR, which stays as it is; AssertionError if it is none."""
+    with tempfile.TemporaryDirectory(prefix="cut-") as folder:
+        copy = Path(folder) / "job"
+        shutil.copytree(jobdir, copy)
+        values = Settings()
+        values.setmodule("webcrawl.settings")
+        values.setdict({**SETTINGS, **settings, "JOBDIR": str(copy)}, "cmdline")
+        crawl, visitor = assemble(plain_values(values))
+        with closing(crawl):
+            for part in (crawl.db, crawl.outputs, crawl.seen, visitor._content):
+                damages = list(part.check())
+                assert damages == [], damages
+            return _look(crawl, copy)
+
+
+def _look(crawl, jobdir):
+    found = Cut()
+    _read_log(jobdir / "logs/crawl.log", found)
+    noted = dict(crawl.db.query("SELECT path, length FROM output"))
+    for path in sorted((jobdir / "warc").glob("*")) if (jobdir / "warc").exists() else []:
+        name = f"warc/{path.name}"
+        if noted.get(name, noted.get(name.removesuffix(".open"))) is not None:  # the others go with the next start
+            found.files.append(path.name)
+            found.archived.update(_captures(path))
+    _read_frontier(crawl, found)
+    _read_seen(crawl, found)
+    assert found.answered <= found.archived <= found.tried, _differences(found)
+    assert max(found.known.values(), default=1) == 1, found.known.most_common(3)
+    return found
+
+
+def _differences(found):
+    return found.answered - found.archived, found.archived - found.tried
+
+
+def _read_log(path, found):
+    lines = path.read_bytes().split(b"\n")
+    assert lines.pop() == b"", "the last line is cut"
+    for line in lines:
+        _, status, _, url, how, *rest, notes = line.decode("ascii").split()
+        assert len(rest) == 6
+        (found.robots if how.endswith("P") else found.logged)[url] += 1
+        found.answered[url] += int(status) > 0
+        tries = re.search(r"\b(\d+)t\b", notes)
+        found.tried[url] += (int(tries[1]) if tries else 1) - (int(status) <= Status.ROBOTS_UNREACHABLE)
+
+
+def _captures(path):
+    for record in read(path):
+        if record.kind in ("response", "revisit"):
+            yield record.fields["WARC-Target-URI"]
+
+
+def _read_frontier(crawl, found):
+    frontier = crawl.frontier
+    hosts = [frontier._hosts.get(name) for (name,) in crawl.db.query("SELECT name FROM host")]
+    queues = [*frontier._front.queues, frontier._rotation._parked, *chain(*(host.queues() for host in hosts))]
+    damages = [damage for queue in queues for damage in queue.check()]
+    assert damages == [], damages
+    records = [record for host in hosts for _, record in host.later]
+    for queue in (*frontier._front.queues, *chain(*(host.queues() for host in hosts))):
+        while queue:
+            records.append(queue.pop())
+    assert len(records) == frontier.queued, (len(records), frontier.queued)
+    for link in map(unpack, records):
+        found.tried[link.url] += link.attempt
+        if not link.path.endswith("P"):
+            found.queued[link.url] += 1
+
+
+def _read_seen(crawl, found):
+    """Whoever waits for a verdict gets it; then each key known is that of a URL that has a place, and of no other."""
+    seen, end = crawl.seen, time.monotonic() + MERGED
+    while seen.pending:
+        assert time.monotonic() < end, seen
+        seen.merge()
+        found.waiting.update(unpack(record).url for record in seen.take(1000) if record)
+    known = seen._f
+    keys = [known._fresh, *(run.between(0, HIGHEST)[0] for run in known._runs.runs)]
+    had = dict(zip(map(crawl.pipeline.key, found.known), found.known, strict=True))
+    kept = np.concatenate(keys).tolist()
+    assert sorted(had) == sorted(kept), (len(kept), [had.get(key, "lost") for key in had.keys() ^ set(kept)])

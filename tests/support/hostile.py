@@ -1,0 +1,78 @@
+"""Every misdeed of the synthetic web, served by a process of its own, and one word for how each ends."""
+
+import json
+import re
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.support.places import ROOT
+from webcrawl.model import Exchange
+from webcrawl.simweb import World, running
+from webcrawl.simweb.answers import Ask
+from webcrawl.simweb.kinds import broken, codings, liars, slow
+
+BOMBS = [kind for kind in codings.KINDS if kind.startswith("bomb")]
+MISDEEDS = [*liars.KINDS, *broken.KINDS, *slow.KINDS, *BOMBS]
+
+
+def told(got):
+    """How a fetch ended: the error's name, or the status and all that is wrong with the answer."""
+    if not isinstance(got, Exchange):
+        return got.name
+    flaws = [flaw for flaw in got.flaws if not flaw.startswith("certificate_")]
+    return ", ".join([str(got.status), *([got.truncated] if got.truncated else []), *flaws])
+
+
+def rows(heading):
+    """The cells of a table of docs/hostile.md, without quotes, by its heading."""
+    text = (ROOT / "docs/hostile.md").read_text(encoding="utf-8")
+    part = text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    lines = re.findall(r"^\| (.*) \|$", part, re.MULTILINE)[1:]
+    return [[cell.strip().replace("`", "") for cell in line.split(" | ")] for line in lines]
+
+
+def peak():
+    """The most memory that this process has had since `reset_peak`, KiB."""
+    return _kib("VmHWM")
+
+
+def reset_peak():
+    """Counts anew; what this process has now, KiB."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        pytest.skip("the peak of a process's memory cannot be reset on this system")
+    return _kib("VmRSS")
+
+
+def _kib(name):
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(name))
+
+
+@contextmanager
+def served():
+    """Where the misdeeds are, without and with TLS: `…/x/NAME/1`."""
+    command = [sys.executable, "-m", "tests.support.hostile"]
+    process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        yield json.loads(process.stdout.readline())
+    finally:
+        process.communicate()
+
+
+def _serve():
+    world = World(1, 10, port=0, tls_port=0, addresses=1, mix={"https": 1.0}, slow=0.1)
+    for bomb in BOMBS:  # they take their time, once
+        world.answer(Ask(0, f"/x/{bomb}/0"))
+    with running(world):
+        print(json.dumps([f"http://site0.test:{world.port}", f"https://site0.test:{world.tls_port}"]), flush=True)  # noqa: T201
+        sys.stdin.read()
+
+
+if __name__ == "__main__":
+    _serve()

@@ -1,0 +1,154 @@
+"""JOBDIRs made without a network: every part of a crawl has worked a little, some of it on small terms."""
+
+import hashlib
+import shutil
+from pathlib import Path
+from random import Random
+
+from tests.support.crawling import wait_until
+from tests.support.seens import STORES, disk
+from tests.support.warc_crawl import NOW, exchange
+from webcrawl.crawl.counters import SavedCounters
+from webcrawl.crawl.crawl import CLEAN
+from webcrawl.crawl.crawl_log import CrawlLog
+from webcrawl.frontier.booking import Limits
+from webcrawl.frontier.politeness.mercator import Mercator
+from webcrawl.frontier.prioritizers.depth import ByDepth
+from webcrawl.frontier.robots_rows import RobotsRows
+from webcrawl.frontier.state import open_frontier
+from webcrawl.logs.link_line import lines
+from webcrawl.model import Link, Outcome
+from webcrawl.net.robots_book import RobotsBook
+from webcrawl.seen.content import ContentSeen
+from webcrawl.seen.layout import Layout
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.outputs import Outputs
+from webcrawl.warc.writer import WarcWriter
+
+HOSTS = 30
+SIZES = Layout(chunk=300, budget=100, largest=900, row=64, fresh=100, at_once=50)
+
+
+class Job:
+    """A crawl's parts around one database; `work` does a little of everything, `checkpoint` keeps it."""
+
+    def __init__(self, root: Path, store: str = "disk") -> None:
+        self.root = root
+        self.db = CrawlDB(root / "state")
+        self.outputs = Outputs(self.db, root, at_once=4096)
+        self.log = CrawlLog(self.outputs.open("logs/crawl.log"))
+        self.links = self.outputs.open("logs/links.log")
+        self.seen = disk(self.db, sizes=SIZES) if store == "disk" else STORES[store](self.db)
+        self.content = ContentSeen(self.db, memory=4096)
+        self.frontier = open_frontier(
+            self.db,
+            ByDepth(3),
+            Mercator(10, 1, 300),
+            Limits(queues=4, max_queues=10),
+            levels=3,
+            bias=2.0,
+            memory=1 << 16,
+            random=Random(1),
+        )
+        self.robots = RobotsBook(RobotsRows(self.db), "test")
+        SavedCounters(self.db, {})
+        if self.db.get("key") is None:
+            self.db.set("key", bytes(16))
+            self.db.set(CLEAN, b"")
+        self.archive = WarcWriter(
+            self.db,
+            self.outputs,
+            prefix="test",
+            max_size=20_000,
+            info={"software": "webcrawl/0"},
+            random=Random(2),
+            clock=lambda: NOW,
+        )
+        self._number, self._now = 0, NOW
+
+    def work(self, pages: int = 40) -> None:
+        """So many pages, each with links to new ones."""
+        for _ in range(pages):
+            numbers = range(self._number, self._number + 20)
+            self._number += 20
+            urls = [f"http://h{n % HOSTS}.test/some/where/{n}.html" for n in numbers]
+            words = ["", "", "", "e30=", "2.e30=", "-1.e30="]  # of a page, or of a spider's own request
+            links = [
+                Link(url, "L" * (len(url) % 4), seed="http://h0.test/", request=words[number % len(words)])
+                for url, number in zip(urls, numbers, strict=True)
+            ]
+            keys = [int.from_bytes(hashlib.sha256(link.url.encode()).digest()[:8]) for link in links]
+            self.seen.submit(keys, [link.pack() for link in links])
+            self.frontier.add(self.seen.take(30))
+            self._page(links)
+
+    def _page(self, links) -> None:
+        link = self.frontier.take(self._now)
+        if link is None:
+            self._now = max(self._now, self.frontier.next_ready() or 0.0)
+            self.seen.merge()
+            return
+        origin = link.url[: link.url.index("/", 8)]
+        self.robots.answered(origin, 200 if "1" in origin else 503, b"User-agent: *\nDisallow: /no\n", self._now)
+        answer = exchange(link.url, b"<p>" + link.url.encode() * 9)
+        self.content.seen(hashlib.md5(answer.body, usedforsecurity=False).digest())
+        self.archive.write(link, answer, duplicate=False, metadata={})
+        outcome = Outcome(200, 0.1, at=self._now)
+        self.frontier.done(link, outcome, self._now)
+        self.log.finished(link, outcome, answer, [])
+        self.links.write(lines(link.url, [("a", one.url, one.url, "a link") for one in links]))
+
+    def checkpoint(self) -> None:
+        for _ in self.db.prepare():
+            pass
+        self.db.checkpoint()
+
+    def killed(self, target: Path) -> Path:
+        """What `kill -9` would leave now."""
+        self.db._log.wait()  # else the copy may have one page of an earlier moment than the next
+        wait_until(lambda: not self.seen.busy)  # else a scratch file may be gone before it is copied
+        shutil.copytree(self.root, target)
+        return target
+
+    def close(self) -> None:
+        self.seen.close()
+        self.content.close()
+        self.outputs.close()
+        self.db.close()
+
+
+def stopped(root: Path, store: str = "disk") -> Path:
+    """A crawl that was stopped cleanly."""
+    job = Job(root, store)
+    for _ in range(3):
+        job.work()
+        job.checkpoint()
+    job.archive.close()
+    job.checkpoint()
+    job.close()
+    (root / "stats.json").write_text('{"reason": "shutdown"}\n')
+    return root
+
+
+def killed(root: Path, target: Path, store: str = "disk") -> Path:
+    """A crawl that was killed between two checkpoints, with a log that is not all copied back."""
+    job = Job(root, store)
+    for _ in range(3):
+        job.work()
+        job.checkpoint()
+    job.work()
+    job.killed(target)
+    job.close()
+    return target
+
+
+def tree(root: Path) -> dict[str, tuple[int, int, str]]:
+    """Every file below, with its times and its bytes: what verify must not change."""
+    return {
+        path.relative_to(root).as_posix(): (
+            path.stat().st_mtime_ns,
+            path.stat().st_size,
+            hashlib.sha256(path.read_bytes() if path.is_file() else b"").hexdigest(),
+        )
+        for path in sorted((root, *root.rglob("*")))
+    }

@@ -1,0 +1,108 @@
+"""Seen stores for tests: sizes so small that a few dozen records walk through every part."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+from tests.support.tampering import tampered
+from webcrawl.seen.bloom import BloomSeen
+from webcrawl.seen.caches.clock import ClockCache
+from webcrawl.seen.caches.static import StaticCache
+from webcrawl.seen.disk import DiskSeen
+from webcrawl.seen.layout import Layout
+from webcrawl.seen.memory import MemorySeen
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.disk import Disk
+
+TINY = Layout(chunk=4, budget=5, largest=12, row=3, fresh=6, at_once=3, share=0.5, growth=1.0)
+ROOMY = Layout(chunk=1000, budget=100, largest=10_000, row=8, fresh=50, at_once=20)
+PLENTY = 1 << 20
+
+
+def disk(db, *, cache=None, sizes=TINY, on_ready=None):
+    """The disk store with tiny parts and, unless one is given, no cache: all goes the long way."""
+    return DiskSeen(db, memory=PLENTY, cache=StaticCache(0) if cache is None else cache, sizes=sizes, on_ready=on_ready)
+
+
+def memory(db, *, cache=None):
+    return MemorySeen(db, memory=PLENTY, cache=ClockCache(16) if cache is None else cache)
+
+
+def bloom(db, *, cache=None):
+    return BloomSeen(db, memory=PLENTY, cache=ClockCache(16) if cache is None else cache, snapshot=20)
+
+
+STORES = {"disk": disk, "memory": memory, "bloom": bloom}
+
+
+class Reopenable:
+    """A store on a folder, that can be closed and opened again."""
+
+    def __init__(self, folder: Path, make, fs=None):
+        self.folder, self.make, self.fs = folder, make, fs
+        self.open()
+
+    def open(self):
+        self.db = CrawlDB(self.folder, self.fs)
+        try:
+            self.store = self.make(self.db)
+        except BaseException:
+            self.db.close()
+            raise
+
+    def checkpoint(self):
+        for _ in self.db.prepare():
+            pass
+        self.db.checkpoint()
+
+    def close(self):
+        self.store.close()
+        self.db.close()
+
+    def reopen(self):
+        """What was not in a checkpoint is gone."""
+        self.close()
+        self.open()
+
+    def tamper(self, sql, *, sealed=True):
+        """Changes the state behind the back of a crawl that is closed meanwhile; leaves it closed."""
+        self.close()
+        tampered(self.folder / "crawl.db", sql, sealed=sealed)
+
+    def names(self):
+        """The files in the seen stores' folder."""
+        return sorted(path.name for path in (self.folder / "seen").iterdir())
+
+    def submit(self, *keys, tag=b""):
+        self.store.submit(keys, [b"%d%s" % (key, tag) for key in keys])
+
+    def wait(self):
+        while self.store.busy:
+            time.sleep(0.0005)
+
+    def settle(self):
+        """Merges and takes until nothing is pending."""
+        taken = []
+        while self.store.pending:
+            self.store.merge()
+            self.wait()
+            taken += self.store.take(5)
+        return taken
+
+
+def job_of(tmp_path, sizes=TINY, fs=None, on_ready=None):
+    """A disk store of these sizes on this disk."""
+    return Reopenable(tmp_path / "state", lambda db: disk(db, sizes=sizes, on_ready=on_ready), fs)
+
+
+class WaitingDisk(Disk):
+    """Creates no file before it is told to."""
+
+    def __init__(self):
+        self.open = threading.Event()
+
+    def create(self, path):
+        assert self.open.wait(30)
+        return super().create(path)

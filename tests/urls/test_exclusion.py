@@ -1,0 +1,142 @@
+"""The list of those who asked to be left alone."""
+
+import os
+
+import pytest
+
+from tests.support.url_settings import url_settings
+from webcrawl.urls.assembly import build_filters
+from webcrawl.urls.filters.exclusion import ExclusionFilter
+from webcrawl.urls.filters.exclusion_rules import RulesError, parse_exclusions
+from webcrawl.urls.filters.protocol import Origin
+
+LIST = """\ufeff# who asked
+example.com
+*.star.example   # a form other tools use
+example.org/private/
+https://exact.example/a b
+192.0.2.1
+[2001:db8::1]
+b\u00fccher.example
+"""
+
+
+class Time:
+    now = 1000.0
+
+    def __call__(self):
+        return self.now
+
+
+class TestRules:
+    @pytest.mark.parametrize(
+        ("url", "excluded"),
+        [
+            ("http://example.com/", True),
+            ("ftp://a.b.example.com:2121/x", True),
+            ("http://example.com./", True),
+            ("http://notexample.com/", False),
+            ("http://star.example/", True),
+            ("http://example.org/private/x", True),
+            ("https://example.org/private/", True),
+            ("http://example.org/privately", False),
+            ("http://www.example.org/private/", False),
+            ("https://exact.example/a%20bc", True),
+            ("http://exact.example/a%20bc", False),
+            ("http://192.0.2.1/x", True),
+            ("http://[2001:db8::1]:8080/", True),
+            ("http://xn--bcher-kva.example/", True),
+        ],
+    )
+    def test_domains_and_prefixes(self, url, excluded):
+        """A domain excludes all below it, a prefix what begins with it, a scheme only itself."""
+        assert parse_exclusions(LIST.removeprefix("\ufeff"), "list").excludes(url) == excluded
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            "a b",
+            "mailto:joe@example.com",
+            "http://",
+            "a..b",
+            "?",
+            "example.com?x",
+            "example.com:80x",
+            "example.com:8080",
+            "\ud800",
+        ],
+    )
+    def test_a_bad_line_is_named(self, line):
+        """One clear error names the file, the line's number and the line."""
+        with pytest.raises(RulesError, match=r"list, line 2: .* is neither a domain nor a URL prefix"):
+            parse_exclusions(f"example.com\n{line}\n", "list")
+
+
+class TestExclusionFilter:
+    @pytest.fixture(name="path")
+    def _path(self, tmp_path):
+        path = tmp_path / "exclude.txt"
+        path.write_text(LIST)
+        return path
+
+    def test_links_and_queued_urls_are_asked_alike(self, path):
+        """New links are dropped, and what was queued before is rejected when it is taken."""
+        chain = build_filters(url_settings(URL_EXCLUDE_FILE=str(path)))
+        one = next(one for one in chain.filters if one.name == "excluded")
+
+        assert one.keep(["http://example.com/", "http://a.example/"], Origin()) == ["http://a.example/"]
+        assert chain.reject("http://www.example.com/")
+        assert not chain.reject("http://a.example/")
+
+    def test_a_changed_file_is_read_again(self, path):
+        """After the interval, and not before, a change of the file counts."""
+        clock = Time()
+        one = ExclusionFilter(path, 30, clock)
+        path.write_text("a.example\n")
+
+        clock.now += 29
+        assert not one.reject("http://a.example/")
+        clock.now += 1
+        assert one.reject("http://a.example/")
+        assert not one.reject("http://example.com/")
+
+    def test_an_unchanged_file_is_not_read_again(self, path, caplog):
+        """As long as time and size stay, the interval costs a look and no more."""
+        clock = Time()
+        one = ExclusionFilter(path, 30, clock)
+
+        with caplog.at_level("INFO"):
+            clock.now += 30
+            assert one.reject("http://example.com/")
+
+        assert not caplog.records
+
+    @pytest.mark.parametrize("harm", ["missing", "bad line", "not text"])
+    def test_a_file_that_breaks_leaves_the_old_rules(self, path, caplog, harm):
+        """A crawl under way goes on with what it knew, warns once, and takes the file again when it is well."""
+        clock = Time()
+        one = ExclusionFilter(path, 30, clock)
+        if harm == "missing":
+            path.unlink()
+        else:
+            path.write_bytes(b"a b\n" if harm == "bad line" else b"\xff\xfe\x00")
+
+        clock.now += 30
+        assert one.reject("http://example.com/")
+        assert len(caplog.records) == 1
+        assert "exclude.txt" in caplog.text
+
+        path.write_text("a.example\n")
+        os.utime(path, (1, 1))
+        clock.now += 30
+        assert one.reject("http://a.example/")
+
+    @pytest.mark.parametrize("content", [None, b"a b\n", b"\xff\xfe"])
+    def test_at_the_start_the_file_must_be_well(self, tmp_path, content):
+        """A crawl does not begin without the list it was told to heed."""
+        path = tmp_path / "exclude.txt"
+        if content is not None:
+            path.write_bytes(content)
+
+        with pytest.raises(RulesError, match=r"exclude\.txt"):
+            ExclusionFilter(path, 30, Time())

@@ -1,0 +1,210 @@
+"""The contract of every URL filter, and the rule of each that keeps no state."""
+
+import copy
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.url_settings import url_settings
+from tests.support.url_strategies import links
+from webcrawl.urls.assembly import build_filters
+from webcrawl.urls.canonical import InvalidUrl, canonical
+from webcrawl.urls.filters.expressions import ExpressionFilter, search_set
+from webcrawl.urls.filters.extension import DEFAULT, ExtensionFilter
+from webcrawl.urls.filters.known import KnownPathsFilter
+from webcrawl.urls.filters.lines import Lines
+from webcrawl.urls.filters.protocol import Origin, Remembers, Suspects
+from webcrawl.urls.filters.scheme import SchemeFilter
+
+NOW = 1_700_000_000  # November 2023
+PAGE = Origin("http://www.home.example/page", 1)
+TAILS = (
+    "x.zip", "a/a/a/a/", "?C=N;O=D", "wp-login.php?x=1", "2031/05/", "?date=2031-05-06", "?a=1&a=1&a=1", "b/" * 31,
+    "?PHPSESSID=1", "b/" * 12, "?a=1&b=2&c=3&d=4&e=5", "private/x", "%25252525", "plain.html", "x" * 200,
+)  # fmt: skip
+HOSTS = ("http://www.home.example/", "https://other.home.example/", "http://seed.example/", "ftp://left.alone.example/")
+
+
+def _url(link):
+    try:
+        return canonical(link)
+    except InvalidUrl:
+        return "http://odd.example/"
+
+
+urls = st.builds(str.__add__, st.sampled_from(HOSTS), st.sampled_from(TAILS)) | links.map(_url)
+
+
+@pytest.fixture(name="filters", scope="module")
+def _filters(tmp_path_factory):
+    """All the filters there are, each with something to do; the scopes are three."""
+    path = tmp_path_factory.mktemp("lists") / "exclude.txt"
+    path.write_text("alone.example\nhome.example/private/\n")
+    found = []
+    for scope in ("seeds", "domain", "host"):
+        chain = build_filters(
+            url_settings(
+                URL_SCOPE=scope,
+                URL_SCHEMES=["http", "https"],
+                URL_MAX_LENGTH=100,
+                URL_EXCLUDE=["/x"],
+                URL_INCLUDE=["a"],
+                URL_EXCLUDE_FILE=str(path),
+                TRAP_MAX_PAGES=2,
+            ),
+            clock=lambda: NOW,
+        )
+        found += [one for one in chain.filters if one.name == "scope" or scope == "seeds"]
+    return found
+
+
+class TestEveryFilter:
+    def test_there_is_one_of_each_kind(self, filters):
+        """The contract is tested on every filter that settings.py names."""
+        names = {f"{type(one).__module__}.{type(one).__name__}" for one in filters}
+
+        assert names == set(url_settings()["URL_FILTERS"])
+        assert all(re.fullmatch("[a-z_]+", one.name) for one in filters)
+
+    @given(batch=st.lists(urls, max_size=12, unique=True), depth=st.integers(0, 60), home=urls | st.just(""))
+    def test_what_passes_is_part_of_the_batch_in_its_order(self, filters, batch, depth, home):
+        """A filter leaves the batch alone and returns some of it, in order; asked again, the same."""
+        before = list(batch)
+
+        for one in filters:
+            kept = one.keep(batch, Origin(home, depth))
+
+            assert batch == before
+            assert kept == [url for url in batch if url in set(kept)]
+            assert one.keep(batch, Origin(home, depth)) == kept
+            assert one.keep(kept, Origin(home, depth)) == kept
+
+    @given(batch=st.lists(urls, max_size=12, unique=True))
+    def test_a_url_is_judged_by_itself(self, filters, batch):
+        """Which URLs stand beside it in the batch makes no difference, but to filters that count."""
+        for one in filters:
+            if not isinstance(one, Remembers):
+                assert one.keep(batch, PAGE) == [url for url in batch if one.keep([url], PAGE)]
+
+    @given(url=urls)
+    def test_who_is_not_suspected_passes(self, filters, url):
+        """A filter that says whom it suspects drops no one else."""
+        for one in filters:
+            if isinstance(one, Suspects) and not Lines(one.suspects).among([url]):
+                assert one.keep([url], PAGE) == [url]
+
+    @given(batch=st.lists(urls, max_size=12, unique=True))
+    def test_what_a_filter_has_learnt_survives(self, filters, batch):
+        """A filter restored from its state judges as the one that went on."""
+        for one in filters:
+            if isinstance(one, Remembers):
+                one.keep(batch, PAGE)
+                twin = copy.deepcopy(one)
+                twin.restore(one.state())
+
+                assert twin.state() == one.state()
+                assert twin.keep(batch, PAGE) == one.keep(batch, PAGE)
+
+    @pytest.mark.parametrize("cut", [1, 7, 11, 13])
+    def test_a_damaged_state_is_refused(self, filters, cut):
+        """Bytes that `state` cannot have made raise ValueError, and what was learnt stays."""
+        for one in filters:
+            if isinstance(one, Remembers):
+                one.keep(["http://seed.example/2022/05/"], Origin())
+                before = one.state()
+
+                with pytest.raises(ValueError, match=r"bytes|cut off"):
+                    one.restore((before + bytes(16))[: len(before) + cut])
+
+                assert one.state() == before
+
+
+class TestLines:
+    @given(st.lists(urls, max_size=12, unique=True))
+    def test_one_search_finds_what_one_match_a_url_finds(self, batch):
+        """The batch as a text gives the same URLs as each URL alone, the ends of lines being ends of URLs."""
+        lines, alone = (
+            Lines(r"^http:|zip$|\?[a-c]=1&|e[^a-y]*$|-[^&]*"),
+            re.compile(r"^http:|zip$|\?[a-c]=1&|e[^a-y]*$|-[^&]*", re.IGNORECASE),
+        )
+
+        assert lines.among(batch) == [url for url in batch if alone.search(url)]
+        assert lines.without(batch) == [url for url in batch if not alone.search(url)]
+
+    def test_an_expression_that_matches_nothing_at_all_matches_every_url(self):
+        """The empty match at the end of a line counts for that line, once."""
+        assert Lines("x*$").among(["http://a/", "http://b/x", "http://c/"]) == ["http://a/", "http://b/x", "http://c/"]
+
+
+class TestSimpleFilters:
+    def test_only_wanted_schemes_pass(self):
+        """URL_SCHEMES names what is fetched."""
+        batch = ["http://a.example/", "https://a.example/", "ftp://a.example/", "gopher://a.example/"]
+
+        assert SchemeFilter(["http", "gopher"]).keep(batch, PAGE) == [batch[0], batch[3]]
+
+    def test_length_and_depth_have_a_limit_each(self):
+        """The limit itself is allowed, one more is not."""
+        length, depth = build_filters(url_settings(URL_MAX_LENGTH=64, URL_MAX_DEPTH=3)).filters[:2]
+        fits, long = "http://a.example/".ljust(64, "x"), "http://a.example/".ljust(65, "x")
+
+        assert length.keep([fits, long], PAGE) == [fits]
+        assert depth.keep([fits], Origin("", 3)) == [fits]
+        assert depth.keep([fits], Origin("", 4)) == []
+
+    @pytest.mark.parametrize("tail", ["a.zip", "a.ZIP?x", "b/a.tar.gz", "a.b.mp3", "a.woff2"])
+    def test_endings_of_the_path_are_looked_at(self, tail):
+        """A file that has no text is dropped by its ending, in any case, with or without a query."""
+        assert ExtensionFilter().keep([f"http://a.example/{tail}"], PAGE) == []
+
+    @pytest.mark.parametrize(
+        "tail", ["zip", "a.zip/", "a.zip.html", "?f=a.zip", "a?f=/b.zip", "a.xml.gz", "a.pdf", "azip"]
+    )
+    def test_other_places_are_not(self, tail):
+        """A query that names a file, a folder, documents and sitemaps pass."""
+        assert ExtensionFilter().keep([f"http://a.zip/{tail}"], PAGE) == [f"http://a.zip/{tail}"]
+
+    def test_settings_list_the_default_extensions(self):
+        """settings.py shows the list that the filter has by default."""
+        assert tuple(url_settings()["URL_EXCLUDE_EXTENSIONS"]) == DEFAULT
+
+    def test_included_and_excluded_expressions(self):
+        """With URL_INCLUDE a URL must match one, with URL_EXCLUDE none; both are searched anywhere."""
+        batch = ["http://a.example/x", "http://a.example/y", "http://b.example/x"]
+
+        assert ExpressionFilter(include=["/x$", "zzz"]).keep(batch, PAGE) == [batch[0], batch[2]]
+        assert ExpressionFilter(exclude=[r"^http://b\.", "/y"]).keep(batch, PAGE) == [batch[0]]
+        assert ExpressionFilter(include=["/x$"], exclude=["//b"]).keep(batch, PAGE) == [batch[0]]
+
+    @pytest.mark.parametrize("expression", ["(", "(?!x)", r"(a)\1"])
+    def test_an_expression_that_is_none_is_named(self, expression):
+        """What RE2 cannot match in linear time is one clear error that names setting and expression."""
+        with pytest.raises(ValueError, match=rf"URL_EXCLUDE: {re.escape(repr(expression))}"):
+            search_set(["ok", expression], "URL_EXCLUDE")
+
+    def test_expressions_that_outgrow_memory_are_refused(self):
+        """A set whose automaton would need more than 64 MiB stops the crawl at the start, not in the middle."""
+        with pytest.raises(ValueError, match=r"URL_INCLUDE: the expressions together need more than 64 MiB"):
+            search_set([f"a{number}.{{900}}b" for number in range(2000)], "URL_INCLUDE")
+
+    @pytest.mark.parametrize(
+        "tail",
+        ["d/?C=M;O=A", "d/?N=D", "wp-login.php", "wp-admin/x", "post/?replytocom=3", "post/?share=twitter",
+         "w/index.php?title=A&action=edit", "wiki/Special:Log/Joe", "doku.php/a?do=media", "doku.php/a?do=&x=1",
+         "posting.php?f=1", "login?next=/a", "user/sign-in/?x", "a?redirect_to=http%3A%2F%2Fb", "sharer.php?u=x",
+         "intent/tweet?text=x", "share?x=1&url=http://b", "x%22%20+%20y", "o/r/blob/" + "0" * 40 + "/f.c"],
+    )  # fmt: skip
+    def test_known_bad_paths_are_dropped(self, tail):
+        """Other views of the same page, forms for visitors and buttons are known by their paths."""
+        assert KnownPathsFilter().keep([f"http://a.example/{tail}"], PAGE) == []
+
+    @pytest.mark.parametrize(
+        "tail",
+        ["", "login", "blog/how-to-login/", "wiki/Special:BookSources/1", "?action=download", "?do=something",
+         "share/", "shares?x=1", "?q=%22a%22+b", "news?C=Normal", "?title=Special:Version", "tree/main", "a?diffs=1"],
+    )  # fmt: skip
+    def test_paths_that_look_like_them_pass(self, tail):
+        """A word in a title, or a parameter that only begins alike, is no known path."""
+        assert KnownPathsFilter().keep([f"http://a.example/{tail}"], PAGE) == [f"http://a.example/{tail}"]

@@ -1,0 +1,121 @@
+"""Hosts, registered domains, fingerprints and digests."""
+
+import socket
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from siphashc import siphash
+
+from tests.support.url_strategies import links
+from webcrawl.urls.canonical import InvalidUrl, canonical
+from webcrawl.urls.fingerprint import ContentDigests, Fingerprints
+from webcrawl.urls.hosts import RegisteredDomains, host_of
+
+KEY, OTHER = bytes(16), bytes(range(16))
+
+
+@pytest.fixture(name="domains", scope="module")
+def _domains():
+    return RegisteredDomains()
+
+
+class TestHostOf:
+    @pytest.mark.parametrize(
+        ("url", "host"),
+        [
+            ("http://h.example/", "h.example"),
+            ("https://h.example:8080/a:b", "h.example"),
+            ("http://[::1]/", "[::1]"),
+            ("http://[::1]:8080/", "[::1]"),
+            ("ftp://127.0.0.1:2121/x", "127.0.0.1"),
+        ],
+    )
+    def test_the_host_has_no_port(self, url, host):
+        """The port is no part of the host; an IPv6 address keeps its brackets."""
+        assert host_of(url) == host
+
+    @given(links)
+    def test_every_canonical_url_has_a_host(self, link):
+        """Whatever canonicalisation lets through has a host, which as a URL's host comes back."""
+        try:
+            url = canonical(link)
+        except InvalidUrl:
+            return
+
+        assert host_of(f"http://{host_of(url)}/") == host_of(url) != ""
+
+
+class TestRegisteredDomains:
+    @pytest.mark.parametrize(
+        ("host", "domain"),
+        [
+            ("www.news.example.co.uk", "example.co.uk"),
+            ("a.github.io", "a.github.io"),
+            ("example.com.", "example.com"),
+            ("a.b.site1.test", "site1.test"),
+            ("a.b.c.ck", "b.c.ck"),
+            ("localhost", "localhost"),
+            ("co.uk", "co.uk"),
+            ("192.0.2.1", "192.0.2.1"),
+            ("[2001:db8::1]", "[2001:db8::1]"),
+        ],
+    )
+    def test_every_host_has_a_domain(self, domains, host, domain):
+        """The domain is one label more than the public suffix; a host without one is its own domain."""
+        assert domains(host) == domain
+
+    def test_nothing_is_downloaded(self, monkeypatch):
+        """The suffix list is the packaged one: no socket is opened, no cache folder is asked."""
+        monkeypatch.setattr(socket, "socket", None)
+
+        assert RegisteredDomains()("a.b.example.org") == "example.org"
+
+    def test_few_hosts_are_remembered(self):
+        """The memory of hosts is bounded, and forgetting changes nothing."""
+        domains = RegisteredDomains(size=2)
+
+        assert [domains(f"w{i % 5}.example{i % 5}.com") for i in range(20)] == [
+            f"example{i % 5}.com" for i in range(20)
+        ]
+
+
+class TestFingerprints:
+    def test_a_batch_keeps_its_order(self):
+        """Fingerprint and URL stand at the same place."""
+        urls = ["http://a.example/", "http://b.example/", "http://a.example/"]
+
+        assert Fingerprints(KEY)(urls) == [siphash(KEY, url) for url in urls]
+        assert Fingerprints(KEY)([]) == []
+
+    def test_the_value_is_siphash_2_4(self):
+        """The reference vector of the SipHash paper: bytes 0 to 14 under the key 0 to 15."""
+        assert Fingerprints(OTHER)(["".join(map(chr, range(15)))]) == [0xA129CA6149BE45E5]
+
+    @given(st.lists(st.text(st.characters(codec="ascii")), max_size=20))
+    def test_values_have_64_bits(self, urls):
+        """Every fingerprint fits an unsigned 64-bit number."""
+        assert all(0 <= value < 2**64 for value in Fingerprints(KEY)(urls))
+
+    @pytest.mark.parametrize("kind", [Fingerprints, ContentDigests])
+    @pytest.mark.parametrize("key", [b"", bytes(15), bytes(17)])
+    def test_a_key_has_16_bytes(self, kind, key):
+        """Another length of key is a mistake of the caller."""
+        with pytest.raises(ValueError, match="16 bytes"):
+            kind(key)
+
+    def test_the_key_changes_everything(self):
+        """Who does not know the key cannot tell the fingerprint or the digest."""
+        assert Fingerprints(KEY)(["x"]) != Fingerprints(OTHER)(["x"])
+        assert ContentDigests(KEY)(b"x") != ContentDigests(OTHER)(b"x")
+
+
+class TestContentDigests:
+    def test_a_digest_has_128_bits_and_is_the_bodys_alone(self):
+        """Equal bodies have equal digests of 16 bytes, whatever was digested between."""
+        digest = ContentDigests(KEY)
+        first = digest(b"body")
+        other = digest(b"")
+
+        assert len(first) == len(other) == 16
+        assert digest(b"body") == first != other

@@ -1,0 +1,214 @@
+"""Endless spaces of URLs, each stopped at a bounded number of pages."""
+
+from collections import Counter
+from itertools import count, islice
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.url_settings import url_settings
+from webcrawl.urls.assembly import build_filters
+from webcrawl.urls.dates import years
+from webcrawl.urls.filters.bounded import BoundedSets, holds
+from webcrawl.urls.filters.calendar import CalendarFilter
+from webcrawl.urls.filters.growth import GrowthFilter
+from webcrawl.urls.filters.protocol import Origin
+from webcrawl.urls.filters.repeats import RepeatsFilter, repeats
+
+NOW = 1_700_000_000  # November 2023
+HOST, PAGE, KEY = "http://h.example", Origin("http://h.example/", 1), bytes(16)
+LIMIT = 20
+
+
+def chain(**changed):
+    return build_filters(url_settings(TRAP_MAX_PAGES=LIMIT, **changed), clock=lambda: NOW)
+
+
+def passes(one, tail):
+    return one.keep([HOST + tail], PAGE) == [HOST + tail]
+
+
+class TestRepeats:
+    @pytest.mark.parametrize(
+        "path", ["/css/css/css/", "/a/css/b/css/css/x", "/a/b/a/b/a/b/", "/a/x/a/y/a/z/a/", "/a/b/c/a/b/c/a/b/c"]
+    )
+    def test_a_path_that_comes_round_is_a_trap(self, path):
+        """A segment side by side for the third time, a pair for the third, any segment for the fourth."""
+        assert repeats(HOST + path)
+        assert not passes(RepeatsFilter(), path)
+
+    @pytest.mark.parametrize(
+        "path",
+        [
+            "/",
+            "/a/b/c/d/e/",
+            "/css/css/",
+            "/2011/11/11/11/",
+            "/0/0/0/0/0/",
+            "/a/b/a/c/a/",
+            "/x?p=/a/a/a/a/",
+            "/a/b/a/b/",
+        ],
+    )
+    def test_less_is_none(self, path):
+        """Twice is no trap, nor are numbers, nor what stands in the query."""
+        assert passes(RepeatsFilter(), path)
+
+    @given(st.lists(st.sampled_from("abc"), min_size=1, max_size=3), st.integers(4, 8))
+    def test_every_cycle_ends(self, cycle, times):
+        """Whatever the cycle is, going round four times is a trap."""
+        assert not passes(RepeatsFilter(), "".join(f"/{part}" for part in cycle * times) + "/")
+
+
+class TestGrowth:
+    @pytest.mark.parametrize("tail", ["/x" * 31, "/a%25252525b", "/?a=1&amp;amp;b=2", "/?a=1&a=1&b=2&a=1"])
+    def test_urls_that_grow_are_a_trap(self, tail):
+        """More than 30 segments, escapes of escapes, or the same parameter for the third time."""
+        assert not passes(GrowthFilter(), tail)
+
+    @pytest.mark.parametrize("tail", ["/x" * 30, "/a%2525b", "/?a=1&amp;b=2", "/?a=1&a=2&a=3", "/?a=1&a=1", "/?&&&&"])
+    def test_long_urls_alone_are_not(self, tail):
+        """Thirty segments, a parameter of many values and empty parameters pass."""
+        assert passes(GrowthFilter(), tail)
+
+
+class TestCalendar:
+    @pytest.mark.parametrize(
+        "tail", ["/2026/05/", "/cal/2031-05-06", "/?date=20300501", "/?year=2099&x=1", "/?from=2033-01"]
+    )
+    def test_the_far_future_is_a_trap(self, tail):
+        """Pages of a calendar more than two years ahead are not asked for."""
+        assert not passes(CalendarFilter(lambda: NOW), tail)
+
+    @pytest.mark.parametrize(
+        "tail",
+        [
+            "/2025/12/",
+            "/1850-05-06",
+            "/2031/05/06/title",
+            "/8123/45/",
+            "/4711/5/",
+            "/2229-2",
+            "/?start=2031",
+            "/?from=22233509",
+        ],
+    )
+    def test_the_past_and_other_numbers_are_not(self, tail):
+        """Old newspapers, articles under a date, and numbers that are no dates pass."""
+        assert passes(CalendarFilter(lambda: NOW), tail)
+
+    def test_all_years_of_a_url_count(self):
+        """A range of dates shows both its ends."""
+        assert years(f"{HOST}/2001/02/?from_date=2003-04-05&until=2031-01") == [2001, 2003, 2031]
+
+
+def calendar():
+    return (f"/events/{2023 - i // 336}-{i // 28 % 12 + 1:02}-{i % 28 + 1:02}/" for i in range(28 * 12 * 400))
+
+
+def months():
+    return (f"/cal?year={2023 - i // 12}&month={i % 12 + 1}" for i in range(12 * 1000))
+
+
+def sessions():
+    return (f"/page{i % 7}?PHPSESSID={i:032x}" for i in count())
+
+
+def java_sessions():
+    return (f"/page{i % 7};jsessionid={i:X}" for i in count())
+
+
+def combinations():
+    return (f"/shop?a={i}&b={i % 7}&c=1&d=2&e=3" for i in count())
+
+
+def deep_paths():
+    return ("".join(f"/{(i >> bit) & 1}x{bit}" for bit in range(12)) for i in range(4096))
+
+
+TRAPS = (calendar, months, sessions, java_sessions, combinations, deep_paths)
+
+
+class TestFamilies:
+    @pytest.mark.parametrize("trap", TRAPS, ids=lambda trap: trap.__name__)
+    def test_an_endless_family_stops_at_a_bounded_number_of_pages_a_host(self, trap):
+        """Of thousands of pages a host offers, as many pass as TRAP_MAX_PAGES says, however they come."""
+        filters, passed, refused = chain(), [], Counter()
+        offered = [HOST + tail for tail in islice(trap(), 3000)]
+
+        for start in range(0, len(offered), 40):
+            passed += filters.keep(offered[start : start + 40], PAGE, refused)
+
+        assert len(passed) == LIMIT
+        assert refused["trap_family"] + refused["trap_calendar"] == len(offered) - LIMIT
+        assert filters.keep(passed, PAGE, refused) == passed
+
+    def test_hosts_and_families_have_their_own_bounds(self):
+        """A trap on one host takes nothing from another host, nor from another family of its own."""
+        filters, refused = chain(), Counter()
+        filters.keep([HOST + tail for tail in islice(sessions(), 100)], PAGE, refused)
+
+        assert filters.keep(["http://g.example/?PHPSESSID=1", f"{HOST}/2020/05/"], PAGE, refused) == [
+            "http://g.example/?PHPSESSID=1",
+            f"{HOST}/2020/05/",
+        ]
+
+    def test_ordinary_pages_are_not_counted(self):
+        """Articles under dates, short queries and numbered pages go on for as long as they like."""
+        filters, refused = chain(), Counter()
+        batch = [f"{HOST}/2020/05/06/story-{i}?page={i}&x=1&y=2" for i in range(500)]
+
+        assert filters.keep(batch, PAGE, refused) == batch
+
+    def test_folded_sessions_are_not_counted(self):
+        """When the comparison form leaves session ids out, pages that have one are ordinary pages."""
+        filters = chain(URL_FOLDINGS=["webcrawl.urls.foldings.no_session_ids"])
+        batch = [HOST + tail for tail in islice(sessions(), 100)]
+
+        assert filters.keep(batch, PAGE, Counter()) == batch
+
+    def test_traps_can_be_left_alone(self):
+        """TRAP_RULES off leaves all trap filters out."""
+        assert not [one.name for one in chain(TRAP_RULES=False).filters if one.name.startswith("trap_")]
+
+
+class TestBoundedSets:
+    @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 9)), max_size=60))
+    def test_it_is_a_dictionary_of_sets_with_a_bound(self, asked):
+        """The first members of a name are in, later ones are not, the same as in plain sets."""
+        bounded, plain = BoundedSets(3, KEY), {}
+        for name, number in asked:
+            twin = plain.setdefault(name, set())
+            expected = number in twin or len(twin) < 3
+            if expected:
+                twin.add(number)
+
+            assert bounded.admit(name, str(number)) == expected
+        assert len(bounded) == sum(map(len, plain.values()))
+
+    def test_memory_is_bounded_by_forgetting_the_least_recently_asked(self):
+        """Beyond the total the set that nobody asked for longest starts anew."""
+        bounded = BoundedSets(2, KEY, total=4)
+        for name in ("old", "new"):
+            bounded.admit(name, "1")
+            bounded.admit(name, "2")
+        bounded.admit("old", "1")
+        bounded.admit("third", "1")
+
+        assert len(bounded) == 3
+        assert not bounded.admit("old", "3")
+        assert bounded.admit("new", "3")
+
+    def test_a_hash_across_two_neighbours_is_no_member(self):
+        """Members are whole groups of four bytes, found behind a false hit as well."""
+        members = bytearray([0, 1, 2, 3, 4, 5, 6, 7, 2, 3, 4, 5])
+
+        assert holds(members, bytes([2, 3, 4, 5]))
+        assert not holds(members, bytes([1, 2, 3, 4]))
+        assert not holds(members[:8], bytes([2, 3, 4, 5]))
+
+    def test_a_bound_below_one_is_refused(self):
+        """The message names the setting."""
+        with pytest.raises(ValueError, match="TRAP_MAX_PAGES: 0"):
+            BoundedSets(0, KEY)

@@ -1,0 +1,233 @@
+"""Flipped bits and cut files: `scrapy verify` names the place, or nothing that counts has changed."""
+
+import shutil
+import sqlite3
+from collections import Counter
+from contextlib import closing
+from random import Random
+
+import pytest
+import zstandard
+
+from tests.support.jobs import killed, stopped
+from tests.support.seens import STORES
+from webcrawl.store.errors import StoreError
+from webcrawl.store.schema import LAYOUT
+from webcrawl.verify.whole import verify
+
+FLIPS, CUTS = 20, 6
+
+
+def told(root):
+    """The damaged places; a refusal is one too."""
+    try:
+        return list(verify(root, Counter()))
+    except StoreError as error:
+        return [error]
+
+
+def content(root):
+    """What SQLite reads of a stopped crawl's database: its rows, table by table, zstd frames unpacked."""
+    with closing(sqlite3.connect(f"file:{root}/state/crawl.db?immutable=1", uri=True)) as db:
+        tables = [name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+        found = {name: db.execute(f"SELECT * FROM {name} ORDER BY 1").fetchall() for name in tables}
+        found["sqlite_schema"] = db.execute(LAYOUT).fetchall()
+    unpack = zstandard.ZstdDecompressor().decompress
+    return {
+        **found,
+        "block": [(number, unpack(data)) for number, data in found["block"]],
+        "waiting": [(seq, keys, unpack(records), crc) for seq, keys, records, crc in found["waiting"]],
+    }
+
+
+def flipped(path, seed, count=FLIPS, within=None):
+    """The file with one bit flipped, again and again; it is whole in the end. Yields the bit's place."""
+    data, random = path.read_bytes(), Random(seed)
+    places = within or range(len(data))
+    for at in random.sample(places, min(count, len(places))):
+        changed = bytearray(data)
+        changed[at] ^= 1 << random.randrange(8)
+        path.write_bytes(changed)
+        yield at
+    path.write_bytes(data)
+
+
+def cut(path, seed):
+    """The file cut at lengths below its own, the shortest and the longest among them."""
+    data, random = path.read_bytes(), Random(seed)
+    for length in {0, len(data) - 1, *random.sample(range(len(data)), CUTS)}:
+        path.write_bytes(data[:length])
+        yield length
+    path.write_bytes(data)
+
+
+@pytest.fixture(name="job", scope="module")
+def _job(tmp_path_factory):
+    return stopped(tmp_path_factory.mktemp("stopped") / "job")
+
+
+@pytest.fixture(name="dead", scope="module")
+def _dead(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("killed")
+    return killed(folder / "live", folder / "job")
+
+
+@pytest.fixture(name="copy")
+def _copy(job, tmp_path):
+    return shutil.copytree(job, tmp_path / "job")
+
+
+def _near(damages, path, at):
+    """Some place named is in the file and not behind the flipped bit, or at the file's end."""
+    ends = (path.stat().st_size,)
+    return any(damage.path == path and (damage.offset <= at or damage.offset in ends) for damage in damages)
+
+
+def _free(root, before, at):
+    """Nothing has changed: the place is in free space."""
+    after = content(root)
+    assert not {table for table in before if before[table] != after[table]}, at
+    return "free"
+
+
+class TestFlippedBits:
+    @pytest.mark.parametrize("kind", ["url", "content"])
+    def test_a_fingerprint_file(self, copy, kind):
+        """Each flipped bit of a fingerprint file is named with the file, and the page or the table it is in."""
+        with closing(sqlite3.connect(copy / "state/crawl.db")) as db:
+            ((name,),) = db.execute("SELECT name FROM run WHERE store = ? LIMIT 1", (kind,)).fetchall()
+        path = copy / "state/seen" / name
+
+        for at in flipped(path, kind):
+            assert any(damage.path == path for damage in told(copy)), at
+
+    def test_a_bloom_filter(self, tmp_path):
+        """Each flipped bit of a Bloom filter's file is named with the file."""
+        root = stopped(tmp_path / "job", "bloom")
+        named = content(root)["meta"]
+        path = root / "state/seen" / dict(row[:2] for row in named)["seen.bloom"].decode()
+
+        for at in flipped(path, 1, 20):
+            assert any(damage.path == path for damage in told(root)), at
+
+    def test_an_archive(self, copy):
+        """Each flipped bit of a WARC file is named with the record it is in; gzip's note of the system that packed it
+        and how, which no reader reads, with the file.
+        """
+        path = min((copy / "warc").iterdir())
+
+        for at in flipped(path, 1, 40):
+            assert _near(told(copy), path, at), at
+
+    def test_what_follows_a_damaged_record_is_read(self, copy):
+        """Two damaged records are two places."""
+        path = min((copy / "warc").iterdir())
+        data = bytearray(path.read_bytes())
+        for place in (len(data) // 3, len(data) * 2 // 3):
+            data[place] ^= 1
+        path.write_bytes(data)
+
+        damages = told(copy)
+
+        assert [damage.path for damage in damages] == [path, path]
+        assert 0 < damages[0].offset < len(data) // 3 < damages[1].offset < len(data) * 2 // 3
+
+    @pytest.mark.parametrize("name", ["crawl.log", "links.log"])
+    def test_a_log(self, copy, name):
+        """A flipped bit of a log is named with its line if the line is none any more, else with the file."""
+        path = copy / "logs" / name
+        seen = Counter()
+
+        for at in flipped(path, name, 40):
+            damages = told(copy)
+            seen["line" if damages[0].offset else "file"] += 1
+            assert all(damage.path == path and damage.offset <= at + 1 for damage in damages), at  # a line end more
+
+        assert min(seen["line"], seen["file"]) >= 2, seen
+
+    @pytest.mark.parametrize("store", STORES)
+    def test_the_database(self, tmp_path, store):
+        """A flipped bit of crawl.db is named, or no row has changed: it lies in free space."""
+        root = stopped(tmp_path / "job", store)
+        path, before = root / "state/crawl.db", content(root)
+        seen = Counter()
+
+        for at in flipped(path, store, 50):
+            seen["named" if told(root) else _free(root, before, at)] += 1
+
+        assert seen["named"] > 2, seen
+
+    @pytest.mark.parametrize("table", ["meta", "host", "robots", "waiting", "run", "output"])
+    def test_a_row(self, copy, table):
+        """Each flipped bit of a row is named: of its head, its key, its value, its checksum."""
+        path, before = copy / "state/crawl.db", content(copy)
+        row = before[table][-1]
+        mark = row[0].encode() if isinstance(row[0], str) else row[1][:64]
+        start, seen = path.read_bytes().index(mark), Counter()
+
+        for at in flipped(path, table, 30, range(start - 6, start + len(mark) + 20)):
+            seen["named" if told(copy) else _free(copy, before, at)] += 1
+
+        assert seen["named"] > 20, seen
+
+    def test_the_log_of_the_database(self, dead, tmp_path):
+        """A flipped bit of the log is named with its frame, if a finished checkpoint would be forgotten by it; else it
+        lies in what the next start drops.
+        """
+        root = shutil.copytree(dead, tmp_path / "job")
+        path = root / "state/crawl.db-wal"
+        committed = int.from_bytes((root / "state/crawl.db-shm").read_bytes()[16:20], "little")
+        end, seen = 32 + committed * (24 + 8192), Counter()
+
+        for at in flipped(path, 1, 40):
+            damages = told(root)
+            seen[at < end] += 1
+            if at < end:
+                frame = 32 + (at - 32) // 8216 * 8216 if at >= 32 else 0
+                assert (damages[0].path, damages[0].offset) == (path, frame), at
+            else:
+                assert damages == [], at
+
+        assert seen[True] > 20, seen
+
+    def test_the_log_without_its_index(self, dead, tmp_path):
+        """Without SQLite's index a damaged frame is named if two finished checkpoints stand behind it."""
+        root = shutil.copytree(dead, tmp_path / "job")
+        (root / "state/crawl.db-shm").unlink()
+        path = root / "state/crawl.db-wal"
+        data = bytearray(path.read_bytes())
+        data[32 + 24 + 100] ^= 4
+        path.write_bytes(data)
+
+        assert [(damage.path, damage.offset) for damage in told(root)][:1] == [(path, 32)]
+
+    def test_the_index_of_the_log(self, dead, tmp_path):
+        """A flipped bit of SQLite's index of the log does no harm: it is made anew."""
+        root = shutil.copytree(dead, tmp_path / "job")
+
+        for at in flipped(root / "state/crawl.db-shm", 1, 20):
+            assert told(root) == [], at
+
+
+class TestCutFiles:
+    @pytest.mark.parametrize(
+        "pattern", ["state/crawl.db", "state/seen/url-*", "warc/*", "logs/crawl.log", "logs/links.log"]
+    )
+    def test_a_cut_file(self, copy, pattern):
+        """A file that is cut anywhere is named; a database that is cut is refused."""
+        named = {name for name, *_ in content(copy)["run"]}
+        path = next(path for path in copy.glob(pattern) if "seen" not in pattern or path.name in named)
+
+        for length in cut(path, pattern):
+            damages = told(copy)
+            assert any(str(path) in str(damage) for damage in damages), length
+
+    def test_a_cut_log(self, dead, tmp_path):
+        """A log that ends before the last checkpoint is named."""
+        root = shutil.copytree(dead, tmp_path / "job")
+        path = root / "state/crawl.db-wal"
+        committed = int.from_bytes((root / "state/crawl.db-shm").read_bytes()[16:20], "little")
+
+        for length in cut(path, 1):
+            if length < 32 + committed * 8216:
+                assert any(damage.path == path for damage in told(root)), length

@@ -1,0 +1,415 @@
+"""`scrapy verify`: what is sound passes, what is not there or another's is said in one line, and nothing changes."""
+
+import gc
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections import Counter
+from contextlib import closing
+
+import pytest
+
+from tests.support.crawling import Crawl, wait_until
+from tests.support.jobs import HOSTS, Job, killed, stopped, tree
+from tests.support.places import ROOT
+from tests.support.seens import STORES
+from tests.support.tampering import tampered
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.errors import DamagedFile, StateVersion
+from webcrawl.verify.snapshot import Changed, Snapshot
+from webcrawl.verify.start import check_start
+from webcrawl.verify.whole import NoCrawl, verify
+
+
+def told(root):
+    """The damaged places, as lines without the folder's name; verify changes nothing while it finds them."""
+    before = tree(root)
+    lines = [str(damage).replace(f"{root}/", "") for damage in verify(root, Counter())]
+    assert tree(root) == before
+    return lines
+
+
+def figures(root):
+    found = Counter()
+    assert list(verify(root, found)) == []
+    return found
+
+
+def command(*args):
+    words = [sys.executable, "-m", "scrapy", "verify", *map(str, args)]
+    return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+
+
+@pytest.fixture(name="job", scope="module")
+def _job(tmp_path_factory):
+    return stopped(tmp_path_factory.mktemp("job") / "job")
+
+
+@pytest.fixture(name="copy")
+def _copy(job, tmp_path):
+    """A crawl to be damaged."""
+    return shutil.copytree(job, tmp_path / "job")
+
+
+class TestSound:
+    @pytest.mark.parametrize("store", STORES)
+    def test_a_stopped_crawl_passes(self, tmp_path, store):
+        """A crawl that was stopped is sound, whatever its seen store; the figures are those of the crawl."""
+        root = stopped(tmp_path / "job", store)
+
+        assert told(root) == []
+        found = figures(root)
+        assert found["hosts"] == HOSTS
+        assert found["queued"] > 500
+        assert found["keys"] + found["waiting"] >= 2000
+        assert found["behind"] == 0
+
+    @pytest.mark.parametrize("store", STORES)
+    def test_a_killed_crawl_passes(self, tmp_path, store):
+        """What was written after the last checkpoint is no damage; how much it is stands in the figures."""
+        root = killed(tmp_path / "live", tmp_path / "job", store)
+
+        assert told(root) == []
+        assert figures(root)["behind"] > 1000
+        CrawlDB(root / "state").close()  # recovery comes to the same checkpoint
+        assert {**figures(root), "behind": 0} == {**figures(root), "behind": 0}
+
+    def test_recovery_comes_to_what_was_verified(self, tmp_path):
+        """The figures before a restart are those after it, but for what is cut off."""
+        root = killed(tmp_path / "live", tmp_path / "job")
+        before = figures(root)
+
+        job = Job(root)
+        job.close()
+
+        after = figures(root)
+        assert after.pop("behind") == 0 < before.pop("behind")
+        assert after == before
+
+    def test_without_the_index_of_the_log(self, tmp_path):
+        """A log whose index was not copied along is read all the same."""
+        root = killed(tmp_path / "live", tmp_path / "job")
+        before = figures(root)
+        (root / "state/crawl.db-shm").unlink()
+
+        assert told(root) == []
+        assert figures(root) == before
+
+    def test_killed_between_the_header_of_the_log_and_its_first_page(self, copy):
+        """A log that has no more than its header has nothing in it; SQLite by itself would wait for the rest."""
+        before = figures(copy)
+        (copy / "state/crawl.db-wal").write_bytes(bytes.fromhex("377f0682002de21800002000") + bytes(range(20)))
+        (copy / "state/crawl.db-shm").write_bytes(bytes(32768))
+
+        assert told(copy) == []
+        assert figures(copy) == before
+
+    @pytest.mark.skipif(os.geteuid() == 0, reason="everything can be written to by root")
+    def test_read_only(self, tmp_path):
+        """A crawl on a medium that takes no writing passes."""
+        root = killed(tmp_path / "live", tmp_path / "job")
+        for path in (root, *root.rglob("*")):
+            path.chmod(0o500 if path.is_dir() else 0o400)
+
+        assert told(root) == []
+
+    def test_a_crawl_that_works(self, tmp_path):
+        """A crawl goes on while it is verified: its last checkpoint passes, and it is held up by nothing."""
+        job = Job(tmp_path / "job")
+        job.work()
+        job.checkpoint()
+        found = Counter()
+
+        reading = verify(job.root, found)
+        with Snapshot(job.root / "state") as snapshot:
+            (before,) = snapshot.rows("SELECT count(*) FROM waiting")
+            for _ in range(3):
+                job.work()
+                job.checkpoint()
+            assert list(snapshot.rows("SELECT count(*) FROM waiting")) == [before]
+        assert list(reading) == []
+        assert found["lines"] > 1000
+        job.close()
+
+    def test_a_finished_file_that_was_not_renamed(self, copy):
+        """A finished file that still has its `.open` is where it may be."""
+        first = min((copy / "warc").iterdir())
+        first.rename(f"{first}.open")
+
+        assert told(copy) == []
+
+    def test_a_crawl_begun_meanwhile(self, copy):
+        """What lay still when reading began and then changes is not judged."""
+        with Snapshot(copy / "state") as snapshot:
+            Job(copy).close()
+            job = Job(copy)
+            job.work()
+            job.checkpoint()
+            job.db._log.wait()
+            with pytest.raises(Changed, match="verify it again"):
+                snapshot.check_still()
+            job.close()
+
+    def test_a_crawl_that_has_just_begun(self, copy, monkeypatch):
+        """If nothing was found by then, it is read again, and now by the crawl's log."""
+        still, jobs = Snapshot.check_still, []
+
+        def begin(snapshot):
+            if not jobs:
+                jobs.append(Job(copy))
+                jobs[0].work()
+                jobs[0].checkpoint()
+                jobs[0].db._log.wait()
+            still(snapshot)
+
+        before = figures(copy)["lines"]
+        monkeypatch.setattr(Snapshot, "check_still", begin)
+        after = figures(copy)["lines"]
+
+        jobs[0].close()
+        assert after > before
+
+
+class TestNothingToVerify:
+    def test_no_folder(self, tmp_path):
+        """A JOBDIR that is not there is said to be not there."""
+        with pytest.raises(NoCrawl, match="there is no such folder"):
+            list(verify(tmp_path / "none", Counter()))
+
+    def test_no_crawl(self, tmp_path):
+        """A folder without a crawl in it is said to be none."""
+        with pytest.raises(NoCrawl, match=r"no crawl, there is no state/crawl\.db in it"):
+            told(tmp_path)
+
+    def test_another_version(self, copy):
+        """A crawl of another version of this program is not misread."""
+        tampered(copy / "state/crawl.db", "PRAGMA user_version = 99")
+
+        with pytest.raises(StateVersion, match="version 99"):
+            told(copy)
+
+    def test_a_log_without_its_database(self, copy):
+        """A log that is alone is damage."""
+        (copy / "state/crawl.db").rename(copy / "state/crawl.db-wal")
+
+        assert told(copy) == ["state/crawl.db-wal: damaged at byte 0: a log without its crawl.db"]
+
+
+class TestMissing:
+    @pytest.mark.parametrize("pattern", ["state/seen/url-*", "state/seen/content-*", "warc/*", "logs/crawl.log"])
+    def test_files(self, copy, pattern):
+        """A file that the checkpoint names and that is not there is named."""
+        named = {name for (name,) in _rows(copy, "SELECT name FROM run")} | {"crawl.log"}
+        path = next(path for path in copy.glob(pattern) if "warc" in pattern or path.name in named)
+        path.unlink()
+
+        (line,) = told(copy)
+
+        assert line.startswith(f"{path.relative_to(copy)}: damaged at byte 0: ")
+
+    def test_the_bloom_filter(self, tmp_path):
+        """So is the file with a Bloom filter's bits."""
+        root = stopped(tmp_path / "job", "bloom")
+        for path in root.glob("state/seen/bloom-*"):
+            path.unlink()
+
+        (line,) = told(root)
+
+        assert "bloom-" in line
+        assert line.endswith("the checkpoint names it, but it is not there")
+
+    def test_statistics_may_be_missing(self, copy):
+        """Statistics may be removed."""
+        (copy / "stats.json").unlink()
+
+        assert told(copy) == []
+
+
+def _rows(root, sql):
+    with closing(sqlite3.connect(root / "state/crawl.db")) as db:
+        return db.execute(sql).fetchall()
+
+
+class TestRows:
+    """Rows that SQLite finds nothing wrong with."""
+
+    @pytest.mark.parametrize(
+        ("sql", "why"),
+        [
+            ("DELETE FROM block WHERE id = (SELECT max(id) FROM block)", "is missing"),
+            ("INSERT INTO block SELECT id + 1000, data FROM block LIMIT 1", "no queue names it"),
+            (
+                "UPDATE host SET name = 'other.test' WHERE name = (SELECT max(name) FROM host WHERE state = 1)",
+                "of another host",
+            ),
+            ("UPDATE host SET state = 7 WHERE name = 'h3.test'", "table host, h3.test: 7 is not a valid State"),
+            ("UPDATE host SET data = x'00' WHERE name = 'h3.test'", "table host, h3.test: "),
+            (
+                "DELETE FROM host WHERE name = (SELECT max(name) FROM host WHERE state = 1)",
+                "URLs queued, the queues have",
+            ),
+            ("UPDATE meta SET value = x'80' WHERE name = 'frontier'", "table meta, frontier: "),
+            ("UPDATE meta SET value = x'00' WHERE name = 'key'", "table meta, key: 1 bytes"),
+            ("UPDATE meta SET value = x'00' WHERE name = 'tallies'", "table meta, tallies: no values by name"),
+            ("UPDATE meta SET value = CAST('3 warc/none' AS BLOB) WHERE name = 'warc'", "table meta, warc: "),
+            ("UPDATE meta SET value = x'7b' WHERE name = 'seen.state'", "table meta, seen.state: "),
+            ("UPDATE meta SET value = x'00' WHERE name = 'content.fresh'", "table meta, content.fresh: 1 bytes"),
+            ("INSERT OR REPLACE INTO meta VALUES ('seen.fresh', zeroblob(16), 0)", "table meta, seen.fresh: not asc"),
+            ("DELETE FROM waiting WHERE seq = (SELECT max(seq) FROM waiting)", "table waiting: has"),
+            ("UPDATE waiting SET keys = substr(keys, 9)", "table waiting, record"),
+            ("UPDATE run SET count = count + 1", "keys where the checkpoint says"),
+            ("UPDATE run SET store = 'other'", "table run: "),
+            ("UPDATE output SET length = length - 1 WHERE path = 'logs/crawl.log'", "the last line is cut"),
+            (
+                "UPDATE output SET length = length - 1 WHERE path LIKE 'warc/%0.warc.gz'",
+                "the file ends within a record",
+            ),
+            ("UPDATE output SET length = length + 1", "the file ends early"),
+            ("UPDATE output SET path = '../' || path", "table output: "),
+            ("UPDATE robots SET rules = x'28B52FFD', until = 1.5", "table robots, http://h"),
+            ("UPDATE robots SET rules = x'21' WHERE length(rules) < 9", "table robots, http://h"),
+        ],
+    )
+    def test_what_does_not_fit(self, copy, sql, why):
+        """A row that is missing, left over, of another form or at odds with the others is named."""
+        tampered(copy / "state/crawl.db", sql)
+
+        lines = told(copy)
+
+        assert [line for line in lines if why in line], lines
+
+    @pytest.mark.parametrize(
+        ("sql", "why"),
+        [
+            ("UPDATE meta SET value = zeroblob(16) || x'31' WHERE name = 'key'", "table meta, key: checksum"),
+            ("UPDATE meta SET value = value || '' WHERE name = 'warc'", "table meta, warc: checksum"),
+            ("UPDATE meta SET name = 'kez' WHERE name = 'key'", "table meta, kez: checksum"),
+            ("UPDATE host SET state = -1 WHERE name = 'h3.test'", "table host, h3.test: checksum"),
+            ("UPDATE host SET crc = crc + 1 WHERE name = 'h3.test'", "table host, h3.test: checksum"),
+            ("UPDATE robots SET until = until + 1", "table robots, http://h0.test: checksum"),
+            ("UPDATE robots SET origin = 'http://H0.test' WHERE origin LIKE '%h0.%'", "http://H0.test: checksum"),
+            ("UPDATE waiting SET keys = zeroblob(length(keys))", ": checksum of the keys"),
+            (
+                "UPDATE output SET length = length - 9 WHERE path LIKE 'logs/c%'",
+                "table output, logs/crawl.log: checksum",
+            ),
+            ("UPDATE output SET bytes_crc = 7 WHERE path LIKE 'logs/c%'", "table output, logs/crawl.log: checksum"),
+        ],
+    )
+    def test_what_is_as_good_another_way(self, copy, sql, why):
+        """A value that could as well be right is not that of its checksum."""
+        tampered(copy / "state/crawl.db", sql, sealed=False)
+
+        lines = told(copy)
+
+        assert [line for line in lines if why in line], lines
+
+    def test_reading_that_is_left_off(self, copy):
+        """Rows that are not read to their end, because one of them is wrong, are let go of without an error."""
+        tampered(copy / "state/crawl.db", *(f"INSERT INTO meta VALUES ('seen.keys.{n}', x'', 0)" for n in "abc"))
+        lost = []
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sys, "unraisablehook", lost.append)
+            lines = told(copy)
+            gc.collect()
+
+        assert [line for line in lines if "table meta, seen.keys.*: invalid literal" in line], lines
+        assert lost == []
+
+    def test_a_table_of_another_form(self, copy):
+        """The tables are those that this program makes."""
+        tampered(copy / "state/crawl.db", "CREATE TABLE other (x)", "DROP INDEX host_in_use")
+
+        for check in (lambda: told(copy), lambda: list(check_start(copy))):
+            with pytest.raises(DamagedFile, match="table sqlite_schema, host_in_use: not as it was made"):
+                check()
+
+    def test_two_queues_with_one_block(self, copy):
+        """A block that two queues name would be fetched twice."""
+        sql = "INSERT INTO host SELECT 'x' || name, state, data, crc FROM host ORDER BY length(data) DESC LIMIT 1"
+        tampered(copy / "state/crawl.db", sql)
+
+        assert told(copy)
+
+
+class TestCommand:
+    def test_a_sound_crawl(self, job):
+        """A sound crawl is told in some lines, with exit status 0."""
+        done = command(job)
+
+        assert (done.returncode, done.stderr) == (0, "")
+        first, frontier, seen, outputs = done.stdout.splitlines()
+        assert first == f"{job}: all is there"
+        assert frontier.startswith("frontier: ")
+        assert "keys" not in seen
+        assert "WARC records" in outputs
+
+    def test_a_damaged_crawl(self, copy):
+        """A line a damaged place on standard output, then their number, and exit status 1."""
+        (copy / "logs/crawl.log").unlink()
+        min((copy / "warc").iterdir()).unlink()
+
+        done = command(copy)
+
+        assert (done.returncode, done.stderr) == (1, "")
+        assert [line.split(": ")[1] for line in done.stdout.splitlines()[:2]] == 2 * ["damaged at byte 0"]
+        assert done.stdout.splitlines()[2:] == [f"{copy}: damaged places: 2"]
+
+    def test_a_damaged_name(self, copy):
+        """A name that is damaged is spelled: it moves no terminal, and its place is one line."""
+        tampered(copy / "state/crawl.db", "UPDATE host SET name = char(27) || '[2J' || char(10, 8238) || name")
+
+        done = command(copy)
+
+        lines = done.stdout.splitlines()
+        assert any(r"table host, \x1b[2J\x0a\u202e" in line for line in lines)
+        assert all(line.isprintable() for line in lines)
+        assert all(line.startswith(str(copy)) for line in lines)
+
+    def test_no_crawl(self, tmp_path):
+        """No crawl is one line on standard error, and exit status 1."""
+        done = command(tmp_path / "none")
+
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr == f"{tmp_path}/none: there is no such folder\n"
+
+    @pytest.mark.skipif(os.geteuid() == 0, reason="everything can be read by root")
+    def test_no_permission(self, copy):
+        """A file that may not be read is one line too."""
+        (copy / "state/crawl.db").chmod(0)
+
+        done = command(copy)
+
+        assert (done.returncode, done.stdout) == (1, "")
+        assert len(done.stderr.splitlines()) == 1
+
+    def test_no_argument(self):
+        """Without a JOBDIR the usage is told."""
+        assert command().returncode == 2
+
+
+class TestRealCrawls:
+    def test_while_it_runs_when_it_was_killed_and_when_it_has_ended(self, tmp_path, simweb):
+        """A real crawl is sound at every moment."""
+        server = simweb(8, 160, latency=0.02)
+        (tmp_path / "seeds.txt").write_text("\n".join(server.world.seeds()))
+        settings = {
+            "DNS_NAMESERVERS": server.nameserver,
+            "CHECKPOINT_INTERVAL": 0.2,
+            "ITEM_PIPELINES": '{"webcrawl.pipelines.link_log.LinkLogPipeline": 300}',
+        }
+        crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
+
+        running = crawl.start()
+        wait_until(lambda: (crawl.jobdir / "stats.json").exists() and crawl.stats["pages"] > 20)
+        alive = [list(verify(crawl.jobdir, Counter())) for _ in range(5)]
+        running.process.kill()
+        running.process.join()
+        dead = told(crawl.jobdir)
+        status = crawl.run()
+
+        assert (alive, dead, status, told(crawl.jobdir)) == (5 * [[]], [], 0, [])
+        assert figures(crawl.jobdir)["queued"] == 0

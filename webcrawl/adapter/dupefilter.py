@@ -1,0 +1,33 @@
+"""Scrapy's dupefilter: the seen store behind one method."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.dupefilters import BaseDupeFilter
+from scrapy.exceptions import IgnoreRequest
+
+from webcrawl.adapter.requests import to_link, variant
+from webcrawl.adapter.scheduler import scheduler_of
+
+
+class SeenFilter(BaseDupeFilter):
+    """Says `seen` of every request: a new one comes to the frontier by itself, as soon as the seen store knows.
+
+    IgnoreRequest is raised for one that will not come.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    def request_seen(self, request: Request) -> bool:
+        scheduler = scheduler_of(self._crawler)
+        if not scheduler.crawl.submit(to_link(request, scheduler.spider), variant(request)):
+            raise IgnoreRequest("a filter keeps it out")
+        return True

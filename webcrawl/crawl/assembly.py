@@ -1,0 +1,140 @@
+"""Where checked settings become a crawl: the one place that knows every room."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from webcrawl.crawl.admission import CrawlAdmission
+from webcrawl.crawl.counters import SavedCounters
+from webcrawl.crawl.crawl import CLEAN, Crawl
+from webcrawl.crawl.crawl_log import CrawlLog
+from webcrawl.crawl.filter_states import FilterStates
+from webcrawl.crawl.refusals import Refusals
+from webcrawl.crawl.robots import RobotsAdmission
+from webcrawl.crawl.seeding import Seeding
+from webcrawl.crawl.visitor import Visitor
+from webcrawl.frontier.addresses import Addresses
+from webcrawl.frontier.booking import Limits
+from webcrawl.frontier.robots_rows import RobotsRows
+from webcrawl.frontier.state import open_frontier
+from webcrawl.html.kinds import KINDS
+from webcrawl.html.links import LinkReader
+from webcrawl.net.robots import product_token
+from webcrawl.net.robots_book import RobotsBook
+from webcrawl.seeds.reader import Seeds
+from webcrawl.seen.content import ContentSeen
+from webcrawl.seen.layout import shares
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.outputs import Outputs
+from webcrawl.urls.assembly import build_pipeline
+from webcrawl.urls.fingerprint import KEY_BYTES, ContentDigests
+from webcrawl.urls.hosts import RegisteredDomains, host_of
+from webcrawl.urls.lately import Lately
+
+MIB = 1 << 20
+LATELY = 16  # places for each entry of the URL cache: together they take half of its memory
+
+
+def assemble(
+    values: Mapping[str, Any],
+    *,
+    seeds: str | None = None,
+    limit: int | None = None,
+    on_ready: Callable[[], None] | None = None,
+) -> tuple[Crawl, Visitor]:
+    """The crawl in JOBDIR, new or resumed. `on_ready` is called, from a thread, when new URLs are known."""
+    db = CrawlDB(Path(values["JOBDIR"]) / "state")
+    try:
+        crawl = _crawl(values, db, Seeds(seeds, limit, values["URL_MAX_LENGTH"]) if seeds else None, on_ready)
+        return crawl, _visitor(values, crawl)
+    except BaseException:
+        db.close()
+        raise
+
+
+def _crawl(values: Mapping[str, Any], db: CrawlDB, seeds: Seeds | None, on_ready: Callable[[], None] | None) -> Crawl:
+    outputs = Outputs(db, Path(values["JOBDIR"]))
+    log = CrawlLog(outputs.open("logs/crawl.log"))
+    refusals = Refusals(db, log)
+    pipeline = build_pipeline(values, _key(db))
+    FilterStates(db, pipeline.chain)
+    memory, _ = shares(values["SEEN_MEMORY"] * MIB, values["URL_CACHE_SIZE"])
+    cache = load(values["URL_CACHE"])(values["URL_CACHE_SIZE"])
+    seen = load(values["SEEN_STORE"])(db, memory=memory, cache=cache, on_ready=on_ready)
+    admission = CrawlAdmission(pipeline.chain)
+    frontier = open_frontier(
+        db,
+        load(values["FRONTIER_PRIORITIZER"])(values["FRONTIER_LEVELS"]),
+        load(values["POLITENESS_POLICY"])(
+            values["POLITENESS_FACTOR"], values["POLITENESS_MIN_DELAY"], values["POLITENESS_MAX_DELAY"]
+        ),
+        _limits(values),
+        levels=values["FRONTIER_LEVELS"],
+        bias=values["FRONTIER_BIAS"],
+        memory=values["FRONTIER_MEMORY"] * MIB,
+        random=Random(values["RANDOM_SEED"]),
+        addresses=Addresses() if values["POLITENESS_PER_IP"] else None,
+        admission=admission,
+        dropped=refusals.dropped,
+        now=0.0 if db.get(CLEAN) else time.time(),
+    )
+    agent = product_token(values["ROBOTSTXT_USER_AGENT"] or values["USER_AGENT"])
+    robots = RobotsAdmission(RobotsBook(RobotsRows(db), agent, retry_wait=values["HOST_RETRY_WAIT"]))
+    if values["ROBOTSTXT_OBEY"]:
+        admission.robots = robots
+    seeding = Seeding(db, seeds, pipeline, seen, all_first=values["URL_SCOPE"] == "seeds")
+    lately = Lately(LATELY * values["URL_CACHE_SIZE"])
+    crawl = Crawl(db, pipeline, seen, frontier, robots, seeding, outputs, log, lately, refusals)
+    SavedCounters(db, {"crawl": crawl.counters, "refused": pipeline.refused})
+    return crawl
+
+
+def _visitor(values: Mapping[str, Any], crawl: Crawl) -> Visitor:
+    domain = RegisteredDomains()
+    homes = {"host": host_of, "domain": lambda url: domain(host_of(url))}
+    _, memory = shares(values["SEEN_MEMORY"] * MIB, values["URL_CACHE_SIZE"])
+    return Visitor(
+        crawl,
+        ContentSeen(crawl.db, memory=memory),
+        ContentDigests(_key(crawl.db)),
+        LinkReader(KINDS if values["LINK_LOG"] else values["LINK_SOURCES"], anchor_text=values["LINK_LOG"]),
+        followed=frozenset(values["LINK_SOURCES"]),
+        redirects=values["REDIRECT_MAX_HOPS"],
+        skip_seen=values["CONTENT_SEEN"] == "skip",
+        obey_nofollow=values["OBEY_NOFOLLOW"],
+        home=homes.get(values["URL_SCOPE"]),
+    )
+
+
+def _limits(values: Mapping[str, Any]) -> Limits:
+    queues = values["FRONTIER_QUEUES"] or 3 * values["CONCURRENT_REQUESTS"]
+    return Limits(
+        queues=min(queues, values["FRONTIER_MAX_QUEUES"]),
+        max_queues=values["FRONTIER_MAX_QUEUES"],
+        fetchers=values["CONCURRENT_REQUESTS"],
+        host_pages=values["HOST_MAX_PAGES"],
+        host_failures=values["HOST_MAX_FAILURES"],
+        retry_wait=values["HOST_RETRY_WAIT"],
+        crawl_delay_max=values["CRAWL_DELAY_MAX"],
+    )
+
+
+def _key(db: CrawlDB) -> bytes:
+    """Drawn once a crawl: fingerprints of another crawl mean nothing here."""
+    key = db.get("key")
+    if key is None:
+        key = os.urandom(KEY_BYTES)
+        db.set("key", key)
+    return key
+
+
+def load(path: str) -> Any:
+    """What a dotted path names; the settings were checked, so it is there."""
+    module, _, name = path.rpartition(".")
+    return getattr(import_module(module), name)

@@ -1,0 +1,80 @@
+"""Ordinary requests that the frontier ends unasked, on their way to their errbacks: a part of the checkpoint."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import msgpack
+
+from webcrawl.adapter.requests import has_errback
+from webcrawl.crawl.crawl_log import CrawlLog
+from webcrawl.model import Link, Status
+from webcrawl.store.crawldb import CrawlDB
+
+META = "refusals"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Refusal:
+    """A packed link, and the Status that it ended with."""
+
+    record: bytes
+    status: int
+
+    @property
+    def reason(self) -> str:
+        return Status(self.status).name.lower().replace("_", " ")
+
+
+class Refusals:
+    """Every drop is logged; those that somebody wants to hear of wait here until he has."""
+
+    def __init__(self, db: CrawlDB, log: CrawlLog) -> None:
+        self._db, self._log = db, log
+        data = db.get(META)
+        self._waiting = deque(Refusal(*saved) for saved in msgpack.unpackb(data)) if data else deque()
+        self._under_way: dict[Refusal, None] = {}
+        self._saved = len(self._waiting)
+        db.join(self)
+
+    def __len__(self) -> int:
+        """Refusals that are not told yet."""
+        return len(self._waiting) + len(self._under_way)
+
+    def __repr__(self) -> str:
+        return f"<Refusals waiting={len(self._waiting)} under_way={len(self._under_way)}>"
+
+    def dropped(self, link: Link, status: int) -> None:
+        """A URL that ends without having been asked for."""
+        self._log.dropped(link, status)
+        if link.request and has_errback(link):
+            self._waiting.append(Refusal(link.pack(), status))
+
+    @property
+    def waiting(self) -> bool:
+        """Whether `take` would give something."""
+        return bool(self._waiting)
+
+    def take(self) -> Refusal | None:
+        """The next one to tell; then `told`."""
+        if not self._waiting:
+            return None
+        refusal = self._waiting.popleft()
+        self._under_way[refusal] = None
+        return refusal
+
+    def told(self, refusal: Refusal) -> None:
+        del self._under_way[refusal]
+
+    # -- the checkpoint
+
+    def prepare(self) -> Iterator[None]:
+        return iter(())
+
+    def save(self) -> None:
+        if self or self._saved:
+            left = [(one.record, one.status) for one in (*self._under_way, *self._waiting)]
+            self._db.set(META, msgpack.packb(left))
+            self._saved = len(left)

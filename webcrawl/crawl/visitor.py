@@ -1,0 +1,116 @@
+"""What becomes of an answer: a redirect is a link, robots.txt is booked, a new page's links go to the crawl."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from webcrawl.crawl.crawl import Crawl
+from webcrawl.crawl.listings import LISTINGS
+from webcrawl.html.links import LinkReader
+from webcrawl.items import Page
+from webcrawl.model import Exchange, Link, Outcome
+from webcrawl.net.robots_policy import REDIRECTS
+from webcrawl.seen.content import ContentSeen
+from webcrawl.urls.canonical import InvalidUrl, canonical
+from webcrawl.urls.hosts import host_of
+
+# Heritrix's letters for the ways to a URL; all other kinds of links are L.
+HOPS = {**dict.fromkeys(("img", "srcset", "script", "style", "media", "object", "link"), "E"), "refresh": "R"}
+
+
+class Visitor:
+    """Makes a Page of every answer, and does all that it means for the crawl."""
+
+    def __init__(
+        self,
+        crawl: Crawl,
+        content: ContentSeen,
+        digests: Callable[[bytes], bytes],
+        reader: LinkReader,
+        *,
+        followed: frozenset[str],
+        redirects: int,
+        skip_seen: bool,
+        obey_nofollow: bool,
+        home: Callable[[str], str] | None = None,
+    ) -> None:
+        """`home` says whose page a URL is, where links are judged by that: scope is `host` or `domain`."""
+        self._crawl, self._content, self._digests, self._reader = crawl, content, digests, reader
+        self._followed, self._redirects = followed, redirects
+        self._skip_seen, self._obey_nofollow, self._home = skip_seen, obey_nofollow, home
+        self._reads_more = not reader.wanted <= followed
+
+    def visit(self, link: Link, exchange: Exchange) -> Page:
+        """The page of this answer; `follow` submits its links."""
+        page = Page.of(link, exchange)
+        location = _location(exchange)
+        if link.path.endswith("P"):
+            self._robots(link, exchange, location)
+        elif location:
+            if _redirects(link) < self._redirects:
+                self._crawl.discover(link, [location], lambda _: "R", redirect=True)
+        elif 200 <= exchange.status < 300 and exchange.body:
+            page.digest = self._digests(exchange.body)
+            page.duplicate = self._content.seen(page.digest)
+            if not (self._knows_links(page) and self._skip_seen):
+                self._read(page, exchange)
+        return page
+
+    def _knows_links(self, page: Page) -> bool:
+        """Another's page with the same body had the same links, but other ones of them were inside its scope."""
+        if self._home is None:
+            return page.duplicate
+        return self._content.seen(self._digests(page.digest + self._home(page.url).encode()))
+
+    def robots_failed(self, link: Link, outcome: Outcome) -> None:
+        """No answer for robots.txt."""
+        crawl = self._crawl
+        crawl.robots.answered(link, outcome.status, b"", None, outcome.at, crawl.frontier.expedite)
+
+    def _robots(self, link: Link, exchange: Exchange, location: str) -> None:
+        crawl = self._crawl
+        now = exchange.started + exchange.timings.total
+        heard = crawl.robots.answered(link, exchange.status, exchange.body, location, now, crawl.frontier.expedite)
+        if heard is not None and heard.crawl_delay:
+            crawl.frontier.crawl_delay(host_of(link.history + "/"), heard.crawl_delay)
+
+    def _read(self, page: Page, exchange: Exchange) -> None:
+        links = LISTINGS.get(page.content_type, self._reader.links)
+        found = links(exchange.body, exchange.content_type, page.url)
+        page.base, page.encoding, page.links = found.base, found.encoding, found.links
+        page.title, page.meta_robots = found.title, found.meta_robots
+
+    def follow(self, page: Page) -> None:
+        """Submits the links of a page that was visited."""
+        link = page.link
+        if link is None or not page.links or (self._obey_nofollow and "nofollow" in page.meta_robots):
+            return
+        found = page.links
+        if self._obey_nofollow or self._reads_more or _redirects(link) >= self._redirects:
+            found = [one for one in found if self._follows(link, *one)]
+        self._crawl.discover(
+            link, [raw for _, raw, _, _ in found], lambda at: HOPS.get(found[at][0], "L"), base=page.base
+        )
+
+    def _follows(self, link: Link, kind: str, _raw: str, _text: str, nofollow: bool) -> bool:  # noqa: FBT001 - a FoundLink
+        if kind == "refresh" and _redirects(link) >= self._redirects:
+            return False
+        return kind in self._followed and not (nofollow and self._obey_nofollow)
+
+
+def _redirects(link: Link) -> int:
+    """How many redirects in a row led here; a refresh is one."""
+    return len(link.path) - len(link.path.rstrip("R"))
+
+
+def _location(exchange: Exchange) -> str:
+    """Where the answer redirects to, in canonical form; empty if it does not, or nowhere that a crawl can go."""
+    if exchange.status not in REDIRECTS:
+        return ""
+    for name, value in exchange.headers:
+        if name.lower() == b"location":
+            try:
+                return canonical(value.decode("utf-8", "replace").strip(), exchange.url)
+            except InvalidUrl:
+                return ""
+    return ""
