@@ -21,8 +21,8 @@ from scrapy.settings import Settings
 from benchmarks.report import percent, report, timed
 from benchmarks.seen_streams import Strided
 from webcrawl.adapter.values import plain_values
-from webcrawl.crawl.assembly import assemble
-from webcrawl.crawl.crawl import SLICE, Crawl
+from webcrawl.crawl.assembly import open_parts
+from webcrawl.crawl.crawl import SLICE, Crawl, Parts
 from webcrawl.model import Link
 from webcrawl.profiling.profile import profiled
 from webcrawl.profiling.stages import OTHER, START
@@ -78,12 +78,11 @@ def fill(folder: Path, count: int) -> None:
     db.close()
 
 
-def opened(jobdir: Path, memory: int) -> Crawl:
-    """A crawl with the settings' defaults."""
+def opened(jobdir: Path, memory: int) -> Parts:
+    """The parts of a crawl with the settings' defaults."""
     settings = Settings({"JOBDIR": str(jobdir), "SEEN_MEMORY": memory})
     settings.setmodule("webcrawl.settings", priority="default")
-    crawl, _ = assemble(plain_values(settings))
-    return crawl
+    return open_parts(plain_values(settings), CrawlDB(jobdir / "state"))
 
 
 class Making:
@@ -102,23 +101,23 @@ class Making:
         return block
 
 
-def work(crawl: Crawl, blocks: Iterable[list[Page]]) -> int:
+def work(crawl: Crawl, parts: Parts, blocks: Iterable[list[Page]]) -> int:
     """Gives links in until T is full, waits for the verdicts, and queues what is new; how many links."""
     links = 0
     for number, block in enumerate(blocks, 1):
         for link, found in block:
             crawl.discover(link, found, lambda _: "L")
         links += sum(len(found) for _, found in block)
-        if crawl.seen.busy:
+        if parts.seen.busy:
             break
         if number * BLOCK % CHECKPOINT == 0:
             for _ in crawl.prepare():
                 pass
             crawl.checkpoint()
-    while crawl.seen.busy:
+    while parts.seen.busy:
         time.sleep(0.01)
-    while records := crawl.seen.take(SLICE):
-        crawl.frontier.add(records)
+    while records := parts.seen.take(SLICE):
+        parts.frontier.add(records)
     return links
 
 
@@ -127,10 +126,11 @@ def measure(seen: int, new: int, memory: int) -> None:
     with tempfile.TemporaryDirectory(prefix="links-") as name:
         with timed() as filling:
             fill(Path(name) / "state", seen)
-        crawl, blocks = opened(Path(name), memory), Making(pages(new))
+        parts, blocks = opened(Path(name), memory), Making(pages(new))
+        crawl = Crawl(parts)
         with profiled() as profile:
-            links = work(crawl, blocks)
-        stats = crawl.seen.stats()
+            links = work(crawl, parts, blocks)
+        stats = parts.seen.stats()
         crawl.close()
     cpu = profile.cpu - blocks.cpu
     stages = {stage: seconds for stage, seconds in profile.spent.items() if stage not in (OTHER, START)}  # not: making
@@ -139,7 +139,7 @@ def measure(seen: int, new: int, memory: int) -> None:
         seen_before=seen,
         links=links,
         links_a_cpu_second=links / cpu,
-        new=crawl.frontier.queued,
+        new=parts.frontier.queued,
         merges=stats["merges"],
         filling_cpu=filling.cpu,
         us_a_link=1e6 * cpu / links,

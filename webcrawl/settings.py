@@ -273,6 +273,9 @@ ITEM_PIPELINES_BASE = {
 # The processing modules, in ascending order from 201: any Scrapy item pipeline.
 ITEM_PIPELINES: dict[str, int] = {}
 
+# Items through the pipelines without a task for each.
+ITEM_PROCESSOR = "webcrawl.fastpath.items.ItemProcessor"
+
 # Items of one page that are worked on at once; 100, as Scrapy has it, makes a hundred tasks a page.
 CONCURRENT_ITEMS = 1
 

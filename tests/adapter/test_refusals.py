@@ -10,7 +10,7 @@ from scrapy import Request
 from tests.support.crawling import Crawl
 from tests.support.plain_site import Site, serving
 from tests.support.refusal_spiders import Asking
-from webcrawl.adapter.requests import to_link
+from webcrawl.adapter.requests import has_errback, to_link
 from webcrawl.crawl.refusals import Refusals
 from webcrawl.model import Link, Status
 from webcrawl.store.crawldb import CrawlDB
@@ -129,7 +129,7 @@ class TestRefusals:
         """A link of a page's and a request without an errback are logged only."""
         log = Log()
         with closing(CrawlDB(tmp_path)) as db:
-            refusals = Refusals(db, log)
+            refusals = Refusals(db, log, has_errback)
             for one in (Link("http://a.test/"), link(spider, 1, errback=False), link(spider, 2)):
                 refusals.dropped(one, Status.HOST_RETIRED)
 
@@ -140,7 +140,7 @@ class TestRefusals:
     def test_what_was_not_told_outlives_a_crash(self, tmp_path, spider):
         """What waits or is being told at a checkpoint is told by the next run, in order; what was told is not."""
         with closing(CrawlDB(tmp_path)) as db:
-            refusals = Refusals(db, Log())
+            refusals = Refusals(db, Log(), has_errback)
             for number in range(4):
                 refusals.dropped(link(spider, number), Status.HOST_BUDGET)
             refusals.told(refusals.take())
@@ -149,7 +149,7 @@ class TestRefusals:
             while refusals.take() is not None:
                 pass  # the next run does not know that
         with closing(CrawlDB(tmp_path)) as db:
-            refusals = Refusals(db, Log())
+            refusals = Refusals(db, Log(), has_errback)
             left = [refusals.take() for _ in range(len(refusals))]
 
             assert [(one.record, one.status) for one in left] == [
@@ -159,12 +159,12 @@ class TestRefusals:
                 refusals.told(one)
             db.checkpoint()
         with closing(CrawlDB(tmp_path)) as db:
-            assert len(Refusals(db, Log())) == 0
+            assert len(Refusals(db, Log(), has_errback)) == 0
 
     def test_a_crawl_without_such_requests_keeps_nothing(self, tmp_path):
         """Where nobody wants to hear of anything the checkpoint has no word of it."""
         with closing(CrawlDB(tmp_path)) as db:
-            refusals = Refusals(db, Log())
+            refusals = Refusals(db, Log(), has_errback)
             refusals.dropped(Link("http://a.test/"), Status.HOST_RETIRED)
             db.checkpoint()
 

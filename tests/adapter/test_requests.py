@@ -5,6 +5,7 @@ from scrapy import Request
 
 from tests.support.refusal_spiders import Asking
 from webcrawl.adapter.requests import has_errback, to_link, to_request
+from webcrawl.adapter.trip import Trip
 from webcrawl.model import is_urgent, unpack
 
 
@@ -20,7 +21,7 @@ def test_a_priority_comes_back(spider, priority, more):
     request = Request("http://a.test/", spider.page, priority=priority, **more)
     link = to_link(request, spider)
     record = link.pack()
-    again = to_request(unpack(record), spider)
+    again = to_request(unpack(record), spider, Trip())
 
     assert link.priority == priority
     assert is_urgent(record) is (priority > 0)

@@ -6,7 +6,6 @@ import pty
 import re
 import subprocess
 import sys
-from collections import Counter
 from contextlib import suppress
 from types import SimpleNamespace
 
@@ -163,23 +162,18 @@ class TestIdentity:
         assert defaults.USER_AGENT == "webcrawl/0.1"
 
 
-class _Frontier:
-    def ready(self, now):
-        return 3
-
-
 class TestProgress:
     def test_the_line(self, monkeypatch):
         """A progress line has pages, their rate, what is queued, hosts, URLs seen, failures and bytes."""
         clock = iter([100.0, 110.0, 120.0])
         monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
         figures = {"queued": 7, "hosts": 6, "in_flight": 2, "seen/keys": 99, "failures": 4, "bytes": 2_500_000}
-        crawl = SimpleNamespace(counters=Counter(), frontier=_Frontier(), stats=lambda: figures)
+        crawl = SimpleNamespace(pages=0, ready_hosts=lambda now: 3, stats=lambda: figures)
         lines = Lines(crawl)
 
-        crawl.counters["pages"] = 50
+        crawl.pages = 50
         first = lines.line()
-        crawl.counters["pages"] = 350
+        crawl.pages = 350
         second = lines.line()
 
         rest = "7 queued, hosts: 2 asked 3 ready 1 waiting, 99 seen, 4 failures, 2.5 MB"
@@ -239,7 +233,8 @@ class TestDiskSpace:
         """Below MIN_FREE_DISK fetching pauses, and it goes on as soon as there is room again."""
         free, woken, engine = [], [], _Engine()
         monkeypatch.setattr(disk_space.shutil, "disk_usage", lambda path: SimpleNamespace(free=free[-1] << 20))
-        monkeypatch.setattr(disk_space, "wake", woken.append)
+        scheduler = SimpleNamespace(wake=lambda: woken.append(True))
+        monkeypatch.setattr(disk_space, "scheduler_of", lambda crawler: scheduler)
         extension = DiskSpace(SimpleNamespace(engine=engine), tmp_path, least=100)
 
         paused = []

@@ -1,11 +1,12 @@
 """What a fetcher is given while hosts that may not answer have their share of the slots, and links wait elsewhere."""
 
+from dataclasses import fields
 from types import SimpleNamespace
 
 import pytest
 
 from tests.support.frontiers import OK, add, make
-from webcrawl.crawl.crawl import Crawl
+from webcrawl.crawl.crawl import Crawl, Parts
 from webcrawl.frontier.booking import Limits
 from webcrawl.model import Link
 from webcrawl.store.crawldb import CrawlDB
@@ -29,13 +30,19 @@ class Seen:
         return taken
 
 
+@pytest.fixture(name="seen")
+def _seen():
+    return Seen()
+
+
 @pytest.fixture(name="crawl")
-def _crawl(tmp_path):
+def _crawl(tmp_path, seen):
     """One host that answered, as many unproven ones asked as their share is, and more that wait."""
     db = CrawlDB(tmp_path)
     frontier = make(db, Limits(queues=3, max_queues=100, fetchers=16))
     seeding = SimpleNamespace(first=False, ended=False, read=lambda most: pytest.fail("no seed is wanted"))
-    crawl = Crawl(db, None, Seen(), frontier, None, seeding, None, None, None, None)
+    parts = dict.fromkeys(field.name for field in fields(Parts))
+    crawl = Crawl(Parts(**parts | {"db": db, "seen": seen, "frontier": frontier, "seeding": seeding}))
     add(frontier, "http://old/")
     frontier.done(frontier.take(0), OK, 0)
     add(frontier, "http://busy/", "http://new1/", "http://new2/")
@@ -44,18 +51,18 @@ def _crawl(tmp_path):
     db.close()
 
 
-def test_links_that_wait_for_a_merge_go_before_one_more_host_that_may_not_answer(crawl):
+def test_links_that_wait_for_a_merge_go_before_one_more_host_that_may_not_answer(crawl, seen):
     """Beyond the share of unproven hosts waiting links are merged first: hosts that answer may be among them."""
-    crawl.seen.waiting = [Link("http://old/1").pack()]
+    seen.waiting = [Link("http://old/1").pack()]
 
     assert [crawl.take(10).url for _ in range(3)] == ["http://old/1", "http://new1/", "http://new2/"]
 
 
-def test_merges_are_not_more_frequent_for_it(crawl):
+def test_merges_are_not_more_frequent_for_it(crawl, seen):
     """Links that come within a second of the last early merge wait; the slot is not idle meanwhile."""
-    crawl.seen.waiting = [Link("http://old/1").pack()]
+    seen.waiting = [Link("http://old/1").pack()]
     crawl.take(10)
-    crawl.seen.waiting = [Link("http://other/").pack()]
+    seen.waiting = [Link("http://other/").pack()]
 
     assert crawl.take(10.5).url == "http://new1/"
-    assert crawl.seen.waiting != []
+    assert seen.waiting != []

@@ -16,9 +16,11 @@ from scrapy.settings import Settings
 from tests.support.crawling import SETTINGS
 from tests.support.warc_reader import read
 from webcrawl.adapter.values import plain_values
-from webcrawl.crawl.assembly import assemble
+from webcrawl.crawl.assembly import open_parts
+from webcrawl.crawl.crawl import Crawl
 from webcrawl.model import Status, unpack
 from webcrawl.seen.keys import HIGHEST
+from webcrawl.store.crawldb import CrawlDB
 
 MERGED = 10.0  # seconds that a merge of a test's few keys may take
 
@@ -50,25 +52,25 @@ def cut(jobdir, **settings):
         values = Settings()
         values.setmodule("webcrawl.settings")
         values.setdict({**SETTINGS, **settings, "JOBDIR": str(copy)}, "cmdline")
-        crawl, visitor = assemble(plain_values(values))
-        with closing(crawl):
-            for part in (crawl.db, crawl.outputs, crawl.seen, visitor._content):
+        parts = open_parts(plain_values(values), CrawlDB(copy / "state"))
+        with closing(Crawl(parts)):
+            for part in (parts.db, parts.outputs, parts.seen, parts.content):
                 damages = list(part.check())
                 assert damages == [], damages
-            return _look(crawl, copy)
+            return _look(parts, copy)
 
 
-def _look(crawl, jobdir):
+def _look(parts, jobdir):
     found = Cut()
     _read_log(jobdir / "logs/crawl.log", found)
-    noted = dict(crawl.db.query("SELECT path, length FROM output"))
+    noted = dict(parts.db.query("SELECT path, length FROM output"))
     for path in sorted((jobdir / "warc").glob("*")) if (jobdir / "warc").exists() else []:
         name = f"warc/{path.name}"
         if noted.get(name, noted.get(name.removesuffix(".open"))) is not None:  # the others go with the next start
             found.files.append(path.name)
             found.archived.update(_captures(path))
-    _read_frontier(crawl, found)
-    _read_seen(crawl, found)
+    _read_frontier(parts, found)
+    _read_seen(parts, found)
     assert found.answered <= found.archived <= found.tried, _differences(found)
     assert max(found.known.values(), default=1) == 1, found.known.most_common(3)
     return found
@@ -96,9 +98,9 @@ def _captures(path):
             yield record.fields["WARC-Target-URI"]
 
 
-def _read_frontier(crawl, found):
-    frontier = crawl.frontier
-    hosts = [frontier._hosts.get(name) for (name,) in crawl.db.query("SELECT name FROM host")]
+def _read_frontier(parts, found):
+    frontier = parts.frontier
+    hosts = [frontier._hosts.get(name) for (name,) in parts.db.query("SELECT name FROM host")]
     queues = [*frontier._front.queues, frontier._rotation._parked, *chain(*(host.queues() for host in hosts))]
     damages = [damage for queue in queues for damage in queue.check()]
     assert damages == [], damages
@@ -113,15 +115,15 @@ def _read_frontier(crawl, found):
             found.queued[link.url] += 1
 
 
-def _read_seen(crawl, found):
+def _read_seen(parts, found):
     """Whoever waits for a verdict gets it; then each key known is that of a URL that has a place, and of no other."""
-    seen, end = crawl.seen, time.monotonic() + MERGED
+    seen, end = parts.seen, time.monotonic() + MERGED
     while seen.pending:
         assert time.monotonic() < end, seen
         seen.merge()
         found.waiting.update(unpack(record).url for record in seen.take(1000) if record)
     known = seen._f
     keys = [known._fresh, *(run.between(0, HIGHEST)[0] for run in known._runs.runs)]
-    had = dict(zip(map(crawl.pipeline.key, found.known), found.known, strict=True))
+    had = dict(zip(map(parts.pipeline.key, found.known), found.known, strict=True))
     kept = np.concatenate(keys).tolist()
     assert sorted(had) == sorted(kept), (len(kept), [had.get(key, "lost") for key in had.keys() ^ set(kept)])

@@ -1,16 +1,16 @@
-"""Scrapy's downloader without its slots and delays: the frontier has already waited for the host's time."""
+"""Scrapy's downloader without slots and delays: the frontier has already waited for the host's turn."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from scrapy import Request, signals
-from scrapy.core.downloader import Downloader
-from scrapy.core.downloader.handlers.base import BaseDownloadHandler
+from scrapy.core.downloader.handlers import DownloadHandlers
+from scrapy.core.downloader.middleware import DownloaderMiddlewareManager
 from scrapy.crawler import Crawler
 from scrapy.exceptions import (
     CannotResolveHostError,
@@ -24,10 +24,13 @@ from scrapy.exceptions import (
     UnsupportedURLSchemeError,
 )
 from scrapy.http import Response
+from scrapy.utils.defer import deferred_from_coro
+from scrapy.utils.misc import build_from_crawler
+from twisted.internet.defer import Deferred
 
 from webcrawl.adapter.barrier import Barrier
+from webcrawl.adapter.trip import Trip, trip_of
 from webcrawl.adapter.values import values_of
-from webcrawl.fastpath.signals import has_listener
 from webcrawl.model import Exchange, Outcome, Status
 from webcrawl.net.errors import FetchError
 from webcrawl.net.network import Network
@@ -35,7 +38,7 @@ from webcrawl.net.retry_after import retry_after
 
 logger = logging.getLogger(__name__)
 
-# How downloads end that a handler of somebody else's was asked for
+# How downloads by somebody else's handler may fail; anything else is a mistake in code
 EXPECTED = (
     CannotResolveHostError,
     DownloadCancelledError,
@@ -48,87 +51,103 @@ EXPECTED = (
 ASKED_TO_WAIT = frozenset({429, 503})  # RFC 6585 4, RFC 9110 15.6.4
 
 
-class FrontierDownloader(Downloader):
-    """Downloads what it is given at once, and notes the outcome in the request's `meta["outcome"]`.
+class FrontierDownloader:
+    """Scrapy's DOWNLOADER: downloads at once what it is given, and notes the outcome in the request's trip.
 
-    What comes back for the scheduler's own requests waits at the barrier while a checkpoint is taken.
+    The scheduler's own requests wait at the barrier on their way back while a checkpoint is taken.
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        super().__init__(crawler)
+        self.crawler, self.signals = crawler, crawler.signals
+        self.active: set[Request] = set()
+        self.slots: dict[str, Any] = {}  # extensions look for them; there are none
+        self.total_concurrency = crawler.settings.getint("CONCURRENT_REQUESTS")
+        self.handlers = DownloadHandlers(crawler)
+        self.middleware = build_from_crawler(DownloaderMiddlewareManager, crawler)
         self.network = Network(values_of(crawler))
         self.barrier = Barrier()
-        self.on_outcome: Callable[[Request], None] | None = None  # hears of the scheduler's own, before the spider
-        self._known: dict[str, Callable[[Request], Awaitable[Response]]] = {}
-        self._under_way: dict[Request, asyncio.Task[Any] | None] = {}
+        self.on_outcome: Callable[[Trip], None] | None = None  # called for the scheduler's own, before the spider
+        self._under_way: dict[Trip, asyncio.Task[Any]] = {}
         crawler.signals.connect(self.network.close, signals.engine_stopped)
 
-    async def _enqueue_request(self, request: Request) -> Response:
-        """Scrapy's place for slots and delays; between the middlewares and the handler."""
-        begun, meta = time.time(), request.meta
-        self._tell(signals.request_reached_downloader, request)
+    # -- Scrapy's side
+
+    def fetch(self, request: Request) -> Deferred[Response | Request]:
+        """Through the middlewares; what comes back may be a request of theirs."""
+        return deferred_from_coro(self._fetch(request))
+
+    async def _fetch(self, request: Request) -> Response | Request:
+        self.active.add(request)
         try:
-            response = await self._fetch(request)
+            return await self.middleware.download_async(self.download, request)
+        finally:
+            self.active.remove(request)
+
+    def needs_backout(self) -> bool:
+        return 0 < self.total_concurrency <= len(self.active)  # as in Scrapy, 0 is no limit
+
+    def close(self) -> None:
+        """Nothing waits here."""
+
+    # -- between the middlewares and the handler
+
+    async def download(self, request: Request) -> Response:
+        """The download itself, its outcome, and Scrapy's three signals of it."""
+        trip = trip_of(request) or Trip()
+        begun = time.time()
+        self._send(signals.request_reached_downloader, request)
+        try:
+            response = await self._handled(request, trip)
         except Exception as error:
             now = time.time()
-            meta["outcome"] = Outcome(_status(error, request), now - begun, at=now)
+            trip.outcome = Outcome(_status(error, request), now - begun, at=now)
             raise
         else:
             now = time.time()
-            meta["outcome"] = outcome = Outcome(response.status, now - begun, at=now)
-            self._tell(signals.response_downloaded, request, response=response)
-            exchange = meta.get("exchange")
-            if exchange is not None:  # by one of the crawl's own handlers
-                _add(outcome, exchange)
+            trip.outcome = Outcome(response.status, now - begun, at=now)
+            self._send(signals.response_downloaded, request, response=response)
+            if trip.exchange is not None:  # by one of the crawl's own handlers
+                _add(trip.outcome, trip.exchange)
             return response
         finally:
-            self._tell(signals.request_left_downloader, request)
-            if "link" in meta:
+            self._send(signals.request_left_downloader, request)
+            if trip.link is not None:
                 await self.barrier.enter(request)
                 if self.on_outcome is not None:
-                    self.on_outcome(request)
+                    self.on_outcome(trip)
 
-    async def refuse(self, request: Request) -> NoReturn:
-        """What ended in the frontier waits at the barrier as well before the spider hears of it."""
+    async def refuse(self, request: Request, trip: Trip) -> NoReturn:
+        """A refusal waits at the barrier as well before the spider's errback gets it."""
         await self.barrier.enter(request)
-        raise IgnoreRequest(request.meta["refused"].reason)
+        raise IgnoreRequest(trip.refusal.reason if trip.refusal is not None else "")
 
-    def _tell(self, signal: object, request: Request, **more: Any) -> None:
-        if has_listener(signal, self.signals.sender):
-            self.signals.send_catch_log(signal=signal, request=request, spider=self.crawler.spider, **more)
+    def _send(self, signal: object, request: Request, **more: Any) -> None:
+        self.signals.send_catch_log(signal=signal, request=request, spider=self.crawler.spider, **more)
 
-    async def _fetch(self, request: Request) -> Response:
+    async def _handled(self, request: Request, trip: Trip) -> Response:
         task = asyncio.current_task()
-        self._under_way[request] = task
+        if task is None:
+            raise RuntimeError("a download needs a task of its own")
+        self._under_way[trip] = task
         try:
-            return await self._handler(request.url.partition(":")[0])(request)
+            return await self.handlers.download_request_async(request)
         except asyncio.CancelledError:
-            if "abandoned" not in request.meta or task is None:
+            if not trip.abandoned:
                 raise
             task.uncancel()
             raise DownloadCancelledError("the crawl ends") from None
         finally:
-            del self._under_way[request]
-
-    def _handler(self, scheme: str) -> Callable[[Request], Awaitable[Response]]:
-        """Remembered, and the URL not parsed for it; what is no handler of today's kind is left to Scrapy."""
-        known = self._known.get(scheme)
-        if known is None:
-            handler = self.handlers._get_handler(scheme)  # noqa: SLF001 - it makes the handler, or says why not
-            ask = handler.download_request if isinstance(handler, BaseDownloadHandler) else None
-            known = self._known[scheme] = ask or self.handlers.download_request_async
-        return known
+            del self._under_way[trip]
 
     def abandon(self) -> None:
-        """Ends all downloads under way; their URLs are still to be fetched, when the crawl is resumed."""
-        for request, task in self._under_way.items():
-            if task is not None:
-                request.meta["abandoned"] = True
-                task.cancel()
+        """Ends all downloads under way; the URLs of the scheduler's own are fetched when the crawl is resumed."""
+        for trip, task in self._under_way.items():
+            trip.abandoned = True
+            task.cancel()
 
 
 def _status(error: Exception, request: Request) -> int:
-    """What no server can cause is told with its traceback: nobody else is going to, the errback only counts it."""
+    """Logs with its traceback what no server can cause: the errback only counts it."""
     if isinstance(error.__cause__, FetchError):
         return error.__cause__.status
     if isinstance(error, UnsupportedURLSchemeError):
@@ -147,7 +166,7 @@ def _add(outcome: Outcome, exchange: Exchange) -> None:
 
 def downloader_of(crawler: Crawler) -> FrontierDownloader:
     """The crawler's downloader, which has to be this one."""
-    downloader = crawler.engine.downloader if crawler.engine else None
+    downloader: object = crawler.engine.downloader if crawler.engine else None
     if not isinstance(downloader, FrontierDownloader):
         raise NotConfigured(f"DOWNLOADER: {FrontierDownloader.__name__} is needed, not {downloader}")
     return downloader

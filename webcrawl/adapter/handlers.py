@@ -18,6 +18,7 @@ from scrapy.responsetypes import responsetypes
 
 from webcrawl.adapter.downloader import downloader_of
 from webcrawl.adapter.scheduler import scheduler_of
+from webcrawl.adapter.trip import trip_of
 from webcrawl.model import Exchange
 from webcrawl.net.errors import ConnectFailed, ConnectTimeout, DnsFailed, FetchError, TimedOut, TlsTimeout
 from webcrawl.net.network import Network
@@ -35,7 +36,7 @@ ERRORS: tuple[tuple[type[FetchError], type[Exception]], ...] = (
 
 
 class HttpHandler(BaseDownloadHandler):
-    """http and https. The bytes of the exchange are in the request's `meta["exchange"]`.
+    """http and https. The bytes of the exchange are in the request's trip.
 
     Handlers of other protocols say only which module speaks theirs.
     """
@@ -53,10 +54,9 @@ class HttpHandler(BaseDownloadHandler):
         return getattr(self.crawler.spider, "makes_pages", False)
 
     async def download_request(self, request: Request) -> Response:
-        given = request._headers  # noqa: SLF001 - most have none, and the public name would make them
-        headers = [(name, value) for name, values in given.items() for value in values] if given else ()
-        meta = request.meta
-        keep = meta.get("keep", 0.0)
+        headers = [(name, value) for name, values in request.headers.items() for value in values]
+        trip = trip_of(request)
+        keep = trip.keep if trip is not None else 0.0
         try:
             exchange = await self._client.fetch(
                 request.url, headers, keep=keep, method=request.method, body=request.body
@@ -64,7 +64,8 @@ class HttpHandler(BaseDownloadHandler):
         except FetchError as error:
             self._count([f"outcome/{error.name}"])
             raise next(known for ours, known in ERRORS if isinstance(error, ours))(str(error)) from error
-        meta["exchange"] = exchange
+        if trip is not None:
+            trip.exchange = exchange
         if exchange.truncated or exchange.flaws:
             truncated = [f"truncated/{exchange.truncated}"] if exchange.truncated else []
             self._count([*truncated, *(f"flaw/{flaw}" for flaw in exchange.flaws)])
@@ -74,7 +75,7 @@ class HttpHandler(BaseDownloadHandler):
 
     def _count(self, names: list[str]) -> None:
         """What docs/hostile.md names, in the crawl's own counters."""
-        scheduler_of(self.crawler).crawl.counters.update(names)
+        scheduler_of(self.crawler).crawl.count(names)
 
 
 class FtpHandler(HttpHandler):

@@ -1,4 +1,4 @@
-"""Ordinary Scrapy requests on their way through the frontier, which keeps links."""
+"""Ordinary Scrapy requests as links, which is what the frontier keeps, and back."""
 
 from __future__ import annotations
 
@@ -10,22 +10,24 @@ import msgpack
 from scrapy import Request, Spider
 from scrapy.utils.request import request_from_dict
 
+from webcrawl.adapter.trip import KEY, Trip
 from webcrawl.model import Link
 from webcrawl.urls.canonical import canonical
 
 DEFAULTS = Request("http://x/").to_dict()
-OURS = {"link", "outcome", "exchange", "keep", "depth", "verbatim_url", "download_slot", "download_latency", "refused"}
+# Keys of request.meta that are not stored with a request: they are made anew each time the scheduler hands it out.
+NOT_STORED = frozenset({KEY, "depth", "verbatim_url", "download_slot", "download_latency"})
 
 
 def to_link(request: Request, spider: Spider) -> Link:
-    """The link that stands for this request; InvalidUrl if it has no URL that can be fetched.
+    """The link that stands for this request; InvalidUrl if nobody can fetch its URL.
 
-    What it has beside its URL travels as one opaque word. Callbacks must be methods of the spider, as with any
-    scheduler that keeps requests on disk; what of `meta` is no plain data stays behind.
+    All but the URL is packed into one opaque word. Callbacks must be methods of the spider, as with any scheduler that
+    keeps requests on disk; values of `meta` that are no plain data are left out.
     """
     url, via = canonical(request.url), _referer(request)
     given = request.to_dict(spider=spider)
-    given["meta"] = {key: value for key, value in request.meta.items() if key not in OURS and _is_plain(value)}
+    given["meta"] = {key: value for key, value in request.meta.items() if key not in NOT_STORED and _is_plain(value)}
     extra = {key: value for key, value in given.items() if key != "url" and value != DEFAULTS.get(key)}
     word = urlsafe_b64encode(msgpack.packb(extra)).decode() if extra else ""
     if request.priority:
@@ -34,26 +36,25 @@ def to_link(request: Request, spider: Spider) -> Link:
 
 
 def variant(request: Request) -> str:
-    """What makes a request another one than a GET of the same URL; the empty string if nothing does."""
+    """Tells a request from a GET of the same URL; the empty string if it is one."""
     if request.method == "GET" and not request.body:
         return ""
     return f"{request.method} {sha256(request.body).hexdigest()}"
 
 
-def to_request(link: Link, spider: Spider) -> Request:
-    """The request again; `meta["link"]` is the link that it came from."""
+def to_request(link: Link, spider: Spider, trip: Trip) -> Request:
+    """The request again, with its trip."""
     if not link.request:
         errback = getattr(spider, "failed", None)
-        meta = {"link": link, "depth": link.depth, "verbatim_url": True}
-        return Request(link.url, errback=errback, meta=meta)
+        return Request(link.url, errback=errback, meta={KEY: trip, "depth": link.depth, "verbatim_url": True})
     request = request_from_dict({**_extra(link), "url": link.url}, spider=spider)
-    request.meta["link"] = link
+    request.meta[KEY] = trip
     request.meta["depth"] = link.depth
     return request
 
 
 def has_errback(link: Link) -> bool:
-    """Whether anybody wants to hear that the request this link stands for has failed."""
+    """Whether the request behind this link has an errback to call when it fails."""
     return "errback" in _extra(link)
 
 
@@ -62,7 +63,7 @@ def _extra(link: Link) -> dict[str, Any]:
 
 
 def _referer(request: Request) -> str:
-    """The page on which a request was found, as Scrapy's middleware tells; empty if it does not."""
+    """The page on which a request was found, as Scrapy's referer middleware notes it; empty if it does not."""
     try:
         return canonical((request.headers.get(b"Referer") or b"").decode())
     except ValueError:

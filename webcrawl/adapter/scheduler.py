@@ -19,17 +19,19 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.internet.defer import Deferred
 
+from webcrawl.adapter.close import close_spider
 from webcrawl.adapter.downloader import downloader_of
-from webcrawl.adapter.requests import to_link, to_request, variant
+from webcrawl.adapter.requests import has_errback, to_link, to_request, variant
 from webcrawl.adapter.robots_request import RobotsRequests
+from webcrawl.adapter.trip import Trip
 from webcrawl.adapter.values import values_of
 from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.crawl import Crawl
-from webcrawl.crawl.refusals import Refusal
 from webcrawl.crawl.visitor import Visitor
-from webcrawl.fastpath.engine import close, on_closing, wake
-from webcrawl.fastpath.request_path import RequestPath
-from webcrawl.model import Link, Outcome, Status, unpack
+from webcrawl.fastpath import install
+from webcrawl.fastpath.engine import Engine
+from webcrawl.model import Outcome, Status, unpack
+from webcrawl.seeds.reader import Seeds
 from webcrawl.store.errors import StoreError
 from webcrawl.urls.canonical import InvalidUrl
 
@@ -52,6 +54,7 @@ class FrontierScheduler:
 
     def __init__(self, crawler: Crawler, dupefilter: BaseDupeFilter) -> None:
         self.crawler, self.dupefilter = crawler, dupefilter
+        self._engine: Engine | None = None
         self._timer: Any = None
         self._timer_at = float("inf")
         self._saving = asyncio.Lock()
@@ -71,20 +74,22 @@ class FrontierScheduler:
     async def _open(self, spider: Spider) -> None:
         loop = asyncio.get_running_loop()
         self.spider = spider
+        values = values_of(self.crawler)
+        lists, limit = getattr(spider, "seed_lists", None), getattr(spider, "seed_limit", None)
         self.crawl, self.visitor = assemble(
-            values_of(self.crawler),
-            seeds=getattr(spider, "seed_lists", None),
-            limit=getattr(spider, "seed_limit", None),
-            on_ready=partial(_from_thread, loop, wake, self.crawler),
+            values,
+            seeds=Seeds(lists, limit, values["URL_MAX_LENGTH"]) if lists else None,
+            on_ready=partial(_from_thread, loop, self.wake),
+            wants_refusal=has_errback,
         )
-        self._barrier = downloader_of(self.crawler).barrier
+        downloader, makes_pages = downloader_of(self.crawler), getattr(spider, "makes_pages", False)
+        self._barrier = downloader.barrier
         self._closed = False
         self.crawl.begin()
-        self._robots = RobotsRequests(self.visitor, pages=getattr(spider, "makes_pages", False))
-        RequestPath(self.crawler, self._finished)
-        on_closing(self.crawler, self._closing)
-        if not getattr(spider, "makes_pages", False):
-            downloader_of(self.crawler).on_outcome = self._hide
+        self._robots = RobotsRequests(self.visitor, pages=makes_pages)
+        self._engine = install(self.crawler.engine, finished=self._finished, closing=self._closing)
+        if not makes_pages:
+            downloader.on_outcome = self._hide
 
     def close(self, reason: str) -> Deferred[None]:
         del reason
@@ -117,7 +122,7 @@ class FrontierScheduler:
         except IgnoreRequest:
             return False
         except InvalidUrl as error:
-            self.crawl.pipeline.refused[error.reason] += 1
+            self.crawl.count_filtered(error.reason)
             return False
         except StoreError as error:
             self.fail(error)
@@ -125,14 +130,14 @@ class FrontierScheduler:
         except Exception:  # a callback that is no method of the spider, an argument that is no plain data
             logger.exception("%s cannot be kept on disk", request)
             return False
-        wake(self.crawler)
+        self.wake()
         return True
 
     def next_request(self) -> Request | None:
         now = time.time()
-        refusal = self.crawl.refusals.take()  # before more can be dropped
+        refusal = self.crawl.take_refusal()  # before more can be dropped
         if refusal is not None:
-            return self._refused(refusal)
+            return to_request(unpack(refusal.record), self.spider, Trip(refusal=refusal))
         try:
             link = self.crawl.take(now)
         except Exception as error:  # noqa: BLE001 - whatever it is, what it was in the middle of is half done
@@ -141,17 +146,14 @@ class FrontierScheduler:
         if link is None:
             self._wake_at(self.crawl.next_ready(), now)
             return None
-        request = self._robots.request(link) if link.path.endswith("P") else to_request(link, self.spider)
-        turn = self.crawl.frontier.next_turn(link)
-        request.meta["keep"] = turn + SLACK if turn < NEAR else 0.0
-        return request
+        turn = self.crawl.next_turn(link)
+        trip = Trip(link, keep=turn + SLACK if turn < NEAR else 0.0)
+        return self._robots.request(link.url, trip) if link.path.endswith("P") else to_request(link, self.spider, trip)
 
-    def _refused(self, refusal: Refusal) -> Request:
-        """A request that goes no further than to its errback."""
-        request = to_request(unpack(refusal.record), self.spider)
-        del request.meta["link"]
-        request.meta["refused"] = refusal
-        return request
+    def wake(self) -> None:
+        """Makes the engine ask again, at once: by itself it asks when a request ends, or every 5 seconds."""
+        if self._engine is not None:
+            self._engine.wake()
 
     # -- the crawl's side
 
@@ -181,27 +183,24 @@ class FrontierScheduler:
             known = isinstance(error, StoreError)
             self.failed = error if isinstance(error, StoreError) else StoreError(f"half a change: {error!r}")
             logger.critical("%s", self.failed, exc_info=None if known else error)
-            close(self.crawler, "store_failed")
+            close_spider(self.crawler, "store_failed")
 
     def _closing(self) -> None:
         call_later(GRACE, downloader_of(self.crawler).abandon)
 
-    def _hide(self, request: Request) -> None:
-        """A request that comes again is not yet an affair of the spider's, as with Scrapy's own retries."""
-        link, outcome = request.meta["link"], request.meta["outcome"]
-        if "abandoned" in request.meta or self.crawl.frontier.tries_again(link, outcome):
-            request.callback = request.errback = _nothing
+    def _hide(self, trip: Trip) -> None:
+        """As with Scrapy's own retries, the spider gets only the last answer to a request."""
+        if trip.link is not None and trip.outcome is not None:
+            trip.comes_again = trip.abandoned or self.crawl.tries_again(trip.link, trip.outcome)
 
-    def _finished(self, request: Request) -> None:
-        meta = request.meta
-        link: Link | None = meta.get("link")
-        if link is not None and "abandoned" not in meta:
+    def _finished(self, request: Request, trip: Trip) -> None:
+        if trip.link is not None and not trip.abandoned:
             try:
-                self.crawl.finish(link, meta.get("outcome") or NO_OUTCOME, meta.get("exchange"))
+                self.crawl.finish(trip.link, trip.outcome or NO_OUTCOME, trip.exchange)
             except Exception as error:  # noqa: BLE001 - as above
                 self.fail(error)
-        elif "refused" in meta:
-            self.crawl.refusals.told(meta["refused"])
+        elif trip.refusal is not None:
+            self.crawl.refusal_delivered(trip.refusal)
         self._barrier.leave(request)
 
     def _wake_at(self, ready: float | None, now: float) -> None:
@@ -215,7 +214,7 @@ class FrontierScheduler:
 
     def _wake(self) -> None:
         self._timer = None
-        wake(self.crawler)
+        self.wake()
 
 
 async def by_turns(slices: Iterator[None]) -> None:
@@ -224,14 +223,10 @@ async def by_turns(slices: Iterator[None]) -> None:
         await asyncio.sleep(PAUSE)
 
 
-def _nothing(_: object) -> None:
-    """A callback and an errback."""
-
-
-def _from_thread(loop: asyncio.AbstractEventLoop, call: Callable[[Crawler], None], crawler: Crawler) -> None:
-    """A merge may end when the loop is gone; then there is nobody to tell."""
+def _from_thread(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
+    """A merge may end when the loop is closed already: then there is nothing to wake."""
     with contextlib.suppress(RuntimeError):
-        loop.call_soon_threadsafe(call, crawler)
+        loop.call_soon_threadsafe(call)
 
 
 def scheduler_of(crawler: Crawler) -> FrontierScheduler:

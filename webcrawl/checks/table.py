@@ -84,6 +84,7 @@ KINDS: dict[str, Kind] = {
     "EXTENSIONS": Components(),
     "ITEM_PIPELINES_BASE": Components(),
     "ITEM_PIPELINES": Components(),
+    "ITEM_PROCESSOR": Component(),
     "CONCURRENT_ITEMS": Whole(1, 1_000_000),
     "SCRAPER_SLOT_MAX_ACTIVE_SIZE": Whole(1, 1 << 40),
     "ASYNCIO_EVENT_LOOP": Component(),

@@ -15,6 +15,7 @@ from scrapy.commands.crawl import Command as CrawlCommand
 from scrapy.crawler import Crawler
 
 from webcrawl.commands.preflight import CannotStart, preflight
+from webcrawl.fastpath.names import ForeignScrapy
 from webcrawl.store.errors import StoreError
 
 logger = logging.getLogger(__name__)
@@ -61,7 +62,7 @@ class Command(CrawlCommand):
         async def crawl_and_tell(*args: Any, **kwargs: Any) -> None:
             try:
                 await crawl(*args, **kwargs)
-            except StoreError as error:
+            except (StoreError, ForeignScrapy) as error:
                 logger.critical("%s", error)
                 self.exitcode = 1
 

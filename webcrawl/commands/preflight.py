@@ -15,6 +15,8 @@ from scrapy.settings import BaseSettings
 from webcrawl.adapter.values import plain_values
 from webcrawl.checks import SettingError
 from webcrawl.crawl.assembly import assemble
+from webcrawl.fastpath.names import ForeignScrapy
+from webcrawl.fastpath.names import check as check_scrapy
 from webcrawl.net.dns_cares import NameServers
 from webcrawl.net.errors import DnsFailed
 from webcrawl.seeds import top1m
@@ -35,6 +37,7 @@ class CannotStart(Exception):  # noqa: N818 - reads as what it is
 def preflight(settings: BaseSettings, arguments: Mapping[str, str]) -> None:
     """Raises CannotStart. A list of seeds that can be had is fetched; JOBDIR is made, and recovered after a crash."""
     try:
+        check_scrapy()
         _arguments(arguments)
         values = plain_values(settings)
         with _quiet("webcrawl.seeds"):
@@ -42,7 +45,7 @@ def preflight(settings: BaseSettings, arguments: Mapping[str, str]) -> None:
             _seeds(arguments["seeds"], values["URL_MAX_LENGTH"])
         _folder(Path(values["JOBDIR"]), values)
         _await(_name_servers(values["DNS_NAMESERVERS"]))
-    except (SettingError, SeedError, StoreError, DnsFailed, top1m.CannotProvide) as error:
+    except (SettingError, SeedError, StoreError, DnsFailed, top1m.CannotProvide, ForeignScrapy) as error:
         raise CannotStart(" ".join(str(error).split())) from error
 
 

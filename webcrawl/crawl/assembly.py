@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
@@ -12,19 +13,22 @@ from typing import Any
 
 from webcrawl.crawl.admission import CrawlAdmission
 from webcrawl.crawl.counters import SavedCounters
-from webcrawl.crawl.crawl import CLEAN, Crawl
+from webcrawl.crawl.crawl import CLEAN, Crawl, Parts
 from webcrawl.crawl.crawl_log import CrawlLog
 from webcrawl.crawl.filter_states import FilterStates
 from webcrawl.crawl.refusals import Refusals
 from webcrawl.crawl.robots import RobotsAdmission
 from webcrawl.crawl.seeding import Seeding
-from webcrawl.crawl.visitor import Visitor
+from webcrawl.crawl.visitor import Rules, Visitor
 from webcrawl.frontier.addresses import Addresses
+from webcrawl.frontier.admission import Admission
 from webcrawl.frontier.booking import Limits
+from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.robots_rows import RobotsRows
 from webcrawl.frontier.state import open_frontier
 from webcrawl.html.kinds import KINDS
 from webcrawl.html.links import LinkReader
+from webcrawl.model import Link
 from webcrawl.net.robots import product_token
 from webcrawl.net.robots_book import RobotsBook
 from webcrawl.seeds.reader import Seeds
@@ -44,31 +48,69 @@ LATELY = 16  # places for each entry of the URL cache: together they take half o
 def assemble(
     values: Mapping[str, Any],
     *,
-    seeds: str | None = None,
-    limit: int | None = None,
+    seeds: Seeds | None = None,
     on_ready: Callable[[], None] | None = None,
+    wants_refusal: Callable[[Link], bool] = lambda _: False,
 ) -> tuple[Crawl, Visitor]:
-    """The crawl in JOBDIR, new or resumed. `on_ready` is called, from a thread, when new URLs are known."""
+    """The crawl in JOBDIR, new or resumed.
+
+    `on_ready` is called, from a thread, when new URLs are known; `wants_refusal` says which links' requests want to
+    know that the frontier dropped them.
+    """
     db = CrawlDB(Path(values["JOBDIR"]) / "state")
     try:
-        crawl = _crawl(values, db, Seeds(seeds, limit, values["URL_MAX_LENGTH"]) if seeds else None, on_ready)
-        return crawl, _visitor(values, crawl)
+        crawl = Crawl(open_parts(values, db, seeds=seeds, on_ready=on_ready, wants_refusal=wants_refusal))
+        return crawl, _visitor(values, crawl, db)
     except BaseException:
         db.close()
         raise
 
 
-def _crawl(values: Mapping[str, Any], db: CrawlDB, seeds: Seeds | None, on_ready: Callable[[], None] | None) -> Crawl:
+def open_parts(
+    values: Mapping[str, Any],
+    db: CrawlDB,
+    *,
+    seeds: Seeds | None = None,
+    on_ready: Callable[[], None] | None = None,
+    wants_refusal: Callable[[Link], bool] = lambda _: False,
+) -> Parts:
+    """What a crawl is made of, with its state from `db`."""
     outputs = Outputs(db, Path(values["JOBDIR"]))
     log = CrawlLog(outputs.open("logs/crawl.log"))
-    refusals = Refusals(db, log)
+    refusals = Refusals(db, log, wants_refusal)
     pipeline = build_pipeline(values, _key(db))
     FilterStates(db, pipeline.chain)
-    memory, _ = shares(values["SEEN_MEMORY"] * MIB, values["URL_CACHE_SIZE"])
+    admission = CrawlAdmission(pipeline.chain)
+    frontier = _frontier(values, db, admission, refusals.dropped)
+    agent = product_token(values["ROBOTSTXT_USER_AGENT"] or values["USER_AGENT"])
+    robots = RobotsAdmission(RobotsBook(RobotsRows(db), agent, retry_wait=values["HOST_RETRY_WAIT"]))
+    if values["ROBOTSTXT_OBEY"]:
+        admission.robots = robots
+    memory, content_memory = shares(values["SEEN_MEMORY"] * MIB, values["URL_CACHE_SIZE"])
     cache = load(values["URL_CACHE"])(values["URL_CACHE_SIZE"])
     seen = load(values["SEEN_STORE"])(db, memory=memory, cache=cache, on_ready=on_ready)
-    admission = CrawlAdmission(pipeline.chain)
-    frontier = open_frontier(
+    counters: Counter[str] = Counter()
+    SavedCounters(db, {"crawl": counters, "refused": pipeline.refused})
+    return Parts(
+        db=db,
+        pipeline=pipeline,
+        seen=seen,
+        content=ContentSeen(db, memory=content_memory),
+        frontier=frontier,
+        robots=robots,
+        seeding=Seeding(db, seeds, pipeline, seen, all_first=values["URL_SCOPE"] == "seeds"),
+        outputs=outputs,
+        log=log,
+        lately=Lately(LATELY * values["URL_CACHE_SIZE"]),
+        refusals=refusals,
+        counters=counters,
+    )
+
+
+def _frontier(
+    values: Mapping[str, Any], db: CrawlDB, admission: Admission, dropped: Callable[[Link, int], None]
+) -> Frontier:
+    return open_frontier(
         db,
         load(values["FRONTIER_PRIORITIZER"])(values["FRONTIER_LEVELS"]),
         load(values["POLITENESS_POLICY"])(
@@ -81,35 +123,23 @@ def _crawl(values: Mapping[str, Any], db: CrawlDB, seeds: Seeds | None, on_ready
         random=Random(values["RANDOM_SEED"]),
         addresses=Addresses() if values["POLITENESS_PER_IP"] else None,
         admission=admission,
-        dropped=refusals.dropped,
+        dropped=dropped,
         now=0.0 if db.get(CLEAN) else time.time(),
     )
-    agent = product_token(values["ROBOTSTXT_USER_AGENT"] or values["USER_AGENT"])
-    robots = RobotsAdmission(RobotsBook(RobotsRows(db), agent, retry_wait=values["HOST_RETRY_WAIT"]))
-    if values["ROBOTSTXT_OBEY"]:
-        admission.robots = robots
-    seeding = Seeding(db, seeds, pipeline, seen, all_first=values["URL_SCOPE"] == "seeds")
-    lately = Lately(LATELY * values["URL_CACHE_SIZE"])
-    crawl = Crawl(db, pipeline, seen, frontier, robots, seeding, outputs, log, lately, refusals)
-    SavedCounters(db, {"crawl": crawl.counters, "refused": pipeline.refused})
-    return crawl
 
 
-def _visitor(values: Mapping[str, Any], crawl: Crawl) -> Visitor:
+def _visitor(values: Mapping[str, Any], crawl: Crawl, db: CrawlDB) -> Visitor:
     domain = RegisteredDomains()
     homes = {"host": host_of, "domain": lambda url: domain(host_of(url))}
-    _, memory = shares(values["SEEN_MEMORY"] * MIB, values["URL_CACHE_SIZE"])
-    return Visitor(
-        crawl,
-        ContentSeen(crawl.db, memory=memory),
-        ContentDigests(_key(crawl.db)),
-        LinkReader(KINDS if values["LINK_LOG"] else values["LINK_SOURCES"], anchor_text=values["LINK_LOG"]),
+    rules = Rules(
         followed=frozenset(values["LINK_SOURCES"]),
         redirects=values["REDIRECT_MAX_HOPS"],
         skip_seen=values["CONTENT_SEEN"] == "skip",
         obey_nofollow=values["OBEY_NOFOLLOW"],
         home=homes.get(values["URL_SCOPE"]),
     )
+    reader = LinkReader(KINDS if values["LINK_LOG"] else values["LINK_SOURCES"], anchor_text=values["LINK_LOG"])
+    return Visitor(crawl, ContentDigests(_key(db)), reader, rules)
 
 
 def _limits(values: Mapping[str, Any]) -> Limits:

@@ -1,183 +1,250 @@
 """The crawl without a fetcher: what is found goes in, what may be fetched comes out (docs/design.md, left to right).
 
-Whoever fetches calls `take`, `discover` for what the page links to, and `finish`.
+A fetcher calls `take`, `discover` for the links of the page, and `finish`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
 
 from webcrawl.crawl.crawl_log import CrawlLog
-from webcrawl.crawl.refusals import Refusals
+from webcrawl.crawl.refusals import Refusal, Refusals
 from webcrawl.crawl.robots import RobotsAdmission
 from webcrawl.crawl.seeding import Seeding
 from webcrawl.frontier.frontier import Frontier
-from webcrawl.model import Exchange, Link, Outcome
+from webcrawl.model import Exchange, Link, Outcome, pack_found
+from webcrawl.seen.content import ContentSeen
 from webcrawl.seen.protocol import SeenStore
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.store.outputs import Outputs
+from webcrawl.store.outputs import Output, Outputs
+from webcrawl.urls.hosts import host_of
 from webcrawl.urls.lately import Lately
 from webcrawl.urls.pipeline import LinkPipeline
 
 SLICE = 500  # new links moved to the frontier in one turn: about 2 ms
-KNOWN = b""  # stands with the seen store for a link that needs not come back from it
+KNOWN = b""  # placeholder for the seen store: mark as seen, never return
 CLEAN = "clean"  # in the database: whether the last checkpoint was the last of its run
-PATIENCE = 1.0  # seconds between two early merges while the frontier has something, though nothing that is due
+PATIENCE = 1.0  # seconds between two early merges while the frontier has URLs, though none that are due
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a crawl is made of. It owns them all, and closes those that can be closed."""
+
+    db: CrawlDB
+    pipeline: LinkPipeline
+    seen: SeenStore
+    content: ContentSeen
+    frontier: Frontier
+    robots: RobotsAdmission
+    seeding: Seeding
+    outputs: Outputs
+    log: CrawlLog
+    lately: Lately
+    refusals: Refusals
+    counters: Counter[str]
 
 
 class Crawl:
-    """Links, seen store, frontier, robots rules and seeds of one crawl, and its checkpoint."""
+    """Links, seen store, frontier, robots rules, seeds and outputs of one crawl, and its checkpoint."""
 
-    def __init__(
-        self,
-        db: CrawlDB,
-        pipeline: LinkPipeline,
-        seen: SeenStore,
-        frontier: Frontier,
-        robots: RobotsAdmission,
-        seeding: Seeding,
-        outputs: Outputs,
-        log: CrawlLog,
-        lately: Lately,
-        refusals: Refusals,
-    ) -> None:
-        self.db, self.pipeline, self.seen, self.frontier = db, pipeline, seen, frontier
-        self.robots, self.seeding, self.outputs, self._log, self._lately = robots, seeding, outputs, log, lately
-        self.refusals = refusals
-        self.counters: Counter[str] = Counter()
+    def __init__(self, parts: Parts) -> None:
+        self._db, self._pipeline, self._lately = parts.db, parts.pipeline, parts.lately
+        self._seen, self._content, self._frontier = parts.seen, parts.content, parts.frontier
+        self._robots, self._seeding, self._refusals = parts.robots, parts.seeding, parts.refusals
+        self._outputs, self._log, self._counters = parts.outputs, parts.log, parts.counters
         self._merged_at = 0.0
 
     def __repr__(self) -> str:
-        return f"<Crawl {self.frontier!r} {self.seen!r}>"
+        return f"<Crawl {self._frontier!r} {self._seen!r}>"
 
     # -- in
 
     def discover(
         self, page: Link, links: Sequence[str], hop: Callable[[int], str], *, base: str = "", redirect: bool = False
     ) -> None:
-        """A page's links, in one batch; `hop` knows each one's letter."""
-        found = self.pipeline.process(page.url, page.depth + (not redirect), links, base, self._lately)
-        self.counters["links"] += len(links)
-        self.counters["links/new"] += len(found)
+        """The links of a page, in one batch; `hop` gives the letter of each by its position."""
+        found = self._pipeline.process(page.url, page.depth + (not redirect), links, base, self._lately)
+        self._counters["links"] += len(links)
+        self._counters["links/new"] += len(found)
         if not found:
             return
-        path, rest = page.path, f"{page.url} {page.seed} 0  "
-        self.seen.submit(
-            [key for key, _, _ in found],
-            [f"{url} {path}{hop(at)} {rest}".encode() for _, url, at in found],
-        )
+        records = pack_found(page, [(url, hop(at)) for _, url, at in found])
+        self._seen.submit([key for key, _, _ in found], records)
         self._lately.add(url for _, url, _ in found)
 
     def submit(self, link: Link, variant: str = "") -> bool:
-        """A link that comes alone, from a request of a spider's own; its variants are seen each by itself.
+        """A link that comes alone, from a request of a user's spider; each variant of a URL is seen by itself.
 
         False if a filter keeps it out.
         """
-        if not self.pipeline.process(link.via, link.depth, [link.url]):
+        if not self._pipeline.process(link.via, link.depth, [link.url]):
             return False
-        self.seen.submit([self.pipeline.key(link.url, variant)], [link.pack()])
+        self._seen.submit([self._pipeline.key(link.url, variant)], [link.pack()])
         return True
 
     def insert(self, link: Link, variant: str = "") -> None:
-        """A link that is to be asked for whether it was seen or not; from now on it was."""
-        self.frontier.add([link.pack()])
-        self.seen.submit([self.pipeline.key(link.url, variant)], [KNOWN])
+        """A link to be fetched whether or not it was seen; from now on it was."""
+        self._frontier.add([link.pack()])
+        self._seen.submit([self._pipeline.key(link.url, variant)], [KNOWN])
+
+    def count_filtered(self, reason: str) -> None:
+        """Counts a link that never became one: nobody can fetch its URL."""
+        self._pipeline.refused[reason] += 1
 
     def feed(self, now: float, *, seeds: bool = True) -> bool:
-        """Brings what is known to be new to the frontier; True if that was something.
+        """Moves links known to be new to the frontier; True if there were any.
 
-        When nothing is, seeds are read, and then the waiting links are merged early: a frontier that runs dry never
-        waits for T to fill.
+        When there are none it reads seeds, then has the waiting links merged early, so that a frontier that runs dry
+        never waits for T to fill.
         """
-        records = self.seen.take(SLICE)
-        if not records and seeds and not self.seeding.ended:
-            self.seeding.read(SLICE)
-        if not records and self.seen.pending and (not self.frontier.queued or now - self._merged_at >= PATIENCE):
+        seen, queued = self._seen, self._frontier.queued
+        records = seen.take(SLICE)
+        if not records and seeds and not self._seeding.ended:
+            self._seeding.read(SLICE)
+        if not records and seen.pending and (not queued or now - self._merged_at >= PATIENCE):
             self._merged_at = now
-            self.seen.merge()
-            records = self.seen.take(SLICE)
-        self.frontier.add(filter(None, records))
+            seen.merge()
+            records = seen.take(SLICE)
+        self._frontier.add(filter(None, records))
         return bool(records)
 
     # -- out
 
     def take(self, now: float) -> Link | None:
-        """A link that may be asked for now."""
-        if self.seeding.first:
-            self.seeding.read(SLICE)
-            if self.seeding.first:
+        """A link that may be fetched now."""
+        if self._seeding.first:
+            self._seeding.read(SLICE)
+            if self._seeding.first:
                 return None
-        link = self.frontier.take(now, spare=False)
-        if link is None and self.frontier.holds_back(now):
+        link = self._frontier.take(now, spare=False)
+        if link is None and self._frontier.holds_back(now):
             self.feed(now, seeds=False)  # links of hosts that answer may wait there; seeds are of more new hosts
         if link is None:
-            link = self.frontier.take(now)
+            link = self._frontier.take(now)
         while link is None and self.feed(now):
-            link = self.frontier.take(now)
+            link = self._frontier.take(now)
         return link
 
     def next_ready(self) -> float | None:
         """When there may be something to do: a time (0 is now), or None as long as nothing is found or finished."""
-        if self.seeding.first or self.refusals.waiting:
+        if self._seeding.first or self._refusals.waiting:
             return 0.0
-        ready = self.frontier.next_ready()
-        if self.seen.pending and not self.seen.busy:  # they may be of hosts that need not wait
+        ready = self._frontier.next_ready()
+        if self._seen.pending and not self._seen.busy:  # they may be of hosts that need not wait
             merge = self._merged_at + PATIENCE
             return merge if ready is None else min(ready, merge)
         return ready
 
+    def next_turn(self, link: Link) -> float:
+        """Seconds until the host of a link just taken may probably be asked again; 0 if nothing waits for it."""
+        return self._frontier.next_turn(link)
+
+    def take_refusal(self) -> Refusal | None:
+        """A request that ended unasked, on its way to its errback; then `refusal_delivered`."""
+        return self._refusals.take()
+
+    def refusal_delivered(self, refusal: Refusal) -> None:
+        self._refusals.told(refusal)
+
+    # -- answers
+
+    def seen_body(self, digest: bytes) -> bool:
+        """Whether a body with this digest was seen before; from now on it was."""
+        return self._content.seen(digest)
+
+    def robots_answered(self, link: Link, status: int, body: bytes, location: str | None, now: float) -> None:
+        """The answer to a robots.txt, or the Status it failed with; `location` is where it redirects to."""
+        heard = self._robots.answered(link, status, body, location, now, self._frontier.expedite)
+        if heard is not None and heard.crawl_delay:
+            self._frontier.crawl_delay(host_of(link.history + "/"), heard.crawl_delay)
+
+    def tries_again(self, link: Link, outcome: Outcome) -> bool:
+        """Whether `finish` is going to queue the link once more."""
+        return self._frontier.tries_again(link, outcome)
+
     def finish(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
-        """Books a download's end, at the time when it ended."""
-        final = self.frontier.done(link, outcome, outcome.at)
-        self.counters["failures" if outcome.status < 0 else "pages"] += 1
-        self.counters[f"status/{outcome.status}"] += 1
+        """Books the end of a download, at the time when it ended."""
+        final = self._frontier.done(link, outcome, outcome.at)
+        counters = self._counters
+        counters["failures" if outcome.status < 0 else "pages"] += 1
+        counters[f"status/{outcome.status}"] += 1
         if exchange is not None:
-            self.counters["bytes"] += len(exchange.head) + len(exchange.wire)
+            counters["bytes"] += len(exchange.head) + len(exchange.wire)
         if final:
             annotations = [f"truncated:{exchange.truncated}"] if exchange is not None and exchange.truncated else []
             self._log.finished(link, outcome, exchange, annotations)
 
+    # -- how it is going
+
     @property
     def pending(self) -> bool:
         """Whether anything is left to do, or may turn out to be."""
-        return len(self.frontier) > 0 or self.seen.pending > 0 or not self.seeding.ended or len(self.refusals) > 0
+        return len(self._frontier) > 0 or self._seen.pending > 0 or not self._seeding.ended or len(self._refusals) > 0
+
+    @property
+    def pages(self) -> int:
+        """Pages fetched, over all runs."""
+        return self._counters["pages"]
+
+    def ready_hosts(self, now: float) -> int:
+        """Hosts that may be asked and are not."""
+        return self._frontier.ready(now)
+
+    def count(self, names: Iterable[str]) -> None:
+        """Adds one to each of these counters."""
+        self._counters.update(names)
 
     def stats(self) -> dict[str, int | float]:
         """All counters by name."""
-        frontier = self.frontier
+        frontier, counters = self._frontier, self._counters
         return {
-            **{name: self.counters[name] for name in ("pages", "failures", "bytes")},
-            **self.counters,
+            **{name: counters[name] for name in ("pages", "failures", "bytes")},
+            **counters,
             "queued": frontier.queued,
             "in_flight": frontier.in_flight,
             "hosts": frontier.hosts,
-            "seeds": self.seeding.taken,
-            "bad_seeds": self.seeding.bad,
+            "seeds": self._seeding.taken,
+            "bad_seeds": self._seeding.bad,
             **{f"frontier/{name}": value for name, value in frontier.counters.items()},
-            **{f"refused/{name}": value for name, value in self.pipeline.refused.items()},
-            **{f"seen/{name}": value for name, value in self.seen.stats().items()},
+            **{f"refused/{name}": value for name, value in self._pipeline.refused.items()},
+            **{f"seen/{name}": value for name, value in self._seen.stats().items()},
         }
 
     # -- the checkpoint
 
+    def open_output(self, path: str) -> Output:
+        """A file below JOBDIR, for appending; what is written to it is part of the checkpoint."""
+        return self._outputs.open(path)
+
+    def attach(self, make: Callable[[CrawlDB, Outputs], T]) -> T:
+        """Makes a part that keeps state of its own in the checkpoint: an archive, the positions of pipelines."""
+        return make(self._db, self._outputs)
+
     def prepare(self) -> Iterator[None]:
         """Work ahead of a checkpoint, in slices."""
-        return self.db.prepare()
+        return self._db.prepare()
 
     def begin(self) -> None:
-        """Before the first URL is asked for: if this run is killed at once, the next must know that there was one."""
-        if self.db.get(CLEAN) != b"":
+        """Before the first URL is fetched: if this run is killed at once, the next must know that there was one."""
+        if self._db.get(CLEAN) != b"":
             self.checkpoint()
 
     def checkpoint(self, *, last: bool = False) -> None:
-        """`last`: nothing is asked for any more. Whoever opens it without that knows that hosts were asked since."""
-        self.db.set(CLEAN, b"1" if last else b"")
-        self.db.checkpoint()
+        """`last`: nothing is in flight any more. A run that finds no such mark knows that hosts were asked since."""
+        self._db.set(CLEAN, b"1" if last else b"")
+        self._db.checkpoint()
 
     def close(self) -> None:
-        """Leaves the state to the last checkpoint."""
-        self.seeding.close()
-        self.seen.close()
-        self.outputs.close()
-        self.db.close()
+        """Leaves the state as of the last checkpoint."""
+        self._seeding.close()
+        self._seen.close()
+        self._content.close()
+        self._outputs.close()
+        self._db.close()

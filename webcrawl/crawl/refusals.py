@@ -1,14 +1,13 @@
-"""Ordinary requests that the frontier ends unasked, on their way to their errbacks: a part of the checkpoint."""
+"""Refusals: requests that the frontier ends unasked, on their way to their errbacks. Part of the checkpoint."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import msgpack
 
-from webcrawl.adapter.requests import has_errback
 from webcrawl.crawl.crawl_log import CrawlLog
 from webcrawl.model import Link, Status
 from webcrawl.store.crawldb import CrawlDB
@@ -29,10 +28,10 @@ class Refusal:
 
 
 class Refusals:
-    """Every drop is logged; those that somebody wants to hear of wait here until he has."""
+    """Logs every drop; those that `wants` asks for wait here until their errback was called."""
 
-    def __init__(self, db: CrawlDB, log: CrawlLog) -> None:
-        self._db, self._log = db, log
+    def __init__(self, db: CrawlDB, log: CrawlLog, wants: Callable[[Link], bool]) -> None:
+        self._db, self._log, self._wants = db, log, wants
         data = db.get(META)
         self._waiting = deque(Refusal(*saved) for saved in msgpack.unpackb(data)) if data else deque()
         self._under_way: dict[Refusal, None] = {}
@@ -40,16 +39,16 @@ class Refusals:
         db.join(self)
 
     def __len__(self) -> int:
-        """Refusals that are not told yet."""
+        """Refusals whose errback is still to be called."""
         return len(self._waiting) + len(self._under_way)
 
     def __repr__(self) -> str:
         return f"<Refusals waiting={len(self._waiting)} under_way={len(self._under_way)}>"
 
     def dropped(self, link: Link, status: int) -> None:
-        """A URL that ends without having been asked for."""
+        """Takes a URL that ends without having been fetched."""
         self._log.dropped(link, status)
-        if link.request and has_errback(link):
+        if link.request and self._wants(link):
             self._waiting.append(Refusal(link.pack(), status))
 
     @property
@@ -58,7 +57,7 @@ class Refusals:
         return bool(self._waiting)
 
     def take(self) -> Refusal | None:
-        """The next one to tell; then `told`."""
+        """The next one to deliver; then `told`."""
         if not self._waiting:
             return None
         refusal = self._waiting.popleft()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.listings import LISTINGS
@@ -10,35 +11,32 @@ from webcrawl.html.links import LinkReader
 from webcrawl.items import Page
 from webcrawl.model import Exchange, Link, Outcome
 from webcrawl.net.robots_policy import REDIRECTS
-from webcrawl.seen.content import ContentSeen
 from webcrawl.urls.canonical import InvalidUrl, canonical
-from webcrawl.urls.hosts import host_of
 
 # Heritrix's letters for the ways to a URL; all other kinds of links are L.
 HOPS = {**dict.fromkeys(("img", "srcset", "script", "style", "media", "object", "link"), "E"), "refresh": "R"}
 
 
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the settings say of links and of bodies seen before."""
+
+    followed: frozenset[str]  # kinds of links
+    redirects: int  # how many in a row
+    skip_seen: bool
+    obey_nofollow: bool
+    home: Callable[[str], str] | None = None
+    """Whose page a URL is, where the scope judges links by that: `host` or `domain`."""
+
+
 class Visitor:
     """Makes a Page of every answer, and does all that it means for the crawl."""
 
-    def __init__(
-        self,
-        crawl: Crawl,
-        content: ContentSeen,
-        digests: Callable[[bytes], bytes],
-        reader: LinkReader,
-        *,
-        followed: frozenset[str],
-        redirects: int,
-        skip_seen: bool,
-        obey_nofollow: bool,
-        home: Callable[[str], str] | None = None,
-    ) -> None:
-        """`home` says whose page a URL is, where links are judged by that: scope is `host` or `domain`."""
-        self._crawl, self._content, self._digests, self._reader = crawl, content, digests, reader
-        self._followed, self._redirects = followed, redirects
-        self._skip_seen, self._obey_nofollow, self._home = skip_seen, obey_nofollow, home
-        self._reads_more = not reader.wanted <= followed
+    def __init__(self, crawl: Crawl, digests: Callable[[bytes], bytes], reader: LinkReader, rules: Rules) -> None:
+        self._crawl, self._digests, self._reader = crawl, digests, reader
+        self._followed, self._redirects = rules.followed, rules.redirects
+        self._skip_seen, self._obey_nofollow, self._home = rules.skip_seen, rules.obey_nofollow, rules.home
+        self._reads_more = not reader.wanted <= rules.followed
 
     def visit(self, link: Link, exchange: Exchange) -> Page:
         """The page of this answer; `follow` submits its links."""
@@ -51,7 +49,7 @@ class Visitor:
                 self._crawl.discover(link, [location], lambda _: "R", redirect=True)
         elif 200 <= exchange.status < 300 and exchange.body:
             page.digest = self._digests(exchange.body)
-            page.duplicate = self._content.seen(page.digest)
+            page.duplicate = self._crawl.seen_body(page.digest)
             if not (self._knows_links(page) and self._skip_seen):
                 self._read(page, exchange)
         return page
@@ -60,19 +58,15 @@ class Visitor:
         """Another's page with the same body had the same links, but other ones of them were inside its scope."""
         if self._home is None:
             return page.duplicate
-        return self._content.seen(self._digests(page.digest + self._home(page.url).encode()))
+        return self._crawl.seen_body(self._digests(page.digest + self._home(page.url).encode()))
 
     def robots_failed(self, link: Link, outcome: Outcome) -> None:
         """No answer for robots.txt."""
-        crawl = self._crawl
-        crawl.robots.answered(link, outcome.status, b"", None, outcome.at, crawl.frontier.expedite)
+        self._crawl.robots_answered(link, outcome.status, b"", None, outcome.at)
 
     def _robots(self, link: Link, exchange: Exchange, location: str) -> None:
-        crawl = self._crawl
         now = exchange.started + exchange.timings.total
-        heard = crawl.robots.answered(link, exchange.status, exchange.body, location, now, crawl.frontier.expedite)
-        if heard is not None and heard.crawl_delay:
-            crawl.frontier.crawl_delay(host_of(link.history + "/"), heard.crawl_delay)
+        self._crawl.robots_answered(link, exchange.status, exchange.body, location, now)
 
     def _read(self, page: Page, exchange: Exchange) -> None:
         links = LISTINGS.get(page.content_type, self._reader.links)

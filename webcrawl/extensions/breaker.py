@@ -11,8 +11,8 @@ from typing import Self
 from scrapy import signals
 from scrapy.crawler import Crawler
 
+from webcrawl.adapter.close import close_spider
 from webcrawl.adapter.values import values_of
-from webcrawl.fastpath.engine import close
 from webcrawl.logs.readable import ReadableFormatter
 
 LINE = "%(asctime)s %(name)s: %(message)s"
@@ -60,4 +60,4 @@ class ErrorBreaker(logging.Handler):
         now = time.monotonic()
         self._times.append(now)
         if len(self._times) == self._many and now - self._times[0] <= self._seconds:
-            close(self._crawler, "error_breaker")
+            close_spider(self._crawler, "error_breaker")

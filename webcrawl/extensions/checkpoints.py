@@ -44,7 +44,7 @@ class Checkpoints:
             loop.add_signal_handler(signal.SIGUSR1, self._now.set)
         scheduler = scheduler_of(self._crawler)
         try:
-            Positions(scheduler.crawl.db, _pipelines(self._crawler))
+            scheduler.crawl.attach(lambda db, _: Positions(db, _pipelines(self._crawler)))
         except StoreError as error:
             scheduler.fail(error)
         self._task = loop.create_task(self._run(scheduler))

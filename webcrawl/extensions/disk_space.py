@@ -12,8 +12,8 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import create_looping_call
 
+from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
-from webcrawl.fastpath.engine import wake
 
 logger = logging.getLogger(__name__)
 
@@ -60,4 +60,4 @@ class DiskSpace:
         else:
             logger.info("%d MiB left for %s: fetching goes on", free, self._folder)
             engine.unpause()
-            wake(self._crawler)
+            scheduler_of(self._crawler).wake()

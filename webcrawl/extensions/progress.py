@@ -96,7 +96,7 @@ class Lines:
         rate = (pages - self._since[0][1]) / max(now - self._since[0][0], 1e-9)
         self._since.append((now, pages))
         figures = self._crawl.stats()
-        ready = self._crawl.frontier.ready(time.time())
+        ready = self._crawl.ready_hosts(time.time())
         waiting = figures["hosts"] - figures["in_flight"] - ready
         return (
             f"{pages} pages ({rate:.1f}/s), {figures['queued']} queued, "
@@ -113,4 +113,4 @@ def _live() -> Live:
 
 
 def _now(crawl: Crawl) -> tuple[float, int]:
-    return time.monotonic(), crawl.counters["pages"]
+    return time.monotonic(), crawl.pages

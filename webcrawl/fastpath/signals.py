@@ -1,4 +1,4 @@
-"""Whether anybody hears a signal: Scrapy looks for listeners, and makes a coroutine, for none too."""
+"""Sends only the signals that have listeners: Scrapy looks for them, and makes a coroutine, for none too."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from pydispatch.dispatcher import Any as Any_  # type: ignore[import-untyped]
 from pydispatch.dispatcher import connections
 from scrapy.signalmanager import SignalManager
 
-_ANYBODY = id(Any_)
+_ANY_SENDER = id(Any_)
 
 
 def has_listener(signal: object, sender: object) -> bool:
-    """Whether anybody listens to this signal now, of this sender or of whoever sends it."""
-    ears = connections.get(id(sender))
-    if ears is not None and (signal in ears or Any_ in ears):
+    """Whether anything is connected to this signal now, from this sender or from any."""
+    listeners = connections.get(id(sender))
+    if listeners is not None and (signal in listeners or Any_ in listeners):
         return True
-    ears = connections.get(_ANYBODY)
-    return ears is not None and (signal in ears or Any_ in ears)
+    listeners = connections.get(_ANY_SENDER)
+    return listeners is not None and (signal in listeners or Any_ in listeners)
 
 
 def skip_unheard_signals(manager: SignalManager) -> None:
-    """Four signals a page that nobody hears cost 20 us."""
+    """Four signals per page without a listener cost 20 us; asking first costs 2."""
     send, send_async = manager.send_catch_log, manager.send_catch_log_async
 
     def send_catch_log(signal: object, **kwargs: Any) -> list[tuple[Any, Any]]:

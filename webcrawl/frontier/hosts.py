@@ -137,7 +137,7 @@ class HostTable:
 
     def queue_for(self, host: Host, record: bytes) -> Fifo:
         """Where a record of this host goes."""
-        if record.endswith(b" ") or not is_urgent(record):  # a page's link has nothing there to look at
+        if not is_urgent(record):
             return host.queue
         return host.urgent if host.urgent is not None else self._make_urgent(host)
 

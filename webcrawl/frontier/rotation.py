@@ -9,6 +9,7 @@ from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.fifo import Fifo
 from webcrawl.frontier.front import FrontEnd
 from webcrawl.frontier.hosts import Host, HostTable, State
+from webcrawl.model import authority_of, url_of
 from webcrawl.urls.hosts import host_of
 
 MOVES = 1000  # URLs that one refill moves to other hosts' queues before it gives up: about 2 ms
@@ -108,6 +109,6 @@ class Rotation:
 
 
 def _host(record: bytes) -> str:
-    """Of a packed link, in a quarter of the time that its URL would take."""
-    name = record.split(b"/", 3)[2].decode()
-    return name if ":" not in name else host_of(record.split(b" ", 1)[0].decode())
+    """The host that a packed link is queued under."""
+    name = authority_of(record)
+    return name if ":" not in name else host_of(url_of(record))

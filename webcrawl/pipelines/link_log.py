@@ -1,4 +1,4 @@
-"""logs/links.log: every link of every page, those too that are not followed (LARM)."""
+"""logs/links.log: every link of every page, followed or not (LARM)."""
 
 from __future__ import annotations
 
@@ -6,13 +6,10 @@ from collections import Counter
 from typing import Any, Self
 
 from scrapy.crawler import Crawler
-from scrapy.exceptions import DropItem
 
-from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.items import Page
 from webcrawl.logs.link_line import lines
-from webcrawl.store.errors import StoreError
-from webcrawl.store.outputs import Output
+from webcrawl.pipelines.output import PipelineOutput, open_output
 from webcrawl.urls.canonical import canonical_links
 
 
@@ -21,22 +18,18 @@ class LinkLogPipeline:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._output: Output | None = None
+        self._output: PipelineOutput | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         return cls(crawler)
 
     def open_spider(self) -> None:
-        self._output = scheduler_of(self._crawler).crawl.outputs.open("logs/links.log")
+        self._output = open_output(self._crawler, "logs/links.log")
 
     def process_item(self, item: Any) -> Any:
         if isinstance(item, Page) and item.links and self._output is not None:
             targets = canonical_links(item.base, [raw for _, raw, _, _ in item.links], Counter())
             rows = ((kind, raw, targets[raw], text) for kind, raw, text, _ in item.links)
-            try:
-                self._output.write(lines(item.url, rows))
-            except StoreError as error:
-                scheduler_of(self._crawler).fail(error)
-                raise DropItem(str(error)) from error
+            self._output.write(lines(item.url, rows))
         return item

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from functools import partial
 from random import SystemRandom
 from typing import Any, Self
 
@@ -22,7 +23,7 @@ MB = 1_000_000
 
 
 class WarcPipeline:
-    """Writes a page before any other pipeline sees it; what it wrote is part of the next checkpoint."""
+    """Archives a page before any other pipeline sees it; its files are part of the checkpoint."""
 
     def __init__(self, crawler: Crawler, values: Mapping[str, Any]) -> None:
         self._crawler, self._values = crawler, values
@@ -36,15 +37,15 @@ class WarcPipeline:
         return cls(crawler, values)
 
     def open_spider(self) -> None:
-        crawl = scheduler_of(self._crawler).crawl
-        self._writer = WarcWriter(
-            crawl.db,
-            crawl.outputs,
-            prefix=self._values["WARC_PREFIX"],
-            max_size=self._values["WARC_MAX_SIZE"] * MB,
-            info=_info(self._crawler.settings),
-            random=SystemRandom(),
-            clock=time.time,
+        self._writer = scheduler_of(self._crawler).crawl.attach(
+            partial(
+                WarcWriter,
+                prefix=self._values["WARC_PREFIX"],
+                max_size=self._values["WARC_MAX_SIZE"] * MB,
+                info=_info(self._crawler.settings),
+                random=SystemRandom(),
+                clock=time.time,
+            )
         )
 
     def process_item(self, item: Any) -> Any:
@@ -52,7 +53,7 @@ class WarcPipeline:
             metadata = {"title": item.title} if item.title else {}
             try:
                 self._writer.write(item.link, item.exchange, duplicate=item.duplicate, metadata=metadata)
-            except StoreError as error:  # a page without its archive is none: it comes again, after the last checkpoint
+            except StoreError as error:  # not archived, not done: the next run fetches the page again
                 scheduler_of(self._crawler).fail(error)
                 raise DropItem(str(error)) from error
         return item
@@ -66,12 +67,12 @@ class WarcPipeline:
 
 
 def _is_record(page: Page) -> bool:
-    """Where a protocol has no heads, the archive says "this is what the URL holds": of a refusal that is not so."""
+    """Where a protocol has no heads, a record says "this is what the URL holds", which is not true of an error."""
     return page.exchange is not None and (bool(page.exchange.head) or page.status == 200)
 
 
 def _info(settings: BaseSettings) -> dict[str, str]:
-    """The settings of the crawl, for whoever reads the archive; none of them is a secret."""
+    """The settings of the crawl, for readers of the archive; none of them is a secret."""
     names = sorted(name for name in vars(defaults) if name.isupper())
     return {
         "software": "webcrawl",

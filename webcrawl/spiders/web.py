@@ -1,4 +1,4 @@
-"""The spider `web`: a thin face on the crawl, which knows itself what to fetch and what a page means."""
+"""The spider `web`: a thin face on the crawl, which decides what to fetch and what a page means."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from scrapy.http import Response
 from twisted.python.failure import Failure
 
 from webcrawl.adapter.scheduler import FrontierScheduler, scheduler_of
+from webcrawl.adapter.trip import KEY, Trip
+from webcrawl.crawl.visitor import Visitor
 from webcrawl.items import Page
 from webcrawl.store.errors import StoreError
 
@@ -41,7 +43,7 @@ class WebSpider(Spider):
         return super().from_crawler(crawler, *args, **kwargs)
 
     async def start(self) -> AsyncIterator[Request]:
-        """Seeds come into the crawl by themselves, a few at a time."""
+        """The crawl reads the seeds itself, a few at a time."""
         return
         yield
 
@@ -56,10 +58,10 @@ class WebSpider(Spider):
         return output
 
     def parse_all(self, responses: Sequence[Response]) -> list[list[Page] | Exception]:
-        """All pages at hand: each is read, then the links of each go into the crawl."""
+        """All pages at hand: reads each, then submits the links of each."""
         visitor = self._scheduler.visitor
-        metas = [response.meta for response in responses]
-        pages = [_tried(visitor.visit, meta["link"], meta["exchange"]) for meta in metas]
+        trips: list[Trip] = [response.meta[KEY] for response in responses]
+        pages = [_tried(_visit, visitor, trip) for trip in trips]
         return [self._output(page, _tried(visitor.follow, page) if isinstance(page, Page) else page) for page in pages]
 
     def _output(self, page: Any, wrong: Exception | None) -> list[Page] | Exception:
@@ -71,7 +73,11 @@ class WebSpider(Spider):
         return wrong
 
     def failed(self, failure: Failure) -> None:
-        """The host did not answer: the scheduler books it."""
+        """A download that failed: the scheduler books it."""
+
+
+def _visit(visitor: Visitor, trip: Trip) -> Page:
+    return visitor.visit(*trip.answer())
 
 
 def _tried(call: Callable[..., Any], *arguments: Any) -> Any:

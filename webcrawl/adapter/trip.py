@@ -1,0 +1,37 @@
+"""The one value that travels with a request of the scheduler: what was decided, and how it went."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from scrapy import Request
+
+from webcrawl.crawl.refusals import Refusal
+from webcrawl.model import Exchange, Link, Outcome
+
+KEY = "webcrawl"  # in request.meta
+
+
+@dataclass(slots=True, eq=False)
+class Trip:
+    """From `next_request` to the booking. It is never stored: a request that is queued again gets a new one."""
+
+    link: Link | None = None  # none for a refusal, which was booked already
+    keep: float = 0.0  # seconds that its connection is worth keeping: the host's next turn is near
+    refusal: Refusal | None = None  # the frontier has ended it: it goes straight to its errback
+    outcome: Outcome | None = None  # how the download ended
+    exchange: Exchange | None = None  # its bytes, where one of the crawl's own clients made it
+    abandoned: bool = False  # cut short by the end of the crawl: not booked, fetched again by the next run
+    comes_again: bool = False  # will be retried: the spider is not told yet
+
+    def answer(self) -> tuple[Link, Exchange]:
+        """The link, and what came of it."""
+        if self.link is None or self.exchange is None:
+            raise ValueError("no exchange: this response was not made by one of webcrawl's download handlers")
+        return self.link, self.exchange
+
+
+def trip_of(request: Request) -> Trip | None:
+    """The trip of one of the scheduler's requests; None for a request that went round it."""
+    trip: Trip | None = request.meta.get(KEY)
+    return trip

@@ -1,0 +1,48 @@
+"""Scrapy's private names that the fast path uses, checked at the start against the Scrapy that is installed.
+
+docs/decisions/scrapy-upgrade.md says how to move to the next minor version.
+"""
+
+from __future__ import annotations
+
+from types import FunctionType
+
+import scrapy
+from scrapy.core.engine import ExecutionEngine
+from scrapy.core.scraper import Scraper
+from scrapy.pipelines import ItemPipelineManager
+from scrapy.utils.reactor import CallLaterOnce
+
+SCRAPY = (2, 19)
+# Methods that are called or replaced, and attributes that a constructor sets.
+PRIVATE: dict[type, tuple[str, ...]] = {
+    ExecutionEngine: ("_slot", "_start_scheduled_request"),
+    Scraper: ("_check_if_closing", "_process_spidermw_output_async", "_scrape"),
+    ItemPipelineManager: ("_mw_methods_requiring_spider", "_spider"),
+    CallLaterOnce: ("_call",),
+}
+
+
+class ForeignScrapy(Exception):  # noqa: N818 - reads as what it is
+    """A Scrapy that this version of webcrawl was not tried with, in one line."""
+
+
+def check(version: tuple[int | str, ...] = scrapy.version_info, names: dict[type, tuple[str, ...]] = PRIVATE) -> None:
+    """Raises ForeignScrapy unless all is as it was when the fast path was written."""
+    wanted = ".".join(map(str, SCRAPY))
+    here = ".".join(map(str, version))
+    if version[:2] != SCRAPY:
+        raise ForeignScrapy(f"Scrapy {here} is installed: webcrawl needs {wanted}; pip install 'scrapy~={wanted}.0'")
+    missing = [f"{kind.__name__}.{name}" for kind, known in names.items() for name in known if not _has(kind, name)]
+    if missing:
+        raise ForeignScrapy(f"Scrapy {here} has no {', '.join(missing)}: webcrawl needs an unchanged Scrapy {wanted}")
+
+
+def _has(kind: type, name: str) -> bool:
+    return hasattr(kind, name) or any(name in _set_by(one) for one in kind.__mro__)
+
+
+def _set_by(kind: type) -> tuple[str, ...]:
+    """Names of the attributes that a class's own constructor may set."""
+    constructor = vars(kind).get("__init__")
+    return constructor.__code__.co_names if isinstance(constructor, FunctionType) else ()
