@@ -1,35 +1,26 @@
-"""The two rules that hold the house together, read from the imports themselves."""
+"""The house: three rings, arrows inwards; read from the imports themselves (docs/design.md)."""
 
-import ast
-from pathlib import Path
+import subprocess
+import sys
 
 import pytest
 
-PACKAGE = Path(__file__).parents[2] / "webcrawl"
-PURE = (
-    "model",
-    "settings",
-    "checks",
-    "seeds",
-    "urls",
-    "seen",
-    "frontier",
-    "net",
-    "hive",
-    "store",
-    "simweb",
-    "html",
-    "items",
-    "warc",
-    "logs",
-    "verify",
-    "text",
-    "profiling",
-)
-BELOW = {  # what a room may import of the house, beside itself
+from tests.support import house
+
+RINGS = {
+    "core": {
+        *("model", "settings", "items", "checks", "text", "urls", "seeds", "seen", "frontier", "store", "net", "html"),
+        *("warc", "logs", "crawl"),
+    },
+    "adapter": {"adapter", "spiders", "pipelines", "extensions", "commands"},
+    "fast path": {"fastpath"},
+    "beside": {"simweb", "verify", "profiling"},
+}
+RING = {room: ring for ring, rooms in RINGS.items() for room in rooms}
+BELOW = {  # what a room of the core, or beside the rings, may import of the house
     "text": set(),
-    "model": {"text"},
     "settings": set(),
+    "model": {"text"},
     "checks": {"settings"},
     "urls": {"model"},
     "seeds": {"model", "urls"},
@@ -37,43 +28,116 @@ BELOW = {  # what a room may import of the house, beside itself
     "seen": {"model", "store"},
     "frontier": {"model", "store", "urls"},
     "net": {"model"},
-    "hive": {"model"},
-    "simweb": {"model"},
     "html": {"model"},
     "items": {"html", "model"},
-    "logs": {"text", "model"},
-    "warc": {"text", "model", "store"},
+    "logs": {"model", "text"},
+    "warc": {"model", "store", "text"},
+    "crawl": RINGS["core"] - {"crawl", "checks", "settings", "warc"},
+    "simweb": {"model"},
     "profiling": set(),
-    "verify": {"text", "frontier", "model", "seen", "store", "urls", "warc"},
+    "verify": {"frontier", "model", "seen", "store", "text", "urls", "warc"},
 }
+OF_ADAPTER = {"trip"}  # its values, which the fast path may know
+ENTRY = {  # all that the adapter may know of the fast path: the one call, what it gives, and the check of Scrapy
+    f"webcrawl.fastpath{name}"
+    for name in ("", ".install", ".engine", ".engine.Engine", ".names", ".names.ForeignScrapy", ".names.check")
+}
+FRAMEWORKS = {"scrapy", "twisted", "itemadapter", "parsel"}
+
+GRAPH = house.graph_of()
+MODULES = sorted(GRAPH)
 
 
-def _room(path: Path) -> str:
-    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+def rooms(names):
+    return {house.room_of(name) for name in names if name.startswith("webcrawl.")}
 
 
-def _imports(path: Path) -> set[str]:
-    names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            names.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: imports are absolute"
-            names.add(node.module or "")
-            names.update(f"{node.module}.{alias.name}" for alias in node.names)
-    return names
+def without_a_ring(modules):
+    """Modules of rooms that no ring lists."""
+    return sorted(module for module in modules if house.room_of(module) and house.room_of(module) not in RING)
 
 
-FILES = [path for path in sorted(PACKAGE.rglob("*.py")) if _room(path) in PURE]
+def wrong_arrows(module, names):
+    """What a module imports though its ring, or its room, does not let it."""
+    room = house.room_of(module)
+    ring = RING.get(room)
+    if ring == "adapter":
+        wrong = {name for name in names if house.room_of(name) == "fastpath"} - ENTRY
+        return wrong | {name for name in names if RING.get(house.room_of(name)) == "beside" and room != "commands"}
+    if ring == "fast path":
+        of_adapter = {name for name in names if name.startswith("webcrawl.adapter.")}
+        wrong = {name for name in of_adapter if name.split(".")[2] not in OF_ADAPTER}
+        return wrong | {name for name in names if house.room_of(name) in RINGS["adapter"] - {"adapter"}}
+    return {
+        name for name in names if house.room_of(name) and house.room_of(name) not in BELOW.get(room, set()) | {room}
+    }
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
-class TestRooms:
-    def test_no_room_of_the_core_knows_scrapy(self, path):
-        """The rooms that do not know Scrapy never import it, nor Twisted."""
-        assert not {name for name in _imports(path) if name.split(".")[0] in ("scrapy", "twisted")}
+class TestRings:
+    def test_every_module_has_its_ring(self):
+        """A module in a room that no ring lists fails; so does a listed room that is not there."""
+        assert without_a_ring(MODULES) == []
+        assert rooms(MODULES) == set(RING)
+        assert set(BELOW) == RINGS["core"] | RINGS["beside"]
 
-    def test_arrows_go_down_the_picture(self, path):
-        """A room imports itself and the rooms below it, no other."""
-        rooms = {name.split(".")[1] for name in _imports(path) if name.startswith("webcrawl.")}
-        assert rooms <= BELOW[_room(path)] | {_room(path)}
+    @pytest.mark.parametrize("module", [module for module in MODULES if house.room_of(module)])
+    def test_arrows_point_inwards(self, module):
+        """A module imports its own room and those its ring lets it, no other."""
+        assert wrong_arrows(module, GRAPH[module]) == set()
+
+    @pytest.mark.parametrize("module", [module for module in MODULES if RING.get(house.room_of(module)) == "core"])
+    def test_the_core_knows_no_framework(self, module):
+        """Neither a module of the core nor anything it imports imports Scrapy or Twisted."""
+        assert {name.partition(".")[0] for name in house.reached(module, GRAPH)} & FRAMEWORKS == set()
+
+    def test_the_core_runs_without_scrapy(self):
+        """Importing all of the core, with all third packages, loads neither Scrapy nor Twisted."""
+        core = [module for module in MODULES if RING.get(house.room_of(module)) == "core"]
+        code = f"import sys, {', '.join(core)}; sys.exit(str({FRAMEWORKS!r} & set(sys.modules) or ''))"
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=house.ROOT)
+
+        assert (run.returncode, run.stderr.strip()) == (1, ""), run.stderr
+
+
+class TestRulesFail:
+    """The rules above, broken."""
+
+    def test_an_unlisted_room(self):
+        assert without_a_ring(["webcrawl.urls.x", "webcrawl.attic.x", "webcrawl.attic"]) == [
+            "webcrawl.attic",
+            "webcrawl.attic.x",
+        ]
+
+    @pytest.mark.parametrize(
+        ("module", "name"),
+        [
+            ("webcrawl.urls.x", "webcrawl.frontier.frontier"),
+            ("webcrawl.crawl.x", "webcrawl.adapter.trip"),
+            ("webcrawl.crawl.x", "webcrawl.fastpath"),
+            ("webcrawl.adapter.x", "webcrawl.fastpath.request_path"),
+            ("webcrawl.extensions.x", "webcrawl.fastpath.batch"),
+            ("webcrawl.adapter.x", "webcrawl.simweb.world"),
+            ("webcrawl.fastpath.x", "webcrawl.adapter.scheduler"),
+            ("webcrawl.fastpath.x", "webcrawl.extensions.breaker"),
+            ("webcrawl.verify.x", "webcrawl.crawl.crawl"),
+        ],
+    )
+    def test_an_arrow_outwards(self, module, name):
+        """Each of these arrows is found."""
+        assert wrong_arrows(module, {name}) == {name}
+
+    def test_a_leak_through_a_third_module(self, tmp_path):
+        """A framework that is reached over two modules, one of them a package's own file, is found."""
+        for name, text in {
+            "house/__init__.py": "",
+            "house/core.py": "from house.third import x",
+            "house/third/__init__.py": "import house.fourth",
+            "house/third/x.py": "",
+            "house/fourth.py": "def f():\n    from scrapy.http import Response",
+        }.items():
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            (tmp_path / name).write_text(text)
+        graph = house.graph_of(tmp_path / "house")
+
+        assert "scrapy" in house.reached("house.core", graph)
+        assert "scrapy" not in house.reached("house.third.x", graph)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import logging
 import signal
 import sys
-from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
-from scrapy import Spider, signals
+from scrapy import signals
 from scrapy.commands.crawl import Command as CrawlCommand
-from scrapy.crawler import Crawler
+from scrapy.exceptions import UsageError
 
 from webcrawl.commands.preflight import CannotStart, preflight
 from webcrawl.fastpath.names import ForeignScrapy
@@ -41,32 +41,30 @@ class Command(CrawlCommand):
             sys.exit(INTERRUPTED)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        if len(args) != 1:
+            raise UsageError("one spider: scrapy crawl NAME")
+        if self.crawler_process is None:
+            raise RuntimeError("Scrapy runs this command with a crawler process")
         self._closed_well = False
         signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # until the crawl listens to it; it would end the process
-        super().run(args, opts)
-        # After a second signal Scrapy ignores more of them, and it leaves nothing else to tell it by. A first one that
-        # comes while the crawl is being opened ends the process too; then all is as it was before.
+        self._crawler = self.crawler_process.create_crawler(args[0])
+        self._crawler.signals.connect(self._closed, signals.spider_closed)
+        crawling = self.crawler_process.crawl(self._crawler, **opts.spargs)
+        self.crawler_process.start()
+        if self.crawler_process.bootstrap_failed:
+            self.exitcode = 1
+        if isinstance(crawling, asyncio.Task) and crawling.done() and not crawling.cancelled():
+            self._explain(crawling.exception())
+        # After a second signal Scrapy ignores more of them, and it leaves nothing else to recognize it by. A first one
+        # that comes while the crawl is being opened ends the process too; then all is as it was before.
         if not self._closed_well and signal.getsignal(signal.SIGTERM) is signal.SIG_IGN:
             self.exitcode = INTERRUPTED
 
-    def _create_crawler(self, spidercls: type[Spider] | str) -> Crawler:
-        crawler = self._crawler = super()._create_crawler(spidercls)
-        crawler.signals.connect(self._closed, signals.spider_closed)
-        begun: Any = crawler
-        begun.crawl_async = self._telling(crawler.crawl_async)
-        return crawler
-
-    def _telling(self, crawl: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., Coroutine[Any, Any, None]]:
-        """The state was sound a moment ago; if it cannot be opened after all, that is a line too, no traceback."""
-
-        async def crawl_and_tell(*args: Any, **kwargs: Any) -> None:
-            try:
-                await crawl(*args, **kwargs)
-            except (StoreError, ForeignScrapy) as error:
-                logger.critical("%s", error)
-                self.exitcode = 1
-
-        return crawl_and_tell
+    def _explain(self, error: BaseException | None) -> None:
+        """The state was sound a moment ago; if it cannot be opened after all, that is one line, without a traceback."""
+        if error is not None:
+            logger.critical("%s", error, exc_info=None if isinstance(error, (StoreError, ForeignScrapy)) else error)
+            self.exitcode = 1
 
     def _closed(self, reason: str) -> None:
         self._closed_well = True

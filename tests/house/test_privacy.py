@@ -1,0 +1,95 @@
+"""Private names of others are used in fastpath/ only, and none of their methods is replaced elsewhere."""
+
+import ast
+import importlib
+from types import SimpleNamespace
+
+import pytest
+
+from tests.support import house
+from webcrawl.fastpath.names import PRIVATE
+
+# Underscored, and documented all the same: two functions of the module sys, and lxml's classes of elements and parsers.
+DOCUMENTED = {"_getframe", "_current_frames", "_Element", "_FeedParser"}
+OUTSIDE = [path for path in house.sources() if house.room_of(house.module_of(path)) != "fastpath"]
+INSIDE = [path for path in house.sources() if house.room_of(house.module_of(path)) == "fastpath"]
+MODULES = [house.module_of(path) for path in OUTSIDE]
+
+
+def broken(text):
+    return ast.parse(text)
+
+
+@pytest.mark.parametrize("path", OUTSIDE, ids=house.module_of)
+class TestOutsideTheFastPath:
+    def test_no_private_name_of_another(self, path):
+        """No module touches an underscored attribute of an object whose class it does not define."""
+        found = [(line, name) for line, name in house.foreign_private(house.parsed(path)) if name not in DOCUMENTED]
+
+        assert found == []
+
+    def test_no_method_of_another_is_replaced(self, path):
+        """No module assigns to a method of an object of Scrapy's."""
+        assert house.replaced_methods(house.parsed(path), house.scrapys_methods()) == []
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if not name.endswith("__main__")])
+def test_no_private_method_of_another_is_overridden(module):
+    """No class outside the fast path overrides a private method of a Scrapy or Twisted class."""
+    assert house.overridden_private(importlib.import_module(module)) == []
+
+
+def test_the_list_of_names_is_whole():
+    """Each private name of Scrapy that the fast path uses is in its list, and no other is."""
+    used = {name for path in INSIDE for _, name in house.foreign_private(house.parsed(path))}
+    inherited = {"_mw_methods_requiring_spider", "_spider"}  # of a base class: they look like its own
+
+    assert used | inherited == {name for names in PRIVATE.values() for name in names}
+
+
+class TestRulesFail:
+    """The rules above, broken."""
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "crawler.engine._slot",
+            "x = self.engine._slot.nextcall",
+            "getattr(engine, '_slot')",
+            "setattr(engine, '_slot', 1)",
+            "scraper._scrape(1)",
+        ],
+    )
+    def test_a_private_name(self, text):
+        assert house.foreign_private(broken(text)) != []
+
+    def test_own_names_are_free(self):
+        """What a module's own classes define, other functions of the module may use."""
+        assert (
+            house.foreign_private(broken("class A:\n def __init__(self):\n  self._x = 1\ndef f(a):\n return a._x"))
+            == []
+        )
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "engine.close_spider_async = f",
+            "slot.close = f",
+            "self.engine.scraper.call_spider_async = f",
+            "a.crawl_async: object = f",
+        ],
+    )
+    def test_a_replaced_method(self, text):
+        assert house.replaced_methods(broken(text), house.scrapys_methods()) != []
+
+    def test_an_overridden_method(self):
+        """A class with a private method of its Scrapy base is found."""
+        from scrapy.commands.crawl import Command
+
+        class Mine(Command):
+            def _create_crawler(self, spidercls):
+                return super()._create_crawler(spidercls)
+
+        module = SimpleNamespace(__name__=Mine.__module__, Mine=Mine)
+
+        assert house.overridden_private(module) == ["Mine._create_crawler"]
