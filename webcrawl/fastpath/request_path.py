@@ -2,7 +2,7 @@
 
 The steps are Scrapy's (2.19: `_start_scheduled_request` in core/engine.py, `enqueue_scrape` in core/scraper.py), and so
 are middlewares, callbacks, pipelines and signals, and their order. What is left out is what only concurrency within one
-page needs, or a middleware that is not there. docs/decisions/crawl-passage.md has what it saves.
+page needs, or a middleware that is not there. docs/decisions/fastpath-request-path.md has what it saves.
 """
 
 from __future__ import annotations
