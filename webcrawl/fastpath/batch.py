@@ -1,7 +1,7 @@
 """Pages that are at hand together are worked on together, stage after stage.
 
 A stage then finds its code and its tables in the processor's caches, and a page needs no task: 5 % of all CPU time
-(docs/decisions/crawl-passage.md).
+(docs/decisions/fastpath-request-path.md).
 """
 
 from __future__ import annotations
