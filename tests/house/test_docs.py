@@ -14,7 +14,7 @@ from webcrawl.checks.table import KINDS
 
 PAGES = [
     page
-    for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / "seeds/README.md")
+    for page in (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")), ROOT / "seeds/README.md")
     if page.exists()
 ]
 BENCHMARKS = sorted(
