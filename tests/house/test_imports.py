@@ -37,7 +37,7 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "profiling": set(),
     "verify": {"frontier", "model", "seen", "store", "text", "urls", "warc"},
 }
-OF_ADAPTER = {"trip"}  # its values, which the fast path may know
+OF_ADAPTER = {"trip", "listeners"}  # its values, which the fast path may know
 ENTRY = {  # all that the adapter may know of the fast path: the one call, what it gives, and the check of Scrapy
     f"webcrawl.fastpath{name}"
     for name in ("", ".install", ".engine", ".engine.Engine", ".names", ".names.ForeignScrapy", ".names.check")

@@ -29,6 +29,7 @@ from scrapy.utils.misc import build_from_crawler
 from twisted.internet.defer import Deferred
 
 from webcrawl.adapter.barrier import Barrier
+from webcrawl.adapter.listeners import has_listener
 from webcrawl.adapter.trip import Trip, trip_of
 from webcrawl.adapter.values import values_of
 from webcrawl.model import Exchange, Outcome, Status
@@ -122,7 +123,8 @@ class FrontierDownloader:
         raise IgnoreRequest(trip.refusal.reason if trip.refusal is not None else "")
 
     def _send(self, signal: object, request: Request, **more: Any) -> None:
-        self.signals.send_catch_log(signal=signal, request=request, spider=self.crawler.spider, **more)
+        if has_listener(signal, self.signals.sender):
+            self.signals.send_catch_log(signal=signal, request=request, spider=self.crawler.spider, **more)
 
     async def _handled(self, request: Request, trip: Trip) -> Response:
         task = asyncio.current_task()

@@ -4,20 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydispatch.dispatcher import Any as Any_  # type: ignore[import-untyped]
-from pydispatch.dispatcher import connections
 from scrapy.signalmanager import SignalManager
 
-_ANY_SENDER = id(Any_)
-
-
-def has_listener(signal: object, sender: object) -> bool:
-    """Whether anything is connected to this signal now, from this sender or from any."""
-    listeners = connections.get(id(sender))
-    if listeners is not None and (signal in listeners or Any_ in listeners):
-        return True
-    listeners = connections.get(_ANY_SENDER)
-    return listeners is not None and (signal in listeners or Any_ in listeners)
+from webcrawl.adapter.listeners import has_listener
 
 
 def skip_unheard_signals(manager: SignalManager) -> None:

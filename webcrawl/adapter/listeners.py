@@ -1,0 +1,17 @@
+"""Whether a signal has listeners: asking first is cheaper than putting the arguments of an unheard one together."""
+
+from __future__ import annotations
+
+from pydispatch.dispatcher import Any as Any_  # type: ignore[import-untyped]
+from pydispatch.dispatcher import connections
+
+_ANY_SENDER = id(Any_)
+
+
+def has_listener(signal: object, sender: object) -> bool:
+    """Whether anything is connected to this signal now, from this sender or from any."""
+    listeners = connections.get(id(sender))
+    if listeners is not None and (signal in listeners or Any_ in listeners):
+        return True
+    listeners = connections.get(_ANY_SENDER)
+    return listeners is not None and (signal in listeners or Any_ in listeners)
