@@ -104,7 +104,7 @@ class TestFoldings:
 
     def test_a_folding_that_is_not_there_is_named(self):
         """A dotted path that leads nowhere is one clear error."""
-        with pytest.raises(ValueError, match=r"URL_FOLDINGS: 'webcrawl\.urls\.foldings\.none'"):
+        with pytest.raises(ValueError, match=r"^webcrawl\.urls\.foldings\.none: .* has no attribute 'none'$"):
             build_folding(url_settings(URL_FOLDINGS=["webcrawl.urls.foldings.none"]))
 
 

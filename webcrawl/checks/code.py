@@ -7,13 +7,13 @@ import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
 import re2
 
 from webcrawl.checks.kinds import Whole, text, words
+from webcrawl.loading import load
 
 _EXTENSION = re.compile(r"[a-z0-9]+(\.[a-z0-9]+)*")
 _ORDER = Whole(0, 1000)
@@ -27,12 +27,7 @@ class Dotted:
 
     def read(self, value: Any, /) -> str:
         path = text(value)
-        module, _, name = path.rpartition(".")
-        try:
-            found = getattr(import_module(module), name)
-        except Exception as error:  # whatever a foreign module raises while it is imported
-            raise ValueError(f"{path}: {error}") from error
-        if not callable(found):
+        if not callable(load(path)):
             raise TypeError(f"{path} is no class or function")
         return path
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -25,6 +24,7 @@ from webcrawl.frontier.robots_rows import RobotsRows
 from webcrawl.frontier.state import open_frontier
 from webcrawl.html.kinds import KINDS
 from webcrawl.html.links import LinkReader
+from webcrawl.loading import load
 from webcrawl.net.robots import product_token
 from webcrawl.net.robots_book import RobotsBook
 from webcrawl.seeds.reader import Seeds
@@ -132,9 +132,3 @@ def _key(db: CrawlDB) -> bytes:
         key = os.urandom(KEY_BYTES)
         db.set("key", key)
     return key
-
-
-def load(path: str) -> Any:
-    """What a dotted path names; the settings were checked, so it is there."""
-    module, _, name = path.rpartition(".")
-    return getattr(import_module(module), name)
