@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from webcrawl import settings as defaults
 from webcrawl.checks import SettingError, check
-from webcrawl.checks.table import KINDS, LINKS, SCRAPYS
+from webcrawl.checks.table import KINDS, SCRAPYS
+from webcrawl.html.kinds import KINDS as LINKS
 from webcrawl.urls.filters.extension import DEFAULT
 
 FILTER = "webcrawl.urls.filters.length.LengthFilter"
@@ -35,7 +36,7 @@ ACCEPTED = [
     ("CONTENT_SEEN", " Process ", "process"),
     ("LINK_SOURCES", "a,img  a", ("a", "img")),
     ("LINK_SOURCES", ["a", "img"], ("a", "img")),
-    ("LINK_SOURCES", "all", tuple(LINKS.split())),
+    ("LINK_SOURCES", "all", LINKS),
     ("URL_SCHEMES", "HTTP, https", ("http", "https")),
     ("ERROR_BREAKER", "5/10", (5, 10)),
     ("URL_EXCLUDE_FILE", "", None),

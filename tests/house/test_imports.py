@@ -32,7 +32,7 @@ BELOW = {  # what a room may import of the house, beside itself
     "model": {"text"},
     "settings": set(),
     "loading": set(),
-    "checks": {"loading", "settings"},
+    "checks": {"html", "loading", "settings", "urls"},
     "urls": {"loading", "model"},
     "seeds": {"model", "urls"},
     "store": {"model"},

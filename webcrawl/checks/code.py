@@ -14,6 +14,7 @@ import re2
 
 from webcrawl.checks.kinds import Whole, text, words
 from webcrawl.loading import load
+from webcrawl.urls.filters.lines import quiet
 
 _EXTENSION = re.compile(r"[a-z0-9]+(\.[a-z0-9]+)*")
 _ORDER = Whole(0, 1000)
@@ -51,10 +52,7 @@ class DottedOrders:
     )
 
     def read(self, value: Any, /) -> dict[str, int | None]:
-        found = json.loads(value) if isinstance(value, str) else value
-        if not isinstance(found, Mapping):
-            raise TypeError
-        return {text(path): self._order(path, order) for path, order in found.items()}
+        return {text(path): self._order(path, order) for path, order in _mapping(value).items()}
 
     def _order(self, path: str, order: Any) -> int | None:
         if order is None:  # left out, and not imported either: it may be what cannot be
@@ -73,9 +71,7 @@ class Components:
     allowed: str = "a dict, or a JSON object, of dotted paths that can be found: a number or None"
 
     def read(self, value: Any, /) -> dict[Any, int | float | None]:
-        found = json.loads(value) if isinstance(value, str) else value
-        if not isinstance(found, Mapping):
-            raise TypeError
+        found = _mapping(value)
         return {_found(path) if order is not None else path: _order(order) for path, order in found.items()}
 
 
@@ -87,6 +83,13 @@ class Component:
 
     def read(self, value: Any, /) -> Any:
         return _found(value)
+
+
+def _mapping(value: Any) -> Mapping[Any, Any]:
+    found = json.loads(value) if isinstance(value, str) else value
+    if not isinstance(found, Mapping):
+        raise TypeError
+    return found
 
 
 def _found(path: Any) -> Any:
@@ -115,12 +118,10 @@ class Expressions:
     allowed: str = "a list, or a JSON array, of RE2 expressions, or a single one"
 
     def read(self, value: Any, /) -> tuple[str, ...]:
-        options = re2.Options()
-        options.log_errors = False  # the error below is the one line
         found = _written(value)
         for expression in found:
             try:
-                re2.compile(expression, options)
+                re2.compile(expression, quiet())
             except re2.error as error:
                 why = error.args[0]
                 raise ValueError(why.decode() if isinstance(why, bytes) else why) from error

@@ -9,6 +9,9 @@ from webcrawl.checks.addresses import Networks, Servers
 from webcrawl.checks.code import Component, Components, Dotted, DottedList, DottedOrders, Expressions, Extensions
 from webcrawl.checks.kinds import Choice, Choices, Kind, Line, Name, Number, Rate, Switch, Whole, Word
 from webcrawl.checks.places import File, Folder
+from webcrawl.html.kinds import KINDS as LINKS
+from webcrawl.urls.canonical import SCHEMES
+from webcrawl.urls.filters.scope import SCOPES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -16,7 +19,6 @@ if TYPE_CHECKING:
 DAY = 86_400
 TEBIBYTE = 1 << 20  # in MiB
 MANY = 10**9
-LINKS = "a area frame iframe refresh canonical link img srcset script style media object form"
 
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
@@ -25,8 +27,8 @@ KINDS: dict[str, Kind] = {
     "JOBDIR": Folder(),
     "RANDOM_SEED": Whole(0, 2**63 - 1),
     "TOP1M_URL": Line(),
-    "URL_SCOPE": Choice(("any", "seeds", "domain", "host")),
-    "URL_SCHEMES": Choices(("http", "https", "ftp", "gopher")),
+    "URL_SCOPE": Choice(SCOPES),
+    "URL_SCHEMES": Choices(SCHEMES),
     "URL_MAX_LENGTH": Whole(64, 65_536),
     "URL_MAX_DEPTH": Whole(0, MANY),
     "URL_EXCLUDE_FILE": File(),
@@ -65,7 +67,7 @@ KINDS: dict[str, Kind] = {
     "REDIRECT_MAX_HOPS": Whole(0, 100),
     "DOWNLOAD_TRUNCATE": Whole(1024, 2**31 - 1),
     "CONTENT_SEEN": Choice(("skip", "process")),
-    "LINK_SOURCES": Choices(tuple(LINKS.split())),
+    "LINK_SOURCES": Choices(LINKS),
     "OBEY_NOFOLLOW": Switch(),
     "WARC_ENABLED": Switch(),
     "WARC_PREFIX": Name(),
