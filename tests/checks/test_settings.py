@@ -260,8 +260,21 @@ class TestRules:
         ],
     )
     def test_bounds_may_be_met(self, settings):
-        """Bounds that meet are no contradiction, and the queues that follow from CONCURRENT_REQUESTS give way."""
+        """A value may equal the bound that another setting puts on it."""
         assert settings.items() <= check(settings).items()
+
+    @pytest.mark.parametrize(
+        ("settings", "queues"),
+        [
+            ({}, 300),
+            ({"CONCURRENT_REQUESTS": 16}, 48),
+            ({"CONCURRENT_REQUESTS": 16, "FRONTIER_QUEUES": 20}, 20),
+            ({"CONCURRENT_REQUESTS": 16, "FRONTIER_MAX_QUEUES": 40}, 40),
+        ],
+    )
+    def test_queues_follow_from_downloads(self, settings, queues):
+        """FRONTIER_QUEUES = 0 becomes 3 times CONCURRENT_REQUESTS, at most FRONTIER_MAX_QUEUES."""
+        assert check(settings)["FRONTIER_QUEUES"] == queues
 
 
 class TestModule:

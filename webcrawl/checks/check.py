@@ -33,7 +33,12 @@ def check(settings: Mapping[str, Any]) -> dict[str, Any]:
     for rule in RULES:
         if not rule.holds(values):
             raise SettingError(rule.name, values[rule.name], rule.allowed.format(**values))
-    return values
+    return values | {"FRONTIER_QUEUES": values["FRONTIER_QUEUES"] or _default_queues(values)}
+
+
+def _default_queues(values: Mapping[str, Any]) -> int:
+    """Mercator's advice: three host queues per download at once."""
+    return int(min(3 * values["CONCURRENT_REQUESTS"], values["FRONTIER_MAX_QUEUES"]))
 
 
 def _short(text: str) -> str:

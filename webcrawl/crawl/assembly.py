@@ -113,9 +113,8 @@ def _visitor(values: Mapping[str, Any], crawl: Crawl) -> Visitor:
 
 
 def _limits(values: Mapping[str, Any]) -> Limits:
-    queues = values["FRONTIER_QUEUES"] or 3 * values["CONCURRENT_REQUESTS"]
     return Limits(
-        queues=min(queues, values["FRONTIER_MAX_QUEUES"]),
+        queues=values["FRONTIER_QUEUES"],
         max_queues=values["FRONTIER_MAX_QUEUES"],
         fetchers=values["CONCURRENT_REQUESTS"],
         host_pages=values["HOST_MAX_PAGES"],
