@@ -95,10 +95,10 @@ class TestCanonical:
     )
     def test_what_cannot_be_fetched_is_refused_with_a_reason(self, link, reason):
         """Other schemes, hosts that DNS cannot name, strings without UTF-8 form and over-long ones are refused."""
-        with pytest.raises(InvalidUrl) as refused:
+        with pytest.raises(InvalidUrl) as error:
             canonical(link)
 
-        assert refused.value.reason == reason
+        assert error.value.reason == reason
 
     def test_the_longest_name_that_dns_can_carry_is_taken(self):
         """253 characters in labels of up to 63 are a host name (RFC 1035, 2.3.4)."""
@@ -127,12 +127,12 @@ class TestCanonicalLinks:
     @given(links, bases)
     def test_the_short_way_leads_where_the_parser_leads(self, link, base):
         """A link that is plainly canonical comes out as the parser would have it, on whatever page."""
-        refused = Counter()
+        invalid = Counter()
 
-        url = canonical_links(base, [link], refused)[link]
+        url = canonical_links(base, [link], invalid)[link]
 
-        assert (url or next(iter(refused))) == canonical_or_reason(link, base)
-        assert refused.total() == (url is None)
+        assert (url or next(iter(invalid))) == canonical_or_reason(link, base)
+        assert invalid.total() == (url is None)
 
     @given(
         steps=st.lists(st.sampled_from(["../", "./"]), max_size=5),
@@ -179,30 +179,30 @@ class TestCanonicalLinks:
 
     def test_refused_links_are_counted_by_reason(self):
         """Every different refused link counts once under its reason."""
-        refused = Counter()
+        invalid = Counter()
 
-        found = canonical_links(PAGE, ["mailto:a", "mailto:a", "data:,", "http://a..b/", "\ud800", "x" * 2001], refused)
+        found = canonical_links(PAGE, ["mailto:a", "mailto:a", "data:,", "http://a..b/", "\ud800", "x" * 2001], invalid)
 
         assert set(found.values()) == {None}
-        assert refused == {"scheme": 2, "host": 1, "encoding": 1, "length": 1}
+        assert invalid == {"scheme": 2, "host": 1, "encoding": 1, "length": 1}
 
     @pytest.mark.parametrize("base", ["", "about:blank", "data:text/html,x", "\ud800", "x" * 3000, "nonsense"])
     def test_a_page_without_a_usable_base_still_has_absolute_links(self, base):
         """Where there is no base, relative links are refused and absolute ones are not."""
-        refused = Counter()
+        invalid = Counter()
 
-        found = canonical_links(base, ["x", "/x", "", "http://a.example/"], refused)
+        found = canonical_links(base, ["x", "/x", "", "http://a.example/"], invalid)
 
         assert list(found.values()) == [None, None, None, "http://a.example/"]
-        assert refused == {"syntax": 3}
+        assert invalid == {"syntax": 3}
 
     def test_a_mebibyte_of_link_costs_no_work(self):
         """What is longer than allowed is refused by its length alone."""
-        refused = Counter()
+        invalid = Counter()
 
-        canonical_links(PAGE, ["/" * 2**20, "\x00" * 2**20, "http://" + "a." * 2**19], refused)
+        canonical_links(PAGE, ["/" * 2**20, "\x00" * 2**20, "http://" + "a." * 2**19], invalid)
 
-        assert refused == {"length": 3}
+        assert invalid == {"length": 3}
 
     def test_no_other_scheme_comes_out(self):
         """The four schemes are all there are."""

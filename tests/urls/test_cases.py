@@ -175,12 +175,12 @@ class TestTraps:
 
     def test_ordinary_urls_are_no_traps(self, chain):
         """No trap filter minds any of 43,000 URLs that people linked to."""
-        refused, urls = Counter(), real_urls()
+        filtered, urls = Counter(), real_urls()
 
-        chain.keep(urls, Origin(), refused)
+        chain.keep(urls, Origin(), filtered)
 
         assert len(urls) > 40_000
-        assert {name: refused[name] for name in TRAP_FILTERS if refused[name]} == {}
+        assert {name: filtered[name] for name in TRAP_FILTERS if filtered[name]} == {}
 
 
 def _compiles(expression):

@@ -60,11 +60,11 @@ class TestPipeline:
 
         assert [(url, at) for _, url, at in found] == [("http://h.example/a/new", 1)]
 
-    def test_refused_links_are_refused_every_time(self, pipeline):
+    def test_filtered_links_are_filtered_every_time(self, pipeline):
         """What a filter drops is never known: another page may have it in its scope, or nearer to a seed."""
         lately = Lately(10)
         for _ in range(2):
             found = pipeline.process(PAGE, 1, ["/picture.zip", "/x"], lately=lately)
             lately.add(url for _, url, _ in found)
 
-        assert pipeline.refused == Counter({"extension": 2})
+        assert pipeline.filtered == Counter({"extension": 2})

@@ -52,13 +52,13 @@ class TestChain:
     def test_counts_add_up(self, batch, words, data):
         """What passed and what each filter dropped are together the batch; the first that minds counts."""
         kinds = [data.draw(st.sampled_from([Word, SuspiciousWord])) for _ in words]
-        chain, refused = Chain([kind(word) for kind, word in zip(kinds, words, strict=True)]), Counter()
+        chain, filtered = Chain([kind(word) for kind, word in zip(kinds, words, strict=True)]), Counter()
 
-        kept = chain.keep(batch, Origin(), refused)
+        kept = chain.keep(batch, Origin(), filtered)
 
         blame = [next((word for word in words if word in url), None) for url in batch]
         assert kept == [url for url, word in zip(batch, blame, strict=True) if word is None]
-        assert refused == Counter(word for word in blame if word)
+        assert filtered == Counter(word for word in blame if word)
 
     def test_two_filters_of_one_name_are_refused(self):
         """Counts by name would lie."""
@@ -115,7 +115,7 @@ class TestPipeline:
             ("http://h.example/a/c", 2),
         ]
         assert [number for number, _, _ in found] == Fingerprints(KEY)(["http://h.example/x", "http://h.example/a/c"])
-        assert pipeline.refused == {"scheme": 1, "known_path": 1}
+        assert pipeline.filtered == {"scheme": 1, "known_path": 1}
 
     def test_the_documents_base_joins_and_the_page_stays_the_origin(self):
         """A base element moves links; scope is still a matter of the page they stand on."""
@@ -124,7 +124,7 @@ class TestPipeline:
         found = pipeline.process(PAGE, 1, ["x", "http://h.example/y"], base="http://other.example/")
 
         assert [url for _, url, _ in found] == ["http://h.example/y"]
-        assert pipeline.refused == {"scope": 1}
+        assert pipeline.filtered == {"scope": 1}
 
     def test_seeds_have_no_page(self, pipeline):
         """Seeds are a batch without a page."""
@@ -152,7 +152,7 @@ class TestPipeline:
         urls = canonical_links(base, batch, Counter())
         different = {url for url in urls.values() if url}
         bad = {link for link, url in urls.items() if url is None}
-        assert pipeline.refused.total() == len(bad) + len(different) - len(found)
+        assert pipeline.filtered.total() == len(bad) + len(different) - len(found)
         for number, url, place in found:
             assert [urls[link] for link in batch].index(url) == place
             assert Fingerprints(KEY)([url]) == [number]

@@ -134,32 +134,32 @@ class TestFamilies:
     @pytest.mark.parametrize("trap", TRAPS, ids=lambda trap: trap.__name__)
     def test_an_endless_family_stops_at_a_bounded_number_of_pages_a_host(self, trap):
         """Of thousands of pages a host offers, as many pass as TRAP_MAX_PAGES says, however they come."""
-        filters, passed, refused = chain(), [], Counter()
+        filters, passed, filtered = chain(), [], Counter()
         offered = [HOST + tail for tail in islice(trap(), 3000)]
 
         for start in range(0, len(offered), 40):
-            passed += filters.keep(offered[start : start + 40], PAGE, refused)
+            passed += filters.keep(offered[start : start + 40], PAGE, filtered)
 
         assert len(passed) == LIMIT
-        assert refused["trap_family"] + refused["trap_calendar"] == len(offered) - LIMIT
-        assert filters.keep(passed, PAGE, refused) == passed
+        assert filtered["trap_family"] + filtered["trap_calendar"] == len(offered) - LIMIT
+        assert filters.keep(passed, PAGE, filtered) == passed
 
     def test_hosts_and_families_have_their_own_bounds(self):
         """A trap on one host takes nothing from another host, nor from another family of its own."""
-        filters, refused = chain(), Counter()
-        filters.keep([HOST + tail for tail in islice(sessions(), 100)], PAGE, refused)
+        filters, filtered = chain(), Counter()
+        filters.keep([HOST + tail for tail in islice(sessions(), 100)], PAGE, filtered)
 
-        assert filters.keep(["http://g.example/?PHPSESSID=1", f"{HOST}/2020/05/"], PAGE, refused) == [
+        assert filters.keep(["http://g.example/?PHPSESSID=1", f"{HOST}/2020/05/"], PAGE, filtered) == [
             "http://g.example/?PHPSESSID=1",
             f"{HOST}/2020/05/",
         ]
 
     def test_ordinary_pages_are_not_counted(self):
         """Articles under dates, short queries and numbered pages go on for as long as they like."""
-        filters, refused = chain(), Counter()
+        filters, filtered = chain(), Counter()
         batch = [f"{HOST}/2020/05/06/story-{i}?page={i}&x=1&y=2" for i in range(500)]
 
-        assert filters.keep(batch, PAGE, refused) == batch
+        assert filters.keep(batch, PAGE, filtered) == batch
 
     def test_folded_sessions_are_not_counted(self):
         """When the comparison form leaves session ids out, pages that have one are ordinary pages."""

@@ -117,7 +117,7 @@ class FrontierScheduler:
         except IgnoreRequest:
             return False
         except InvalidUrl as error:
-            self.crawl.pipeline.refused[error.reason] += 1
+            self.crawl.pipeline.filtered[error.reason] += 1
             return False
         except StoreError as error:
             self.fail(error)

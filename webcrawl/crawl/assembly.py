@@ -91,7 +91,7 @@ def _crawl(values: Mapping[str, Any], db: CrawlDB, seeds: Seeds | None, on_ready
     seeding = Seeding(db, seeds, pipeline, seen, all_first=values["URL_SCOPE"] == "seeds")
     lately = Lately(LATELY * values["URL_CACHE_SIZE"])
     crawl = Crawl(db, pipeline, seen, frontier, robots, seeding, outputs, log, lately, refusals)
-    SavedCounters(db, {"crawl": crawl.counters, "refused": pipeline.refused})
+    SavedCounters(db, {"crawl": crawl.counters, "refused": pipeline.filtered})
     return crawl
 
 

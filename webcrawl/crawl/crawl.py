@@ -155,7 +155,7 @@ class Crawl:
             "seeds": self.seeding.taken,
             "bad_seeds": self.seeding.bad,
             **{f"frontier/{name}": value for name, value in frontier.counters.items()},
-            **{f"refused/{name}": value for name, value in self.pipeline.refused.items()},
+            **{f"refused/{name}": value for name, value in self.pipeline.filtered.items()},
             **{f"seen/{name}": value for name, value in self.seen.stats().items()},
         }
 

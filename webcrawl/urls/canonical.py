@@ -52,7 +52,7 @@ def canonical(link: str, base: str = "", max_length: int = MAX_LENGTH) -> str:
 
 
 def canonical_links(
-    base: str, links: Iterable[str], refused: Counter[str], max_length: int = MAX_LENGTH
+    base: str, links: Iterable[str], invalid: Counter[str], max_length: int = MAX_LENGTH
 ) -> dict[str, str | None]:
     """Every different link of the page `base` in order of its first place, and its canonical form.
 
@@ -74,7 +74,7 @@ def canonical_links(
                 found[link] = _parsed(link, base, max_length)
         except InvalidUrl as error:
             found[link] = None
-            refused[error.reason] += 1
+            invalid[error.reason] += 1
     return found
 
 

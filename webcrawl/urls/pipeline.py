@@ -23,7 +23,7 @@ Candidate = tuple[int, str, int]
 class LinkPipeline:
     """Canonical form, filters, comparison form, fingerprint: one call a page, nothing a link makes it raise.
 
-    `refused` counts by reason or filter: every different link that has no canonical form, and every
+    `filtered` counts by reason or filter: every different link that has no canonical form, and every
     different URL that a filter dropped.
     """
 
@@ -35,7 +35,7 @@ class LinkPipeline:
         max_length: int = MAX_LENGTH,
     ) -> None:
         self.chain = chain
-        self.refused: Counter[str] = Counter()
+        self.filtered: Counter[str] = Counter()
         self._folding = folding
         self._fingerprints = fingerprints
         self._max_length = max_length
@@ -48,11 +48,11 @@ class LinkPipeline:
         Seeds come without a page. `base` is the document's own base URL where it has one. What is in `lately` passed
         and was submitted before: it need not again.
         """
-        found = canonical_links(base or page_url, links, self.refused, self._max_length)
+        found = canonical_links(base or page_url, links, self.filtered, self._max_length)
         fresh = [url for url in dict.fromkeys(found.values()) if url is not None]
         if lately is not None:
             fresh = lately.unknown(fresh)
-        kept = self.chain.keep(fresh, Origin(page_url, depth), self.refused) if fresh else fresh
+        kept = self.chain.keep(fresh, Origin(page_url, depth), self.filtered) if fresh else fresh
         if not kept:
             return []
         urls = map(found.get, reversed(links))

@@ -38,13 +38,13 @@ class Chain:
     def __repr__(self) -> str:
         return f"<Chain {' '.join(one.name for one in self.filters)}>"
 
-    def keep(self, urls: list[str], origin: Origin, refused: Counter[str]) -> list[str]:
+    def keep(self, urls: list[str], origin: Origin, filtered: Counter[str]) -> list[str]:
         """The URLs that pass all filters, in their order; the others are counted under the filter's name."""
         for screen, filters in self._stages:
             if screen is None:
-                urls = _apply(filters, urls, origin, refused)
+                urls = _apply(filters, urls, origin, filtered)
             elif found := screen.among(urls):
-                kept = _apply(filters, found, origin, refused)
+                kept = _apply(filters, found, origin, filtered)
                 if len(kept) < len(found):
                     dropped = set(found).difference(kept)
                     urls = [url for url in urls if url not in dropped]
@@ -71,11 +71,11 @@ def _screen(filters: Sequence[UrlFilter]) -> Lines:
     return Lines("|".join(f"(?:{one.suspects})" for one in filters if isinstance(one, Suspects)))
 
 
-def _apply(filters: Sequence[UrlFilter], urls: list[str], origin: Origin, refused: Counter[str]) -> list[str]:
+def _apply(filters: Sequence[UrlFilter], urls: list[str], origin: Origin, filtered: Counter[str]) -> list[str]:
     for one in filters:
         kept = one.keep(urls, origin)
         if len(kept) < len(urls):
-            refused[one.name] += len(urls) - len(kept)
+            filtered[one.name] += len(urls) - len(kept)
             if not kept:
                 return kept
         urls = kept
