@@ -7,8 +7,9 @@ import pytest
 from tests.support.url_settings import url_settings
 from webcrawl.urls.assembly import build_filters
 from webcrawl.urls.filters.exclusion import ExclusionFilter
-from webcrawl.urls.filters.exclusion_rules import RulesError, parse_exclusions
+from webcrawl.urls.filters.exclusion_rules import parse_exclusions
 from webcrawl.urls.filters.protocol import Origin
+from webcrawl.urls.rules_file import RulesError
 
 LIST = """\ufeff# who asked
 example.com
@@ -131,12 +132,15 @@ class TestExclusionFilter:
         clock.now += 30
         assert one.reject("http://a.example/")
 
-    @pytest.mark.parametrize("content", [None, b"a b\n", b"\xff\xfe"])
-    def test_at_the_start_the_file_must_be_well(self, tmp_path, content):
+    @pytest.mark.parametrize(
+        ("content", "why"),
+        [(None, ": cannot be read: No such file"), (b"a b\n", ", line 1: 'a b'"), (b"\xff\xfe", ": is not UTF-8 text")],
+    )
+    def test_at_the_start_the_file_must_be_well(self, tmp_path, content, why):
         """A crawl does not begin without the list it was told to heed."""
         path = tmp_path / "exclude.txt"
         if content is not None:
             path.write_bytes(content)
 
-        with pytest.raises(RulesError, match=r"exclude\.txt"):
+        with pytest.raises(RulesError, match=rf"exclude\.txt{why}"):
             ExclusionFilter(path, 30, Time())

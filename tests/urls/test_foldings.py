@@ -11,7 +11,8 @@ from webcrawl.urls import foldings
 from webcrawl.urls.assembly import build_folding
 from webcrawl.urls.canonical import InvalidUrl, canonical
 from webcrawl.urls.foldings import compose
-from webcrawl.urls.host_rules import HostRules, RulesError, read_host_rules
+from webcrawl.urls.host_rules import HostRules, read_host_rules
+from webcrawl.urls.rules_file import RulesError
 
 ALL = (
     foldings.no_session_ids,
@@ -154,14 +155,16 @@ class TestHostRules:
         with pytest.raises(RulesError, match=r"hosts\.rules, line 2: "):
             read_host_rules(path)
 
-    @pytest.mark.parametrize("content", [None, b"\xff\xfe"])
-    def test_a_file_that_cannot_be_read_is_named(self, tmp_path, content):
+    @pytest.mark.parametrize(
+        ("content", "why"), [(None, "cannot be read: No such file"), (b"\xff\xfe", "is not UTF-8 text")]
+    )
+    def test_a_file_that_cannot_be_read_is_named(self, tmp_path, content, why):
         """Missing or not text: one error that names the file."""
         path = tmp_path / "hosts.rules"
         if content is not None:
             path.write_bytes(content)
 
-        with pytest.raises(RulesError, match=r"hosts\.rules: cannot be read"):
+        with pytest.raises(RulesError, match=rf"hosts\.rules: {why}"):
             read_host_rules(path)
 
     def test_the_setting_puts_host_rules_first(self, tmp_path):

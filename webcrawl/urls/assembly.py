@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.loading import load
@@ -40,7 +41,7 @@ def build_folding(settings: Mapping[str, Any]) -> Folding | None:
     """The comparison form: host rules first, then URL_FOLDINGS in their order; None for the URL itself."""
     foldings: list[Folding] = [load(path) for path in settings["URL_FOLDINGS"]]
     if settings["URL_HOST_RULES"]:
-        foldings.insert(0, read_host_rules(settings["URL_HOST_RULES"]))
+        foldings.insert(0, read_host_rules(Path(settings["URL_HOST_RULES"])))
     return compose(foldings)
 
 

@@ -10,17 +10,17 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from webcrawl.urls.hosts import host_of
+from webcrawl.urls.rules_file import RulesError, readable
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _RULE = re.compile(r"(startsWith|endsWith|synonym)\(([^()\s]+)\)\s*=\s*([^()\s=]*)")
 
 Rules = dict[str, str]
-
-
-class RulesError(ValueError):
-    """The file cannot be used; the message names it and the line."""
 
 
 class HostRules:
@@ -54,13 +54,11 @@ class HostRules:
         return self._synonyms.get(name, name) or host  # a host that rules leave nothing of keeps its name
 
 
-def read_host_rules(path: str | Path) -> HostRules:
+def read_host_rules(path: Path) -> HostRules:
     """The rules of a file, or RulesError for the first line that is none."""
     kinds: dict[str, Rules] = {"startsWith": {}, "endsWith": {}, "synonym": {}}
-    try:
-        lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise RulesError(f"{path}: cannot be read: {error}") from error
+    with readable(path):
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
     for number, raw in enumerate(lines, 1):
         line = raw.strip()
         if not line or line.startswith("#"):

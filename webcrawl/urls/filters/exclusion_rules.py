@@ -11,13 +11,10 @@ from typing import TYPE_CHECKING
 
 from webcrawl.urls.canonical import SCHEMES, InvalidUrl, canonical
 from webcrawl.urls.hosts import host_of
+from webcrawl.urls.rules_file import RulesError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-
-class RulesError(ValueError):
-    """The file cannot be used; the message names it and the line."""
 
 
 class ExclusionRules:
