@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 from webcrawl.seeds.errors import SeedError
 from webcrawl.seeds.listing import SeedList
 from webcrawl.seeds.position import Position, unpack
-from webcrawl.seeds.source import Source
+from webcrawl.seeds.source import Source, list_paths
 from webcrawl.urls.canonical import MAX_LENGTH
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class Seeds:
     """
 
     def __init__(self, src: str, limit: int | None = None, max_length: int = MAX_LENGTH) -> None:
-        paths = [path.strip() for path in src.split(",") if path.strip()]
+        paths = list_paths(src)
         if not paths:
             raise SeedError(f"{src!r}: names no list of seeds")
         if limit is not None and limit < 1:

@@ -29,6 +29,11 @@ _DAMAGE = (
 )  # fmt: skip
 
 
+def list_paths(src: str) -> list[str]:
+    """The paths in SRC, which has commas between them."""
+    return [path.strip() for path in src.split(",") if path.strip()]
+
+
 class _Bytes(Protocol):
     def read(self, size: int, /) -> bytes: ...
     def close(self) -> None: ...

@@ -15,6 +15,8 @@ from typing import IO, Protocol
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
+from webcrawl.seeds.source import list_paths
+
 NAME = ("seeds", "top1m.csv")
 TIMEOUT = 30.0  # seconds without a byte
 BLOCK = 1 << 16
@@ -31,7 +33,7 @@ class CannotProvide(Exception):  # noqa: N818 - reads as what it is
 
 def provide(src: str, url: str) -> None:
     """Fetches each list of `src` that is seeds/top1m.csv and not there. Raises CannotProvide."""
-    for path in (Path(name.strip()) for name in src.split(",")):
+    for path in map(Path, list_paths(src)):
         if path.parts[-2:] == NAME and not path.exists():
             _provide(path, url)
 
