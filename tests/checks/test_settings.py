@@ -15,7 +15,6 @@ from webcrawl import settings as defaults
 from webcrawl.checks import SettingError, check
 from webcrawl.checks.table import KINDS, SCRAPYS
 from webcrawl.html.kinds import KINDS as LINKS
-from webcrawl.urls.filters.extension import DEFAULT
 
 FILTER = "webcrawl.urls.filters.length.LengthFilter"
 SCRAPYS_ALONE = ("BOT_NAME", "SPIDER_MODULES", "COMMANDS_MODULE", "DOWNLOAD_HANDLERS")
@@ -281,10 +280,6 @@ class TestModule:
     def test_every_setting_is_checked(self):
         """Each setting of settings.py has its kind, in the same order; some are Scrapy's alone."""
         assert [name for name in NAMES if name not in SCRAPYS_ALONE] == list(KINDS)
-
-    def test_extensions_are_those_of_the_filter(self):
-        """The endings written out in settings.py are the filter's own default."""
-        assert tuple(defaults.URL_EXCLUDE_EXTENSIONS) == DEFAULT
 
     def test_scrapy_reads_it(self):
         """Scrapy finds the module by scrapy.cfg, and a setting of the command line goes before it."""

@@ -6,7 +6,7 @@ from time import gmtime
 from typing import TYPE_CHECKING, Self
 
 from webcrawl.urls.dates import DATE, years
-from webcrawl.urls.filters.lines import Lines
+from webcrawl.urls.filters.lines import Lines, leave_out
 
 if TYPE_CHECKING:
     from webcrawl.urls.filters.protocol import Clock, Origin, Setup
@@ -38,4 +38,4 @@ class CalendarFilter:
             return urls
         latest = gmtime(self._clock()).tm_year + AHEAD
         far = {url for url in dated if any(0 < year - latest < FAR for year in years(url))}
-        return [url for url in urls if url not in far] if far else urls
+        return leave_out(urls, far)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from webcrawl.urls.filters.lines import Lines
+from webcrawl.urls.filters.lines import Lines, leave_out
 from webcrawl.urls.filters.protocol import Rechecks, Remembers, Suspects
 
 if TYPE_CHECKING:
@@ -45,9 +45,7 @@ class Chain:
                 urls = _apply(filters, urls, origin, filtered)
             elif found := screen.among(urls):
                 kept = _apply(filters, found, origin, filtered)
-                if len(kept) < len(found):
-                    dropped = set(found).difference(kept)
-                    urls = [url for url in urls if url not in dropped]
+                urls = leave_out(urls, set(found).difference(kept))
             if not urls:
                 break
         return urls

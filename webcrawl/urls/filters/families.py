@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Self
 
 from webcrawl.urls.dates import DATE
 from webcrawl.urls.filters.bounded import BoundedSets
-from webcrawl.urls.filters.lines import Lines
+from webcrawl.urls.filters.lines import Lines, leave_out
 from webcrawl.urls.hosts import host_of
 from webcrawl.urls.sessions import PARAMETER, SEGMENT
 
@@ -49,7 +49,7 @@ class FamiliesFilter:
             for url in lines.among(suspects):
                 if url not in trapped and not self._taken.admit(f"{kind} {host_of(url)}", url):
                     trapped.add(url)
-        return [url for url in urls if url not in trapped] if trapped else urls
+        return leave_out(urls, trapped)
 
     def state(self) -> bytes:
         return self._taken.state()

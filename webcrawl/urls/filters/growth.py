@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
-from webcrawl.urls.filters.lines import Lines
+from webcrawl.urls.filters.lines import Lines, leave_out
 
 if TYPE_CHECKING:
     from webcrawl.urls.filters.protocol import Origin, Setup
@@ -31,7 +31,7 @@ class GrowthFilter:
     def keep(self, urls: list[str], _origin: Origin, /) -> list[str]:
         trapped = set(self._deep.among(urls))
         trapped.update(url for url in self._queries.among(urls) if _repeats(url.partition("?")[2].split("&")))
-        return [url for url in urls if url not in trapped] if trapped else urls
+        return leave_out(urls, trapped)
 
 
 def _repeats(parameters: list[str]) -> bool:

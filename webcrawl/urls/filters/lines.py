@@ -34,8 +34,12 @@ class Lines:
 
     def without(self, urls: list[str]) -> list[str]:
         """The URLs that it does not match."""
-        found = set(self.among(urls))
-        return [url for url in urls if url not in found] if found else urls
+        return leave_out(urls, set(self.among(urls)))
+
+
+def leave_out(urls: list[str], some: set[str]) -> list[str]:
+    """The URLs without some of them; the list itself where there are none to leave out."""
+    return [url for url in urls if url not in some] if some else urls
 
 
 def quiet(memory: int = MEMORY) -> re2.Options:

@@ -6,6 +6,8 @@ from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING, Self
 
+from webcrawl.urls.filters.lines import leave_out
+
 if TYPE_CHECKING:
     from webcrawl.urls.filters.protocol import Origin, Setup
 
@@ -23,7 +25,7 @@ class RepeatsFilter:
         # Counting slashes first: 0.1 us a URL, and only the fifth part of real links goes on. Three times in
         # three segments without a slash at the end is seen one step later.
         trapped = {url for url in urls if url.count("/") > 5 and repeats(url)}
-        return [url for url in urls if url not in trapped] if trapped else urls
+        return leave_out(urls, trapped)
 
 
 def repeats(url: str) -> bool:
