@@ -128,7 +128,7 @@ class TestSettings:
         line = told({"seeds": str(seeds)}, **{name: value})
 
         assert line.startswith(f"{name} = ")
-        assert line.endswith(f": allowed is {allowed}")
+        assert line.endswith(f": must be {allowed}")
 
     def test_a_pipeline_that_is_not_there(self, tmp_path, seeds):
         """A pipeline whose module cannot be found is named."""
@@ -152,7 +152,7 @@ class TestJobdir:
 
         line = refused(Crawl(tmp_path / "job", {"seeds": seeds}, {"JOBDIR": tmp_path / path}))
 
-        assert line.endswith(f"({tmp_path}/file is no folder)")
+        assert line.endswith(f"({tmp_path}/file is not a folder)")
 
     @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a file system that takes no folder")
     def test_a_folder_that_cannot_be_made(self, tmp_path, seeds):

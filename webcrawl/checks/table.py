@@ -1,4 +1,4 @@
-"""What every setting may be, in the order of settings.py."""
+"""The kind of value of every setting, in the order of settings.py."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ KINDS: dict[str, Kind] = {
     "URL_MAX_LENGTH": Whole(64, 65_536),
     "URL_MAX_DEPTH": Whole(0, MANY),
     "URL_EXCLUDE_FILE": File(),
-    "URL_EXCLUDE_FILE_INTERVAL": Number(0.1, 60),  # the contract: read again within a minute
+    "URL_EXCLUDE_FILE_INTERVAL": Number(0.1, 60),  # a change must be noticed within a minute
     "URL_EXCLUDE_EXTENSIONS": Extensions(),
     "URL_INCLUDE": Expressions(),
     "URL_EXCLUDE": Expressions(),
@@ -96,7 +96,7 @@ KINDS: dict[str, Kind] = {
     "LOG_FORMATTER": Component(),
 }
 
-# Scrapy's own that settings.py leaves as they are, checked where they are given
+# Scrapy's own settings that settings.py leaves alone; checked if they are set
 SCRAPYS: dict[str, Kind] = {
     "CLOSESPIDER_TIMEOUT": Number(0, MANY),
     "CLOSESPIDER_ITEMCOUNT": Whole(0, MANY),
@@ -109,7 +109,7 @@ SCRAPYS: dict[str, Kind] = {
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What two settings must be to each other. `allowed` is filled in with the values."""
+    """A condition that involves two settings. `allowed` is a format string for the values."""
 
     name: str
     holds: Callable[[Mapping[str, Any]], bool]
@@ -130,6 +130,6 @@ RULES = (
     Rule(
         "FRONTIER_QUEUES",
         lambda values: values["FRONTIER_QUEUES"] > 0 or values["CONCURRENT_REQUESTS"] > 0,
-        "from 1, because CONCURRENT_REQUESTS = 0 sets no limit to take it from",
+        "at least 1, because CONCURRENT_REQUESTS = 0 gives no default",
     ),
 )
