@@ -1,4 +1,4 @@
-"""Where settings become objects: the chain of filters and the comparison form."""
+"""Builds the chain of filters, the comparison form and the pipeline from settings."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def build_filters(
     clock: Clock = time.time,
     domains: RegisteredDomains | None = None,
 ) -> Chain:
-    """URL_FILTERS in their order, each built from the settings; those left nothing to do are left out."""
+    """Builds URL_FILTERS in their order, without those that the settings leave nothing to do."""
     setup = Setup(settings, clock, key, domains or RegisteredDomains())
     wanted = {path: order for path, order in settings["URL_FILTERS"].items() if order is not None}
     classes: list[type[FromSetup]] = [load(path) for path in sorted(wanted, key=wanted.__getitem__)]
@@ -38,7 +38,7 @@ def build_filters(
 
 
 def build_folding(settings: Mapping[str, Any]) -> Folding | None:
-    """The comparison form: host rules first, then URL_FOLDINGS in their order; None for the URL itself."""
+    """The comparison form: host rules first, then URL_FOLDINGS in their order. None means the URL itself."""
     foldings: list[Folding] = [load(path) for path in settings["URL_FOLDINGS"]]
     if settings["URL_HOST_RULES"]:
         foldings.insert(0, read_host_rules(Path(settings["URL_HOST_RULES"])))
@@ -46,6 +46,6 @@ def build_folding(settings: Mapping[str, Any]) -> Folding | None:
 
 
 def build_pipeline(settings: Mapping[str, Any], key: bytes, clock: Clock = time.time) -> LinkPipeline:
-    """What a page's links go through on their way to the seen store."""
+    """The pipeline that takes a page's links to the seen store."""
     chain = build_filters(settings, key=key, clock=clock)
     return LinkPipeline(chain, build_folding(settings), Fingerprints(key), settings["URL_MAX_LENGTH"])

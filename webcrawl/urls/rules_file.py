@@ -1,4 +1,4 @@
-"""What the files of rules have in common: how they fail."""
+"""The error that all files of rules share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The trap of calendars that go on for ever: their far pages."""
+"""The trap of endless calendars: their pages in the far future."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from webcrawl.urls.filters.protocol import Clock, Origin, Setup
 
 AHEAD = 2
-FAR = 300  # `/4711/5/` is no date but two numbers
+FAR = 300  # `/4711/5/` is two numbers, not a date
 
 
 class CalendarFilter:
-    """No page of a calendar more than two years ahead.
+    """Drops calendar pages more than two years ahead.
 
-    How many of the others are taken is FamiliesFilter's to bound: newspapers have pages of every past day.
+    FamiliesFilter bounds the number of the others: newspapers have pages for every past day.
     """
 
     name = "trap_calendar"

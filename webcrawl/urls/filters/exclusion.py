@@ -1,4 +1,4 @@
-"""The list of those who asked to be left alone, read again whenever it changes."""
+"""The list of sites that asked not to be crawled, read again whenever it changes."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ logger = logging.getLogger(__name__)
 
 
 class ExclusionFilter:
-    """URL_EXCLUDE_FILE: must be readable at the start; later, a missing or bad file leaves the old rules.
+    """URL_EXCLUDE_FILE: must be valid at the start; if it is missing or bad later, the old rules stay in force.
 
-    The file is looked at no oftener than every `interval` seconds, and read when its time or size changed.
+    The file is checked at most every `interval` seconds, and read if its time or size has changed.
     """
 
     name = "excluded"
@@ -59,9 +59,9 @@ class ExclusionFilter:
                     return
                 self._stamp = stamp
                 self._rules = self._read()
-            logger.info("%s was read again: %s", self._path, self._rules)
+            logger.info("%s: read again, now %s", self._path, self._rules)
         except RulesError as error:
-            logger.warning("the old exclusions stay: %s", error)
+            logger.warning("keeping the old exclusions: %s", error)
 
     def _look(self) -> tuple[int, int]:
         stat = self._path.stat()

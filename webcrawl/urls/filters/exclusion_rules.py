@@ -1,4 +1,4 @@
-"""Domains and URL prefixes never to be asked for, one a line.
+"""Domains and URL prefixes never to request, one per line.
 
 example.com               the domain and every name below it, whatever the scheme
 example.com/private/      this prefix, whatever the scheme
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ExclusionRules:
-    """Whether a canonical URL is excluded: a few dictionary look-ups, however long the list is."""
+    """Decides whether a canonical URL is excluded, with a few dictionary lookups however long the list."""
 
     def __init__(self, domains: Iterable[str] = (), prefixes: Iterable[str] = ()) -> None:
         self._domains = frozenset(domains)
@@ -45,7 +45,7 @@ class ExclusionRules:
 
 
 def parse_exclusions(text: str, source: str) -> ExclusionRules:
-    """The rules of a file's text; RulesError names the source and the line that is no rule."""
+    """Parses the text of a file. Raises RulesError, which names the source and the line that is not a rule."""
     domains: list[str] = []
     prefixes: list[str] = []
     for number, raw in enumerate(text.splitlines(), 1):

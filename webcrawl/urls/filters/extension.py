@@ -1,7 +1,7 @@
-"""No files that have no text and no links: archives, disk images, programs, audio, video, fonts.
+"""Drops files without text and links: archives, disk images, programs, audio, video, fonts.
 
-Conservative: images, documents (pdf, doc, ps), feeds, `gz` (sitemaps) and whatever else may be worth a look
-are left to the operator and to DOWNLOAD_TRUNCATE.
+The default is conservative: images, documents (pdf, doc, ps), feeds, `gz` (sitemaps) and everything else that may be
+useful are left to the operator and to DOWNLOAD_TRUNCATE.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ExtensionFilter:
-    """Looks at the end of the path; what a query names may be a page about the file."""
+    """Checks the end of the path only: a file name in the query may belong to a page about the file."""
 
     name = "extension"
 

@@ -1,4 +1,4 @@
-"""The trap of URLs that grow with each step: paths, escapes of escapes, the same parameter again and again."""
+"""The trap of URLs that grow with each step: longer paths, escaped escapes, repeated parameters."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from webcrawl.urls.filters.lines import Lines, leave_out
 if TYPE_CHECKING:
     from webcrawl.urls.filters.protocol import Origin, Setup
 
-MAX_SEGMENTS = 30  # of 50,000 real URLs the deepest has 23 (docs/urls.md)
+MAX_SEGMENTS = 30  # the deepest of 50,000 real URLs has 23 (docs/urls.md)
 
 
 class GrowthFilter:
-    """No path of more than 30 segments, nothing escaped four times over, no parameter thrice the same."""
+    """Drops paths of more than 30 segments, fourfold escapes, and parameters that occur three times unchanged."""
 
     name = "trap_growth"
 
