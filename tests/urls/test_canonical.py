@@ -1,4 +1,4 @@
-"""The fetched form of a URL, and the fast path to it."""
+"""The fetched form of a URL, and the shortcut to it."""
 
 import re
 from collections import Counter
@@ -125,7 +125,7 @@ class TestCanonical:
 class TestCanonicalLinks:
     @settings(max_examples=3000, deadline=None)
     @given(links, bases)
-    def test_the_fast_path_agrees_with_the_parser(self, link, base):
+    def test_the_shortcut_agrees_with_the_parser(self, link, base):
         """Any link on any page has the canonical form, or the reason, that the parser gives."""
         invalid = Counter()
 
@@ -162,7 +162,7 @@ class TestCanonicalLinks:
             *("mailto:a@b.example", "javascript:void(0)", "tel:+49 1"),
         ],
     )
-    def test_plain_links_take_the_fast_path(self, link, monkeypatch):
+    def test_plain_links_take_the_shortcut(self, link, monkeypatch):
         """The common kinds of links never reach the parser."""
         monkeypatch.setattr("webcrawl.urls.canonical.canonical", None)
 

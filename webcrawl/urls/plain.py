@@ -1,4 +1,4 @@
-"""The fast path: links that one regular expression shows to be canonical except for a prefix from the page.
+"""A shortcut: links that one regular expression shows to be canonical except for a prefix from the page.
 
 Most links of real pages are like that (`benchmarks.urls` prints the share). The expression must never accept a link
 that the parser would change; a property test compares the two on arbitrary strings.
