@@ -94,11 +94,11 @@ def measure(workload: str, pages: list[Page]) -> None:
 
 def stages(pages: list[Page]) -> dict[str, Callable[[], None]]:
     """The whole pipeline, then each stage alone on what the stage before makes of the pages."""
-    refused: Counter[str] = Counter()
+    filtered: Counter[str] = Counter()
     filters, fingerprints = build_filters(SETTINGS), Fingerprints(KEY)
     whole = LinkPipeline(build_filters(SETTINGS), None, fingerprints)
-    joined = [[url for url in canonical_links(page, found, refused).values() if url] for page, found in pages]
-    kept = [filters.keep(urls, Origin(page, 1), refused) for (page, _), urls in zip(pages, joined, strict=True)]
+    joined = [[url for url in canonical_links(page, found, filtered).values() if url] for page, found in pages]
+    kept = [filters.keep(urls, Origin(page, 1), filtered) for (page, _), urls in zip(pages, joined, strict=True)]
     numbers = [fingerprints(urls) for urls in kept]
     cache, second = ClockCache(CACHE), ClockCache(CACHE)
 
@@ -108,11 +108,11 @@ def stages(pages: list[Page]) -> dict[str, Callable[[], None]]:
 
     def joining() -> None:
         for page, found in pages:
-            canonical_links(page, found, refused)
+            canonical_links(page, found, filtered)
 
     def filtering() -> None:
         for (page, _), urls in zip(pages, joined, strict=True):
-            filters.keep(urls, Origin(page, 1), refused)
+            filters.keep(urls, Origin(page, 1), filtered)
 
     def fingerprinting() -> None:
         for urls in kept:

@@ -1,50 +1,50 @@
-"""Every setting of the crawl, in the order in which a URL meets them; docs/settings.md says what values are allowed.
+"""Every setting of the crawl, in the order in which a URL meets them; docs/settings.md lists the allowed values.
 
-Scrapy's own settings keep their meaning and are documented there.
+Scrapy's own settings keep their meaning; Scrapy's documentation describes them.
 """
 
-# The name of the project, as Scrapy logs it.
+# The project's name in Scrapy's logs.
 BOT_NAME = "webcrawl"
 
 # Where Scrapy finds the spiders.
 SPIDER_MODULES = ["webcrawl.spiders"]
 
-# Where Scrapy finds the commands demo, simweb, and crawl, which checks everything first.
+# Where Scrapy finds the commands demo, simweb, verify, and crawl, which checks everything first.
 COMMANDS_MODULE = "webcrawl.commands"
 
-# Who the crawl says it is. Add a contact: a page or an address where its purpose is explained.
+# How the crawler identifies itself. Add a contact: a page that explains the crawl's purpose, or an address.
 USER_AGENT = "webcrawl/0.1"
 
-# The folder of everything that this crawl keeps. Run again with the same one, the crawl resumes.
+# The folder that holds all state and output of the crawl. Run with the same folder again to resume.
 JOBDIR = "crawls/web"
 
 # Seed of every random choice, so that a run can be repeated.
 RANDOM_SEED = 0
 
-# Where seeds/top1m.csv comes from when it is named and missing: rank,domain lines, plain, .gz or .zip.
+# Where to download seeds/top1m.csv from if it is named and missing: rank,domain lines, plain, .gz or .zip.
 TOP1M_URL = "https://tranco-list.eu/top-1m.csv.zip"
 
 # --- URLs ---
 
-# Which links are followed: all, or those inside the seeds' registered domains, the page's own, or its own host.
+# Which links to follow: any, or only those in the seeds' registered domains, in the page's, or on the page's host.
 URL_SCOPE = "any"
 
-# Schemes that are fetched.
+# Schemes to fetch.
 URL_SCHEMES = ["http", "https", "ftp", "gopher"]
 
-# Characters of the longest URL that is taken.
+# Longest URL to take, in characters.
 URL_MAX_LENGTH = 2000
 
-# Links from a seed to the deepest page that is taken.
+# Deepest page to take, in links from a seed.
 URL_MAX_DEPTH = 50
 
-# File of domains and URL prefixes never to be asked for, queued URLs included.
+# File of domains and URL prefixes never to request, not even if they are queued already.
 URL_EXCLUDE_FILE = None
 
-# Seconds between two looks whether that file has changed.
+# Seconds between checks whether that file has changed.
 URL_EXCLUDE_FILE_INTERVAL = 30
 
-# Endings of the path that are never fetched: archives, disk images, programs, audio, video, fonts.
+# Path endings never to fetch: archives, disk images, programs, audio, video, fonts.
 URL_EXCLUDE_EXTENSIONS = [
     *["7z", "bz2", "cab", "jar", "lzma", "rar", "tar", "tar.gz", "tbz2", "tgz", "txz", "war", "xz", "zip", "zst"],
     *["apk", "deb", "dll", "dmg", "exe", "img", "iso", "msi", "pkg", "rpm", "vmdk"],
@@ -53,13 +53,13 @@ URL_EXCLUDE_EXTENSIONS = [
     *["eot", "otf", "ttf", "woff", "woff2"],
 ]
 
-# RE2 expressions: where there are any, a URL must match one of them.
+# RE2 expressions: if there are any, a URL must match at least one of them.
 URL_INCLUDE: list[str] = []
 
 # RE2 expressions: a URL that matches one of them is dropped.
 URL_EXCLUDE: list[str] = []
 
-# The filters that a link passes, each counted by its name, in ascending order; None leaves one out.
+# The filters that a link must pass, in ascending order; drops are counted per filter. None leaves one out.
 URL_FILTERS = {
     "webcrawl.urls.filters.scheme.SchemeFilter": 100,
     "webcrawl.urls.filters.length.LengthFilter": 200,
@@ -75,132 +75,132 @@ URL_FILTERS = {
     "webcrawl.urls.filters.repeats.RepeatsFilter": 940,
 }
 
-# The trap filters, all together.
+# Enables the trap filters, all together.
 TRAP_RULES = True
 
-# Pages a host of one endless family: calendar, session ids, long queries, deep paths.
+# Pages to take per host from one endless family: calendar, session ids, long queries, deep paths.
 TRAP_MAX_PAGES = 200
 
 # Foldings of the form that is compared with URLs seen, never of the form that is fetched; applied in this order.
 URL_FOLDINGS: list[str] = []
 
-# LARM's host rules (startsWith, endsWith, synonym) for the form that is compared.
+# File of LARM's host rules (startsWith, endsWith, synonym) for the form that is compared.
 URL_HOST_RULES = None
 
 # --- The seen store ---
 
-# MiB that the seen store may hold in memory, whatever the size of the crawl.
+# MiB of memory for the seen store, whatever the size of the crawl.
 SEEN_MEMORY = 256
 
-# Which URLs were seen: Mercator's eliminator on disk, a set in memory, or a Bloom filter.
+# Remembers which URLs were seen: Mercator's eliminator on disk, a set in memory, or a Bloom filter.
 SEEN_STORE = "webcrawl.seen.disk.DiskSeen"
 
 # The cache of popular URLs in front of the seen store: CLOCK, LRU, RANDOM or STATIC.
 URL_CACHE = "webcrawl.seen.caches.clock.ClockCache"
 
-# Entries of that cache; Broder finds 50,000 enough for any crawl.
+# Entries in that cache; Broder finds 50,000 enough for any crawl.
 URL_CACHE_SIZE = 65_536
 
 # --- The frontier ---
 
-# MiB that the frontier may hold in memory, whatever the size of the crawl.
+# MiB of memory for the frontier, whatever the size of the crawl.
 FRONTIER_MEMORY = 128
 
-# Mercator's k: the priority queues of the front-end.
+# Mercator's k: the number of priority queues in the front-end.
 FRONTIER_LEVELS = 8
 
-# Gives a link its level, from the link and its history.
+# Assigns each link its level, from the link and its history.
 FRONTIER_PRIORITIZER = "webcrawl.frontier.prioritizers.depth.ByDepth"
 
-# A level of the front-end is picked this many times as often as the next one.
+# Each level of the front-end is picked this many times as often as the next one.
 FRONTIER_BIAS = 2.0
 
-# Downloads at once, as in Scrapy, whose advice for broad crawls this is.
+# Concurrent downloads; 100 is what Scrapy advises for broad crawls.
 CONCURRENT_REQUESTS = 100
 
-# Mercator's n: the host queues of the back-end at the least; 0 is 3 times CONCURRENT_REQUESTS.
+# Mercator's n: the minimum number of host queues in the back-end; 0 means 3 times CONCURRENT_REQUESTS.
 FRONTIER_QUEUES = 0
 
-# Host queues that the back-end may grow to while the downloader starves.
+# Number of host queues that the back-end may grow to while the downloader starves.
 FRONTIER_MAX_QUEUES = 30_000
 
 # --- Politeness ---
 
-# Says how long a host is left alone after an answer.
+# Decides how long to leave a host alone after a response.
 POLITENESS_POLICY = "webcrawl.frontier.politeness.mercator.Mercator"
 
-# The wait before a host's next request is this many times its last download.
+# The wait before the next request to a host is this many times its last download time.
 POLITENESS_FACTOR = 10
 
-# Seconds of that wait at the least.
+# Shortest wait, in seconds.
 POLITENESS_MIN_DELAY = 1.0
 
-# Seconds of that wait at the most.
+# Longest wait, in seconds.
 POLITENESS_MAX_DELAY = 300
 
-# Seconds that a Crawl-delay or a Retry-After can raise the wait to.
+# Longest wait, in seconds, that a Crawl-delay or a Retry-After can impose.
 CRAWL_DELAY_MAX = 300
 
-# The wait is kept per IP address too.
+# Also keep the wait per IP address.
 POLITENESS_PER_IP = False
 
-# Pages of a host that are fetched; 0 is all.
+# Pages to fetch per host; 0 means all.
 HOST_MAX_PAGES = 0
 
-# Failures in a row after which a host is retired.
+# Consecutive failures after which a host is retired.
 HOST_MAX_FAILURES = 5
 
-# Seconds before an unreachable host or robots.txt is tried again, doubled each time.
+# Seconds before an unreachable host or robots.txt is retried, doubled each time.
 HOST_RETRY_WAIT = 60
 
 # --- The network ---
 
-# Name servers, host:port; none is the system's.
+# Name servers, as host:port; if there are none, the system's.
 DNS_NAMESERVERS: list[str] = []
 
-# File in the form of /etc/hosts whose names go before DNS.
+# File in the format of /etc/hosts, looked up before DNS.
 HOSTS_FILE = None
 
-# Networks that may be connected to although they are loopback, private, link-local, multicast or reserved.
+# Networks to allow connections to although they are loopback, private, link-local, multicast or reserved.
 PRIVATE_NETWORKS_ALLOWED: list[str] = []
 
-# Redirects that are followed one after the other.
+# Longest chain of redirects to follow.
 REDIRECT_MAX_HOPS = 5
 
-# Bytes of a decoded body that are kept; the rest is not downloaded.
+# Bytes of a decoded body to keep; the rest is not downloaded.
 DOWNLOAD_TRUNCATE = 2 * 1024 * 1024
 
 # --- Pages ---
 
-# A body already seen under another URL: `skip` its processing, or `process` it all the same.
+# What to do with a body already seen under another URL: `skip` its processing, or `process` it anyway.
 CONTENT_SEEN = "skip"
 
-# Kinds of links that are followed.
+# Kinds of links to follow.
 LINK_SOURCES = "a area frame iframe refresh canonical"
 
-# Links marked nofollow, and those of pages whose meta robots say so, are not followed.
+# Do not follow links marked nofollow, nor those of pages whose meta robots say so.
 OBEY_NOFOLLOW = False
 
 # --- The archive ---
 
-# Every exchange is kept in warc/.
+# Archive every exchange in warc/.
 WARC_ENABLED = True
 
-# How the names of its files begin.
+# Prefix of the archive files' names.
 WARC_PREFIX = "webcrawl"
 
-# Megabytes after which a file is finished and the next one begun.
+# Megabytes after which an archive file is closed and the next one started.
 WARC_MAX_SIZE = 1000
 
 # --- Safety ---
 
-# Seconds between two checkpoints.
+# Seconds between checkpoints.
 CHECKPOINT_INTERVAL = 60
 
-# So many unexpected errors within so many seconds stop the crawl.
+# Stop the crawl after this many unexpected errors within this many seconds.
 ERROR_BREAKER = "20/60"
 
-# MiB left on the disk of JOBDIR below which the crawl pauses fetching.
+# Pause fetching while the disk of JOBDIR has less than this many MiB free.
 MIN_FREE_DISK = 1024
 
 # --- Scrapy ---
@@ -211,10 +211,10 @@ SCHEDULER = "webcrawl.adapter.scheduler.FrontierScheduler"
 # The seen store, in place of a set in memory.
 DUPEFILTER_CLASS = "webcrawl.adapter.dupefilter.SeenFilter"
 
-# Without slots and delays: the frontier has waited already.
+# Has no slots and no delays: the frontier has waited already.
 DOWNLOADER = "webcrawl.adapter.downloader.FrontierDownloader"
 
-# The crawl's own clients; other schemes are not fetched.
+# The crawl's own clients; no other scheme is fetched.
 DOWNLOAD_HANDLERS = {
     "http": "webcrawl.adapter.handlers.HttpHandler",
     "https": "webcrawl.adapter.handlers.HttpHandler",
@@ -225,24 +225,24 @@ DOWNLOAD_HANDLERS = {
     "s3": None,
 }
 
-# Seconds for a download, from the name's look-up to the last byte.
+# Seconds for a whole download, from the name lookup to the last byte.
 DOWNLOAD_TIMEOUT = 30
 
-# Seconds for a name's look-up.
+# Seconds for a name lookup.
 DNS_TIMEOUT = 20
 
-# robots.txt is obeyed; by the frontier, not by Scrapy's middleware.
+# Obey robots.txt; the frontier does, not Scrapy's middleware.
 ROBOTSTXT_OBEY = True
 
-# Scrapy's middlewares whose work the frontier or the client does.
+# Switches off the Scrapy middlewares whose work the frontier or the client does.
 DOWNLOADER_MIDDLEWARES = {
     "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
     "scrapy.downloadermiddlewares.retry.RetryMiddleware": None,
     "scrapy.downloadermiddlewares.httpcompression.HttpCompressionMiddleware": None,
 }
 
-# Those of Scrapy's own extensions that can be switched on; each is imported, also where it is off: its remote control
-# with aiohttp would take 0.15 s and 15 MiB.
+# The Scrapy extensions that can be enabled. Scrapy imports even disabled ones, so its remote control is left out:
+# aiohttp would take 0.15 s and 15 MiB.
 EXTENSIONS_BASE = {
     "scrapy.extensions.logcount.LogCount": 0,
     "scrapy.extensions.telnet.TelnetConsole": 0,
@@ -264,38 +264,38 @@ EXTENSIONS = {
     "webcrawl.extensions.garbage.Garbage": 500,
 }
 
-# The crawl's own pipelines: the archive, then the end for what is not new.
+# The crawl's own pipelines: the archive, then one that drops pages already seen.
 ITEM_PIPELINES_BASE = {
     "webcrawl.pipelines.warc.WarcPipeline": 100,
     "webcrawl.pipelines.news.NewsPipeline": 200,
 }
 
-# The processing modules, in ascending order from 201: any Scrapy item pipeline.
+# Your processing modules, in ascending order from 201: any Scrapy item pipeline.
 ITEM_PIPELINES: dict[str, int] = {}
 
-# Items through the pipelines without a task for each.
+# Sends items through the pipelines without a coroutine for each.
 ITEM_PROCESSOR = "webcrawl.fastpath.items.ItemProcessor"
 
-# Items of one page that are worked on at once; 100, as Scrapy has it, makes a hundred tasks a page.
+# Items of one page to process at once; Scrapy's default of 100 makes a hundred tasks per page.
 CONCURRENT_ITEMS = 1
 
-# Bytes of pages under way beyond which no more are asked for.
+# Bytes of pages being processed above which no more are requested.
 SCRAPER_SLOT_MAX_ACTIVE_SIZE = 64 * 1024 * 1024
 
-# The event loop: half the cost of asyncio's own.
+# The event loop: uvloop costs half as much as asyncio's own.
 ASYNCIO_EVENT_LOOP = "uvloop.Loop"
 
-# Cookies would be kept for every host for ever.
+# Off: the cookies of every host would be kept for the whole crawl.
 COOKIES_ENABLED = False
 
-# A port that runs any Python it is sent has no place in a crawler.
+# Off: a port that runs any Python sent to it has no place in a crawler.
 REMOTE_CONTROL_ENABLED = False
 
-# Nor has a console over the network.
+# Off: nor has a console over the network.
 TELNETCONSOLE_ENABLED = False
 
-# What is logged at the least.
+# Lowest level that is logged.
 LOG_LEVEL = "INFO"
 
-# No line a page: crawl.log has them.
+# Logs no line per page: crawl.log has them.
 LOG_FORMATTER = "webcrawl.adapter.logformat.QuietLogFormatter"

@@ -1,4 +1,4 @@
-"""Settings: what is written, what becomes of it, and what is refused."""
+"""Settings: which values are accepted, what they become, and which are rejected."""
 
 import os
 import re
@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from webcrawl import settings as defaults
 from webcrawl.checks import SettingError, check
-from webcrawl.checks.table import KINDS, LINKS, SCRAPYS
-from webcrawl.urls.filters.extension import DEFAULT
+from webcrawl.checks.table import KINDS, SCRAPYS
+from webcrawl.html.kinds import KINDS as LINKS
 
 FILTER = "webcrawl.urls.filters.length.LengthFilter"
 SCRAPYS_ALONE = ("BOT_NAME", "SPIDER_MODULES", "COMMANDS_MODULE", "DOWNLOAD_HANDLERS")
@@ -35,7 +35,7 @@ ACCEPTED = [
     ("CONTENT_SEEN", " Process ", "process"),
     ("LINK_SOURCES", "a,img  a", ("a", "img")),
     ("LINK_SOURCES", ["a", "img"], ("a", "img")),
-    ("LINK_SOURCES", "all", tuple(LINKS.split())),
+    ("LINK_SOURCES", "all", LINKS),
     ("URL_SCHEMES", "HTTP, https", ("http", "https")),
     ("ERROR_BREAKER", "5/10", (5, 10)),
     ("URL_EXCLUDE_FILE", "", None),
@@ -139,44 +139,44 @@ ANYTHING = (
 
 
 class TestValues:
-    def test_the_defaults_are_possible(self):
+    def test_the_defaults_are_valid(self):
         """Every default passes its own check."""
         assert check({}) == check({name: getattr(defaults, name) for name in NAMES})
 
     @pytest.mark.parametrize(("name", "written", "value"), ACCEPTED, ids=str)
     def test_what_is_written_becomes_a_plain_value(self, name, written, value):
-        """A value may be written as Python or as the text of a command line."""
+        """A value may be a Python value or the text of a command line."""
         found = check({name: written})[name]
 
         assert found == value
         assert type(found) is type(value)
 
     @pytest.mark.parametrize(("name", "written"), REFUSED, ids=lambda value: repr(value)[:30])
-    def test_an_impossible_value_is_told_in_one_line(self, name, written):
-        """An impossible value is one line with the setting, the value and what is allowed."""
+    def test_an_invalid_value_is_an_error_of_one_line(self, name, written):
+        """An invalid value raises one line with the setting, the value and what is allowed."""
         with pytest.raises(SettingError) as error:
             check({name: written})
 
         line = str(error.value)
         assert line.startswith(f"{name} = {' '.join(repr(written).split())[:100]}")
-        assert f": allowed is {(KINDS | SCRAPYS)[name].allowed}" in line
+        assert f": must be {(KINDS | SCRAPYS)[name].allowed}" in line
         assert "\n" not in line
         assert len(line) < 500
 
     @settings(deadline=None)
     @given(st.sampled_from(sorted(KINDS)), ANYTHING)
     def test_nothing_else_comes_of_any_value(self, name, written):
-        """Whatever stands in a setting, it becomes a value that is accepted again, or SettingError."""
+        """Any value is either read, as a value that is accepted again, or raises SettingError."""
         try:
             found = check({name: written})[name]
         except SettingError as error:
-            assert name in str(error)  # noqa: PT017 - most values are refused, some are not
+            assert name in str(error)  # noqa: PT017 - most values are rejected, some are not
         else:
             assert KINDS[name].read(_written_again(name, found)) == found
 
 
 def _written_again(name, value):
-    """A value of check() as a user may write it: those of three settings are no longer as they are written."""
+    """A value from check() as a user may write it; three settings are read into another form."""
     if name == "ERROR_BREAKER":
         return "{}/{}".format(*value)
     if name == "DNS_NAMESERVERS":
@@ -188,8 +188,8 @@ def _written_again(name, value):
 
 class TestDetails:
     def test_a_long_value_is_cut(self):
-        """A value of any length leaves the line readable."""
-        with pytest.raises(SettingError, match=r"^CONTENT_SEEN = 'x{100,130}\.\.\.: allowed is one of skip, process$"):
+        """A long value is cut, so that the line stays readable."""
+        with pytest.raises(SettingError, match=r"^CONTENT_SEEN = 'x{100,130}\.\.\.: must be one of skip, process$"):
             check({"CONTENT_SEEN": "x" * 10_000})
 
     @pytest.mark.parametrize(
@@ -200,16 +200,16 @@ class TestDetails:
             ("URL_INCLUDE", "a(", "(missing ): a()"),
             ("URL_EXCLUDE_FILE", "/no/such", "(there is no such file)"),
             ("LINK_SOURCES", "a imgs", "('imgs' is unknown)"),
-            ("DNS_NAMESERVERS", "1.2.3.4:0", "('1.2.3.4:0' has no port from 1 to 65535)"),
+            ("DNS_NAMESERVERS", "1.2.3.4:0", "('1.2.3.4:0' has a port outside 1 to 65535)"),
         ],
     )
     def test_the_line_says_what_is_wrong_where_it_can(self, name, written, detail):
-        """Of a list or a path the line says which part is wrong, or why."""
+        """For a list or a path, the line says which part is wrong, or why."""
         with pytest.raises(SettingError, match=f"{re.escape(detail)}$"):
             check({name: written})
 
-    def test_a_module_that_fails_is_told(self, tmp_path, monkeypatch):
-        """A dotted path into a module that raises while it is imported is told like one that is missing."""
+    def test_a_module_that_fails_is_an_error(self, tmp_path, monkeypatch):
+        """A module that raises while it is imported is reported like one that is missing."""
         (tmp_path / "breaks_down.py").write_text("raise RuntimeError('two\\nlines')")
         monkeypatch.syspath_prepend(tmp_path)
 
@@ -217,8 +217,8 @@ class TestDetails:
             check({"POLITENESS_POLICY": "breaks_down.Policy"})
 
     @pytest.mark.skipif(os.geteuid() == 0, reason="everything is readable to root")
-    def test_an_unreadable_file_is_told(self, tmp_path):
-        """A file without permission to read it is refused before the crawl needs it."""
+    def test_an_unreadable_file_is_an_error(self, tmp_path):
+        """A file without read permission is rejected before the crawl needs it."""
         path = tmp_path / "excluded"
         path.touch(0)
 
@@ -232,20 +232,20 @@ class TestRules:
         [
             (
                 {"POLITENESS_MIN_DELAY": "400"},
-                "POLITENESS_MIN_DELAY = 400.0: allowed is no more than POLITENESS_MAX_DELAY = 300",
+                "POLITENESS_MIN_DELAY = 400.0: must be no more than POLITENESS_MAX_DELAY = 300",
             ),
             (
                 {"FRONTIER_QUEUES": 50, "FRONTIER_MAX_QUEUES": 40},
-                "FRONTIER_QUEUES = 50: allowed is no more than FRONTIER_MAX_QUEUES = 40",
+                "FRONTIER_QUEUES = 50: must be no more than FRONTIER_MAX_QUEUES = 40",
             ),
             (
                 {"CONCURRENT_REQUESTS": 0},
-                "FRONTIER_QUEUES = 0: allowed is from 1, because CONCURRENT_REQUESTS = 0 sets no limit to take it from",
+                "FRONTIER_QUEUES = 0: must be at least 1, because CONCURRENT_REQUESTS = 0 gives no default",
             ),
         ],
     )
     def test_settings_that_contradict_each_other(self, settings, line):
-        """Two settings that cannot both hold are one line that names both."""
+        """Two settings that contradict each other raise one line that names both."""
         with pytest.raises(SettingError, match=f"^{re.escape(line)}$"):
             check(settings)
 
@@ -259,21 +259,30 @@ class TestRules:
         ],
     )
     def test_bounds_may_be_met(self, settings):
-        """Bounds that meet are no contradiction, and the queues that follow from CONCURRENT_REQUESTS give way."""
+        """A value may equal the bound that another setting puts on it."""
         assert settings.items() <= check(settings).items()
+
+    @pytest.mark.parametrize(
+        ("settings", "queues"),
+        [
+            ({}, 300),
+            ({"CONCURRENT_REQUESTS": 16}, 48),
+            ({"CONCURRENT_REQUESTS": 16, "FRONTIER_QUEUES": 20}, 20),
+            ({"CONCURRENT_REQUESTS": 16, "FRONTIER_MAX_QUEUES": 40}, 40),
+        ],
+    )
+    def test_queues_follow_from_downloads(self, settings, queues):
+        """FRONTIER_QUEUES = 0 becomes 3 times CONCURRENT_REQUESTS, at most FRONTIER_MAX_QUEUES."""
+        assert check(settings)["FRONTIER_QUEUES"] == queues
 
 
 class TestModule:
     def test_every_setting_is_checked(self):
-        """Each setting of settings.py has its kind, in the same order; some are Scrapy's alone."""
+        """Each setting of settings.py has a kind, in the same order, except a few that only Scrapy reads."""
         assert [name for name in NAMES if name not in SCRAPYS_ALONE] == list(KINDS)
 
-    def test_extensions_are_those_of_the_filter(self):
-        """The endings written out in settings.py are the filter's own default."""
-        assert tuple(defaults.URL_EXCLUDE_EXTENSIONS) == DEFAULT
-
     def test_scrapy_reads_it(self):
-        """Scrapy finds the module by scrapy.cfg, and a setting of the command line goes before it."""
+        """Scrapy finds the module through scrapy.cfg, and the command line overrides it."""
         command = [sys.executable, "-m", "scrapy", "settings", "--getint", "SEEN_MEMORY"]
         root = Path(__file__).parents[2]
 

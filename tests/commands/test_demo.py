@@ -112,7 +112,7 @@ def test_kill(tmp_path, monkeypatch):
     ("options", "line"),
     [
         (["--seconds", "nan"], "demo: allowed is --hosts from 1 to 100000, --seconds from 1 to 86400"),
-        (["-s", "FRONTIER_LEVELS=0"], "FRONTIER_LEVELS = '0': allowed is a whole number from 1 to 1000"),
+        (["-s", "FRONTIER_LEVELS=0"], "FRONTIER_LEVELS = '0': must be a whole number from 1 to 1000"),
     ],
 )
 def test_what_cannot_be_is_one_line(tmp_path, monkeypatch, options, line):

@@ -52,10 +52,10 @@ class TestSeeds:
         [
             ("missing.txt", None, "No such file or directory"),
             ("empty.csv", b"", "is empty"),
-            ("random.txt", bytes(range(256)) * 20, "is binary, a list of seeds is text"),
-            ("bad.txt", b"two words\n???\n", "no seed in it, bad lines: 2"),
+            ("random.txt", bytes(range(256)) * 20, "is binary; a list of seeds must be text"),
+            ("bad.txt", b"two words\n???\n", "contains no seed (bad lines: 2)"),
             ("comments.txt", b"# nothing yet\n\n", "no seed"),
-            ("seeds.doc", GOOD, "ends in none of .csv, .txt, or these with .gz or .zip after them"),
+            ("seeds.doc", GOOD, "must end in .csv or .txt, optionally followed by .gz or .zip"),
             ("cut.txt.gz", b"\x1f\x8b\x08\x00", "Compressed file ended before the end-of-stream marker was reached"),
         ],
     )
@@ -128,7 +128,7 @@ class TestSettings:
         line = told({"seeds": str(seeds)}, **{name: value})
 
         assert line.startswith(f"{name} = ")
-        assert line.endswith(f": allowed is {allowed}")
+        assert line.endswith(f": must be {allowed}")
 
     def test_a_pipeline_that_is_not_there(self, tmp_path, seeds):
         """A pipeline whose module cannot be found is named."""
@@ -152,7 +152,7 @@ class TestJobdir:
 
         line = refused(Crawl(tmp_path / "job", {"seeds": seeds}, {"JOBDIR": tmp_path / path}))
 
-        assert line.endswith(f"({tmp_path}/file is no folder)")
+        assert line.endswith(f"({tmp_path}/file is not a folder)")
 
     @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a file system that takes no folder")
     def test_a_folder_that_cannot_be_made(self, tmp_path, seeds):

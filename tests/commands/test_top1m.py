@@ -13,7 +13,7 @@ from tests.support.plain_site import Site, serving
 from webcrawl.seeds.top1m import CannotProvide, provide
 
 ROWS = b"".join(b"%d,site%d.test\r\n" % (rank, rank) for rank in range(1, 5001))
-HINT = "; put a list there, or see the crawler work without a network: scrapy demo"
+HINT = "; put a list there, or try the crawler without a network: scrapy demo"
 
 
 def zipped(content=ROWS, names=("top-1m.csv",)):
@@ -90,13 +90,13 @@ class TestBad:
         [
             (zipped(), {"missing": 100}, "cannot be downloaded: URL: ended after "),
             (b"not here", {"status": 404}, "cannot be downloaded: URL: HTTP Error 404: Not Found"),
-            (b"<html><p>Welcome\n", {}, "URL is no list of rank,domain (line 1: b'<html><p>Welcome\\n')"),
-            (zipped(b"1,a.test\n2 b.test\n"), {}, "URL is no list of rank,domain (line 2: b'2 b.test\\n')"),
-            (b"1,a.test\n2" + b"2" * 5000, {}, "URL is no list of rank,domain (line 2: "),
+            (b"<html><p>Welcome\n", {}, "URL is not a list of rank,domain (line 1: b'<html><p>Welcome\\n')"),
+            (zipped(b"1,a.test\n2 b.test\n"), {}, "URL is not a list of rank,domain (line 2: b'2 b.test\\n')"),
+            (b"1,a.test\n2" + b"2" * 5000, {}, "URL is not a list of rank,domain (line 2: "),
             (b"", {}, "URL is empty"),
             (zipped()[:-50], {}, "URL cannot be unpacked (File is not a zip file)"),
             (gzip.compress(ROWS)[:-50], {}, "URL cannot be unpacked ("),
-            (zipped(names=("a.csv", "b.csv")), {}, "URL holds 2 files, a packed list holds one"),
+            (zipped(names=("a.csv", "b.csv")), {}, "URL holds 2 files instead of one"),
         ],
         ids=["cut", "404", "html", "row", "line", "empty", "zip", "gzip", "files"],
     )
@@ -105,7 +105,7 @@ class TestBad:
         with served(body, **options) as url, pytest.raises(CannotProvide) as told:
             provide(str(path), url)
 
-        assert str(told.value).startswith(f"{path} is not here, and {why}".replace("URL", url))
+        assert str(told.value).startswith(f"{path} is missing, and {why}".replace("URL", url))
         assert str(told.value).endswith(HINT)
         assert "\n" not in str(told.value)
         assert files(path) == []
@@ -115,7 +115,7 @@ class TestBad:
         """A server that refuses, and an address that is none, are told."""
         with socket.socket() as bound:
             bound.bind(("127.0.0.1", 0))  # and not listening
-            with pytest.raises(CannotProvide, match="is not here, and cannot be downloaded: "):
+            with pytest.raises(CannotProvide, match="is missing, and cannot be downloaded: "):
                 provide(str(path), url.format(bound.getsockname()[1]))
 
         assert files(path) == []
@@ -140,5 +140,5 @@ class TestBad:
 
         assert crawl.run() == 1
         (line,) = crawl.output.read_text().splitlines()
-        assert line.startswith(f"{path} is not here, and cannot be downloaded: http://127.0.0.1:9/top-1m.csv.zip: ")
+        assert line.startswith(f"{path} is missing, and cannot be downloaded: http://127.0.0.1:9/top-1m.csv.zip: ")
         assert line.endswith(HINT)

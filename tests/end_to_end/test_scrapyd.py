@@ -141,7 +141,7 @@ def _a_job_that_cannot_begin_says_why_in_its_log(daemon, folder):
     wait_until(lambda: daemon.state(job) == "finished")
     log = folder / f"daemon/logs/webcrawl/web/{job}.log"
 
-    assert log.read_text() == "FRONTIER_LEVELS = '0': allowed is a whole number from 1 to 1000\n"
+    assert log.read_text() == "FRONTIER_LEVELS = '0': must be a whole number from 1 to 1000\n"
 
 
 def _a_jobdir_is_gone_on_with(daemon, folder, server):

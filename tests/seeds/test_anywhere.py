@@ -1,4 +1,4 @@
-"""Any list, stopped anywhere, against what its lines are known to mean."""
+"""Any list, stopped anywhere, compared with what its lines are known to mean."""
 
 import tempfile
 from contextlib import closing
@@ -18,7 +18,7 @@ DOMAINS = st.builds("{}.example".format, LABELS)
 
 @st.composite
 def csv_lines(draw):
-    """A line of a csv list, and the URL that it means, BAD or NONE."""
+    """A line of a csv list, and the URL that it stands for, BAD or NONE."""
     domain = draw(DOMAINS)
     return draw(
         st.sampled_from(
@@ -40,7 +40,7 @@ def csv_lines(draw):
 
 @st.composite
 def text_lines(draw):
-    """A line of a text list, and the URL that it means, BAD or NONE."""
+    """A line of a text list, and the URL that it stands for, BAD or NONE."""
     domain = draw(DOMAINS)
     return draw(
         st.sampled_from(
@@ -60,7 +60,7 @@ def text_lines(draw):
 
 @st.composite
 def lists(draw):
-    """A name, the bytes of a list, its seeds and the number of its bad lines."""
+    """A name, the bytes of a list, its seeds, and the number of its bad lines."""
     kind, line = draw(st.sampled_from([("csv", csv_lines()), ("txt", text_lines())]))
     start = {"csv": ("1,a.example", "http://a.example/"), "txt": ("a.example", "http://a.example/")}
     drawn = [*[start[kind]] * 5, *draw(st.lists(line, max_size=25))]
@@ -79,7 +79,7 @@ class TestResuming:
     @settings(max_examples=200, deadline=None)
     @given(lists(), lists(), st.integers(128, 500), st.integers(100, 900), st.data())
     def test_the_rest_comes_exactly_once(self, one, two, block, longest, data):
-        """Stopped after any seed of any lists and gone on with anew: no seed twice, none lost, each with its line."""
+        """Reading that stops after any seed and is resumed repeats no seed, loses none, and keeps each line number."""
         small = mock.patch.multiple(source, BLOCK=block), mock.patch.multiple(listing, LONGEST=longest)
         with tempfile.TemporaryDirectory() as folder, small[0], small[1]:
             paths = [write(Path(folder) / f"{n}{each[0]}", each[1]) for n, each in enumerate((one, two))]

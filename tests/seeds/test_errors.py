@@ -1,4 +1,4 @@
-"""Lists that cannot be read: one clear line each."""
+"""Lists that cannot be read raise one clear line each."""
 
 import gzip
 import os
@@ -19,7 +19,7 @@ LONG = b"".join(b"%d,site%d.example\n" % (n, n * 7919) for n in range(20_000))
 
 
 def complaint(path) -> str:
-    """What is said of a list that cannot be begun."""
+    """The error for a list that cannot be opened."""
     with pytest.raises(SeedError) as error:
         Seeds(str(path))
     return str(error.value)
@@ -37,45 +37,45 @@ def encrypted(path) -> None:
 
 class TestBeforeTheFirstRequest:
     def test_a_missing_list(self, tmp_path):
-        """A list that is not there is told by its path, wherever it stands among the others."""
+        """A missing list is reported by its path, whatever its position among the others."""
         here, missing = write(tmp_path / "1.txt", b"a.example\n"), tmp_path / "2.txt"
 
         assert complaint(f"{here},{missing}") == f"{missing}: No such file or directory"
 
-    def test_a_name_that_none_can_have(self):
-        """A path with a NUL in it is told like one that is missing."""
+    def test_an_impossible_path(self):
+        """A path with a NUL is reported like a missing one."""
         assert complaint("s\0.txt") == "s\0.txt: embedded null byte"
 
     @pytest.mark.parametrize("src", ["", " ", ",", " , "])
     def test_no_list(self, src):
-        """SRC without a path is told."""
+        """SRC without a path is an error."""
         assert complaint(src) == f"{src!r}: names no list of seeds"
 
     @pytest.mark.parametrize("limit", [0, -1])
-    def test_no_limit(self, tmp_path, limit):
-        """A limit below one seed is told."""
+    def test_a_limit_below_one(self, tmp_path, limit):
+        """A limit below 1 is an error."""
         path = write(tmp_path / "s.txt", b"a.example\n")
 
-        with pytest.raises(SeedError, match=f"limit {limit}: a whole number from 1 is allowed"):
+        with pytest.raises(SeedError, match=f"limit {limit}: must be a whole number from 1"):
             Seeds(str(path), limit)
 
     def test_a_directory(self, tmp_path):
-        """A directory is no list, whatever its name."""
+        """A directory is not a list, whatever its name."""
         path = tmp_path / "s.csv"
         path.mkdir()
 
         assert complaint(path) == f"{path}: is a directory"
 
     def test_a_pipe(self, tmp_path):
-        """A pipe is refused without being opened: it could not be resumed."""
+        """A pipe is rejected without being opened: reading it could not be resumed."""
         path = tmp_path / "s.txt"
         os.mkfifo(path)
 
-        assert complaint(path) == f"{path}: is no ordinary file"
+        assert complaint(path) == f"{path}: is not a regular file"
 
     @pytest.mark.skipif(os.geteuid() == 0, reason="everything is readable to root")
     def test_an_unreadable_list(self, tmp_path):
-        """A list without permission to read it is told."""
+        """A list without read permission is an error."""
         path = write(tmp_path / "s.txt", b"a.example\n")
         path.chmod(0)
 
@@ -83,21 +83,21 @@ class TestBeforeTheFirstRequest:
 
     @pytest.mark.parametrize("name", ["s.xml", "s", "s.gz", "s.xml.gz", "s.txt.bz2"])
     def test_a_kind_that_is_not_known(self, tmp_path, name):
-        """A name that says neither csv nor text is told."""
+        """A name that ends in neither .csv nor .txt is an error."""
         path = write(tmp_path / name, b"a.example\n")
 
-        assert "ends in none of .csv, .txt" in complaint(path)
+        assert complaint(path) == f"{path}: must end in .csv or .txt, optionally followed by .gz or .zip"
 
     @pytest.mark.parametrize("name", ["s.txt", "s.csv", "s.txt.gz", "s.csv.zip"])
     @pytest.mark.parametrize("data", [b"", b"\xef\xbb\xbf", b"\xff\xfe"])
     def test_an_empty_list(self, tmp_path, name, data):
-        """A list without a byte is told, a byte order mark alone is none."""
+        """A list without a byte, or with a byte order mark alone, is an error."""
         path = write(tmp_path / name, data)
 
         assert complaint(path) == f"{path}: is empty"
 
     def test_an_empty_file_is_no_zip(self, tmp_path):
-        """A packed list of no bytes at all is told."""
+        """A packed list of zero bytes is an error."""
         path = tmp_path / "s.csv.zip"
         path.touch()
 
@@ -115,13 +115,13 @@ class TestBeforeTheFirstRequest:
     )
     @pytest.mark.parametrize("name", ["s.txt", "s.csv", "s.txt.gz"])
     def test_a_binary_list(self, tmp_path, name, data):
-        """A list most of whose first lines hold control characters is told at once."""
+        """A list with control characters in most of its first lines is rejected at once."""
         path = write(tmp_path / name, data)
 
-        assert complaint(path) == f"{path}: is binary, a list of seeds is text"
+        assert complaint(path) == f"{path}: is binary; a list of seeds must be text"
 
     def test_no_gzip(self, tmp_path):
-        """A name that says gzip over bytes that say something else is told."""
+        """A file with gzip's name and other content is an error."""
         path = tmp_path / "s.txt.gz"
         path.write_bytes(b"a.example\n")
 
@@ -129,16 +129,16 @@ class TestBeforeTheFirstRequest:
 
     @pytest.mark.parametrize("names", [[], ["1.txt", "2.txt"]])
     def test_a_zip_of_none_or_many(self, tmp_path, names):
-        """A zip with another number of files than one is told: nobody said which."""
+        """A zip must hold exactly one file: there is no way to choose among several."""
         path = tmp_path / "s.txt.zip"
         with zipfile.ZipFile(path, "w") as archive:
             for name in names:
                 archive.writestr(name, b"a.example\n")
 
-        assert complaint(path) == f"{path}: holds {len(names)} files, a packed list holds one"
+        assert complaint(path) == f"{path}: holds {len(names)} files instead of one"
 
     def test_a_zip_that_promises_more(self, tmp_path):
-        """A zip whose file ends before the length that its directory says is told."""
+        """A zip whose file ends before the length in its directory is an error."""
         path = tmp_path / "s.txt.zip"
         with zipfile.ZipFile(path, "w") as archive:
             archive.writestr("s.txt", b"a.example\n")
@@ -149,7 +149,7 @@ class TestBeforeTheFirstRequest:
         assert complaint(path) == f"{path}: ends in the middle"
 
     def test_an_encrypted_zip(self, tmp_path):
-        """An encrypted zip is told."""
+        """An encrypted zip is an error."""
         path = tmp_path / "s.txt.zip"
         encrypted(path)
 
@@ -164,7 +164,7 @@ class TestBeforeTheFirstRequest:
         ],
     )
     def test_a_damaged_zip(self, tmp_path, magic, at, written, why):
-        """Damage that the zip reader meets with an error of another kind is told in the same way."""
+        """Damage for which the zip reader raises other errors is reported in the same way."""
         path = tmp_path / "s.txt.zip"
         with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
             archive.writestr("s.txt", b"a.example\n" * 99)
@@ -178,7 +178,7 @@ class TestBeforeTheFirstRequest:
     @settings(deadline=None)
     @given(st.sampled_from([".gz", ".zip"]), st.binary(max_size=4), st.integers(0), st.booleans())
     def test_damage_is_one_line(self, tmp_path_factory, packing, written, place, cut):
-        """Whatever bytes of a packed list are changed or cut off, SeedError is all that comes of it, in one line."""
+        """Changing or cutting off any bytes of a packed list raises SeedError with one line, or nothing."""
         path = write(tmp_path_factory.getbasetemp() / f"damaged.csv{packing}", LONG[:3000])
         data = path.read_bytes()
         place %= len(data)
@@ -201,28 +201,28 @@ class TestOnTheWay:
         [
             (b"no url\n" * 3, "bad lines: 3"),
             (b"m\xfcnchen.example\n", "bad lines: 1"),
-            (b"# a.example\n\n", "nothing but blank lines, comments and headers"),
+            (b"# a.example\n\n", "only blank lines, comments and headers"),
         ],
     )
     def test_a_list_without_a_seed(self, tmp_path, data, why):
-        """A list that ends without a seed is told at its end."""
+        """A list without a seed raises at its end."""
         path = write(tmp_path / "s.txt", data)
 
         with closing(Seeds(str(path))) as seeds, pytest.raises(SeedError) as error:
             next(seeds)
 
-        assert str(error.value) == f"{path}: no seed in it, {why}"
+        assert str(error.value) == f"{path}: contains no seed ({why})"
 
     @pytest.mark.parametrize("wrong", ["cut", "damaged"])
     @pytest.mark.parametrize("packing", [".gz", ".zip"])
     def test_a_broken_list_gives_what_it_can(self, tmp_path, packing, wrong):
-        """A packed list that breaks in the middle gives its seeds up to there, then SeedError, then the next list's."""
+        """A packed list damaged in the middle gives its seeds up to there, SeedError, then the next list's seeds."""
         path = write(tmp_path / f"1.csv{packing}", LONG)
         after = write(tmp_path / "2.txt", b"a.example\n")
         data = bytearray(path.read_bytes())
         if wrong == "cut" and packing == ".gz":
             del data[-5000:]
-        else:  # a zip that is cut is none: its directory is at the end
+        else:  # a zip that is cut cannot be opened at all: its directory is at the end
             data[len(data) * 3 // 4] ^= 255
         path.write_bytes(data)
 
@@ -241,7 +241,7 @@ class TestOnTheWay:
         assert rest == resumed == ["http://a.example/"]
 
     def test_a_list_that_went_away(self, tmp_path):
-        """A list that was there at the beginning and is not when its turn comes is told."""
+        """A list that disappears before its turn comes is an error."""
         path = write(tmp_path / "s.txt", b"a.example\n")
         seeds = Seeds(str(path))
         path.unlink()
@@ -250,7 +250,7 @@ class TestOnTheWay:
             next(seeds)
 
     def test_no_file_stays_open(self, tmp_path):
-        """A source that fails to open has closed what it opened; a warning would fail this test."""
+        """A source that fails to open closes its files; a ResourceWarning would fail this test."""
         path = tmp_path / "s.txt.gz"
         path.write_bytes(gzip.compress(LONG)[:4])
 

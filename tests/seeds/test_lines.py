@@ -1,4 +1,4 @@
-"""Lines out of blocks."""
+"""Splitting blocks into lines."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,8 +15,8 @@ def cut(data: bytes, size: int) -> list[bytes]:
 class TestLines:
     @settings(deadline=None)
     @given(texts, st.integers(1, 12))
-    def test_block_borders_are_not_seen(self, data, size):
-        """However the bytes are cut into blocks, the lines are those of the whole."""
+    def test_block_borders_do_not_matter(self, data, size):
+        """However the bytes are cut into blocks, the lines are the same."""
         expected = [(line, 0) for line in data.splitlines(keepends=True)]
 
         assert expected == list(lines(cut(data, size)))
@@ -24,7 +24,7 @@ class TestLines:
     @settings(deadline=None)
     @given(texts, st.integers(1, 12))
     def test_no_byte_is_lost(self, data, size):
-        """Lengths and dropped bytes add up to the whole, and each line over the limit is told from the others."""
+        """Lengths and dropped bytes add up to the whole, and exactly the lines over the limit are cut."""
         expected = [(len(line), len(line) > 8) for line in data.splitlines(keepends=True)]
 
         found = [(len(line) + dropped, dropped > 0) for line, dropped in lines(cut(data, size), longest=8)]
@@ -32,7 +32,7 @@ class TestLines:
         assert expected == found
 
     def test_an_endless_line_is_not_held(self):
-        """Of a line over the limit no more than the limit and a block is in memory."""
+        """Of a line over the limit, at most the limit and one block are in memory."""
         held = []
 
         def endless():

@@ -1,4 +1,4 @@
-"""Lists of top sites as their makers publish them."""
+"""Lists of top sites as they are published."""
 
 from contextlib import closing
 
@@ -21,8 +21,8 @@ def unpacked(name: str) -> bytes:
     [("alexa-top-1000.csv", 1000), ("opendns-top-domains.txt", 10_000), ("top-10000-websites.txt", 4978)],
 )
 class TestTopSites:
-    def test_a_seed_a_row(self, tmp_path, name, count, packing):
-        """Each row of a published list is a seed, in its order, with nothing lost of its host."""
+    def test_one_seed_per_row(self, tmp_path, name, count, packing):
+        """Each row of a published list is a seed, in the same order, with its whole host."""
         data = unpacked(name)
         path = write(tmp_path / f"{name}{packing}", data)
         hosts = [line.decode().rpartition(",")[2] for line in data.splitlines()]
@@ -33,7 +33,7 @@ class TestTopSites:
         assert [(f"http://{host.lower()}/", n) for n, host in enumerate(hosts, 1)] == [(s.url, s.line) for s in seeds]
 
     def test_resumed_in_the_middle(self, tmp_path, name, count, packing):
-        """A published list stopped in its middle gives the other half."""
+        """Reading a published list that stopped in the middle resumes with the second half."""
         path = write(tmp_path / f"{name}{packing}", unpacked(name))
         whole = read(path)
 

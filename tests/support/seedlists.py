@@ -1,4 +1,4 @@
-"""Lists of seeds for the tests: written, read, and read up to a place."""
+"""Writes seed lists for the tests, reads them, and reads them up to a place."""
 
 import gzip
 import zipfile
@@ -9,7 +9,7 @@ from webcrawl.seeds import Seed, Seeds
 
 
 def write(path: Path, data: bytes) -> Path:
-    """The file under this name, packed as the name says."""
+    """Writes the file, packed as its name says."""
     if path.suffix == ".gz":
         path.write_bytes(gzip.compress(data, 1))
     elif path.suffix == ".zip":
@@ -28,7 +28,7 @@ def read(*paths: Path, limit: int | None = None, position: bytes = b"") -> list[
 
 
 def after(count: int, *paths: Path, limit: int | None = None) -> bytes:
-    """The position after so many seeds."""
+    """The position after this many seeds."""
     with closing(Seeds(",".join(map(str, paths)), limit)) as seeds:
         for _ in range(count):
             next(seeds)

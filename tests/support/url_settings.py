@@ -1,4 +1,4 @@
-"""The settings that the URL room reads, as settings.py has them, for tests to vary."""
+"""The defaults of settings.py, for tests of the URL room to change."""
 
 from typing import Any
 
@@ -6,5 +6,5 @@ from webcrawl import settings
 
 
 def url_settings(**changed: Any) -> dict[str, Any]:
-    """All settings by name, some of them changed."""
+    """All settings by name, with these changes."""
     return {name: value for name, value in vars(settings).items() if name.isupper()} | changed

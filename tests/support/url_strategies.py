@@ -1,4 +1,4 @@
-"""Strings that look enough like links to get past the first character of a parser."""
+"""Strings that look enough like links to exercise a URL parser."""
 
 from hypothesis import strategies as st
 

@@ -1,4 +1,4 @@
-"""The fetched form of a URL, and the short way to it."""
+"""The fetched form of a URL, and the shortcut to it."""
 
 import re
 from collections import Counter
@@ -40,7 +40,7 @@ class TestCanonical:
         ],
     )
     def test_it_is_the_standards_serialisation_without_fragment_and_credentials(self, link, expected):
-        """The canonical form is the URL standard's, less what is never sent to a server."""
+        """The canonical form is the URL standard's, without what is never sent to a server."""
         assert canonical(link) == expected
 
     @pytest.mark.parametrize(
@@ -53,8 +53,8 @@ class TestCanonical:
             ("gopher://[::0001]:70/", "gopher://[::1]/"),
         ],
     )
-    def test_gopher_hosts_are_treated_like_those_of_http(self, link, expected):
-        """Gopher, unknown to the URL standard, has lower-case ASCII hosts and loses its default port 70."""
+    def test_gopher_hosts_are_normalised_as_for_http(self, link, expected):
+        """Gopher URLs, unknown to the URL standard, get a lower-case ASCII host and lose the default port 70."""
         assert canonical(link) == expected
 
     @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ class TestCanonical:
         ],
     )
     def test_a_gopher_hosts_own_menu_has_one_url(self, link, expected):
-        """The type of an empty path is 1 (RFC 4266, 2.1): the menu without a selector is the root, and only it."""
+        """An empty path has type 1 (RFC 4266, 2.1): only the menu without a selector is the same as the root."""
         assert canonical(link) == expected
 
     @pytest.mark.parametrize(
@@ -93,15 +93,15 @@ class TestCanonical:
             ("http://h.example/" + "a" * 1984, "length"),
         ],
     )
-    def test_what_cannot_be_fetched_is_refused_with_a_reason(self, link, reason):
-        """Other schemes, hosts that DNS cannot name, strings without UTF-8 form and over-long ones are refused."""
-        with pytest.raises(InvalidUrl) as refused:
+    def test_what_cannot_be_fetched_is_invalid_for_a_reason(self, link, reason):
+        """Other schemes, hosts that DNS cannot represent, strings without UTF-8 form, and long strings are invalid."""
+        with pytest.raises(InvalidUrl) as error:
             canonical(link)
 
-        assert refused.value.reason == reason
+        assert error.value.reason == reason
 
-    def test_the_longest_name_that_dns_can_carry_is_taken(self):
-        """253 characters in labels of up to 63 are a host name (RFC 1035, 2.3.4)."""
+    def test_the_longest_name_that_dns_can_carry_is_valid(self):
+        """A host name has up to 253 characters in labels of up to 63 (RFC 1035, 2.3.4)."""
         host = ".".join(["a" * 63, "b" * 63, "c" * 63, "d" * 61])
 
         assert canonical(f"http://{host}/") == f"http://{host}/"
@@ -111,7 +111,7 @@ class TestCanonical:
     @settings(max_examples=1000, deadline=None)
     @given(links, bases)
     def test_a_canonical_url_is_a_fixed_point_without_spaces(self, link, base):
-        """Canonical URLs stay as they are, are printable ASCII without spaces, and survive a queue's record."""
+        """A canonical URL is its own canonical form, is printable ASCII without spaces, and fits a queue's record."""
         try:
             url = canonical(link, base)
         except InvalidUrl:
@@ -125,14 +125,14 @@ class TestCanonical:
 class TestCanonicalLinks:
     @settings(max_examples=3000, deadline=None)
     @given(links, bases)
-    def test_the_short_way_leads_where_the_parser_leads(self, link, base):
-        """A link that is plainly canonical comes out as the parser would have it, on whatever page."""
-        refused = Counter()
+    def test_the_shortcut_agrees_with_the_parser(self, link, base):
+        """Any link on any page has the canonical form, or the reason, that the parser gives."""
+        invalid = Counter()
 
-        url = canonical_links(base, [link], refused)[link]
+        url = canonical_links(base, [link], invalid)[link]
 
-        assert (url or next(iter(refused))) == canonical_or_reason(link, base)
-        assert refused.total() == (url is None)
+        assert (url or next(iter(invalid))) == canonical_or_reason(link, base)
+        assert invalid.total() == (url is None)
 
     @given(
         steps=st.lists(st.sampled_from(["../", "./"]), max_size=5),
@@ -142,8 +142,8 @@ class TestCanonicalLinks:
         port=st.sampled_from(["", ":80", ":8080", ":65535", ":65536", ":08080"]),
         folders=st.lists(st.sampled_from(["a", "b", ""]), max_size=5),
     )
-    def test_steps_up_lead_where_the_parser_leads(self, steps, pieces, port, folders):
-        """A link that begins with ../ or ./, and one with a port, come out as the parser would have them."""
+    def test_steps_up_agree_with_the_parser(self, steps, pieces, port, folders):
+        """Links that start with ../ or ./, and links with a port, have the canonical form that the parser gives."""
         base = canonical("http://host.test:8080/" + "/".join(folders))
         climbing, absolute = "".join(steps) + "/".join(pieces), f"http://other.test{port}/" + "/".join(pieces)
 
@@ -162,14 +162,14 @@ class TestCanonicalLinks:
             *("mailto:a@b.example", "javascript:void(0)", "tel:+49 1"),
         ],
     )
-    def test_plain_links_do_take_the_short_way(self, link, monkeypatch):
+    def test_plain_links_take_the_shortcut(self, link, monkeypatch):
         """The common kinds of links never reach the parser."""
         monkeypatch.setattr("webcrawl.urls.canonical.canonical", None)
 
         assert list(canonical_links(PAGE, [link], Counter())) == [link]
 
     def test_links_come_once_in_the_order_of_the_page(self):
-        """A link that comes again is joined once; the order is that of first places."""
+        """A repeated link is joined once; the order is that of first appearance."""
         assert canonical_links(PAGE, ["y", "#a", "y", "/x"], Counter()) == {
             "y": "http://h.example/a/y",
             "#a": "http://h.example/a/b?c",
@@ -177,33 +177,33 @@ class TestCanonicalLinks:
         }
         assert list(canonical_links(PAGE, ["y", "#a", "y", "/x"], Counter())) == ["y", "#a", "/x"]
 
-    def test_refused_links_are_counted_by_reason(self):
-        """Every different refused link counts once under its reason."""
-        refused = Counter()
+    def test_invalid_links_are_counted_by_reason(self):
+        """Each distinct invalid link counts once, under its reason."""
+        invalid = Counter()
 
-        found = canonical_links(PAGE, ["mailto:a", "mailto:a", "data:,", "http://a..b/", "\ud800", "x" * 2001], refused)
+        found = canonical_links(PAGE, ["mailto:a", "mailto:a", "data:,", "http://a..b/", "\ud800", "x" * 2001], invalid)
 
         assert set(found.values()) == {None}
-        assert refused == {"scheme": 2, "host": 1, "encoding": 1, "length": 1}
+        assert invalid == {"scheme": 2, "host": 1, "encoding": 1, "length": 1}
 
     @pytest.mark.parametrize("base", ["", "about:blank", "data:text/html,x", "\ud800", "x" * 3000, "nonsense"])
     def test_a_page_without_a_usable_base_still_has_absolute_links(self, base):
-        """Where there is no base, relative links are refused and absolute ones are not."""
-        refused = Counter()
+        """Without a base, relative links are invalid and absolute ones are not."""
+        invalid = Counter()
 
-        found = canonical_links(base, ["x", "/x", "", "http://a.example/"], refused)
+        found = canonical_links(base, ["x", "/x", "", "http://a.example/"], invalid)
 
         assert list(found.values()) == [None, None, None, "http://a.example/"]
-        assert refused == {"syntax": 3}
+        assert invalid == {"syntax": 3}
 
-    def test_a_mebibyte_of_link_costs_no_work(self):
-        """What is longer than allowed is refused by its length alone."""
-        refused = Counter()
+    def test_a_link_of_a_mebibyte_costs_no_work(self):
+        """Links that are too long are rejected by their length alone."""
+        invalid = Counter()
 
-        canonical_links(PAGE, ["/" * 2**20, "\x00" * 2**20, "http://" + "a." * 2**19], refused)
+        canonical_links(PAGE, ["/" * 2**20, "\x00" * 2**20, "http://" + "a." * 2**19], invalid)
 
-        assert refused == {"length": 3}
+        assert invalid == {"length": 3}
 
-    def test_no_other_scheme_comes_out(self):
-        """The four schemes are all there are."""
+    def test_there_are_four_schemes(self):
+        """Canonical URLs have one of these four schemes."""
         assert SCHEMES == ("http", "https", "ftp", "gopher")

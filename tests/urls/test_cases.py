@@ -1,4 +1,4 @@
-"""The URL room against cases that others made and met."""
+"""The URL room against test cases and crawl logs of other projects."""
 
 import gzip
 import json
@@ -45,7 +45,7 @@ def page_links():
 
 
 def real_urls():
-    """URLs that people linked to: real pages, the Hollins crawl, the top sites' front pages."""
+    """URLs that people linked to: on real pages, in the Hollins crawl, and the front pages of top sites."""
     found = [link[2] for page in page_links() for link in page["links"] if link[2]]
     found += [line.partition("\t")[2] for line in text_lines(cases("graph-hollins") / "urls.tsv.zst")]
     for path in cases("top-sites").glob("*.zst"):
@@ -54,16 +54,16 @@ def real_urls():
 
 
 def known_traps():
-    """The expressions that Python can compile, as one question."""
+    """The ignore expressions of ArchiveBot."""
     patterns = json.loads((cases("crawler-traps") / "archivebot-ignore-patterns.json").read_text())
     return [expression for found in patterns.values() for expression in found]
 
 
 class TestStandard:
     def test_the_url_standards_own_cases(self):
-        """Serialisation equals the standard's, less fragment and credentials; what it refuses is refused.
+        """Serialisation is the standard's, without fragment and credentials; what the standard rejects is invalid.
 
-        A host that DNS cannot name is refused beyond the standard (RFC 1035).
+        Beyond the standard, a host that DNS cannot represent is invalid (RFC 1035).
         """
         rows = json.loads((cases("url-wpt") / "urltestdata.json").read_text())
         rows = [row for row in rows if isinstance(row, dict) and "input" in row]
@@ -80,7 +80,7 @@ class TestStandard:
 
     @pytest.mark.parametrize("name", ["toascii", "IdnaTestV2"])
     def test_internationalised_hosts(self, name):
-        """A host becomes the A-label the standard says, or is refused where the standard or DNS refuses it."""
+        """A host becomes the A-label of the standard, or is invalid where the standard or DNS rejects it."""
         rows = json.loads((cases("url-wpt") / f"{name}.json").read_text())
         rows = [row for row in rows if isinstance(row, dict)]
         assert rows
@@ -90,7 +90,7 @@ class TestStandard:
 
 
 def _nameable(url):
-    """The URL if RFC 1035 lets DNS name its host, which the URL standard does not ask."""
+    """The URL if DNS can represent its host (RFC 1035), which the URL standard does not require."""
     host = host_of(url).removesuffix(".")
     named = host[0:1] == "[" or (len(host) <= 253 and all(0 < len(label) <= 63 for label in host.split(".")))
     return url if named else None
@@ -98,7 +98,7 @@ def _nameable(url):
 
 class TestOtherCrawlers:
     def test_rows_that_the_standard_folds_fold_together(self):
-        """What eight crawlers and the standard agree to be one URL is one, and canonical forms are stable."""
+        """URLs that eight crawlers and the standard treat as the same are the same, and canonical forms are stable."""
         rows = [json.loads(line) for line in (cases("url-canonical") / "canonical.jsonl").read_text().splitlines()]
         hard = [row for row in rows if row["kind"] == "canonical" and row.get("whatwg_same")]
         for row in hard:
@@ -109,7 +109,7 @@ class TestOtherCrawlers:
         assert len(hard) > 250
 
     def test_links_are_joined_as_the_reference_joins_them(self):
-        """Every link of 217 real pages resolves to the reference's target."""
+        """Every link of 217 real pages resolves to the target of the reference."""
         tested = 0
         for page in page_links():
             found = canonical_links(page["base"], [link[1] for link in page["links"]], Counter(), 2**20)
@@ -120,7 +120,7 @@ class TestOtherCrawlers:
         assert tested > 39_000
 
     def test_registered_domains(self):
-        """The public suffix list's own cases; where they have no registrable domain, the host is its own."""
+        """The public suffix list's test cases hold; a host without a registrable domain is its own domain."""
         domains = RegisteredDomains()
         for host, expected in json.loads((cases("public-suffix") / "registrable-domain.json").read_text()):
             url = canonical_or_none(f"http://{host}/") if host else None
@@ -131,7 +131,7 @@ class TestOtherCrawlers:
 
 class TestHostileStrings:
     def test_naughty_strings_are_links_or_are_counted(self):
-        """As a link, path, query or host, no naughty string raises or puts a blank into a URL."""
+        """No naughty string, as a link, path, query or host, raises or puts a blank into a URL."""
         strings = json.loads((cases("malicious") / "blns.json").read_text())
         pipeline = build_pipeline(url_settings(), bytes(16))
         links = [start + text for text in strings for start in ("", "/", "/?", "http://", "http://h.example/", "//")]
@@ -149,9 +149,9 @@ class TestTraps:
         return build_filters(url_settings(), clock=lambda: NOW)
 
     def test_the_engine_takes_what_operators_wrote(self):
-        """Expressions from a real archiving crew run as one set and judge as Python's engine does.
+        """The expressions of a real archiving crew, compiled as one set, match what Python's engine matches.
 
-        Six or so use look-around or back-references, which no linear-time engine has.
+        About six use look-around or back-references, which no linear-time engine supports.
         """
         mine = [one for one in known_traps() if _compiles(one)]
         assert len(known_traps()) - len(mine) <= 8
@@ -161,9 +161,9 @@ class TestTraps:
         assert together.keep(sample, Origin()) == [url for url in sample if not any(one.search(url) for one in python)]
 
     def test_trap_urls_of_real_crawls_are_caught(self, chain):
-        """Of the logged URLs that archivists have rules for, 99 in 100 stay refused.
+        """Of the logged URLs that archivists have rules for, 99 in 100 are dropped.
 
-        A check against getting worse: the known paths were written with these logs in sight.
+        This guards against regressions: the known paths were written with these logs in mind.
         """
         rules = [re.compile(one) for one in known_traps()]
         urls = [url for url in canonical_links("", logged_urls(), Counter()).values() if url]
@@ -174,13 +174,13 @@ class TestTraps:
         assert len(kept) <= len(traps) // 100
 
     def test_ordinary_urls_are_no_traps(self, chain):
-        """No trap filter minds any of 43,000 URLs that people linked to."""
-        refused, urls = Counter(), real_urls()
+        """No trap filter drops any of 43,000 URLs that people linked to."""
+        filtered, urls = Counter(), real_urls()
 
-        chain.keep(urls, Origin(), refused)
+        chain.keep(urls, Origin(), filtered)
 
         assert len(urls) > 40_000
-        assert {name: refused[name] for name in TRAP_FILTERS if refused[name]} == {}
+        assert {name: filtered[name] for name in TRAP_FILTERS if filtered[name]} == {}
 
 
 def _compiles(expression):

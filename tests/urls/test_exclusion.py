@@ -1,4 +1,4 @@
-"""The list of those who asked to be left alone."""
+"""The list of sites that asked not to be crawled."""
 
 import os
 
@@ -7,8 +7,9 @@ import pytest
 from tests.support.url_settings import url_settings
 from webcrawl.urls.assembly import build_filters
 from webcrawl.urls.filters.exclusion import ExclusionFilter
-from webcrawl.urls.filters.exclusion_rules import RulesError, parse_exclusions
+from webcrawl.urls.filters.exclusion_rules import parse_exclusions
 from webcrawl.urls.filters.protocol import Origin
+from webcrawl.urls.rules_file import RulesError
 
 LIST = """\ufeff# who asked
 example.com
@@ -49,7 +50,7 @@ class TestRules:
         ],
     )
     def test_domains_and_prefixes(self, url, excluded):
-        """A domain excludes all below it, a prefix what begins with it, a scheme only itself."""
+        """A domain excludes its subdomains, a prefix all URLs that start with it; a scheme limits it to that scheme."""
         assert parse_exclusions(LIST.removeprefix("\ufeff"), "list").excludes(url) == excluded
 
     @pytest.mark.parametrize(
@@ -67,7 +68,7 @@ class TestRules:
         ],
     )
     def test_a_bad_line_is_named(self, line):
-        """One clear error names the file, the line's number and the line."""
+        """A bad line raises one clear error with the file, the line number and the line."""
         with pytest.raises(RulesError, match=r"list, line 2: .* is neither a domain nor a URL prefix"):
             parse_exclusions(f"example.com\n{line}\n", "list")
 
@@ -79,8 +80,8 @@ class TestExclusionFilter:
         path.write_text(LIST)
         return path
 
-    def test_links_and_queued_urls_are_asked_alike(self, path):
-        """New links are dropped, and what was queued before is rejected when it is taken."""
+    def test_links_and_queued_urls_are_checked_alike(self, path):
+        """New links are dropped, and queued URLs are rejected when they are taken."""
         chain = build_filters(url_settings(URL_EXCLUDE_FILE=str(path)))
         one = next(one for one in chain.filters if one.name == "excluded")
 
@@ -89,7 +90,7 @@ class TestExclusionFilter:
         assert not chain.reject("http://a.example/")
 
     def test_a_changed_file_is_read_again(self, path):
-        """After the interval, and not before, a change of the file counts."""
+        """A change of the file takes effect after the interval, and not before."""
         clock = Time()
         one = ExclusionFilter(path, 30, clock)
         path.write_text("a.example\n")
@@ -101,7 +102,7 @@ class TestExclusionFilter:
         assert not one.reject("http://example.com/")
 
     def test_an_unchanged_file_is_not_read_again(self, path, caplog):
-        """As long as time and size stay, the interval costs a look and no more."""
+        """While the file's time and size stay the same, it is not read."""
         clock = Time()
         one = ExclusionFilter(path, 30, clock)
 
@@ -112,8 +113,8 @@ class TestExclusionFilter:
         assert not caplog.records
 
     @pytest.mark.parametrize("harm", ["missing", "bad line", "not text"])
-    def test_a_file_that_breaks_leaves_the_old_rules(self, path, caplog, harm):
-        """A crawl under way goes on with what it knew, warns once, and takes the file again when it is well."""
+    def test_a_file_that_breaks_keeps_the_old_rules(self, path, caplog, harm):
+        """A running crawl keeps its rules, warns once, and reads the file again once it is valid."""
         clock = Time()
         one = ExclusionFilter(path, 30, clock)
         if harm == "missing":
@@ -131,12 +132,15 @@ class TestExclusionFilter:
         clock.now += 30
         assert one.reject("http://a.example/")
 
-    @pytest.mark.parametrize("content", [None, b"a b\n", b"\xff\xfe"])
-    def test_at_the_start_the_file_must_be_well(self, tmp_path, content):
-        """A crawl does not begin without the list it was told to heed."""
+    @pytest.mark.parametrize(
+        ("content", "why"),
+        [(None, ": cannot be read: No such file"), (b"a b\n", ", line 1: 'a b'"), (b"\xff\xfe", ": is not UTF-8 text")],
+    )
+    def test_at_the_start_the_file_must_be_valid(self, tmp_path, content, why):
+        """A crawl does not start without a valid list."""
         path = tmp_path / "exclude.txt"
         if content is not None:
             path.write_bytes(content)
 
-        with pytest.raises(RulesError, match=r"exclude\.txt"):
+        with pytest.raises(RulesError, match=rf"exclude\.txt{why}"):
             ExclusionFilter(path, 30, Time())

@@ -1,4 +1,4 @@
-"""The comparison form: which URLs are regarded as one."""
+"""The comparison form: which URLs count as the same."""
 
 import re
 
@@ -11,7 +11,8 @@ from webcrawl.urls import foldings
 from webcrawl.urls.assembly import build_folding
 from webcrawl.urls.canonical import InvalidUrl, canonical
 from webcrawl.urls.foldings import compose
-from webcrawl.urls.host_rules import HostRules, RulesError, read_host_rules
+from webcrawl.urls.host_rules import HostRules, read_host_rules
+from webcrawl.urls.rules_file import RulesError
 
 ALL = (
     foldings.no_session_ids,
@@ -45,7 +46,7 @@ PIECES = [
 class TestEveryFolding:
     @given(pieces=st.lists(st.sampled_from(PIECES), max_size=10))
     def test_folding_twice_changes_nothing(self, folding, pieces):
-        """A folded URL is its own folding, has the same host, and fits a record whose fields spaces separate."""
+        """A folded URL is its own folding, keeps its host, and fits a record whose fields are separated by spaces."""
         try:
             url = canonical(f"https://H.example:8080/{''.join(pieces)}")
         except InvalidUrl:
@@ -81,30 +82,30 @@ class TestFoldings:
         ],
     )
     def test_it_folds_this_much_and_no_more(self, folding, url, folded):
-        """Each folding has one rule, and leaves alone what only looks like it."""
+        """Each folding applies one rule, and ignores what only looks similar."""
         assert folding(SITE + url) == SITE + folded
 
     def test_one_scheme_is_http(self):
-        """The secure and the open scheme are one; others are not touched."""
+        """Only https becomes http; other schemes stay."""
         assert foldings.one_scheme("https://h.example/") == "http://h.example/"
         assert foldings.one_scheme("ftp://h.example/") == "ftp://h.example/"
 
-    def test_no_folding_is_no_function(self):
-        """By default the comparison form is the URL itself, at no cost."""
+    def test_no_folding_is_none(self):
+        """By default, the comparison form is the URL itself, at no cost."""
         assert compose([]) is None
         assert build_folding(url_settings()) is None
 
     def test_foldings_apply_in_their_order(self):
-        """What the first makes of a URL the second gets."""
+        """The second folding gets the result of the first."""
         folding = build_folding(
             url_settings(URL_FOLDINGS=["webcrawl.urls.foldings.no_session_ids", "webcrawl.urls.foldings.no_index"])
         )
 
         assert folding(f"{SITE}/index.jsp;jsessionid=1") == f"{SITE}/"
 
-    def test_a_folding_that_is_not_there_is_named(self):
-        """A dotted path that leads nowhere is one clear error."""
-        with pytest.raises(ValueError, match=r"URL_FOLDINGS: 'webcrawl\.urls\.foldings\.none'"):
+    def test_a_missing_folding_is_named(self):
+        """A dotted path that does not exist raises one clear error."""
+        with pytest.raises(ValueError, match=r"^webcrawl\.urls\.foldings\.none: .* has no attribute 'none'$"):
             build_folding(url_settings(URL_FOLDINGS=["webcrawl.urls.foldings.none"]))
 
 
@@ -129,7 +130,7 @@ class TestHostRules:
         ],
     )
     def test_the_three_kinds_apply_in_their_order(self, rules, url, folded):
-        """First startsWith, then endsWith, then synonym; commas stand for dots."""
+        """First startsWith applies, then endsWith, then synonym; commas stand for dots."""
         assert rules(url) == folded
 
     def test_of_one_kind_the_longest_rule_applies(self):
@@ -139,7 +140,7 @@ class TestHostRules:
         assert rules.host("www.c.a.b") == "2.c.y"
 
     def test_a_host_never_becomes_nothing(self):
-        """A rule that would leave no host leaves the host alone, and a host inside the scheme is not mistaken."""
+        """A rule that would leave an empty host is ignored, and the same text outside the host is not replaced."""
         assert HostRules({"h": ""}, {}, {})("http://h/") == "http://h/"
         assert HostRules({}, {}, {"t": "u"})("http://t/t") == "http://u/t"
 
@@ -147,25 +148,27 @@ class TestHostRules:
         "line", ["startswith(www.)=", "startsWith(www.)", "synonym()=a", "rubbish", "synonym(a b)=c"]
     )
     def test_a_bad_line_is_named(self, tmp_path, line):
-        """One clear error names the file and the number of the line."""
+        """A bad line raises one clear error with the file and the line number."""
         path = tmp_path / "hosts.rules"
         path.write_text(f"# rules\n{line}\n")
 
         with pytest.raises(RulesError, match=r"hosts\.rules, line 2: "):
             read_host_rules(path)
 
-    @pytest.mark.parametrize("content", [None, b"\xff\xfe"])
-    def test_a_file_that_cannot_be_read_is_named(self, tmp_path, content):
-        """Missing or not text: one error that names the file."""
+    @pytest.mark.parametrize(
+        ("content", "why"), [(None, "cannot be read: No such file"), (b"\xff\xfe", "is not UTF-8 text")]
+    )
+    def test_a_file_that_cannot_be_read_is_named(self, tmp_path, content, why):
+        """A file that is missing or not text raises one error that names it."""
         path = tmp_path / "hosts.rules"
         if content is not None:
             path.write_bytes(content)
 
-        with pytest.raises(RulesError, match=r"hosts\.rules: cannot be read"):
+        with pytest.raises(RulesError, match=rf"hosts\.rules: {why}"):
             read_host_rules(path)
 
     def test_the_setting_puts_host_rules_first(self, tmp_path):
-        """URL_HOST_RULES is part of the comparison form."""
+        """URL_HOST_RULES applies to the comparison form."""
         path = tmp_path / "hosts.rules"
         path.write_text("startsWith(www.)=\n")
 

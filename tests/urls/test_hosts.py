@@ -32,12 +32,12 @@ class TestHostOf:
         ],
     )
     def test_the_host_has_no_port(self, url, host):
-        """The port is no part of the host; an IPv6 address keeps its brackets."""
+        """The host does not include the port; an IPv6 address keeps its brackets."""
         assert host_of(url) == host
 
     @given(links)
     def test_every_canonical_url_has_a_host(self, link):
-        """Whatever canonicalisation lets through has a host, which as a URL's host comes back."""
+        """Every canonical URL has a host, and a URL made from that host has it again."""
         try:
             url = canonical(link)
         except InvalidUrl:
@@ -62,17 +62,17 @@ class TestRegisteredDomains:
         ],
     )
     def test_every_host_has_a_domain(self, domains, host, domain):
-        """The domain is one label more than the public suffix; a host without one is its own domain."""
+        """The domain is the public suffix and one more label; a host without one is its own domain."""
         assert domains(host) == domain
 
     def test_nothing_is_downloaded(self, monkeypatch):
-        """The suffix list is the packaged one: no socket is opened, no cache folder is asked."""
+        """The suffix list is the packaged one: no socket is opened."""
         monkeypatch.setattr(socket, "socket", None)
 
         assert RegisteredDomains()("a.b.example.org") == "example.org"
 
-    def test_few_hosts_are_remembered(self):
-        """The memory of hosts is bounded, and forgetting changes nothing."""
+    def test_the_cache_is_bounded(self):
+        """The cache of hosts is bounded, and evictions change no answer."""
         domains = RegisteredDomains(size=2)
 
         assert [domains(f"w{i % 5}.example{i % 5}.com") for i in range(20)] == [
@@ -82,14 +82,14 @@ class TestRegisteredDomains:
 
 class TestFingerprints:
     def test_a_batch_keeps_its_order(self):
-        """Fingerprint and URL stand at the same place."""
+        """Fingerprints are in the order of the URLs."""
         urls = ["http://a.example/", "http://b.example/", "http://a.example/"]
 
         assert Fingerprints(KEY)(urls) == [siphash(KEY, url) for url in urls]
         assert Fingerprints(KEY)([]) == []
 
     def test_the_value_is_siphash_2_4(self):
-        """The reference vector of the SipHash paper: bytes 0 to 14 under the key 0 to 15."""
+        """The fingerprint of the SipHash paper's test vector (bytes 0 to 14 under the key 0 to 15) is the paper's."""
         assert Fingerprints(OTHER)(["".join(map(chr, range(15)))]) == [0xA129CA6149BE45E5]
 
     @given(st.lists(st.text(st.characters(codec="ascii")), max_size=20))
@@ -100,19 +100,19 @@ class TestFingerprints:
     @pytest.mark.parametrize("kind", [Fingerprints, ContentDigests])
     @pytest.mark.parametrize("key", [b"", bytes(15), bytes(17)])
     def test_a_key_has_16_bytes(self, kind, key):
-        """Another length of key is a mistake of the caller."""
+        """A key of another length raises ValueError."""
         with pytest.raises(ValueError, match="16 bytes"):
             kind(key)
 
     def test_the_key_changes_everything(self):
-        """Who does not know the key cannot tell the fingerprint or the digest."""
+        """Another key gives other fingerprints and digests."""
         assert Fingerprints(KEY)(["x"]) != Fingerprints(OTHER)(["x"])
         assert ContentDigests(KEY)(b"x") != ContentDigests(OTHER)(b"x")
 
 
 class TestContentDigests:
-    def test_a_digest_has_128_bits_and_is_the_bodys_alone(self):
-        """Equal bodies have equal digests of 16 bytes, whatever was digested between."""
+    def test_a_digest_has_128_bits_and_depends_on_the_body_alone(self):
+        """Equal bodies have equal digests of 16 bytes, whatever is digested in between."""
         digest = ContentDigests(KEY)
         first = digest(b"body")
         other = digest(b"")

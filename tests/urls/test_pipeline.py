@@ -1,4 +1,4 @@
-"""A page's links on their way to the seen store, and how the chain is put together."""
+"""The pipeline from a page's links to the seen store, and the assembly of the chain."""
 
 from collections import Counter
 
@@ -18,7 +18,7 @@ KEY, PAGE = bytes(16), "http://h.example/a/b"
 
 
 class Word:
-    """Fifteen lines are enough to be a filter: this one drops URLs that contain its name."""
+    """A minimal filter: drops URLs that contain its name."""
 
     def __init__(self, name):
         self.name = name
@@ -32,7 +32,7 @@ class Word:
 
 
 class SuspiciousWord(Word):
-    """The same, saying beforehand whom it suspects."""
+    """The same filter with a `suspects` expression."""
 
     def __init__(self, name):
         super().__init__(name)
@@ -50,23 +50,23 @@ class TestChain:
 
     @given(batches, words, st.data())
     def test_counts_add_up(self, batch, words, data):
-        """What passed and what each filter dropped are together the batch; the first that minds counts."""
+        """Every URL of the batch passes or counts once, under the first filter that drops it."""
         kinds = [data.draw(st.sampled_from([Word, SuspiciousWord])) for _ in words]
-        chain, refused = Chain([kind(word) for kind, word in zip(kinds, words, strict=True)]), Counter()
+        chain, filtered = Chain([kind(word) for kind, word in zip(kinds, words, strict=True)]), Counter()
 
-        kept = chain.keep(batch, Origin(), refused)
+        kept = chain.keep(batch, Origin(), filtered)
 
         blame = [next((word for word in words if word in url), None) for url in batch]
         assert kept == [url for url, word in zip(batch, blame, strict=True) if word is None]
-        assert refused == Counter(word for word in blame if word)
+        assert filtered == Counter(word for word in blame if word)
 
-    def test_two_filters_of_one_name_are_refused(self):
-        """Counts by name would lie."""
+    def test_two_filters_of_one_name_are_an_error(self):
+        """Two filters with one name would share a counter."""
         with pytest.raises(ValueError, match="same name: a, a"):
             Chain([Word("a"), Word("a")])
 
     def test_states_go_by_name(self):
-        """Each filter gets its own state back; one that the checkpoint does not know starts anew."""
+        """Each filter gets its own state back; states of filters that are gone are ignored."""
         first = build_filters(url_settings(URL_SCOPE="seeds", TRAP_MAX_PAGES=1), key=KEY)
         first.keep(["http://h.example/2020/05/"], Origin(), Counter())
         second = build_filters(url_settings(URL_SCOPE="seeds", TRAP_MAX_PAGES=1), key=KEY)
@@ -79,8 +79,8 @@ class TestChain:
 
 
 class TestAssembly:
-    def test_filters_stand_in_the_order_of_their_numbers(self):
-        """URL_FILTERS is ordered like ITEM_PIPELINES; None takes one out."""
+    def test_filters_are_ordered_by_their_numbers(self):
+        """URL_FILTERS is ordered like ITEM_PIPELINES; None leaves a filter out."""
         wanted = url_settings()["URL_FILTERS"] | {
             "webcrawl.urls.filters.length.LengthFilter": 5000,
             "webcrawl.urls.filters.depth.DepthFilter": None,
@@ -94,20 +94,20 @@ class TestAssembly:
         assert "depth" not in names
 
     def test_filters_without_work_are_left_out(self):
-        """What the settings leave nothing to do costs nothing."""
+        """A filter that the settings leave nothing to do is not in the chain."""
         names = [one.name for one in build_filters(url_settings()).filters]
 
         assert not {"scheme", "scope", "excluded", "expression"} & set(names)
 
-    def test_a_filter_that_is_not_there_is_named(self):
-        """A dotted path that leads nowhere is one clear error."""
-        with pytest.raises(ValueError, match=r"URL_FILTERS: 'webcrawl\.nowhere\.Filter' cannot be imported"):
+    def test_a_missing_filter_is_named(self):
+        """A dotted path that does not exist raises one clear error."""
+        with pytest.raises(ValueError, match=r"^webcrawl\.nowhere\.Filter: No module named 'webcrawl\.nowhere'$"):
             build_filters(url_settings(URL_FILTERS={"webcrawl.nowhere.Filter": 1}))
 
 
 class TestPipeline:
     def test_a_page_becomes_one_batch(self, pipeline):
-        """Each URL comes once, at its first place, with its fingerprint; the rest is counted."""
+        """Each URL is returned once, at its first place, with its fingerprint; the other links are counted."""
         found = pipeline.process(PAGE, 1, ["/x", "mailto:joe", "c", "../x", "/wp-login.php", "http://h.example/x#y"])
 
         assert [(url, place) for _, url, place in found] == [
@@ -115,25 +115,25 @@ class TestPipeline:
             ("http://h.example/a/c", 2),
         ]
         assert [number for number, _, _ in found] == Fingerprints(KEY)(["http://h.example/x", "http://h.example/a/c"])
-        assert pipeline.refused == {"scheme": 1, "known_path": 1}
+        assert pipeline.filtered == {"scheme": 1, "known_path": 1}
 
     def test_the_documents_base_joins_and_the_page_stays_the_origin(self):
-        """A base element moves links; scope is still a matter of the page they stand on."""
+        """A base element resolves links, but the scope depends on the page that contains them."""
         pipeline = build_pipeline(url_settings(URL_SCOPE="host"), KEY)
 
         found = pipeline.process(PAGE, 1, ["x", "http://h.example/y"], base="http://other.example/")
 
         assert [url for _, url, _ in found] == ["http://h.example/y"]
-        assert pipeline.refused == {"scope": 1}
+        assert pipeline.filtered == {"scope": 1}
 
     def test_seeds_have_no_page(self, pipeline):
-        """Seeds are a batch without a page."""
+        """Seeds are a batch with an empty page URL."""
         (seed,) = pipeline.process("", 0, ["rubbish", "http://a.example"])
 
         assert seed[1:] == ("http://a.example/", 1)
 
     def test_the_fingerprint_is_of_the_comparison_form(self):
-        """URLs that fold together have one fingerprint, and are fetched as they are."""
+        """URLs that fold to the same form have one fingerprint, and are fetched as they are."""
         pipeline = build_pipeline(url_settings(URL_FOLDINGS=["webcrawl.urls.foldings.no_index"]), KEY)
 
         first, second = pipeline.process(PAGE, 1, ["/index.html", "/"])
@@ -144,7 +144,7 @@ class TestPipeline:
     @settings(max_examples=300)
     @given(st.lists(links, max_size=10), bases)
     def test_no_links_make_it_raise_and_all_are_accounted_for(self, batch, base):
-        """Every different link is a URL or counted, every different URL a candidate or counted."""
+        """Each distinct link is a URL or counted, and each distinct URL is a candidate or counted."""
         pipeline = build_pipeline(url_settings(), KEY, clock=lambda: 1_700_000_000)
 
         found = pipeline.process(base, 1, batch)
@@ -152,14 +152,14 @@ class TestPipeline:
         urls = canonical_links(base, batch, Counter())
         different = {url for url in urls.values() if url}
         bad = {link for link, url in urls.items() if url is None}
-        assert pipeline.refused.total() == len(bad) + len(different) - len(found)
+        assert pipeline.filtered.total() == len(bad) + len(different) - len(found)
         for number, url, place in found:
             assert [urls[link] for link in batch].index(url) == place
             assert Fingerprints(KEY)([url]) == [number]
 
     @given(links, bases)
-    def test_the_pipeline_is_no_more_than_its_stages(self, link, base):
-        """A URL that no filter minds comes out as `canonical` has it."""
+    def test_without_filters_the_pipeline_is_canonical(self, link, base):
+        """Without filters, the pipeline returns what `canonical` returns."""
         pipeline = build_pipeline(url_settings(URL_FILTERS={}), KEY)
         try:
             expected = [canonical(link, base)]

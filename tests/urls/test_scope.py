@@ -1,4 +1,4 @@
-"""How far a crawl may go."""
+"""The scopes of a crawl."""
 
 import pytest
 
@@ -27,11 +27,11 @@ def _domains():
 class TestScopes:
     @pytest.mark.parametrize(("scope", "kept"), [("any", BATCH), ("host", BATCH[:2]), ("domain", BATCH[:3])])
     def test_a_page_limits_its_own_links(self, domains, scope, kept):
-        """The scope `host` keeps to the page's host whatever the port, `domain` to its registered domain."""
+        """The scope `host` keeps links to the page's host on any port, `domain` those to its registered domain."""
         assert ScopeFilter(scope, domains, KEY).keep(BATCH, HOME) == kept
 
     def test_seeds_limit_the_whole_crawl(self, domains):
-        """The scope `seeds` follows links into the registered domain of any seed, and no other."""
+        """The scope `seeds` keeps links to the registered domain of any seed, and no others."""
         scope = ScopeFilter("seeds", domains, KEY)
 
         assert scope.keep(BATCH, HOME) == []
@@ -40,18 +40,18 @@ class TestScopes:
 
     @pytest.mark.parametrize("scope", ["any", "host", "domain", "seeds"])
     def test_seeds_are_always_in_scope(self, domains, scope):
-        """What comes without a page is a seed."""
+        """A batch without a page consists of seeds, which always pass."""
         assert ScopeFilter(scope, domains, KEY).keep(BATCH, Origin()) == BATCH
 
-    def test_an_unknown_scope_is_refused(self, domains):
+    def test_an_unknown_scope_is_an_error(self, domains):
         """The message names the setting, the value and what is allowed."""
-        with pytest.raises(ValueError, match="URL_SCOPE: 'planet' is none of any, seeds, domain, host"):
+        with pytest.raises(ValueError, match="URL_SCOPE: 'planet' is not one of any, seeds, domain, host"):
             ScopeFilter("planet", domains, KEY)
 
 
 class TestSeedDomains:
     def test_it_is_a_set(self):
-        """It holds what was added, once, across merges and a restore."""
+        """It contains each added name once, across merges and a restore."""
         names, seeds = [f"d{i}.example" for i in range(150_000)], SeedDomains(KEY)
         for name in names + names[:1000]:
             seeds.add(name)
@@ -64,7 +64,7 @@ class TestSeedDomains:
         assert len(twin.state()) == 8 * len(names)
 
     @pytest.mark.parametrize("state", [bytes(7), (2).to_bytes(8, "little") + (1).to_bytes(8, "little"), bytes(16)])
-    def test_what_is_no_state_is_refused(self, state):
-        """Cut off, out of order or doubled fingerprints raise ValueError."""
+    def test_an_invalid_state_is_an_error(self, state):
+        """Truncated, unordered or repeated fingerprints raise ValueError."""
         with pytest.raises(ValueError, match="seed domains"):
             SeedDomains(KEY).restore(state)

@@ -1,4 +1,4 @@
-"""Endless spaces of URLs, each stopped at a bounded number of pages."""
+"""Endless URL spaces, each stopped after a bounded number of pages."""
 
 from collections import Counter
 from itertools import count, islice
@@ -33,8 +33,8 @@ class TestRepeats:
     @pytest.mark.parametrize(
         "path", ["/css/css/css/", "/a/css/b/css/css/x", "/a/b/a/b/a/b/", "/a/x/a/y/a/z/a/", "/a/b/c/a/b/c/a/b/c"]
     )
-    def test_a_path_that_comes_round_is_a_trap(self, path):
-        """A segment side by side for the third time, a pair for the third, any segment for the fourth."""
+    def test_a_path_that_repeats_is_a_trap(self, path):
+        """A third occurrence with two adjacent, a pair's third, or any segment's fourth is a trap."""
         assert repeats(HOST + path)
         assert not passes(RepeatsFilter(), path)
 
@@ -51,25 +51,25 @@ class TestRepeats:
             "/a/b/a/b/",
         ],
     )
-    def test_less_is_none(self, path):
-        """Twice is no trap, nor are numbers, nor what stands in the query."""
+    def test_fewer_repeats_are_not_a_trap(self, path):
+        """Two occurrences pass, and so do repeated numbers, and repeats in the query."""
         assert passes(RepeatsFilter(), path)
 
     @given(st.lists(st.sampled_from("abc"), min_size=1, max_size=3), st.integers(4, 8))
     def test_every_cycle_ends(self, cycle, times):
-        """Whatever the cycle is, going round four times is a trap."""
+        """Any cycle of segments is a trap after four rounds."""
         assert not passes(RepeatsFilter(), "".join(f"/{part}" for part in cycle * times) + "/")
 
 
 class TestGrowth:
     @pytest.mark.parametrize("tail", ["/x" * 31, "/a%25252525b", "/?a=1&amp;amp;b=2", "/?a=1&a=1&b=2&a=1"])
     def test_urls_that_grow_are_a_trap(self, tail):
-        """More than 30 segments, escapes of escapes, or the same parameter for the third time."""
+        """More than 30 segments, escapes of escapes, or a parameter repeated three times are a trap."""
         assert not passes(GrowthFilter(), tail)
 
     @pytest.mark.parametrize("tail", ["/x" * 30, "/a%2525b", "/?a=1&amp;b=2", "/?a=1&a=2&a=3", "/?a=1&a=1", "/?&&&&"])
     def test_long_urls_alone_are_not(self, tail):
-        """Thirty segments, a parameter of many values and empty parameters pass."""
+        """Thirty segments, a parameter with many values, and empty parameters pass."""
         assert passes(GrowthFilter(), tail)
 
 
@@ -78,7 +78,7 @@ class TestCalendar:
         "tail", ["/2026/05/", "/cal/2031-05-06", "/?date=20300501", "/?year=2099&x=1", "/?from=2033-01"]
     )
     def test_the_far_future_is_a_trap(self, tail):
-        """Pages of a calendar more than two years ahead are not asked for."""
+        """Calendar pages more than two years ahead are dropped."""
         assert not passes(CalendarFilter(lambda: NOW), tail)
 
     @pytest.mark.parametrize(
@@ -95,11 +95,11 @@ class TestCalendar:
         ],
     )
     def test_the_past_and_other_numbers_are_not(self, tail):
-        """Old newspapers, articles under a date, and numbers that are no dates pass."""
+        """Old newspapers, articles under a date, and numbers that are not dates pass."""
         assert passes(CalendarFilter(lambda: NOW), tail)
 
     def test_all_years_of_a_url_count(self):
-        """A range of dates shows both its ends."""
+        """Both ends of a date range are found."""
         assert years(f"{HOST}/2001/02/?from_date=2003-04-05&until=2031-01") == [2001, 2003, 2031]
 
 
@@ -132,51 +132,51 @@ TRAPS = (calendar, months, sessions, java_sessions, combinations, deep_paths)
 
 class TestFamilies:
     @pytest.mark.parametrize("trap", TRAPS, ids=lambda trap: trap.__name__)
-    def test_an_endless_family_stops_at_a_bounded_number_of_pages_a_host(self, trap):
-        """Of thousands of pages a host offers, as many pass as TRAP_MAX_PAGES says, however they come."""
-        filters, passed, refused = chain(), [], Counter()
+    def test_an_endless_family_is_bounded_per_host(self, trap):
+        """Of thousands of pages of one host, exactly TRAP_MAX_PAGES pass, now and when offered again."""
+        filters, passed, filtered = chain(), [], Counter()
         offered = [HOST + tail for tail in islice(trap(), 3000)]
 
         for start in range(0, len(offered), 40):
-            passed += filters.keep(offered[start : start + 40], PAGE, refused)
+            passed += filters.keep(offered[start : start + 40], PAGE, filtered)
 
         assert len(passed) == LIMIT
-        assert refused["trap_family"] + refused["trap_calendar"] == len(offered) - LIMIT
-        assert filters.keep(passed, PAGE, refused) == passed
+        assert filtered["trap_family"] + filtered["trap_calendar"] == len(offered) - LIMIT
+        assert filters.keep(passed, PAGE, filtered) == passed
 
     def test_hosts_and_families_have_their_own_bounds(self):
-        """A trap on one host takes nothing from another host, nor from another family of its own."""
-        filters, refused = chain(), Counter()
-        filters.keep([HOST + tail for tail in islice(sessions(), 100)], PAGE, refused)
+        """A full family does not affect other hosts, nor other families of the same host."""
+        filters, filtered = chain(), Counter()
+        filters.keep([HOST + tail for tail in islice(sessions(), 100)], PAGE, filtered)
 
-        assert filters.keep(["http://g.example/?PHPSESSID=1", f"{HOST}/2020/05/"], PAGE, refused) == [
+        assert filters.keep(["http://g.example/?PHPSESSID=1", f"{HOST}/2020/05/"], PAGE, filtered) == [
             "http://g.example/?PHPSESSID=1",
             f"{HOST}/2020/05/",
         ]
 
     def test_ordinary_pages_are_not_counted(self):
-        """Articles under dates, short queries and numbered pages go on for as long as they like."""
-        filters, refused = chain(), Counter()
+        """Articles under dates, short queries and numbered pages are not bounded."""
+        filters, filtered = chain(), Counter()
         batch = [f"{HOST}/2020/05/06/story-{i}?page={i}&x=1&y=2" for i in range(500)]
 
-        assert filters.keep(batch, PAGE, refused) == batch
+        assert filters.keep(batch, PAGE, filtered) == batch
 
     def test_folded_sessions_are_not_counted(self):
-        """When the comparison form leaves session ids out, pages that have one are ordinary pages."""
+        """If the comparison form removes session ids, pages with one are not bounded."""
         filters = chain(URL_FOLDINGS=["webcrawl.urls.foldings.no_session_ids"])
         batch = [HOST + tail for tail in islice(sessions(), 100)]
 
         assert filters.keep(batch, PAGE, Counter()) == batch
 
-    def test_traps_can_be_left_alone(self):
-        """TRAP_RULES off leaves all trap filters out."""
+    def test_trap_filters_can_be_disabled(self):
+        """With TRAP_RULES off, no trap filter is in the chain."""
         assert not [one.name for one in chain(TRAP_RULES=False).filters if one.name.startswith("trap_")]
 
 
 class TestBoundedSets:
     @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 9)), max_size=60))
     def test_it_is_a_dictionary_of_sets_with_a_bound(self, asked):
-        """The first members of a name are in, later ones are not, the same as in plain sets."""
+        """A name admits its first members and no later ones, like a plain set with a bound."""
         bounded, plain = BoundedSets(3, KEY), {}
         for name, number in asked:
             twin = plain.setdefault(name, set())
@@ -187,8 +187,8 @@ class TestBoundedSets:
             assert bounded.admit(name, str(number)) == expected
         assert len(bounded) == sum(map(len, plain.values()))
 
-    def test_memory_is_bounded_by_forgetting_the_least_recently_asked(self):
-        """Beyond the total the set that nobody asked for longest starts anew."""
+    def test_the_least_recently_used_set_is_dropped(self):
+        """Beyond the total, the least recently used set starts empty."""
         bounded = BoundedSets(2, KEY, total=4)
         for name in ("old", "new"):
             bounded.admit(name, "1")
@@ -200,15 +200,15 @@ class TestBoundedSets:
         assert not bounded.admit("old", "3")
         assert bounded.admit("new", "3")
 
-    def test_a_hash_across_two_neighbours_is_no_member(self):
-        """Members are whole groups of four bytes, found behind a false hit as well."""
+    def test_a_match_across_two_neighbours_is_not_a_member(self):
+        """Members are aligned groups of four bytes, and are found behind a misaligned match too."""
         members = bytearray([0, 1, 2, 3, 4, 5, 6, 7, 2, 3, 4, 5])
 
         assert holds(members, bytes([2, 3, 4, 5]))
         assert not holds(members, bytes([1, 2, 3, 4]))
         assert not holds(members[:8], bytes([2, 3, 4, 5]))
 
-    def test_a_bound_below_one_is_refused(self):
-        """The message names the setting."""
+    def test_a_bound_below_one_is_an_error(self):
+        """A bound below 1 raises ValueError with the name of the setting."""
         with pytest.raises(ValueError, match="TRAP_MAX_PAGES: 0"):
             BoundedSets(0, KEY)

@@ -1,4 +1,4 @@
-"""Settings as the user wrote them, made into plain values, or refused in one line."""
+"""Turns settings as the user wrote them into plain values, or rejects them with a one-line reason."""
 
 from webcrawl.checks.check import SettingError, check
 

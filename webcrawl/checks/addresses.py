@@ -1,4 +1,4 @@
-"""Kinds of values that name places in a network."""
+"""Kinds of values that are network addresses."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ _NAME = re.compile(r"(?!.*\.[0-9]+$)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*\.?", r
 
 @dataclass(frozen=True, slots=True)
 class Networks:
-    """Networks by address and length of prefix."""
+    """Networks, by address and prefix length."""
 
-    allowed: str = "networks in CIDR form with commas between, as in 127.0.0.0/8,fd00::/8, or none"
+    allowed: str = "comma-separated networks in CIDR form, such as 127.0.0.0/8,fd00::/8, or none"
 
     def read(self, value: Any, /) -> tuple[IPv4Network | IPv6Network, ...]:
-        # strict: 10.1.2.3/8 may mean one address or sixteen million, and a guess here opens a door
+        # strict: 10.1.2.3/8 may mean one address or sixteen million, and a wrong guess here opens private networks
         return tuple(ip_network(word) for word in words(value))
 
 
 @dataclass(frozen=True, slots=True)
 class Servers:
-    """Name servers by address or name, and port."""
+    """Name servers, by address or name, and port."""
 
-    allowed: str = "host:port with commas between, as in 127.0.0.1:5353,[::1]:53, or none"
+    allowed: str = "comma-separated host:port, such as 127.0.0.1:5353,[::1]:53, or none"
 
     def read(self, value: Any, /) -> tuple[tuple[str, int], ...]:
         return tuple(_server(word) for word in words(value))
@@ -46,5 +46,5 @@ def _server(word: str) -> tuple[str, int]:
         return str(ip_address(word)), DNS_PORT
     port = int(found[2] or DNS_PORT)
     if not 0 < port < 65_536:
-        raise ValueError(f"{word!r} has no port from 1 to 65535")
+        raise ValueError(f"{word!r} has a port outside 1 to 65535")
     return host, port

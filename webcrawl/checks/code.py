@@ -1,4 +1,4 @@
-"""Kinds of values that name or are code: dotted paths, expressions."""
+"""Kinds of values that are code or name it: dotted paths, expressions, file name endings."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
 import re2
 
 from webcrawl.checks.kinds import Whole, text, words
+from webcrawl.loading import load
+from webcrawl.urls.filters.lines import quiet
 
 _EXTENSION = re.compile(r"[a-z0-9]+(\.[a-z0-9]+)*")
 _ORDER = Whole(0, 1000)
@@ -21,27 +22,22 @@ _ORDER = Whole(0, 1000)
 
 @dataclass(frozen=True, slots=True)
 class Dotted:
-    """A class or function by the path that imports it."""
+    """The dotted path of a class or function; it is imported to check it."""
 
-    allowed: str = "the dotted path of a class or function that can be imported"
+    allowed: str = "the dotted path of an importable class or function"
 
     def read(self, value: Any, /) -> str:
         path = text(value)
-        module, _, name = path.rpartition(".")
-        try:
-            found = getattr(import_module(module), name)
-        except Exception as error:  # whatever a foreign module raises while it is imported
-            raise ValueError(f"{path}: {error}") from error
-        if not callable(found):
-            raise TypeError(f"{path} is no class or function")
+        if not callable(load(path)):
+            raise TypeError(f"{path} is not a class or function")
         return path
 
 
 @dataclass(frozen=True, slots=True)
 class DottedList:
-    """Several of them."""
+    """Several dotted paths."""
 
-    allowed: str = "dotted paths of classes or functions that can be imported, with commas between, or none"
+    allowed: str = "comma-separated dotted paths of importable classes or functions, or none"
 
     def read(self, value: Any, /) -> tuple[str, ...]:
         return tuple(Dotted().read(word) for word in words(value))
@@ -49,20 +45,17 @@ class DottedList:
 
 @dataclass(frozen=True, slots=True)
 class DottedOrders:
-    """Several of them with the order in which they are used, as in Scrapy's ITEM_PIPELINES."""
+    """Dotted paths with their order, as in Scrapy's ITEM_PIPELINES."""
 
     allowed: str = (
-        "a dict, or a JSON object, of dotted paths that can be imported: a whole number from 0 to 1000 or None"
+        "a dict or JSON object: importable dotted paths as keys, whole numbers from 0 to 1000 or None as values"
     )
 
     def read(self, value: Any, /) -> dict[str, int | None]:
-        found = json.loads(value) if isinstance(value, str) else value
-        if not isinstance(found, Mapping):
-            raise TypeError
-        return {text(path): self._order(path, order) for path, order in found.items()}
+        return {text(path): self._order(path, order) for path, order in _mapping(value).items()}
 
     def _order(self, path: str, order: Any) -> int | None:
-        if order is None:  # left out, and not imported either: it may be what cannot be
+        if order is None:  # switched off, perhaps because it cannot be imported
             return None
         Dotted().read(path)
         return _ORDER.read(order)
@@ -70,28 +63,35 @@ class DottedOrders:
 
 @dataclass(frozen=True, slots=True)
 class Components:
-    """Scrapy's components: dotted paths with their orders, or classes themselves.
+    """Scrapy's components with their orders: dotted paths, or the classes themselves.
 
-    They are looked for but not imported: importing one may install a reactor, and which one is Scrapy's choice, later.
+    Checks only that their modules exist: importing one may install a reactor, and Scrapy chooses the reactor later.
     """
 
-    allowed: str = "a dict, or a JSON object, of dotted paths that can be found: a number or None"
+    allowed: str = (
+        "a dict or JSON object: dotted paths of classes in existing modules as keys, a number or None as values"
+    )
 
     def read(self, value: Any, /) -> dict[Any, int | float | None]:
-        found = json.loads(value) if isinstance(value, str) else value
-        if not isinstance(found, Mapping):
-            raise TypeError
+        found = _mapping(value)
         return {_found(path) if order is not None else path: _order(order) for path, order in found.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """One of them."""
+    """One such component."""
 
-    allowed: str = "the dotted path of a class that can be found"
+    allowed: str = "the dotted path of a class in an existing module"
 
     def read(self, value: Any, /) -> Any:
         return _found(value)
+
+
+def _mapping(value: Any) -> Mapping[Any, Any]:
+    found = json.loads(value) if isinstance(value, str) else value
+    if not isinstance(found, Mapping):
+        raise TypeError
+    return found
 
 
 def _found(path: Any) -> Any:
@@ -100,7 +100,7 @@ def _found(path: Any) -> Any:
     module, _, _ = text(path).rpartition(".")
     try:
         missing = not module or (module not in sys.modules and find_spec(module) is None)
-    except Exception as error:  # of the package that it is in, which has to be imported
+    except Exception as error:  # find_spec imports the parent package, which may raise anything
         raise ValueError(f"{path}: {error}") from error
     if missing:
         raise ValueError(f"{path}: there is no such module")
@@ -115,17 +115,15 @@ def _order(order: Any) -> int | float | None:
 
 @dataclass(frozen=True, slots=True)
 class Expressions:
-    """Regular expressions of the kind that runs in linear time."""
+    """RE2 expressions, which run in linear time."""
 
-    allowed: str = "a list, or a JSON array, of RE2 expressions, or a single one"
+    allowed: str = "an RE2 expression, or a list or JSON array of them"
 
     def read(self, value: Any, /) -> tuple[str, ...]:
-        options = re2.Options()
-        options.log_errors = False  # the error below is the one line
         found = _written(value)
         for expression in found:
             try:
-                re2.compile(expression, options)
+                re2.compile(expression, quiet())
             except re2.error as error:
                 why = error.args[0]
                 raise ValueError(why.decode() if isinstance(why, bytes) else why) from error
@@ -133,7 +131,7 @@ class Expressions:
 
 
 def _written(value: Any) -> list[str]:
-    """The expressions; commas and spaces may be part of one, so that JSON has to say where several end."""
+    """The expressions. Several come as a JSON array, because commas and spaces may be part of one."""
     if isinstance(value, list | tuple):
         return [text(one) for one in value]
     if value == "":
@@ -144,17 +142,17 @@ def _written(value: Any) -> list[str]:
     except ValueError:
         return [one]
     is_array = isinstance(several, list) and all(isinstance(each, str) for each in several)
-    return [text(each) for each in several] if is_array else [one]  # [0-9] is an array too
+    return [text(each) for each in several] if is_array else [one]  # a single [1] is JSON too, but an expression
 
 
 @dataclass(frozen=True, slots=True)
 class Extensions:
-    """Endings of file names."""
+    """Endings of file names, without the dot."""
 
-    allowed: str = "endings of file names with commas between, as in zip,tar.gz, or none"
+    allowed: str = "comma-separated file name endings, such as zip,tar.gz, or none"
 
     def read(self, value: Any, /) -> tuple[str, ...]:
         found = [word.lower().removeprefix(".") for word in words(value)]
         if wrong := [word for word in found if not _EXTENSION.fullmatch(word)]:
-            raise ValueError(f"{wrong[0]!r} is no ending")
+            raise ValueError(f"{wrong[0]!r} is not a file name ending")
         return tuple(found)

@@ -1,4 +1,4 @@
-"""Kinds of values: what a user may write, as text or as Python, and what becomes of it."""
+"""Kinds of values: what a user may write, as text or as Python, and the plain value it stands for."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _RATE = re.compile(r"([1-9][0-9]{0,8})/([1-9][0-9]{0,5})")
 
 
 class Kind(Protocol):
-    """A kind of value. `read` raises ValueError, TypeError or OSError for what is none, and may say why."""
+    """A kind of value. `read` raises ValueError, TypeError or OSError for an invalid one; the message may say why."""
 
     @property
     def allowed(self) -> str: ...
@@ -23,7 +23,7 @@ class Kind(Protocol):
 
 
 def number(value: Any) -> int | float:
-    """A number, written or not. True is none, and the text of none (nan, 1_000) neither."""
+    """A number, or text that is one. Booleans are not numbers, nor are the texts `nan` and `1_000`."""
     if isinstance(value, str):
         text = value.strip()
         if _INTEGER.fullmatch(text):
@@ -36,14 +36,14 @@ def number(value: Any) -> int | float:
 
 
 def text(value: Any) -> str:
-    """Words without the space around them; no words are none."""
+    """Text without surrounding space; raises ValueError if nothing is left."""
     if not isinstance(value, str) or not value.strip():
         raise ValueError
     return value.strip()
 
 
 def words(value: Any) -> list[str]:
-    """A list, or text with commas or spaces between its items; no text and the text `none` are the empty list."""
+    """A list, or text with commas or spaces between its items; empty text and `none` are the empty list."""
     if isinstance(value, str):
         found = [word for word in re.split(r"[,\s]+", value) if word]
         return [] if [word.lower() for word in found] == ["none"] else found
@@ -65,7 +65,7 @@ class Whole:
 
     def read(self, value: Any, /) -> int:
         found = number(value)
-        # the bounds first: nan and infinity, which no int can hold, are outside of all
+        # check the bounds first: int() of nan or infinity raises, and both are out of bounds
         if self.least <= found <= self.most and found == int(found):
             return int(found)
         raise ValueError
@@ -104,7 +104,7 @@ class Switch:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One word of a few."""
+    """One of a few words, in any case."""
 
     known: tuple[str, ...]
 
@@ -121,7 +121,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word of a few, written exactly so."""
+    """One of a few words, written exactly so."""
 
     known: tuple[str, ...]
 
@@ -130,15 +130,14 @@ class Word:
         return f"one of {', '.join(self.known)}"
 
     def read(self, value: Any, /) -> str:
-        found = text(value)
-        if found not in self.known or found != value:
+        if not isinstance(value, str) or value not in self.known:
             raise ValueError
-        return found
+        return value
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Words that can stand in a header."""
+    """Text that can stand in a header."""
 
     allowed: str = "one line of text"
 
@@ -151,9 +150,9 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """What a file's name may begin with everywhere."""
+    """A prefix of file names that every file system allows."""
 
-    allowed: str = "letters, digits, dots, dashes and underscores"
+    allowed: str = "made up of letters, digits, dots, dashes and underscores"
 
     def read(self, value: Any, /) -> str:
         found = text(value)
@@ -164,13 +163,13 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """Some words of a few; `all` for every one of them."""
+    """One or more of a few words; `all` stands for every one of them."""
 
     known: tuple[str, ...]
 
     @property
     def allowed(self) -> str:
-        return f"some of {', '.join(self.known)}, or all"
+        return f"one or more of {', '.join(self.known)}, or all"
 
     def read(self, value: Any, /) -> tuple[str, ...]:
         found = [word.lower() for word in words(value)]
@@ -185,9 +184,9 @@ class Choices:
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """So many within so many seconds."""
+    """A count within a number of seconds."""
 
-    allowed: str = "count/seconds, both whole numbers from 1, as in 20/60"
+    allowed: str = "count/seconds, both whole numbers from 1, such as 20/60"
 
     def read(self, value: Any, /) -> tuple[int, int]:
         found = _RATE.fullmatch(text(value))

@@ -1,4 +1,4 @@
-"""Kinds of values that name files and folders."""
+"""Kinds of values that are paths of files and folders."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from webcrawl.checks.kinds import text
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A folder that is there or can be made."""
+    """A folder that exists or can be created."""
 
-    allowed: str = "the path of a folder, there or not"
+    allowed: str = "the path of a folder, existing or not"
 
     def read(self, value: Any, /) -> str:
         found = _path(value)
         there = next(place for place in (Path(found), *Path(found).absolute().parents) if place.exists())
         if not there.is_dir():
-            raise ValueError(f"{there} is no folder")
+            raise ValueError(f"{there} is not a folder")
         return found
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file that can be read, or none: what is named and missing is a slip of the pen, not no file."""
+    """A readable file, or none. A named file that is missing is an error: the name is probably mistyped."""
 
     allowed: str = "the path of a readable file, or none"
 
@@ -44,5 +44,5 @@ class File:
 def _path(value: Any) -> str:
     found = text(os.fspath(value) if isinstance(value, os.PathLike) else value)
     if "\0" in found:
-        raise ValueError("no path has a NUL")
+        raise ValueError("a path cannot contain a NUL")
     return found

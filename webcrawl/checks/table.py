@@ -1,4 +1,4 @@
-"""What every setting may be, in the order of settings.py."""
+"""The kind of value of every setting, in the order of settings.py."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from webcrawl.checks.addresses import Networks, Servers
 from webcrawl.checks.code import Component, Components, Dotted, DottedList, DottedOrders, Expressions, Extensions
 from webcrawl.checks.kinds import Choice, Choices, Kind, Line, Name, Number, Rate, Switch, Whole, Word
 from webcrawl.checks.places import File, Folder
+from webcrawl.html.kinds import KINDS as LINKS
+from webcrawl.urls.canonical import SCHEMES
+from webcrawl.urls.filters.scope import SCOPES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -16,7 +19,6 @@ if TYPE_CHECKING:
 DAY = 86_400
 TEBIBYTE = 1 << 20  # in MiB
 MANY = 10**9
-LINKS = "a area frame iframe refresh canonical link img srcset script style media object form"
 
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
@@ -25,12 +27,12 @@ KINDS: dict[str, Kind] = {
     "JOBDIR": Folder(),
     "RANDOM_SEED": Whole(0, 2**63 - 1),
     "TOP1M_URL": Line(),
-    "URL_SCOPE": Choice(("any", "seeds", "domain", "host")),
-    "URL_SCHEMES": Choices(("http", "https", "ftp", "gopher")),
+    "URL_SCOPE": Choice(SCOPES),
+    "URL_SCHEMES": Choices(SCHEMES),
     "URL_MAX_LENGTH": Whole(64, 65_536),
     "URL_MAX_DEPTH": Whole(0, MANY),
     "URL_EXCLUDE_FILE": File(),
-    "URL_EXCLUDE_FILE_INTERVAL": Number(0.1, 60),  # the contract: read again within a minute
+    "URL_EXCLUDE_FILE_INTERVAL": Number(0.1, 60),  # a change must be noticed within a minute
     "URL_EXCLUDE_EXTENSIONS": Extensions(),
     "URL_INCLUDE": Expressions(),
     "URL_EXCLUDE": Expressions(),
@@ -65,7 +67,7 @@ KINDS: dict[str, Kind] = {
     "REDIRECT_MAX_HOPS": Whole(0, 100),
     "DOWNLOAD_TRUNCATE": Whole(1024, 2**31 - 1),
     "CONTENT_SEEN": Choice(("skip", "process")),
-    "LINK_SOURCES": Choices(tuple(LINKS.split())),
+    "LINK_SOURCES": Choices(LINKS),
     "OBEY_NOFOLLOW": Switch(),
     "WARC_ENABLED": Switch(),
     "WARC_PREFIX": Name(),
@@ -95,7 +97,7 @@ KINDS: dict[str, Kind] = {
     "LOG_FORMATTER": Component(),
 }
 
-# Scrapy's own that settings.py leaves as they are, checked where they are given
+# Scrapy's own settings that settings.py leaves alone; checked if they are set
 SCRAPYS: dict[str, Kind] = {
     "CLOSESPIDER_TIMEOUT": Number(0, MANY),
     "CLOSESPIDER_ITEMCOUNT": Whole(0, MANY),
@@ -108,7 +110,7 @@ SCRAPYS: dict[str, Kind] = {
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What two settings must be to each other. `allowed` is filled in with the values."""
+    """A condition that involves two settings. `allowed` is a format string for the values."""
 
     name: str
     holds: Callable[[Mapping[str, Any]], bool]
@@ -129,6 +131,6 @@ RULES = (
     Rule(
         "FRONTIER_QUEUES",
         lambda values: values["FRONTIER_QUEUES"] > 0 or values["CONCURRENT_REQUESTS"] > 0,
-        "from 1, because CONCURRENT_REQUESTS = 0 sets no limit to take it from",
+        "at least 1, because CONCURRENT_REQUESTS = 0 gives no default",
     ),
 )

@@ -23,11 +23,11 @@ from webcrawl.seeds import top1m
 from webcrawl.seeds.errors import SeedError
 from webcrawl.seeds.reader import Seeds
 from webcrawl.store.errors import StoreError
+from webcrawl.urls.filters.scope import SCOPES
 from webcrawl.verify.start import check_start
 
 ARGUMENTS = ("seeds", "scope", "limit")
 SCRAPYDS = "_job"  # given by scrapyd with every job
-SCOPES = ("any", "seeds", "domain", "host")
 
 
 class CannotStart(Exception):  # noqa: N818 - reads as what it is

@@ -6,7 +6,6 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -28,6 +27,7 @@ from webcrawl.frontier.robots_rows import RobotsRows
 from webcrawl.frontier.state import open_frontier
 from webcrawl.html.kinds import KINDS
 from webcrawl.html.links import LinkReader
+from webcrawl.loading import load
 from webcrawl.model import Link
 from webcrawl.net.robots import product_token
 from webcrawl.net.robots_book import RobotsBook
@@ -90,7 +90,7 @@ def open_parts(
     cache = load(values["URL_CACHE"])(values["URL_CACHE_SIZE"])
     seen = load(values["SEEN_STORE"])(db, memory=memory, cache=cache, on_ready=on_ready)
     counters: Counter[str] = Counter()
-    SavedCounters(db, {"crawl": counters, "refused": pipeline.refused})
+    SavedCounters(db, {"crawl": counters, "refused": pipeline.filtered})
     return Parts(
         db=db,
         pipeline=pipeline,
@@ -143,9 +143,8 @@ def _visitor(values: Mapping[str, Any], crawl: Crawl, db: CrawlDB) -> Visitor:
 
 
 def _limits(values: Mapping[str, Any]) -> Limits:
-    queues = values["FRONTIER_QUEUES"] or 3 * values["CONCURRENT_REQUESTS"]
     return Limits(
-        queues=min(queues, values["FRONTIER_MAX_QUEUES"]),
+        queues=values["FRONTIER_QUEUES"],
         max_queues=values["FRONTIER_MAX_QUEUES"],
         fetchers=values["CONCURRENT_REQUESTS"],
         host_pages=values["HOST_MAX_PAGES"],
@@ -162,9 +161,3 @@ def _key(db: CrawlDB) -> bytes:
         key = os.urandom(KEY_BYTES)
         db.set("key", key)
     return key
-
-
-def load(path: str) -> Any:
-    """What a dotted path names; the settings were checked, so it is there."""
-    module, _, name = path.rpartition(".")
-    return getattr(import_module(module), name)

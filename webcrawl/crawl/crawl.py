@@ -96,7 +96,7 @@ class Crawl:
 
     def count_filtered(self, reason: str) -> None:
         """Counts a link that never became one: nobody can fetch its URL."""
-        self._pipeline.refused[reason] += 1
+        self._pipeline.filtered[reason] += 1
 
     def feed(self, now: float, *, seeds: bool = True) -> bool:
         """Moves links known to be new to the frontier; True if there were any.
@@ -213,7 +213,7 @@ class Crawl:
             "seeds": self._seeding.taken,
             "bad_seeds": self._seeding.bad,
             **{f"frontier/{name}": value for name, value in frontier.counters.items()},
-            **{f"refused/{name}": value for name, value in self._pipeline.refused.items()},
+            **{f"refused/{name}": value for name, value in self._pipeline.filtered.items()},
             **{f"seen/{name}": value for name, value in self._seen.stats().items()},
         }
 

@@ -53,5 +53,5 @@ def _worth_keeping(values: Mapping[str, Any]) -> int:
     """
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     fetchers: int = values["CONCURRENT_REQUESTS"]
-    rotation: int = values["FRONTIER_QUEUES"] or 3 * fetchers
+    rotation: int = values["FRONTIER_QUEUES"]
     return max(min(rotation, files // 2 - fetchers), 64)

@@ -1,4 +1,4 @@
-"""Seed lists, read lazily and resumably: docs/seeds.md."""
+"""Seed lists, read lazily and resumable at any line: see docs/seeds.md."""
 
 from webcrawl.seeds.errors import SeedError
 from webcrawl.seeds.listing import Seed

@@ -1,4 +1,4 @@
-"""A seed's text as the URL to fetch."""
+"""Turns the text of a seed into the URL to fetch."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from webcrawl.urls.canonical import canonical
 
 _UNWRITTEN = re.compile(r"[\x00-\x20\x7f]")
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
-# a domain, and what people write after it: other ASCII than letters, digits, "-", "." and "_" has no place in a name
+# A domain, and what people write after it. Of ASCII, a name has only letters, digits, "-", "." and "_".
 _DOMAIN = re.compile(r"([-.0-9A-Z_a-z\x80-\U0010ffff]+)(:\d+)?([/?#].*)?")
 _NUMBERS = re.compile(r"[\d.]+")
 
 
 def seed_url(text: str, max_length: int) -> str:
-    """The canonical URL of a URL, or of a domain: `http://domain/`. Raises BadLineError."""
+    """Returns the canonical form of a URL, or `http://domain/` for a domain. Raises BadLineError."""
     if _UNWRITTEN.search(text):
-        raise BadLineError("has a space or a control character in it")
+        raise BadLineError("contains a space or a control character")
     if _URL.match(text):
         return _fetchable(text, max_length)
     domain = _DOMAIN.fullmatch(text)
@@ -25,7 +25,7 @@ def seed_url(text: str, max_length: int) -> str:
         raise BadLineError("is neither a URL nor a domain")
     url = _fetchable(f"http://{text}", max_length)
     host = url[7:].partition("/")[0].partition(":")[0]
-    # the URL standard makes an address of any number (1 -> 0.0.0.1); in a list it is a column gone wrong
+    # The URL standard turns any number into an address (1 -> 0.0.0.1); in a list, a number is the wrong column.
     if _NUMBERS.fullmatch(host) and host != domain[1]:
         raise BadLineError("is a number, not a domain")
     return url
@@ -35,4 +35,4 @@ def _fetchable(url: str, max_length: int) -> str:
     try:
         return canonical(url, max_length=max_length)
     except ValueError as error:
-        raise BadLineError(f"is no URL to fetch ({error})") from error
+        raise BadLineError(f"is not a URL that can be fetched ({error})") from error

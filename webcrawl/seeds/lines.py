@@ -1,4 +1,4 @@
-"""Lines out of blocks of bytes, in bounded memory and with every byte accounted for."""
+"""Splits blocks of bytes into lines, in bounded memory and with every byte accounted for."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-LONGEST = 131_072  # bytes of a line: twice the longest URL that URL_MAX_LENGTH can allow
+LONGEST = 131_072  # bytes per line: twice the longest URL that URL_MAX_LENGTH can allow
 
 
 def lines(blocks: Iterable[bytes], longest: int = LONGEST) -> Iterator[tuple[bytes, int]]:
-    r"""Each line with its end (`\n`, `\r\n` or `\r`), and how many bytes of it were dropped before.
+    r"""Yields each line with its end (`\n`, `\r\n` or `\r`), and the number of bytes dropped from its start.
 
-    A line over `longest` is not held: its end comes with the count of what went before it. The lengths
-    and the counts together are the length of all blocks.
+    A line over `longest` is not held: only its end is yielded, with the count of the bytes before it. The lengths
+    and the counts add up to the length of all blocks.
     """
     held, dropped = b"", 0
     for block in blocks:
         pieces = (held + block).splitlines(keepends=True)
-        # a last "\r" waits too: its "\n" may open the next block
+        # hold back a last "\r" too: its "\n" may start the next block
         held = b"" if pieces[-1].endswith(b"\n") else pieces.pop()
         for piece in pieces:
             if dropped or len(piece) > longest:

@@ -1,4 +1,4 @@
-"""One list of seeds, read line by line from any place in it."""
+"""One list of seeds, read line by line from any place."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ if TYPE_CHECKING:
 
     from webcrawl.seeds.source import Source
 
-LOGGED = 5  # bad lines that are logged one by one; all are counted
+LOGGED = 5  # bad lines per list that are logged; all are counted
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
 class Seed:
-    """Where a crawl begins: a canonical URL, and the line of its list."""
+    """A starting point of the crawl: a canonical URL, and its line in the list."""
 
     url: str
     line: int
 
 
 class SeedList:
-    """A list and the place it is read to. A fresh one touches its file when the first seed is asked for."""
+    """A list and the place up to which it was read. A fresh one opens its file at the first call of `next`."""
 
     def __init__(self, source: Source, place: Place, max_length: int) -> None:
         self.source = source
         self._max_length = max_length
         self._rows = rows(source.kind, source.first)
         if not self._start(place):
-            logger.warning("%s: changed since it was read, read from its beginning again", source.path)
+            logger.warning("%s: changed since it was last read; reading it again from the beginning", source.path)
             self.close()
             self._start(Place())
 
     def next(self) -> Seed | None:
-        """The next seed, None at the list's end."""
+        """Returns the next seed, or None at the end of the list."""
         at = self.at
         for line, dropped in self._lines:
             at.line += 1
@@ -61,16 +61,16 @@ class SeedList:
         return None
 
     def place(self) -> Place:
-        """The place after the seed given last."""
+        """The place after the seed that was returned last."""
         head = digest(self.source.first[: self.at.offset])
         return replace(self.at, head=head, last=digest(self._last), held=len(self._last))
 
     def check_end(self) -> None:
-        """A list that came to its end without a seed is no list."""
+        """Call at the end of the list. Raises SeedError if it contained no seed."""
         at = self.at
         if not at.good:
-            why = f"bad lines: {at.bad}" if at.bad else "nothing but blank lines, comments and headers"
-            raise SeedError(f"{self.source.path}: no seed in it, {why}")
+            why = f"bad lines: {at.bad}" if at.bad else "only blank lines, comments and headers"
+            raise SeedError(f"{self.source.path}: contains no seed ({why})")
         logger.info("%s: %d seeds, %d bad lines", self.source.path, at.good, at.bad)
 
     def close(self) -> None:
@@ -92,10 +92,10 @@ class SeedList:
         if at.bad <= LOGGED:
             logger.warning("%s: line %d %s: %.80r", self.source.path, at.line, why, line)
         if at.bad == LOGGED:
-            logger.warning("%s: further bad lines are counted, not logged", self.source.path)
+            logger.warning("%s: further bad lines are counted but not logged", self.source.path)
 
     def _start(self, place: Place) -> bool:
-        """Go to this place; False if it is not what it was when the place was noted."""
+        """Go to this place. Returns False if the list no longer is what it was when the place was saved."""
         self.at = replace(place)
         self._blocks = self.source.blocks(place.offset - place.held)
         begun = b""
@@ -103,6 +103,6 @@ class SeedList:
             begun += block
         self._last, rest = begun[: place.held], begun[place.held :]
         self._lines: Iterator[tuple[bytes, int]] = lines(chain((rest,) if rest else (), self._blocks), LONGEST)
-        # a last line without an end of its own may have been written on since
+        # a last line without a line end may have been continued since
         ended = not (place.offset and rest) or self._last.endswith((b"\n", b"\r"))
         return not place.offset or (ended and self.place() == place)

@@ -1,4 +1,4 @@
-"""How far the reading of seeds has come, in a form that outlives the process."""
+"""How far the seeds were read, in a form that outlives the process."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ def digest(data: bytes) -> str:
 
 @dataclass(slots=True)
 class Place:
-    """How far one list was read. The digests tell a list that was only added to from one that was changed."""
+    """How far one list was read. The digests tell a list that only grew from one that changed."""
 
-    offset: int = 0  # of the unpacked bytes
+    offset: int = 0  # in the unpacked bytes
     line: int = 0
     good: int = 0
     bad: int = 0
-    head: str = ""  # digest of the first block, as far as it was read
-    last: str = ""  # digest of the last line, or of the end of it that was held:
-    held: int = 0  # so many bytes
+    head: str = ""  # digest of the part of the first block that was read
+    last: str = ""  # digest of the last line, or of the end of it that was held
+    held: int = 0  # bytes in that digest
 
 
 @dataclass(slots=True)
@@ -32,7 +32,7 @@ class Position:
 
     src: str
     file: int = 0
-    good: int = 0  # in the lists before this one
+    good: int = 0  # seeds in the lists before this one
     bad: int = 0
     place: Place = field(default_factory=Place)
 
@@ -41,7 +41,7 @@ class Position:
 
 
 def unpack(packed: bytes) -> Position:
-    """The position that `pack` made this of."""
+    """The inverse of `Position.pack`. Raises SeedError."""
     try:
         fields = json.loads(packed)
         return Position(**fields | {"place": Place(**fields["place"])})

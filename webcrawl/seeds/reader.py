@@ -1,4 +1,4 @@
-"""The seeds of a crawl, one at a time, from lists that are read no further than needed."""
+"""The seeds of a crawl, one at a time, from lists that are read only as far as needed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 from webcrawl.seeds.errors import SeedError
 from webcrawl.seeds.listing import SeedList
 from webcrawl.seeds.position import Position, unpack
-from webcrawl.seeds.source import Source
+from webcrawl.seeds.source import Source, list_paths
 from webcrawl.urls.canonical import MAX_LENGTH
 
 if TYPE_CHECKING:
@@ -19,18 +19,18 @@ logger = logging.getLogger(__name__)
 
 
 class Seeds:
-    """The seeds of SRC: paths with commas between. Every list is looked into at once, and read when its turn comes.
+    """The seeds of SRC, comma-separated paths. The constructor opens every list; each is read when its turn comes.
 
-    A list that turns out to be unreadable raises SeedError where that is noticed; whoever asks for the
-    next seed all the same is given the next list's.
+    A list that turns out to be unreadable later raises SeedError at that point; iteration can continue with
+    the next list.
     """
 
     def __init__(self, src: str, limit: int | None = None, max_length: int = MAX_LENGTH) -> None:
-        paths = [path.strip() for path in src.split(",") if path.strip()]
+        paths = list_paths(src)
         if not paths:
             raise SeedError(f"{src!r}: names no list of seeds")
         if limit is not None and limit < 1:
-            raise SeedError(f"limit {limit}: a whole number from 1 is allowed")
+            raise SeedError(f"limit {limit}: must be a whole number from 1")
         self._sources = [Source(path) for path in paths]
         self._limit = math.inf if limit is None else limit
         self._max_length = max_length
@@ -38,29 +38,29 @@ class Seeds:
 
     @property
     def taken(self) -> int:
-        """Seeds given so far, in the runs before this one too."""
+        """Seeds returned so far, including those of earlier runs."""
         return self._before.good + self._list.at.good
 
     @property
     def bad(self) -> int:
-        """Lines that gave no seed and should have."""
+        """Lines that should have given a seed and did not."""
         return self._before.bad + self._list.at.bad
 
     @property
     def position(self) -> bytes:
-        """The place after the seed given last: for `resume`, in this process or another one."""
+        """The place after the seed that was returned last, for `resume` in this process or another."""
         before = self._before
         return Position(before.src, before.file, before.good, before.bad, self._list.place()).pack()
 
     def resume(self, position: bytes) -> None:
-        """Go on after this position.
+        """Continue after this position.
 
-        Other lists, or a list that changed in what was read of it, are read from their beginning again:
-        the seen store knows the seeds that were taken already, and none is lost.
+        If SRC names other lists now, or the part of a list that was read has changed, reading starts again from the
+        beginning. No seed is lost, and the seen store recognises those that were taken already.
         """
         before, src = unpack(position), self._before.src
         if before.src != src or not 0 <= before.file < len(self._sources):
-            logger.warning("seeds are %s now and were %s: read from the beginning", src, before.src)
+            logger.warning("the seeds were %s and are now %s: reading from the beginning", before.src, src)
             before = Position(src)
         self.close()
         self._begin(before)
@@ -90,7 +90,7 @@ class Seeds:
         self._list = SeedList(self._sources[before.file], before.place, self._max_length)
 
     def _leave(self) -> None:
-        """Go to the next list. At the last one's end the place stays there: what is added to it later is found."""
+        """Go to the next list. After the last one the place stays at its end, so that lines added later are found."""
         before = self._before
         if before.file + 1 < len(self._sources):
             self.close()

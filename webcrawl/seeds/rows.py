@@ -1,4 +1,4 @@
-"""What a line of a list says: nothing, a seed, or something that is wrong."""
+"""What a line of a list contains: nothing, a seed, or an error."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Protocol
 
 from webcrawl.seeds.errors import BadLineError
 
-_COMMENT = re.compile(r"(?:^|\s)#")  # a "#" inside a word begins a URL's fragment
-_COLUMNS = ("domain", "root domain", "url")  # Majestic and DomCop, Moz, and whoever lists pages
+_COMMENT = re.compile(r"(?:^|\s)#")  # a "#" inside a word starts a URL's fragment
+_COLUMNS = ("domain", "root domain", "url")  # Majestic and DomCop; Moz; lists of pages
 
 
 class Rows(Protocol):
     """A kind of list."""
 
     def seed(self, line: str) -> str | None:
-        """The URL or domain of this line, None where it has none to give; raises BadLineError."""
+        """Returns the URL or domain in this line, or None for a line without one. Raises BadLineError."""
 
 
 class TextRows:
-    """A URL or a domain a line; `#` begins a comment."""
+    """One URL or domain per line; `#` starts a comment."""
 
     def seed(self, line: str) -> str | None:
         if "#" in line and (comment := _COMMENT.search(line)):
@@ -38,14 +38,14 @@ class CsvRows:
         self.column = named[0] if named else 1
 
     def seed(self, line: str) -> str | None:
-        if not line or line == self.header:  # lists put one after the other have it again
+        if not line or line == self.header:  # concatenated lists repeat it
             return None
         fields = _fields(line)
         if len(fields) <= self.column:
             raise BadLineError(f"has no column {self.column + 1}")
-        # a column that says it is a rank and is none is not followed by a domain either
+        # if the first column is not a rank, the second is not a domain either
         if self.header is None and not (fields[0].isascii() and fields[0].strip().isdigit()):
-            raise BadLineError("does not begin with a rank")
+            raise BadLineError("does not start with a rank")
         return fields[self.column].strip()
 
 
@@ -66,7 +66,7 @@ def _fields(line: str) -> list[str]:
 
 
 def rows(kind: str, first: bytes) -> Rows:
-    """The reader of a list of this kind, whose first block may begin with a header."""
+    """Returns the reader for this kind of list; `first` is its first block, which may start with a header."""
     if kind == ".txt":
         return TextRows()
     written = next((line for line in first.splitlines() if line.strip()), b"")

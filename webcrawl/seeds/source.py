@@ -1,4 +1,4 @@
-"""One file of seeds as a stream of UTF-8 bytes, whatever it is packed and encoded in."""
+"""One file of seeds as a stream of UTF-8 bytes, whatever its compression and encoding."""
 
 from __future__ import annotations
 
@@ -19,14 +19,19 @@ from webcrawl.seeds.errors import SeedError
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
-BLOCK = 65_536  # bytes read at a time: all that a list of any length holds in memory
+BLOCK = 65_536  # bytes read at a time: all that a list holds in memory, whatever its length
 
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
-# what the unpackers raise when bytes are not as they should be: ValueError is a NUL in the path, IndexError a file
-# without a name in a zip, struct.error one of its fields cut short
+# What the unpackers raise for damaged files. ValueError: a NUL in the path; IndexError: a file without a name in a zip;
+# struct.error: a zip field that is cut short.
 _DAMAGE = (
     EOFError, IndexError, NotImplementedError, ValueError, lzma.LZMAError, struct.error, zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
+
+
+def list_paths(src: str) -> list[str]:
+    """The comma-separated paths in SRC."""
+    return [path.strip() for path in src.split(",") if path.strip()]
 
 
 class _Bytes(Protocol):
@@ -35,7 +40,7 @@ class _Bytes(Protocol):
 
 
 class Source:
-    """A list by its path: `.csv` or `.txt`, alone or packed as `.gz` or `.zip`."""
+    """A list, by its path: `.csv` or `.txt`, plain or packed as `.gz` or `.zip`."""
 
     __slots__ = ("first", "kind", "packing", "path")
 
@@ -44,7 +49,7 @@ class Source:
         self.packing = PurePath(path).suffix.lower()
         if self.packing not in (".gz", ".zip"):
             self.packing = ""
-        with _told(path):
+        with _as_seed_error(path):
             self._must_be_a_file()
             self.kind = self._kind()
             with closing(self._open()) as file:
@@ -52,22 +57,22 @@ class Source:
         if not self.first:
             raise SeedError(f"{path}: is empty")
         if _binary(self.first):
-            raise SeedError(f"{path}: is binary, a list of seeds is text")
+            raise SeedError(f"{path}: is binary; a list of seeds must be text")
 
     def blocks(self, offset: int) -> Generator[bytes]:
-        """The bytes from `offset` on. A plain file is sought, a packed one unpacked and passed over."""
-        with _told(self.path), closing(self._open(offset)) as file:
+        """The bytes from `offset` on. A plain file seeks there; a packed one is unpacked up to there."""
+        with _as_seed_error(self.path), closing(self._open(offset)) as file:
             yield from _blocks(file)
 
     def _must_be_a_file(self) -> None:
         mode = Path(self.path).stat().st_mode
         if stat.S_ISDIR(mode):
             raise SeedError(f"{self.path}: is a directory")
-        if not stat.S_ISREG(mode):  # a pipe could not be gone on with after a stop
-            raise SeedError(f"{self.path}: is no ordinary file")
+        if not stat.S_ISREG(mode):  # reading a pipe could not be resumed
+            raise SeedError(f"{self.path}: is not a regular file")
 
     def _kind(self) -> str:
-        """`.csv` or `.txt`, said by the name without its packing, or by the name of the only file in a zip."""
+        """`.csv` or `.txt`, by the name without its packing, or by the name of the only file in a zip."""
         names = [PurePath(self.path).with_suffix("") if self.packing else PurePath(self.path)]
         if self.packing == ".zip":
             with zipfile.ZipFile(self.path) as archive:
@@ -75,14 +80,14 @@ class Source:
         kinds = [name.suffix.lower() for name in names]
         known = next((kind for kind in kinds if kind in (".csv", ".txt")), None)
         if known is None:
-            raise SeedError(f"{self.path}: ends in none of .csv, .txt, or these with .gz or .zip after them")
+            raise SeedError(f"{self.path}: must end in .csv or .txt, optionally followed by .gz or .zip")
         return known
 
     def _member(self, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
-        # macOS packs a shadow of every file beside it
+        # macOS adds a shadow of every file
         members = [m for m in archive.infolist() if not m.is_dir() and not m.filename.startswith("__MACOSX/")]
         if len(members) != 1:
-            raise SeedError(f"{self.path}: holds {len(members)} files, a packed list holds one")
+            raise SeedError(f"{self.path}: holds {len(members)} files instead of one")
         if members[0].flag_bits & 1:
             raise SeedError(f"{self.path}: is encrypted")
         return members[0]
@@ -98,7 +103,7 @@ class Source:
                 return wide
             start = 3 if mark == codecs.BOM_UTF8 else 0
             if self.packing:
-                file.seek(start)  # back to the start costs nothing, only far forward a reader's seek is slow
+                file.seek(start)  # seeking back to the start costs nothing; only seeking far forward is slow
                 _skip(file, offset)
             else:
                 file.seek(start + offset)
@@ -111,18 +116,18 @@ class Source:
         if self.packing == ".gz":
             return cast("IO[bytes]", gzip.open(self.path, "rb"))
         if self.packing == ".zip":
-            with zipfile.ZipFile(self.path) as archive:  # the member keeps the file open until it is closed
+            with zipfile.ZipFile(self.path) as archive:  # the member keeps the file open until the member is closed
                 return archive.open(self._member(archive))
         return Path(self.path).open("rb")
 
 
 class _Utf16:
-    """A UTF-16 file read as UTF-8; half a pair becomes bytes that are no UTF-8, so that its line is bad."""
+    """A UTF-16 file, read as UTF-8. A lone surrogate becomes bytes that are not UTF-8, which makes its line bad."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
         self._decoder = codecs.getincrementaldecoder("utf-16")("surrogatepass")
-        self._ready = b""  # two bytes may become three: what is more than was asked for waits here
+        self._ready = b""  # two bytes may become three: holds what exceeds the size asked for
 
     def read(self, size: int, /) -> bytes:
         while not self._ready and (data := self._file.read(size)):
@@ -135,8 +140,8 @@ class _Utf16:
 
 
 @contextmanager
-def _told(path: str) -> Iterator[None]:
-    """Whatever the system and the unpackers complain of, as one line that names the file."""
+def _as_seed_error(path: str) -> Iterator[None]:
+    """Turns errors of the system and of the unpackers into SeedError, one line that names the file."""
     try:
         yield
     except OSError as error:
@@ -146,7 +151,7 @@ def _told(path: str) -> Iterator[None]:
 
 
 def _blocks(file: _Bytes, most: int | None = None) -> Iterator[bytes]:
-    """The file's bytes to its end, or the first `most` of them."""
+    """The bytes up to the end of the file, or the first `most` of them."""
     while most is None or most > 0:
         block = file.read(BLOCK if most is None else min(most, BLOCK))
         if not block:
@@ -162,7 +167,7 @@ def _skip(file: _Bytes, count: int) -> None:
 
 
 def _binary(first: bytes) -> bool:
-    """Control characters in most lines of the first block: text with a bad line or two has them in few."""
+    """Whether most lines of the first block contain control characters; text with a bad line or two has few."""
     if not _CONTROL.search(first):
         return False
     lines = first.splitlines()

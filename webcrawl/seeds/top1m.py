@@ -1,4 +1,4 @@
-"""seeds/top1m.csv, which is not in the repository: fetched when it is named and missing."""
+"""Downloads seeds/top1m.csv, which is not in the repository, if it is named and missing."""
 
 from __future__ import annotations
 
@@ -15,29 +15,31 @@ from typing import IO, Protocol
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
+from webcrawl.seeds.source import list_paths
+
 NAME = ("seeds", "top1m.csv")
 TIMEOUT = 30.0  # seconds without a byte
 BLOCK = 1 << 16
-MOST = 1 << 30  # bytes, packed or not: the list has 10 MB packed, 22 MB as it is
-LONGEST = 1000  # bytes of a line
+MOST = 1 << 30  # bytes, packed or not; the list has 10 MB packed, 22 MB unpacked
+LONGEST = 1000  # bytes per line
 ROW = re.compile(rb"[0-9]+,[^,\s]+\.[^,\s]+")
 
 _DAMAGE = (OSError, EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError, RuntimeError)
 
 
-class CannotProvide(Exception):  # noqa: N818 - reads as what it is
-    """Why there is no list; the message is one line."""
+class CannotProvide(Exception):  # noqa: N818 - the name says what happened
+    """The list could not be provided; the message is one line that says why."""
 
 
 def provide(src: str, url: str) -> None:
-    """Fetches each list of `src` that is seeds/top1m.csv and not there. Raises CannotProvide."""
-    for path in (Path(name.strip()) for name in src.split(",")):
+    """Downloads each list in `src` that is seeds/top1m.csv and does not exist. Raises CannotProvide."""
+    for path in map(Path, list_paths(src)):
         if path.parts[-2:] == NAME and not path.exists():
             _provide(path, url)
 
 
 def _provide(path: Path, url: str) -> None:
-    """Moved into place whole: a list that is there is a list that was checked."""
+    """Checks the list before moving it into place, so that a list that exists is complete and valid."""
     new, packed = (path.with_name(f"{path.name}.{os.getpid()}.{stage}") for stage in ("new", "packed"))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -49,7 +51,7 @@ def _provide(path: Path, url: str) -> None:
         raise CannotProvide(f"{path}: cannot be written ({error.strerror or error})") from error
     except _Unusable as error:
         raise CannotProvide(
-            f"{path} is not here, and {error}; put a list there, or see the crawler work without a network: scrapy demo"
+            f"{path} is missing, and {error}; put a list there, or try the crawler without a network: scrapy demo"
         ) from error
     finally:
         for left in (packed, new):
@@ -58,7 +60,7 @@ def _provide(path: Path, url: str) -> None:
 
 
 class _Unusable(Exception):  # noqa: N818
-    """What is wrong with what the address gives."""
+    """What is wrong with the download; the message is one line."""
 
 
 class _Bytes(Protocol):
@@ -67,7 +69,7 @@ class _Bytes(Protocol):
 
 def _fetch(url: str, path: Path) -> None:
     try:
-        answer: HTTPResponse = urlopen(Request(url, headers={"User-Agent": "webcrawl"}), timeout=TIMEOUT)  # noqa: S310 - the user's own setting
+        answer: HTTPResponse = urlopen(Request(url, headers={"User-Agent": "webcrawl"}), timeout=TIMEOUT)  # noqa: S310 - the URL is the user's setting
     except HTTPError as error:
         error.close()
         raise _Unusable(f"cannot be downloaded: {url}: {error}") from error
@@ -78,7 +80,7 @@ def _fetch(url: str, path: Path) -> None:
 
 
 def _copy(answer: HTTPResponse, file: IO[bytes], url: str, size: int) -> None:
-    from rich.console import Console  # noqa: PLC0415 - here and below: 0.04 s of every crawl's start, for this alone
+    from rich.console import Console  # noqa: PLC0415 - rich would cost every start 0.04 s
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn  # noqa: PLC0415
 
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
@@ -102,7 +104,7 @@ def _read(answer: HTTPResponse, url: str) -> bytes:
 
 
 def _unpack(packed: Path, new: Path, url: str) -> None:
-    """By what it is, not by what its name says."""
+    """Unpacks by content, not by name."""
     with packed.open("rb") as file:
         head = file.read(2)
     try:
@@ -121,7 +123,7 @@ def _unpack(packed: Path, new: Path, url: str) -> None:
 def _member(archive: zipfile.ZipFile, url: str) -> str:
     names = [name for name in archive.namelist() if not name.endswith("/")]
     if len(names) != 1:
-        raise _Unusable(f"{url} holds {len(names)} files, a packed list holds one")
+        raise _Unusable(f"{url} holds {len(names)} files instead of one")
     return names[0]
 
 
@@ -134,12 +136,12 @@ def _write(source: _Bytes, new: Path, url: str) -> None:
 
 
 def _check(path: Path, url: str) -> None:
-    """Each line is rank,domain, and there are some; synced, for it is going to be moved into place."""
+    """Checks that each line is rank,domain, and that there are some. Syncs the file before it is moved into place."""
     with path.open("rb") as file:
         count = 0
         for count, line in enumerate(iter(partial(file.readline, LONGEST), b""), 1):
             if not ROW.fullmatch(line.rstrip(b"\r\n")):
-                raise _Unusable(f"{url} is no list of rank,domain (line {count}: {line[:40]!r})")
+                raise _Unusable(f"{url} is not a list of rank,domain (line {count}: {line[:40]!r})")
         if not count:
             raise _Unusable(f"{url} is empty")
         os.fsync(file.fileno())

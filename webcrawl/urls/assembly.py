@@ -1,11 +1,12 @@
-"""Where settings become objects: the chain of filters and the comparison form."""
+"""Builds the chain of filters, the comparison form and the pipeline from settings."""
 
 from __future__ import annotations
 
 import time
-from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from webcrawl.loading import load
 from webcrawl.urls.filters.chain import Chain
 from webcrawl.urls.filters.protocol import Clock, Setup
 from webcrawl.urls.fingerprint import Fingerprints
@@ -28,31 +29,23 @@ def build_filters(
     clock: Clock = time.time,
     domains: RegisteredDomains | None = None,
 ) -> Chain:
-    """URL_FILTERS in their order, each built from the settings; those left nothing to do are left out."""
+    """Builds URL_FILTERS in their order, without those that the settings leave nothing to do."""
     setup = Setup(settings, clock, key, domains or RegisteredDomains())
     wanted = {path: order for path, order in settings["URL_FILTERS"].items() if order is not None}
-    classes: list[type[FromSetup]] = [_load(path, "URL_FILTERS") for path in sorted(wanted, key=wanted.__getitem__)]
+    classes: list[type[FromSetup]] = [load(path) for path in sorted(wanted, key=wanted.__getitem__)]
     built = [one.from_setup(setup) for one in classes]
     return Chain([one for one in built if one is not None])
 
 
 def build_folding(settings: Mapping[str, Any]) -> Folding | None:
-    """The comparison form: host rules first, then URL_FOLDINGS in their order; None for the URL itself."""
-    foldings: list[Folding] = [_load(path, "URL_FOLDINGS") for path in settings["URL_FOLDINGS"]]
+    """The comparison form: host rules first, then URL_FOLDINGS in their order. None means the URL itself."""
+    foldings: list[Folding] = [load(path) for path in settings["URL_FOLDINGS"]]
     if settings["URL_HOST_RULES"]:
-        foldings.insert(0, read_host_rules(settings["URL_HOST_RULES"]))
+        foldings.insert(0, read_host_rules(Path(settings["URL_HOST_RULES"])))
     return compose(foldings)
 
 
 def build_pipeline(settings: Mapping[str, Any], key: bytes, clock: Clock = time.time) -> LinkPipeline:
-    """What a page's links go through on their way to the seen store."""
+    """The pipeline that takes a page's links to the seen store."""
     chain = build_filters(settings, key=key, clock=clock)
     return LinkPipeline(chain, build_folding(settings), Fingerprints(key), settings["URL_MAX_LENGTH"])
-
-
-def _load(path: str, setting: str) -> Any:
-    module, _, name = path.rpartition(".")
-    try:
-        return getattr(import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ValueError(f"{setting}: {path!r} cannot be imported: {error}") from error

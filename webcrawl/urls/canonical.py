@@ -1,7 +1,7 @@
-"""The fetched form of a URL: the URL standard's serialisation, by ada, without fragment and credentials.
+"""The fetched form of a URL: ada's serialisation by the URL standard, without fragment and credentials.
 
-A canonical URL is ASCII without spaces or control characters, its scheme is one of SCHEMES, its host is a
-name that DNS could know or an address, and a `/` follows the host.
+A canonical URL is ASCII without spaces or control characters. Its scheme is one of SCHEMES, its host is an address or
+a name that DNS can represent, and a `/` follows the host.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ SCHEMES = ("http", "https", "ftp", "gopher")
 MAX_LENGTH = 2000
 
 
-class InvalidUrl(ValueError):  # noqa: N818  (a refusal is an ordinary answer, no error)
-    """The string is no URL that a crawl can fetch; `reason` is the short name under which it is counted."""
+class InvalidUrl(ValueError):  # noqa: N818 - an ordinary outcome, not an error
+    """The string is not a URL that can be fetched; `reason` is the short name under which it is counted."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -29,7 +29,7 @@ class InvalidUrl(ValueError):  # noqa: N818  (a refusal is an ordinary answer, n
 
 
 def canonical(link: str, base: str = "", max_length: int = MAX_LENGTH) -> str:
-    """The canonical form of one link that stands on the page `base`, or InvalidUrl."""
+    """Returns the canonical form of a link on the page `base`. Raises InvalidUrl."""
     if len(link) > max_length:
         raise InvalidUrl("length")
     try:
@@ -52,18 +52,18 @@ def canonical(link: str, base: str = "", max_length: int = MAX_LENGTH) -> str:
 
 
 def canonical_links(
-    base: str, links: Iterable[str], refused: Counter[str], max_length: int = MAX_LENGTH
+    base: str, links: Iterable[str], invalid: Counter[str], max_length: int = MAX_LENGTH
 ) -> dict[str, str | None]:
-    """Every different link of the page `base` in order of its first place, and its canonical form.
+    """Maps each distinct link of the page `base`, in order of first appearance, to its canonical form.
 
-    None stands for a link that is refused; its reason is counted. No string makes this raise. A link that
-    is plainly canonical already costs 0.5 us instead of the parser's 2 (`benchmarks.urls`).
+    An invalid link maps to None, and its reason is counted in `invalid`. No string makes this raise. A link that is
+    plainly canonical already costs 0.5 us instead of the parser's 2 (`benchmarks.urls`).
     """
     base = _canonical_base(base, max_length)
     head = heads(base)
     found: dict[str, str | None] = {}
     for link in dict.fromkeys(links):
-        plain = match_plain(link) if len(link) <= max_length else None  # what is longer is not looked at
+        plain = match_plain(link) if len(link) <= max_length else None  # do no work on longer ones
         if plain is not None and (start := head[kind := plain.lastindex or 0]) is not None:
             found[link] = start + plain[kind]
             continue
@@ -74,7 +74,7 @@ def canonical_links(
                 found[link] = _parsed(link, base, max_length)
         except InvalidUrl as error:
             found[link] = None
-            refused[error.reason] += 1
+            invalid[error.reason] += 1
     return found
 
 
@@ -85,7 +85,7 @@ def _parsed(link: str, base: str, max_length: int) -> str:
 
 
 def _canonical_base(base: str, max_length: int) -> str:
-    """The empty string for one that has no canonical form; nearly all are in it already."""
+    """The canonical form of a base, or the empty string if it has none. Nearly all are canonical already."""
     plain = match_plain(base) if len(base) <= max_length else None
     if plain is not None and plain.lastindex == ABSOLUTE:
         return plain[ABSOLUTE]
@@ -96,7 +96,7 @@ def _canonical_base(base: str, max_length: int) -> str:
 
 
 def _encodes(link: str) -> bool:
-    """Whether the string has a UTF-8 form at all: a lone surrogate has none."""
+    """Whether the string has a UTF-8 form; a lone surrogate has none."""
     try:
         link.encode()
     except UnicodeEncodeError:
@@ -105,18 +105,18 @@ def _encodes(link: str) -> bool:
 
 
 def _authority(rest: str) -> tuple[str, str]:
-    """Host and port without credentials, and the path with the query, of what follows the scheme."""
+    """Splits what follows the scheme into host and port, without credentials, and path with query."""
     if not rest.startswith("//"):
         return "", ""
     authority, slash, path = rest[2:].partition("/")
-    if "?" in authority:  # only the gopher scheme may leave out the slash
+    if "?" in authority:  # only gopher URLs may omit the slash
         authority, _, query = rest[2:].partition("?")
         slash, path = "/?", query
     return authority.rpartition("@")[2], (slash or "/") + path
 
 
 def _gopher_authority(authority: str) -> str:
-    """The host as http would have it: to the URL standard gopher is a scheme it knows nothing about."""
+    """Normalises the host as for http: the URL standard does not know gopher and leaves its hosts alone."""
     try:
         href = normalize_url(f"http://{authority}/")
     except ValueError as error:
@@ -129,7 +129,7 @@ def _gopher_authority(authority: str) -> str:
 
 
 def _has_dns_form(authority: str) -> bool:
-    """RFC 1035, 2.3.4: labels of 1 to 63 octets, 253 characters in all; the root's dot may end the name."""
+    """RFC 1035, 2.3.4: labels of 1 to 63 octets, at most 253 characters; the root's dot may end the name."""
     if authority[0] == "[":
         return True
     host = authority.partition(":")[0].removesuffix(".")

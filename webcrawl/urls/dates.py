@@ -1,11 +1,11 @@
-"""What a page of a calendar looks like by its URL: a date ends the path or is the value of a parameter."""
+"""Recognises calendar pages by their URL: a date ends the path or is the value of a parameter."""
 
 from __future__ import annotations
 
 import re
 
-# Without look-around, so that RE2 takes it too. `/2019/11/08/title` is an article, not a calendar; `start=2000`
-# may be a page number: only names that speak of time count.
+# Without look-around, which RE2 does not support. `/2019/11/08/title` is an article, not a calendar. `start=2000` may
+# be a page number, so only parameter names that refer to time count.
 _MONTH = r"(?:0?[1-9]|1[0-2])"
 _DAY = r"(?:0?[1-9]|[12][0-9]|3[01])"
 _TWO_DIGITS = r"(?:0[1-9]|1[0-2])"
@@ -22,10 +22,10 @@ _YEAR = re.compile(r"[/=]([0-9]{4})")
 
 
 def years(url: str) -> list[int]:
-    """The years of the dates that make the URL a calendar's page."""
+    """The years of all dates by which the URL is a calendar page."""
     found: list[str] = []
     date = _DATE.search(url)
     while date is not None:
         found += _YEAR.findall(date[0])
-        date = _DATE.search(url, date.end() - 1)  # the end of one parameter is the beginning of the next
+        date = _DATE.search(url, date.end() - 1)  # the end of one parameter is the start of the next
     return [int(year) for year in found]

@@ -1,6 +1,6 @@
-"""What stands for a URL and for a body in the seen stores: 64 and 128 bits, both keyed.
+"""The keyed hashes that represent URLs (64 bits) and bodies (128 bits) in the seen stores.
 
-The key is drawn once a crawl: with a public hash a hostile site could aim collisions at other sites' pages.
+Each crawl draws its own key: with a public hash, a hostile site could construct collisions with other sites' pages.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 KEY_BYTES = 16
-CONTENT = "webcrawl 2026-11-20 content seen"  # BLAKE3 wants one key for one purpose
+CONTENT = "webcrawl 2026-11-20 content seen"  # BLAKE3 requires a separate key for each purpose
 
 
 class Fingerprints:
@@ -25,7 +25,7 @@ class Fingerprints:
         self._key = key
 
     def __call__(self, urls: Iterable[str]) -> list[int]:
-        """The fingerprints of a batch, in its order."""
+        """The fingerprints of a batch, in the same order."""
         key = self._key
         return [siphash(key, url) for url in urls]
 

@@ -1,7 +1,7 @@
-"""Foldings of the comparison form: each turns a canonical URL into what is fingerprinted in its place.
+"""Foldings of the comparison form: each turns a canonical URL into the form that is fingerprinted.
 
-They say which URLs are regarded as one (LARM's normaliser); the URL that is fetched stays as it is. None is
-on by default: each of them is wrong for some site.
+They decide which URLs count as the same (LARM's normaliser); the URL that is fetched stays as it is. All are off by
+default, because each is wrong for some site.
 """
 
 from __future__ import annotations
@@ -18,42 +18,42 @@ _SLASHES = re.compile(r"//+")
 
 
 def lower_path(url: str) -> str:
-    """Upper and lower case are one in paths, as on Windows servers."""
+    """Ignores case in paths, as Windows servers do."""
     path, mark, query = url.partition("?")
     return path.lower() + mark + query
 
 
 def no_index(url: str) -> str:
-    """`/index.html` and `/default.asp` are the folder they stand in."""
+    """`/index.html` and `/default.asp` become the folder they are in."""
     path, mark, query = url.partition("?")
     return _INDEX.sub("/", path) + mark + query
 
 
 def single_slashes(url: str) -> str:
-    """`/a//b` is `/a/b`."""
+    """`/a//b` becomes `/a/b`."""
     path, mark, query = url.partition("?")
     scheme, _, rest = path.partition("://")
     return f"{scheme}://{_SLASHES.sub('/', rest)}{mark}{query}"
 
 
 def no_session_ids(url: str) -> str:
-    """The visitor's session is no part of the page's name."""
+    """Removes session ids from path and query."""
     return without_session(url)
 
 
 def sorted_query(url: str) -> str:
-    """The order of parameters says nothing."""
+    """Ignores the order of parameters."""
     path, mark, query = url.partition("?")
     return path + mark + "&".join(sorted(query.split("&")))
 
 
 def one_scheme(url: str) -> str:
-    """The schemes http and https serve the same pages."""
+    """Treats https as http."""
     return "http" + url[5:] if url.startswith("https:") else url
 
 
 def compose(foldings: Sequence[Folding]) -> Folding | None:
-    """All foldings in their order as one; None when there is none, so that the usual case costs nothing."""
+    """Combines foldings, in their order, into one; no foldings become None, so that the usual case costs nothing."""
     if len(foldings) < 2:
         return foldings[0] if foldings else None
 

@@ -1,6 +1,6 @@
-"""LARM's host resolver: rules from a file that say which host names are one, for the comparison form.
+"""LARM's host resolver: a file of rules for host names that count as the same in the comparison form.
 
-# lines of three kinds; a comma stands for a dot, as LARM had it
+# three kinds of lines; as in LARM, a comma stands for a dot
 startsWith(www.)=
 endsWith(.a.com)=.b.com
 synonym(daedalus.apache.org)=apache.org
@@ -10,21 +10,21 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from webcrawl.urls.hosts import host_of
+from webcrawl.urls.rules_file import RulesError, readable
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _RULE = re.compile(r"(startsWith|endsWith|synonym)\(([^()\s]+)\)\s*=\s*([^()\s=]*)")
 
 Rules = dict[str, str]
 
 
-class RulesError(ValueError):
-    """The file cannot be used; the message names it and the line."""
-
-
 class HostRules:
-    """A folding: first startsWith, then endsWith, then synonym; of each kind the longest rule that fits."""
+    """A folding: applies first startsWith, then endsWith, then synonym; of each kind, the longest rule that matches."""
 
     def __init__(self, starts: Rules, ends: Rules, synonyms: Rules, size: int = 2**16) -> None:
         self._starts = dict(sorted(starts.items(), key=_longest))
@@ -33,7 +33,7 @@ class HostRules:
         self.host = lru_cache(size)(self._host)
 
     def __call__(self, url: str) -> str:
-        """The URL with its host replaced by the one that stands for it."""
+        """The URL with its host replaced according to the rules."""
         host = host_of(url)
         other = self.host(host)
         if other == host:
@@ -51,23 +51,21 @@ class HostRules:
             if name.endswith(end):
                 name = name[: -len(end)] + other
                 break
-        return self._synonyms.get(name, name) or host  # a host that rules leave nothing of keeps its name
+        return self._synonyms.get(name, name) or host  # keep a host of which the rules would leave nothing
 
 
-def read_host_rules(path: str | Path) -> HostRules:
-    """The rules of a file, or RulesError for the first line that is none."""
+def read_host_rules(path: Path) -> HostRules:
+    """Reads the rules from a file. Raises RulesError for the first line that is not a rule."""
     kinds: dict[str, Rules] = {"startsWith": {}, "endsWith": {}, "synonym": {}}
-    try:
-        lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise RulesError(f"{path}: cannot be read: {error}") from error
+    with readable(path):
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
     for number, raw in enumerate(lines, 1):
         line = raw.strip()
         if not line or line.startswith("#"):
             continue
         rule = _RULE.fullmatch(line)
         if rule is None:
-            raise RulesError(f"{path}, line {number}: no rule like startsWith(www.)=, but {line[:80]!r}")
+            raise RulesError(f"{path}, line {number}: {line[:80]!r} is not a rule such as startsWith(www.)=")
         kind, old, new = rule.groups()
         kinds[kind][_name(old)] = _name(new)
     return HostRules(kinds["startsWith"], kinds["endsWith"], kinds["synonym"])

@@ -1,4 +1,4 @@
-"""The host of a canonical URL and the registered domain it belongs to."""
+"""The host of a canonical URL, and its registered domain."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ def host_of(url: str) -> str:
 
 
 class RegisteredDomains:
-    """Host -> registered domain by the public suffix list that tldextract carries; nothing is downloaded.
+    """Maps hosts to registered domains by the public suffix list in tldextract; nothing is downloaded.
 
-    The list's private part counts: `a.github.io` and `b.github.io` are two owners. Under a top level that the
-    list does not know, its rule `*` holds: two labels. An address, a public suffix and `localhost` are their
-    own domain, so that every host has one. The last `size` hosts are remembered: the list costs 3 us a host.
+    The list's private part counts: `a.github.io` and `b.github.io` have different owners. Under a top-level domain that
+    is not in the list, its rule `*` applies: two labels. An address, a public suffix and `localhost` are their own
+    domain, so that every host has one. The last `size` hosts are cached: a lookup takes 3 us per host.
     """
 
     def __init__(self, size: int = 2**16) -> None:
@@ -27,8 +27,8 @@ class RegisteredDomains:
 
     @cached_property
     def _domain(self) -> Callable[[str], str]:
-        """Made when it is first needed: the list takes 0.1 s, and most crawls go everywhere."""
-        from tldextract import TLDExtract  # noqa: PLC0415 - as said
+        """Built on first use: loading the list takes 0.1 s, and most crawls have no scope to check."""
+        from tldextract import TLDExtract  # noqa: PLC0415 - on first use
 
         extract = TLDExtract(cache_dir=None, suffix_list_urls=(), include_psl_private_domains=True)
 

@@ -1,4 +1,4 @@
-"""The links of one page, from the strings in its text to what the seen store is asked about."""
+"""Turns the link strings of one page into candidates for the seen store."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ Candidate = tuple[int, str, int]
 
 
 class LinkPipeline:
-    """Canonical form, filters, comparison form, fingerprint: one call a page, nothing a link makes it raise.
+    """Canonical form, filters, comparison form, fingerprint: one call per page; no link makes it raise.
 
-    `refused` counts by reason or filter: every different link that has no canonical form, and every
-    different URL that a filter dropped.
+    `filtered` counts, by reason or filter, each distinct link without a canonical form and each distinct URL that a
+    filter dropped.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class LinkPipeline:
         max_length: int = MAX_LENGTH,
     ) -> None:
         self.chain = chain
-        self.refused: Counter[str] = Counter()
+        self.filtered: Counter[str] = Counter()
         self._folding = folding
         self._fingerprints = fingerprints
         self._max_length = max_length
@@ -43,16 +43,16 @@ class LinkPipeline:
     def process(
         self, page_url: str, depth: int, links: Sequence[str], base: str = "", lately: Lately | None = None
     ) -> list[Candidate]:
-        """What is to be asked of the seen store for these links, which lie `depth` links from a seed; each once.
+        """Returns a candidate for each distinct URL among these links, which are `depth` links from a seed.
 
-        Seeds come without a page. `base` is the document's own base URL where it has one. What is in `lately` passed
-        and was submitted before: it need not again.
+        Seeds have an empty `page_url`. `base` is the document's base URL, if it declares one. URLs in `lately` passed
+        the filters and were submitted before, and are left out.
         """
-        found = canonical_links(base or page_url, links, self.refused, self._max_length)
+        found = canonical_links(base or page_url, links, self.filtered, self._max_length)
         fresh = [url for url in dict.fromkeys(found.values()) if url is not None]
         if lately is not None:
             fresh = lately.unknown(fresh)
-        kept = self.chain.keep(fresh, Origin(page_url, depth), self.refused) if fresh else fresh
+        kept = self.chain.keep(fresh, Origin(page_url, depth), self.filtered) if fresh else fresh
         if not kept:
             return []
         urls = map(found.get, reversed(links))
@@ -61,11 +61,11 @@ class LinkPipeline:
         return [(number, url, places[url]) for number, url in zip(numbers, kept, strict=True)]
 
     def key(self, url: str, variant: str = "") -> int:
-        """The fingerprint of one canonical URL; of another request than a GET of it, if `variant` says so."""
+        """The fingerprint of a GET of one canonical URL; `variant` distinguishes other requests for it."""
         compared = self.compared([url])[0]
         return self._fingerprints([f"{compared} {variant}" if variant else compared])[0]
 
     def compared(self, urls: list[str]) -> list[str]:
-        """The comparison form of each URL: what the seen store and the link log know it by."""
+        """The comparison form of each URL, by which the seen store and the link log identify it."""
         folding = self._folding
         return urls if folding is None else [folding(url) for url in urls]

@@ -1,4 +1,4 @@
-"""Many small sets with a bound each, in bounded memory."""
+"""Many small bounded sets, in bounded memory."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _TAG = 4
 
 
 class BoundedSets:
-    """name -> the first `size` members that asked to be in it.
+    """Maps each name to the first `size` members that were offered to it.
 
-    A member is 4 bytes of its keyed hash, so that of a million refused about 0.1 are let in by mistake
-    for a full set of 500. All sets together hold at most `total` members; beyond it the set that was asked
-    least recently is forgotten and starts anew: 4 MB of members and some 150 bytes a set.
+    A member is stored as 4 bytes of its keyed hash: a full set of 500 wrongly admits about one in 9 million others. All
+    sets together hold at most `total` members (4 MB, and some 150 bytes per set); beyond that, the least recently used
+    set is dropped and starts empty.
     """
 
     def __init__(self, size: int, key: bytes, total: int = 2**20) -> None:
@@ -32,7 +32,7 @@ class BoundedSets:
         return self._held
 
     def admit(self, name: str, member: str) -> bool:
-        """Whether the member is in the set of this name, or there was still room to put it in."""
+        """Whether the member is in the set of this name, or could still be added."""
         number = siphash(self._key, name)
         tags = self._sets.get(number)
         if tags is None:
@@ -51,11 +51,11 @@ class BoundedSets:
         return True
 
     def state(self) -> bytes:
-        """Every set, the least recently asked first: its name's hash, how many members, the members."""
+        """Every set, least recently used first: the hash of its name, the number of members, the members."""
         return b"".join(_HEAD.pack(number, len(tags) // _TAG) + tags for number, tags in self._sets.items())
 
     def restore(self, state: bytes) -> None:
-        """Take over what `state` gave; the key must be the same."""
+        """Restore what `state` returned under the same key."""
         sets: OrderedDict[int, bytearray] = OrderedDict()
         held = place = 0
         while place < len(state):
@@ -73,7 +73,7 @@ class BoundedSets:
 
 
 def holds(tags: bytearray, tag: bytes) -> bool:
-    """Whether the tag stands at a whole place; a hit across two neighbours is none."""
+    """Whether the tag is in `tags` at a multiple of its length; a match across two neighbours does not count."""
     place = tags.find(tag)
     while place % _TAG > 0 and place >= 0:
         place = tags.find(tag, place + 1)

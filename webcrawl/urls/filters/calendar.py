@@ -1,4 +1,4 @@
-"""The trap of calendars that go on for ever: their far pages."""
+"""The trap of endless calendars: their pages in the far future."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from time import gmtime
 from typing import TYPE_CHECKING, Self
 
 from webcrawl.urls.dates import DATE, years
-from webcrawl.urls.filters.lines import Lines
+from webcrawl.urls.filters.lines import Lines, leave_out
 
 if TYPE_CHECKING:
     from webcrawl.urls.filters.protocol import Clock, Origin, Setup
 
 AHEAD = 2
-FAR = 300  # `/4711/5/` is no date but two numbers
+FAR = 300  # `/4711/5/` is two numbers, not a date
 
 
 class CalendarFilter:
-    """No page of a calendar more than two years ahead.
+    """Drops calendar pages more than two years ahead.
 
-    How many of the others are taken is FamiliesFilter's to bound: newspapers have pages of every past day.
+    FamiliesFilter bounds the number of the others: newspapers have pages for every past day.
     """
 
     name = "trap_calendar"
@@ -38,4 +38,4 @@ class CalendarFilter:
             return urls
         latest = gmtime(self._clock()).tm_year + AHEAD
         far = {url for url in dated if any(0 < year - latest < FAR for year in years(url))}
-        return [url for url in urls if url not in far] if far else urls
+        return leave_out(urls, far)

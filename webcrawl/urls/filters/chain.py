@@ -1,7 +1,7 @@
-"""The filters of a crawl, one after the other, each counted by name.
+"""The filters of a crawl, applied one after the other, with their drops counted by name.
 
-Neighbours that say by an expression whom they suspect share one search over the batch: five searches of 6 us
-a page become one, and only the few URLs it finds are shown to the filters (`benchmarks.urls`).
+Adjacent filters that have a `suspects` expression share one search over the batch: five searches of 6 us per page
+become one, and the filters see only the few URLs that it finds (`benchmarks.urls`).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from webcrawl.urls.filters.lines import Lines
+from webcrawl.urls.filters.lines import Lines, leave_out
 from webcrawl.urls.filters.protocol import Rechecks, Remembers, Suspects
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Chain:
-    """A batch passes the filters in order; what one drops the next one never sees."""
+    """Passes a batch through the filters in order; a filter never sees what an earlier one dropped."""
 
     def __init__(self, filters: Sequence[UrlFilter]) -> None:
         names = [one.name for one in filters]
@@ -38,30 +38,28 @@ class Chain:
     def __repr__(self) -> str:
         return f"<Chain {' '.join(one.name for one in self.filters)}>"
 
-    def keep(self, urls: list[str], origin: Origin, refused: Counter[str]) -> list[str]:
-        """The URLs that pass all filters, in their order; the others are counted under the filter's name."""
+    def keep(self, urls: list[str], origin: Origin, filtered: Counter[str]) -> list[str]:
+        """The URLs that pass all filters, in their order; the others are counted under the name of their filter."""
         for screen, filters in self._stages:
             if screen is None:
-                urls = _apply(filters, urls, origin, refused)
+                urls = _apply(filters, urls, origin, filtered)
             elif found := screen.among(urls):
-                kept = _apply(filters, found, origin, refused)
-                if len(kept) < len(found):
-                    dropped = set(found).difference(kept)
-                    urls = [url for url in urls if url not in dropped]
+                kept = _apply(filters, found, origin, filtered)
+                urls = leave_out(urls, set(found).difference(kept))
             if not urls:
                 break
         return urls
 
     def reject(self, url: str) -> bool:
-        """Whether a URL that passed once must not be fetched after all."""
+        """Whether a URL that passed before must not be fetched any more."""
         return any(one.reject(url) for one in self._rechecks)
 
     def state(self) -> dict[str, bytes]:
-        """What the filters have learnt, for the checkpoint."""
+        """The filters' states by name, for the checkpoint."""
         return {name: one.state() for name, one in self._remembers.items()}
 
     def restore(self, states: Mapping[str, bytes]) -> None:
-        """Go on from a checkpoint; a filter that was not part of it starts anew."""
+        """Restore the states of a checkpoint; a filter that is not in it starts empty."""
         for name, one in self._remembers.items():
             if name in states:
                 one.restore(states[name])
@@ -71,11 +69,11 @@ def _screen(filters: Sequence[UrlFilter]) -> Lines:
     return Lines("|".join(f"(?:{one.suspects})" for one in filters if isinstance(one, Suspects)))
 
 
-def _apply(filters: Sequence[UrlFilter], urls: list[str], origin: Origin, refused: Counter[str]) -> list[str]:
+def _apply(filters: Sequence[UrlFilter], urls: list[str], origin: Origin, filtered: Counter[str]) -> list[str]:
     for one in filters:
         kept = one.keep(urls, origin)
         if len(kept) < len(urls):
-            refused[one.name] += len(urls) - len(kept)
+            filtered[one.name] += len(urls) - len(kept)
             if not kept:
                 return kept
         urls = kept

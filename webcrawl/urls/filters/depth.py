@@ -1,4 +1,4 @@
-"""No page further from a seed than this."""
+"""Drops links that are too far from a seed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class DepthFilter:
-    """All links of a page have one depth: they pass together or not at all."""
+    """All links of a page have the same depth: they pass together or not at all."""
 
     name = "depth"
 

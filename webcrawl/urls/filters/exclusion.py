@@ -1,4 +1,4 @@
-"""The list of those who asked to be left alone, read again whenever it changes."""
+"""The list of sites that asked not to be crawled, read again whenever it changes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from webcrawl.urls.filters.exclusion_rules import ExclusionRules, RulesError, parse_exclusions
+from webcrawl.urls.filters.exclusion_rules import ExclusionRules, parse_exclusions
+from webcrawl.urls.rules_file import RulesError, readable
 
 if TYPE_CHECKING:
     from webcrawl.urls.filters.protocol import Clock, Origin, Setup
@@ -15,28 +16,26 @@ logger = logging.getLogger(__name__)
 
 
 class ExclusionFilter:
-    """URL_EXCLUDE_FILE: must be readable at the start; later, a missing or bad file leaves the old rules.
+    """URL_EXCLUDE_FILE: must be valid at the start; if it is missing or bad later, the old rules stay in force.
 
-    The file is looked at no oftener than every `interval` seconds, and read when its time or size changed.
+    The file is checked at most every `interval` seconds, and read if its time or size has changed.
     """
 
     name = "excluded"
 
-    def __init__(self, path: str | Path, interval: float, clock: Clock) -> None:
-        self._path = Path(path)
+    def __init__(self, path: Path, interval: float, clock: Clock) -> None:
+        self._path = path
         self._interval = interval
         self._clock = clock
         self._due = clock() + interval
-        try:
+        with readable(path):
             self._stamp = self._look()
             self._rules = self._read()
-        except OSError as error:
-            raise RulesError(f"{path}: cannot be read: {error.strerror or error}") from error
 
     @classmethod
     def from_setup(cls, setup: Setup, /) -> Self | None:
         path = setup.settings["URL_EXCLUDE_FILE"]
-        return cls(path, setup.settings["URL_EXCLUDE_FILE_INTERVAL"], setup.clock) if path else None
+        return cls(Path(path), setup.settings["URL_EXCLUDE_FILE_INTERVAL"], setup.clock) if path else None
 
     def keep(self, urls: list[str], _origin: Origin, /) -> list[str]:
         excludes = self._current().excludes
@@ -54,21 +53,19 @@ class ExclusionFilter:
 
     def _reread(self) -> None:
         try:
-            stamp = self._look()
-            if stamp != self._stamp:
+            with readable(self._path):
+                stamp = self._look()
+                if stamp == self._stamp:
+                    return
                 self._stamp = stamp
                 self._rules = self._read()
-                logger.info("%s was read again: %s", self._path, self._rules)
-        except (OSError, RulesError) as error:
-            logger.warning("the old exclusions stay: %s", error)
+            logger.info("%s: read again, now %s", self._path, self._rules)
+        except RulesError as error:
+            logger.warning("keeping the old exclusions: %s", error)
 
     def _look(self) -> tuple[int, int]:
         stat = self._path.stat()
         return stat.st_mtime_ns, stat.st_size
 
     def _read(self) -> ExclusionRules:
-        try:
-            text = self._path.read_text(encoding="utf-8-sig")
-        except UnicodeDecodeError as error:
-            raise RulesError(f"{self._path}: is not UTF-8 text") from error
-        return parse_exclusions(text, str(self._path))
+        return parse_exclusions(self._path.read_text(encoding="utf-8-sig"), str(self._path))

@@ -1,4 +1,4 @@
-"""Domains and URL prefixes never to be asked for, one a line.
+"""Domains and URL prefixes never to request, one per line.
 
 example.com               the domain and every name below it, whatever the scheme
 example.com/private/      this prefix, whatever the scheme
@@ -11,17 +11,14 @@ from typing import TYPE_CHECKING
 
 from webcrawl.urls.canonical import SCHEMES, InvalidUrl, canonical
 from webcrawl.urls.hosts import host_of
+from webcrawl.urls.rules_file import RulesError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-class RulesError(ValueError):
-    """The file cannot be used; the message names it and the line."""
-
-
 class ExclusionRules:
-    """Whether a canonical URL is excluded: a few dictionary look-ups, however long the list is."""
+    """Decides whether a canonical URL is excluded, with a few dictionary lookups however long the list."""
 
     def __init__(self, domains: Iterable[str] = (), prefixes: Iterable[str] = ()) -> None:
         self._domains = frozenset(domains)
@@ -48,7 +45,7 @@ class ExclusionRules:
 
 
 def parse_exclusions(text: str, source: str) -> ExclusionRules:
-    """The rules of a file's text; RulesError names the source and the line that is no rule."""
+    """Parses the text of a file. Raises RulesError, which names the source and the line that is not a rule."""
     domains: list[str] = []
     prefixes: list[str] = []
     for number, raw in enumerate(text.splitlines(), 1):

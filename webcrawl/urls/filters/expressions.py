@@ -1,4 +1,4 @@
-"""The operator's own expressions: what a URL must match, and what it must not."""
+"""The operator's expressions: what a URL must match, and what it must not."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
     from webcrawl.urls.filters.protocol import Origin, Setup
 
-MEMORY = 64 << 20  # an automaton that needs more is refused; 344 expressions of a real crew need 2 MiB
+MEMORY = 64 << 20  # limit of the automaton; 344 expressions of a real archiving crew need 2 MiB
 
 
 class ExpressionFilter:
-    """Each list is ONE set that RE2 runs through in one pass, linear in the URL however many there are."""
+    """Compiles each list into ONE set, which RE2 searches in a single pass, linear in the length of the URL."""
 
     name = "expression"
 
@@ -40,7 +40,7 @@ class ExpressionFilter:
 
 
 def search_set(expressions: Sequence[str], setting: str) -> re2.Set | None:
-    """The expressions as one set, None without any; ValueError names the setting and the bad expression."""
+    """The expressions as one set, or None if there are none. ValueError names the setting and the bad expression."""
     if not expressions:
         return None
     found = re2.Set.SearchSet(quiet(MEMORY))
@@ -48,7 +48,7 @@ def search_set(expressions: Sequence[str], setting: str) -> re2.Set | None:
         try:
             found.Add(expression)
         except re2.error as error:
-            raise ValueError(f"{setting}: {expression!r} is no RE2 expression: {error}") from error
+            raise ValueError(f"{setting}: {expression!r} is not an RE2 expression: {error}") from error
     try:
         found.Compile()
     except re2.error as error:

@@ -1,7 +1,7 @@
-"""No files that have no text and no links: archives, disk images, programs, audio, video, fonts.
+"""Drops files without text and links: archives, disk images, programs, audio, video, fonts.
 
-Conservative: images, documents (pdf, doc, ps), feeds, `gz` (sitemaps) and whatever else may be worth a look
-are left to the operator and to DOWNLOAD_TRUNCATE.
+The default is conservative: images, documents (pdf, doc, ps), feeds, `gz` (sitemaps) and everything else that may be
+useful are left to the operator and to DOWNLOAD_TRUNCATE.
 """
 
 from __future__ import annotations
@@ -16,21 +16,13 @@ if TYPE_CHECKING:
 
     from webcrawl.urls.filters.protocol import Origin, Setup
 
-DEFAULT = (
-    *("7z", "bz2", "cab", "jar", "lzma", "rar", "tar", "tar.gz", "tbz2", "tgz", "txz", "war", "xz", "zip", "zst"),
-    *("apk", "deb", "dll", "dmg", "exe", "img", "iso", "msi", "pkg", "rpm", "vmdk"),
-    *("aac", "aif", "aiff", "flac", "m4a", "mid", "midi", "mp3", "oga", "ogg", "opus", "wav", "wma"),
-    *("3gp", "avi", "flv", "m4v", "mkv", "mov", "mp4", "mpeg", "mpg", "ogv", "rm", "swf", "webm", "wmv"),
-    *("eot", "otf", "ttf", "woff", "woff2"),
-)
-
 
 class ExtensionFilter:
-    """Looks at the end of the path; what a query names may be a page about the file."""
+    """Checks the end of the path only: a file name in the query may belong to a page about the file."""
 
     name = "extension"
 
-    def __init__(self, extensions: Iterable[str] = DEFAULT) -> None:
+    def __init__(self, extensions: Iterable[str]) -> None:
         endings = "|".join(re.escape(extension) for extension in extensions)
         self.suspects = rf"^[^?]*\.(?:{endings})(?:\?|$)"
         self._lines = Lines(self.suspects)

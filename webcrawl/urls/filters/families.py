@@ -1,4 +1,4 @@
-"""Endless families: pages that by their shape may go on for ever, a bounded number of them a host."""
+"""Endless families: pages whose shape suggests that there is no end of them, bounded per host."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Self
 
 from webcrawl.urls.dates import DATE
 from webcrawl.urls.filters.bounded import BoundedSets
-from webcrawl.urls.filters.lines import Lines
+from webcrawl.urls.filters.lines import Lines, leave_out
 from webcrawl.urls.hosts import host_of
 from webcrawl.urls.sessions import PARAMETER, SEGMENT
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from webcrawl.urls.filters.protocol import Origin, Setup
 
 SESSION = rf"[?&](?:{PARAMETER})(?:&|$)|{SEGMENT}"
-QUERY = r"\?(?:[^&]*&){4}"  # five parameters or more: every combination of a form is a page
-DEEP = r"^[^/]+//[^/]+(?:/[^/?]+){11}"  # of 50,000 real URLs 36 are as deep (docs/urls.md)
+QUERY = r"\?(?:[^&]*&){4}"  # five parameters or more: a page for every combination in a form
+DEEP = r"^[^/]+//[^/]+(?:/[^/?]+){11}"  # 36 of 50,000 real URLs are this deep (docs/urls.md)
 
 
 class FamiliesFilter:
-    """The first `pages` different URLs of a host and family pass, now and later; others of it do not."""
+    """The first `pages` distinct URLs of each host and family pass, now and later; the others are dropped."""
 
     name = "trap_family"
 
@@ -49,7 +49,7 @@ class FamiliesFilter:
             for url in lines.among(suspects):
                 if url not in trapped and not self._taken.admit(f"{kind} {host_of(url)}", url):
                     trapped.add(url)
-        return [url for url in urls if url not in trapped] if trapped else urls
+        return leave_out(urls, trapped)
 
     def state(self) -> bytes:
         return self._taken.state()

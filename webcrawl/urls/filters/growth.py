@@ -1,19 +1,19 @@
-"""The trap of URLs that grow with each step: paths, escapes of escapes, the same parameter again and again."""
+"""The trap of URLs that grow with each step: longer paths, escaped escapes, repeated parameters."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
-from webcrawl.urls.filters.lines import Lines
+from webcrawl.urls.filters.lines import Lines, leave_out
 
 if TYPE_CHECKING:
     from webcrawl.urls.filters.protocol import Origin, Setup
 
-MAX_SEGMENTS = 30  # of 50,000 real URLs the deepest has 23 (docs/urls.md)
+MAX_SEGMENTS = 30  # the deepest of 50,000 real URLs has 23 (docs/urls.md)
 
 
 class GrowthFilter:
-    """No path of more than 30 segments, nothing escaped four times over, no parameter thrice the same."""
+    """Drops paths of more than 30 segments, fourfold escapes, and parameters that occur three times unchanged."""
 
     name = "trap_growth"
 
@@ -31,7 +31,7 @@ class GrowthFilter:
     def keep(self, urls: list[str], _origin: Origin, /) -> list[str]:
         trapped = set(self._deep.among(urls))
         trapped.update(url for url in self._queries.among(urls) if _repeats(url.partition("?")[2].split("&")))
-        return [url for url in urls if url not in trapped] if trapped else urls
+        return leave_out(urls, trapped)
 
 
 def _repeats(parameters: list[str]) -> bool:

@@ -1,6 +1,6 @@
-"""Paths that are known to lead nowhere (LARM's KnownPathsFilter): other views of what a crawl has anyway,
-forms for visitors, buttons. Written for software that many sites run; a single site's quirks belong in
-URL_EXCLUDE.
+"""Paths that are known to lead nowhere (LARM's KnownPathsFilter): other views of the same pages, forms, buttons.
+
+They belong to software that many sites run; the quirks of a single site belong in URL_EXCLUDE.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from webcrawl.urls.filters.protocol import Origin, Setup
 
 EXPRESSIONS = (
-    # Apache's directory index, sorted in every way
+    # Apache's directory index, in every sort order
     r"\?(?:C=[NMSD](?:[;&]O=[AD])?|[NMSD]=[AD])$",
-    # a visitor's session: logging in and out, registering, with or without the way back
+    # accounts: logging in and out, registering, with or without a return address
     r"/(?:wp-login|wp-signup|ucp|usercp)\.php|/wp-admin(?:/|\?|$)|/xmlrpc\.php",
     r"/(?:log|sign)[-_]?(?:in|on|out|up)(?:\.[a-z]{2,5})?/?\?|/(?:register|lostpassword)(?:\.[a-z]{2,5})?/?\?",
     r"[?&](?:redirect_to|return_?to|return_?url|next|continue)=(?:/|%2f|https?:|https?%3a)",
@@ -47,13 +47,13 @@ EXPRESSIONS = (
     r"/sharer?(?:/sharer)?\.php\?|/plugins/like(?:box)?\.php\?|/shareArticle\?|/pin/create/|/submitlink\?",
     r"/intent/(?:tweet|retweet|favorite|like|follow|user)\?|/home/?\?status=|/widgets/tweet_button\.html\?",
     r"/(?:share|submit|bookmark|bookmarklet|popout)(?:/link|\.php)?/?\?(?:.*&)?(?:url|u|title|text|link)=",
-    # text pasted together by scripts that a parser took for a link
+    # strings that scripts concatenate, taken for links by a parser
     r"^[^?]*(?:(?:%22|%27|')(?:%20)*\+|\+(?:%20)*(?:%22|%27|'))|/(?:%5c)+(?:%22|%27)",
 )
 
 
 class KnownPathsFilter:
-    """All of them as one expression over the whole batch."""
+    """Searches the whole batch for all of them as one expression."""
 
     name = "known_path"
 

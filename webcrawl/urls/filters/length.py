@@ -1,4 +1,4 @@
-"""No URL longer than this (LARM's URLLengthFilter)."""
+"""Drops URLs that are too long (LARM's URLLengthFilter)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class LengthFilter:
-    """Escaping and joining can make a URL longer than the link was, hence a second look after `canonical`."""
+    """Checks again after `canonical`, because escaping and joining can make a URL longer than the link."""
 
     name = "length"
 

@@ -1,17 +1,17 @@
-"""One expression asked of a whole batch at once: a batch's URLs are the lines of a text."""
+"""Searches a whole batch with one expression: the URLs become the lines of one text."""
 
 from __future__ import annotations
 
 import re2
 
-MEMORY = 8 << 20  # of automaton an expression: 2 MiB are slower by a tenth, 64 no faster (benchmarks.urls)
+MEMORY = 8 << 20  # automaton per expression: 2 MiB is slower by a tenth, 64 is no faster (benchmarks.urls)
 
 
 class Lines:
     """Finds the URLs of a batch that an expression matches.
 
-    One linear search over the 3 KB of a page (6 us) where 40 matches cost 26, and a line cut out for each hit.
-    `^` and `$` are the URL's ends; nothing matches beyond them, a negated class neither. Case is ignored.
+    One linear search over the 3 KB of a page takes 6 us, where 40 matches take 26; each hit cuts out its line. `^` and
+    `$` match the ends of a URL; no match crosses them, not even with a negated class. Case is ignored.
     """
 
     def __init__(self, expression: str) -> None:
@@ -24,7 +24,7 @@ class Lines:
         text = "\n".join(urls).encode()
         search, found = self._search, []
         match = search(text)
-        while match is not None:  # cut the line out, and go on behind it: half the cost of `^.*(…).*$`
+        while match is not None:  # cut out the line and continue after it: half the cost of `^.*(…).*$`
             end = text.find(b"\n", match.end())
             if end < 0:
                 end = len(text)
@@ -33,13 +33,17 @@ class Lines:
         return found
 
     def without(self, urls: list[str]) -> list[str]:
-        """The URLs that it does not match."""
-        found = set(self.among(urls))
-        return [url for url in urls if url not in found] if found else urls
+        """The URLs that the expression does not match, in their order."""
+        return leave_out(urls, set(self.among(urls)))
+
+
+def leave_out(urls: list[str], some: set[str]) -> list[str]:
+    """The URLs except `some`; the list itself if `some` is empty."""
+    return [url for url in urls if url not in some] if some else urls
 
 
 def quiet(memory: int = MEMORY) -> re2.Options:
-    """RE2 reports errors to us alone, and keeps its automaton within this many bytes."""
+    """RE2 options: no logging of errors, which are raised anyway, and an automaton of at most this many bytes."""
     options = re2.Options()
     options.log_errors = False
     options.max_mem = memory

@@ -1,4 +1,4 @@
-"""What a URL filter is, and what it may do beside filtering."""
+"""The contract of URL filters, and what they may do besides filtering."""
 
 from __future__ import annotations
 
@@ -13,50 +13,50 @@ Clock = Callable[[], float]
 
 @dataclass(slots=True, frozen=True)
 class Origin:
-    """Where the links of a batch stand: the page's canonical URL, empty for seeds, and the links' depth."""
+    """Where the links of a batch come from: the page's canonical URL (empty for seeds) and the depth of the links."""
 
     url: str = ""
     depth: int = 0
 
 
 class UrlFilter(Protocol):
-    """One rule about canonical URLs, under the name by which those it drops are counted."""
+    """One rule about canonical URLs; `name` is the counter of the URLs that it drops."""
 
     name: str
 
     def keep(self, urls: list[str], origin: Origin, /) -> list[str]:
-        """Those that pass, in their order; perhaps the list itself, which is never changed."""
+        """Returns the URLs that pass, in their order; may return `urls` itself, but never changes it."""
 
 
 @runtime_checkable
 class Suspects(Protocol):
-    """A filter that passes every URL which this RE2 expression (see Lines) does not match."""
+    """A filter that passes every URL that this RE2 expression (see Lines) does not match."""
 
     suspects: str
 
 
 @runtime_checkable
 class Rechecks(Protocol):
-    """A filter whose mind may change while URLs are queued."""
+    """A filter whose rules may change while URLs are queued."""
 
     def reject(self, url: str) -> bool:
-        """Whether this URL must not be fetched any more."""
+        """Whether this URL must no longer be fetched."""
 
 
 @runtime_checkable
 class Remembers(Protocol):
-    """A filter that learns from what passes, in bounded memory, and takes part in checkpoints."""
+    """A filter that learns from the URLs that pass, in bounded memory, and is saved in checkpoints."""
 
     def state(self) -> bytes:
-        """All it has learnt."""
+        """Everything it has learnt."""
 
     def restore(self, state: bytes) -> None:
-        """Go on from there; ValueError for bytes that `state` did not make."""
+        """Restore what `state` returned. Raises ValueError for any other bytes."""
 
 
 @dataclass(slots=True, frozen=True)
 class Setup:
-    """What filters are built from: the settings, and the world as arguments."""
+    """What filters are built from: the settings, the clock, the crawl's key, and registered domains."""
 
     settings: Mapping[str, Any]
     clock: Clock
@@ -65,8 +65,8 @@ class Setup:
 
 
 class FromSetup(Protocol):
-    """A filter class that URL_FILTERS can name."""
+    """A filter class that can be named in URL_FILTERS."""
 
     @classmethod
     def from_setup(cls, setup: Setup, /) -> UrlFilter | None:
-        """The filter as the settings want it; None when they leave it nothing to do."""
+        """Builds the filter from the settings; returns None if they leave it nothing to do."""

@@ -6,12 +6,14 @@ from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING, Self
 
+from webcrawl.urls.filters.lines import leave_out
+
 if TYPE_CHECKING:
     from webcrawl.urls.filters.protocol import Origin, Setup
 
 
 class RepeatsFilter:
-    """No path in which a segment, or two segments in a row, come for the third time."""
+    """Drops paths in which a segment, or a pair of segments, comes round again and again."""
 
     name = "trap_repeats"
 
@@ -20,20 +22,20 @@ class RepeatsFilter:
         return cls() if setup.settings["TRAP_RULES"] else None
 
     def keep(self, urls: list[str], _origin: Origin, /) -> list[str]:
-        # Counting slashes first: 0.1 us a URL, and only the fifth part of real links goes on. Three times in
-        # three segments without a slash at the end is seen one step later.
+        # Count slashes first: 0.1 us per URL, and only a fifth of real links need more. A path of just three equal
+        # segments without a trailing slash is caught one step later.
         trapped = {url for url in urls if url.count("/") > 5 and repeats(url)}
-        return [url for url in urls if url not in trapped] if trapped else urls
+        return leave_out(urls, trapped)
 
 
 def repeats(url: str) -> bool:
-    """Whether segments of the path come round and round.
+    """Whether segments of the path repeat without end.
 
-    One segment: four times, or three times with two of them side by side; a pair: three times. Numbers are
-    exempt, for `/11/11/11/` is a date and `/0/0/0/` an empty form.
+    A segment may not occur four times, nor three times with two of them adjacent; a pair may not occur three times.
+    Numbers are exempt: `/11/11/11/` is a date and `/0/0/0/` an empty form.
     """
     parts = url.split("/")
-    if len(parts) - len(set(parts)) < 2:  # nearly always; cheaper than what follows
+    if len(parts) - len(set(parts)) < 2:  # true of nearly all URLs, and cheaper than what follows
         return False
     segments = [part for part in url.partition("?")[0].split("/")[3:] if part and not part.isdigit()]
     if len(segments) - len(set(segments)) < 2:

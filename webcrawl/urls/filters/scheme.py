@@ -1,4 +1,4 @@
-"""Only the schemes that this crawl wants."""
+"""Drops URLs whose scheme is not wanted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class SchemeFilter:
-    """Canonical URLs have one of four schemes; this one keeps some of them."""
+    """Keeps those of the four schemes of canonical URLs that URL_SCHEMES names."""
 
     name = "scheme"
 

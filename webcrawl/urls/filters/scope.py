@@ -1,4 +1,4 @@
-"""How far the crawl may go: every host, the page's own host, its registered domain, or the seeds' domains."""
+"""The scope of the crawl: any host, the page's host, its registered domain, or the seeds' registered domains."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ SCOPES = ("any", "seeds", "domain", "host")
 
 
 class ScopeFilter:
-    """Seeds, which come without a page, always pass; with the scope `seeds` their domains are remembered."""
+    """Seeds, which have no page, always pass; with the scope `seeds`, their domains are remembered."""
 
     name = "scope"
 
     def __init__(self, scope: str, domains: RegisteredDomains, key: bytes) -> None:
         if scope not in SCOPES:
-            raise ValueError(f"URL_SCOPE: {scope!r} is none of {', '.join(SCOPES)}")
+            raise ValueError(f"URL_SCOPE: {scope!r} is not one of {', '.join(SCOPES)}")
         self._scope = scope
         self._domains = domains
         self.seeds = SeedDomains(key)
@@ -49,7 +49,7 @@ class ScopeFilter:
         self.seeds.restore(state)
 
     def _test(self, page: str) -> Callable[[str], bool]:
-        """What a host must be for a link on this page."""
+        """The test that a host must pass for a link on this page."""
         home, domains = host_of(page), self._domains
         if self._scope == "host":
             return home.__eq__
@@ -60,7 +60,7 @@ class ScopeFilter:
 
 
 def _keep_hosts(urls: list[str], test: Callable[[str], bool]) -> list[str]:
-    """The URLs of hosts that pass the test; a page links to few hosts, so each is tested once."""
+    """The URLs whose host passes the test. A page links to few hosts, so each is tested only once."""
     passed: dict[str, bool] = {}
     kept = []
     for url in urls:

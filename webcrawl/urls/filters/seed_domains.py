@@ -1,4 +1,4 @@
-"""The registered domains of the seeds, a million of them in 8 MB."""
+"""The registered domains of the seeds, a million in 8 MB."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ _PENDING = 2**16
 
 
 class SeedDomains:
-    """A set of names as sorted 64-bit fingerprints, growing while seeds are read.
+    """A set of names as sorted 64-bit fingerprints, which grows while seeds are read.
 
-    A wrong yes has a chance of n / 2^64 a question; the key keeps it from being arranged.
+    A lookup is wrongly positive with probability n / 2^64; the key prevents constructed collisions.
     """
 
     def __init__(self, key: bytes) -> None:
@@ -31,21 +31,21 @@ class SeedDomains:
         return place < len(self._sorted) and bool(self._sorted[place] == number)
 
     def add(self, domain: str) -> None:
-        """Remember this domain; known ones cost nothing."""
+        """Add this domain, unless it is known."""
         if domain not in self:
             self._pending.add(siphash(self._key, domain))
             if len(self._pending) >= _PENDING:
                 self._merge()
 
     def state(self) -> bytes:
-        """The fingerprints, sorted, as little-endian numbers of 8 bytes."""
+        """The sorted fingerprints as little-endian 8-byte numbers."""
         self._merge()
         return self._sorted.astype("<u8").tobytes()
 
     def restore(self, state: bytes) -> None:
-        """Take over what `state` gave; the key must be the same."""
+        """Restore what `state` returned under the same key."""
         if len(state) % 8:
-            raise ValueError(f"seed domains: {len(state)} bytes are no whole number of fingerprints")
+            raise ValueError(f"seed domains: {len(state)} bytes are not a whole number of fingerprints")
         values = np.frombuffer(state, "<u8").astype(np.uint64)
         if len(values) > 1 and not bool((values[:-1] < values[1:]).all()):
             raise ValueError("seed domains: the fingerprints are not in order")

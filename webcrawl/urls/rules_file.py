@@ -1,0 +1,25 @@
+"""The error that all files of rules share."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+class RulesError(ValueError):
+    """A file of rules that cannot be used; the message names the file and, if one is wrong, the line."""
+
+
+@contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Turns errors from reading the file into RulesError."""
+    try:
+        yield
+    except OSError as error:
+        raise RulesError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise RulesError(f"{path}: is not UTF-8 text") from error
