@@ -93,10 +93,10 @@ class TestArguments:
             ({}, "no seeds: scrapy crawl web -a seeds=FILE[,FILE…]"),
             ({"seeds": " "}, "no seeds: scrapy crawl web -a seeds=FILE[,FILE…]"),
             ({"sedes": "a.txt"}, "-a sedes=…: there is no such argument; known are seeds, scope, limit"),
-            ({"seeds": "a.txt", "scope": "all"}, "-a scope=all: allowed is any, seeds, domain, host"),
-            ({"seeds": "a.txt", "limit": "0"}, "-a limit=0: allowed is a whole number from 1"),
-            ({"seeds": "a.txt", "limit": "ten"}, "-a limit=ten: allowed is a whole number from 1"),
-            ({"seeds": "a.txt", "limit": "٣"}, "-a limit=٣: allowed is a whole number from 1"),
+            ({"seeds": "a.txt", "scope": "all"}, "-a scope=all: must be any, seeds, domain, host"),
+            ({"seeds": "a.txt", "limit": "0"}, "-a limit=0: must be a whole number from 1"),
+            ({"seeds": "a.txt", "limit": "ten"}, "-a limit=ten: must be a whole number from 1"),
+            ({"seeds": "a.txt", "limit": "٣"}, "-a limit=٣: must be a whole number from 1"),
         ],
     )
     def test_wrong_arguments(self, arguments, line):
@@ -107,7 +107,7 @@ class TestArguments:
         """On the command line that is all that is said."""
         line = refused(Crawl(tmp_path / "job", {"seeds": "a.txt", "limit": "0"}))
 
-        assert line == "-a limit=0: allowed is a whole number from 1"
+        assert line == "-a limit=0: must be a whole number from 1"
 
 
 class TestSettings:
@@ -136,6 +136,30 @@ class TestSettings:
 
         assert line.startswith("ITEM_PIPELINES = {'no.such.Pipeline': 1}: ")
         assert line.endswith("(no.such.Pipeline: No module named 'no')")
+
+    @pytest.mark.parametrize(
+        ("setting", "text", "why"),
+        [
+            ("URL_EXCLUDE_FILE", "two words\n", "line 1"),
+            ("URL_HOST_RULES", "nonsense\n", "line 1"),
+            ("URL_EXCLUDE_FILE", "\udcff", "is not UTF-8 text"),
+        ],
+    )
+    def test_bad_rules(self, tmp_path, seeds, setting, text, why):
+        """A file of rules with a bad line is named with the line, before anything else of JOBDIR is used."""
+        path = tmp_path / "rules"
+        path.write_text(text, encoding="utf-8", errors="surrogateescape")
+        line = told({"seeds": str(seeds)}, JOBDIR=str(tmp_path / "job"), **{setting: str(path)})
+
+        assert line.startswith(str(path))
+        assert why in line
+
+    def test_filters_of_one_name(self, tmp_path, seeds):
+        """Two filters with the same name, which would count as one, are refused."""
+        filters = {"webcrawl.urls.filters.length.LengthFilter": 1, "tests.support.cli_components.AnotherLength": 2}
+        line = told({"seeds": str(seeds)}, JOBDIR=str(tmp_path / "job"), URL_FILTERS=filters)
+
+        assert line == "URL_FILTERS: two filters have the same name: length"
 
     def test_a_name_server_that_does_not_answer(self, tmp_path, seeds):
         """When none of the name servers answers, the line says which."""

@@ -3,6 +3,8 @@
 import resource
 from pathlib import Path
 
+from webcrawl.urls.filters.length import LengthFilter
+
 
 class Failing:
     """A pipeline with a mistake in it."""
@@ -54,3 +56,7 @@ class BrokenHandler:
 
     async def close(self):
         pass
+
+
+class AnotherLength(LengthFilter):
+    """A filter that forgot to give itself a name."""

@@ -24,10 +24,14 @@ from webcrawl.seeds.errors import SeedError
 from webcrawl.seeds.reader import Seeds
 from webcrawl.store.errors import StoreError
 from webcrawl.urls.filters.scope import SCOPES
+from webcrawl.urls.rules_file import RulesError
 from webcrawl.verify.start import check_start
 
 ARGUMENTS = ("seeds", "scope", "limit")
 SCRAPYDS = "_job"  # given by scrapyd with every job
+
+
+REASONS = (SettingError, RulesError, SeedError, StoreError, DnsFailed, top1m.CannotProvide, ForeignScrapy)
 
 
 class CannotStart(Exception):  # noqa: N818 - reads as what it is
@@ -45,7 +49,7 @@ def preflight(settings: BaseSettings, arguments: Mapping[str, str]) -> None:
             _seeds(arguments["seeds"], values["URL_MAX_LENGTH"])
         _folder(Path(values["JOBDIR"]), values)
         _await(_name_servers(values["DNS_NAMESERVERS"]))
-    except (SettingError, SeedError, StoreError, DnsFailed, top1m.CannotProvide, ForeignScrapy) as error:
+    except REASONS as error:
         raise CannotStart(" ".join(str(error).split())) from error
 
 
@@ -77,10 +81,10 @@ def _arguments(given: Mapping[str, str]) -> None:
     if not given.get("seeds", "").strip():
         raise CannotStart("no seeds: scrapy crawl web -a seeds=FILE[,FILE…]")
     if given.get("scope", "any") not in SCOPES:
-        raise CannotStart(f"-a scope={given['scope']}: allowed is {', '.join(SCOPES)}")
+        raise CannotStart(f"-a scope={given['scope']}: must be {', '.join(SCOPES)}")
     limit = given.get("limit", "1")
     if not (limit.isascii() and limit.isdecimal() and int(limit[:20])):
-        raise CannotStart(f"-a limit={limit}: allowed is a whole number from 1")
+        raise CannotStart(f"-a limit={limit}: must be a whole number from 1")
 
 
 def _seeds(src: str, max_length: int) -> None:

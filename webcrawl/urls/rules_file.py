@@ -1,4 +1,4 @@
-"""The error that all files of rules share."""
+"""The error that all rules of an operator share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class RulesError(ValueError):
-    """A file of rules that cannot be used; the message names the file and, if one is wrong, the line."""
+    """Rules that cannot be used; the message names the file or setting, and the line or expression that is wrong."""
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from webcrawl.urls.filters.lines import Lines, leave_out
 from webcrawl.urls.filters.protocol import Rechecks, Remembers, Suspects
+from webcrawl.urls.rules_file import RulesError
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -25,7 +26,7 @@ class Chain:
     def __init__(self, filters: Sequence[UrlFilter]) -> None:
         names = [one.name for one in filters]
         if len(set(names)) < len(names):
-            raise ValueError(f"two filters have the same name: {', '.join(names)}")
+            raise RulesError(f"URL_FILTERS: two filters have the same name: {', '.join(names)}")
         self.filters = tuple(filters)
         self._stages = [
             (_screen(group) if screened else None, group)

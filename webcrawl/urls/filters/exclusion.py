@@ -28,6 +28,7 @@ class ExclusionFilter:
         self._interval = interval
         self._clock = clock
         self._due = clock() + interval
+        self._complaint = ""
         with readable(path):
             self._stamp = self._look()
             self._rules = self._read()
@@ -59,9 +60,12 @@ class ExclusionFilter:
                     return
                 self._stamp = stamp
                 self._rules = self._read()
+            self._complaint = ""
             logger.info("%s: read again, now %s", self._path, self._rules)
         except RulesError as error:
-            logger.warning("keeping the old exclusions: %s", error)
+            if str(error) != self._complaint:  # once, not at every look
+                logger.warning("keeping the old exclusions: %s", error)
+            self._complaint = str(error)
 
     def _look(self) -> tuple[int, int]:
         stat = self._path.stat()

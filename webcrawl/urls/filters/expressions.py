@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Self
 import re2
 
 from webcrawl.urls.filters.lines import quiet
+from webcrawl.urls.rules_file import RulesError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +41,7 @@ class ExpressionFilter:
 
 
 def search_set(expressions: Sequence[str], setting: str) -> re2.Set | None:
-    """The expressions as one set, or None if there are none. ValueError names the setting and the bad expression."""
+    """The expressions as one set, or None if there are none. RulesError names the setting and the bad expression."""
     if not expressions:
         return None
     found = re2.Set.SearchSet(quiet(MEMORY))
@@ -48,9 +49,9 @@ def search_set(expressions: Sequence[str], setting: str) -> re2.Set | None:
         try:
             found.Add(expression)
         except re2.error as error:
-            raise ValueError(f"{setting}: {expression!r} is not an RE2 expression: {error}") from error
+            raise RulesError(f"{setting}: {expression!r} is not an RE2 expression: {error}") from error
     try:
         found.Compile()
     except re2.error as error:
-        raise ValueError(f"{setting}: the expressions together need more than {MEMORY >> 20} MiB") from error
+        raise RulesError(f"{setting}: the expressions together need more than {MEMORY >> 20} MiB") from error
     return found
