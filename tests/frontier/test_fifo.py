@@ -27,6 +27,11 @@ def _blocks(db):
     return Blocks(db)
 
 
+def _push(fifo, records):
+    for record in records:
+        fifo.push(record)
+
+
 def _drain(fifo):
     return list(iter(fifo.pop, None))
 
@@ -83,7 +88,7 @@ class TestOrder:
     def test_records_come_out_as_they_went_in(self, blocks):
         """First in, first out, through memory and blocks."""
         fifo = Pool(blocks, 1 << 20, block=500).fifo()
-        fifo.push_many(URLS)
+        _push(fifo, URLS)
 
         assert _drain(fifo) == URLS
 
@@ -91,7 +96,7 @@ class TestOrder:
     def test_a_record_is_any_bytes(self, blocks, record):
         """Empty, with newlines, a mebibyte long: a record comes out as the same bytes."""
         fifo = Pool(blocks, 1000).fifo()
-        fifo.push_many([record, b"between", record])
+        _push(fifo, [record, b"between", record])
 
         assert _drain(fifo) == [record, b"between", record]
 
@@ -99,14 +104,7 @@ class TestOrder:
         """Nothing to pop is None, not an error."""
         fifo = Pool(blocks, 1000).fifo()
 
-        assert (fifo.pop(), fifo.peek(), len(fifo)) == (None, None, 0)
-
-    def test_peek_takes_nothing(self, blocks):
-        """A record peeked at is still the next to be popped."""
-        fifo = Pool(blocks, 0).fifo()
-        fifo.push_many(URLS[:2])
-
-        assert (fifo.peek(), fifo.peek(), len(fifo), fifo.pop()) == (URLS[0], URLS[0], 2, URLS[0])
+        assert (fifo.pop(), len(fifo)) == (None, 0)
 
     def test_interleaved_pushes_keep_order(self, blocks):
         """Queues that are pushed and popped by turns, far beyond their memory, are as many deques."""
@@ -156,13 +154,13 @@ class TestMemory:
             assert held == pool.memory - pool.free
             assert held <= pool.memory + 2100
         for fifo in fifos:
-            fifo.peek()
+            fifo.pop()
             assert pool.free >= -2100
 
     def test_tails_become_blocks_of_the_given_size(self, db, blocks):
         """With memory enough a tail is written when it is as large as a block."""
         pool = Pool(blocks, 1 << 20, block=1000)
-        pool.fifo().push_many([b"x" * 99] * 25)
+        _push(pool.fifo(), [b"x" * 99] * 25)
 
         assert [len(blocks.get(number)) for number in _rows(db)] == [1000, 1000]
 
@@ -183,7 +181,7 @@ class TestMemory:
     def test_a_head_in_use_stays(self, blocks):
         """A head is let go when nothing was popped from it between two visits of the hand."""
         fifo = Pool(blocks, 4000, block=900).fifo()
-        fifo.push_many(URLS)
+        _push(fifo, URLS)
         stayed = []
         for pops in (1, 0, 1, 1, 0):
             for _ in range(pops):
@@ -197,7 +195,7 @@ class TestMemory:
     def test_a_memory_of_nothing_is_enough(self, blocks):
         """With no memory every push is a block, and all goes on."""
         fifo = Pool(blocks, 0).fifo()
-        fifo.push_many(URLS[:50])
+        _push(fifo, URLS[:50])
 
         assert _drain(fifo) == URLS[:50]
 
@@ -206,11 +204,11 @@ class TestMemory:
         saved = []
         for _ in range(2):
             fifo = Pool(blocks, 1 << 20).fifo()
-            fifo.push_many(URLS)
+            _push(fifo, URLS)
             saved.append(fifo.save())
         first, second = map(Pool(blocks, 0).fifo, saved)
 
-        assert (first.peek(), second.peek(), first.pop(), second.pop()) == (URLS[0], URLS[0], URLS[0], URLS[0])
+        assert [first.pop(), second.pop(), first.pop(), second.pop()] == [URLS[0], URLS[0], URLS[1], URLS[1]]
 
     def test_a_large_tail_gives_way_before_small_ones(self, db, blocks):
         """When memory is short, tails below the average stay: blocks of single records would cost most."""
@@ -218,7 +216,7 @@ class TestMemory:
         small, large = [pool.fifo() for _ in range(20)], pool.fifo()
         for fifo in small:
             fifo.push(b"x")
-        large.push_many(URLS)
+        _push(large, URLS)
 
         assert [fifo._ids for fifo in small] == [None] * 20
         assert len(_rows(db)) == len(large._ids)
@@ -226,7 +224,7 @@ class TestMemory:
     def test_an_empty_queue_keeps_no_block(self, db, blocks):
         """A block's row goes when its last record is popped."""
         fifo = Pool(blocks, 100, block=100).fifo()
-        fifo.push_many(URLS[:50])
+        _push(fifo, URLS[:50])
         _drain(fifo)
 
         assert _rows(db) == []
@@ -238,7 +236,7 @@ class TestMemory:
         quiet, loud = pool.fifo(), pool.fifo()
         quiet.owner, loud.owner = "quiet", "loud"
         quiet.push(b"x" * 1600)
-        loud.push_many([b"y" * 500] * 10)
+        _push(loud, [b"y" * 500] * 10)
 
         assert "quiet" in told
 
@@ -250,7 +248,7 @@ class TestSaving:
         """What was saved, with its blocks, is the same queue again."""
         pool = Pool(blocks, memory, block=700)
         fifo = pool.fifo()
-        fifo.push_many(URLS)
+        _push(fifo, URLS)
         for _ in range(popped):
             fifo.pop()
         saved = fifo.save()
@@ -261,7 +259,7 @@ class TestSaving:
     def test_saving_changes_nothing(self, blocks):
         """A queue that was saved goes on itself, too."""
         fifo = Pool(blocks, 1 << 20).fifo()
-        fifo.push_many(URLS)
+        _push(fifo, URLS)
         fifo.pop()
         fifo.save()
 
@@ -271,14 +269,14 @@ class TestSaving:
     def test_what_is_saved_is_small(self, blocks, count):
         """A tail beyond some KB goes into a block, so that a descriptor stays small whatever the records."""
         fifo, chance = Pool(blocks, 1 << 20).fifo(), random.Random(3)
-        fifo.push_many([chance.randbytes(30) for _ in range(count)])
+        _push(fifo, [chance.randbytes(30) for _ in range(count)])
 
         assert len(fifo.save()) <= INLINE + 100
 
     def test_a_small_descriptor_lies_as_it_is(self, blocks):
         """Some bytes are not worth packing: numbers, then the records."""
         fifo = Pool(blocks, 1 << 20).fifo()
-        fifo.push_many([b"ab", b"c"])
+        _push(fifo, [b"ab", b"c"])
 
         assert fifo.save() == b"\0" + (2).to_bytes(8, "little") + bytes(12) + b"\x02ab\x01c"
 
@@ -286,7 +284,7 @@ class TestSaving:
         """After close the pool counts nothing of the queue any more; its blocks stay."""
         pool = Pool(blocks, 10_000, block=1000)
         fifo = pool.fifo()
-        fifo.push_many(URLS[:100])
+        _push(fifo, URLS[:100])
         fifo.pop()
         fifo.close()
 
@@ -296,7 +294,7 @@ class TestSaving:
         """Drop forgets the records and their blocks, not the queue."""
         pool = Pool(blocks, 10_000, block=1000)
         fifo = pool.fifo()
-        fifo.push_many(URLS[:100])
+        _push(fifo, URLS[:100])
         fifo.pop()
         fifo.drop()
 
@@ -329,7 +327,7 @@ class TestCheck:
     def test_a_sound_queue_has_no_damage(self, blocks):
         """Check finds nothing in a queue with head, blocks and tail."""
         fifo = Pool(blocks, 1 << 20, block=700).fifo()
-        fifo.push_many(URLS)
+        _push(fifo, URLS)
         fifo.pop()
 
         assert list(fifo.check()) == []
@@ -337,7 +335,7 @@ class TestCheck:
     def test_a_missing_block_is_found(self, db, blocks):
         """Check names the block that is not there."""
         fifo = Pool(blocks, 1 << 20, block=700).fifo()
-        fifo.push_many(URLS)
+        _push(fifo, URLS)
         db.execute("DELETE FROM block WHERE id = 3")
 
         assert ["block 3" in str(damage) for damage in fifo.check()] == [True]
@@ -345,7 +343,7 @@ class TestCheck:
     def test_a_wrong_place_is_found(self, blocks):
         """Check notices a queue that goes on inside a record."""
         fifo = Pool(blocks, 1 << 20, block=700).fifo()
-        fifo.push_many(URLS)
+        _push(fifo, URLS)
         fifo._base += 1
 
         assert ["inside a record" in damage.why for damage in fifo.check()] == [True]
@@ -353,7 +351,7 @@ class TestCheck:
     def test_a_wrong_count_is_found(self, blocks):
         """Check counts the records."""
         fifo = Pool(blocks, 1 << 20, block=700).fifo()
-        fifo.push_many(URLS)
+        _push(fifo, URLS)
         fifo.count += 1
 
         assert [damage.why for damage in fifo.check()] == ["a queue of 1001 records has 1000"]
@@ -362,7 +360,7 @@ class TestCheck:
         """The repr of queue, pool and blocks is enough to see what is going on."""
         pool = Pool(blocks, 1 << 20, block=1000)
         fifo = pool.fifo()
-        fifo.push_many([b"x" * 99] * 25)
+        _push(fifo, [b"x" * 99] * 25)
         fifo.pop()
 
         assert repr(fifo) == "<Fifo 24 records, 2 blocks, 503 bytes in memory only>"

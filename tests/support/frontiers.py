@@ -3,6 +3,7 @@
 from random import Random
 
 from webcrawl.frontier.booking import Limits
+from webcrawl.frontier.parts import Hooks, Rules, Shape
 from webcrawl.frontier.politeness.mercator import Mercator
 from webcrawl.frontier.prioritizers.depth import ByDepth
 from webcrawl.frontier.state import open_frontier
@@ -11,18 +12,19 @@ from webcrawl.model import Link, Outcome
 OK = Outcome(200, 0.2)  # with Mercator's factor of 10: two seconds of wait
 
 
-def make(db, limits=None, *, levels=3, memory=1 << 20, prioritizer=None, politeness=None, seed=1, **options):
+def make(db, limits=None, *, levels=3, memory=1 << 20, prioritizer=None, politeness=None, seed=1, now=0.0, **hooks):
     """A frontier on this state, with a wait of ten times the download, 1 s at least."""
     return open_frontier(
         db,
-        prioritizer or ByDepth(levels),
-        politeness or Mercator(10, 1, 300),
-        limits or Limits(queues=2, max_queues=100),
-        levels=levels,
-        bias=2.0,
-        memory=memory,
+        Shape(levels, 2.0, memory),
+        Rules(
+            prioritizer or ByDepth(levels),
+            politeness or Mercator(10, 1, 300),
+            limits or Limits(queues=2, max_queues=100),
+        ),
+        Hooks(**hooks),
         random=Random(seed),
-        **options,
+        now=now,
     )
 
 

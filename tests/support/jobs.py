@@ -12,6 +12,7 @@ from webcrawl.crawl.counters import SavedCounters
 from webcrawl.crawl.crawl import CLEAN
 from webcrawl.crawl.crawl_log import CrawlLog
 from webcrawl.frontier.booking import Limits
+from webcrawl.frontier.parts import Rules, Shape
 from webcrawl.frontier.politeness.mercator import Mercator
 from webcrawl.frontier.prioritizers.depth import ByDepth
 from webcrawl.frontier.robots_rows import RobotsRows
@@ -42,12 +43,8 @@ class Job:
         self.content = ContentSeen(self.db, memory=4096)
         self.frontier = open_frontier(
             self.db,
-            ByDepth(3),
-            Mercator(10, 1, 300),
-            Limits(queues=4, max_queues=10),
-            levels=3,
-            bias=2.0,
-            memory=1 << 16,
+            Shape(3, 2.0, 1 << 16),
+            Rules(ByDepth(3), Mercator(10, 1, 300), Limits(queues=4, max_queues=10)),
             random=Random(1),
         )
         self.robots = RobotsBook(RobotsRows(self.db), "test")

@@ -21,6 +21,7 @@ from webcrawl.crawl.seeding import Seeding
 from webcrawl.crawl.visitor import Visitor
 from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.booking import Limits
+from webcrawl.frontier.parts import Hooks, Rules, Shape
 from webcrawl.frontier.robots_rows import RobotsRows
 from webcrawl.frontier.state import open_frontier
 from webcrawl.html.kinds import KINDS
@@ -70,18 +71,10 @@ def _crawl(values: Mapping[str, Any], db: CrawlDB, seeds: Seeds | None, on_ready
     admission = CrawlAdmission(pipeline.chain)
     frontier = open_frontier(
         db,
-        load(values["FRONTIER_PRIORITIZER"])(values["FRONTIER_LEVELS"]),
-        load(values["POLITENESS_POLICY"])(
-            values["POLITENESS_FACTOR"], values["POLITENESS_MIN_DELAY"], values["POLITENESS_MAX_DELAY"]
-        ),
-        _limits(values),
-        levels=values["FRONTIER_LEVELS"],
-        bias=values["FRONTIER_BIAS"],
-        memory=values["FRONTIER_MEMORY"] * MIB,
+        Shape(values["FRONTIER_LEVELS"], values["FRONTIER_BIAS"], values["FRONTIER_MEMORY"] * MIB),
+        _rules(values),
+        Hooks(admission, Addresses() if values["POLITENESS_PER_IP"] else None, refusals.dropped),
         random=Random(values["RANDOM_SEED"]),
-        addresses=Addresses() if values["POLITENESS_PER_IP"] else None,
-        admission=admission,
-        dropped=refusals.dropped,
         now=0.0 if db.get(CLEAN) else time.time(),
     )
     agent = product_token(values["ROBOTSTXT_USER_AGENT"] or values["USER_AGENT"])
@@ -109,6 +102,15 @@ def _visitor(values: Mapping[str, Any], crawl: Crawl) -> Visitor:
         skip_seen=values["CONTENT_SEEN"] == "skip",
         obey_nofollow=values["OBEY_NOFOLLOW"],
         home=homes.get(values["URL_SCOPE"]),
+    )
+
+
+def _rules(values: Mapping[str, Any]) -> Rules:
+    delays = (values["POLITENESS_FACTOR"], values["POLITENESS_MIN_DELAY"], values["POLITENESS_MAX_DELAY"])
+    return Rules(
+        load(values["FRONTIER_PRIORITIZER"])(values["FRONTIER_LEVELS"]),
+        load(values["POLITENESS_POLICY"])(*delays),
+        _limits(values),
     )
 
 

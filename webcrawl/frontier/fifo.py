@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from webcrawl.frontier.blocks import Blocks
-from webcrawl.frontier.records import LENGTH, LONG, SHORTS, bounds, count_records, cut, frame
+from webcrawl.frontier.records import LENGTH, LONG, SHORTS, count_records, cut, frame
 from webcrawl.frontier.saved import SavedFifo, unpack
 from webcrawl.store.errors import DamagedFile
 
@@ -71,10 +71,6 @@ class Fifo:
         if pool.free < 0:
             pool.relieve()
 
-    def push_many(self, records: Iterable[bytes]) -> None:
-        for record in records:
-            self.push(record)
-
     def pop(self) -> bytes | None:
         """Takes the oldest record, or None."""
         count = self.count
@@ -91,14 +87,6 @@ class Fifo:
             self._leave(end)
         else:
             self._at = end
-        return head[start:end]
-
-    def peek(self) -> bytes | None:
-        """The record that `pop` would take."""
-        if not self.count:
-            return None
-        head = self._head or self._load()
-        start, end = bounds(head, self._at)
         return head[start:end]
 
     def _load(self) -> bytes:

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from heapq import heappop, heappush
 
-from webcrawl.frontier.addresses import Addresses
-from webcrawl.frontier.admission import Admission
 from webcrawl.frontier.back import BackEnd
-from webcrawl.frontier.booking import Booking, Limits
-from webcrawl.frontier.fifo import Fifo
-from webcrawl.frontier.front import FrontEnd
-from webcrawl.frontier.hosts import Host, HostTable, State
-from webcrawl.frontier.politeness import Politeness
-from webcrawl.frontier.prioritizers import Prioritizer
+from webcrawl.frontier.booking import Booking
+from webcrawl.frontier.hosts import Host, State
+from webcrawl.frontier.parts import Hooks, Queues, Rules
 from webcrawl.frontier.rotation import Rotation
 from webcrawl.model import Link, Outcome, Status, unpack
 from webcrawl.urls.hosts import host_of
@@ -29,32 +24,19 @@ OVERDUE = 10.0  # seconds that a due host waits for a fetcher when there are mor
 class Frontier:
     """Add, take, done. `dropped` hears of every URL that ends here without a download."""
 
-    def __init__(
-        self,
-        front: FrontEnd,
-        hosts: HostTable,
-        parked: Fifo,
-        prioritizer: Prioritizer,
-        politeness: Politeness,
-        limits: Limits,
-        *,
-        addresses: Addresses | None = None,
-        admission: Admission | None = None,
-        dropped: Callable[[Link, int], None] | None = None,
-        resumed: float = 0.0,
-    ) -> None:
-        self._front, self._hosts = front, hosts
-        self._level, self._book = prioritizer.level, Booking(politeness, limits)
-        self._addresses, self._admission, self._dropped = addresses, admission, dropped
-        self._back = BackEnd(limits.fetchers)
-        self._rotation = Rotation(front, parked, hosts, self._back, limits, self._enter, self._end)
+    def __init__(self, queues: Queues, rules: Rules, hooks: Hooks, *, resumed: float = 0.0) -> None:
+        self._front, self._hosts = queues.front, queues.hosts
+        self._level, self._book = rules.prioritizer.level, Booking(rules.politeness, rules.limits)
+        self._addresses, self._admission, self._dropped = hooks.addresses, hooks.admission, hooks.dropped
+        self._back = BackEnd(rules.limits.fetchers)
+        self._rotation = Rotation(queues, self._back, rules.limits, self._enter, self._end)
         self._resumed = resumed  # who was asked between the last checkpoint and then is not known: all have their wait
         self.queued = 0
         self.in_flight = 0
         self.counters: Counter[str] = Counter()
-        for host in hosts.active():
-            if host.ip and addresses is not None:
-                addresses.learn(host.ip, host.ready_at)
+        for host in queues.hosts.active():
+            if host.ip and hooks.addresses is not None:
+                hooks.addresses.learn(host.ip, host.ready_at)
             self._enter(host)
 
     def __len__(self) -> int:

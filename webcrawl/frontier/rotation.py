@@ -6,9 +6,8 @@ from collections.abc import Callable
 
 from webcrawl.frontier.back import BackEnd
 from webcrawl.frontier.booking import Limits
-from webcrawl.frontier.fifo import Fifo
-from webcrawl.frontier.front import FrontEnd
-from webcrawl.frontier.hosts import Host, HostTable, State
+from webcrawl.frontier.hosts import Host, State
+from webcrawl.frontier.parts import Queues
 from webcrawl.urls.hosts import host_of
 
 MOVES = 1000  # URLs that one refill moves to other hosts' queues before it gives up: about 2 ms
@@ -20,16 +19,14 @@ class Rotation:
 
     def __init__(
         self,
-        front: FrontEnd,
-        parked: Fifo,
-        hosts: HostTable,
+        queues: Queues,
         back: BackEnd,
         limits: Limits,
         enter: Callable[[Host], None],
         ended: Callable[[bytes, int], None],
     ) -> None:
         """`enter` gives a host its place; `ended` hears of a URL whose host is retired, and the Status it ends with."""
-        self._front, self._parked, self._hosts, self._back = front, parked, hosts, back
+        self._front, self._parked, self._hosts, self._back = queues.front, queues.parked, queues.hosts, back
         self._least, self._most, self._ended = limits.queues, limits.max_queues, ended
         self._enter = enter
         self._parked_next = False
