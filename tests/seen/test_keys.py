@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webcrawl.seen.keys import BLOCK, HIGHEST, NO_KEYS, between, contained, firsts, mark, marked, merged, order, ranges
+from webcrawl.seen.keys import BLOCK, HIGHEST, NO_KEYS, firsts, mark, marked, merged, order, ranges
+from webcrawl.store.runs import between, contained
 
 KEY = st.integers(0, 20) | st.integers(HIGHEST - 2, HIGHEST)
 SORTED = st.sets(KEY, max_size=12).map(sorted)

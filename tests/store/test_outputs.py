@@ -7,31 +7,11 @@ from contextlib import closing
 import pytest
 
 from tests.support.faults import BreakingDisk
+from tests.support.outputs import Crawl
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.outputs import Outputs
-
-
-class Crawl:
-    """A database and its outputs, opened and closed together."""
-
-    def __init__(self, root, disk=None):
-        self.db = CrawlDB(root / "state", disk)
-        try:
-            self.outputs = Outputs(self.db, root, at_once=0)
-        except BaseException:
-            self.db.close()
-            raise
-
-    def checkpoint(self):
-        for _ in self.db.prepare():
-            pass
-        self.db.checkpoint()
-
-    def close(self):
-        self.outputs.close()
-        self.db.close()
 
 
 @pytest.fixture(name="crawl")

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.store.test_outputs import Crawl
 from tests.support.faults import BreakingDisk
+from tests.support.outputs import Crawl
 from webcrawl.store.errors import DamagedFile, StoreError
 
 

@@ -9,35 +9,9 @@ from contextlib import closing
 import pytest
 
 from tests.support.faults import BreakingDisk, ForgetfulDisk
-from webcrawl.store.crawldb import CrawlDB
+from tests.support.outputs import Crawl
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import DamagedFile, StoreError
-from webcrawl.store.outputs import Outputs
-
-
-class Crawl:
-    """A database and its outputs, opened and closed together."""
-
-    def __init__(self, root, disk=None):
-        self.root = root
-        self.db = CrawlDB(root / "state", disk)
-        try:
-            self.outputs = Outputs(self.db, root, at_once=0)
-        except BaseException:
-            self.db.close()
-            raise
-
-    def checkpoint(self):
-        for _ in self.db.prepare():
-            pass
-        self.db.checkpoint()
-
-    def noted(self):
-        return dict(self.db.query("SELECT path, length FROM output"))
-
-    def close(self):
-        self.outputs.close()
-        self.db.close()
 
 
 @pytest.fixture(name="crawl")

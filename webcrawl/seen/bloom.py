@@ -14,16 +14,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path
 
-import numpy as np
 from pybloom_live import BloomFilter
 
 from webcrawl.seen import bloomfile
 from webcrawl.seen.caches.protocol import UrlCache
 from webcrawl.seen.files import Names
 from webcrawl.seen.front import unseen_lately
-from webcrawl.seen.keylog import KeyLog
-from webcrawl.seen.state import load
-from webcrawl.seen.waiting import Waiting
+from webcrawl.seen.journal import Journal
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile, StoreError
 
@@ -54,9 +51,8 @@ class BloomSeen:
         snapshot: int = SNAPSHOT,
     ) -> None:
         self._db, self._cache, self._snapshot = db, cache, snapshot
-        self._state = load(db, "bloom")
-        self._u = Waiting(db, self._state.begin, self._state.end)
-        self._log = KeyLog(db)
+        self._journal = Journal(db, "bloom")
+        self._state, self._log = self._journal.state, self._journal.keys
         self._names = Names(db.folder, db.disk, "bloom")
         self._file = self._named()
         if self._file is None:
@@ -88,9 +84,7 @@ class BloomSeen:
             if not self._add(key):
                 new.append(key)
                 found.append(record)
-        self._log.append(new)
-        self._u.append(new, found)
-        self._state.new += len(new)
+        self._journal.append(new, found)
         if self._state.new > self._warn_above:
             self._warn_above = self._state.new + self._bloom.capacity // 10
             line = "seen: %d keys in a Bloom filter for %d: about one new URL in %d is lost"
@@ -109,8 +103,7 @@ class BloomSeen:
 
     def take(self, limit: int) -> list[bytes]:
         self._go_on()
-        begin, end = self._u.begin, min(self._u.begin + limit, self._u.end)
-        return self._u.take(np.arange(begin, end), end)
+        return self._journal.take(limit)
 
     def merge(self) -> None:
         """There is never anything to merge."""
@@ -118,7 +111,7 @@ class BloomSeen:
 
     @property
     def pending(self) -> int:
-        return len(self._u)
+        return len(self._journal)
 
     def stats(self) -> dict[str, int | float]:
         keys, capacity = self._state.new, self._bloom.capacity
@@ -148,13 +141,11 @@ class BloomSeen:
         return iter(())
 
     def save(self) -> None:
-        self._log.save()
-        self._u.save()
-        self._state.save(self._db, self._u.begin, self._u.end, self._u.end)
+        self._journal.save()
 
     def check(self) -> Iterator[DamagedFile]:
         files = bloomfile.check(self._file) if self._file is not None else ()
-        return chain(self._u.check(), files)
+        return chain(self._journal.check(), files)
 
     def close(self) -> None:
         self._pool.shutdown(cancel_futures=True)

@@ -55,13 +55,7 @@ def read(path: Path) -> BloomFilter:
 
 
 def _read(path: Path, file: BinaryIO) -> BloomFilter:
-    head = file.read(HEADER.size)
-    if not head.startswith(MAGIC) or len(head) < HEADER.size:
-        raise DamagedFile(path, 0, "not a Bloom filter's file")
-    _, version, error_rate, capacity, size = HEADER.unpack(head)
-    expected = HEADER.size + size + CRC.size
-    if version != VERSION or os.fstat(file.fileno()).st_size != expected or not (0 < error_rate < 1 <= capacity):
-        raise DamagedFile(path, 8, "its header does not fit its length")
+    head, error_rate, capacity, size = _header(path, file)
     bloom = BloomFilter(capacity, error_rate)
     bits = memoryview(bloom.bitarray)
     if len(bits) != size:
@@ -75,6 +69,18 @@ def _read(path: Path, file: BinaryIO) -> BloomFilter:
     return bloom
 
 
+def _header(path: Path, file: BinaryIO) -> tuple[bytes, float, int, int]:
+    """The header's bytes; the filter's error rate and capacity; the number of bytes of bits."""
+    head = file.read(HEADER.size)
+    if not head.startswith(MAGIC) or len(head) < HEADER.size:
+        raise DamagedFile(path, 0, "not a Bloom filter's file")
+    _, version, error_rate, capacity, size = HEADER.unpack(head)
+    expected = HEADER.size + size + CRC.size
+    if version != VERSION or os.fstat(file.fileno()).st_size != expected or not (0 < error_rate < 1 <= capacity):
+        raise DamagedFile(path, 8, "its header does not fit its length")
+    return head, error_rate, capacity, size
+
+
 def check(path: Path) -> Iterator[DamagedFile]:
     """What is wrong with the file, if anything is."""
     try:
@@ -86,13 +92,10 @@ def check(path: Path) -> Iterator[DamagedFile]:
 
 def check_file(path: Path, file: BinaryIO) -> Iterator[DamagedFile]:
     """The same of a file that is open, without the memory that the filter takes."""
-    head = file.read(HEADER.size)
-    if not head.startswith(MAGIC) or len(head) < HEADER.size:
-        yield DamagedFile(path, 0, "not a Bloom filter's file")
-        return
-    _, version, _, _, size = HEADER.unpack(head)
-    if version != VERSION or os.fstat(file.fileno()).st_size != HEADER.size + size + CRC.size:
-        yield DamagedFile(path, 8, "its header does not fit its length")
+    try:
+        head, _, _, size = _header(path, file)
+    except DamagedFile as damage:
+        yield damage
         return
     crc, left = zlib.crc32(head), size
     while left and (piece := file.read(min(PIECE, left))):

@@ -15,9 +15,9 @@ from typing import Protocol
 
 import numpy as np
 
-from webcrawl.seen.files import Names, remove
+from webcrawl.seen.files import Names
 from webcrawl.seen.keys import HIGHEST, NO_KEYS, distinct, order
-from webcrawl.store.disk import Disk
+from webcrawl.store.disk import Disk, remove_unnamed
 from webcrawl.store.runs import Keys, Run
 from webcrawl.store.runwriter import RunWriter
 
@@ -73,7 +73,7 @@ class Frozen:
         while self._spills:
             run = self._spills.pop().result()
             run.close()
-            remove(self._disk, run.path)
+            remove_unnamed(self._disk, run.path)
 
     def close(self) -> None:
         _close(self._spills)

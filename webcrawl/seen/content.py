@@ -14,12 +14,12 @@ from threading import Event
 
 import numpy as np
 
-from webcrawl.seen.keys import between, ranges
+from webcrawl.seen.keys import ranges
 from webcrawl.seen.runset import Change, RunSet
 from webcrawl.seen.sweep import Cancelled
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile, StoreError
-from webcrawl.store.runs import Keys, Run
+from webcrawl.store.runs import Keys, Run, between
 from webcrawl.store.runwriter import RunWriter
 
 logger = logging.getLogger(__name__)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Collection
 from itertools import count
 from pathlib import Path
 
-from webcrawl.store.disk import Disk
-
-logger = logging.getLogger(__name__)
+from webcrawl.store.disk import Disk, remove_unnamed
 
 
 class Names:
@@ -34,12 +31,4 @@ class Names:
         """Removes our files that no checkpoint names: half-written, or replaced just before a crash."""
         for path in sorted(self.folder.iterdir()):
             if self._pattern.fullmatch(path.name) and path.name not in named:
-                remove(self._disk, path)
-
-
-def remove(disk: Disk, path: Path) -> None:
-    """Removes a file that nothing names; one that stays does no harm, and is tried again at the next start."""
-    try:
-        disk.unlink(path)
-    except OSError as error:
-        logger.warning("%s: not removed: %s", path, error)
+                remove_unnamed(self._disk, path)

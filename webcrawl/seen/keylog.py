@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from webcrawl.seen.keys import packed
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 
@@ -52,7 +53,7 @@ class KeyLog:
     def save(self) -> None:
         """Writes the unfinished row, in the place of what was saved of it."""
         if len(self._keys) != self._saved:
-            data = np.frombuffer(self._keys, np.uint64).astype("<u8").tobytes()
+            data = packed(self._keys)
             self._db.set(f"{NAME}{self.end - len(self._keys)}", data)
             self._saved = len(self._keys)
 

@@ -5,6 +5,7 @@ uint64 compared with int64 is float64 without a word, and the answers are wrong:
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -24,21 +25,6 @@ def ranges(rows: int, budget: int) -> Iterator[tuple[int, int]]:
     shares = max(1, -(-rows // budget))
     for share in range(shares):
         yield (share << 64) // shares, (((share + 1) << 64) // shares) - 1
-
-
-def between(rows: Keys, low: int, high: int) -> Keys:
-    """The part of these rows, ascending by their first column, with low <= key <= high."""
-    keys = rows[0]
-    return rows[:, np.searchsorted(keys, np.uint64(low), "left") : np.searchsorted(keys, np.uint64(high), "right")]
-
-
-def contained(needles: Keys, haystack: Keys) -> Mask:
-    """Which of the ascending needles are in the ascending haystack."""
-    if len(haystack) == 0:
-        return np.zeros(len(needles), np.bool_)
-    where = np.searchsorted(haystack, needles)
-    np.minimum(where, len(haystack) - 1, out=where)
-    return np.asarray(haystack[where] == needles)
 
 
 def order(keys: Keys) -> Keys:
@@ -86,6 +72,11 @@ def merged(pieces: Sequence[Keys]) -> Keys:
     keys: Keys = np.concatenate(filled)
     keys.sort(kind="stable")  # a merge, as above: 5 ns a key
     return keys
+
+
+def packed(keys: array[int]) -> bytes:
+    """Keys as rows of the database hold them: little-endian."""
+    return np.frombuffer(keys, np.uint64).astype("<u8").tobytes()
 
 
 def mark(bits: Bits, ordinals: Keys) -> None:

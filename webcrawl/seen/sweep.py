@@ -14,9 +14,9 @@ from typing import Protocol
 import numpy as np
 
 from webcrawl.seen.buffer import Frozen, Rows
-from webcrawl.seen.keys import Bits, between, contained, firsts, mark, merged, ranges
+from webcrawl.seen.keys import Bits, firsts, mark, merged, ranges
 from webcrawl.seen.runset import Change, contained_in_runs
-from webcrawl.store.runs import Keys, Mask, Run
+from webcrawl.store.runs import Keys, Mask, Run, between, contained
 from webcrawl.store.runwriter import RunWriter
 
 

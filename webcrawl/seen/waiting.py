@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import zstandard
 
+from webcrawl.seen.keys import packed
 from webcrawl.store import rowcrc
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
@@ -90,7 +91,7 @@ class Waiting:
         self._forget()
         first, records = self._tail, self._records[:count]
         lengths = struct.pack(f"<{count}I", *map(len, records))  # a third of what numpy takes for it
-        keys = _little(self._keys[:count])
+        keys = packed(self._keys[:count])
         row = (first, keys, self._pack(lengths + b"".join(records)), rowcrc.waiting(first, keys))
         self._db.execute("INSERT INTO waiting VALUES (?, ?, ?, ?)", row)
         self._saved = (first, count)
@@ -177,7 +178,3 @@ class Waiting:
                 self._read(first, last - first, packed)
             except DamagedFile as damage:
                 yield damage
-
-
-def _little(keys: array[int]) -> bytes:
-    return np.frombuffer(keys, np.uint64).astype("<u8").tobytes()

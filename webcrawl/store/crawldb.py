@@ -5,7 +5,6 @@ COMMIT is the checkpoint, a crash is a rollback. docs/files.md says what lies in
 
 from __future__ import annotations
 
-import logging
 import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,13 +12,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from webcrawl.store import rowcrc
-from webcrawl.store.disk import Disk
+from webcrawl.store.disk import Disk, remove_unnamed
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.lock import lock
 from webcrawl.store.log import LIMIT, Log
 from webcrawl.store.schema import check_header, connect, create
-
-logger = logging.getLogger(__name__)
 
 DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 ERRORS = (sqlite3.Error, UnicodeDecodeError)  # the latter where SQLite quotes what is damaged
@@ -181,10 +178,7 @@ class CrawlDB:
     def _remove_discarded(self) -> None:
         """The checkpoint holds whether or not this succeeds: what stays is nameless, and removed at the next start."""
         for path in self._discarded:
-            try:
-                self.disk.unlink(path)
-            except OSError as error:
-                logger.warning("%s: not removed: %s", path, error)
+            remove_unnamed(self.disk, path)
         self._discarded.clear()
 
     def close(self) -> None:

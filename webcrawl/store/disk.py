@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 from pathlib import Path
+
+logger = logging.getLogger(__name__)
 
 Buffer = bytes | bytearray | memoryview
 
@@ -52,3 +55,11 @@ class Disk:
             os.fsync(fd)
         finally:
             os.close(fd)
+
+
+def remove_unnamed(disk: Disk, path: Path) -> None:
+    """Removes a file that no checkpoint names. One that stays is harmless: the next start tries again."""
+    try:
+        disk.unlink(path)
+    except OSError as error:
+        logger.warning("%s: not removed: %s", path, error)

@@ -90,10 +90,7 @@ class Run:
         last = int(np.searchsorted(self._index, np.uint64(high), "right"))
         if last <= first:
             return np.empty((self.columns, 0), np.uint64)
-        rows = self._read(first, last)
-        begin = np.searchsorted(rows[0], np.uint64(low), "left")
-        end = np.searchsorted(rows[0], np.uint64(high), "right")
-        return rows[:, begin:end]
+        return between(self._read(first, last), low, high)
 
     def contains(self, keys: Keys, seconds: Keys | None = None) -> Mask:
         """Which of these ascending keys (with these second values) are in the file."""
@@ -106,9 +103,7 @@ class Run:
             end = _span_end(pages, at)
             rows = self._read(int(pages[at]), int(pages[end - 1]) + 1)
             if seconds is None:
-                where = np.searchsorted(rows[0], keys[at:end])
-                np.minimum(where, rows.shape[1] - 1, out=where)
-                found[at:end] = rows[0][where] == keys[at:end]
+                found[at:end] = contained(keys[at:end], rows[0])
             else:
                 for i in range(at, end):
                     found[i] = _pair_in(rows, keys[i], seconds[i]) or self._pair_before(pages[i], keys[i], seconds[i])
@@ -163,6 +158,21 @@ class Run:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
+
+
+def between(rows: Keys, low: int, high: int) -> Keys:
+    """The part of these rows, ascending by their first column, with low <= key <= high."""
+    keys = rows[0]
+    return rows[:, np.searchsorted(keys, np.uint64(low), "left") : np.searchsorted(keys, np.uint64(high), "right")]
+
+
+def contained(needles: Keys, haystack: Keys) -> Mask:
+    """Which of the ascending needles are in the ascending haystack."""
+    if len(haystack) == 0:
+        return np.zeros(len(needles), np.bool_)
+    where = np.searchsorted(haystack, needles)
+    np.minimum(where, len(haystack) - 1, out=where)
+    return np.asarray(haystack[where] == needles)
 
 
 def trailer_crc(tables: bytes, columns: int, count: int) -> int:
