@@ -175,7 +175,7 @@ class TestJobdir:
         with (state / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
 
-            assert refused(Crawl(tmp_path / "job", {"seeds": seeds})) == f"{state}: another process works on this crawl"
+            assert refused(Crawl(tmp_path / "job", {"seeds": seeds})) == f"{state}: another process is using this crawl"
 
     def test_a_foreign_file(self, tmp_path, seeds):
         """A file of somebody else's in the crawl's place is refused, and left as it is."""

@@ -69,7 +69,7 @@ def test_a_second_process(server, crawl):
     line = refused(second)
 
     assert running.process.is_alive()
-    assert line == f"{crawl.jobdir}/state: another process works on this crawl"
+    assert line == f"{crawl.jobdir}/state: another process is using this crawl"
     assert running.wait() == 0
     wait_until_idle(server)
     assert [*expected(server).complaints(server.log.hits)] == []
@@ -137,7 +137,7 @@ class TestRefused:
 
         line = refused(crawl, SEEN_STORE="webcrawl.seen.memory.MemorySeen")
 
-        assert "was begun with the seen store 'disk', not 'memory'" in line
+        assert "was started with the seen store 'disk', not 'memory'" in line
         assert sound(crawl.jobdir) == before
 
 

@@ -319,7 +319,7 @@ class TestSaving:
         fifo.push(b"a")
         fifo._base = 99
 
-        with pytest.raises(DamagedFile, match="goes on at 99"):
+        with pytest.raises(DamagedFile, match="continues at 99"):
             fifo.pop()
 
 
@@ -393,7 +393,7 @@ class TestFraming:
 
         assert count_records(whole) == len(records)
         if lost:
-            with pytest.raises(ValueError, match="ends inside"):
+            with pytest.raises(ValueError, match="end inside a record"):
                 count_records(whole[:-lost])
 
     @pytest.mark.parametrize("size", [0, 1, 254, 255, 256, 65_535, 65_536, 1 << 20])

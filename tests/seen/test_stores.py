@@ -213,7 +213,7 @@ class TestEverySeenStore:
         job.checkpoint()
         job.close()
         job.make = STORES[next(name for name in STORES if name != kind)]
-        with pytest.raises(StoreError, match="was begun with the seen store"):
+        with pytest.raises(StoreError, match="was started with the seen store"):
             job.open()
         job.make = STORES[kind]
         job.open()

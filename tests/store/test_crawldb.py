@@ -140,7 +140,7 @@ class TestOpening:
 class TestLock:
     def test_a_second_owner_is_refused(self, tmp_path):
         """Two on the same crawl: the second is told so."""
-        with closing(CrawlDB(tmp_path)), pytest.raises(StateLocked, match="another process works on this crawl"):
+        with closing(CrawlDB(tmp_path)), pytest.raises(StateLocked, match="another process is using this crawl"):
             CrawlDB(tmp_path)
 
     def test_closing_gives_the_crawl_free(self, tmp_path):

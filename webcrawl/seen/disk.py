@@ -1,7 +1,7 @@
 """Mercator's duplicate URL eliminator (section 3.2), for crawls of any size: the default seen store.
 
-T (buffer.py) and U (waiting.py) take what misses the cache; when T is large enough a thread merges it with F
-(known.py, sweep.py), and the new records of U come out in the order of their submission (verdicts.py).
+Cache misses go to T (buffer.py) and U (waiting.py). When T is large enough, a thread merges it with F (known.py,
+sweep.py), and the new records of U come out in the order of submission (verdicts.py).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 
 class DiskSeen:
-    """The eliminator. Called by one thread; the threads that it starts never touch the database."""
+    """The eliminator. Not thread-safe; the threads that it starts never touch the database."""
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class DiskSeen:
     # -- merging
 
     def _grow(self) -> None:
-        """T grows with F, so that the cost of reading F is always shared by as many (docs/seen.md)."""
+        """Lets T grow with F, so that the cost of reading F per key of T stays constant (docs/seen.md)."""
         sizes = self._sizes
         least = min(sizes.least, sizes.chunk)
         self._enough = max(least, min(int(sizes.share * len(self._f)), sizes.largest))
@@ -133,7 +133,7 @@ class DiskSeen:
             self._on_ready()
 
     def _go_on(self) -> None:
-        """Takes over what a thread has finished, and raises what went wrong in one."""
+        """Adopts the result of a finished thread, or raises its error."""
         if self._merging is None and not self._t.spilled:
             return
         with self._fuse:
@@ -160,7 +160,7 @@ class DiskSeen:
         return self._verdicts.save()
 
     def save(self) -> None:
-        """A merge under way has not begun yet, as far as a checkpoint is concerned."""
+        """Saves as if a merge under way had not begun."""
         with self._fuse:
             for _ in self._verdicts.save():
                 pass

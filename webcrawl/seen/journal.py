@@ -1,4 +1,4 @@
-"""What a store that decides at once (memory.py, bloom.py) keeps on disk: the keys it knows and the new records."""
+"""What the stores that decide at once (memory.py, bloom.py) keep on disk: their keys and the new records."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from webcrawl.store.errors import DamagedFile
 
 
 class Journal:
-    """The key log, the records not yet taken, and the counters; `len` is the number of those records."""
+    """Key log, counters, and the records not yet taken; `len` is the number of these."""
 
     def __init__(self, db: CrawlDB, store: str) -> None:
         self._db = db

@@ -1,4 +1,4 @@
-"""A plain set: exact and answering at once, for crawls whose fingerprints fit in memory."""
+"""A plain set: exact and immediate, for crawls whose fingerprints fit in memory."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from webcrawl.store.errors import DamagedFile
 
 logger = logging.getLogger(__name__)
 
-BYTES = 100  # a key, at the most: 48 the int object, 27 to 53 its place in a set never more than 3/5 full
+BYTES = 100  # per key at most: 48 for the int object, 27 to 53 for its slots in a set at most 3/5 full
 
 
 class MemorySeen:
-    """Knows at once what is new. Beyond `memory` it goes on, and says so: nothing can be put elsewhere."""
+    """Decides at once. Beyond `memory` it only logs a warning: it has no other place to put keys."""
 
     busy = False
 
@@ -28,7 +28,7 @@ class MemorySeen:
         *,
         memory: int,
         cache: UrlCache,
-        on_ready: Callable[[], None] | None = None,  # noqa: ARG002 - the Protocol's; nothing here takes time
+        on_ready: Callable[[], None] | None = None,  # noqa: ARG002 - the Protocol has it
     ) -> None:
         self._cache, self._largest = cache, memory // BYTES
         self._journal = Journal(db, "memory")
@@ -49,14 +49,14 @@ class MemorySeen:
                 new.append(key)
                 found.append(record)
         if len(known) > self._largest >= len(known) - len(new):
-            logger.warning("seen: over %d keys in memory; the disk store would keep to its bounds", self._largest)
+            logger.warning("seen: over %d keys in memory, beyond SEEN_MEMORY; the disk store obeys it", self._largest)
         self._journal.append(new, found)
 
     def take(self, limit: int) -> list[bytes]:
         return self._journal.take(limit)
 
     def merge(self) -> None:
-        """There is never anything to merge."""
+        """Nothing ever waits for a merge."""
 
     @property
     def pending(self) -> int:
