@@ -1,4 +1,4 @@
-"""Frontiers for tests: small, with every setting at hand."""
+"""Small frontiers for tests, with all options."""
 
 from random import Random
 
@@ -9,11 +9,11 @@ from webcrawl.frontier.prioritizers.depth import ByDepth
 from webcrawl.frontier.state import open_frontier
 from webcrawl.model import Link, Outcome
 
-OK = Outcome(200, 0.2)  # with Mercator's factor of 10: two seconds of wait
+OK = Outcome(200, 0.2)  # causes a wait of two seconds, with Mercator's factor of 10
 
 
 def make(db, limits=None, *, levels=3, memory=1 << 20, prioritizer=None, politeness=None, seed=1, now=0.0, **hooks):
-    """A frontier on this state, with a wait of ten times the download, 1 s at least."""
+    """A frontier in this database; a host waits ten times its last download, at least 1 s."""
     return open_frontier(
         db,
         Shape(levels, 2.0, memory),
@@ -33,7 +33,7 @@ def add(frontier, *urls, path=""):
 
 
 def drain(frontier, now, outcome=OK, most=1000):
-    """Takes and finishes until nothing is left, jumping to when something is ready: [(time, link)]."""
+    """Takes and finishes URLs until none is left, advancing the clock as needed: [(time, link)]."""
     taken = []
     while len(taken) < most:
         link = frontier.take(now)

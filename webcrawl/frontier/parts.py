@@ -1,4 +1,4 @@
-"""What a frontier is made of, grouped by meaning."""
+"""The arguments of a frontier, grouped by meaning."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from webcrawl.model import Link
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The sizes of the frontier's structures."""
+    """The front-end's levels, and the memory of the whole frontier."""
 
     levels: int  # FRONTIER_LEVELS
     bias: float  # FRONTIER_BIAS: each level is picked this many times as often as the next

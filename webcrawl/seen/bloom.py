@@ -77,7 +77,7 @@ class BloomSeen:
         return self._names.path(name.decode()) if name is not None else None
 
     def submit(self, keys: Sequence[int], records: Sequence[bytes]) -> None:
-        self._go_on()
+        self._advance()
         batch, missed = unseen_lately(self._cache, self._state, keys, records)
         new, found = array("Q"), []
         for key, record in zip(batch, missed, strict=True):
@@ -102,12 +102,12 @@ class BloomSeen:
         return float(on**self._bloom.num_slices)
 
     def take(self, limit: int) -> list[bytes]:
-        self._go_on()
+        self._advance()
         return self._journal.take(limit)
 
     def merge(self) -> None:
         """Nothing ever waits for a merge."""
-        self._go_on()
+        self._advance()
 
     @property
     def pending(self) -> int:
@@ -120,7 +120,7 @@ class BloomSeen:
 
     # -- the checkpoint
 
-    def _go_on(self) -> None:
+    def _advance(self) -> None:
         """Names a file that was completed; starts writing another when the log has grown long."""
         if self._writing is not None and self._writing.done():
             try:

@@ -73,7 +73,7 @@ class DiskSeen:
     # -- the caller's side
 
     def submit(self, keys: Sequence[int], records: Sequence[bytes]) -> None:
-        self._go_on()
+        self._advance()
         batch, missed = unseen_lately(self._cache, self._state, keys, records)
         with self._fuse:
             self._t.append(np.frombuffer(batch, np.uint64))
@@ -82,7 +82,7 @@ class DiskSeen:
                 self._start()
 
     def take(self, limit: int) -> list[bytes]:
-        self._go_on()
+        self._advance()
         taken: list[bytes] = []
         with self._fuse:
             while len(taken) < limit and self._u.begin < self._verdicts.end:
@@ -90,7 +90,7 @@ class DiskSeen:
         return taken
 
     def merge(self) -> None:
-        self._go_on()
+        self._advance()
         if self._merging is not None or not self._t.count:
             return
         with self._fuse:
@@ -126,13 +126,13 @@ class DiskSeen:
 
     def _start(self) -> None:
         self._merging = self._pool.submit(self._sweep().run)
-        self._merging.add_done_callback(self._tell)
+        self._merging.add_done_callback(self._notify)
 
-    def _tell(self, _: Future[Swept]) -> None:
+    def _notify(self, _: Future[Swept]) -> None:
         if self._on_ready is not None and not self._stop.is_set():
             self._on_ready()
 
-    def _go_on(self) -> None:
+    def _advance(self) -> None:
         """Adopts the result of a finished thread, or raises its error."""
         if self._merging is None and not self._t.spilled:
             return

@@ -82,7 +82,7 @@ class Output:
             data = b"".join(self._waiting)
             self._disk.write(self._fd, data)
         except OSError as error:
-            self._mend()
+            self._cut_back()
             raise StoreError(f"{self.path}: {error}") from error
         self._crc = rowcrc.crc32_of_many(data, self._crc)
         self._waiting.clear()
@@ -92,7 +92,7 @@ class Output:
             self._disk.let_go(self._fd)
             self._let_go = self._length
 
-    def _mend(self) -> None:
+    def _cut_back(self) -> None:
         try:
             self._disk.truncate(self._fd, self._length - self._size)
             self._torn = False
