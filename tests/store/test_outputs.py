@@ -68,7 +68,7 @@ class TestWriting:
 
     def test_a_file_is_open_once(self, crawl):
         """A file cannot be opened twice: two writers would tear each other's records."""
-        with pytest.raises(ValueError, match="open already"):
+        with pytest.raises(ValueError, match="already open"):
             crawl.outputs.open("logs/crawl.log")
 
     def test_small_writes_go_to_the_disk_together(self, tmp_path):

@@ -93,7 +93,7 @@ class TestFinish:
 
     def test_only_a_file_with_open_can_be_finished(self, crawl):
         """Only a file with the suffix `.open` can be finished."""
-        with pytest.raises(ValueError, match=r"no \.open"):
+        with pytest.raises(ValueError, match=r"does not end in \.open"):
             crawl.outputs.open("warc/a").finish()
 
     def test_a_finished_file_takes_no_more(self, crawl):

@@ -111,7 +111,7 @@ class Output:
     def finish(self) -> None:
         """Closes a file whose name ends in `.open`. The suffix is removed after a checkpoint has noted all of it."""
         if self.path.suffix != OPEN:
-            raise ValueError(f"{self.path}: has no {OPEN} to lose")
+            raise ValueError(f"{self.path}: does not end in {OPEN}")
         self.closed = self.finished = True
 
     def release(self) -> None:
@@ -191,7 +191,7 @@ class Outputs:
         """Opens `path`, relative to the root, for appending. A file that no checkpoint has noted is emptied first."""
         output = self._open.get(path)
         if output is not None and not output.closed:
-            raise ValueError(f"{output.path}: open already")
+            raise ValueError(f"{output.path}: already open")
         if (output is not None and output.finished) or path.removesuffix(OPEN) in self._unnamed:
             raise ValueError(f"{self._root / path}: finished")
         if output is not None:
