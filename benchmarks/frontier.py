@@ -20,6 +20,7 @@ import numpy as np
 from benchmarks.report import report, timed
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.frontier import Frontier
+from webcrawl.frontier.parts import Rules, Shape
 from webcrawl.frontier.politeness.mercator import Mercator
 from webcrawl.frontier.prioritizers.depth import ByDepth
 from webcrawl.frontier.state import open_frontier
@@ -142,12 +143,8 @@ def run(n: int, hosts: int, memory: int, fetchers: int, every: int) -> None:
         limits = Limits(queues=3 * fetchers, max_queues=30_000)
         frontier = open_frontier(
             db,
-            ByDepth(8),
-            Mercator(FACTOR, MIN_DELAY, 300),
-            limits,
-            levels=8,
-            bias=2.0,
-            memory=memory << 20,
+            Shape(levels=8, bias=2.0, memory=memory << 20),
+            Rules(ByDepth(8), Mercator(FACTOR, MIN_DELAY, 300), limits),
             random=Random(1),
         )
         with timed() as adding:

@@ -20,6 +20,7 @@ from benchmarks.frontier import checkpoint, fill
 from benchmarks.report import report, timed
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.frontier import Frontier
+from webcrawl.frontier.parts import Rules, Shape
 from webcrawl.frontier.politeness.mercator import Mercator
 from webcrawl.frontier.prioritizers.depth import ByDepth
 from webcrawl.frontier.state import open_frontier
@@ -35,10 +36,8 @@ def opened(folder: Path, now: float) -> tuple[CrawlDB, DiskSeen, Frontier]:
     db = CrawlDB(folder)
     seen = DiskSeen(db, memory=200 << 20, cache=ClockCache(1 << 16))
     limits = Limits(queues=3000, max_queues=30_000)
-    policy, memory = Mercator(10.0, 1.0, 300.0), 128 << 20
-    frontier = open_frontier(
-        db, ByDepth(8), policy, limits, levels=8, bias=2.0, memory=memory, random=Random(1), now=now
-    )
+    rules = Rules(ByDepth(8), Mercator(10.0, 1.0, 300.0), limits)
+    frontier = open_frontier(db, Shape(levels=8, bias=2.0, memory=128 << 20), rules, random=Random(1), now=now)
     return db, seen, frontier
 
 

@@ -1,4 +1,4 @@
-"""The crash tests at length: `python -m tests.crash_long --kills 20 --pages 1200`, `… --faults`; docs/crashes.md."""
+"""Long crash tests: `python -m tests.crash_long --kills 20 --pages 1200`, `… --faults`; see docs/crashes.md."""
 
 import argparse
 import signal
@@ -18,14 +18,14 @@ from tests.support.crawling import Crawl, Running
 from webcrawl.simweb import World, running
 
 IN_FLIGHT = 60
-MIX = {kind: share for kind, share in HOSTILE.items() if kind != "trickle"}  # over TLS it hangs, killed or not
+MIX = {kind: share for kind, share in HOSTILE.items() if kind != "trickle"}  # over TLS it hangs, even without kills
 SETTINGS = {"CHECKPOINT_INTERVAL": 0.1, "CONCURRENT_REQUESTS": IN_FLIGHT, "DNS_TIMEOUT": 5, "DOWNLOAD_TIMEOUT": 3}
-SLACK = 0.1  # seconds: what a busy machine may take to tell server or client that an answer has ended
+SLACK = 0.1  # seconds until server and client on a busy machine notice that an answer has ended
 
 
 @dataclass
 class Process:
-    """A program's process, as multiprocessing would have it."""
+    """A program's process, with the interface of multiprocessing."""
 
     program: subprocess.Popen
 
@@ -51,7 +51,7 @@ class Process:
 
 
 class Command(Crawl):
-    """A crawl started as its user starts it."""
+    """A crawl started from the command line."""
 
     def start(self, **settings):
         command = [sys.executable, "-m", *self.words(**settings)]
@@ -61,14 +61,14 @@ class Command(Crawl):
 
 
 def kill(options, folder, simweb):
-    """It dies in the middle of one crawl, as often as asked for; another one of the same web is left alone."""
+    """Kills one crawl as often as asked for, and compares it with an untouched crawl of the same web."""
     warm()
     begun, chance = time.monotonic(), Random(options.seed)
     server, quiet = (
         simweb(options.hosts, options.pages, seed=options.seed, mix=MIX, size=(2000, 3000), slow=0.02) for _ in range(2)
     )
     crawl = crawl_of(folder / "killed", server, SETTINGS, Command)
-    each = max(20, options.pages * 5 // (options.kills + 1))  # three requests a page, and nearly as many that are lost
+    each = max(20, options.pages * 5 // (options.kills + 1))  # three requests per page, and nearly as many lost ones
     killed = crash(crawl, server, chance, kills=options.kills, requests=(each // 6, each // 2), patience=150, pause=0.3)
     whole = crash(crawl_of(folder / "whole", quiet, SETTINGS, Command), quiet, chance, patience=150)
     assert len(killed.deaths) == options.kills
@@ -83,7 +83,7 @@ def kill(options, folder, simweb):
 
 
 def fault(options, folder, simweb):
-    """Every operation on disk of a small crawl, and of one that is resumed, fails or is the last, in every way."""
+    """Makes every disk operation of a small crawl, and of a resumed one, fail or be the last, in every way."""
     for number, prepare in enumerate((None, killed_in_the_middle)):
         begun = time.monotonic()
         (folder / str(number)).mkdir()

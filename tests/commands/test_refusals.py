@@ -159,7 +159,7 @@ class TestSettings:
         filters = {"webcrawl.urls.filters.length.LengthFilter": 1, "tests.support.cli_components.AnotherLength": 2}
         line = told({"seeds": str(seeds)}, JOBDIR=str(tmp_path / "job"), URL_FILTERS=filters)
 
-        assert line == "URL_FILTERS: two filters have the same name: length"
+        assert line == "URL_FILTERS: two filters have the same name: length, length"
 
     def test_a_name_server_that_does_not_answer(self, tmp_path, seeds):
         """When none of the name servers answers, the line says which."""
@@ -199,7 +199,7 @@ class TestJobdir:
         with (state / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
 
-            assert refused(Crawl(tmp_path / "job", {"seeds": seeds})) == f"{state}: another process works on this crawl"
+            assert refused(Crawl(tmp_path / "job", {"seeds": seeds})) == f"{state}: another process is using this crawl"
 
     def test_a_foreign_file(self, tmp_path, seeds):
         """A file of somebody else's in the crawl's place is refused, and left as it is."""

@@ -1,4 +1,4 @@
-"""kill -9 at any moment of `scrapy crawl web`: nothing is lost, nothing stands twice, nothing is asked for again."""
+"""kill -9 at any moment of `scrapy crawl web`: nothing is lost, recorded twice, or fetched again."""
 
 from collections import Counter
 from random import Random
@@ -18,7 +18,7 @@ def _warm():
 
 
 def test_killed_again_and_again(tmp_path, simweb):
-    """A crawl killed again and again, and into checkpoints, ends as one that nobody touched."""
+    """A crawl killed repeatedly, during checkpoints too, ends like one that was never killed."""
     server, quiet = (simweb(60, 150, mix=HOSTILE, size=(2000, 3000), slow=0.02) for _ in range(2))
 
     killed = crash(crawl_of(tmp_path / "killed", server, SETTINGS), server, Random(1), kills=KILLS, requests=(20, 90))
@@ -29,7 +29,7 @@ def test_killed_again_and_again(tmp_path, simweb):
 
 
 def test_robots_txt_is_kept(tmp_path, simweb):
-    """A robots.txt that is in a checkpoint is not asked for again, nor twice in a run, however the crawl ended."""
+    """A robots.txt in a checkpoint is not fetched again, and none twice in a run, however the crawl ended."""
     server = simweb(30, 60, size=(2000, 3000), latency=0.25)
 
     killed = crash(crawl_of(tmp_path / "killed", server, SETTINGS), server, Random(2), kills=3, requests=(1, 5))

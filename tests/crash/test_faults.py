@@ -1,4 +1,4 @@
-"""Every write, sync, rename, unlink, truncate and COMMIT of a whole crawl fails, or is where the process dies."""
+"""At every write, sync, rename, unlink, truncate and COMMIT of a crawl, the operation fails or the process dies."""
 
 import itertools
 import shutil
@@ -19,21 +19,21 @@ TOLERATED = (
     "unlink",
     "rename webcrawl",
     "sync folder warc",
-)  # what is left over is done by the next checkpoint, or the next start
-OPENING = "[webcrawl.commands.crawl] CRITICAL"  # it was sound when it was checked: Scrapy adds tracebacks of its own
+)  # the next checkpoint or the next start does what remains
+OPENING = "[webcrawl.commands.crawl] CRITICAL"  # fails after the check before the crawl: then Scrapy adds tracebacks
 LEFT_OVER = ("keeps its .open", "not removed")
-SAMPLE = 9  # faults that one test tries; `python -m tests.crash_long --faults` tries all
+SAMPLE = 9  # faults per test; `python -m tests.crash_long --faults` tries all
 
 
 class Faulty:
-    """A small web, and a crawl of it that may be run on a doomed disk."""
+    """A small web, and a crawl of it that can run on a DoomedDisk."""
 
     def __init__(self, simweb, folder):
         self.server = simweb(HOSTS, PAGES, mix=MIX, size=(2000, 3000), latency=0.01)
         self.folder = folder
         (folder / "seeds.txt").write_text("\n".join(self.server.world.seeds()))
         self.must = truth(self.server.world, self.server.world.seeds()).must
-        self.begun = None  # a crawl that was killed: faults then happen while it is resumed
+        self.begun = None  # a killed crawl, if faults are to happen while one is resumed
 
     def crawl(self, name):
         if self.begun is not None:
@@ -42,14 +42,14 @@ class Faulty:
         return Crawl(self.folder / name, {"seeds": self.folder / "seeds.txt"}, settings)
 
     def operations(self):
-        """What a crawl does that nothing happens to, and how often."""
+        """The operations of a crawl without faults, and how often each occurs."""
         crawl = self.crawl("whole")
         assert run(crawl) == 0
         shutil.rmtree(crawl.jobdir)
         return operations(crawl)
 
     def suffer(self, fault):
-        """Crawls until the fault, and to the end after it; whether it happened at all."""
+        """Crawls with the fault, then resumes to the end; returns whether the fault happened."""
         crawl = self.crawl("broken")
         status = run(crawl, fault)
         happened = operations(crawl)[fault.what] >= fault.number
@@ -65,7 +65,7 @@ class Faulty:
         return happened
 
     def judge(self, fault, status, said, *, happened):
-        """How the crawl that suffered it must have ended."""
+        """Asserts that the crawl with this fault ended as it must."""
         opened = OPENING not in said
         assert not opened or "Traceback" not in said, said
         told = [line for line in said.splitlines() if "injected" in line and (opened or OPENING in line)]
@@ -81,12 +81,12 @@ class Faulty:
 
 
 def looked_at(jobdir):
-    """The cut that is there, if the crawl came so far that it has a state."""
+    """The cut that the crawl left, if it got far enough to have a state."""
     return (sound if (jobdir / "state/crawl.db").exists() else cut)(jobdir)
 
 
 def every_fault(found):
-    """All that can happen at these operations."""
+    """All faults that can happen at these operations."""
     return [
         Fault(what, number + 1, how)
         for what in sorted(found)
@@ -95,7 +95,7 @@ def every_fault(found):
 
 
 def sample(faults, chance, most=SAMPLE):
-    """So many of them: every operation once before one comes twice."""
+    """At most this many faults: each operation once before any comes twice."""
     chance.shuffle(faults)
     rank = dict.fromkeys((fault.what for fault in faults), 0)
     order = []
@@ -111,14 +111,14 @@ def _world(simweb, tmp_path):
 
 
 def killed_in_the_middle(world):
-    """From now on faults happen while a crawl is resumed that has died between a COMMIT and a file's last name."""
+    """Makes faults happen while resuming a crawl that died between a COMMIT and the renaming of a file."""
     crawl = world.crawl("killed")
     assert run(crawl, Fault("rename webcrawl.warc.gz.open", 2, "before")) == -9
     world.begun = crawl
 
 
 def test_a_new_crawl(world):
-    """Whatever fails or ends a crawl, what is left is a cut, and the crawl that goes on from there loses nothing."""
+    """Whatever fails or kills a crawl, it leaves a consistent cut, and resuming loses nothing."""
     faults = every_fault(world.operations())
 
     happened = [world.suffer(fault) for fault in sample(faults, Random(0))]
@@ -127,16 +127,16 @@ def test_a_new_crawl(world):
 
 
 def test_an_archive_that_cannot_be_resumed(world):
-    """What fails after the check before a crawl, while the spider is opened, is one line too."""
+    """A failure after the check before a crawl, while the spider is opened, is reported in one line too."""
     killed_in_the_middle(world)
-    (world.begun.jobdir / "warc/webcrawl-20260101000000-00099.warc.gz.open").touch()  # begun after the checkpoint
+    (world.begun.jobdir / "warc/webcrawl-20260101000000-00099.warc.gz.open").touch()  # started after the checkpoint
 
     assert world.suffer(Fault("unlink webcrawl.warc.gz.open", 1, "eio"))
     assert world.suffer(Fault("append crawl.log", world.operations()["append crawl.log"], "eio"))
 
 
 def test_a_crawl_that_is_resumed(world):
-    """What fails or dies in the recovery from a crash changes nothing: the next one recovers the same."""
+    """A failure or kill during recovery from a crash changes nothing: the next recovery gives the same."""
     killed_in_the_middle(world)
     faults = every_fault(world.operations())
 

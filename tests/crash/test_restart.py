@@ -1,4 +1,4 @@
-"""A crawl that was killed goes on elsewhere, with other settings, beside nobody; a full disk makes it wait."""
+"""A killed crawl can be resumed elsewhere, with other settings, by one process only; a full disk pauses it."""
 
 import os
 import re
@@ -33,7 +33,7 @@ def _crawl(tmp_path, server):
 
 @pytest.fixture(name="kill")
 def _kill(server, crawl):
-    """Lets the crawl die once, half-way."""
+    """Kills the crawl once, half-way."""
 
     def kill():
         running = crawl.start()
@@ -50,26 +50,26 @@ def expected(server):
 
 
 def everything(folder):
-    """All bytes below it, by name."""
+    """The bytes of all files below a folder, by name."""
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def refused(crawl, **settings):
-    """The one line with which this crawl does not begin."""
+    """The one line with which this crawl refuses to start."""
     assert crawl.run(**settings) == 1
     (line,) = crawl.output.read_text().splitlines()
     return line
 
 
 def test_a_second_process(server, crawl):
-    """A second process on one JOBDIR is refused in one line, and the first goes on as if nothing had been."""
+    """A second process on one JOBDIR is refused in one line, and the first is not affected."""
     running = crawl.start()
     wait_until(lambda: server.log.count > 20)
     second = Crawl(crawl.jobdir, crawl.arguments, crawl.settings, output=crawl.jobdir.with_suffix(".second"))
     line = refused(second)
 
     assert running.process.is_alive()
-    assert line == f"{crawl.jobdir}/state: another process works on this crawl"
+    assert line == f"{crawl.jobdir}/state: another process is using this crawl"
     assert running.wait() == 0
     wait_until_idle(server)
     assert [*expected(server).complaints(server.log.hits)] == []
@@ -77,7 +77,7 @@ def test_a_second_process(server, crawl):
 
 
 def test_on_another_machine(tmp_path, server, crawl, kill):
-    """JOBDIR is copied to another place after a kill, and the crawl goes on there; nothing refers to the old one."""
+    """After a kill, JOBDIR is copied and the crawl resumed in the copy; nothing refers to the old path."""
     kill()
     half = sound(crawl.jobdir).logged
     elsewhere = Crawl(tmp_path / "elsewhere" / "moved", crawl.arguments, crawl.settings)
@@ -94,7 +94,7 @@ def test_on_another_machine(tmp_path, server, crawl, kill):
 
 
 def test_with_other_settings(server, crawl):
-    """Every run may have other settings of memory, levels, queues and cache: what is fetched is the same."""
+    """Memory, levels, queues and cache may change with every run: the same pages are fetched."""
     caches = "webcrawl.seen.caches"
     settings = [
         {},
@@ -114,11 +114,11 @@ def test_with_other_settings(server, crawl):
 
 
 class TestRefused:
-    """What this program cannot go on with is refused in one line, and not a byte of it is changed."""
+    """A state that cannot be resumed is refused in one line, and not changed by a byte."""
 
     @pytest.mark.parametrize("version", [0, 1, 99])
     def test_another_version(self, crawl, kill, version):
-        """State that another version wrote is not read."""
+        """A state written by another version is refused."""
         kill()
         with (crawl.jobdir / "state/crawl.db").open("r+b") as file:
             file.seek(60)
@@ -131,18 +131,18 @@ class TestRefused:
         assert everything(crawl.jobdir) == before
 
     def test_another_seen_store(self, crawl, kill):
-        """Which URLs were seen is known to the store that the crawl was begun with, and to no other."""
+        """A crawl can only be resumed with the seen store that it was started with."""
         kill()
         before = sound(crawl.jobdir)
 
         line = refused(crawl, SEEN_STORE="webcrawl.seen.memory.MemorySeen")
 
-        assert "was begun with the seen store 'disk', not 'memory'" in line
+        assert "was started with the seen store 'disk', not 'memory'" in line
         assert sound(crawl.jobdir) == before
 
 
 def test_hosts_are_left_alone_over_a_kill(simweb, tmp_path):
-    """A host whose last answer is in the checkpoint has its wait after a kill as well."""
+    """After a kill, a host whose last answer is in the checkpoint still has its wait."""
     server = simweb(8, 80, size=(2000, 3000))
     (tmp_path / "seeds.txt").write_text("\n".join(server.world.seeds()))
     settings = {"DNS_NAMESERVERS": server.nameserver, "CHECKPOINT_INTERVAL": 0.1, "POLITENESS_MIN_DELAY": 1.5}
@@ -156,7 +156,7 @@ def test_hosts_are_left_alone_over_a_kill(simweb, tmp_path):
 
 
 def test_a_full_disk_pauses_the_crawl(server, crawl):
-    """Below MIN_FREE_DISK nothing more is asked for, a checkpoint can be taken, and with room the crawl goes on."""
+    """Below MIN_FREE_DISK fetching pauses, checkpoints still work, and with room again the crawl continues."""
     free = crawl.jobdir.with_suffix(".free")
     free.write_text("2000")
     running = roomy(crawl, free, MIN_FREE_DISK=1000)
@@ -178,5 +178,5 @@ def test_a_full_disk_pauses_the_crawl(server, crawl):
 
 
 def says(crawl, words):
-    """How often the crawl has said it."""
+    """How often the crawl has logged this text."""
     return len(re.findall(words, crawl.output.read_text()))

@@ -27,6 +27,11 @@ def _blocks(db):
     return Blocks(db)
 
 
+def _push(fifo, records):
+    for record in records:
+        fifo.push(record)
+
+
 def _drain(fifo):
     return list(iter(fifo.pop, None))
 
@@ -40,29 +45,29 @@ URLS = [b"http://www.example.org/path/%d" % i for i in range(1000)]
 
 class TestBlocks:
     def test_a_block_comes_back_as_it_was_put(self, blocks):
-        """What was put under an id is what that id gives."""
+        """`get` returns what `put` stored under this id."""
         assert blocks.get(blocks.put(b"some bytes" * 99)) == b"some bytes" * 99
 
     def test_ids_only_grow(self, blocks):
-        """A dropped block's id is not given again."""
+        """The id of a dropped block is not reused."""
         first = blocks.put(b"a")
         blocks.drop([first])
 
         assert blocks.put(b"b") > first
 
     def test_ids_go_on_where_they_stopped(self, db, blocks):
-        """Opened anew, the table's ids go on above those that are there."""
+        """After reopening, new ids are above all existing ones."""
         number = blocks.put(b"a")
 
         assert Blocks(db).put(b"b") == number + 1
 
     def test_a_missing_block_is_damage(self, blocks):
-        """An id without a row is DamagedFile."""
+        """An id without a row raises DamagedFile."""
         with pytest.raises(DamagedFile, match="block 7 is missing"):
             blocks.get(7)
 
     def test_no_flipped_bit_changes_what_is_read(self, db, blocks):
-        """Whatever bit of a row flips, the block is DamagedFile or the same, though SQLite sees nothing."""
+        """After any bit flip, which SQLite does not notice, reading raises DamagedFile or returns the same bytes."""
         number = blocks.put(b"".join(URLS[:9]))
         data = bytes(db.query("SELECT data FROM block")[0][0])
 
@@ -76,14 +81,14 @@ class TestBlocks:
             except DamagedFile:
                 damaged += 1
 
-        assert damaged > len(data) * 7  # the frame's header has some bits without a meaning
+        assert damaged > len(data) * 7  # some bits of the frame's header have no meaning
 
 
 class TestOrder:
     def test_records_come_out_as_they_went_in(self, blocks):
         """First in, first out, through memory and blocks."""
         fifo = Pool(blocks, 1 << 20, block=500).fifo()
-        fifo.push_many(URLS)
+        _push(fifo, URLS)
 
         assert _drain(fifo) == URLS
 
@@ -91,25 +96,18 @@ class TestOrder:
     def test_a_record_is_any_bytes(self, blocks, record):
         """Empty, with newlines, a mebibyte long: a record comes out as the same bytes."""
         fifo = Pool(blocks, 1000).fifo()
-        fifo.push_many([record, b"between", record])
+        _push(fifo, [record, b"between", record])
 
         assert _drain(fifo) == [record, b"between", record]
 
     def test_an_empty_queue_gives_none(self, blocks):
-        """Nothing to pop is None, not an error."""
+        """Popping from an empty queue returns None."""
         fifo = Pool(blocks, 1000).fifo()
 
-        assert (fifo.pop(), fifo.peek(), len(fifo)) == (None, None, 0)
-
-    def test_peek_takes_nothing(self, blocks):
-        """A record peeked at is still the next to be popped."""
-        fifo = Pool(blocks, 0).fifo()
-        fifo.push_many(URLS[:2])
-
-        assert (fifo.peek(), fifo.peek(), len(fifo), fifo.pop()) == (URLS[0], URLS[0], 2, URLS[0])
+        assert (fifo.pop(), len(fifo)) == (None, 0)
 
     def test_interleaved_pushes_keep_order(self, blocks):
-        """Queues that are pushed and popped by turns, far beyond their memory, are as many deques."""
+        """Queues pushed and popped at random, far beyond their memory, behave like deques."""
         pool, chance = Pool(blocks, 3000, block=300), random.Random(1)
         queues = [(pool.fifo(), deque()) for _ in range(20)]
         for _ in range(20_000):
@@ -124,7 +122,7 @@ class TestOrder:
         assert [_drain(fifo) for fifo, _ in queues] == [list(twin) for _, twin in queues]
 
     def test_a_text_is_refused_and_leaves_no_trace(self, blocks):
-        """A record that is no bytes is TypeError, and the queue is as before."""
+        """Pushing a str raises TypeError and leaves the queue unchanged."""
         fifo = Pool(blocks, 1000).fifo()
         fifo.push(b"a")
         with pytest.raises(TypeError):
@@ -135,7 +133,7 @@ class TestOrder:
 
 class TestMemory:
     def test_an_empty_queue_is_small(self, blocks):
-        """There may be a hundred thousand of them: at most 250 bytes each, the garbage collector's included."""
+        """An empty queue takes at most 250 bytes, garbage collector overhead included: there may be 100,000 of them."""
         fifo = Pool(blocks, 1000).fifo()
 
         assert sys.getsizeof(fifo) <= 250
@@ -156,18 +154,18 @@ class TestMemory:
             assert held == pool.memory - pool.free
             assert held <= pool.memory + 2100
         for fifo in fifos:
-            fifo.peek()
+            fifo.pop()
             assert pool.free >= -2100
 
     def test_tails_become_blocks_of_the_given_size(self, db, blocks):
-        """With memory enough a tail is written when it is as large as a block."""
+        """With enough memory, a tail is written when it has a block's size."""
         pool = Pool(blocks, 1 << 20, block=1000)
-        pool.fifo().push_many([b"x" * 99] * 25)
+        _push(pool.fifo(), [b"x" * 99] * 25)
 
         assert [len(blocks.get(number)) for number in _rows(db)] == [1000, 1000]
 
     def test_heads_popped_by_turns_are_pieces_that_all_fit(self, blocks):
-        """Many queues popped by turns read a block once for several records, not once for each."""
+        """Many queues popped in turn read a block once for several records, not once per record."""
         pool = Pool(blocks, 50_000)
         fifos = [pool.fifo() for _ in range(200)]
         for i in range(40):
@@ -181,9 +179,9 @@ class TestMemory:
         assert len(read) < 200 * 40 / 2
 
     def test_a_head_in_use_stays(self, blocks):
-        """A head is let go when nothing was popped from it between two visits of the hand."""
+        """A head is released when nothing was popped from it between two visits of the hand."""
         fifo = Pool(blocks, 4000, block=900).fifo()
-        fifo.push_many(URLS)
+        _push(fifo, URLS)
         stayed = []
         for pops in (1, 0, 1, 1, 0):
             for _ in range(pops):
@@ -195,50 +193,50 @@ class TestMemory:
         assert _drain(fifo) == URLS[3:]
 
     def test_a_memory_of_nothing_is_enough(self, blocks):
-        """With no memory every push is a block, and all goes on."""
+        """With no memory every push writes a block, and the queue still works."""
         fifo = Pool(blocks, 0).fifo()
-        fifo.push_many(URLS[:50])
+        _push(fifo, URLS[:50])
 
         assert _drain(fifo) == URLS[:50]
 
     def test_heads_need_no_memory_either(self, blocks):
-        """With no memory one queue's head gives way to another's, and nobody waits for a tail that is not there."""
+        """With no memory, queues release each other's heads, and `relieve` ends although there are no tails."""
         saved = []
         for _ in range(2):
             fifo = Pool(blocks, 1 << 20).fifo()
-            fifo.push_many(URLS)
+            _push(fifo, URLS)
             saved.append(fifo.save())
         first, second = map(Pool(blocks, 0).fifo, saved)
 
-        assert (first.peek(), second.peek(), first.pop(), second.pop()) == (URLS[0], URLS[0], URLS[0], URLS[0])
+        assert [first.pop(), second.pop(), first.pop(), second.pop()] == [URLS[0], URLS[0], URLS[1], URLS[1]]
 
     def test_a_large_tail_gives_way_before_small_ones(self, db, blocks):
-        """When memory is short, tails below the average stay: blocks of single records would cost most."""
+        """When memory is short, tails below the average stay: blocks of single records would be the most expensive."""
         pool = Pool(blocks, 10_000)
         small, large = [pool.fifo() for _ in range(20)], pool.fifo()
         for fifo in small:
             fifo.push(b"x")
-        large.push_many(URLS)
+        _push(large, URLS)
 
         assert [fifo._ids for fifo in small] == [None] * 20
         assert len(_rows(db)) == len(large._ids)
 
     def test_an_empty_queue_keeps_no_block(self, db, blocks):
-        """A block's row goes when its last record is popped."""
+        """A block's row is deleted when its last record is popped."""
         fifo = Pool(blocks, 100, block=100).fifo()
-        fifo.push_many(URLS[:50])
+        _push(fifo, URLS[:50])
         _drain(fifo)
 
         assert _rows(db) == []
 
     def test_the_owner_hears_of_a_spill_that_it_did_not_cause(self, blocks):
-        """A queue that gives way to another tells its owner that what it saved is out of date."""
+        """When a queue is spilled to make room for another, `on_spill` is called: its saved form is stale."""
         pool, told = Pool(blocks, 3000), []
         pool.on_spill = told.append
         quiet, loud = pool.fifo(), pool.fifo()
         quiet.owner, loud.owner = "quiet", "loud"
         quiet.push(b"x" * 1600)
-        loud.push_many([b"y" * 500] * 10)
+        _push(loud, [b"y" * 500] * 10)
 
         assert "quiet" in told
 
@@ -247,10 +245,10 @@ class TestSaving:
     @pytest.mark.parametrize("popped", [0, 1, 30, 999])
     @pytest.mark.parametrize("memory", [0, 2000, 1 << 20])
     def test_a_saved_queue_goes_on(self, blocks, memory, popped):
-        """What was saved, with its blocks, is the same queue again."""
+        """A queue restored from its saved form has the same records."""
         pool = Pool(blocks, memory, block=700)
         fifo = pool.fifo()
-        fifo.push_many(URLS)
+        _push(fifo, URLS)
         for _ in range(popped):
             fifo.pop()
         saved = fifo.save()
@@ -259,9 +257,9 @@ class TestSaving:
         assert _drain(pool.fifo(saved)) == URLS[popped:]
 
     def test_saving_changes_nothing(self, blocks):
-        """A queue that was saved goes on itself, too."""
+        """A queue remains usable after saving."""
         fifo = Pool(blocks, 1 << 20).fifo()
-        fifo.push_many(URLS)
+        _push(fifo, URLS)
         fifo.pop()
         fifo.save()
 
@@ -269,34 +267,34 @@ class TestSaving:
 
     @pytest.mark.parametrize("count", [0, 1, 100, 1000])
     def test_what_is_saved_is_small(self, blocks, count):
-        """A tail beyond some KB goes into a block, so that a descriptor stays small whatever the records."""
+        """A tail of more than a few KB goes into a block, so that the saved form stays small."""
         fifo, chance = Pool(blocks, 1 << 20).fifo(), random.Random(3)
-        fifo.push_many([chance.randbytes(30) for _ in range(count)])
+        _push(fifo, [chance.randbytes(30) for _ in range(count)])
 
         assert len(fifo.save()) <= INLINE + 100
 
     def test_a_small_descriptor_lies_as_it_is(self, blocks):
-        """Some bytes are not worth packing: numbers, then the records."""
+        """A few bytes are stored uncompressed: the numbers, then the records."""
         fifo = Pool(blocks, 1 << 20).fifo()
-        fifo.push_many([b"ab", b"c"])
+        _push(fifo, [b"ab", b"c"])
 
         assert fifo.save() == b"\0" + (2).to_bytes(8, "little") + bytes(12) + b"\x02ab\x01c"
 
     def test_a_closed_queue_leaves_its_memory_to_others(self, blocks):
-        """After close the pool counts nothing of the queue any more; its blocks stay."""
+        """After close the pool no longer counts the queue's memory; its blocks stay."""
         pool = Pool(blocks, 10_000, block=1000)
         fifo = pool.fifo()
-        fifo.push_many(URLS[:100])
+        _push(fifo, URLS[:100])
         fifo.pop()
         fifo.close()
 
         assert (pool.free, pool.heads, pool.loaded, len(pool._fifos)) == (10_000, 0, 0, 0)
 
     def test_a_dropped_queue_is_empty_and_usable(self, db, blocks):
-        """Drop forgets the records and their blocks, not the queue."""
+        """Drop discards records and blocks; the queue remains usable."""
         pool = Pool(blocks, 10_000, block=1000)
         fifo = pool.fifo()
-        fifo.push_many(URLS[:100])
+        _push(fifo, URLS[:100])
         fifo.pop()
         fifo.drop()
 
@@ -310,42 +308,42 @@ class TestSaving:
         "saved", [b"", bytes(20), b"\7" + bytes(20), b"\1" + bytes(20), bytes(17) + b"\x09\0\0\0abc"]
     )
     def test_a_damaged_descriptor_is_refused(self, blocks, saved):
-        """A descriptor that cannot be is DamagedFile, not a queue."""
+        """An impossible saved form raises DamagedFile."""
         with pytest.raises(DamagedFile):
             Pool(blocks, 1000).fifo(saved)
 
     def test_a_place_beyond_the_block_is_damage(self, blocks):
-        """A queue that goes on behind its block's end raises DamagedFile instead of inventing records."""
+        """A read position behind the block's end raises DamagedFile."""
         pool = Pool(blocks, 0)
         fifo = pool.fifo()
         fifo.push(b"a")
         fifo._base = 99
 
-        with pytest.raises(DamagedFile, match="goes on at 99"):
+        with pytest.raises(DamagedFile, match="continues at 99"):
             fifo.pop()
 
 
 class TestCheck:
     def test_a_sound_queue_has_no_damage(self, blocks):
-        """Check finds nothing in a queue with head, blocks and tail."""
+        """Check finds no damage in a sound queue with head, blocks and tail."""
         fifo = Pool(blocks, 1 << 20, block=700).fifo()
-        fifo.push_many(URLS)
+        _push(fifo, URLS)
         fifo.pop()
 
         assert list(fifo.check()) == []
 
     def test_a_missing_block_is_found(self, db, blocks):
-        """Check names the block that is not there."""
+        """Check names the missing block."""
         fifo = Pool(blocks, 1 << 20, block=700).fifo()
-        fifo.push_many(URLS)
+        _push(fifo, URLS)
         db.execute("DELETE FROM block WHERE id = 3")
 
         assert ["block 3" in str(damage) for damage in fifo.check()] == [True]
 
     def test_a_wrong_place_is_found(self, blocks):
-        """Check notices a queue that goes on inside a record."""
+        """Check notices a read position inside a record."""
         fifo = Pool(blocks, 1 << 20, block=700).fifo()
-        fifo.push_many(URLS)
+        _push(fifo, URLS)
         fifo._base += 1
 
         assert ["inside a record" in damage.why for damage in fifo.check()] == [True]
@@ -353,16 +351,16 @@ class TestCheck:
     def test_a_wrong_count_is_found(self, blocks):
         """Check counts the records."""
         fifo = Pool(blocks, 1 << 20, block=700).fifo()
-        fifo.push_many(URLS)
+        _push(fifo, URLS)
         fifo.count += 1
 
         assert [damage.why for damage in fifo.check()] == ["a queue of 1001 records has 1000"]
 
     def test_a_repr_says_where_the_records_are(self, blocks):
-        """The repr of queue, pool and blocks is enough to see what is going on."""
+        """The reprs of queue, pool and blocks show where the records are."""
         pool = Pool(blocks, 1 << 20, block=1000)
         fifo = pool.fifo()
-        fifo.push_many([b"x" * 99] * 25)
+        _push(fifo, [b"x" * 99] * 25)
         fifo.pop()
 
         assert repr(fifo) == "<Fifo 24 records, 2 blocks, 503 bytes in memory only>"
@@ -376,7 +374,7 @@ RECORDS = st.lists(st.one_of(st.binary(max_size=20), st.integers(250, 300).map(b
 class TestFraming:
     @given(RECORDS, st.integers(1, 1000))
     def test_pieces_end_behind_whole_records(self, records, share):
-        """A block cut into pieces of any share gives the same number of records."""
+        """Pieces of any size contain whole records, and together all of them."""
         data = b"".join(map(frame, records))
         found = at = 0
         while at < len(data):
@@ -389,18 +387,18 @@ class TestFraming:
 
     @given(RECORDS.filter(bool), st.data())
     def test_torn_records_are_an_error(self, records, data):
-        """Bytes that end inside a record have no number of records."""
+        """Counting the records in bytes that end inside a record raises ValueError."""
         whole = b"".join(map(frame, records))
         lost = data.draw(st.integers(1, len(frame(records[-1])) - 1)) if records[-1] else 0
 
         assert count_records(whole) == len(records)
         if lost:
-            with pytest.raises(ValueError, match="ends inside"):
+            with pytest.raises(ValueError, match="end inside a record"):
                 count_records(whole[:-lost])
 
     @pytest.mark.parametrize("size", [0, 1, 254, 255, 256, 65_535, 65_536, 1 << 20])
     def test_a_length_takes_one_byte_or_five(self, size):
-        """A record of up to 254 bytes has its length in one byte, a longer one in five."""
+        """The length takes one byte for records of up to 254 bytes, and five for longer ones."""
         framed = frame(bytes(size))
 
         assert len(framed) == size + (1 if size < 255 else 5)
@@ -419,7 +417,7 @@ def _count_reads(blocks):
 
 
 def test_a_fifo_is_made_by_its_pool(blocks):
-    """The pool knows every queue that it made, until the queue leaves."""
+    """The pool keeps track of every queue that it made, until the queue leaves."""
     pool = Pool(blocks, 1000)
     fifo = pool.fifo()
 

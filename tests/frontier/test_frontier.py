@@ -22,13 +22,13 @@ def db(tmp_path):
 
 
 def request(url, priority, path=""):
-    """A packed link of a request of a spider's own."""
+    """The packed link of an ordinary Scrapy request."""
     return Link(url, path, request=f"{priority}.word" if priority else "word").pack()
 
 
 class TestPoliteness:
     def test_a_host_is_asked_once_at_a_time(self, db):
-        """While a URL of a host is in flight, no other of that host is handed out."""
+        """While a URL of a host is in flight, no other URL of that host is handed out."""
         frontier = make(db)
         add(frontier, "http://a/1", "http://a/2")
         assert frontier.take(0).url == "http://a/1"
@@ -45,13 +45,13 @@ class TestPoliteness:
         assert frontier.take(105.5).url == "http://a/2"
 
     def test_hosts_do_not_wait_for_each_other(self, db):
-        """Every host has its own time."""
+        """Each host has its own schedule."""
         frontier = make(db)
         add(frontier, "http://a/1", "http://b/1", "http://c/1", "http://d/1")
         assert {frontier.take(0).url[7] for _ in range(4)} == set("abcd")
 
     def test_ports_and_schemes_of_a_host_are_one_host(self, db):
-        """Politeness is owed to the host, whatever the port and the scheme."""
+        """Politeness is per host, whatever the port and the scheme."""
         frontier = make(db)
         add(frontier, "http://a/1", "https://a/2", "http://a:8080/3")
         assert frontier.take(0) is not None
@@ -67,7 +67,7 @@ class TestPoliteness:
         assert frontier.next_ready() == 30.2
 
     def test_crawl_delay_is_bounded(self, db):
-        """No robots.txt keeps a host waiting for longer than CRAWL_DELAY_MAX."""
+        """A robots.txt cannot impose a delay above CRAWL_DELAY_MAX."""
         frontier = make(db, Limits(1, 10, crawl_delay_max=50))
         add(frontier, "http://a/1", "http://a/2")
         link = frontier.take(0)
@@ -76,14 +76,14 @@ class TestPoliteness:
         assert frontier.next_ready() == 50
 
     def test_retry_after_raises_the_wait(self, db):
-        """What a server asks for by Retry-After is given."""
+        """A Retry-After raises the wait."""
         frontier = make(db)
         add(frontier, "http://a/1", "http://a/2")
         frontier.done(frontier.take(0), Outcome(503, 0.1, wait=120), 0)
         assert frontier.next_ready() == 120
 
     def test_an_emptied_host_keeps_its_wait(self, db):
-        """A host whose queue ran empty is not asked early when a new URL of it comes (Mischel)."""
+        """A host whose queue ran empty is not contacted too early when a new URL arrives (Mischel)."""
         frontier = make(db)
         add(frontier, "http://a/1")
         frontier.done(frontier.take(0), OK, 0.2)
@@ -92,7 +92,7 @@ class TestPoliteness:
         assert frontier.take(2.2).url == "http://a/2"
 
     def test_a_url_not_polite_to_take_moves_only_once(self, db):
-        """URLs of a waiting host go to its queue once and are never appended again (Nielsen's domain clumping)."""
+        """URLs of a waiting host move to its queue once and are never appended again (Nielsen's domain clumping)."""
         frontier = make(db)
         add(frontier, *(f"http://a/{i}" for i in range(50)))
         frontier.take(0)
@@ -104,14 +104,14 @@ class TestPoliteness:
 
 class TestOrder:
     def test_urls_of_a_host_keep_their_order(self, db):
-        """Within a level and a host, first in is first out."""
+        """Within a level and a host, URLs come out in order."""
         frontier = make(db)
         urls = [f"http://a/{i}" for i in range(20)]
         add(frontier, *urls)
         assert [link.url for _, link in drain(frontier, 0)] == urls
 
     def test_high_levels_come_sooner(self, db):
-        """Of as many links at each level, those of the first level are on average taken first."""
+        """With equally many links per level, most of those at the first level come out first."""
         frontier = make(db, Limits(queues=1, max_queues=1))
         for i in range(200):
             add(frontier, f"http://deep{i}/", path="LLL")
@@ -120,11 +120,11 @@ class TestOrder:
         assert Counter(url[7] for url in first)["n"] > 140
 
     def test_urgent_urls_go_before_the_others_of_their_host(self, db):
-        """A request of a priority above 0 passes all that its host has in its queue; many keep their own order."""
+        """Requests with a priority above 0 pass all URLs in their host's queue, and keep their order."""
         frontier = make(db, Limits(queues=2, max_queues=2))
         add(frontier, *(f"http://a/{i}" for i in range(20)))
         first = frontier.take(0)
-        assert frontier.take(0) is None  # but the others are in the host's queue now
+        assert frontier.take(0) is None  # moves the others to the host's queue
         frontier.add(request(f"http://a/urgent{i}", 10) for i in range(3))
         frontier.done(first, OK, 0)
         urls = [link.url for _, link in drain(frontier, 0)]
@@ -132,7 +132,7 @@ class TestOrder:
         assert urls == [*(f"http://a/urgent{i}" for i in range(3)), *(f"http://a/{i}" for i in range(1, 20))]
 
     def test_a_retry_whose_time_has_come_goes_before_urgent_urls(self, db):
-        """What was asked for already is older than any wish."""
+        """A due retry goes before urgent URLs."""
         frontier = make(db, Limits(queues=2, max_queues=2, retry_wait=1))
         add(frontier, "http://a/1")
         frontier.done(frontier.take(0), Outcome(500, 0.1), 0)
@@ -144,14 +144,14 @@ class TestOrder:
         ("priority", "depth", "level"), [(0, 1, 1), (1, 1, 0), (1, 2, 1), (99, 2, 0), (-1, 0, 1), (-99, 0, 2)]
     )
     def test_a_priority_changes_the_level(self, db, priority, depth, level):
-        """A priority of n lifts a request by n levels, as far as there are any."""
+        """A priority of n lifts a request by n levels, to level 0 at most."""
         frontier = make(db, levels=3)
         frontier.add([request("http://a/", priority, "L" * depth)])
 
         assert [len(queue) for queue in frontier._front.queues] == [number == level for number in range(3)]
 
     def test_urgent_urls_outlive_a_checkpoint(self, tmp_path):
-        """More urgent URLs than fit in memory are urgent after a restart too, each once."""
+        """Urgent URLs, more than fit in memory, are still urgent after a restart, and come out once each."""
         limits, pad = Limits(queues=20, max_queues=20), "x" * 90
         db = CrawlDB(tmp_path)
         frontier = make(db, limits, memory=8192)
@@ -189,7 +189,7 @@ class TestOrder:
 
 class TestFailures:
     def test_a_failed_url_is_tried_three_times(self, db):
-        """No answer: the URL goes back to its host's queue, at most twice."""
+        """A URL without an answer goes back to its host's queue, at most twice."""
         frontier = make(db)
         add(frontier, "http://a/1")
         attempts = [link.attempt for _, link in drain(frontier, 0, LOST)]
@@ -197,7 +197,7 @@ class TestFailures:
         assert len(frontier) == 0
 
     def test_done_tells_whether_the_url_comes_again(self, db):
-        """`done` is true when the URL is finished, false when it will be tried again."""
+        """`done` returns True if the URL is finished, False if it will be retried."""
         frontier = make(db)
         add(frontier, "http://a/1")
         assert frontier.done(frontier.take(0), LOST, 0) is False
@@ -211,7 +211,7 @@ class TestFailures:
         assert times == [0, 60, 180]
 
     def test_an_answer_ends_the_row_of_failures(self, db):
-        """After an answer the next failure waits the first time's wait again."""
+        """After an answer, the next failure waits as long as the first one did."""
         frontier = make(db)
         add(frontier, "http://a/1", "http://a/2")
         frontier.done(frontier.take(0), LOST, 0)
@@ -221,27 +221,27 @@ class TestFailures:
 
     @pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504, -1, -2, -3, -4])
     def test_passing_errors_are_tried_again(self, db, status):
-        """No answer, a reset, 408, 429 and 5xx may be better later."""
+        """No answer, a reset, 408, 429 and 5xx are retried."""
         frontier = make(db)
         add(frontier, "http://a/1")
         assert frontier.done(frontier.take(0), Outcome(status), 0) is False
 
     @pytest.mark.parametrize("status", [200, 204, 301, 304, 400, 401, 403, 404, 410, 451])
     def test_answers_are_final(self, db, status):
-        """Any other answer is one."""
+        """Any other answer is final."""
         frontier = make(db)
         add(frontier, "http://a/1")
         assert frontier.done(frontier.take(0), Outcome(status), 0) is True
 
     def test_a_broken_page_does_not_stop_its_host(self, db):
-        """A 500 makes its URL wait, not the host's other URLs."""
+        """A 500 delays its URL, not the host's other URLs."""
         frontier = make(db)
         add(frontier, "http://a/bad", "http://a/good")
         frontier.done(frontier.take(0), Outcome(500, 0.1), 0)
         assert frontier.take(1).url == "http://a/good"
 
     def test_a_new_url_does_not_wait_for_a_retry(self, db):
-        """A host that only waits for a retry's time takes a new URL at once."""
+        """A host that only waits for a retry hands out a new URL at once."""
         frontier = make(db)
         add(frontier, "http://a/bad")
         frontier.done(frontier.take(0), Outcome(500, 0.1), 0)
@@ -249,7 +249,7 @@ class TestFailures:
         assert frontier.take(1).url == "http://a/good"
 
     def test_a_host_that_only_fails_is_retired(self, db):
-        """After HOST_MAX_FAILURES in a row the host's queue is dropped and every URL of it counted."""
+        """After HOST_MAX_FAILURES in a row the host's queue is dropped, and each of its URLs is counted."""
         ended = []
         frontier = make(
             db, Limits(1, 10, host_failures=5), dropped=lambda link, status: ended.append((link.url, status))
@@ -264,7 +264,7 @@ class TestFailures:
         assert len({url for url, _ in ended}) == len(ended) == 600 - finished
 
     def test_a_retired_host_takes_no_more(self, db):
-        """URLs found later of a retired host are dropped too, without a request."""
+        """URLs of a retired host that are found later are dropped too, without a request."""
         frontier = make(db, Limits(1, 10, host_failures=1))
         add(frontier, "http://a/1")
         frontier.done(frontier.take(0), LOST, 0)
@@ -274,14 +274,14 @@ class TestFailures:
         assert frontier.counters[f"dropped/{Status.HOST_RETIRED}"] == 1
 
     def test_a_page_budget_ends_a_host(self, db):
-        """HOST_MAX_PAGES answers, then the rest is dropped and counted."""
+        """After HOST_MAX_PAGES answers the host's other URLs are dropped and counted."""
         frontier = make(db, Limits(1, 10, host_pages=3))
         add(frontier, *(f"http://a/{i}" for i in range(10)))
         assert len(drain(frontier, 0)) == 3
         assert frontier.counters[f"dropped/{Status.HOST_BUDGET}"] == 7
 
     def test_done_without_take_is_an_error(self, db):
-        """Only what was handed out can be done."""
+        """`done` raises ValueError for a link that was not handed out."""
         frontier = make(db)
         add(frontier, "http://a/1", "http://a/2")
         link = frontier.take(0)
@@ -292,7 +292,7 @@ class TestFailures:
 
 class TestGate:
     def test_a_refused_url_is_dropped_with_its_status(self, db):
-        """A URL that may no more be asked for when its turn comes ends with the status that admission gives."""
+        """A URL that admission rejects ends with the Status that admission returned."""
         ended = []
         frontier = make(
             db,
@@ -304,13 +304,13 @@ class TestGate:
         assert sorted(ended) == [("http://a/bad", Status.EXCLUDED), ("http://b/bad", Status.EXCLUDED)]
 
     def test_a_refusal_costs_the_host_no_wait(self, db):
-        """A URL that is not asked for makes nobody wait."""
+        """A rejected URL causes no wait."""
         frontier = make(db, admission=lambda link, now: -1 if "bad" in link.url else 0)
         add(frontier, "http://a/bad1", "http://a/bad2", "http://a/good")
         assert frontier.take(0).url == "http://a/good"
 
     def test_a_prerequisite_is_handed_out_first(self, db):
-        """What a URL needs is asked for before it, politely; then the URL's own turn comes again."""
+        """A URL's prerequisite is fetched before it, politely; then the URL is handed out."""
         known = set()
 
         def admission(link, now):
@@ -326,7 +326,7 @@ class TestGate:
         assert [(now, link.url) for now, link in drain(frontier, 0.2)] == [(2.2, "http://a/1"), (4.4, "http://a/2")]
 
     def test_a_prerequisite_is_no_page(self, db):
-        """robots.txt does not count for HOST_MAX_PAGES, and a failed one is not tried again on its own account."""
+        """robots.txt does not count towards HOST_MAX_PAGES, and a failed one is retried only when a URL needs it."""
         frontier = make(db, Limits(1, 10, host_pages=1), admission=lambda link, now: Link("http://a/robots.txt", "P"))
         add(frontier, "http://a/1")
         assert frontier.done(frontier.take(0), Outcome(500), 0) is True
@@ -334,14 +334,14 @@ class TestGate:
         assert frontier.queued == 1
 
     def test_a_url_may_have_to_wait(self, db):
-        """A time for an answer: the host is not asked before, and the URL stays its first."""
+        """If admission returns a time, the host waits until then, and the URL stays its first."""
         frontier = make(db, admission=lambda link, now: None if now >= 50 else 50.0)
         add(frontier, "http://a/1", "http://a/2")
         now, link = next(iter(drain(frontier, 0)))
         assert (now, link.url) == (50, "http://a/1")
 
     def test_what_others_wait_for_goes_first(self, db):
-        """An expedited link comes before all that its host has queued, at the host's time."""
+        """An expedited link passes all that its host has queued, but waits until the host is due."""
         frontier = make(db)
         add(frontier, "http://a/1", "http://a/2")
         frontier.done(frontier.take(0), OK, 0.2)
@@ -353,7 +353,7 @@ class TestGate:
 
 class TestWidth:
     def test_queues_grow_while_fetchers_starve(self, db):
-        """More queues than FRONTIER_QUEUES are opened when a fetcher would otherwise get nothing."""
+        """N grows beyond FRONTIER_QUEUES when a fetcher would otherwise get nothing."""
         frontier = make(db, Limits(queues=2, max_queues=50))
         add(frontier, *(f"http://h{i}/" for i in range(80)))
         taken = [frontier.take(0) for _ in range(80)]
@@ -361,7 +361,7 @@ class TestWidth:
         assert frontier.width == 50
 
     def test_queues_shrink_when_there_are_too_many(self, db):
-        """Hosts that are due for long without being asked are a sign of more queues than fetchers."""
+        """N shrinks when due hosts wait long for a fetcher."""
         frontier = make(db, Limits(queues=2, max_queues=50))
         add(frontier, *(f"http://h{i}/{j}" for j in range(20) for i in range(50)))
         for link in [frontier.take(0) for _ in range(50)]:
@@ -372,7 +372,7 @@ class TestWidth:
         assert frontier.width < 20
 
     def test_a_host_far_over_its_share_gives_way(self, db, monkeypatch):
-        """With no room for more queues, huge hosts do not keep others out until they are done."""
+        """With no room for more queues, huge hosts give way to others before they are done."""
         monkeypatch.setattr(rotation, "STAY", 10)
         frontier = make(db, Limits(queues=2, max_queues=2))
         add(frontier, *(f"http://{name}/{i}" for name in ("huge", "vast") for i in range(100)))
@@ -384,7 +384,7 @@ class TestWidth:
 
 class TestAddresses:
     def test_hosts_of_one_address_take_turns(self, db):
-        """With politeness per address, two hosts known to share one are not asked at the same time."""
+        """With politeness per address, two hosts known to share an address are not contacted at the same time."""
         frontier = make(db, addresses=Addresses())
         add(frontier, "http://a/1", "http://b/1", "http://a/2", "http://b/2")
         for _ in range(2):
@@ -394,7 +394,7 @@ class TestAddresses:
         assert frontier.take(1) is None
 
     def test_the_wait_is_the_address_s(self, db):
-        """The next host behind an address waits after another's download as it would after its own."""
+        """After a download from one host, the next host at the same address waits as it would after its own."""
         frontier = make(db, addresses=Addresses())
         add(frontier, *(f"http://{name}/{i}" for i in range(5) for name in "abc"))
         busy_until, seen = {}, []
@@ -409,7 +409,7 @@ class TestAddresses:
         assert len(seen) == len(set(seen)) == 12
 
     def test_nobody_waits_for_ever(self, db):
-        """A host woken at an address that then has nothing to ask for passes its turn on."""
+        """A host that is woken but then has no URL to fetch wakes the next one at its address."""
         vetoed = {"http://b/2"}
         frontier = make(db, addresses=Addresses(), admission=lambda link, now: -1 if link.url in vetoed else 0)
         add(frontier, *(f"http://{name}/{i}" for i in range(3) for name in "abcd"))
@@ -420,7 +420,7 @@ class TestAddresses:
 
 class TestReopen:
     def test_everything_is_there_again(self, tmp_path):
-        """A frontier opened from a checkpoint has every URL, and its hosts keep their waits."""
+        """A reopened frontier has every URL of the checkpoint, and its hosts keep their waits."""
         db = CrawlDB(tmp_path)
         frontier = make(db)
         add(frontier, *(f"http://h{i % 7}/{i}" for i in range(100)))
@@ -440,7 +440,7 @@ class TestReopen:
         db.close()
 
     def test_a_crash_goes_back_to_the_checkpoint(self, tmp_path):
-        """What was taken and done after the last checkpoint comes again after a crash."""
+        """After a crash, URLs taken or done since the last checkpoint are handed out again."""
         db = CrawlDB(tmp_path)
         frontier = make(db)
         add(frontier, *(f"http://h{i}/" for i in range(10)))

@@ -29,7 +29,7 @@ def _host(url: str) -> str:
 
 @dataclass
 class Model:
-    """What a frontier must agree with: the URLs not finished, the hosts' times, what was dropped."""
+    """The expected state of a frontier: unfinished URLs, the hosts' times, dropped URLs."""
 
     waiting: dict[str, int] = field(default_factory=dict)  # URL -> attempt
     flying: dict[str, int] = field(default_factory=dict)
@@ -39,7 +39,7 @@ class Model:
 
 
 class FrontierMachine(RuleBasedStateMachine):
-    """Every URL comes out until it is finished or its host retired; no host is asked early or twice at once."""
+    """Every URL comes out until it is finished or its host is retired; no host is contacted early or twice at once."""
 
     @initialize()
     def start(self):
@@ -95,7 +95,7 @@ class FrontierMachine(RuleBasedStateMachine):
         self.links[link.url] = link
 
     def check_slots(self, name):
-        """An unproven host has a slot beyond the share of its kind, one of two, only if no other host is due."""
+        """An unproven host gets a slot beyond the share, here one of two, only if no other host is due."""
         back = self.frontier._back
         if back.active[name].unproven() and back.asked_unproven > 1:
             assert all(host.ticket != ticket or at > self.model.now for at, ticket, host in back._proven)
@@ -124,7 +124,7 @@ class FrontierMachine(RuleBasedStateMachine):
 
     @rule()
     def jump_to_what_is_ready(self):
-        """`next_ready` is honest: with time moved there, taking makes progress in a bounded number of turns."""
+        """After moving the clock to `next_ready`, `take` makes progress in a bounded number of turns."""
         for _ in range(200):
             ready = self.frontier.next_ready()
             if ready is None:
@@ -151,7 +151,7 @@ class FrontierMachine(RuleBasedStateMachine):
 
     @rule()
     def disk_full(self):
-        """SQLite has no room: the caller is told, nothing goes on, and the last checkpoint is what there is."""
+        """With SQLite out of space, the caller gets an error, later calls fail, and the last checkpoint remains."""
         connection = self.db._db
         pages = connection.execute("PRAGMA page_count").fetchone()[0]
         connection.execute(f"PRAGMA max_page_count = {pages}")
@@ -161,12 +161,12 @@ class FrontierMachine(RuleBasedStateMachine):
             self.db.checkpoint()
         except StoreError:
             self.crash()
-        else:  # there was room after all, in pages that were free
+        else:  # it fitted into free pages
             raise AssertionError("a full disk was not noticed")
 
     @rule()
     def crash(self):
-        """Memory and the open transaction are gone; what was in flight at the checkpoint comes again."""
+        """Memory and the open transaction are lost; what was in flight at the checkpoint is handed out again."""
         self.db.close()
         now = self.model.now
         self.model = deepcopy(self.at_checkpoint)
@@ -200,7 +200,7 @@ class FrontierMachine(RuleBasedStateMachine):
         rotation.STAY, rotation.MOVES, frontier.DROPS, frontier.STEPS = self.saved_constants
 
     def finish(self):
-        """Nothing is lost: in the end all that was added has come out."""
+        """Nothing is lost: in the end every added URL has come out."""
         model = self.model
         for _ in range(10_000):
             for url in list(model.flying):

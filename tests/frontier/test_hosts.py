@@ -44,12 +44,12 @@ def use(table, name, **fields):
 
 class TestHostTable:
     def test_a_new_host_is_blank(self, db):
-        """A host never heard of has no wait, no failures and an empty queue."""
+        """An unknown host has no wait, no failures and an empty queue."""
         host = make(db).get("a")
         assert (host.ready_at, host.failures, host.pages, host.retired, host.waiting()) == (0.0, 0, 0, 0, 0)
 
     def test_a_record_leaves_memory_and_comes_back(self, db):
-        """A host put away long ago is read from its row as it was."""
+        """A host put away long ago is restored from its row."""
         table = make(db, room=2)
         use(table, "a", ready_at=12.5, times=[0.1, 0.2], crawl_delay=3.0, failures=2, pages=7, ip="127.0.0.1")
         for name in "bcdef":
@@ -59,20 +59,20 @@ class TestHostTable:
         assert (host.failures, host.pages, host.ip) == (2, 7, "127.0.0.1")
 
     def test_memory_holds_no_more_idle_hosts_than_allowed(self, db):
-        """However many hosts pass by, the table keeps only so many as objects."""
+        """The table keeps a bounded number of hosts as objects, however many are used."""
         table = make(db, room=5)
         for i in range(1000):
             use(table, f"h{i}")
         assert repr(table) == "<HostTable idle=5 dirty=5 <HostRows written=0 changed=0>>"
 
     def test_an_unchanged_record_is_not_written(self, db):
-        """Looking at a host costs no write."""
+        """Looking at a host causes no write."""
         table = make(db, room=0)
         table.put_away(table.get("a"))
         assert db.query("SELECT count(*) FROM host") == [(0,)]
 
     def test_what_is_in_flight_comes_again(self, tmp_path):
-        """A record handed out and not done is the host's first for whoever opens the checkpoint, before any other."""
+        """After a restart, a record that was in flight is the host's first."""
         db = CrawlDB(tmp_path)
         table = make(db)
         use(table, "a", given=b"http://a/1     0 ", state=State.ACTIVE)
@@ -84,7 +84,7 @@ class TestHostTable:
         db.close()
 
     def test_prepare_writes_in_slices(self, db):
-        """Ahead of a checkpoint the changed records are written some at a time."""
+        """`prepare` writes changed records in slices."""
         table = make(db, room=1000)
         for i in range(500):
             use(table, f"h{i}")
@@ -92,7 +92,7 @@ class TestHostTable:
         assert repr(table) == "<HostTable idle=500 dirty=0 <HostRows written=0 changed=0>>"
 
     def test_prepare_writes_rows_in_memory_too(self, db):
-        """A host that left the objects after it had changed is part of the checkpoint all the same."""
+        """A host that was changed and then evicted is part of the checkpoint."""
         table = make(db, room=2, packed=1 << 20)
         for i in range(10):
             use(table, f"h{i}", pages=i)
@@ -109,7 +109,7 @@ class TestHostTable:
     )
     @settings(deadline=None)
     def test_wherever_a_record_is_it_is_the_last_one(self, tmp_path_factory, steps, room, packed):
-        """As an object, as a row in memory or in SQLite: what was put away last comes back, also after a restart."""
+        """As an object, a row in memory or in SQLite, a host comes back as put away last, after a restart too."""
         folder, twin = tmp_path_factory.mktemp("hosts"), dict.fromkeys(map(str, range(10)), 0)
         with closing(CrawlDB(folder)) as db:
             table = make(db, room=room, packed=packed)
@@ -129,7 +129,7 @@ class TestHostTable:
             assert {name: table.get(name).pages for name in twin} == twin
 
     def test_a_spilled_queue_is_saved_again(self, db):
-        """A queue that the pool wrote to disk by itself is not what its host's row says: the row is written anew."""
+        """When the pool spills a queue, its host's row is stale and is written again."""
         pool = Pool(Blocks(db), 4096)
         table = HostTable(db, pool, 10)
         db.join(Part(table))
@@ -143,14 +143,14 @@ class TestHostTable:
         assert quiet.dirty
 
     def test_a_damaged_row_is_named(self, db):
-        """A record that cannot be read says which host's it is."""
+        """The error for an unreadable record names its host."""
         db.execute("INSERT INTO host VALUES ('a', 0, X'00ff', ?)", (rowcrc.host("a", 0, b"\x00\xff"),))
         with pytest.raises(DamagedFile, match="table host, a: ExtraData"):
             make(db).get("a")
 
     @pytest.mark.parametrize("change", ["state = 1", "data = zeroblob(length(data))", "crc = crc + 1"])
     def test_a_checksum_that_is_wrong(self, db, change):
-        """A record that could be read, but is not what was written, is refused at the start or when it is asked for."""
+        """A readable but altered record raises DamagedFile, at the start or when it is used."""
         table = make(db)
         use(table, "a", pages=1)
         table.save()
@@ -164,7 +164,7 @@ class TestHostTable:
     @given(steps=st.lists(st.tuples(st.sampled_from("abcdef"), st.integers(0, 9)), max_size=30))
     @settings(max_examples=25, deadline=None)
     def test_the_table_is_a_dictionary(self, tmp_path_factory, steps):
-        """Any order of use gives what a plain dictionary of all hosts would, after a reopening too."""
+        """Used in any order, the table gives the same as a dictionary of all hosts, after reopening too."""
         folder = tmp_path_factory.mktemp("hosts")
         db, twin = CrawlDB(folder), {}
         table = make(db)

@@ -1,4 +1,4 @@
-"""How long a host is left alone: every policy keeps the contract, and each does what its author did."""
+"""Politeness policies: all keep the contract, and each does what its author describes."""
 
 import math
 
@@ -17,13 +17,13 @@ TIMES = st.lists(st.floats(0, 1e6), max_size=5)
 class TestContract:
     @given(times=TIMES, factor=st.floats(0, 1000), minimum=st.floats(0, 100), more=st.floats(0, 1000))
     def test_the_wait_keeps_within_the_bounds(self, policy, times, factor, minimum, more):
-        """Whatever the downloads took, the wait lies between POLITENESS_MIN_DELAY and POLITENESS_MAX_DELAY."""
+        """The wait is always between POLITENESS_MIN_DELAY and POLITENESS_MAX_DELAY."""
         wait = policy(factor, minimum, minimum + more).wait(times)
         assert minimum <= wait <= minimum + more
 
     @given(times=TIMES)
     def test_the_wait_is_a_number(self, policy, times):
-        """Without any download yet there is a wait too, and it is finite."""
+        """Before the first download there is a finite wait, too."""
         assert math.isfinite(policy(10, 1, 300).wait(times))
 
 
@@ -37,7 +37,7 @@ class TestPolicies:
         assert Fixed(10, 1, 300).wait([]) == Fixed(10, 1, 300).wait([5.0]) == 70.0
 
     def test_the_bounds_set_another_fixed_delay(self):
-        """With both bounds alike, that is the fixed delay."""
+        """If both bounds are equal, they are the fixed delay."""
         assert Fixed(10, 5, 5).wait([1.0]) == 5
 
     def test_mischel_takes_the_mean_of_the_last_five(self):
@@ -49,5 +49,5 @@ class TestPolicies:
         assert MeanOfFive(10, 1, 300).wait([0.01] * 5) == 15.0
 
     def test_mischel_begins_with_a_minute(self):
-        """A host of which nothing is known waits one minute."""
+        """An unknown host waits one minute."""
         assert MeanOfFive(10, 1, 300).wait([]) == 60.0

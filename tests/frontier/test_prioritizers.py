@@ -30,15 +30,15 @@ class TestContract:
 
 class TestPrioritizers:
     def test_depth_counts_links_followed(self):
-        """A level for every link followed since the seed; redirects and prerequisites are none."""
+        """Each link followed since the seed lowers the level by one; redirects and prerequisites do not count."""
         assert [ByDepth(8).level(Link("http://a/", path)) for path in ("", "L", "LRL", "LLP")] == [0, 1, 2, 2]
 
     def test_arrival_makes_no_difference(self):
-        """Everything goes to one queue."""
+        """All links go to one queue."""
         assert ByArrival(8).level(Link("http://a/", "LLLL")) == 0
 
     def test_change_lowers_what_stays_the_same(self):
-        """A level lower for each download in a row that found no change; a change brings it back to the first."""
+        """One level lower for each download in a row without a change; a change brings the link back to the first."""
         assert [ByChange(8).level(Link("http://a/", history=past)) for past in ("", "u", "uu", "uuc", "cuu")] == [
             0,
             1,

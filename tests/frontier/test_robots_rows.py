@@ -1,4 +1,4 @@
-"""The table of robots.txt rules: kept for as long as they may be asked for, and no longer."""
+"""The table of robots.txt rules: kept as long as they may be needed, and no longer."""
 
 import sqlite3
 from contextlib import closing
@@ -24,7 +24,7 @@ def count(db):
 
 
 def fill(db, rows, until):
-    """So many hosts of an earlier time."""
+    """Adds rows of this many hosts."""
     table = RobotsRows(db)
     for number in range(rows):
         table.set_robots(f"http://old{number}.test", until, b"")
@@ -32,7 +32,7 @@ def fill(db, rows, until):
 
 
 def test_rules_are_kept_by_origin(db):
-    """Until when they hold and what they are, by scheme, host and port."""
+    """Rules and their expiry are stored by scheme, host and port."""
     table = RobotsRows(db)
     assert table.robots("http://a") is None
     table.set_robots("http://a", 99.5, b"rules")
@@ -42,7 +42,7 @@ def test_rules_are_kept_by_origin(db):
 
 @pytest.mark.parametrize("change", ["until = 1", "rules = x'21'", "rules = 'rules'"])
 def test_rules_with_another_checksum(db, change):
-    """Rules that are not what was written are not kept to."""
+    """Altered rules raise DamagedFile."""
     table = RobotsRows(db)
     table.set_robots("http://a", 99.5, b"rules")
     db.execute(f"UPDATE robots SET {change}")
@@ -52,7 +52,7 @@ def test_rules_with_another_checksum(db, change):
 
 class TestSweep:
     def test_ever_new_hosts_leave_a_bounded_table(self, db):
-        """Day after day of new hosts: never more than two days' and a day's worth of rows on their way out."""
+        """With new hosts every day, the table never has more than three days' rows, one of these to be removed."""
         book = RobotsBook(RobotsRows(db), "webcrawl")
         an_hour, most = 40, 0
         for hour in range(24 * 30):
@@ -65,7 +65,7 @@ class TestSweep:
         assert count(db) >= kept
 
     def test_what_is_out_of_date_goes_while_new_hosts_come(self, db):
-        """Many rows of long ago are gone after half as many answers."""
+        """Many expired rows are gone after half as many answers."""
         fill(db, 5000, until=0.0)
         book = RobotsBook(RobotsRows(db), "webcrawl")
         for number in range(5000):
@@ -75,7 +75,7 @@ class TestSweep:
         assert count(db) == 5000
 
     def test_what_may_be_asked_for_stays(self, db):
-        """Rules that hold, and failures that count, outlast any number of sweeps."""
+        """Valid rules, and failures that count, survive any number of sweeps."""
         book = RobotsBook(RobotsRows(db), "webcrawl", retry_wait=60)
         book.answered("http://a.test", 200, b"User-agent: *\nDisallow: /", 0.0)
         book.answered("http://z.test", 500, b"", 0.0)
@@ -88,7 +88,7 @@ class TestSweep:
         assert other.next_try("http://z.test/") == KEEP - 1 + 120
 
     def test_short_runs_go_on_where_the_last_one_ended(self, tmp_path):
-        """A crawl that is stopped every few hundred hosts comes round all the same."""
+        """Sweeps get round the table even if the crawl is stopped every few hundred hosts."""
         with closing(CrawlDB(tmp_path)) as db:
             fill(db, 3 * SWEPT, until=10 * KEEP)  # these stay, and are the first by name
             table = RobotsRows(db)
@@ -107,7 +107,7 @@ class TestSweep:
         assert left <= SWEPT
 
     def test_a_crash_takes_the_removal_back(self, tmp_path):
-        """What is removed since the last checkpoint is there again after a crash, as it was."""
+        """Rows removed since the last checkpoint are back after a crash."""
         with closing(CrawlDB(tmp_path)) as db:
             fill(db, SWEPT, until=0.0)
             table = RobotsRows(db)

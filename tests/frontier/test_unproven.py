@@ -1,4 +1,4 @@
-"""Hosts that may not answer: they have a share of the slots, and what nobody else can use."""
+"""Hosts that may not answer get a share of the slots, and those that no other host can use."""
 
 from itertools import islice
 
@@ -24,21 +24,21 @@ def fetchers(count, **limits):
 
 
 def answered(frontier, *hosts, outcome=OK):
-    """Each of these hosts is asked for one thing, before any other is there."""
+    """Fetches one URL of each of these hosts, before others are added."""
     add(frontier, *(f"http://{host}/" for host in hosts))
     for link in [frontier.take(0) for _ in hosts]:
         frontier.done(link, outcome, 0)
 
 
 def hosts_taken(frontier, now, most=1000):
-    """Whoever is asked now, with nobody done."""
+    """The hosts handed out now, without finishing any."""
     links = islice(iter(lambda: frontier.take(now), None), most)
     return [link.url.split("/")[2] for link in links]
 
 
 class TestOrder:
     def test_beyond_their_share_unproven_hosts_go_last(self, db):
-        """With as many unproven hosts asked as their share is, all that answered goes before the others."""
+        """When unproven hosts have used up their share, all hosts that answered go first."""
         frontier = make(db, fetchers(32))
         answered(frontier, "old1", "old2", "old3")
         add(frontier, *(f"http://new{i}/" for i in range(5)), *(f"http://old{i}/1" for i in (1, 2, 3)))
@@ -49,7 +49,7 @@ class TestOrder:
         assert taken[5:] == ["new2", "new3", "new4"]
 
     def test_no_slot_is_idle_while_anybody_may_be_asked(self, db):
-        """Where nobody else is due unproven hosts have every slot: a crawl of new hosts runs at full speed."""
+        """If no other host is due, unproven hosts get every slot: a crawl of new hosts runs at full speed."""
         frontier = make(db, fetchers(16, queues=2))
         add(frontier, *(f"http://new{i}/" for i in range(300)))
 
@@ -57,7 +57,7 @@ class TestOrder:
         assert len(hosts_taken(frontier, 0)) == 284
 
     def test_a_fetcher_looks_for_hosts_that_answer_before_it_asks_one_more_that_may_not(self, db):
-        """Beyond the share some more hosts are let in, as if nobody were due, and those that answered go first."""
+        """Beyond the share, more hosts are let in as if none were due, and those that answered go first."""
         frontier = make(db, fetchers(16, queues=3))
         answered(frontier, "old")
         add(frontier, *(f"http://new{i}/" for i in range(5)), "http://old/1")
@@ -67,7 +67,7 @@ class TestOrder:
         assert frontier.width > 3
 
     def test_unproven_hosts_keep_their_share_among_those_that_answer(self, db):
-        """Whoever waited longer goes first as long as the share is not used up: nobody starves."""
+        """Until the share is used up, hosts that waited longer go first: no host starves."""
         frontier = make(db, fetchers(16))
         answered(frontier, *(f"old{i}" for i in range(20)))
         add(frontier, "http://new1/", "http://new2/")
@@ -82,7 +82,7 @@ class TestOrder:
         assert len(served) <= 22
 
     def test_a_failing_host_has_its_turn_before_new_ones_that_come_later(self, db):
-        """Among hosts that may not answer, too, those go first that have waited longer."""
+        """Among unproven hosts, those that waited longer go first."""
         frontier = make(db, fetchers(16, queues=1))
         answered(frontier, "bad", outcome=SILENT)
         add(frontier, "http://busy/", *(f"http://new{i}/" for i in range(50)))
@@ -91,7 +91,7 @@ class TestOrder:
         assert "bad" in hosts_taken(frontier, 1000, 2)
 
     def test_without_a_limit_of_fetchers_nobody_is_held_back(self, db):
-        """CONCURRENT_REQUESTS = 0: nobody takes anybody's slot, and who waited longer goes first."""
+        """With CONCURRENT_REQUESTS = 0 there is no share: hosts that waited longer go first."""
         frontier = make(db, fetchers(0))
         add(frontier, "http://new1/", "http://new2/", "http://new3/")
         answered_first = frontier.take(0)
@@ -103,7 +103,7 @@ class TestOrder:
 
 class TestProof:
     def first(self, db, outcome, **options):
-        """Who is asked first, with the share used up: one that had this outcome, or one proven that is due later."""
+        """With the share used up, which host goes first: one with this outcome, or a proven one that is due later."""
         frontier = make(db, fetchers(16, retry_wait=1), **options)
         add(frontier, "http://it/", "http://proven/", "http://busy/")
         it, proven, _ = (frontier.take(0) for _ in range(3))
@@ -114,20 +114,20 @@ class TestProof:
 
     @pytest.mark.parametrize("status", [200, 301, 404, 500])
     def test_an_answer_is_a_proof(self, db, status):
-        """A host that answers is proven, whatever it says."""
+        """A host that answers is proven, whatever the status."""
         assert self.first(db, Outcome(status, 0.1)) == ["it"]
 
     @pytest.mark.parametrize("status", [Status.TIMEOUT, Status.CONNECT_FAILED, Status.DNS_FAILED, 503])
     def test_a_failure_is_none(self, db, status):
-        """Who did not answer, or refused, has to prove itself."""
+        """A host that did not answer, or refused, is unproven."""
         assert self.first(db, Outcome(status, 0.1)) == ["proven"]
 
     def test_an_answer_is_no_proof_for_ever(self, db):
-        """A host that answered and then fails has to prove itself again."""
+        """A host that answered and then fails is unproven again."""
         frontier = make(db, fetchers(16))
         answered(frontier, "it", "proven")
         add(frontier, "http://it/1")
-        frontier.done(frontier.take(10), SILENT, 40)  # to be asked again at 340
+        frontier.done(frontier.take(10), SILENT, 40)  # due again at 340
         add(frontier, "http://busy/", "http://proven/1")
         proven = next(link for link in (frontier.take(300), frontier.take(300)) if link.url == "http://proven/1")
         frontier.done(proven, Outcome(200, 4.5), 300)
@@ -136,7 +136,7 @@ class TestProof:
         assert hosts_taken(frontier, 350) == ["proven", "it"]
 
     def test_it_is_remembered(self, tmp_path):
-        """Who answered and who did not is in the host records, and known when the crawl is resumed."""
+        """Whether a host is proven is in its record, so it is known when the crawl is resumed."""
         db = CrawlDB(tmp_path)
         frontier = make(db, fetchers(16))
         answered(frontier, "bad", outcome=SILENT)
@@ -152,7 +152,7 @@ class TestProof:
         db.close()
 
     def test_the_urls_of_a_retired_host_end_though_the_share_is_used_up(self, db):
-        """A retired host takes nobody's slot: its URLs are dropped at once."""
+        """A retired host takes no slot: its URLs are dropped at once."""
         frontier = make(db, fetchers(16, host_failures=1))
         answered(frontier, "old")
         add(frontier, *(f"http://dead/{i}" for i in range(50)))

@@ -1,4 +1,4 @@
-"""The Bloom filter's own rules: its errors, its capacity, its file."""
+"""The Bloom filter: its errors, its capacity, its file."""
 
 import logging
 
@@ -19,7 +19,7 @@ def make(tmp_path, *, memory=1 << 16, snapshot=100, fs=None):
 
 
 def written(job):
-    """Waits until files that the key log calls for are whole, and lets the store name them."""
+    """Waits until a file that is due is written, and lets the store name it."""
     job.store.merge()
     while job.store._writing is not None:
         job.store._writing.result()
@@ -28,7 +28,7 @@ def written(job):
 
 class TestErrors:
     def test_no_seen_url_is_taken_for_new(self, tmp_path):
-        """A Bloom filter errs only the other way."""
+        """A Bloom filter never takes a seen URL for new."""
         job = make(tmp_path)
         job.submit(*range(5000))
         job.settle()
@@ -38,7 +38,7 @@ class TestErrors:
         job.close()
 
     def test_new_urls_are_lost_at_the_stated_rate(self, tmp_path):
-        """Filled to its capacity, it takes about one new URL in a thousand for seen: 3.7 of 36,000 while filling."""
+        """At capacity, about one new URL in a thousand is taken for seen; while filling, 3.7 of 36,000."""
         job = make(tmp_path, snapshot=10**9)
         capacity = job.store.stats()["capacity"]
         job.submit(*range(capacity))
@@ -53,7 +53,7 @@ class TestErrors:
         job.close()
 
     def test_keys_beyond_the_capacity_are_counted_and_logged(self, tmp_path, caplog):
-        """A crawl that outgrows its filter goes on, and says what that costs."""
+        """A crawl that outgrows its filter continues, and logs the error rate."""
         job = make(tmp_path, memory=1 << 10)
         capacity = job.store.stats()["capacity"]
         with caplog.at_level(logging.WARNING):
@@ -69,7 +69,7 @@ class TestErrors:
 
 class TestFile:
     def test_the_bits_outlive_the_process(self, tmp_path):
-        """File and key log together are all keys of the last checkpoint, and none of later ones."""
+        """File and key log together hold all keys of the last checkpoint, and no later ones."""
         job = make(tmp_path)
         for key in range(0, 1000, 10):
             job.submit(*range(key, key + 10))
@@ -87,7 +87,7 @@ class TestFile:
         job.close()
 
     def test_a_written_file_shortens_the_key_log(self, tmp_path):
-        """What is in the file need not be added again at the next start; the file before it is removed."""
+        """A new file shortens the key log and replaces the file before it."""
         job = make(tmp_path)
         for key in range(0, 1000, 50):
             job.submit(*range(key, key + 50))
@@ -101,7 +101,7 @@ class TestFile:
 
     @pytest.mark.parametrize("harm", ["missing", "short", "foreign", "flipped"])
     def test_a_damaged_file_is_refused(self, tmp_path, harm):
-        """A file that is not what was written stops the crawl before it begins."""
+        """An altered file stops the crawl before it starts."""
         job = make(tmp_path)
         job.submit(*range(200))
         written(job)
@@ -123,7 +123,7 @@ class TestFile:
             job.open()
 
     def test_a_missing_row_of_the_key_log_is_damage(self, tmp_path):
-        """The rows of the log follow each other."""
+        """A gap between rows of the key log raises DamagedFile."""
         job = make(tmp_path, snapshot=10**9)
         job.submit(*range(20_000))
         job.submit(*range(20_000, 30_000))
@@ -137,7 +137,7 @@ class TestFile:
             job.open()
 
     def test_a_full_disk_is_heard_of(self, tmp_path):
-        """The file that could not be written is a StoreError at the next call."""
+        """If the file could not be written, the next call raises StoreError."""
         fs = BreakingDisk(for_good=True)
         job = make(tmp_path, fs=fs)
         job.submit(*range(50))

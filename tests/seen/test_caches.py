@@ -1,4 +1,4 @@
-"""The URL caches: what all policies have in common, and each against its naive twin."""
+"""The URL caches: what all policies have in common, and each against a naive implementation."""
 
 from collections import OrderedDict
 from random import Random
@@ -24,12 +24,12 @@ POLICIES = {
 
 
 def one_by_one(ask, batches):
-    """The misses of each batch, by a twin that is asked key by key whether it holds the key."""
+    """The misses of each batch, by a naive cache that looks up one key at a time."""
     return [[at for at, key in enumerate(batch) if not ask(key)] for batch in batches]
 
 
 class PaperClock:
-    """Section 3.4, sentence by sentence; the handle moves on from a location that was just filled."""
+    """Section 3.4, sentence by sentence; the handle moves past a location that was just filled."""
 
     def __init__(self, size):
         self.items, self.marks, self.handle = [None] * size, [False] * size, 0
@@ -66,7 +66,7 @@ class PlainLru:
 class TestEveryPolicy:
     @given(batches=REQUESTS, size=SIZES)
     def test_a_key_never_met_is_a_miss(self, make, batches, size):
-        """What was never asked for cannot have been seen: held back here, its URL would be lost."""
+        """A key never requested before is a miss: otherwise its URL would be lost."""
         cache, met = make(size), set()
         for batch in batches:
             missed = list(cache.misses(batch))
@@ -76,7 +76,7 @@ class TestEveryPolicy:
 
     @given(batches=REQUESTS, size=SIZES)
     def test_it_holds_no_more_than_its_size(self, make, batches, size):
-        """Memory is bounded."""
+        """A cache never holds more keys than its size."""
         cache = make(size)
         for batch in batches:
             cache.misses(batch)
@@ -84,7 +84,7 @@ class TestEveryPolicy:
 
     @given(batches=REQUESTS, size=SIZES)
     def test_positions_are_ascending(self, make, batches, size):
-        """The misses of a batch are named in its order, each once."""
+        """The misses of a batch are reported in order, each once."""
         cache = make(size)
         for batch in batches:
             missed = list(cache.misses(batch))
@@ -93,7 +93,7 @@ class TestEveryPolicy:
 
     @given(batches=REQUESTS, size=SIZES)
     def test_batches_make_no_difference(self, make, batches, size):
-        """A batch is the same as its keys one after the other."""
+        """A batch gives the same result as its keys one by one."""
         together, alone = make(size), make(size)
 
         assert [list(together.misses(batch)) for batch in batches] == one_by_one(
@@ -101,7 +101,7 @@ class TestEveryPolicy:
         )
 
     def test_its_repr_says_how_many_it_holds(self, make):
-        """The repr is a window on the cache."""
+        """The repr shows the number of keys held."""
         cache = make(5)
         cache.misses([1, 2, 3])
 
@@ -111,13 +111,13 @@ class TestEveryPolicy:
 class TestClock:
     @given(batches=REQUESTS, size=SIZES)
     def test_it_does_what_the_paper_says(self, batches, size):
-        """Hits, marks and the handle's walk are those of section 3.4."""
+        """Hits, marks and the handle's walk are as in section 3.4."""
         clock, twin = ClockCache(size), PaperClock(size)
 
         assert [clock.misses(batch) for batch in batches] == one_by_one(twin.holds, batches)
 
     def test_a_marked_item_gets_a_second_chance(self):
-        """The handle passes the item that was asked for again, and takes the next."""
+        """The handle passes an item that was requested again, and evicts the next."""
         clock = ClockCache(2)
         clock.misses([1, 2, 1, 3])
 
@@ -141,7 +141,7 @@ class TestRandom:
         assert RandomCache(9, Random(4)).misses(batch) == RandomCache(9, Random(4)).misses(batch)
 
     def test_every_item_may_be_evicted(self):
-        """Which one goes is drawn anew each time, from all."""
+        """The evicted item is drawn from all, each time anew."""
         gone = set()
         for seed in range(60):
             cache = RandomCache(4, Random(seed))
@@ -153,7 +153,7 @@ class TestRandom:
 
 class TestStatic:
     def test_it_never_changes(self):
-        """Only the given keys are ever hits, and they stay so."""
+        """Only the given keys are hits, and always."""
         cache = StaticCache(2, [5, 6, 7])
 
         assert [list(cache.misses([5, 6, 7, 8])) for _ in range(3)] == [[0, 1, 2, 3], [2, 3], [2, 3]]
@@ -161,6 +161,6 @@ class TestStatic:
 
 @pytest.mark.parametrize("make", [ClockCache, LruCache, RandomCache])
 def test_a_cache_has_room(make):
-    """A policy that must put every miss somewhere needs at least one place."""
+    """A policy that stores every miss needs a size of at least one."""
     with pytest.raises(ValueError, match="0 entries"):
         make(0)

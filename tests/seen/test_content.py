@@ -15,13 +15,13 @@ from tests.support.seens import Reopenable, WaitingDisk
 from webcrawl.seen.content import ContentSeen
 from webcrawl.store.errors import DamagedFile, StoreError
 
-# Digests that share their first half, or their second, are different all the same.
+# Digests that share only their first or second half are different.
 HALF = st.integers(0, 3).map(lambda n: n.to_bytes(8, "big")) | st.just(b"\xff" * 8)
 DIGEST = st.binary(min_size=16, max_size=16) | st.tuples(HALF, HALF).map(b"".join)
 
 
 def small(db):
-    """Three digests in memory, six rows merged at once."""
+    """A store that holds three digests in memory and merges six rows at once."""
     return ContentSeen(db, memory=3 * 512)
 
 
@@ -85,7 +85,7 @@ def _job(tmp_path):
 
 class TestContentSeen:
     def test_it_answers_while_a_thread_merges(self, tmp_path):
-        """Digests that are being merged are known, and a checkpoint has them."""
+        """Digests that are being merged are known, and included in a checkpoint."""
         fs = WaitingDisk()
         job = Reopenable(tmp_path / "other", small, fs)
         answers = [job.store.seen(digest(number)) for number in (1, 2, 3, 4, 1, 4, 5)]
@@ -98,7 +98,7 @@ class TestContentSeen:
         job.close()
 
     def test_a_merged_digest_is_not_kept_in_memory_as_well(self, job):
-        """A checkpoint after a merge has the merged digests in the file only, even if nothing else has changed."""
+        """A checkpoint after a merge has the merged digests only in the file, even if nothing else has changed."""
         for number in range(4):
             job.store.seen(digest(number))
         job.checkpoint()
@@ -110,7 +110,7 @@ class TestContentSeen:
         assert (len(job.store), job.store.stats()["runs"]) == (4, 1)
 
     def test_files_stay_few(self, job):
-        """Each question reads a page of every file, so there are few, however many digests."""
+        """There are few files, however many digests: each look-up reads a page of every file."""
         for number in range(600):
             assert not job.store.seen(digest(number))
 
@@ -118,12 +118,12 @@ class TestContentSeen:
         assert job.store.stats()["keys"] == 600
 
     def test_a_digest_has_sixteen_bytes(self, job):
-        """Another length is a mistake of the caller's."""
+        """A digest of another length raises ValueError."""
         with pytest.raises(ValueError, match="15 bytes"):
             job.store.seen(b"x" * 15)
 
     def test_a_damaged_value_is_refused(self, job):
-        """What is kept in the database has the form it was written in."""
+        """A value of an impossible form raises DamagedFile."""
         job.store.seen(digest(1))
         job.checkpoint()
         job.tamper("UPDATE meta SET value = x'00' WHERE name = 'content.fresh'")
@@ -133,7 +133,7 @@ class TestContentSeen:
         job.open()
 
     def test_its_repr_says_how_much_it_holds(self, job):
-        """The repr is a window on the store."""
+        """The repr shows the number of digests."""
         job.store.seen(digest(1))
 
         assert "fresh=1" in repr(job.store)

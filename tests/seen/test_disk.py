@@ -1,4 +1,4 @@
-"""The disk store's own rules: when it merges, what it keeps where, and what happens when the disk fails."""
+"""The disk store: when it merges, what it keeps where."""
 
 import threading
 
@@ -10,7 +10,7 @@ from webcrawl.seen.layout import CACHE_ENTRY, Layout, layout, shares
 
 class TestMerging:
     def test_submitting_never_waits_for_a_merge(self, tmp_path):
-        """While a thread merges T', pages go on being submitted to the second T."""
+        """While a thread merges T', pages are submitted to a second T."""
         fs = WaitingDisk()
         job = job_of(tmp_path, Layout(chunk=500, budget=100, largest=10_000, fresh=0), fs)
         job.submit(*range(500))
@@ -23,7 +23,7 @@ class TestMerging:
         job.close()
 
     def test_the_caller_is_told_when_a_merge_has_ended(self, tmp_path):
-        """`on_ready` comes once the merge's result can be taken, and not before."""
+        """`on_ready` is called once the merge's result can be taken, and not before."""
         told, fs = threading.Event(), WaitingDisk()
         job = job_of(tmp_path, Layout(chunk=4, budget=5, largest=9, fresh=0), fs, told.set)
         job.submit(*range(4))
@@ -35,7 +35,7 @@ class TestMerging:
         job.close()
 
     def test_a_small_early_merge_needs_no_thread(self, tmp_path):
-        """A starving frontier gets a few pages' links back in the same turn of the event loop."""
+        """A starving frontier gets the links of a few pages back in the same turn of the event loop."""
         job = job_of(tmp_path, ROOMY)
         job.submit(*range(20))
         job.store.merge()
@@ -45,7 +45,7 @@ class TestMerging:
 
     @pytest.mark.parametrize(("before", "count"), [(0, 21), (60, 1)])
     def test_a_long_early_merge_is_a_threads(self, tmp_path, before, count):
-        """Many records, or files to be read, would hold up the event loop: then `on_ready` tells when to take."""
+        """A merge of many records, or with files to read, runs in a thread and ends with `on_ready`."""
         told = threading.Event()
         job = job_of(tmp_path, ROOMY, on_ready=told.set)
         job.submit(*range(before))
@@ -59,7 +59,7 @@ class TestMerging:
         job.close()
 
     def test_early_merges_of_a_small_crawl_write_no_file(self, tmp_path):
-        """As long as F fits in memory, it stays there."""
+        """F stays in memory as long as it fits."""
         job = job_of(tmp_path, ROOMY)
         for key in range(50):
             job.submit(key)
@@ -70,7 +70,7 @@ class TestMerging:
         job.close()
 
     def test_a_merge_without_anything_waiting_is_none(self, tmp_path):
-        """A starving frontier may ask as often as it likes."""
+        """`merge` does nothing if no record waits."""
         job = job_of(tmp_path)
         job.store.merge()
 
@@ -78,7 +78,7 @@ class TestMerging:
         job.close()
 
     def test_t_grows_with_f(self, tmp_path):
-        """A merge begins when T is a share of F, so that the cost of reading F is shared by as many records."""
+        """A merge begins when T is a certain share of F, so that the cost of reading F per record stays constant."""
         sizes = Layout(chunk=10, budget=100, largest=10_000, fresh=0, share=0.5)
         job = job_of(tmp_path, sizes)
         job.submit(*range(200))
@@ -95,7 +95,7 @@ class TestMerging:
         job.close()
 
     def test_t_does_not_grow_beyond_what_memory_allows(self, tmp_path):
-        """The verdicts of a merge are a bit a record in memory."""
+        """The size of T is bounded, because a merge's verdicts take one bit per record in memory."""
         job = job_of(tmp_path, Layout(chunk=10, budget=100, largest=30, fresh=0, share=0.5))
         job.submit(*range(200))
         job.settle()
@@ -106,7 +106,7 @@ class TestMerging:
         job.close()
 
     def test_files_stay_few(self, tmp_path):
-        """Sizes are geometric: the number of files grows with the logarithm of F."""
+        """File sizes are geometric: the number of files grows with the logarithm of F."""
         job = job_of(tmp_path, Layout(chunk=4, budget=100, largest=10_000, fresh=0, share=0.0))
         for key in range(0, 512, 4):
             job.submit(*range(key, key + 4))
@@ -118,7 +118,7 @@ class TestMerging:
         job.close()
 
     def test_many_verdicts_are_kept_in_pieces(self, tmp_path):
-        """A merge of more records than a piece of verdicts holds is given out in order, across a restart too."""
+        """A merge with more records than fit in a piece of verdicts is taken in order, across a restart too."""
         count = (1 << 20) + 20
         job = job_of(tmp_path, layout(1 << 30))
         keys = list(range(0, 3 * count, 3))
@@ -137,7 +137,7 @@ class TestMerging:
 class TestLayout:
     @pytest.mark.parametrize("mebibytes", [1, 16, 256, 4096])
     def test_the_parts_fit_in_the_memory(self, mebibytes):
-        """T with the orders of its keys, a merge's rows and two merges' verdicts take no more than they are given."""
+        """T with its sort orders, a merge's rows and two merges' verdicts fit in the given memory."""
         memory = mebibytes << 20
         sizes = layout(memory)
 
@@ -145,12 +145,12 @@ class TestLayout:
 
     @pytest.mark.parametrize("mebibytes", [64, 256, 4096])
     def test_all_stores_share_the_memory(self, mebibytes):
-        """The URL store, the content store and the URL cache together take what SEEN_MEMORY says."""
+        """URL store, content store and URL cache together take SEEN_MEMORY."""
         urls, content = shares(mebibytes << 20, 1 << 16)
 
         assert urls + content + CACHE_ENTRY * (1 << 16) == mebibytes << 20
         assert min(urls, content) >= 1 << 20
 
     def test_little_memory_is_shared_all_the_same(self):
-        """A cache that takes too much of it leaves something for the stores."""
+        """Even a cache that is too large leaves some memory for the stores."""
         assert min(shares(16 << 20, 1 << 16)) == 2 << 20

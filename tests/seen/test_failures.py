@@ -1,4 +1,4 @@
-"""The disk store on disks that fail, one operation after the other; and what is left of it after a power cut."""
+"""The disk store on failing disks, one operation after the other, and after a power cut."""
 
 import threading
 
@@ -14,13 +14,13 @@ WANTED = [b"%d" % key for key in dict.fromkeys(key for page in PAGES for key in 
 
 
 class Crawl:
-    """Submits the pages, with a checkpoint after each; after a failure it goes on from the last one."""
+    """Submits pages, with a checkpoint after each; after a failure it resumes from the last one."""
 
     def __init__(self, job):
         self.job, self.taken, self.saved = job, [], (0, 0)
 
     def run(self):
-        """Whether it came to its end."""
+        """Runs until the end or a failure; returns whether it reached the end."""
         try:
             for page in range(self.saved[0], len(PAGES)):
                 self.job.submit(*PAGES[page])
@@ -37,7 +37,7 @@ class Crawl:
 
 class TestFailures:
     def test_whatever_operation_fails_nothing_is_lost(self, tmp_path):
-        """Each create, write, sync and unlink fails in turn: the crawl goes on from its last checkpoint."""
+        """Each create, write, sync and unlink fails in turn: the crawl can be resumed from its last checkpoint."""
         fs, failures = BreakingDisk(), 0
         job = job_of(tmp_path, fs=fs)
         assert Crawl(job).run()
@@ -58,7 +58,7 @@ class TestFailures:
         assert failures > 20
 
     def test_a_failed_thread_is_heard_of_at_the_next_call(self, tmp_path):
-        """A full disk under a merge is a StoreError, and stays one until the crawl is opened again."""
+        """A full disk during a merge makes all calls raise StoreError until the crawl is reopened."""
         fs = BreakingDisk(for_good=True)
         job = job_of(tmp_path, fs=fs)
         job.submit(1, 2)
@@ -76,7 +76,7 @@ class TestFailures:
         job.close()
 
     def test_a_failed_spill_is_heard_of_at_the_next_call(self, tmp_path):
-        """T that cannot be written to its scratch file is a StoreError before the next merge is due."""
+        """If T cannot be spilled, StoreError is raised before the next merge is due."""
         fs = BreakingDisk()
         job = job_of(tmp_path, Layout(chunk=4, budget=5, largest=10_000, fresh=0, share=100.0), fs)
         job.submit(*range(4))
@@ -89,7 +89,7 @@ class TestFailures:
         job.close()
 
     def test_a_power_cut_takes_nothing_that_was_in_a_checkpoint(self, tmp_path):
-        """Files that a checkpoint names were synced, with their folder, before it."""
+        """Files and their folder are synced before a checkpoint names them."""
         fs = ForgetfulDisk()
         job = job_of(tmp_path, fs=fs)
         assert Crawl(job).run()
@@ -105,7 +105,7 @@ class TestFailures:
         job.close()
 
     def test_closing_does_not_wait_for_a_merge_to_be_finished(self, tmp_path):
-        """A merge stops at its next range of keys; the checkpoint has it as not begun."""
+        """A merge stops at its next range of keys; in the checkpoint it has not begun."""
         fs = WaitingDisk()
         job = job_of(tmp_path, Layout(chunk=500, budget=1, largest=10_000, fresh=0), fs)
         job.submit(*range(500))

@@ -1,4 +1,4 @@
-"""The disk store's files: which there are, which go, and what happens when they are not what was written."""
+"""The disk store's files: which exist, which are removed, and what happens if they are damaged."""
 
 import threading
 from pathlib import Path
@@ -13,7 +13,7 @@ from webcrawl.store.errors import DamagedFile
 
 class TestFiles:
     def test_scratch_files_go_with_their_merge(self, tmp_path):
-        """What T spilled is removed when it was merged."""
+        """The scratch files of T are removed after their merge."""
         job = job_of(tmp_path, Layout(chunk=4, budget=5, largest=10_000, fresh=0, share=100.0))
         job.submit(*range(4))
         job.settle()
@@ -26,7 +26,7 @@ class TestFiles:
         job.close()
 
     def test_files_that_no_checkpoint_names_are_removed_at_the_start(self, tmp_path):
-        """Half-written files and scratch files go; files that are not ours stay."""
+        """Incomplete files and scratch files are removed at the start; files of other names stay."""
         job = job_of(tmp_path)
         job.submit(*range(40))
         job.settle()
@@ -40,7 +40,7 @@ class TestFiles:
         job.close()
 
     def test_a_file_that_cannot_be_removed_does_no_harm(self, tmp_path):
-        """A left-over file stays, and a crawl begins all the same."""
+        """If a left-over file cannot be removed, the crawl starts anyway."""
         fs = BreakingDisk(for_good=True)
         job = job_of(tmp_path, fs=fs)
         (job.folder / "seen" / "scratch-00000007").write_bytes(b"x")
@@ -54,7 +54,7 @@ class TestFiles:
 
     @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="counts open files as Linux shows them")
     def test_replaced_files_are_closed(self, tmp_path):
-        """After a checkpoint and one more, only the files that are in use are open."""
+        """After two checkpoints, only the files in use are open."""
         job = job_of(tmp_path, Layout(chunk=4, budget=100, largest=10_000, fresh=0, share=0.0))
         for key in range(0, 400, 4):
             job.submit(*range(key, key + 4))
@@ -70,7 +70,7 @@ class TestFiles:
         job.close()
 
     def test_a_number_is_not_used_twice(self, tmp_path):
-        """A replaced file is removed after the next COMMIT: until then no other may have its name."""
+        """A replaced file is removed after the next COMMIT; until then no other file may get its name."""
         job = job_of(tmp_path, Layout(chunk=4, budget=100, largest=10_000, fresh=0, share=0.0))
         seen = set()
         for key in range(0, 40, 4):
@@ -88,7 +88,7 @@ class TestFiles:
 
     @pytest.mark.parametrize("harm", ["missing", "short", "foreign", "another count"])
     def test_a_damaged_file_is_refused_and_nothing_is_changed(self, tmp_path, harm):
-        """A file that a checkpoint names and that is not what was written stops the crawl before it begins."""
+        """A damaged file that a checkpoint names stops the crawl before it starts."""
         job = job_of(tmp_path)
         job.submit(*range(40))
         job.settle()
@@ -117,7 +117,7 @@ class TestFiles:
         assert before == {file.name: file.read_bytes() for file in (job.folder / "seen").iterdir()}
 
     def test_a_flipped_bit_in_a_file_is_found_by_the_check(self, tmp_path):
-        """The pages of F have checksums."""
+        """Check finds a flipped bit by the checksum of its page."""
         job = job_of(tmp_path)
         job.submit(*range(40))
         job.settle()
@@ -140,7 +140,7 @@ class TestFiles:
         ],
     )
     def test_a_damaged_value_is_refused(self, tmp_path, change, table):
-        """What is kept of F and of the verdicts in the database has the form it was written in."""
+        """Values of F and of the verdicts with an impossible form raise DamagedFile."""
         job = job_of(tmp_path, ROOMY)
         job.submit(1, 2, 3)
         job.store.merge()

@@ -1,4 +1,4 @@
-"""The numpy steps of a merge, each against a plain loop."""
+"""The numpy operations of a merge, each against a plain loop."""
 
 from itertools import pairwise
 
@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webcrawl.seen.keys import BLOCK, HIGHEST, NO_KEYS, between, contained, firsts, mark, marked, merged, order, ranges
+from webcrawl.seen.keys import BLOCK, HIGHEST, NO_KEYS, firsts, mark, marked, merged, order, ranges
+from webcrawl.store.runs import between, contained
 
 KEY = st.integers(0, 20) | st.integers(HIGHEST - 2, HIGHEST)
 SORTED = st.sets(KEY, max_size=12).map(sorted)
@@ -19,11 +20,11 @@ def array(keys):
 class TestOrder:
     @given(keys=st.lists(KEY | st.integers(0, HIGHEST), max_size=60))
     def test_it_is_a_stable_sort(self, keys):
-        """Keys ascend, and equal ones stay in their order, however few bits they differ in."""
+        """Keys ascend, and equal keys keep their order, however few bits keys differ in."""
         assert order(array(keys)).tolist() == sorted(range(len(keys)), key=keys.__getitem__)
 
     def test_it_sorts_more_than_a_block(self):
-        """Two keys that differ in low bits only are put right across the border of two blocks, too."""
+        """Two keys that differ only in low bits are ordered across the border of two blocks, too."""
         keys = np.arange(2 * BLOCK, dtype=np.uint64) << np.uint64(20)
         keys[BLOCK] = keys[BLOCK - 1]
         keys[BLOCK - 1] += np.uint64(1)
@@ -36,7 +37,7 @@ class TestOrder:
 class TestFirsts:
     @given(chunks=st.lists(st.lists(KEY, max_size=12), min_size=1, max_size=5))
     def test_each_key_comes_once_with_its_first_ordinal(self, chunks):
-        """Whatever chunk a key is in, and however often, the first submission of it is found."""
+        """A key's first submission is found, whatever chunks it is in, and however often."""
         submitted = [key for chunk in chunks for key in chunk]
         parts, base = [], 0
         for chunk in chunks:
@@ -52,20 +53,20 @@ class TestFirsts:
 class TestContained:
     @given(needles=SORTED, haystack=SORTED)
     def test_it_is_membership(self, needles, haystack):
-        """A needle is contained exactly if it is in the haystack."""
+        """A needle is contained if and only if it is in the haystack."""
         assert contained(array(needles), array(haystack)).tolist() == [key in haystack for key in needles]
 
 
 class TestMerged:
     @given(keys=SORTED, shares=st.lists(st.integers(0, 2), min_size=12, max_size=12))
     def test_disjoint_pieces_become_one(self, keys, shares):
-        """The pieces of an ascending sequence, dealt out at will, are put together again."""
+        """An ascending sequence split into pieces in any way is restored."""
         pieces = [array([key for key, share in zip(keys, shares, strict=False) if share == at]) for at in range(3)]
 
         assert merged(pieces).tolist() == keys
 
     def test_nothing_merged_is_nothing(self):
-        """No pieces, or empty ones, have no keys."""
+        """No pieces, or only empty ones, give no keys."""
         assert [len(merged([])), len(merged([NO_KEYS, NO_KEYS]))] == [0, 0]
 
 
@@ -82,7 +83,7 @@ class TestRanges:
 
     @given(keys=SORTED, low=KEY, high=KEY)
     def test_between_takes_both_ends(self, keys, low, high):
-        """The rows of a range are those whose key is at least its first and at most its last."""
+        """The rows of a range include both of its ends."""
         rows = between(array([keys, keys]), low, high)
 
         assert rows.tolist() == [[key for key in keys if low <= key <= high]] * 2
@@ -91,7 +92,7 @@ class TestRanges:
 class TestBits:
     @given(on=st.sets(st.integers(0, 70)), first=st.integers(0, 70), length=st.integers(0, 70))
     def test_marked_bits_are_found_again(self, on, first, length):
-        """Any part of the bits, at byte borders or not, shows what was marked, in however many steps."""
+        """Any part of the bits, at byte borders or not, shows what was marked, in any number of steps."""
         bits = np.zeros(18, np.uint8)
         for some in (sorted(on)[::2], sorted(on)[1::2], []):
             mark(bits, array(some))

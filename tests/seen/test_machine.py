@@ -1,4 +1,4 @@
-"""The disk store against a plain set, whatever the order of submissions, merges, checkpoints, crashes and failures."""
+"""The disk store against a plain set, in any order of submissions, merges, checkpoints, crashes and failures."""
 
 import shutil
 import tempfile
@@ -15,7 +15,7 @@ from webcrawl.seen.caches.lru import LruCache
 from webcrawl.seen.caches.static import StaticCache
 from webcrawl.store.errors import StoreError
 
-# Few keys, so that many are repeats; both ends of the range among them.
+# Few keys, so that many repeat, including both ends of the range.
 KEYS = st.integers(0, 40) | st.integers(2**64 - 3, 2**64 - 1) | st.integers(0, 2**64 - 1)
 CACHES = {"none": lambda: StaticCache(0), "clock": lambda: ClockCache(3), "lru": lambda: LruCache(5)}
 
@@ -53,7 +53,7 @@ class SeenMachine(RuleBasedStateMachine):
         self.job.checkpoint()
 
     def doing(self, step):
-        """Whether the step succeeded; it may fail only on a broken disk."""
+        """Returns whether the step succeeded; it may fail only on a broken disk."""
         try:
             return step(), True
         except StoreError:
@@ -109,7 +109,7 @@ class SeenMachine(RuleBasedStateMachine):
 
     @rule()
     def crash(self):
-        """The crawl begins again at its last checkpoint, with a disk that works."""
+        """Reopens the crawl at its last checkpoint, on a working disk."""
         self.disk.fail_at = 0
         self.disk.broken.clear()
         self.twin = self.saved.copy()

@@ -1,4 +1,4 @@
-"""Real link graphs and crawl logs through the seen stores."""
+"""The seen stores with real link graphs and crawl logs."""
 
 from hashlib import blake2b
 
@@ -21,7 +21,7 @@ def fingerprint(url):
 @pytest.mark.parametrize("kind", sorted(KINDS))
 @pytest.mark.parametrize("stream", sorted(STREAMS))
 def test_a_replayed_crawl_gives_the_distinct_urls_in_first_seen_order(tmp_path, stream, kind):
-    """What comes out is what a plain set lets through, in its order, across restarts and early merges."""
+    """New URLs come out as from a plain set, in order, across restarts and early merges."""
     pages = STREAMS[stream](cases(stream).parent)
     job, taken = Reopenable(tmp_path / "state", KINDS[kind]), []
     for number, page in enumerate(pages):

@@ -1,4 +1,4 @@
-"""What every seen store does, whatever it is made of."""
+"""The contract of all seen stores."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -22,21 +22,21 @@ def _job(tmp_path, kind):
 
 class TestEverySeenStore:
     def test_new_records_come_out_in_the_order_of_first_submission(self, job):
-        """Each key's record comes out once, where the key was submitted first."""
+        """Each key's record comes out once, in the order of the keys' first submissions."""
         job.submit(5, 3, 5, 2**64 - 1)
         job.submit(3, 0, 4)
 
         assert job.settle() == [b"5", b"3", b"18446744073709551615", b"0", b"4"]
 
     def test_the_first_record_of_a_key_is_the_one_given_back(self, job):
-        """What a later submission brings along is dropped with it."""
+        """The records of later submissions are dropped."""
         for tag in (b"a", b"b", b"c"):
             job.submit(1, 2, tag=tag)
 
         assert job.settle() == [b"1a", b"2a"]
 
     def test_a_key_stays_known_after_its_record_was_taken(self, job):
-        """A key that came out does not come out again."""
+        """A key whose record was taken does not come out again."""
         job.submit(*range(20))
         job.settle()
         job.submit(*range(25))
@@ -44,7 +44,7 @@ class TestEverySeenStore:
         assert job.settle() == [b"%d" % key for key in range(20, 25)]
 
     def test_take_gives_no_more_than_asked_for(self, job):
-        """New records come in slices, so that the event loop breathes."""
+        """New records come in slices, so that the event loop is not blocked."""
         job.submit(*range(20))
         job.store.merge()
         job.wait()
@@ -52,7 +52,7 @@ class TestEverySeenStore:
         assert [len(job.store.take(7)) for _ in range(4)] == [7, 7, 6, 0]
 
     def test_nothing_is_pending_in_the_end(self, job):
-        """A crawl may end when nothing is pending: then all new records were taken."""
+        """When nothing is pending, all new records were taken: the crawl may end."""
         job.submit(1, 2, 3, 1)
         assert job.store.pending >= 3
         job.settle()
@@ -60,7 +60,7 @@ class TestEverySeenStore:
         assert (job.store.pending, job.store.busy, job.store.take(9)) == (0, False, [])
 
     def test_the_figures_outlive_the_store(self, job):
-        """What a closed store says of itself is what it said last: the end of stats.json is written after it."""
+        """The stats of a closed store are its last ones: stats.json is written after closing."""
         job.submit(*range(30), 3)
         job.settle()
         before = job.store.stats()
@@ -71,7 +71,7 @@ class TestEverySeenStore:
         assert before["keys"] == 30
 
     def test_an_empty_batch_is_nothing(self, job):
-        """A page without links changes nothing."""
+        """An empty batch changes nothing."""
         job.store.submit([], [])
 
         assert (job.store.pending, job.store.stats()["submitted"]) == (0, 0)
@@ -86,7 +86,7 @@ class TestEverySeenStore:
         ],
     )
     def test_a_bad_batch_is_refused_whole(self, job, keys, records, error):
-        """What is no 64-bit key is refused before anything has changed, and the store goes on."""
+        """Anything but a 64-bit key is refused before any change, and the store remains usable."""
         with pytest.raises(error):
             job.store.submit(keys, records)
         job.submit(7)
@@ -94,14 +94,14 @@ class TestEverySeenStore:
         assert job.settle() == [b"7"]
 
     def test_records_are_opaque(self, job):
-        """Any bytes come out as they went in."""
+        """A record may be any bytes."""
         records = [b"", b"\0" * 9, b"\xff\n ", b"x" * (1 << 20), bytes(range(256))]
         job.store.submit(range(5), records)
 
         assert job.settle() == records
 
     def test_what_was_not_taken_comes_after_a_restart(self, job):
-        """A record that a checkpoint has as not taken comes out after it, and only that one."""
+        """After a restart, the records not taken at the checkpoint come out, and no others."""
         job.submit(*range(10))
         job.store.merge()
         job.wait()
@@ -113,7 +113,7 @@ class TestEverySeenStore:
         assert taken + job.settle() == [b"%d" % key for key in range(12)]
 
     def test_a_crash_goes_back_to_the_checkpoint(self, job):
-        """Keys submitted since the last checkpoint are unknown again: their pages will be done again."""
+        """After a crash, keys submitted since the last checkpoint are unknown again: their pages come again."""
         job.submit(1, 2)
         job.settle()
         job.checkpoint()
@@ -125,7 +125,7 @@ class TestEverySeenStore:
         assert job.settle() == [b"3"]
 
     def test_counters_go_on_after_a_restart(self, job):
-        """Counters are of the crawl, not of the process."""
+        """Counters continue after a restart: they belong to the crawl, not to the process."""
         job.submit(1, 2, 1)
         job.settle()
         job.checkpoint()
@@ -137,7 +137,7 @@ class TestEverySeenStore:
         assert [stats[name] for name in ("submitted", "new", "duplicates", "keys")] == [5, 3, 2, 3]
 
     def test_cache_hits_are_counted(self, tmp_path, kind):
-        """The hit rate of the URL cache is in the stats."""
+        """The stats include the hit rate of the URL cache."""
         cache = FakeCache()
         job = Reopenable(tmp_path / "other", lambda db: STORES[kind](db, cache=cache))
         job.submit(8, 9, 8, 8)
@@ -147,7 +147,7 @@ class TestEverySeenStore:
         assert (stats["cache_hits"], stats["cache_hit_rate"]) == (2, 0.5)
 
     def test_sound_state_has_no_damage(self, job):
-        """The check of what a store has just written finds nothing."""
+        """Check finds no damage in what a store has just written."""
         for page in range(30):
             job.submit(*range(page * 5, page * 5 + 9))
             job.store.merge()
@@ -156,7 +156,7 @@ class TestEverySeenStore:
         assert list(job.store.check()) == []
 
     def test_damaged_records_are_found(self, job):
-        """A row that is not what was written is reported by the check, and refused when it is read."""
+        """An altered row is found by check, and raises DamagedFile when it is read."""
         job.submit(*range(5))
         job.checkpoint()
         job.tamper("UPDATE waiting SET records = zeroblob(length(records))")
@@ -176,7 +176,7 @@ class TestEverySeenStore:
         ],
     )
     def test_missing_state_is_damage(self, job, change):
-        """State whose parts do not fit together is refused when the crawl is opened."""
+        """Opening a crawl whose state is inconsistent raises DamagedFile."""
         job.submit(*range(5))
         job.checkpoint()
         job.tamper(change)
@@ -186,7 +186,7 @@ class TestEverySeenStore:
         job.open()
 
     def test_a_value_with_another_checksum(self, job):
-        """A small value that has its form, but is not what was written, is refused when the crawl is opened."""
+        """Opening a crawl with a well-formed but altered value raises DamagedFile."""
         job.submit(*range(5))
         job.checkpoint()
         job.tamper("UPDATE meta SET crc = crc + 1", sealed=False)
@@ -196,7 +196,7 @@ class TestEverySeenStore:
         job.open()
 
     def test_keys_with_another_checksum(self, job, kind):
-        """Keys that wait and are not those written are found by the check; a store that reads them again refuses."""
+        """Altered keys of waiting records are found by check, and at the start by a store that reads them."""
         job.submit(*range(5))
         job.checkpoint()
         job.tamper("UPDATE waiting SET keys = zeroblob(length(keys))", sealed=False)
@@ -209,23 +209,23 @@ class TestEverySeenStore:
             assert [damage.why for damage in job.store.check()] == ["table waiting, record 0: checksum of the keys"]
 
     def test_another_kind_of_store_is_refused(self, job, kind):
-        """A crawl keeps the kind of store that it was begun with, or what it has seen would be forgotten."""
+        """A crawl keeps the kind of store that it was started with, otherwise it would forget what it has seen."""
         job.checkpoint()
         job.close()
         job.make = STORES[next(name for name in STORES if name != kind)]
-        with pytest.raises(StoreError, match="was begun with the seen store"):
+        with pytest.raises(StoreError, match="was started with the seen store"):
             job.open()
         job.make = STORES[kind]
         job.open()
 
     def test_closing_twice_is_closing_once(self, job):
-        """Whoever closes a store need not know whether it was closed."""
+        """Closing a store twice is not an error."""
         job.submit(*range(30))
         job.store.close()
         job.store.close()
 
     def test_its_repr_says_what_is_pending(self, job):
-        """The repr is a window on the store."""
+        """The repr shows the number of pending records."""
         job.submit(1, 2)
 
         assert "pending=2" in repr(job.store)
@@ -233,7 +233,7 @@ class TestEverySeenStore:
     @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(pages=st.lists(st.lists(st.integers(0, 60), max_size=12), max_size=12), at=st.integers(0, 12))
     def test_the_records_are_those_of_a_set(self, tmp_path_factory, kind, pages, at):
-        """Whatever is submitted, the new records are those that a plain set would find new."""
+        """Whatever is submitted, the new records are those that are new to a plain set."""
         job = Reopenable(tmp_path_factory.mktemp("state"), STORES[kind])
         taken = []
         for number, page in enumerate(pages):

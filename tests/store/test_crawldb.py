@@ -1,4 +1,4 @@
-"""The crawl's database: made whole, locked, recognised, and as of the last checkpoint whatever happens."""
+"""The crawl's database: created whole, locked, recognised, and always as of the last checkpoint."""
 
 import signal
 import sqlite3
@@ -29,7 +29,7 @@ sys.stdin.read()
 
 
 def _contents(folder):
-    """Every file's bytes but the lock's, which has none, and SQLite's shared memory, which is no content."""
+    """The bytes of every file, without the lock, which is empty, and SQLite's shared memory, which is not content."""
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.name not in ("lock", "crawl.db-shm")}
 
 
@@ -44,7 +44,7 @@ def _make(folder, rows=0):
 
 class TestOpening:
     def test_a_new_folder_becomes_an_empty_crawl(self, tmp_path):
-        """The folder and the database are made if need be."""
+        """The folder and the database are created if needed."""
         with closing(CrawlDB(tmp_path / "a" / "b")) as db:
             assert db.get("x") is None
             assert {table for (table,) in db.query("SELECT name FROM sqlite_schema WHERE type = 'table'")} >= {
@@ -57,7 +57,7 @@ class TestOpening:
             }
 
     def test_a_half_made_database_is_made_anew(self, tmp_path):
-        """What a killed creation left under the other name is no crawl, and no hindrance."""
+        """What a killed creation left under the temporary name is ignored and replaced."""
         (tmp_path / "crawl.new").write_bytes(b"half")
         (tmp_path / "crawl.new-journal").write_bytes(b"half")
 
@@ -66,7 +66,7 @@ class TestOpening:
         assert sorted(_contents(tmp_path)) == ["crawl.db"]
 
     def test_a_log_without_its_database_is_damage(self, tmp_path):
-        """A lost crawl.db is not replaced by an empty one into which SQLite would play the old log."""
+        """A missing crawl.db with a log is not replaced by an empty one, into which SQLite would replay the log."""
         (tmp_path / "crawl.db-wal").write_bytes(b"frames")
 
         with pytest.raises(DamagedFile, match="log without its crawl"):
@@ -75,7 +75,7 @@ class TestOpening:
 
     @pytest.mark.parametrize("version", [2, 4])
     def test_another_version_is_refused(self, tmp_path, version):
-        """A state of an earlier or a later program is StateVersion, and stays as it is."""
+        """A state of an earlier or later version raises StateVersion and is not changed."""
         path = _make(tmp_path)
         with closing(sqlite3.connect(path)) as db:
             db.execute(f"PRAGMA user_version = {version}")
@@ -86,7 +86,7 @@ class TestOpening:
         assert path.read_bytes() == before
 
     def test_another_programs_database_is_refused(self, tmp_path):
-        """A SQLite file that is no crawl's is DamagedFile, and stays as it is."""
+        """Another program's SQLite file raises DamagedFile and is not changed."""
         path = tmp_path / "crawl.db"
         with closing(sqlite3.connect(path)) as db:
             db.executescript(TABLES)
@@ -98,7 +98,7 @@ class TestOpening:
 
     @pytest.mark.parametrize("content", [b"", b"SQLite format 3\0", b"x" * 10_000, b"\0" * 8192])
     def test_a_file_that_is_no_database_is_refused(self, tmp_path, content):
-        """Anything else under the name is DamagedFile, and stays as it is."""
+        """Any other file of that name raises DamagedFile and is not changed."""
         (tmp_path / "crawl.db").write_bytes(content)
 
         with pytest.raises(DamagedFile, match="not a SQLite database"):
@@ -107,7 +107,7 @@ class TestOpening:
 
     @pytest.mark.parametrize("lost", [1, 100, 8192, 8193, 50_000])
     def test_a_cut_file_is_refused(self, tmp_path, lost):
-        """A database that lost its end is DamagedFile when it is opened, and stays as it is."""
+        """Opening a truncated database raises DamagedFile and does not change it."""
         path = _make(tmp_path, rows=30)
         cut = path.read_bytes()[:-lost]
         path.write_bytes(cut)
@@ -116,8 +116,8 @@ class TestOpening:
             CrawlDB(tmp_path)
         assert path.read_bytes() == cut
 
-    def test_a_refused_folder_can_be_opened_once_it_is_mended(self, tmp_path):
-        """A refusal keeps no lock."""
+    def test_a_refused_folder_can_be_opened_once_it_is_repaired(self, tmp_path):
+        """A failed opening releases the lock."""
         path = _make(tmp_path)
         whole = path.read_bytes()
         path.write_bytes(b"x")
@@ -129,7 +129,7 @@ class TestOpening:
             assert db.get("x") == b"1"
 
     def test_a_folder_that_cannot_be_made_is_an_error_of_the_store(self, tmp_path):
-        """Where the folder's name is a file's, that is StoreError with the cause."""
+        """If the folder's path is a file, opening raises StoreError with the cause."""
         (tmp_path / "file").write_text("")
 
         with pytest.raises(StoreError) as caught:
@@ -139,18 +139,18 @@ class TestOpening:
 
 class TestLock:
     def test_a_second_owner_is_refused(self, tmp_path):
-        """Two on the same crawl: the second is told so."""
-        with closing(CrawlDB(tmp_path)), pytest.raises(StateLocked, match="another process works on this crawl"):
+        """Opening a crawl that is in use raises StateLocked."""
+        with closing(CrawlDB(tmp_path)), pytest.raises(StateLocked, match="another process is using this crawl"):
             CrawlDB(tmp_path)
 
     def test_closing_gives_the_crawl_free(self, tmp_path):
-        """After close the next one may have it."""
+        """After close it can be opened again."""
         CrawlDB(tmp_path).close()
 
         CrawlDB(tmp_path).close()
 
     def test_a_killed_owner_holds_nothing_and_leaves_the_checkpoint(self, tmp_path):
-        """While another process works it is refused; after its kill -9 the state is that of the last checkpoint."""
+        """A crawl in use by another process is refused; after its kill -9 the state is the last checkpoint's."""
         command = [sys.executable, "-c", CHILD, str(tmp_path)]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT) as child:
             assert child.stdout.readline() == b"ready\n"
@@ -165,7 +165,7 @@ class TestLock:
 
 
 class Counter:
-    """The smallest Part."""
+    """A minimal Part."""
 
     def __init__(self, db, name):
         self.db, self.name, self.value = db, name, int(db.get(name) or 0)
@@ -182,7 +182,7 @@ class Counter:
 
 class TestCheckpoint:
     def test_what_came_after_the_last_one_is_gone(self, tmp_path):
-        """Without a checkpoint a close is a crash: the open transaction never was."""
+        """Closing without a checkpoint discards the open transaction, as a crash does."""
         with closing(CrawlDB(tmp_path)) as db:
             db.set("x", b"1")
             db.checkpoint()
@@ -193,7 +193,7 @@ class TestCheckpoint:
             assert db.get("x") == b"1"
 
     def test_parts_agree(self, tmp_path):
-        """Every part's state is of the same checkpoint."""
+        """All parts are saved by the same checkpoint."""
         with closing(CrawlDB(tmp_path)) as db:
             first, second = Counter(db, "first"), Counter(db, "second")
             first.value = second.value = 1
@@ -206,7 +206,7 @@ class TestCheckpoint:
         assert (first.prepared, second.prepared) == (1, 1)
 
     def test_a_reader_sees_the_last_one_while_the_owner_works(self, tmp_path):
-        """Another connection never sees, nor waits for, the open transaction."""
+        """Another connection neither sees the open transaction nor waits for it."""
         with closing(CrawlDB(tmp_path)) as db:
             db.set("x", b"1")
             db.checkpoint()
@@ -218,20 +218,20 @@ class TestCheckpoint:
                 assert reader.execute("SELECT value FROM meta WHERE name = 'x'").fetchall() == [(b"2",)]
 
     def test_a_commit_is_synced(self, tmp_path):
-        """SQLite syncs its log at every COMMIT, and never copies it back within one."""
+        """SQLite syncs its log at every COMMIT, and never copies it back during one."""
         with closing(CrawlDB(tmp_path)) as db:
             assert db.query("PRAGMA journal_mode") == [("wal",)]
             assert db.query("PRAGMA synchronous") == [(2,)]
             assert db.query("PRAGMA wal_autocheckpoint") == [(0,)]
 
     def test_a_checkpoint_of_nothing_is_none(self, tmp_path):
-        """With nothing changed there is nothing to commit, and no error."""
+        """A checkpoint without changes does nothing."""
         with closing(CrawlDB(tmp_path)) as db:
             db.checkpoint()
             db.checkpoint()
 
     def test_a_file_is_removed_after_the_commit_that_no_longer_names_it(self, tmp_path):
-        """Discarded files stay until the next checkpoint holds."""
+        """Discarded files stay until the next checkpoint."""
         doomed = tmp_path / "old.run"
         doomed.write_bytes(b"keys")
         with closing(CrawlDB(tmp_path)) as db:
@@ -243,7 +243,7 @@ class TestCheckpoint:
         assert not doomed.exists()
 
     def test_a_file_is_removed_once(self, tmp_path):
-        """What comes later under the name of a discarded file is another file."""
+        """A file created later with the name of a discarded one is not removed."""
         path = tmp_path / "old.run"
         path.write_bytes(b"keys")
         with closing(CrawlDB(tmp_path)) as db:
@@ -255,7 +255,7 @@ class TestCheckpoint:
         assert path.read_bytes() == b"others"
 
     def test_a_failed_checkpoint_removes_nothing(self, tmp_path):
-        """As long as the last checkpoint names a file, it stays."""
+        """A file stays as long as the last checkpoint names it."""
         doomed = tmp_path / "old.run"
         doomed.write_bytes(b"keys")
         with closing(CrawlDB(tmp_path)) as db:
@@ -267,7 +267,7 @@ class TestCheckpoint:
         assert doomed.exists()
 
     def test_after_an_error_nothing_goes_on(self, tmp_path):
-        """An error in a part's save leaves the last checkpoint in force, and all later calls say why."""
+        """An error in a part's save leaves the last checkpoint in force, and all later calls give the reason."""
         with closing(CrawlDB(tmp_path)) as db:
             part = Counter(db, "first")
             part.value = 1
@@ -283,7 +283,7 @@ class TestCheckpoint:
             assert db.get("first") == b"1"
 
     def test_an_error_among_the_rows_of_a_change_counts(self, tmp_path):
-        """Rows that break off half-way are half written: nothing of them may be committed."""
+        """If the iterator of rows raises, the rows already written are not committed."""
 
         def rows():
             yield (1, b"")
@@ -301,13 +301,13 @@ class TestCheckpoint:
 
 class TestCheck:
     def test_a_sound_file_has_no_damage(self, tmp_path):
-        """Check finds nothing, changed rows in the open transaction included."""
+        """Check finds no damage in a sound database, with uncommitted rows, too."""
         with closing(CrawlDB(tmp_path)) as db:
             db.set("x", b"1")
             assert list(db.check()) == []
 
     def test_a_damaged_page_is_found(self, tmp_path):
-        """A page full of noise is DamagedFile when it is read, or found by check."""
+        """A page of noise raises DamagedFile when it is read, or is found by check."""
         path = _make(tmp_path, rows=300)
         with path.open("r+b") as file:
             file.seek(8192 * 40)
@@ -322,11 +322,11 @@ class TestCheck:
         assert found
 
     def test_a_repr_says_which_crawl(self, tmp_path):
-        """The repr names the file and whether it failed."""
+        """The repr shows the file and whether the database has failed."""
         with closing(CrawlDB(tmp_path)) as db:
             assert repr(db) == f"<CrawlDB {tmp_path}/crawl.db parts=0 failed=False>"
 
     def test_the_file_says_whose_it_is(self, tmp_path):
-        """SQLite's application id is the crawl's, so that `file` and others can tell."""
+        """SQLite's application id is set, so that tools like `file` recognise the database."""
         with closing(sqlite3.connect(_make(tmp_path))) as db:
             assert db.execute("PRAGMA application_id").fetchone() == (APPLICATION,)

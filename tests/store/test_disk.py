@@ -1,4 +1,4 @@
-"""The file system as the store sees it, and the broken ones that tests put in its place."""
+"""The store's file system, and the failing ones that tests replace it with."""
 
 import errno
 import os
@@ -16,14 +16,14 @@ def _disk(request):
 
 class TestContract:
     def test_a_created_file_is_empty(self, disk, tmp_path):
-        """Create makes a file, or empties the one that is there."""
+        """Create makes a new file, or empties an existing one."""
         (tmp_path / "a").write_bytes(b"old")
         os.close(disk.create(tmp_path / "a"))
 
         assert (tmp_path / "a").read_bytes() == b""
 
     def test_appending_goes_on_at_the_end(self, disk, tmp_path):
-        """Append keeps what is there, and makes what is not."""
+        """Append keeps an existing file's content, or creates the file."""
         for data in (b"one", b"two"):
             fd = disk.append(tmp_path / "a")
             disk.write(fd, data)
@@ -33,7 +33,7 @@ class TestContract:
         assert (tmp_path / "a").read_bytes() == b"onetwo"
 
     def test_appending_goes_on_at_the_end_of_a_cut_file(self, disk, tmp_path):
-        """After truncate the next write is at the new end."""
+        """After truncate, the next write goes to the new end."""
         fd = disk.append(tmp_path / "a")
         disk.write(fd, b"onetwo")
         disk.truncate(fd, 3)
@@ -43,7 +43,7 @@ class TestContract:
         assert (tmp_path / "a").read_bytes() == b"one3"
 
     def test_a_rename_replaces(self, disk, tmp_path):
-        """The new name has the old one's content, the old name is gone."""
+        """After rename the content is under the new name, and the old name is gone."""
         (tmp_path / "a").write_bytes(b"new")
         (tmp_path / "b").write_bytes(b"old")
         disk.rename(tmp_path / "a", tmp_path / "b")
@@ -51,7 +51,7 @@ class TestContract:
         assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"b": b"new"}
 
     def test_what_is_not_there_may_be_removed(self, disk, tmp_path):
-        """Unlink is content if the file is gone already."""
+        """Unlinking a missing file is not an error."""
         (tmp_path / "a").write_bytes(b"")
         disk.unlink(tmp_path / "a")
         disk.unlink(tmp_path / "a")
@@ -61,7 +61,7 @@ class TestContract:
 
 class TestDisk:
     def test_a_write_cut_short_is_taken_up_again(self, tmp_path, monkeypatch):
-        """The kernel may take some bytes only; all of them are written in the end, of any buffer."""
+        """If the kernel accepts only a part of a buffer, the rest is written too."""
         original = os.write
         monkeypatch.setattr(os, "write", lambda fd, data: original(fd, data[:3]))
         fd = Disk().create(tmp_path / "a")
@@ -74,7 +74,7 @@ class TestDisk:
 
 class TestBreakingDisk:
     def test_only_the_chosen_operation_fails(self, tmp_path):
-        """The n-th operation raises, those before and after do not."""
+        """Only the n-th operation raises."""
         disk = BreakingDisk(2, errno.EIO)
         fd = disk.create(tmp_path / "a")
         with pytest.raises(OSError, match="injected at operation 2: write"):
@@ -86,7 +86,7 @@ class TestBreakingDisk:
         assert disk.broken == ["write"]
 
     def test_a_disk_may_break_for_good(self, tmp_path):
-        """With for_good, all operations from the n-th on fail."""
+        """With for_good, all operations from the n-th on raise."""
         disk = BreakingDisk(1, for_good=True)
         for _ in range(3):
             with pytest.raises(OSError, match="No space"):
@@ -95,7 +95,7 @@ class TestBreakingDisk:
 
 class TestForgetfulDisk:
     def test_what_was_not_synced_is_lost(self, tmp_path):
-        """A power cut cuts files to what was synced."""
+        """A power cut truncates files to what was synced."""
         disk = ForgetfulDisk()
         fd = disk.create(tmp_path / "a")
         disk.sync_folder(tmp_path)
@@ -108,7 +108,7 @@ class TestForgetfulDisk:
         assert (tmp_path / "a").read_bytes() == b"kept"
 
     def test_a_name_that_was_not_synced_is_lost(self, tmp_path):
-        """A power cut loses files whose folder was not synced."""
+        """A power cut loses new files whose folder was not synced."""
         disk = ForgetfulDisk()
         fd = disk.create(tmp_path / "a")
         disk.write(fd, b"kept")
@@ -119,7 +119,7 @@ class TestForgetfulDisk:
         assert list(tmp_path.iterdir()) == []
 
     def test_a_rename_or_removal_that_was_not_synced_never_happened(self, tmp_path):
-        """A power cut gives a renamed file its old name back, and a removed one its place."""
+        """A power cut undoes renames and removals."""
         (tmp_path / "old").write_bytes(b"moved")
         (tmp_path / "kept").write_bytes(b"removed")
         disk = ForgetfulDisk()
@@ -131,7 +131,7 @@ class TestForgetfulDisk:
         assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"old": b"moved", "kept": b"removed"}
 
     def test_a_synced_rename_or_removal_stays(self, tmp_path):
-        """Once the folder is synced, a power cut changes no name in it."""
+        """Once the folder is synced, a power cut changes no names."""
         (tmp_path / "old").write_bytes(b"moved")
         (tmp_path / "kept").write_bytes(b"removed")
         disk = ForgetfulDisk()

@@ -1,4 +1,4 @@
-"""Every create, write, sync, rename and unlink of the store fails in turn: the last checkpoint is what remains."""
+"""Every create, write, sync, rename and unlink of the store fails in turn: the last checkpoint remains."""
 
 import contextlib
 import errno
@@ -22,7 +22,7 @@ STEPS = 2
 
 
 class PowerCut(BreakingDisk, ForgetfulDisk):
-    """Breaks at the n-th operation, and then loses what was not synced."""
+    """Fails at the n-th operation, then loses what was not synced."""
 
     def __init__(self, fail_at):
         ForgetfulDisk.__init__(self)
@@ -34,7 +34,7 @@ def _keys(step):
 
 
 def _live(root, disk, done):
-    """A crawl in small: each step writes a line and a run that replaces the one before, then a checkpoint."""
+    """A miniature crawl: each step writes a line, and a run that replaces the last one, then makes a checkpoint."""
     db = CrawlDB(root / "state", disk)
     outputs = None
     try:
@@ -62,7 +62,7 @@ def _live(root, disk, done):
 
 
 def _assert_state(root, step):
-    """Database, output and run file are all of this step."""
+    """Asserts that database, output and run file are all of this step."""
     db = CrawlDB(root / "state")
     outputs = Outputs(db, root, at_once=0)
     try:
@@ -92,7 +92,7 @@ def _count_operations(root):
     ("error", "for_good"), [(errno.ENOSPC, True), (errno.EIO, False)], ids=["full for good", "broken once"]
 )
 def test_whatever_fails_the_last_checkpoint_remains(tmp_path, error, for_good):
-    """After any one failed operation the state is that of the last checkpoint that did not raise, and goes on."""
+    """After any failed operation the state is that of the last checkpoint that did not raise, and can be resumed."""
     operations = _count_operations(tmp_path / "whole")
     raised = 0
     assert operations > 20
@@ -104,7 +104,7 @@ def test_whatever_fails_the_last_checkpoint_remains(tmp_path, error, for_good):
         except (StoreError, OSError):
             raised += 1
         else:
-            assert all(what.startswith("unlink") for what in disk.broken), disk.broken  # of discarded files
+            assert all(what.startswith("unlink") for what in disk.broken), disk.broken  # discarded files
             done.append(STEPS)
         _assert_state(root, done[-1] if done else 0)
         _live(root, Disk(), [])
@@ -113,7 +113,7 @@ def test_whatever_fails_the_last_checkpoint_remains(tmp_path, error, for_good):
 
 
 def test_a_power_cut_at_any_operation_leaves_the_last_checkpoint(tmp_path):
-    """What was not synced is lost at once, and no checkpoint has relied on it."""
+    """No checkpoint relies on bytes or names that were not synced."""
     operations = _count_operations(tmp_path / "whole")
     for fail_at in range(1, operations + 1):
         root, done = tmp_path / str(fail_at), []
@@ -126,7 +126,7 @@ def test_a_power_cut_at_any_operation_leaves_the_last_checkpoint(tmp_path):
 
 
 def test_a_database_that_is_full_says_so_and_keeps_the_checkpoint(tmp_path):
-    """SQLITE_FULL is StoreError, at once; opened again, all is as it was."""
+    """SQLITE_FULL raises StoreError at once; after reopening the state is as before."""
     db = CrawlDB(tmp_path)
     db.set("x", b"1")
     db.checkpoint()
@@ -167,7 +167,7 @@ except StoreError as error:
 
 @pytest.mark.parametrize("limit", [100_000, 777_777, 3_000_000])
 def test_a_file_that_the_kernel_lets_grow_no_more_keeps_the_checkpoint(tmp_path, limit):
-    """When write(2) itself fails in the middle of a transaction or a COMMIT, the last whole checkpoint remains."""
+    """If write(2) fails during a transaction or a COMMIT, the last complete checkpoint remains."""
     command = [sys.executable, "-c", LIMITED, str(tmp_path), str(limit)]
     said = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True, env=dict(os.environ)).stdout
     done = said.split()[0]

@@ -1,4 +1,4 @@
-"""The write-ahead log stays finite, whatever the rhythm of writes and checkpoints."""
+"""The write-ahead log stays bounded, whatever the rhythm of writes and checkpoints."""
 
 import os
 import sqlite3
@@ -12,7 +12,7 @@ from webcrawl.store.log import Log
 
 LIMIT = 1_000_000
 ROUND = 20  # rows of 5 kB in one transaction
-WRITTEN = 400_000  # what one round adds to the log at the most, pages that lose a row among it
+WRITTEN = 400_000  # at most what one round adds to the log, including pages that lose a row
 
 
 def _size(db):
@@ -28,7 +28,7 @@ def _work(db, round_):
 class TestLog:
     @pytest.mark.parametrize("copied", [True, False], ids=["copied in time", "next one begins at once"])
     def test_it_never_exceeds_its_limit_by_more_than_two_rounds(self, tmp_path, copied):
-        """Many checkpoints later the log is no longer than its limit and what was written around it."""
+        """After many checkpoints the log is at most its limit plus what was written meanwhile."""
         with closing(CrawlDB(tmp_path, log_limit=LIMIT)) as db:
             sizes = []
             for round_ in range(30):
@@ -46,10 +46,10 @@ class TestLog:
             assert db.query("SELECT count(*) FROM block") == [(3 * ROUND,)]
 
     def test_a_long_log_that_a_crash_left_begins_anew(self, tmp_path):
-        """The first transaction after a start waits for a log beyond the limit, too."""
+        """The first transaction after a start also shortens a log beyond the limit."""
         with closing(CrawlDB(tmp_path)) as db, closing(sqlite3.connect(db.path)) as other:
-            other.execute("BEGIN")  # a second connection: closing the first one does not empty the log,
-            other.execute("SELECT count(*) FROM block").fetchone()  # and nobody begins it anew while this one reads
+            other.execute("BEGIN")  # a second connection, so that closing the first does not empty the log;
+            other.execute("SELECT count(*) FROM block").fetchone()  # while it reads, the log cannot restart
             for round_ in range(10):
                 _work(db, round_)
                 db.checkpoint()
@@ -64,7 +64,7 @@ class TestLog:
             assert _size(db) < 50_000
 
     def test_a_reader_that_holds_it_up_does_no_harm(self, tmp_path):
-        """A reader in its own transaction keeps the log growing, and sees what it saw; after it the log shrinks."""
+        """While a reader's transaction is open, the log grows and the reader's view is stable; then the log shrinks."""
         with closing(CrawlDB(tmp_path, log_limit=LIMIT)) as db:
             _work(db, 0)
             db.checkpoint()
@@ -83,7 +83,7 @@ class TestLog:
             assert _size(db) <= WRITTEN
 
     def test_it_is_synced_before_the_commit(self, tmp_path, monkeypatch):
-        """What the log already has is synced by prepare, so that the COMMIT has little left to sync."""
+        """`prepare` syncs the log, so that the COMMIT has little left to sync."""
         synced, sync = [], os.fsync
         with closing(CrawlDB(tmp_path)) as db:
             _work(db, 0)
@@ -96,7 +96,7 @@ class TestLog:
         assert synced == [str(tmp_path / "crawl.db-wal")]
 
     def test_it_is_copied_back_after_a_checkpoint(self, tmp_path):
-        """Soon after a checkpoint the database alone, without its log, has what was committed."""
+        """Soon after a checkpoint the database file alone, without its log, has what was committed."""
         with closing(CrawlDB(tmp_path)) as db:
             _work(db, 0)
             db.checkpoint()
@@ -106,8 +106,8 @@ class TestLog:
                 assert copy.execute("SELECT count(*) FROM block").fetchone() == (ROUND,)
 
     def test_copying_that_fails_loses_nothing(self, tmp_path, caplog):
-        """A log that cannot be copied back is said in the log of the program, and stays as it is."""
-        log = Log(tmp_path)  # a folder is no database
+        """If the log cannot be copied back, that is logged, and the log stays as it is."""
+        log = Log(tmp_path)  # a folder cannot be opened as a database
         log.copy_back()
         log.wait()
 

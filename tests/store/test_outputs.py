@@ -1,4 +1,4 @@
-"""Output files: what a checkpoint noted stays, what came later is cut off, what is missing is damage."""
+"""Output files: what a checkpoint noted stays, what came later is truncated, what is missing is damage."""
 
 import errno
 import os
@@ -7,36 +7,16 @@ from contextlib import closing
 import pytest
 
 from tests.support.faults import BreakingDisk
+from tests.support.outputs import Crawl
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.outputs import Outputs
 
 
-class Crawl:
-    """A database and its outputs, opened and closed together."""
-
-    def __init__(self, root, disk=None):
-        self.db = CrawlDB(root / "state", disk)
-        try:
-            self.outputs = Outputs(self.db, root, at_once=0)
-        except BaseException:
-            self.db.close()
-            raise
-
-    def checkpoint(self):
-        for _ in self.db.prepare():
-            pass
-        self.db.checkpoint()
-
-    def close(self):
-        self.outputs.close()
-        self.db.close()
-
-
 @pytest.fixture(name="crawl")
 def _crawl(tmp_path):
-    """One with a log that a checkpoint noted, and a line more."""
+    """A crawl whose log has one line that a checkpoint noted, and another one."""
     with closing(Crawl(tmp_path)) as crawl:
         log = crawl.outputs.open("logs/crawl.log")
         log.write(b"noted\n")
@@ -47,7 +27,7 @@ def _crawl(tmp_path):
 
 class TestWriting:
     def test_tell_is_where_the_next_write_begins(self, crawl):
-        """The place of a record is known before it is written, also after a restart."""
+        """`tell` gives the position of the next record, after a restart too."""
         assert crawl.outputs.open("a.warc.gz").tell() == 0
         log = crawl.outputs._open["logs/crawl.log"]
 
@@ -55,7 +35,7 @@ class TestWriting:
         assert repr(log).endswith("logs/crawl.log 16 bytes>")
 
     def test_the_kernel_is_told_to_forget_it_now_and_then(self, tmp_path, monkeypatch):
-        """Every WINDOW bytes, whole and unchanged: an archive must not fill the machine's memory with itself."""
+        """Every WINDOW bytes the file is dropped from the page cache: an archive must not fill the memory."""
         forgotten = []
         disk = Disk()
         monkeypatch.setattr("webcrawl.store.outputs.WINDOW", 100)
@@ -71,7 +51,7 @@ class TestWriting:
         assert (tmp_path / "a.warc.gz").read_bytes() == b"".join(data)
 
     def test_a_disk_that_takes_no_advice_does_no_harm(self, tmp_path, monkeypatch):
-        """Some file systems know of no such thing, nor does macOS."""
+        """Some file systems do not support it, nor does macOS."""
         disk, fd = Disk(), os.open(tmp_path, os.O_RDONLY)
         os.close(fd)
         disk.let_go(fd)
@@ -87,12 +67,12 @@ class TestWriting:
         assert (output.path.read_bytes(), output.tell()) == (b"abc", 3)
 
     def test_a_file_is_open_once(self, crawl):
-        """Two writers of one file would tear each other's records."""
-        with pytest.raises(ValueError, match="open already"):
+        """A file cannot be opened twice: two writers would tear each other's records."""
+        with pytest.raises(ValueError, match="already open"):
             crawl.outputs.open("logs/crawl.log")
 
     def test_small_writes_go_to_the_disk_together(self, tmp_path):
-        """Some bytes wait for others, at the latest for the next checkpoint; `tell` counts them."""
+        """Bytes are buffered until the next checkpoint at the latest; `tell` counts them."""
         with closing(CrawlDB(tmp_path / "state")) as db, closing(Outputs(db, tmp_path, at_once=10)) as outputs:
             output = outputs.open("x")
             output.write(b"12345")
@@ -106,7 +86,7 @@ class TestWriting:
             assert (tmp_path / "x").read_bytes() == b"1234567890ab"
 
     def test_what_waits_outlives_a_failed_write(self, tmp_path):
-        """The write that raises is taken back; what others wrote before it is written by the next."""
+        """The data of a write that raises is dropped; what was buffered before is written by the next write."""
         disk = BreakingDisk()
         with closing(CrawlDB(tmp_path / "state", disk)) as db, closing(Outputs(db, tmp_path, at_once=10)) as outputs:
             output = outputs.open("x")
@@ -119,7 +99,7 @@ class TestWriting:
             assert (output.tell(), (tmp_path / "x").read_bytes()) == (13, b"1234567890abc")
 
     def test_a_closed_file_takes_no_more(self, crawl):
-        """After close a write is an error; opening again goes on at the end."""
+        """After close a write is an error; opening again continues at the end."""
         log = crawl.outputs._open["logs/crawl.log"]
         log.close()
         with pytest.raises(ValueError, match="closed"):
@@ -131,7 +111,7 @@ class TestWriting:
 
 class TestRecovery:
     def test_what_came_after_the_checkpoint_is_cut_off(self, crawl, tmp_path):
-        """A longer file is cut back when the outputs are opened, whether or not anyone opens that file."""
+        """Opening the outputs truncates a longer file, whether or not that file is opened itself."""
         crawl.close()
         crawl = Crawl(tmp_path)
 
@@ -141,7 +121,7 @@ class TestRecovery:
         crawl.close()
 
     def test_a_file_begun_after_the_checkpoint_begins_anew(self, crawl, tmp_path):
-        """What no checkpoint has noted is emptied when it is opened."""
+        """A file that no checkpoint has noted is emptied when it is opened."""
         crawl.outputs.open("a.warc.gz").write(b"record")
         crawl.close()
         crawl = Crawl(tmp_path)
@@ -166,7 +146,7 @@ class TestRecovery:
 
     @pytest.mark.parametrize("left", [None, 0, 5])
     def test_a_file_shorter_than_noted_is_damage(self, crawl, tmp_path, left):
-        """Lost bytes are DamagedFile, a lost file too, and no other file is cut before that is known."""
+        """Missing bytes or a missing file raise DamagedFile before any other file is truncated."""
         crawl.outputs.open("other").write(b"noted too")
         crawl.checkpoint()
         crawl.outputs._open["other"].write(b" and more")
@@ -183,7 +163,7 @@ class TestRecovery:
         assert (tmp_path / "other").read_bytes() == b"noted too and more"
 
     def test_check_tells_every_damaged_file(self, crawl, tmp_path):
-        """Check finds what was lost while the crawl runs."""
+        """Check finds files that lost bytes while the crawl was running."""
         assert list(crawl.outputs.check()) == []
         (tmp_path / "logs/crawl.log").unlink()
 
@@ -193,7 +173,7 @@ class TestRecovery:
 
 class TestFullDisk:
     def test_a_failed_write_leaves_whole_records(self, tmp_path):
-        """What a full disk let through of a record is cut off; the caller hears the cause and may go on later."""
+        """A partial write to a full disk is truncated; the caller gets the cause and may go on later."""
         disk = BreakingDisk()
         with closing(Crawl(tmp_path, disk)) as crawl:
             output = crawl.outputs.open("a.warc.gz")
@@ -209,7 +189,7 @@ class TestFullDisk:
         assert (tmp_path / "a.warc.gz").read_bytes() == b"first,third,"
 
     def test_a_torn_record_is_cut_off_before_the_next(self, tmp_path):
-        """If even cutting back fails, the next write does it first, and writes nothing until that succeeds."""
+        """If truncating fails too, the next write does it first, and writes nothing until it succeeds."""
         disk = BreakingDisk()
         with closing(Crawl(tmp_path, disk)) as crawl:
             output = crawl.outputs.open("a.warc.gz")
@@ -225,7 +205,7 @@ class TestFullDisk:
             assert output.path.read_bytes() == b"first,third,"
 
     def test_a_failed_sync_fails_the_checkpoint(self, tmp_path):
-        """A sync that failed ahead is not forgotten: a second one would say that all is well."""
+        """A sync that failed in `prepare` makes the checkpoint fail: a second sync would report success."""
         disk = BreakingDisk(error=errno.EIO)
         with closing(Crawl(tmp_path, disk)) as crawl:
             log = crawl.outputs.open("log")
@@ -242,7 +222,7 @@ class TestFullDisk:
             assert (tmp_path / "log").read_bytes() == b"noted\n"
 
     def test_what_is_written_during_a_sync_is_synced_again(self, tmp_path):
-        """Bytes that come while a sync is under way are not taken for synced."""
+        """Bytes written while a sync is running do not count as synced."""
         with closing(Crawl(tmp_path)) as crawl:
             log = crawl.outputs.open("log")
             log.write(b"a")
@@ -252,7 +232,7 @@ class TestFullDisk:
             assert log.unsynced
 
     def test_what_is_written_after_a_sync_is_synced_again(self, tmp_path):
-        """Bytes that come between prepare and save are synced by save, before they are noted."""
+        """Bytes written between prepare and save are synced by save before they are noted."""
         with closing(Crawl(tmp_path)) as crawl:
             log = crawl.outputs.open("log")
             log.write(b"a")

@@ -1,4 +1,4 @@
-"""The crc32 beside an output's length is that of so many bytes of the file, whatever happened on the way."""
+"""The crc32 stored with an output's length is always that of the file's first `length` bytes."""
 
 import zlib
 from contextlib import closing
@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.store.test_outputs import Crawl
 from tests.support.faults import BreakingDisk
+from tests.support.outputs import Crawl
 from webcrawl.store.errors import DamagedFile, StoreError
 
 
 def noted(crawl):
-    """Whether each noted file's first bytes are those of its crc; with the lengths."""
+    """The lengths of noted files; asserts that their crcs are right."""
     lengths = {}
     for name, length, crc in crawl.db.query("SELECT path, length, bytes_crc FROM output"):
         path = crawl.outputs._where(name)
@@ -24,7 +24,7 @@ def noted(crawl):
 
 class TestCrc:
     def test_across_restarts(self, tmp_path):
-        """A start goes on from the noted crc: what is cut off does not count, what is written then does."""
+        """After a restart the crc continues from the noted one, without what was truncated."""
         for step in range(1, 4):
             with closing(Crawl(tmp_path)) as crawl:
                 log = crawl.outputs.open("log")
@@ -35,7 +35,7 @@ class TestCrc:
                 assert noted(crawl) == {"log": 7 * step}
 
     def test_a_file_that_is_finished(self, tmp_path):
-        """The crc stays with the file when it gets its last name."""
+        """The crc stays with the file when it gets its final name."""
         with closing(Crawl(tmp_path)) as crawl:
             output = crawl.outputs.open("a.open")
             output.write(b"one")
@@ -47,7 +47,7 @@ class TestCrc:
             assert noted(crawl) == {"a": 6}
 
     def test_a_file_that_is_opened_again(self, tmp_path):
-        """A file closed and opened again is one file, before and after a checkpoint."""
+        """Closing a file and opening it again does not affect the crc, before or after a checkpoint."""
         with closing(Crawl(tmp_path)) as crawl:
             for _ in range(3):
                 for _ in range(2):
@@ -59,7 +59,7 @@ class TestCrc:
             assert noted(crawl) == {"a": 18}
 
     def test_a_full_disk(self, tmp_path):
-        """Bytes that a full disk did not take are not in it."""
+        """Bytes that could not be written to a full disk do not count."""
         disk = BreakingDisk()
         with closing(Crawl(tmp_path, disk)) as crawl:
             output = crawl.outputs.open("a")
@@ -97,7 +97,7 @@ class TestCrc:
 
     @pytest.mark.parametrize("change", ["length = 3", "path = 'b'", "bytes_crc = 1", "length = 'x'"])
     def test_a_damaged_row(self, tmp_path, change):
-        """A length that is not what was noted cuts nothing off: the crawl is refused before."""
+        """An altered length is refused before anything is truncated."""
         with closing(Crawl(tmp_path)) as crawl:
             crawl.outputs.open("a").write(b"abcdef")
             crawl.checkpoint()

@@ -1,4 +1,4 @@
-"""Finished outputs lose their `.open`: after the checkpoint that notes all of them, whatever fails in between."""
+"""Finished outputs lose their `.open` after the checkpoint that notes all of them, whatever fails in between."""
 
 import contextlib
 import errno
@@ -9,35 +9,9 @@ from contextlib import closing
 import pytest
 
 from tests.support.faults import BreakingDisk, ForgetfulDisk
-from webcrawl.store.crawldb import CrawlDB
+from tests.support.outputs import Crawl
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import DamagedFile, StoreError
-from webcrawl.store.outputs import Outputs
-
-
-class Crawl:
-    """A database and its outputs, opened and closed together."""
-
-    def __init__(self, root, disk=None):
-        self.root = root
-        self.db = CrawlDB(root / "state", disk)
-        try:
-            self.outputs = Outputs(self.db, root, at_once=0)
-        except BaseException:
-            self.db.close()
-            raise
-
-    def checkpoint(self):
-        for _ in self.db.prepare():
-            pass
-        self.db.checkpoint()
-
-    def noted(self):
-        return dict(self.db.query("SELECT path, length FROM output"))
-
-    def close(self):
-        self.outputs.close()
-        self.db.close()
 
 
 @pytest.fixture(name="crawl")
@@ -58,7 +32,7 @@ def _finished(crawl, name="warc/a.open", data=b"record"):
 
 class TestFinish:
     def test_the_name_changes_after_the_checkpoint(self, crawl, tmp_path):
-        """The checkpoint notes the last name and all bytes; the next thing that the outputs do is the renaming."""
+        """The checkpoint notes the final name and all bytes; renaming comes next."""
         _finished(crawl)
         assert list(_files(tmp_path)) == ["a.open"]
         crawl.checkpoint()
@@ -70,7 +44,7 @@ class TestFinish:
         assert crawl.noted() == {"warc/a": 6}
 
     def test_the_row_with_open_goes(self, crawl, tmp_path):
-        """A file that an earlier checkpoint noted with its `.open` is noted once, under its last name."""
+        """A file that an earlier checkpoint noted with `.open` is then noted only under its final name."""
         output = crawl.outputs.open("warc/a.open")
         output.write(b"one")
         crawl.checkpoint()
@@ -84,7 +58,7 @@ class TestFinish:
         assert list(crawl.outputs.check()) == []
 
     def test_a_clean_end_renames(self, crawl, tmp_path):
-        """Close renames what the last checkpoint has noted: after a clean stop no finished file keeps its `.open`."""
+        """Close renames finished files that are noted: after a clean stop none has its `.open`."""
         _finished(crawl)
         crawl.checkpoint()
         crawl.close()
@@ -92,7 +66,7 @@ class TestFinish:
         assert _files(tmp_path) == {"a": b"record"}
 
     def test_no_checkpoint_no_name(self, crawl, tmp_path):
-        """Without a checkpoint a finished file keeps its `.open`, for the next start will cut it back."""
+        """Without a checkpoint a finished file keeps its `.open`, because the next start will truncate it."""
         output = crawl.outputs.open("warc/a.open")
         output.write(b"one")
         crawl.checkpoint()
@@ -106,7 +80,7 @@ class TestFinish:
         assert _files(tmp_path) == {"a.open": b"one"}
 
     def test_a_failed_commit_renames_nothing(self, crawl, tmp_path):
-        """A part that fails after the outputs have saved leaves the names alone, in prepare as in close."""
+        """If a part fails after the outputs have saved, neither prepare nor close renames files."""
         crawl.db.join(Failing())
         _finished(crawl)
         with pytest.raises(StoreError, match="on purpose"):
@@ -118,12 +92,12 @@ class TestFinish:
         assert _files(tmp_path) == {"a.open": b"record"}
 
     def test_only_a_file_with_open_can_be_finished(self, crawl):
-        """There must be an ending to lose."""
-        with pytest.raises(ValueError, match=r"no \.open"):
+        """Only a file with the suffix `.open` can be finished."""
+        with pytest.raises(ValueError, match=r"does not end in \.open"):
             crawl.outputs.open("warc/a").finish()
 
     def test_a_finished_file_takes_no_more(self, crawl):
-        """It can be neither written nor opened again, before the checkpoint and after it."""
+        """A finished file can be neither written nor opened again, before or after the checkpoint."""
         output = crawl.outputs.open("warc/a.open")
         output.finish()
         with pytest.raises(ValueError, match="closed"):
@@ -146,7 +120,7 @@ class Failing:
 
 class TestRecovery:
     def test_a_crash_before_the_renaming(self, crawl, tmp_path):
-        """A row without its file, whose file with `.open` is there: cut back to the noted length, and renamed."""
+        """A noted file that still has its `.open` is truncated to the noted length and renamed."""
         _finished(crawl)
         crawl.checkpoint()
         with (tmp_path / "warc/a.open").open("ab") as file:
@@ -159,7 +133,7 @@ class TestRecovery:
 
     @pytest.mark.parametrize("left", [None, 5])
     def test_what_is_missing_is_damage(self, crawl, tmp_path, left):
-        """A finished file that is missing under both names, or too short, is DamagedFile."""
+        """A finished file that is missing under both names, or too short, raises DamagedFile."""
         _finished(crawl)
         crawl.checkpoint()
         crawl.db.close()
@@ -174,7 +148,7 @@ class TestRecovery:
         assert _files(tmp_path) == ({} if left is None else {"a.open": b"x" * left})
 
     def test_a_renaming_that_fails_is_done_later(self, tmp_path, caplog):
-        """The checkpoint holds all the same; it is said in the log, and tried again."""
+        """If renaming fails, the checkpoint still holds; the failure is logged and renaming is retried."""
         disk = BreakingDisk()
         with closing(Crawl(tmp_path, disk)) as crawl:
             _finished(crawl)
@@ -192,7 +166,7 @@ class TestRecovery:
 
 class TestSweep:
     def test_what_no_checkpoint_has_noted_goes(self, crawl, tmp_path):
-        """Files begun after the last checkpoint are removed if they match, no others."""
+        """A sweep removes only matching files that were started after the last checkpoint."""
         _finished(crawl, "warc/pending.open")
         crawl.outputs.open("warc/noted.open").write(b"x")
         crawl.checkpoint()
@@ -204,7 +178,7 @@ class TestSweep:
         assert sorted(_files(tmp_path)) == ["current.open", "foreign.txt", "lost", "noted.open", "pending.open"]
 
     def test_a_file_that_stays_is_an_error(self, tmp_path):
-        """Whoever asks for a sweep must know that it failed."""
+        """A failed sweep raises StoreError."""
         disk = BreakingDisk()
         with closing(Crawl(tmp_path, disk)) as crawl:
             (tmp_path / "lost.open").write_bytes(b"x")
@@ -214,7 +188,7 @@ class TestSweep:
 
 
 class PowerCut(BreakingDisk, ForgetfulDisk):
-    """Breaks at the n-th operation, and then loses what was not synced: a renamed file then has its old name again."""
+    """Fails at the n-th operation, then loses what was not synced: a renamed file has its old name again."""
 
     def __init__(self, fail_at=0):
         ForgetfulDisk.__init__(self)
@@ -231,7 +205,7 @@ STEPS = 2
 
 
 def _live(root, disk, done):
-    """Each step fills a file and finishes it, half-fills another, and makes a checkpoint; then a clean end."""
+    """Each step finishes a file, leaves another one half-filled, and makes a checkpoint; then all is closed."""
     with closing(Crawl(root, disk)) as crawl:
         crawl.outputs.sweep("warc/*.open")
         first = int(crawl.db.get("step") or b"0")
@@ -247,7 +221,7 @@ def _live(root, disk, done):
 
 
 def _assert_state(root, step):
-    """Opened again, the files are those of this step's checkpoint, finished ones under their last names."""
+    """Asserts that after reopening the files are as of this step's checkpoint, with final names if finished."""
     with closing(Crawl(root)) as crawl:
         crawl.outputs.sweep("warc/*.open")
         assert int(crawl.db.get("step") or b"0") == step
@@ -260,8 +234,8 @@ def _assert_state(root, step):
 
 @pytest.mark.parametrize("kind", ["full for good", "broken once", "power cut"])
 def test_whatever_fails_names_and_lengths_are_of_the_last_checkpoint(tmp_path, kind):
-    """After any one failed operation every file has the length and, at the next start, the name that was noted."""
-    Crawl(tmp_path / "new").close()  # making the database is another test's, and takes half of the time
+    """After any failed operation the next start restores the noted length and name of every file."""
+    Crawl(tmp_path / "new").close()  # creating the database is tested elsewhere and takes half of the time
     shutil.copytree(tmp_path / "new", tmp_path / "whole")
     noting = Noting()
     _live(tmp_path / "whole", noting, [])

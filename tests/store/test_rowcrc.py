@@ -1,4 +1,4 @@
-"""The checksum of a row: whatever else SQLite may read there is noticed."""
+"""Row checksums: any altered value is noticed."""
 
 import sqlite3
 from contextlib import closing
@@ -24,7 +24,7 @@ ROWS = {
 
 
 def flips(value):
-    """Every value that is a bit away from this one, of its own type; text may be no text any more."""
+    """All values of the same type that differ in one bit; text may become invalid UTF-8."""
     if isinstance(value, int):
         yield from (value ^ 1 << bit for bit in range(63))
     elif isinstance(value, float):
@@ -41,7 +41,7 @@ def flips(value):
 class TestRows:
     @pytest.mark.parametrize("table", ROWS)
     def test_every_bit_counts(self, table):
-        """A row that differs in one bit has another checksum; but a state beyond 32 bits, which is none."""
+        """A row that differs in one bit has another checksum, except for a state beyond 32 bits, which is invalid."""
         formula, row = FORMULAS[table][0], ROWS[table]
         crc = formula(*row)
         assert rowcrc.agrees(formula, (*row, crc))
@@ -56,7 +56,7 @@ class TestRows:
     @pytest.mark.parametrize("table", ROWS)
     @pytest.mark.parametrize("other", [None, 1, 1.5, "text", b"bytes", -1, "\ud800"])
     def test_a_value_of_another_type(self, table, other):
-        """What a flipped bit in a row's head may make of a value does not agree, and is no error."""
+        """A value of the wrong type, as a flipped bit in a row's header can make it, disagrees without an error."""
         formula, row = FORMULAS[table][0], ROWS[table]
 
         for at in [at for at, value in enumerate(row) if type(value) is not type(other)]:
@@ -65,13 +65,13 @@ class TestRows:
     @given(one=st.binary(), two=st.binary(), start=st.integers(0, 0xFFFFFFFF))
     @settings(max_examples=50, deadline=None)
     def test_one_sum(self, one, two, start):
-        """The two libraries have the same sum, which can be gone on with: docs/files.md says crc32 for both."""
+        """Both libraries compute the same crc32, and can continue each other's."""
         many, few = rowcrc.crc32_of_many, rowcrc.crc32
 
         assert many(two, few(one, start)) == few(one + two, start) == many(one + two, start)
 
     def test_all_tables(self):
-        """Every table has a checksum, or lies in frames and files that have their own."""
+        """Every table has a checksum, or its data has checksums of its own."""
         with closing(sqlite3.connect(":memory:")) as db:
             db.executescript(TABLES)
             tables = {name: sql for kind, name, _, sql in db.execute(LAYOUT) if kind == "table"}
@@ -82,7 +82,7 @@ class TestRows:
 
 class TestText:
     def test_a_value_that_became_text(self, tmp_path):
-        """Bytes that a row's head calls text, and that are none, are damage: Python has no code of SQLite's for it."""
+        """Text that is not UTF-8 is damage, although Python's error for it has no SQLite code."""
         with closing(CrawlDB(tmp_path)) as db:
             db.set("a", b"\xff")
             db.execute("UPDATE meta SET value = CAST(value AS TEXT)")
@@ -90,7 +90,7 @@ class TestText:
                 db.get("a")
 
     def test_a_definition_that_is_no_text(self, tmp_path):
-        """A damaged definition is damage, though SQLite's words for it are no UTF-8."""
+        """A damaged table definition is damage, even if SQLite's message is not UTF-8."""
         CrawlDB(tmp_path).close()
         path = tmp_path / "crawl.db"
         path.write_bytes(path.read_bytes().replace(b"seq INTEGER PRIMARY KEY", b"seq INTEGER PRIMARY K\xc5Y"))
@@ -103,7 +103,7 @@ class TestText:
 class TestMeta:
     @pytest.mark.parametrize("change", ["value = x'30'", "name = 'a.c'", "crc = crc + 1", "value = '1'"])
     def test_a_damaged_value(self, tmp_path, change):
-        """A small value that is not what was written is refused by its name, asked for alone or among others."""
+        """An altered small value raises DamagedFile with its name, read alone or with others."""
         with closing(CrawlDB(tmp_path)) as db:
             db.set("a.b", b"1")
             db.set("b", b"2")

@@ -1,4 +1,4 @@
-"""Sorted fingerprint files: what was written is found, what was damaged is noticed."""
+"""Sorted fingerprint files: written keys are found, damage is noticed."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ class TestOneColumn:
     @pytest.mark.parametrize("count", [0, 1, 2, PAGE - 1, PAGE, PAGE + 1, 3 * PAGE, 200_000])
     @pytest.mark.parametrize("pieces", [1, 7])
     def test_what_was_written_is_found_and_nothing_else(self, tmp_path, count, pieces):
-        """Every key that was written is contained, at any size; a key beside it is not."""
+        """Files of any size contain the keys written, and not their neighbours."""
         keys = np.arange(count, dtype=np.uint64) * np.uint64(3)
         run = _write(tmp_path / "a.run", keys, pieces=pieces)
 
@@ -51,7 +51,7 @@ class TestOneColumn:
     @settings(max_examples=60, deadline=None)
     @given(data=st.data())
     def test_contains_is_numpys(self, tmp_path_factory, data):
-        """With any keys, asked in any density, the answer is that of a set in memory."""
+        """For any keys, looked up at any density, the answers are those of a set."""
         present = _array(
             data.draw(st.sets(KEYS, max_size=50)) | set(range(1000, 1000 + data.draw(st.integers(0, 9000))))
         )
@@ -64,7 +64,7 @@ class TestOneColumn:
     @settings(max_examples=60, deadline=None)
     @given(data=st.data())
     def test_between_is_a_slice(self, tmp_path_factory, data):
-        """The keys between two bounds, both included, in order."""
+        """`between` gives the keys between two bounds, both included, in order."""
         present = _array(
             data.draw(st.sets(KEYS, max_size=50)) | set(range(1000, 1000 + data.draw(st.integers(0, 9000))))
         )
@@ -75,7 +75,7 @@ class TestOneColumn:
         run.close()
 
     def test_sparse_questions_read_few_pages(self, tmp_path, monkeypatch):
-        """Three keys in a file of many pages read three pages, not the file."""
+        """Looking up three keys in a file of many pages reads three pages, not the file."""
         keys = _many(100 * PAGE)
         run = _write(tmp_path / "a.run", keys)
         read, original = [], run._read
@@ -86,7 +86,7 @@ class TestOneColumn:
         run.close()
 
     def test_dense_questions_read_long_stretches(self, tmp_path, monkeypatch):
-        """All keys of a file are found by reading it once, in stretches of SPAN pages."""
+        """Looking up all keys reads the file once, SPAN pages at a time."""
         keys = _many(3 * runs.SPAN * PAGE)
         run = _write(tmp_path / "a.run", keys)
         read, original = [], run._read
@@ -102,7 +102,7 @@ class TestTwoColumns:
     @settings(max_examples=80, deadline=None)
     @given(data=st.data())
     def test_a_pair_is_found_only_as_a_pair(self, tmp_path_factory, data):
-        """Equal keys are told apart by the second value, also where they lie on several pages."""
+        """Equal keys are distinguished by the second value, even across several pages."""
         pairs = sorted(data.draw(st.sets(st.tuples(KEYS, KEYS), max_size=30)))
         repeats = data.draw(st.integers(0, 2)) * PAGE
         same = data.draw(KEYS)
@@ -119,7 +119,7 @@ class TestTwoColumns:
         run.close()
 
     def test_what_is_not_there_costs_no_page(self, tmp_path, monkeypatch):
-        """Of hashes, one that is not in the file is known not to be from the few around its place."""
+        """For hashes, reading the few keys around the expected position shows that one is absent."""
         keys = _many(100 * PAGE)
         run = _write(tmp_path / "a.run", keys, keys)
         there = [run.holds(key, key) for key in keys[::997].tolist()]
@@ -133,7 +133,7 @@ class TestTwoColumns:
 class TestTheDoor:
     @pytest.mark.parametrize("dtype", [np.int64, np.uint32, np.float64])
     def test_other_numbers_are_refused(self, tmp_path, dtype):
-        """uint64 compared with int64 is float64 and wrong, so nothing but uint64 passes."""
+        """Only uint64 keys are accepted: numpy compares uint64 with int64 as float64, with wrong results."""
         writer = RunWriter(Disk(), tmp_path / "a.run")
         with pytest.raises(TypeError, match="columns of"):
             writer.append(np.array([1, 2], dtype))
@@ -145,7 +145,7 @@ class TestTheDoor:
         run.close()
 
     def test_the_number_of_columns_is_kept(self, tmp_path):
-        """A file of two columns takes two."""
+        """A file of two columns requires two."""
         writer = RunWriter(Disk(), tmp_path / "a.run", 2)
         with pytest.raises(TypeError, match="1 columns"):
             writer.append(_array([1]))
@@ -153,7 +153,7 @@ class TestTheDoor:
 
     @pytest.mark.parametrize("pieces", [([2, 1],), ([5], [4])])
     def test_disorder_is_refused(self, tmp_path, pieces):
-        """Keys that go down, in a piece or between two, are ValueError."""
+        """Descending keys, within a piece or between two, raise ValueError."""
         writer = RunWriter(Disk(), tmp_path / "a.run")
         for piece in pieces[:-1]:
             writer.append(np.array(piece, np.uint64))
@@ -162,7 +162,7 @@ class TestTheDoor:
         writer.abandon()
 
     def test_a_finished_file_takes_no_more(self, tmp_path):
-        """What is finished or abandoned cannot be written to, nor finished again."""
+        """A finished or abandoned file can be neither written nor finished again."""
         writer = RunWriter(Disk(), tmp_path / "a.run")
         writer.finish()
         with pytest.raises(ValueError, match="finished or abandoned"):
@@ -180,7 +180,7 @@ class TestTheDoor:
         assert list(tmp_path.iterdir()) == []
 
     def test_reprs_say_what_it_is(self, tmp_path):
-        """File name, count and columns."""
+        """The reprs show file name, count and columns."""
         writer = RunWriter(Disk(), tmp_path / "a.run")
         writer.append(_array([1, 2]))
         assert repr(writer) == "<RunWriter a.run count=2 columns=1>"
@@ -191,7 +191,7 @@ class TestTheDoor:
 
 
 def _damages(path):
-    """What opening or checking says of this file."""
+    """The damage that opening or checking this file reports."""
     try:
         run = Run(path)
     except DamagedFile as damage:
@@ -205,7 +205,7 @@ def _damages(path):
 class TestDamage:
     @pytest.fixture(name="small")
     def _small(self, tmp_path, monkeypatch):
-        """A file of small pages, so that each of its bytes can be tried."""
+        """A file with small pages, so that every byte can be tested."""
         monkeypatch.setattr("webcrawl.store.runs.PAGE", 8)
         monkeypatch.setattr("webcrawl.store.runwriter.PAGE", 8)
         path = tmp_path / "a.run"
@@ -215,7 +215,7 @@ class TestDamage:
         return path
 
     def test_every_flipped_byte_is_noticed(self, small):
-        """No byte of the file, padding and trailer included, can change unnoticed."""
+        """A change of any byte, including padding and trailer, is noticed."""
         whole = small.read_bytes()
         assert len(whole) == HEADER.size + 4 * 8 * 16 + 4 * 12 + TRAILER.size
         for at in range(len(whole)):
@@ -223,7 +223,7 @@ class TestDamage:
             assert _damages(small), at
 
     def test_every_truncation_is_noticed(self, small):
-        """A file cut anywhere is DamagedFile, and so is one with a byte too many."""
+        """A file truncated anywhere, or with an extra byte, raises DamagedFile."""
         whole = small.read_bytes()
         for length in range(len(whole)):
             small.write_bytes(whole[:length])
@@ -239,7 +239,7 @@ class TestDamage:
             assert _damages(small), at
 
     def test_a_file_cut_while_it_is_read_is_noticed(self, tmp_path):
-        """Pages that are not there any more are DamagedFile, not an endless loop."""
+        """Reading pages that have been truncated raises DamagedFile instead of looping."""
         keys = _many(5 * PAGE)
         run = _write(tmp_path / "a.run", keys)
         with (tmp_path / "a.run").open("r+b") as file:
@@ -250,7 +250,7 @@ class TestDamage:
         run.close()
 
     def test_damage_says_where(self, small):
-        """A damaged page is named by its place."""
+        """The error for a damaged page gives its offset."""
         whole = bytearray(small.read_bytes())
         whole[HEADER.size + 8 * 16 + 3] ^= 1
         small.write_bytes(whole)
@@ -260,7 +260,7 @@ class TestDamage:
         ]
 
     def test_a_foreign_file_is_refused(self, tmp_path):
-        """Another kind of file is told at its first bytes."""
+        """Another kind of file is recognised by its first bytes."""
         (tmp_path / "a.run").write_bytes(b"%PDF-1.7" * 100)
         with pytest.raises(DamagedFile, match="not a fingerprint file"):
             Run(tmp_path / "a.run")
@@ -268,7 +268,7 @@ class TestDamage:
 
 class TestFaults:
     def test_every_failed_step_is_raised_and_leaves_nothing_open(self, tmp_path):
-        """Whichever create, write or sync fails, the caller hears of it and abandon removes the file."""
+        """If any create, write or sync fails, the caller gets the error, and abandon removes the file."""
         steps = 0
         for fail_at in range(1, 100):
             disk = BreakingDisk(fail_at)

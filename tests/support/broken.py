@@ -1,4 +1,4 @@
-"""`scrapy crawl web` on a disk that breaks at one chosen operation: it fails, or the process dies there."""
+"""`scrapy crawl web` on a disk with a fault at one chosen operation: it fails, or the process dies there."""
 
 import errno
 import os
@@ -15,13 +15,13 @@ from types import SimpleNamespace
 from tests.support.crawling import Running, _crawl, _forked
 from tests.support.faults import ForgetfulDisk
 
-FAILS = ("eio", "full", "late")  # an error once; a full disk from then on; done, and yet told to have failed
-DIES = ("before", "after", "power")  # before or after it, and with all that was not synced
+FAILS = ("eio", "full", "late")  # one error; a full disk from then on; done, but reported as failed
+DIES = ("before", "after", "power")  # killed before it, or after it; a power cut that also loses unsynced data
 
 
 @dataclass(frozen=True)
 class Fault:
-    """What happens at which operation: the n-th of those that are called so."""
+    """What happens at the n-th operation of this name."""
 
     what: str = ""
     number: int = 1
@@ -35,7 +35,7 @@ NOTHING = Fault()
 
 
 class DoomedDisk(ForgetfulDisk):
-    """Notes its operations in a file, one a line, until the fault."""
+    """Logs its operations to a file, one per line, until the fault."""
 
     def __init__(self, fault: Fault, notes: Path) -> None:
         super().__init__()
@@ -45,7 +45,7 @@ class DoomedDisk(ForgetfulDisk):
         self._full = False
 
     def step(self, what, work, half=lambda: None, error=OSError):
-        """Does the work, if this is not the operation; if it is, half of it may be done."""
+        """Does the work, unless the fault is at this operation; then, depending on the fault, all, half or none."""
         with self._lock:
             self._counts[what] += 1
             os.write(self._notes, f"{what}\n".encode())
@@ -93,7 +93,7 @@ class DoomedDisk(ForgetfulDisk):
 
 
 class DoomedConnection:
-    """SQLite's connection, whose COMMIT is one of the operations."""
+    """SQLite's connection, with COMMIT as one of the disk's operations."""
 
     def __init__(self, connection, disk):
         self._connection, self._disk = connection, disk
@@ -114,7 +114,7 @@ def _sqlite_error(number, text):
 
 
 def _kind(path):
-    """A file's name without what changes from run to run."""
+    """A file's name without the numbers, which change from run to run."""
     return re.sub(r"-\d[\d-]*", "", path.name)
 
 
@@ -128,7 +128,7 @@ def run(crawl, fault=NOTHING):
 
 
 def roomy(crawl, free, **settings):
-    """The crawl under way, on a disk with as many MiB free as this file says."""
+    """Starts the crawl on a disk with as many MiB free as the file `free` says."""
     arguments = (crawl.words(**settings), str(crawl.project), str(crawl.output), free)
     process = _forked.Process(target=_roomy, args=arguments, daemon=True)
     process.start()
@@ -136,18 +136,18 @@ def roomy(crawl, free, **settings):
 
 
 def operations(crawl):
-    """How often the last run did which operation."""
+    """How often the last run did each operation."""
     return Counter(crawl.jobdir.with_suffix(".ops").read_text().splitlines())
 
 
 def copied(crawl, folder):
-    """The same crawl going on from a copy of its JOBDIR."""
+    """The same crawl, to be resumed from a copy of its JOBDIR."""
     shutil.copytree(crawl.jobdir, folder)
     return type(crawl)(folder, crawl.arguments, crawl.settings)
 
 
 def _doomed(words, project, output, fault, notes):
-    """The child: small files, small buffers, so that a small crawl does all that a large one does."""
+    """The child process: with small files and buffers, a small crawl does all that a large one does."""
     import webcrawl.pipelines.warc
     import webcrawl.seen.content
     import webcrawl.seen.disk
@@ -165,7 +165,7 @@ def _doomed(words, project, output, fault, notes):
 
 
 def _roomy(words, project, output, free):
-    """The child: looks often, at the file."""
+    """The child process: reads the free space from the file, often."""
     from webcrawl.extensions import disk_space
 
     disk_space.INTERVAL = 0.02

@@ -1,4 +1,4 @@
-"""kill -9, again and again: a crawl that is killed at moments of a seeded chance, and what it must never show."""
+"""Crawls killed by kill -9 at random moments (seeded), and checks of what they leave."""
 
 import os
 import re
@@ -17,18 +17,18 @@ from webcrawl.simweb.kinds import trap_entrance
 from webcrawl.simweb.mix import GROUPS
 from webcrawl.verify.whole import verify
 
-# The first two are bounded by budgets only; the others lead 250 pages and 10 pages deep, each a turn of its host's.
+# The first two are bounded only by budgets; the others are 250 and 10 pages deep, and each page takes a host's turn.
 ENDLESS = {"trap_numbers", "trap_facets", "trap_growing", "trap_calendar"}
 HOSTILE = {kind: share for kind, share in hostile().items() if kind not in ENDLESS} | {"https": 0.2}
-NOTICED = 0.3  # seconds: how much later than it happened a busy server may notice that a client has left
-TRAPPED = 30  # pages of one trap
-LOGGED = {"LOG_FORMAT": "%(created)f %(message)s"}  # when each checkpoint was, to compare it with the server's log
+NOTICED = 0.3  # seconds until a busy server notices that a client has left
+TRAPPED = 30  # most pages of one trap
+LOGGED = {"LOG_FORMAT": "%(created)f %(message)s"}  # times of checkpoints, to be compared with the server's log
 CHECKPOINT = re.compile(r"^([\d.]+) checkpoint in ([\d.]+) s", re.MULTILINE)
 
 
 @dataclass
 class Death:
-    """One kill: the cut that it left, what was asked for until then in this run, and when the last checkpoint began."""
+    """One kill: the cut that it left, the hits of this run, and when the last checkpoint began."""
 
     cut: Cut
     hits: list
@@ -36,7 +36,7 @@ class Death:
 
     @property
     def missing(self):
-        """URLs that were answered before the last checkpoint began, and did not get into it."""
+        """URLs that were answered before the last checkpoint began but are not in it."""
         if self.checkpoint is None:
             return set()
         ended = {hit.url for hit in self.hits if hit.wall + hit.ended - hit.started < self.checkpoint}
@@ -45,7 +45,7 @@ class Death:
 
 @dataclass
 class Killed:
-    """A crawl that was killed until its last run, which ended by itself."""
+    """A crawl that was killed in all runs but the last, which finished."""
 
     deaths: list[Death]
     last: list  # the hits of the last run
@@ -61,21 +61,21 @@ class Killed:
         return [hit for run in self.runs for hit in run]
 
     def again(self):
-        """URLs asked for although a checkpoint before had them finished; robots.txt aside, which may have to be."""
+        """URLs fetched although they were finished in an earlier checkpoint; except robots.txt, which may expire."""
         for number, death in enumerate(self.deaths, 1):
             for run in self.runs[number:]:
                 yield from (hit.url for hit in run if hit.url in death.cut.logged)
 
 
 def warm():
-    """A bomb takes half a second to make, once, in which the server would answer nobody."""
+    """Generates decompression bombs in advance: that takes half a second, during which the server would not answer."""
     world = World(1, 1)
     for kind in HOSTILE.keys() & GROUPS["page"]:
         world.answer(Ask(0, f"/x/{kind}/0"))
 
 
 def crawl_of(folder, server, settings, kind=Crawl):
-    """A crawl of the server's whole world, in a folder of its own."""
+    """A crawl of the server's whole world, in a new folder."""
     folder.mkdir()
     (folder / "seeds.txt").write_text("\n".join(server.world.seeds()))
     settings = {"DNS_NAMESERVERS": server.nameserver, **settings}
@@ -86,10 +86,10 @@ def crawl_of(folder, server, settings, kind=Crawl):
 
 
 def crash(crawl, server, chance, *, kills=0, requests=(0, 0), settings=repeat({}), patience=PATIENCE, pause=0):  # noqa: B008
-    """Runs it, kills it after so many requests more (a range) and some milliseconds, until it has been killed enough.
+    """Runs the crawl; kills it `kills` times, each after some more requests (a range) and some milliseconds.
 
-    `pause`: and so many seconds at the most, for a crawl begins with so many requests that it never got further. Before
-    every other death it is told to take a checkpoint, so that many fall into one. `settings` are each run's.
+    `pause`: up to so many seconds more, so that a crawl gets beyond the many requests with which it begins. Before
+    every other kill it gets the signal for a checkpoint, so that many kills hit one. `settings` are per run.
     """
     deaths, done = [], len(server.log.hits)
     for others in settings:
@@ -106,14 +106,14 @@ def crash(crawl, server, chance, *, kills=0, requests=(0, 0), settings=repeat({}
 
 
 def sound(jobdir):
-    """The cut in it, which `scrapy verify` finds sound too."""
+    """The cut in this JOBDIR; asserts that `scrapy verify` finds no damage."""
     damages = [*verify(jobdir, Counter())]
     assert damages == [], damages
     return cut(jobdir)
 
 
 def _die(running, server, chance, count, *, pause, signalled):
-    """Whether it was still alive at the moment to die."""
+    """Kills the process after `count` requests; returns whether it was still alive then."""
     process, end = running.process, time.monotonic() + PATIENCE
     while server.log.count < count and process.is_alive() and time.monotonic() < end:
         time.sleep(0.002)
@@ -134,14 +134,14 @@ def _hits(server, done):
 
 def _checkpoint(output: Path):
     said = CHECKPOINT.findall(output.read_text())
-    return float(said[-1][0]) - float(said[-1][1]) - 0.01 if said else None  # its line rounds to hundredths
+    return float(said[-1][0]) - float(said[-1][1]) - 0.01 if said else None  # the log line rounds to hundredths
 
 
-# -- what must not be seen
+# -- what must not happen
 
 
 def assert_as_untouched(server, killed, whole, in_flight, *, slack=0.001):
-    """All requests, and the end, are those of a crawl that nobody touched, but for what was lost with each kill."""
+    """Asserts that requests and result are those of an untouched crawl, except for what each kill lost."""
     expected = truth(server.world, server.world.seeds())
     assert (killed.status, whole.status) == (0, 0)
     for found in (complaints(expected, killed), rudeness(server.world, killed, slack), killed.again()):
@@ -149,21 +149,21 @@ def assert_as_untouched(server, killed, whole, in_flight, *, slack=0.001):
         assert first == [], first
     for death in killed.deaths:
         late = death.missing & (expected.must - expected.retried)
-        assert len(late) <= in_flight, late  # those whose answers were on their way
+        assert len(late) <= in_flight, late  # only those whose answers were in transit
     assert max(trap_hits({hit.url: hit for hit in killed.hits}.values()).values()) <= TRAPPED
     for mine, others in zip(_pages(killed.cut), _pages(whole.cut), strict=True):
         assert mine == others, mine ^ others
 
 
 def complaints(expected, killed):
-    """Every way in which the requests differ from the truth, if each run may ask again for what was not finished."""
+    """Every way in which the requests differ from the truth; each run may repeat unfinished requests."""
     yield from expected.complaints({hit.url: hit for hit in killed.hits}.values())
     for run in killed.runs:
         yield from (line for line in expected.complaints(run) if line.startswith("asked for"))
 
 
 def rudeness(world, killed, slack):
-    """Whatever a server could complain of within a run, and robots.txt asked for too late in all of them."""
+    """Every impoliteness within a run, and requests before robots.txt in all runs."""
     rule = mercator(world, **POLITE)
 
     def wanted(hit):
@@ -176,7 +176,7 @@ def rudeness(world, killed, slack):
 
 
 def hurried(world, killed, **polite):
-    """Hosts that were asked too soon after a restart, though the cut had their last answer before it."""
+    """Hosts contacted too soon after a restart, although the cut has their last answer."""
     rule = mercator(world, **POLITE | polite)
     for death, run in zip(killed.deaths, killed.runs[1:], strict=True):
         last = {hit.host: hit for hit in sorted(death.hits, key=lambda hit: hit.started)}
@@ -188,7 +188,7 @@ def hurried(world, killed, **polite):
 
 
 def _pages(found):
-    """What is in the log and in the archive, as another server of the same world would have it, traps aside."""
+    """The URLs in the log and in the archive, without ports and without traps, to compare crawls of two servers."""
     return [
         {re.sub(r":\d+/", "/", url) for url in urls if trap_entrance(url) is None}
         for urls in (found.logged, found.archived)

@@ -1,4 +1,4 @@
-"""What the last checkpoint in a JOBDIR holds, looked at in a copy: every URL has its one place, every file is whole."""
+"""Checks a copy of a JOBDIR as of its last checkpoint: every URL is in exactly one place, every file is whole."""
 
 import re
 import shutil
@@ -22,21 +22,21 @@ from webcrawl.model import Status, unpack
 from webcrawl.seen.keys import HIGHEST
 from webcrawl.store.crawldb import CrawlDB
 
-MERGED = 10.0  # seconds that a merge of a test's few keys may take
+MERGED = 10.0  # seconds allowed for merging a test's few keys
 
 
 @dataclass
 class Cut:
-    """URLs by where they stand; robots.txt, which comes without having been found by a link, by itself."""
+    """URLs by state. robots.txt files are separate because no link leads to them."""
 
     logged: Counter = field(default_factory=Counter)  # finished: crawl.log
-    robots: Counter = field(default_factory=Counter)  # finished, of the crawl's own asking
-    answered: Counter = field(default_factory=Counter)  # finished with an answer, robots.txt among them
-    tried: Counter = field(default_factory=Counter)  # how often each was asked for
-    archived: Counter = field(default_factory=Counter)  # answers in the archive: every one that came
-    queued: Counter = field(default_factory=Counter)  # in the frontier: to be asked for, or handed out
-    waiting: Counter = field(default_factory=Counter)  # new, and not in the frontier yet
-    files: list = field(default_factory=list)  # of the archive, by name
+    robots: Counter = field(default_factory=Counter)  # finished robots.txt files
+    answered: Counter = field(default_factory=Counter)  # finished with an answer, including robots.txt
+    tried: Counter = field(default_factory=Counter)  # how often each was requested
+    archived: Counter = field(default_factory=Counter)  # every answer in the archive
+    queued: Counter = field(default_factory=Counter)  # in the frontier: waiting or in flight
+    waiting: Counter = field(default_factory=Counter)  # new, but not yet in the frontier
+    files: list = field(default_factory=list)  # names of archive files
 
     @property
     def known(self):
@@ -45,7 +45,7 @@ class Cut:
 
 
 def cut(jobdir, **settings):
-    """The cut in this JOBDIR, which stays as it is; AssertionError if it is none."""
+    """The cut in this JOBDIR, which is not changed; AssertionError if it is inconsistent."""
     with tempfile.TemporaryDirectory(prefix="cut-") as folder:
         copy = Path(folder) / "job"
         shutil.copytree(jobdir, copy)
@@ -66,7 +66,7 @@ def _look(parts, jobdir):
     noted = dict(parts.db.query("SELECT path, length FROM output"))
     for path in sorted((jobdir / "warc").glob("*")) if (jobdir / "warc").exists() else []:
         name = f"warc/{path.name}"
-        if noted.get(name, noted.get(name.removesuffix(".open"))) is not None:  # the others go with the next start
+        if noted.get(name, noted.get(name.removesuffix(".open"))) is not None:  # the next start removes the others
             found.files.append(path.name)
             found.archived.update(_captures(path))
     _read_frontier(parts, found)
@@ -116,7 +116,7 @@ def _read_frontier(parts, found):
 
 
 def _read_seen(parts, found):
-    """Whoever waits for a verdict gets it; then each key known is that of a URL that has a place, and of no other."""
+    """Merges all that waits, then asserts that the seen store has exactly the keys of the URLs in the cut."""
     seen, end = parts.seen, time.monotonic() + MERGED
     while seen.pending:
         assert time.monotonic() < end, seen

@@ -1,4 +1,4 @@
-"""Disks that fail: one whose n-th operation breaks, one that forgets what was not synced."""
+"""Disks that fail: one at its n-th operation, one that loses what was not synced."""
 
 import errno
 import os
@@ -10,7 +10,7 @@ from webcrawl.store.disk import Buffer, Disk
 class BreakingDisk(Disk):
     """Raises OSError at its `fail_at`-th operation, the first being 1, and at all later ones if `for_good`.
 
-    A write that breaks has written half of its bytes, as a full disk lets it.
+    A failing write writes half of its bytes first, as happens on a full disk.
     """
 
     def __init__(self, fail_at: int = 0, error: int = errno.ENOSPC, *, for_good: bool = False) -> None:
@@ -63,14 +63,14 @@ class BreakingDisk(Disk):
 
 
 class ForgetfulDisk(Disk):
-    """`crash()` is a power cut: files lose the bytes that were not synced, folders the names that were not."""
+    """`crash()` simulates a power cut: files lose unsynced bytes, folders unsynced names."""
 
     def __init__(self) -> None:
         self._paths: dict[int, Path] = {}
         self._synced: dict[Path, int] = {}
         self._new: set[Path] = set()
         self._moved: dict[Path, Path] = {}  # new name -> old name
-        self._gone: dict[Path, bytes] = {}  # removed name -> what comes back under it
+        self._gone: dict[Path, bytes] = {}  # removed name -> the content that comes back
 
     def _opened(self, fd: int, path: Path, *, known: bool, synced: int) -> int:
         self._paths[fd] = path
@@ -100,7 +100,7 @@ class ForgetfulDisk(Disk):
     def rename(self, old: Path, new: Path) -> None:
         if old in self._synced:
             self._synced[new] = self._synced.pop(old)
-        if old in self._new:  # never known by any name
+        if old in self._new:  # not synced under any name
             self._new.discard(old)
             self._new.add(new)
         else:

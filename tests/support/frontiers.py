@@ -1,28 +1,30 @@
-"""Frontiers for tests: small, with every setting at hand."""
+"""Small frontiers for tests, with all options."""
 
 from random import Random
 
 from webcrawl.frontier.booking import Limits
+from webcrawl.frontier.parts import Hooks, Rules, Shape
 from webcrawl.frontier.politeness.mercator import Mercator
 from webcrawl.frontier.prioritizers.depth import ByDepth
 from webcrawl.frontier.state import open_frontier
 from webcrawl.model import Link, Outcome
 
-OK = Outcome(200, 0.2)  # with Mercator's factor of 10: two seconds of wait
+OK = Outcome(200, 0.2)  # causes a wait of two seconds, with Mercator's factor of 10
 
 
-def make(db, limits=None, *, levels=3, memory=1 << 20, prioritizer=None, politeness=None, seed=1, **options):
-    """A frontier on this state, with a wait of ten times the download, 1 s at least."""
+def make(db, limits=None, *, levels=3, memory=1 << 20, prioritizer=None, politeness=None, seed=1, now=0.0, **hooks):
+    """A frontier in this database; a host waits ten times its last download, at least 1 s."""
     return open_frontier(
         db,
-        prioritizer or ByDepth(levels),
-        politeness or Mercator(10, 1, 300),
-        limits or Limits(queues=2, max_queues=100),
-        levels=levels,
-        bias=2.0,
-        memory=memory,
+        Shape(levels, 2.0, memory),
+        Rules(
+            prioritizer or ByDepth(levels),
+            politeness or Mercator(10, 1, 300),
+            limits or Limits(queues=2, max_queues=100),
+        ),
+        Hooks(**hooks),
         random=Random(seed),
-        **options,
+        now=now,
     )
 
 
@@ -31,7 +33,7 @@ def add(frontier, *urls, path=""):
 
 
 def drain(frontier, now, outcome=OK, most=1000):
-    """Takes and finishes until nothing is left, jumping to when something is ready: [(time, link)]."""
+    """Takes and finishes URLs until none is left, advancing the clock as needed: [(time, link)]."""
     taken = []
     while len(taken) < most:
         link = frontier.take(now)

@@ -1,4 +1,4 @@
-"""JOBDIRs made without a network: every part of a crawl has worked a little, some of it on small terms."""
+"""JOBDIRs made without a network: every part of a crawl has worked a little, some with small limits."""
 
 import hashlib
 import shutil
@@ -12,6 +12,7 @@ from webcrawl.crawl.counters import SavedCounters
 from webcrawl.crawl.crawl import CLEAN
 from webcrawl.crawl.crawl_log import CrawlLog
 from webcrawl.frontier.booking import Limits
+from webcrawl.frontier.parts import Rules, Shape
 from webcrawl.frontier.politeness.mercator import Mercator
 from webcrawl.frontier.prioritizers.depth import ByDepth
 from webcrawl.frontier.robots_rows import RobotsRows
@@ -30,7 +31,7 @@ SIZES = Layout(chunk=300, budget=100, largest=900, row=64, fresh=100, at_once=50
 
 
 class Job:
-    """A crawl's parts around one database; `work` does a little of everything, `checkpoint` keeps it."""
+    """A crawl's parts with one database; `work` does a little of everything, `checkpoint` saves it."""
 
     def __init__(self, root: Path, store: str = "disk") -> None:
         self.root = root
@@ -42,12 +43,8 @@ class Job:
         self.content = ContentSeen(self.db, memory=4096)
         self.frontier = open_frontier(
             self.db,
-            ByDepth(3),
-            Mercator(10, 1, 300),
-            Limits(queues=4, max_queues=10),
-            levels=3,
-            bias=2.0,
-            memory=1 << 16,
+            Shape(3, 2.0, 1 << 16),
+            Rules(ByDepth(3), Mercator(10, 1, 300), Limits(queues=4, max_queues=10)),
             random=Random(1),
         )
         self.robots = RobotsBook(RobotsRows(self.db), "test")
@@ -67,12 +64,12 @@ class Job:
         self._number, self._now = 0, NOW
 
     def work(self, pages: int = 40) -> None:
-        """So many pages, each with links to new ones."""
+        """Crawls this many pages, each with links to new ones."""
         for _ in range(pages):
             numbers = range(self._number, self._number + 20)
             self._number += 20
             urls = [f"http://h{n % HOSTS}.test/some/where/{n}.html" for n in numbers]
-            words = ["", "", "", "e30=", "2.e30=", "-1.e30="]  # of a page, or of a spider's own request
+            words = ["", "", "", "e30=", "2.e30=", "-1.e30="]  # of a page's links, or of ordinary requests
             links = [
                 Link(url, "L" * (len(url) % 4), seed="http://h0.test/", request=words[number % len(words)])
                 for url, number in zip(urls, numbers, strict=True)
@@ -104,9 +101,9 @@ class Job:
         self.db.checkpoint()
 
     def killed(self, target: Path) -> Path:
-        """What `kill -9` would leave now."""
-        self.db._log.wait()  # else the copy may have one page of an earlier moment than the next
-        wait_until(lambda: not self.seen.busy)  # else a scratch file may be gone before it is copied
+        """A copy of what `kill -9` would leave now."""
+        self.db._log.wait()  # otherwise the copy may mix pages of different moments
+        wait_until(lambda: not self.seen.busy)  # otherwise a scratch file may be gone before it is copied
         shutil.copytree(self.root, target)
         return target
 
@@ -118,7 +115,7 @@ class Job:
 
 
 def stopped(root: Path, store: str = "disk") -> Path:
-    """A crawl that was stopped cleanly."""
+    """A JOBDIR of a crawl that was stopped cleanly."""
     job = Job(root, store)
     for _ in range(3):
         job.work()
@@ -131,7 +128,7 @@ def stopped(root: Path, store: str = "disk") -> Path:
 
 
 def killed(root: Path, target: Path, store: str = "disk") -> Path:
-    """A crawl that was killed between two checkpoints, with a log that is not all copied back."""
+    """A JOBDIR of a crawl killed between two checkpoints, with a log that is not entirely copied back."""
     job = Job(root, store)
     for _ in range(3):
         job.work()
@@ -143,7 +140,7 @@ def killed(root: Path, target: Path, store: str = "disk") -> Path:
 
 
 def tree(root: Path) -> dict[str, tuple[int, int, str]]:
-    """Every file below, with its times and its bytes: what verify must not change."""
+    """Modification time, size and digest of every file below: what verify must not change."""
     return {
         path.relative_to(root).as_posix(): (
             path.stat().st_mtime_ns,

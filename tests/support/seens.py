@@ -1,4 +1,4 @@
-"""Seen stores for tests: sizes so small that a few dozen records walk through every part."""
+"""Seen stores for tests, so small that a few dozen records pass through every part."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PLENTY = 1 << 20
 
 
 def disk(db, *, cache=None, sizes=TINY, on_ready=None):
-    """The disk store with tiny parts and, unless one is given, no cache: all goes the long way."""
+    """The disk store with tiny parts; without a cache unless one is given, so that all keys reach T."""
     return DiskSeen(db, memory=PLENTY, cache=StaticCache(0) if cache is None else cache, sizes=sizes, on_ready=on_ready)
 
 
@@ -38,7 +38,7 @@ STORES = {"disk": disk, "memory": memory, "bloom": bloom}
 
 
 class Reopenable:
-    """A store on a folder, that can be closed and opened again."""
+    """A store in a folder, which can be closed and reopened."""
 
     def __init__(self, folder: Path, make, fs=None):
         self.folder, self.make, self.fs = folder, make, fs
@@ -62,12 +62,12 @@ class Reopenable:
         self.db.close()
 
     def reopen(self):
-        """What was not in a checkpoint is gone."""
+        """Closes and opens the store; what no checkpoint has is lost."""
         self.close()
         self.open()
 
     def tamper(self, sql, *, sealed=True):
-        """Changes the state behind the back of a crawl that is closed meanwhile; leaves it closed."""
+        """Closes the store and changes its database; leaves it closed."""
         self.close()
         tampered(self.folder / "crawl.db", sql, sealed=sealed)
 
@@ -93,12 +93,12 @@ class Reopenable:
 
 
 def job_of(tmp_path, sizes=TINY, fs=None, on_ready=None):
-    """A disk store of these sizes on this disk."""
+    """A reopenable disk store with these sizes, on this disk."""
     return Reopenable(tmp_path / "state", lambda db: disk(db, sizes=sizes, on_ready=on_ready), fs)
 
 
 class WaitingDisk(Disk):
-    """Creates no file before it is told to."""
+    """Blocks the creation of files until `open` is set."""
 
     def __init__(self):
         self.open = threading.Event()

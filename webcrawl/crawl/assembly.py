@@ -18,11 +18,11 @@ from webcrawl.crawl.filter_states import FilterStates
 from webcrawl.crawl.refusals import Refusals
 from webcrawl.crawl.robots import RobotsAdmission
 from webcrawl.crawl.seeding import Seeding
-from webcrawl.crawl.visitor import Rules, Visitor
+from webcrawl.crawl.visitor import LinkRules, Visitor
 from webcrawl.frontier.addresses import Addresses
-from webcrawl.frontier.admission import Admission
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.frontier import Frontier
+from webcrawl.frontier.parts import Hooks, Rules, Shape
 from webcrawl.frontier.robots_rows import RobotsRows
 from webcrawl.frontier.state import open_frontier
 from webcrawl.html.kinds import KINDS
@@ -81,7 +81,7 @@ def open_parts(
     pipeline = build_pipeline(values, _key(db))
     FilterStates(db, pipeline.chain)
     admission = CrawlAdmission(pipeline.chain)
-    frontier = _frontier(values, db, admission, refusals.dropped)
+    hooks = Hooks(admission, Addresses() if values["POLITENESS_PER_IP"] else None, refusals.dropped)
     agent = product_token(values["ROBOTSTXT_USER_AGENT"] or values["USER_AGENT"])
     robots = RobotsAdmission(RobotsBook(RobotsRows(db), agent, retry_wait=values["HOST_RETRY_WAIT"]))
     if values["ROBOTSTXT_OBEY"]:
@@ -96,7 +96,7 @@ def open_parts(
         pipeline=pipeline,
         seen=seen,
         content=ContentSeen(db, memory=content_memory),
-        frontier=frontier,
+        frontier=_frontier(values, db, hooks),
         robots=robots,
         seeding=Seeding(db, seeds, pipeline, seen, all_first=values["URL_SCOPE"] == "seeds"),
         outputs=outputs,
@@ -107,23 +107,13 @@ def open_parts(
     )
 
 
-def _frontier(
-    values: Mapping[str, Any], db: CrawlDB, admission: Admission, dropped: Callable[[Link, int], None]
-) -> Frontier:
+def _frontier(values: Mapping[str, Any], db: CrawlDB, hooks: Hooks) -> Frontier:
     return open_frontier(
         db,
-        load(values["FRONTIER_PRIORITIZER"])(values["FRONTIER_LEVELS"]),
-        load(values["POLITENESS_POLICY"])(
-            values["POLITENESS_FACTOR"], values["POLITENESS_MIN_DELAY"], values["POLITENESS_MAX_DELAY"]
-        ),
-        _limits(values),
-        levels=values["FRONTIER_LEVELS"],
-        bias=values["FRONTIER_BIAS"],
-        memory=values["FRONTIER_MEMORY"] * MIB,
+        Shape(values["FRONTIER_LEVELS"], values["FRONTIER_BIAS"], values["FRONTIER_MEMORY"] * MIB),
+        _rules(values),
+        hooks,
         random=Random(values["RANDOM_SEED"]),
-        addresses=Addresses() if values["POLITENESS_PER_IP"] else None,
-        admission=admission,
-        dropped=dropped,
         now=0.0 if db.get(CLEAN) else time.time(),
     )
 
@@ -131,7 +121,7 @@ def _frontier(
 def _visitor(values: Mapping[str, Any], crawl: Crawl, db: CrawlDB) -> Visitor:
     domain = RegisteredDomains()
     homes = {"host": host_of, "domain": lambda url: domain(host_of(url))}
-    rules = Rules(
+    rules = LinkRules(
         followed=frozenset(values["LINK_SOURCES"]),
         redirects=values["REDIRECT_MAX_HOPS"],
         skip_seen=values["CONTENT_SEEN"] == "skip",
@@ -140,6 +130,15 @@ def _visitor(values: Mapping[str, Any], crawl: Crawl, db: CrawlDB) -> Visitor:
     )
     reader = LinkReader(KINDS if values["LINK_LOG"] else values["LINK_SOURCES"], anchor_text=values["LINK_LOG"])
     return Visitor(crawl, ContentDigests(_key(db)), reader, rules)
+
+
+def _rules(values: Mapping[str, Any]) -> Rules:
+    delays = (values["POLITENESS_FACTOR"], values["POLITENESS_MIN_DELAY"], values["POLITENESS_MAX_DELAY"])
+    return Rules(
+        load(values["FRONTIER_PRIORITIZER"])(values["FRONTIER_LEVELS"]),
+        load(values["POLITENESS_POLICY"])(*delays),
+        _limits(values),
+    )
 
 
 def _limits(values: Mapping[str, Any]) -> Limits:

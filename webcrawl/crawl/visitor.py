@@ -18,7 +18,7 @@ HOPS = {**dict.fromkeys(("img", "srcset", "script", "style", "media", "object", 
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class LinkRules:
     """What the settings say of links and of bodies seen before."""
 
     followed: frozenset[str]  # kinds of links
@@ -32,7 +32,7 @@ class Rules:
 class Visitor:
     """Makes a Page of every answer, and does all that it means for the crawl."""
 
-    def __init__(self, crawl: Crawl, digests: Callable[[bytes], bytes], reader: LinkReader, rules: Rules) -> None:
+    def __init__(self, crawl: Crawl, digests: Callable[[bytes], bytes], reader: LinkReader, rules: LinkRules) -> None:
         self._crawl, self._digests, self._reader = crawl, digests, reader
         self._followed, self._redirects = rules.followed, rules.redirects
         self._skip_seen, self._obey_nofollow, self._home = rules.skip_seen, rules.obey_nofollow, rules.home

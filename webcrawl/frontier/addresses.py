@@ -1,4 +1,4 @@
-"""Politeness per IP address, for those who ask for it: hosts that share a server take turns."""
+"""Politeness per IP address (POLITENESS_PER_IP): hosts that share a server take turns."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 from webcrawl.frontier.hosts import Host
 
-SWEEP = 4096  # addresses remembered before those that no longer matter are looked for
+SWEEP = 4096  # addresses kept before unneeded ones are removed
 
 
 @dataclass(slots=True)
 class Address:
-    """`in_use`: a host behind it is being asked. Only the first of `waiting` is let go when that ends."""
+    """`in_use`: a request to one of its hosts is in flight. When it ends, the first host of `waiting` is woken."""
 
     ready_at: float = 0.0
     in_use: bool = False
@@ -20,23 +20,23 @@ class Address:
 
 
 class Addresses:
-    """The addresses of the hosts in the back-end."""
+    """The addresses of hosts in the back-end, and when each may be contacted again."""
 
     def __init__(self) -> None:
         self._addresses: dict[str, Address] = {}
-        self._held: dict[str, str] = {}  # host name -> the address it holds, though DNS may say another by then
+        self._held: dict[str, str] = {}  # host name -> the address it holds; DNS may have changed since
         self._sweep_at = SWEEP
 
     def __len__(self) -> int:
         return len(self._addresses)
 
     def learn(self, ip: str, ready_at: float) -> None:
-        """A host with this address may not be asked before."""
+        """Makes the address wait until `ready_at` at least."""
         address = self._addresses.setdefault(ip, Address())
         address.ready_at = max(address.ready_at, ready_at)
 
     def hold(self, host: Host, now: float) -> float | None:
-        """None if the host may be asked now; else when to try again, or infinity: it waits here to be woken."""
+        """Reserves the host's address and returns None; else the time to try again, or infinity: it will be woken."""
         address = self._addresses.setdefault(host.ip, Address())
         if address.in_use:
             address.waiting.append(host)
@@ -48,7 +48,7 @@ class Addresses:
         return None
 
     def release(self, host: Host, ready_at: float, now: float) -> Host | None:
-        """The host is done, its address may be asked at `ready_at`; returns a host that waited for that."""
+        """Frees the host's address, which must wait until `ready_at`. Returns a host to wake, if one waits for it."""
         ip = self._held.pop(host.name, None)
         if ip is None:
             return None

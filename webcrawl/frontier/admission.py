@@ -1,4 +1,4 @@
-"""The last word on a URL whose turn has come: robots rules, exclusions, whatever may have changed while it waited."""
+"""The last check of a URL before it is handed out: robots rules and exclusions may have changed while it waited."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Protocol
 from webcrawl.model import Link
 
 Decision = int | float | Link | None
-"""None or 0: it may be asked for. Another int: it ends here, with this Status. A float: not before that time.
+"""None or 0: fetch it. Another int: it ends here with this Status. A float: not before that time.
 
-A Link: that one must be asked for first, of the same host; then the URL's turn comes again.
+A Link: fetch this one first (it is of the same host), then check the URL again.
 """
 
 
 class Admission(Protocol):
-    """Asked for each URL right before it would be handed out."""
+    """Called for each URL right before it would be handed out."""
 
     def __call__(self, link: Link, now: float, /) -> Decision: ...

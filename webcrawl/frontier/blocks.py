@@ -1,6 +1,6 @@
-"""Blocks of records in the crawl's SQLite file: one row each, compressed, under ids that only grow.
+"""Blocks of records in the crawl's SQLite file: one compressed row per block, with ever-growing ids.
 
-A row a record is ten times slower; rows keyed by (queue, number) wrote 4.5 GB where growing ids wrote 1.2.
+One row per record is ten times slower. Rows keyed by (queue, number) wrote 4.5 GB where growing ids wrote 1.2.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ import zstandard
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 
-LARGEST = 64 << 20  # a block is 32 KiB and a record; a saved queue has 8 bytes a block, so this is 8 million blocks
+LARGEST = 64 << 20  # bytes; a block has 32 KiB and a record, a saved queue 8 bytes per block: enough for 8 million
 
 
 class Blocks:
-    """The table `block` of a crawl: what is put or dropped counts from the next checkpoint on."""
+    """The table `block` of a crawl. The next checkpoint makes changes durable."""
 
     def __init__(self, db: CrawlDB) -> None:
         self._db = db
         self._next = int(db.query("SELECT coalesce(max(id), 0) + 1 FROM block")[0][0])
-        # SQLite notices no flipped bit inside a row: the checksum of a zstd frame does, for 4 bytes.
+        # SQLite does not notice a flipped bit inside a row; the checksum of a zstd frame does, for 4 bytes.
         self._compressor = zstandard.ZstdCompressor(level=1, write_checksum=True)
         self._decompressor = zstandard.ZstdDecompressor()
 
@@ -29,7 +29,7 @@ class Blocks:
         return f"<Blocks of {self._db.path} next={self._next}>"
 
     def put(self, data: bytes | bytearray) -> int:
-        """A new block; its id is above all ids before."""
+        """Stores a new block and returns its id, above all earlier ids."""
         number = self._next
         self._db.execute("INSERT INTO block VALUES (?, ?)", (number, self._compressor.compress(data)))
         self._next = number + 1
@@ -45,17 +45,17 @@ class Blocks:
         self._db.executemany("DELETE FROM block WHERE id = ?", ((number,) for number in numbers))
 
     def pack(self, data: bytes) -> bytes:
-        """Compressed as blocks are, for bytes that lie elsewhere in the same file."""
+        """Compresses bytes as blocks are, to be stored elsewhere in the same file."""
         return self._compressor.compress(data)
 
     def unpack(self, data: bytes, what: str) -> bytes:
         try:
-            if zstandard.frame_content_size(data) > LARGEST:  # a flipped bit in it would ask for any memory
-                raise self.damaged(f"{what}: too large to be true")
+            if zstandard.frame_content_size(data) > LARGEST:  # a flipped bit could ask for any size
+                raise self.damaged(f"{what}: impossibly large")
             return self._decompressor.decompress(data)
         except zstandard.ZstdError as error:
             raise self.damaged(f"{what}: {error}") from error
 
     def damaged(self, why: str) -> DamagedFile:
-        """What is to be raised for a place in the file that cannot be right."""
+        """The error to raise for damage in this file."""
         return DamagedFile(self._db.path, 0, why)

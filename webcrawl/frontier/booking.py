@@ -1,4 +1,4 @@
-"""What the end of a download means for its host: when it may be asked again, and whether it ever will."""
+"""What a download's outcome means for its host: when it is due again, and whether it is retired."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from webcrawl.frontier.outcomes import rule
 from webcrawl.frontier.politeness import Politeness
 from webcrawl.model import Link, Outcome, Status
 
-LONGEST = 86_400.0  # a failing host's doubled wait ends here
-# The server was busy with these as well, a time-out longer than with anything it answered: Mercator's wait counts them.
+LONGEST = 86_400.0  # a failing host's wait is not doubled beyond this
+# These kept the server busy too, a time-out longer than any answer, so they count for Mercator's wait.
 UNANSWERED = frozenset((Status.TIMEOUT, Status.CONNECTION_LOST))
 
 
@@ -18,26 +18,26 @@ UNANSWERED = frozenset((Status.TIMEOUT, Status.CONNECTION_LOST))
 class Limits:
     """The settings that bound the frontier, as plain values."""
 
-    queues: int  # n at the least: FRONTIER_QUEUES
+    queues: int  # FRONTIER_QUEUES: the minimum of n
     max_queues: int  # FRONTIER_MAX_QUEUES
     fetchers: int = 0  # CONCURRENT_REQUESTS; 0: no limit
     host_pages: int = 0  # HOST_MAX_PAGES
     host_failures: int = 5  # HOST_MAX_FAILURES
     retry_wait: float = 60.0  # HOST_RETRY_WAIT
     crawl_delay_max: float = 300.0  # CRAWL_DELAY_MAX
-    attempts: int = 3  # the first and at most two more
+    attempts: int = 3  # per URL, the first included
 
 
 class Booking:
-    """Writes an outcome into its host's record."""
+    """Records an outcome in its host's record."""
 
     def __init__(self, politeness: Politeness, limits: Limits) -> None:
         self._politeness, self._limits = politeness, limits
 
     def __call__(self, host: Host, link: Link, outcome: Outcome, now: float) -> float | None:
-        """When the link is to be tried again; None if it is finished.
+        """Returns when to retry the link, or None if it is finished.
 
-        A prerequisite is no page, and comes again by itself for as long as a URL needs it.
+        A prerequisite neither counts as a page nor is retried: admission asks for it again while a URL needs it.
         """
         limits, status = self._limits, outcome.status
         verdict = rule(status)
@@ -58,12 +58,12 @@ class Booking:
             host.retired = self._retired(host.failures, host.pages) or host.retired
         if not verdict.again or host.retired or not self._is_worth(link, outcome):
             return None
-        # Later each time, also where the host's failures are counted anew because another of its URLs was answered.
+        # The wait grows with each attempt, even if an answer to another URL has reset the host's failures.
         later = now + limits.retry_wait * 2.0**link.attempt
         return max(host.ready_at, later) if verdict.failed else later
 
     def tries_again(self, host: Host, link: Link, outcome: Outcome) -> bool:
-        """Whether booking this outcome will have the link tried again."""
+        """Whether booking this outcome will lead to a retry."""
         failures = host.failures + 1 if rule(outcome.status).failed else 0
         retired = host.retired or self._retired(failures, host.pages + _is_page(link, outcome))
         return not retired and self._is_worth(link, outcome)
@@ -73,12 +73,12 @@ class Booking:
         return again and link.attempt + 1 < self._limits.attempts
 
     def wait(self, host: Host) -> float:
-        """Seconds between two of the host's requests, if all is well."""
+        """Seconds between two requests to the host if none fails."""
         wait = self._politeness.wait(host.times)
         return max(wait, min(host.crawl_delay, self._limits.crawl_delay_max)) if host.crawl_delay else wait
 
     def _retired(self, failures: int, pages: int) -> int:
-        """A host that only fails, or has given all that it may, is asked no more; its queue is dropped in turns."""
+        """The Status that retires the host, or 0: it keeps failing, or its page budget is used up."""
         if failures >= self._limits.host_failures:
             return Status.HOST_RETIRED
         return Status.HOST_BUDGET if 0 < self._limits.host_pages <= pages else 0

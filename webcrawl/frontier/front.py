@@ -1,4 +1,4 @@
-"""The front-end: k FIFO queues, one a priority, and the chooser that is biased towards the first of them."""
+"""The front-end: k FIFO queues, one per priority level, and a random chooser biased towards the first ones."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from webcrawl.frontier.fifo import Fifo
 
 
 class FrontEnd:
-    """Mercator 3.1: the clients decide the order within a level, the chooser how the levels share."""
+    """Mercator 3.1: within a level URLs keep their order; the chooser divides the turns among levels."""
 
     def __init__(self, queues: Sequence[Fifo], bias: float, random: Random) -> None:
         self.queues = list(queues)
         self.last = len(self.queues) - 1
         self._weights = [bias**-level for level in range(len(self.queues))]
         self._random = random.random
-        self.filled: list[Fifo] = []  # the queues that have something
+        self.filled: list[Fifo] = []  # the queues that are not empty
         self._bounds: list[float] = []
         self._survey()
 
@@ -29,7 +29,7 @@ class FrontEnd:
         return f"<FrontEnd {[len(queue) for queue in self.queues]}>"
 
     def _survey(self) -> None:
-        """Who has something, and how the chance is divided among them; asked only when a queue fills or empties."""
+        """Updates the list of non-empty queues and their chances. Needed only when a queue fills or empties."""
         filled = [(queue, weight) for queue, weight in zip(self.queues, self._weights, strict=True) if len(queue)]
         self.filled = [queue for queue, _ in filled]
         self._bounds = list(accumulate(weight for _, weight in filled))
@@ -41,7 +41,7 @@ class FrontEnd:
             self._survey()
 
     def pop(self) -> bytes | None:
-        """The first record of a level picked by chance: each level is `bias` times as likely as the next."""
+        """Pops from a level picked at random: each level is `bias` times as likely as the next."""
         if not self.filled:
             return None
         queue = self.filled[bisect_left(self._bounds, self._random() * self._bounds[-1])]

@@ -3,62 +3,44 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from heapq import heappop, heappush
 
-from webcrawl.frontier.addresses import Addresses
-from webcrawl.frontier.admission import Admission
 from webcrawl.frontier.back import BackEnd
-from webcrawl.frontier.booking import Booking, Limits
-from webcrawl.frontier.fifo import Fifo
-from webcrawl.frontier.front import FrontEnd
-from webcrawl.frontier.hosts import Host, HostTable, State
-from webcrawl.frontier.politeness import Politeness
-from webcrawl.frontier.prioritizers import Prioritizer
+from webcrawl.frontier.booking import Booking
+from webcrawl.frontier.hosts import Host, State
+from webcrawl.frontier.parts import Hooks, Queues, Rules
 from webcrawl.frontier.rotation import Rotation
 from webcrawl.model import Link, Outcome, Status, unpack
 from webcrawl.urls.hosts import host_of
 
-STEPS = 64  # hosts looked at in one `take` before it gives up for this turn of the event loop
-LOOKS = 4  # of these are for hosts let in, to find one that answers, before one that may not gets the slot
-DROPS = 256  # URLs of one host that are dropped in one turn
-OVERDUE = 10.0  # seconds that a due host waits for a fetcher when there are more queues than fetchers need
+STEPS = 64  # hosts examined by one `take` before it gives up for this turn of the event loop
+LOOKS = 4  # of these, hosts let in to find one that answers before an unproven host gets the slot
+DROPS = 256  # URLs of one host dropped per turn
+OVERDUE = 10.0  # seconds a due host waits for a fetcher before n shrinks: there are more queues than fetchers need
 
 
 class Frontier:
-    """Add, take, done. `dropped` hears of every URL that ends here without a download."""
+    """Links go in with `add`, come out with `take`, and end with `done`."""
 
-    def __init__(
-        self,
-        front: FrontEnd,
-        hosts: HostTable,
-        parked: Fifo,
-        prioritizer: Prioritizer,
-        politeness: Politeness,
-        limits: Limits,
-        *,
-        addresses: Addresses | None = None,
-        admission: Admission | None = None,
-        dropped: Callable[[Link, int], None] | None = None,
-        resumed: float = 0.0,
-    ) -> None:
-        self._front, self._hosts = front, hosts
-        self._level, self._book = prioritizer.level, Booking(politeness, limits)
-        self._addresses, self._admission, self._dropped = addresses, admission, dropped
-        self._back = BackEnd(limits.fetchers)
-        self._rotation = Rotation(front, parked, hosts, self._back, limits, self._enter, self._end)
-        self._resumed = resumed  # who was asked between the last checkpoint and then is not known: all have their wait
+    def __init__(self, queues: Queues, rules: Rules, hooks: Hooks, *, resumed: float = 0.0) -> None:
+        self._front, self._hosts = queues.front, queues.hosts
+        self._level, self._book = rules.prioritizer.level, Booking(rules.politeness, rules.limits)
+        self._addresses, self._admission, self._dropped = hooks.addresses, hooks.admission, hooks.dropped
+        self._back = BackEnd(rules.limits.fetchers)
+        self._rotation = Rotation(queues, self._back, rules.limits, self._enter, self._end)
+        self._resumed = resumed  # requests from the last checkpoint until then are unknown: every host waits its turn
         self.queued = 0
         self.in_flight = 0
         self.counters: Counter[str] = Counter()
-        for host in hosts.active():
-            if host.ip and addresses is not None:
-                addresses.learn(host.ip, host.ready_at)
+        for host in queues.hosts.active():
+            if host.ip and hooks.addresses is not None:
+                hooks.addresses.learn(host.ip, host.ready_at)
             self._enter(host)
 
     def __len__(self) -> int:
-        """URLs that are not finished."""
+        """The number of URLs that are not finished."""
         return self.queued + self.in_flight
 
     def __repr__(self) -> str:
@@ -66,7 +48,7 @@ class Frontier:
 
     @property
     def width(self) -> int:
-        """Mercator's n, as it is now."""
+        """The current n of Mercator: the number of host queues."""
         return self._rotation.width
 
     @width.setter
@@ -75,29 +57,29 @@ class Frontier:
 
     @property
     def hosts(self) -> int:
-        """Hosts in the back-end."""
+        """The number of hosts in the back-end."""
         return len(self._back)
 
     def ready(self, now: float) -> int:
-        """Hosts that may be asked and are not."""
+        """The number of hosts that are due."""
         return self._back.ready(now)
 
     # -- in
 
     def add(self, records: Iterable[bytes]) -> None:
-        """Takes packed links into the front-end, each at the level that prioritizer and priority give it."""
+        """Puts packed links into the front-end, each at the level that prioritizer and priority give it."""
         before = self.queued
         for record in records:
             link = unpack(record)
             level = self._level(link)
-            if link.request:  # of a spider of somebody's own; a page's links have no priority but their level
+            if link.request:  # an ordinary Scrapy request, the only kind of link that may have a priority
                 level = min(max(level - link.priority, 0), self._front.last)
             self._front.push(level, record)
             self.queued += 1
         self.counters["added"] += self.queued - before
 
     def expedite(self, record: bytes) -> None:
-        """Takes a link that others wait for: it goes before all that its host has."""
+        """Puts a link that others wait for before all other links of its host."""
         link = unpack(record)
         name = host_of(link.url)
         host = self._back.active.get(name)
@@ -115,9 +97,9 @@ class Frontier:
     # -- out
 
     def take(self, now: float, *, spare: bool = True) -> Link | None:
-        """A link whose host may be asked now, or None: ask again at `next_ready`.
+        """A link whose host is due, or None: call again at `next_ready`.
 
-        Not `spare`: no unproven host beyond the share of its kind, because others may have URLs that are not here yet.
+        Without `spare`, unproven hosts keep to their share: other hosts may have URLs that have not arrived here yet.
         """
         back, rotation = self._back, self._rotation
         if len(back.active) < rotation.width:
@@ -138,17 +120,17 @@ class Frontier:
         return None
 
     def holds_back(self, now: float) -> bool:
-        """Whether `take` has none but hosts that may not answer, all that has URLs here looked through."""
+        """Whether only unproven hosts are due, and no URLs wait outside the back-end."""
         return self._back.has_spare(now) and not self._rotation.others_wait()
 
     def next_ready(self) -> float | None:
-        """When `take` may have a link: a time (0 is now), or None as long as nothing is added or done."""
+        """When `take` may return a link: a time (0 is now), or None until something is added or done."""
         if self._rotation.can_grow():
             return 0.0
         return self._back.next_due()
 
     def next_turn(self, link: Link) -> float:
-        """Seconds until the host of a link just taken may be asked again, probably; 0 if nobody wants to."""
+        """Estimated seconds until the next request to the host of a link just taken; 0 if it has no more URLs."""
         host = self._back.active[host_of(link.url)]
         return self._book.wait(host) if host.waiting() else 0.0
 
@@ -194,7 +176,7 @@ class Frontier:
         return link
 
     def _put_back(self, host: Host, record: bytes) -> None:
-        """It stays the host's first."""
+        """Makes the record the host's first again."""
         heappush(host.later, (0.0, record))
         self.queued += 1
 
@@ -210,7 +192,7 @@ class Frontier:
     # -- done
 
     def crawl_delay(self, name: str, seconds: float) -> None:
-        """What a host's robots.txt asks for between two requests."""
+        """Sets the delay between requests that a host's robots.txt asks for."""
         host = self._back.active.get(name)
         held = host if host is not None else self._hosts.get(name)
         held.crawl_delay = seconds
@@ -219,17 +201,17 @@ class Frontier:
             self._hosts.put_away(held)
 
     def tries_again(self, link: Link, outcome: Outcome) -> bool:
-        """What `done` would answer the other way round, before it is called."""
+        """Whether `done` would return False, i.e. the link would be retried."""
         return self._book.tries_again(self._back.active[host_of(link.url)], link, outcome)
 
     def done(self, link: Link, outcome: Outcome, now: float) -> bool:
-        """Books a download's end; False if the link will be tried again."""
+        """Books the outcome of a download; returns False if the link will be retried."""
         host = self._back.active[host_of(link.url)]
         if host.given is None:
             raise ValueError(f"not handed out: {link.url}")
         host.given = None
         self.in_flight -= 1
-        self._back.asked_unproven -= host.unproven()  # as it was when it was handed out: only the booking changes that
+        self._back.asked_unproven -= host.unproven()  # unchanged since it was handed out: only booking changes it
         self._hosts.touch(host)
         retired = host.retired
         again = self._book(host, link, outcome, now)
@@ -246,7 +228,7 @@ class Frontier:
         return again is None
 
     def _settle(self, host: Host, now: float) -> None:
-        """The host goes back into the heap, or gives its place away."""
+        """Schedules the host again, or gives its place away."""
         if self._addresses is not None:
             woken = self._addresses.release(host, host.ready_at, now)
             if host.ip:
@@ -264,7 +246,7 @@ class Frontier:
 
 
 def _next_record(host: Host, now: float) -> bytes | None:
-    """A retry whose time has come goes first, then what is urgent; a retired host's are all alike."""
+    """The host's next record: first due retries, then urgent ones; for a retired host the order does not matter."""
     if host.later and (host.later[0][0] <= now or host.retired):
         return heappop(host.later)[1]
     if host.urgent is not None and host.urgent.count:

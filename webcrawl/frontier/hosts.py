@@ -1,4 +1,4 @@
-"""Host records: what a polite crawler remembers of every host, in bounded memory (Mischel's domain records)."""
+"""Host records: what a polite crawler must remember about every host (Mischel's domain records), in bounded memory."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from webcrawl.model import is_urgent
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 
-SORTED = 1 << 13  # hosts put in order at once: 3 ms
-SLICE = 32  # rows written before the event loop breathes; each may write a block of its queue too
-FIRST = -1.0  # handed out before a crash: a robots.txt comes before the URL that asked for it, or it would come twice
+SORTED = 1 << 13  # hosts sorted at once: 3 ms
+SLICE = 32  # rows written between two turns of the event loop; each may write a block of its queue too
+FIRST = -1.0  # due time of a record in flight at a crash: robots.txt must precede the URL that needs it, or comes twice
 
 
 class State(IntEnum):
-    """Where a host stands; the numbers lie in the database."""
+    """A host's state; the numbers are stored in the database."""
 
-    PARKED = -1  # gave way to others, with URLs in its queue
-    IDLE = 0  # nothing to fetch
-    ACTIVE = 1  # in the back-end: waiting for its time, or being asked
+    PARKED = -1  # gave way to other hosts, with URLs in its queue
+    IDLE = 0  # has nothing to fetch
+    ACTIVE = 1  # in the back-end: scheduled, or with a request in flight
 
 
 STATES = {int(state): state for state in State}  # ten times as fast as State(number)
@@ -33,41 +33,41 @@ STATES = {int(state): state for state in State}  # ten times as fast as State(nu
 
 @dataclass(slots=True, eq=False)
 class Host:
-    """A host's queue, its times and its failures. Nothing of it is forgotten when the queue runs empty."""
+    """A host's queue, times and failures. All of it is kept when the queue runs empty."""
 
     name: str
     queue: Fifo
     state: State = State.IDLE
-    ready_at: float = 0.0  # not to be asked before
+    ready_at: float = 0.0  # no request before this time
     times: list[float] = field(default_factory=list)  # the last five downloads, seconds
-    crawl_delay: float = 0.0  # robots.txt's
+    crawl_delay: float = 0.0  # from robots.txt
     failures: int = 0  # in a row
     pages: int = 0
-    retired: int = 0  # the Status that its URLs end with from now on
+    retired: int = 0  # if not 0, the Status with which all its URLs end
     ip: str = ""
-    given: bytes | None = None  # the record handed out and not done: it comes again if the process dies
-    later: list[tuple[float, bytes]] = field(default_factory=list)  # a heap: records to be tried again, and when
+    given: bytes | None = None  # the record in flight: after a crash it is handed out again
+    later: list[tuple[float, bytes]] = field(default_factory=list)  # a heap of (when to retry, record)
     stay: int = 0  # URLs handed out since it became active
-    ticket: int = 0  # of its valid entry in the back-end's heap; 0: it has none
-    dirty: bool = False  # not in this form in the open transaction
-    urgent: Fifo | None = None  # goes before the queue; made when the first URL comes that asks for it
+    ticket: int = 0  # of its valid entry in the back-end's heaps; 0: it has none
+    dirty: bool = False  # changed since it was last written
+    urgent: Fifo | None = None  # goes before the queue; created for the first urgent URL
 
     def unproven(self) -> bool:
-        """Its last request had no answer, or a refusal, or there was none yet; one retired takes nobody's slot."""
+        """Whether its last request failed, or there was none yet; False for a retired host, which takes no slot."""
         return (self.failures > 0 or not self.times) and not self.retired
 
     def waiting(self) -> int:
-        """URLs of this host that are neither handed out nor in the front-end."""
+        """The number of its URLs in the back-end that are not in flight."""
         return self.queue.count + len(self.later) + (self.urgent.count if self.urgent is not None else 0)
 
     def due(self) -> float:
-        """When the host's next URL may be asked for; it has one."""
+        """When its next URL may be requested; it must have one."""
         if self.queue.count or (self.urgent is not None and self.urgent.count):
             return self.ready_at
         return max(self.ready_at, self.later[0][0])
 
     def queues(self) -> tuple[Fifo, ...]:
-        """All that it has."""
+        """All queues that it has."""
         return (self.queue,) if self.urgent is None else (self.queue, self.urgent)
 
     def pack(self) -> bytes:
@@ -88,10 +88,10 @@ class Host:
 
 
 class HostTable:
-    """The hosts in use as objects, as many idle ones beside them as there is room for, and all others as rows."""
+    """Hosts in use are objects, and so are idle ones while there is room; all others are rows."""
 
     def __init__(self, db: CrawlDB, pool: Pool, room: int, packed: int = 0) -> None:
-        """`room` is how many hosts may be objects, `packed` how many bytes of rows may stay in memory."""
+        """At most `room` hosts are objects, and `packed` bytes of rows stay in memory."""
         self._db, self._pool, self._room = db, pool, room
         self._rows = HostRows(db, packed)
         self._held = 0
@@ -103,7 +103,7 @@ class HostTable:
         return f"<HostTable idle={len(self._idle)} dirty={len(self._dirty)} {self._rows!r}>"
 
     def get(self, name: str) -> Host:
-        """The host's record, which the caller now holds until it puts it away."""
+        """The host's record; the caller holds it until `put_away`."""
         self._held += 1
         host = self._idle.pop(name, None)
         if host is None:
@@ -136,7 +136,7 @@ class HostTable:
         return host
 
     def queue_for(self, host: Host, record: bytes) -> Fifo:
-        """Where a record of this host goes."""
+        """The queue that a record of this host belongs in."""
         if not is_urgent(record):
             return host.queue
         return host.urgent if host.urgent is not None else self._make_urgent(host)
@@ -147,7 +147,7 @@ class HostTable:
         return host.urgent
 
     def put_away(self, host: Host) -> None:
-        """Gives a record back: it stays an object while there is room."""
+        """Releases a host; it stays an object while there is room."""
         self._held -= 1
         self._idle[host.name] = host
         if self._held + len(self._idle) > self._room:
@@ -158,19 +158,19 @@ class HostTable:
                 queue.close()
 
     def touch(self, host: Host) -> None:
-        """The record is no more what the open transaction has."""
+        """Marks the host as changed since it was last written."""
         if not host.dirty:
             host.dirty = True
             self._dirty[host.name] = host
 
     def prepare(self) -> Iterator[None]:
-        """Writes what has changed, some rows at a time, and again what changed meanwhile, while that gets less.
+        """Writes changed hosts in slices, then those that changed meanwhile, as long as they get fewer.
 
-        In the order of the table, thousands after each other, so that each page of it is looked for once.
+        Rows are written in the table's order, thousands at a time, so that each of its pages is visited once.
         """
         before = len(self._dirty) + len(self._rows.changed) + 1
         while 0 < (count := len(self._dirty) + len(self._rows.changed)) < before:
-            before = count // 2  # a pass that leaves more than half as many was not worth its work
+            before = count // 2  # go on only while each pass leaves less than half as many
             names = [*self._dirty, *self._rows.changed]
             for at in range(0, count, SORTED):
                 some = sorted(names[at : at + SORTED])
@@ -189,5 +189,5 @@ class HostTable:
 
 def _row(host: Host) -> Row:
     row = host.name, int(host.state), host.pack()
-    host.dirty = False  # only now: packing may spill the queue, which touches the host
+    host.dirty = False  # after packing, which may spill the queue and so touch the host
     return row

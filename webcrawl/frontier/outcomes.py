@@ -1,4 +1,4 @@
-"""What an outcome means for its URL and its host: policy as data."""
+"""What each outcome means for its URL and its host, as a table."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from webcrawl.model import Status
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """`again`: the URL is worth another try. `failed`: the host as a whole is at fault, and waits longer each time."""
+    """`again`: retry the URL. `failed`: the host as a whole failed, and waits longer each time."""
 
     again: bool
     failed: bool
@@ -25,7 +25,7 @@ RULES: dict[int, Rule] = {
     Status.CONNECTION_LOST: HOST_LATER,
     Status.TIMEOUT: HOST_LATER,
     408: URL_LATER,
-    429: HOST_LATER,  # RFC 6585: the client sends too many requests, not this URL
+    429: HOST_LATER,  # RFC 6585: too many requests by the client, whatever the URL
     **dict.fromkeys(range(500, 600), URL_LATER),
     503: HOST_LATER,  # RFC 9110 15.6.4: the server is overloaded or in maintenance
 }

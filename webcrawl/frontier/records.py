@@ -1,7 +1,7 @@
-"""Records one after another in a string of bytes, each behind its length.
+"""A sequence of records as bytes, each preceded by its length.
 
-One byte is the length; 255 says that four bytes with it follow, little-endian. Most records are URLs with a short
-history: a length of four bytes for all cost 4 % of the memory and 12 % of the time.
+The length is one byte; 255 means that it follows in four bytes, little-endian. Most records are URLs with a short
+history: four bytes for every length would cost 4 % more memory and 12 % more time.
 """
 
 from __future__ import annotations
@@ -9,18 +9,18 @@ from __future__ import annotations
 import struct
 
 LONG = 255
-SHORTS = tuple(bytes((size,)) for size in range(LONG))  # how each short length lies
+SHORTS = tuple(bytes((size,)) for size in range(LONG))  # each short length as its byte
 LENGTH = struct.Struct("<BI")
 
 
 def frame(record: bytes) -> bytes:
-    """The record as it lies."""
+    """The record with its length in front."""
     size = len(record)
     return (SHORTS[size] if size < LONG else LENGTH.pack(LONG, size)) + record
 
 
 def bounds(data: bytes | bytearray, at: int) -> tuple[int, int]:
-    """Where the record begins and ends whose length lies at `at`; beyond the data if that is torn."""
+    """Begin and end of the record whose length is at `at`; the end is beyond the data if the record is cut off."""
     size = data[at]
     if size < LONG:
         return at + 1, at + 1 + size
@@ -30,7 +30,7 @@ def bounds(data: bytes | bytearray, at: int) -> tuple[int, int]:
 
 
 def cut(data: bytes, start: int, share: int) -> int:
-    """Where a piece of about `share` bytes ends that begins at `start`: behind a whole record."""
+    """The end of a piece of about `share` bytes from `start`, after a whole record."""
     if len(data) - start <= share:
         return len(data)
     end, enough = start, start + share
@@ -40,11 +40,11 @@ def cut(data: bytes, start: int, share: int) -> int:
 
 
 def count_records(data: bytes | bytearray) -> int:
-    """How many records these bytes are; ValueError if they end inside one."""
+    """The number of records in these bytes; ValueError if they end inside one."""
     count = at = 0
     while at < len(data):
         _, at = bounds(data, at)
         count += 1
     if at != len(data):
-        raise ValueError(f"a string of {len(data)} bytes ends inside a record")
+        raise ValueError(f"{len(data)} bytes end inside a record")
     return count

@@ -1,4 +1,4 @@
-"""The rows of the table `robots`: what hosts' robots.txt said, for as long as anybody may want to know it."""
+"""The table `robots`: the rules of hosts' robots.txt files, kept as long as they may be needed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 
 META = "robots.swept"
-SWEPT = 256  # rows looked at in one sweep: 0.1 ms, and 0.5 if all of them go
+SWEPT = 256  # rows examined per sweep: 0.1 ms, or 0.5 if all are removed
 LOAD = "SELECT origin, until, rules, crc FROM robots WHERE origin = ?"
 STORE = "INSERT OR REPLACE INTO robots VALUES (?, ?, ?, ?)"
 NEXT = "SELECT origin, until FROM robots WHERE origin > ? ORDER BY origin LIMIT ?"
@@ -17,22 +17,22 @@ REMOVE = "DELETE FROM robots WHERE origin = ?"
 
 
 class RobotsRows:
-    """Rules by origin: scheme, host and port.
+    """Rules by origin (scheme, host and port).
 
-    Two rows are looked at for each one written, round and round: so no more are out of date than are not, however many
-    hosts a crawl meets.
+    Sweeps go round the table and examine two rows for each row written. So expired rows never outnumber valid ones,
+    however many hosts a crawl meets.
     """
 
     def __init__(self, db: CrawlDB) -> None:
         self._db, self._due = db, 0
-        self._place = (db.get(META) or b"").decode()  # the last row that was looked at
+        self._place = (db.get(META) or b"").decode()  # the last row examined
         db.join(self)
 
     def __repr__(self) -> str:
         return f"<RobotsRows swept up to {self._place!r}>"
 
     def robots(self, origin: str) -> tuple[float, bytes] | None:
-        """Until when the rules hold, and the rules."""
+        """When the rules expire, and the rules; None if there are none."""
         rows = self._db.query(LOAD, (origin,))
         if rows and not rowcrc.agrees(rowcrc.robots, rows[0]):
             raise DamagedFile(self._db.path, 0, f"table robots, {origin}: checksum")
@@ -43,7 +43,7 @@ class RobotsRows:
         self._due += 2
 
     def sweep(self, before: float) -> None:
-        """Removes rows that held until an earlier time than `before`, if some are to be looked at."""
+        """Removes rows that expired before `before`; does nothing until enough rows were written."""
         if self._due < SWEPT:
             return
         self._due = 0

@@ -1,4 +1,4 @@
-"""The rows of the table `host`: those packed lately stay in memory, all others lie in SQLite."""
+"""The table `host`: rows packed recently stay in memory, all others are in SQLite."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from webcrawl.store.errors import DamagedFile
 
 Row = tuple[str, int, bytes]  # name, state, data
 
-BATCH = 256  # rows that are written or let go at once: about 1 ms
-ROW_BYTES = 200  # of a row beside its data: the name, the tuple, its place in the table
+BATCH = 256  # rows written or evicted at once: about 1 ms
+ROW_BYTES = 200  # a row's memory beside its data: the name, the tuple, its place in the dict
 LOAD = "SELECT name, state, data, crc FROM host WHERE name = ?"
 LOAD_ACTIVE = "SELECT name, state, data, crc FROM host WHERE state > 0"
 STORE = "INSERT OR REPLACE INTO host VALUES (?, ?, ?, ?)"
 
 
 class HostRows:
-    """A host that comes again soon costs unpacking then, 2 us, where SQLite takes 12 to find it and 8 to write it."""
+    """A cache: a host that returns soon costs 2 us to unpack, where SQLite takes 12 to find it and 8 to write it."""
 
     def __init__(self, db: CrawlDB, room: int) -> None:
         self._db, self._room, self._size = db, room, 0  # bytes
         self._written: dict[str, Row] = {}
-        self.changed: dict[str, Row] = {}  # not in this form in the open transaction
+        self.changed: dict[str, Row] = {}  # not yet written in this form
 
     def __repr__(self) -> str:
         return f"<HostRows written={len(self._written)} changed={len(self.changed)}>"
 
     def take(self, name: str) -> tuple[Row | None, bool]:
-        """The host's row, which leaves memory, and whether SQLite has it in this form; None if there is none."""
+        """Removes a row from the cache; returns it (or None) and whether SQLite has it in this form."""
         row = self.changed.pop(name, None)
         written = row is None
         if row is None:
@@ -42,7 +42,7 @@ class HostRows:
         return row, written
 
     def active(self) -> Iterator[Row]:
-        """The rows of the hosts that the last checkpoint left in the back-end."""
+        """The rows of hosts that were in the back-end at the last checkpoint."""
         return map(self._sound, self._db.query(LOAD_ACTIVE))
 
     def _sound(self, row: tuple[str, int, bytes, int]) -> Row:
@@ -51,7 +51,7 @@ class HostRows:
         return row[:3]
 
     def put(self, row: Row, *, written: bool) -> None:
-        """Keeps a row that `take` may ask for."""
+        """Caches a row for `take`."""
         (self._written if written else self.changed)[row[0]] = row
         self._size += len(row[2]) + ROW_BYTES
         while self._size > self._room:
@@ -64,12 +64,12 @@ class HostRows:
             self._size -= len(self._written.pop(name)[2]) + ROW_BYTES
 
     def write(self, names: Iterable[str]) -> None:
-        """Writes those of these rows that have changed."""
+        """Writes those of these hosts' cached rows that have changed."""
         rows = {name: row for name in names if (row := self.changed.pop(name, None)) is not None}
         self.store(rows.values())
         self._written.update(rows)
 
     def store(self, rows: Iterable[Row]) -> None:
-        """Writes rows whose hosts are in use; many at once, because a statement a row costs twice as much."""
-        crc = rowcrc.host  # only here: a row that stays in memory needs none
+        """Writes rows in one statement: one statement per row costs twice as much."""
+        crc = rowcrc.host  # computed only here: a row in memory needs none
         self._db.executemany(STORE, ((name, state, data, crc(name, state, data)) for name, state, data in rows))

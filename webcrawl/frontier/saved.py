@@ -1,4 +1,4 @@
-"""What a checkpoint keeps of a disk FIFO beside its blocks; docs/files.md has the bytes."""
+"""What a checkpoint stores of a disk FIFO beside its blocks; docs/files.md describes the layout."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from webcrawl.frontier.blocks import Blocks
 
 HEAD = struct.Struct("<BQQI")  # packing, count, place, number of ids; the ids and the records follow
 PLAIN, ZSTD = 0, 1
-WORTH_PACKING = 512  # bytes; below it compression saves less than its checksum and header cost
+WORTH_PACKING = 512  # bytes; for fewer, compression saves less than its header and checksum take
 
 
 @dataclass(slots=True)
 class SavedFifo:
-    """`count` records: those of the blocks `ids` from byte `place` of the first one on, then those in `rest`."""
+    """`count` records: those in the blocks `ids`, from byte `place` of the first one, then those in `rest`."""
 
     count: int
     place: int
@@ -30,13 +30,13 @@ class SavedFifo:
 
 
 def unpack(saved: bytes, blocks: Blocks) -> SavedFifo:
-    """What `pack` was given."""
+    """The inverse of `SavedFifo.pack`."""
     if len(saved) < HEAD.size:
-        raise blocks.damaged("a saved queue is cut short")
+        raise blocks.damaged("a saved queue is truncated")
     packing, count, place, size = HEAD.unpack_from(saved)
     body = saved[HEAD.size :]
     if packing == ZSTD:
         body = blocks.unpack(body, "a saved queue")
     if packing > ZSTD or len(body) < size * 8:
-        raise blocks.damaged("a saved queue does not fit its own sizes")
+        raise blocks.damaged("a saved queue is shorter than its header says")
     return SavedFifo(count, place, array("Q", body[: size * 8]), body[size * 8 :])

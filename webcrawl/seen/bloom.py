@@ -1,7 +1,7 @@
-"""A Bloom filter (Nielsen's and Mischel's choice): small and answering at once, but some new URLs are lost.
+"""A Bloom filter (Nielsen's and Mischel's choice): small and immediate, but it loses some new URLs.
 
-The bits go to a file now and then (bloomfile.py), the keys added since to the key log: at 25,000 new keys a
-second all blocks of the bits change between two checkpoints, so saving changed blocks would save nothing.
+The bits are written to a file now and then (bloomfile.py), the keys added since to the key log. Saving only changed
+blocks of bits would gain nothing: at 25,000 new keys per second all change between two checkpoints.
 """
 
 from __future__ import annotations
@@ -14,31 +14,28 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path
 
-import numpy as np
 from pybloom_live import BloomFilter
 
 from webcrawl.seen import bloomfile
 from webcrawl.seen.caches.protocol import UrlCache
 from webcrawl.seen.files import Names
 from webcrawl.seen.front import unseen_lately
-from webcrawl.seen.keylog import KeyLog
-from webcrawl.seen.state import load
-from webcrawl.seen.waiting import Waiting
+from webcrawl.seen.journal import Journal
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile, StoreError
 
 logger = logging.getLogger(__name__)
 
-FILE = "seen.bloom"  # in the table meta: the name of the file with the bits
-ERROR_RATE = 0.001  # of the new URLs taken for seen ones, once the filter is full
-SNAPSHOT = 1 << 20  # keys in the log before the bits are written: adding them again takes 5 s
+FILE = "seen.bloom"  # key in the table meta: the name of the file with the bits
+ERROR_RATE = 0.001  # share of new URLs taken for seen once the filter is full
+SNAPSHOT = 1 << 20  # keys in the log before the bits are written: replaying them takes 5 s
 
 
 class BloomSeen:
-    """Knows at once what is new, with no false "new" and at most `error_rate` false "seen" up to its capacity.
+    """Decides at once, never with a false "new", and with at most `error_rate` false "seen" up to its capacity.
 
-    `memory` gives the capacity: 14.4 bits a key at an error rate of 0.001. Beyond it the rate grows; the keys
-    beyond are counted and logged.
+    `memory` determines the capacity: 14.4 bits per key for an error rate of 0.001. Beyond the capacity the rate
+    grows; the excess keys are counted and logged.
     """
 
     busy = False
@@ -49,14 +46,13 @@ class BloomSeen:
         *,
         memory: int,
         cache: UrlCache,
-        on_ready: Callable[[], None] | None = None,  # noqa: ARG002 - the Protocol's; no answer takes time
+        on_ready: Callable[[], None] | None = None,  # noqa: ARG002 - the Protocol has it
         error_rate: float = ERROR_RATE,
         snapshot: int = SNAPSHOT,
     ) -> None:
         self._db, self._cache, self._snapshot = db, cache, snapshot
-        self._state = load(db, "bloom")
-        self._u = Waiting(db, self._state.begin, self._state.end)
-        self._log = KeyLog(db)
+        self._journal = Journal(db, "bloom")
+        self._state, self._log = self._journal.state, self._journal.keys
         self._names = Names(db.folder, db.disk, "bloom")
         self._file = self._named()
         if self._file is None:
@@ -70,7 +66,7 @@ class BloomSeen:
         self._warn_above = max(self._bloom.capacity, self._state.new)
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="bloom")
         self._writing: Future[Path] | None = None
-        self._cut = 0  # the number of the first key that the file being written may not have
+        self._cut = 0  # the number of the first key that may be missing in the file being written
         db.join(self)
 
     def __repr__(self) -> str:
@@ -81,44 +77,41 @@ class BloomSeen:
         return self._names.path(name.decode()) if name is not None else None
 
     def submit(self, keys: Sequence[int], records: Sequence[bytes]) -> None:
-        self._go_on()
+        self._advance()
         batch, missed = unseen_lately(self._cache, self._state, keys, records)
         new, found = array("Q"), []
         for key, record in zip(batch, missed, strict=True):
             if not self._add(key):
                 new.append(key)
                 found.append(record)
-        self._log.append(new)
-        self._u.append(new, found)
-        self._state.new += len(new)
+        self._journal.append(new, found)
         if self._state.new > self._warn_above:
             self._warn_above = self._state.new + self._bloom.capacity // 10
             line = "seen: %d keys in a Bloom filter for %d: about one new URL in %d is lost"
             logger.warning(line, self._state.new, self._bloom.capacity, 1 / self._error_rate())
 
     def _add(self, key: int) -> bool:
-        """Adds the key; whether all its bits were on before."""
-        # The library counts the keys and raises beyond its capacity, which would end the crawl: the state counts.
+        """Adds the key; returns whether all its bits were set before."""
+        # The library counts keys and raises beyond its capacity, which would end the crawl. Our state counts instead.
         self._bloom.count = 0
         return bool(self._bloom.add(key))
 
     def _error_rate(self) -> float:
-        """The chance that a new key's bits are all on, by the number of keys."""
+        """The probability that all bits of a new key are set, computed from the number of keys."""
         on = -math.expm1(-self._state.new / self._bloom.bits_per_slice)
         return float(on**self._bloom.num_slices)
 
     def take(self, limit: int) -> list[bytes]:
-        self._go_on()
-        begin, end = self._u.begin, min(self._u.begin + limit, self._u.end)
-        return self._u.take(np.arange(begin, end), end)
+        self._advance()
+        return self._journal.take(limit)
 
     def merge(self) -> None:
-        """There is never anything to merge."""
-        self._go_on()
+        """Nothing ever waits for a merge."""
+        self._advance()
 
     @property
     def pending(self) -> int:
-        return len(self._u)
+        return len(self._journal)
 
     def stats(self) -> dict[str, int | float]:
         keys, capacity = self._state.new, self._bloom.capacity
@@ -127,8 +120,8 @@ class BloomSeen:
 
     # -- the checkpoint
 
-    def _go_on(self) -> None:
-        """Names a file that has been written; begins another when the log has grown long."""
+    def _advance(self) -> None:
+        """Names a file that was completed; starts writing another when the log has grown long."""
         if self._writing is not None and self._writing.done():
             try:
                 path = self._writing.result()
@@ -148,13 +141,11 @@ class BloomSeen:
         return iter(())
 
     def save(self) -> None:
-        self._log.save()
-        self._u.save()
-        self._state.save(self._db, self._u.begin, self._u.end, self._u.end)
+        self._journal.save()
 
     def check(self) -> Iterator[DamagedFile]:
         files = bloomfile.check(self._file) if self._file is not None else ()
-        return chain(self._u.check(), files)
+        return chain(self._journal.check(), files)
 
     def close(self) -> None:
         self._pool.shutdown(cancel_futures=True)

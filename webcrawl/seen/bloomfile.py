@@ -1,7 +1,7 @@
-"""A Bloom filter's bits as a file: written whole and synced by a thread, named by the next checkpoint.
+"""A Bloom filter's bits as a file, written whole and synced by a thread, then named by the next checkpoint.
 
-Header, bits, crc32 of both. Bits turned on while the file is written may or may not be in it: their keys are in
-the key log, and both are named by the same, later checkpoint.
+Layout: header, bits, crc32 of both. Bits set while the file is written may be missing in it: their keys are in the
+key log, which the same checkpoint saves.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PIECE = 1 << 20
 
 
 def write(disk: Disk, path: Path, bloom: BloomFilter) -> Path:
-    """Writes the bits while others may be turned on."""
+    """Writes the bits; more may be set meanwhile."""
     bits = memoryview(bloom.bitarray)
     fd = disk.create(path)
     try:
@@ -46,7 +46,7 @@ def write(disk: Disk, path: Path, bloom: BloomFilter) -> Path:
 
 
 def read(path: Path) -> BloomFilter:
-    """The filter as it was written, its capacity and error rate included."""
+    """The filter with its capacity and error rate, as it was written."""
     try:
         with path.open("rb") as file:
             return _read(path, file)
@@ -55,13 +55,7 @@ def read(path: Path) -> BloomFilter:
 
 
 def _read(path: Path, file: BinaryIO) -> BloomFilter:
-    head = file.read(HEADER.size)
-    if not head.startswith(MAGIC) or len(head) < HEADER.size:
-        raise DamagedFile(path, 0, "not a Bloom filter's file")
-    _, version, error_rate, capacity, size = HEADER.unpack(head)
-    expected = HEADER.size + size + CRC.size
-    if version != VERSION or os.fstat(file.fileno()).st_size != expected or not (0 < error_rate < 1 <= capacity):
-        raise DamagedFile(path, 8, "its header does not fit its length")
+    head, error_rate, capacity, size = _header(path, file)
     bloom = BloomFilter(capacity, error_rate)
     bits = memoryview(bloom.bitarray)
     if len(bits) != size:
@@ -75,8 +69,20 @@ def _read(path: Path, file: BinaryIO) -> BloomFilter:
     return bloom
 
 
+def _header(path: Path, file: BinaryIO) -> tuple[bytes, float, int, int]:
+    """The header as bytes, the filter's error rate and capacity, and the number of bytes of bits."""
+    head = file.read(HEADER.size)
+    if not head.startswith(MAGIC) or len(head) < HEADER.size:
+        raise DamagedFile(path, 0, "not a Bloom filter's file")
+    _, version, error_rate, capacity, size = HEADER.unpack(head)
+    expected = HEADER.size + size + CRC.size
+    if version != VERSION or os.fstat(file.fileno()).st_size != expected or not (0 < error_rate < 1 <= capacity):
+        raise DamagedFile(path, 8, "its header does not match its length")
+    return head, error_rate, capacity, size
+
+
 def check(path: Path) -> Iterator[DamagedFile]:
-    """What is wrong with the file, if anything is."""
+    """Yields the damage of the file, if there is any."""
     try:
         with path.open("rb") as file:
             yield from check_file(path, file)
@@ -85,14 +91,11 @@ def check(path: Path) -> Iterator[DamagedFile]:
 
 
 def check_file(path: Path, file: BinaryIO) -> Iterator[DamagedFile]:
-    """The same of a file that is open, without the memory that the filter takes."""
-    head = file.read(HEADER.size)
-    if not head.startswith(MAGIC) or len(head) < HEADER.size:
-        yield DamagedFile(path, 0, "not a Bloom filter's file")
-        return
-    _, version, _, _, size = HEADER.unpack(head)
-    if version != VERSION or os.fstat(file.fileno()).st_size != HEADER.size + size + CRC.size:
-        yield DamagedFile(path, 8, "its header does not fit its length")
+    """The same for an open file; it does not need the filter's memory."""
+    try:
+        head, _, _, size = _header(path, file)
+    except DamagedFile as damage:
+        yield damage
         return
     crc, left = zlib.crc32(head), size
     while left and (piece := file.read(min(PIECE, left))):

@@ -1,8 +1,8 @@
-"""T: the fingerprints that wait for a merge, and their ordinals in U (Mercator, section 3.2).
+"""T: the fingerprints waiting for a merge, and their ordinals in U (Mercator, section 3.2).
 
-An ordinal is a record's number since T was last emptied: its place in T, so only keys are stored. A full chunk is
-sorted and spilled to a scratch file by a thread: T can then grow with F, which keeps the cost a URL flat, and memory
-stays as it is.
+An ordinal is a record's number since T was last emptied. It equals the key's position in T, so only keys are stored.
+A thread sorts full chunks and spills them to scratch files. So T can grow with F, which keeps the cost per URL flat,
+in constant memory.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Protocol
 
 import numpy as np
 
-from webcrawl.seen.files import Names, remove
+from webcrawl.seen.files import Names
 from webcrawl.seen.keys import HIGHEST, NO_KEYS, distinct, order
-from webcrawl.store.disk import Disk
+from webcrawl.store.disk import Disk, remove_unnamed
 from webcrawl.store.runs import Keys, Run
 from webcrawl.store.runwriter import RunWriter
 
-PIECE = 1 << 16  # keys gathered at once for a spill: 1 MiB of rows
+PIECE = 1 << 16  # keys per write of a spill: 1 MiB of rows
 
 
 class Rows(Protocol):
@@ -32,7 +32,7 @@ class Rows(Protocol):
 
 
 class SortedChunk:
-    """A chunk of T seen in the order of its keys; the order is found at the first look, which a thread takes."""
+    """A chunk of T in the order of its keys. It is sorted at the first access, which happens in a thread."""
 
     def __init__(self, keys: Keys, first: int) -> None:
         self._keys, self._first = keys, first
@@ -45,7 +45,7 @@ class SortedChunk:
         return self._order
 
     def rows(self, first: int, last: int) -> Keys:
-        """Rows by their place in the order."""
+        """Rows by their position in sorted order."""
         where = self.order[first:last]
         return np.stack((self._keys[where], where + np.uint64(self._first)))
 
@@ -58,29 +58,29 @@ class SortedChunk:
 
 
 class Frozen:
-    """T': what a merge works on, in chunks by ordinal; spills may still be under way."""
+    """T', the input of a merge, in chunks by ordinal; spills may still be running."""
 
     def __init__(self, disk: Disk, spills: list[Future[Run]], chunk: SortedChunk, count: int) -> None:
         self.count = count
         self._disk, self._spills, self._chunk = disk, spills, chunk
 
     def parts(self) -> list[Rows]:
-        """Waits for the spills."""
+        """All chunks; waits for the spills."""
         return [*(spill.result() for spill in self._spills), self._chunk]
 
     def remove(self) -> None:
-        """The scratch files are of no more use."""
+        """Removes the scratch files."""
         while self._spills:
             run = self._spills.pop().result()
             run.close()
-            remove(self._disk, run.path)
+            remove_unnamed(self._disk, run.path)
 
     def close(self) -> None:
         _close(self._spills)
 
 
 class Buffer:
-    """T, filling; `size` is how many keys the next chunk is for."""
+    """T while it fills; `size` is the number of keys of the next chunk."""
 
     def __init__(self, names: Names, disk: Disk, size: int = 1) -> None:
         self.count = 0
@@ -100,7 +100,7 @@ class Buffer:
         return bool(self._spills)
 
     def append(self, keys: Keys) -> None:
-        """Never waits, unless keys come faster than one thread can sort them."""
+        """Adds keys. Never waits, unless they come faster than one thread can sort them."""
         while len(keys):
             if self._filled == len(self._chunk):
                 self._next_chunk()
@@ -113,18 +113,18 @@ class Buffer:
     def _next_chunk(self) -> None:
         if self._filled:
             if self._spills:
-                self._spills[-1].result()  # two chunks in memory at the most: one filling, one being sorted
+                self._spills[-1].result()  # at most two chunks in memory: one filling, one being sorted
             chunk = SortedChunk(self._chunk, self.count - self._filled)
             self._spills.append(self._pool.submit(_spill, chunk, self._filled, self._names.new, self._disk))
         self._chunk, self._filled = np.empty(self.size, np.uint64), 0
 
     def raise_failure(self) -> None:
-        """Raises what went wrong in a spill that has ended."""
+        """Raises the error of a spill that has failed."""
         if self._spills and self._spills[-1].done():
             self._spills[-1].result()
 
     def freeze(self) -> Frozen:
-        """Sets T aside as T' and empties it: the paper's "very short atomic operation"."""
+        """Sets T aside as T' and starts an empty T: the paper's "very short atomic operation"."""
         keys = self._chunk[: self._filled]
         if self._filled * 4 < len(self._chunk):
             keys = keys.copy()

@@ -1,7 +1,7 @@
-"""Content seen: the 128-bit digests of all bodies, asked and told at once, in bounded memory.
+"""Content seen: the 128-bit digests of all bodies, looked up and added in one step, in bounded memory.
 
-The same sorted files as F's, with two columns: a digest's first eight bytes are the key, its last the second
-value. New digests are a set in memory; a full set is merged into the files by a thread, while the next one fills.
+On disk they are sorted files like F's, with two columns: a digest's first eight bytes are the key, its last eight
+the second value. New digests form a set in memory; a thread merges a full set into the files while the next fills.
 """
 
 from __future__ import annotations
@@ -14,29 +14,29 @@ from threading import Event
 
 import numpy as np
 
-from webcrawl.seen.keys import between, ranges
+from webcrawl.seen.keys import ranges
 from webcrawl.seen.runset import Change, RunSet
 from webcrawl.seen.sweep import Cancelled
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile, StoreError
-from webcrawl.store.runs import Keys, Run
+from webcrawl.store.runs import Keys, Run, between
 from webcrawl.store.runwriter import RunWriter
 
 logger = logging.getLogger(__name__)
 
 NAME = "content.fresh"
 SIZE = 16  # bytes of a digest
-FRESH = 1 << 15  # digests in a set at the most: half a MiB to be written at a checkpoint
-# A question reads of every file, so files must be few: each is over four times as large as what was written
-# before it. The rewriting that costs is affordable: a body comes once where forty links come.
+FRESH = 1 << 15  # digests per set at most: half a MiB to write at a checkpoint
+# A look-up reads from every file, so there must be few: each is over four times as large as all smaller ones. The
+# rewriting that this costs is affordable, because there are forty links per body.
 GROWTH = 4.0
 
 
 class ContentSeen:
-    """Which bodies were seen; called by one thread."""
+    """Which bodies were seen. Not thread-safe."""
 
     def __init__(self, db: CrawlDB, *, memory: int) -> None:
-        """Of `memory`, in bytes: 81 a digest in each of the two sets, 100 a row that is merged."""
+        """`memory` in bytes: 81 per digest in each of the two sets, 100 per row in a merge."""
         self._db, self._limit, self._budget = db, max(1, min(FRESH, memory // 512)), max(1, memory // 1024)
         self._fresh = _stored(db)
         self._frozen: set[bytes] = set()  # what the thread merges
@@ -54,14 +54,14 @@ class ContentSeen:
         return len(self._fresh) + len(self._frozen) + len(self._runs)
 
     def seen(self, digest: bytes) -> bool:
-        """Whether this digest was asked for before; from now on it was."""
+        """Adds a digest; returns whether it was added before."""
         if len(digest) != SIZE:
             raise ValueError(f"a digest of {len(digest)} bytes, not {SIZE}")
         self._adopt(wait=False)
         if digest in self._fresh or digest in self._frozen or self._on_disk(digest):
             return True
         if len(self._fresh) >= self._limit:
-            self._adopt(wait=True)  # waits only if the last merge takes longer than so many new bodies
+            self._adopt(wait=True)  # waits only if the last merge is slower than the next set fills
             self._freeze()
         self._fresh.add(digest)
         self._changed = True
@@ -99,7 +99,7 @@ class ContentSeen:
         return iter(())
 
     def save(self) -> None:
-        """A merge under way has not begun yet, as far as a checkpoint is concerned."""
+        """Saves as if a merge under way had not begun."""
         self._runs.save()
         if self._changed:
             self._db.set(NAME, b"".join(self._frozen) + b"".join(self._fresh))
@@ -128,7 +128,7 @@ def _stored(db: CrawlDB) -> set[bytes]:
 def _merge(
     digests: Collection[bytes], replaced: list[Run], create: Callable[[], RunWriter], budget: int, stop: Event
 ) -> Change:
-    """Writes the digests and the runs to be replaced as one run, a range of keys after the other."""
+    """Writes the digests and the runs that it replaces as one run, one range of keys after the other."""
     fresh = np.frombuffer(b"".join(digests), ">u8").reshape(-1, 2).T.astype(np.uint64)
     fresh = fresh[:, np.argsort(fresh[0])]
     writer = create()

@@ -1,7 +1,7 @@
 """Mercator's duplicate URL eliminator (section 3.2), for crawls of any size: the default seen store.
 
-T (buffer.py) and U (waiting.py) take what misses the cache; when T is large enough a thread merges it with F
-(known.py, sweep.py), and the new records of U come out in the order of their submission (verdicts.py).
+Cache misses go to T (buffer.py) and U (waiting.py). When T is large enough, a thread merges it with F (known.py,
+sweep.py), and the new records of U come out in the order of submission (verdicts.py).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 
 class DiskSeen:
-    """The eliminator. Called by one thread; the threads that it starts never touch the database."""
+    """The eliminator. Not thread-safe; the threads that it starts never touch the database."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class DiskSeen:
     # -- the caller's side
 
     def submit(self, keys: Sequence[int], records: Sequence[bytes]) -> None:
-        self._go_on()
+        self._advance()
         batch, missed = unseen_lately(self._cache, self._state, keys, records)
         with self._fuse:
             self._t.append(np.frombuffer(batch, np.uint64))
@@ -82,7 +82,7 @@ class DiskSeen:
                 self._start()
 
     def take(self, limit: int) -> list[bytes]:
-        self._go_on()
+        self._advance()
         taken: list[bytes] = []
         with self._fuse:
             while len(taken) < limit and self._u.begin < self._verdicts.end:
@@ -90,7 +90,7 @@ class DiskSeen:
         return taken
 
     def merge(self) -> None:
-        self._go_on()
+        self._advance()
         if self._merging is not None or not self._t.count:
             return
         with self._fuse:
@@ -114,7 +114,7 @@ class DiskSeen:
     # -- merging
 
     def _grow(self) -> None:
-        """T grows with F, so that the cost of reading F is always shared by as many (docs/seen.md)."""
+        """Lets T grow with F, so that the cost of reading F per key of T stays constant (docs/seen.md)."""
         sizes = self._sizes
         least = min(sizes.least, sizes.chunk)
         self._enough = max(least, min(int(sizes.share * len(self._f)), sizes.largest))
@@ -126,14 +126,14 @@ class DiskSeen:
 
     def _start(self) -> None:
         self._merging = self._pool.submit(self._sweep().run)
-        self._merging.add_done_callback(self._tell)
+        self._merging.add_done_callback(self._notify)
 
-    def _tell(self, _: Future[Swept]) -> None:
+    def _notify(self, _: Future[Swept]) -> None:
         if self._on_ready is not None and not self._stop.is_set():
             self._on_ready()
 
-    def _go_on(self) -> None:
-        """Takes over what a thread has finished, and raises what went wrong in one."""
+    def _advance(self) -> None:
+        """Adopts the result of a finished thread, or raises its error."""
         if self._merging is None and not self._t.spilled:
             return
         with self._fuse:
@@ -160,7 +160,7 @@ class DiskSeen:
         return self._verdicts.save()
 
     def save(self) -> None:
-        """A merge under way has not begun yet, as far as a checkpoint is concerned."""
+        """Saves as if a merge under way had not begun."""
         with self._fuse:
             for _ in self._verdicts.save():
                 pass

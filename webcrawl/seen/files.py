@@ -1,20 +1,17 @@
-"""The names of the seen stores' files, all of them: made, recognised and cleaned away here."""
+"""The names of all files of the seen stores: made, recognised and cleaned up here."""
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Collection
 from itertools import count
 from pathlib import Path
 
-from webcrawl.store.disk import Disk
-
-logger = logging.getLogger(__name__)
+from webcrawl.store.disk import Disk, remove_unnamed
 
 
 class Names:
-    """Numbered files of one kind in the folder `seen` of the state; a number is never used twice."""
+    """Numbered files of one kind in the state's folder `seen`; no number is used twice."""
 
     def __init__(self, state: Path, disk: Disk, kind: str) -> None:
         self.folder, self.kind, self._disk = state / "seen", kind, disk
@@ -24,22 +21,14 @@ class Names:
         self._numbers = count(max(used, default=0) + 1)
 
     def new(self) -> Path:
-        """A name that no file of this kind has had since the crawl was opened."""
+        """A path that no file of this kind has had since the crawl was opened."""
         return self.path(f"{self.kind}-{next(self._numbers):08}")
 
     def path(self, name: str) -> Path:
         return self.folder / name
 
     def clean(self, named: Collection[str]) -> None:
-        """Removes our files that no checkpoint names: half-written, or replaced just before a crash."""
+        """Removes files of this kind that no checkpoint names: incomplete, or replaced just before a crash."""
         for path in sorted(self.folder.iterdir()):
             if self._pattern.fullmatch(path.name) and path.name not in named:
-                remove(self._disk, path)
-
-
-def remove(disk: Disk, path: Path) -> None:
-    """Removes a file that nothing names; one that stays does no harm, and is tried again at the next start."""
-    try:
-        disk.unlink(path)
-    except OSError as error:
-        logger.warning("%s: not removed: %s", path, error)
+                remove_unnamed(self._disk, path)

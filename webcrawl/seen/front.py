@@ -1,4 +1,4 @@
-"""The way into every seen store: through the URL cache, which drops what was submitted lately."""
+"""The first step of every seen store: the URL cache drops what was submitted recently."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from webcrawl.seen.state import State
 def unseen_lately(
     cache: UrlCache, state: State, keys: Sequence[int], records: Sequence[bytes]
 ) -> tuple[array[int], Sequence[bytes]]:
-    """Of a batch, what misses the cache; counted."""
+    """The part of a batch that misses the cache; updates the counters."""
     if len(keys) != len(records):
         raise ValueError(f"{len(keys)} keys for {len(records)} records")
-    batch = array("Q", keys)  # refuses what is no 64-bit key before anything has changed
+    batch = array("Q", keys)  # raises for anything but 64-bit keys, before any change
     missed = cache.misses(batch)
     state.submitted += len(batch)
     if len(missed) == len(batch):

@@ -1,4 +1,4 @@
-"""What makes a store refuse everything after its first failure."""
+"""Makes a store refuse all calls after its first failure."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from webcrawl.store.errors import StoreError
 
 
 class Fuse:
-    """A context for all that changes a store: once something failed in it, memory may be half changed.
+    """A context for everything that changes a store. After a failure memory may be inconsistent.
 
-    From then on nothing goes on from it: the last checkpoint counts. OSError comes out as StoreError.
+    So every later use raises StoreError, and the last checkpoint stays in force. OSError is raised as StoreError.
     """
 
     def __init__(self, folder: Path) -> None:

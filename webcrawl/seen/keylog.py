@@ -1,4 +1,4 @@
-"""The keys of a seen store that has its set in memory, in rows of the table meta: the set is made of them again."""
+"""The keys of a seen store whose set is in memory, as rows of the table meta; replaying them restores the set."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from webcrawl.seen.keys import packed
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 
-ROW = 8192  # keys a row: 64 KiB
+ROW = 8192  # keys per row: 64 KiB
 NAME = "seen.keys."
 
 
 class KeyLog:
-    """Keys in the order of their coming, numbered; `seen.keys.<number of its first key>` names a row."""
+    """Keys in order of arrival, numbered. The row `seen.keys.<n>` starts with key number n."""
 
     def __init__(self, db: CrawlDB, row: int = ROW) -> None:
         self._db, self._size = db, row
@@ -42,7 +43,7 @@ class KeyLog:
             self.cut()
 
     def cut(self) -> int:
-        """Finishes the row; the number of the next key."""
+        """Finishes the last row; returns the number of the next key."""
         self.save()
         if self._keys:
             self._rows.append(self.end - len(self._keys))
@@ -50,19 +51,19 @@ class KeyLog:
         return self.end
 
     def save(self) -> None:
-        """Writes the unfinished row, in the place of what was saved of it."""
+        """Writes the unfinished row, replacing its earlier version."""
         if len(self._keys) != self._saved:
-            data = np.frombuffer(self._keys, np.uint64).astype("<u8").tobytes()
+            data = packed(self._keys)
             self._db.set(f"{NAME}{self.end - len(self._keys)}", data)
             self._saved = len(self._keys)
 
     def forget(self, before: int) -> None:
-        """Removes the rows whose keys all have smaller numbers."""
+        """Removes the rows before key number `before`, which starts a row."""
         self.begin = before
         while self._rows and self._rows[0] < before:
             self._db.execute("DELETE FROM meta WHERE name = ?", (f"{NAME}{self._rows.popleft()}",))
 
     def replay(self) -> Iterator[list[int]]:
-        """The keys on disk."""
+        """The keys on disk, row by row."""
         for first in self._rows:
             yield np.frombuffer(self._db.get(f"{NAME}{first}") or b"", "<u8").tolist()

@@ -1,4 +1,4 @@
-"""F: all fingerprints that were ever found new. The latest are in memory, the others in sorted runs on disk."""
+"""F: all fingerprints ever found new. The latest are in memory, the others in sorted runs on disk."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAME = "seen.fresh"
 
 
 class Known:
-    """F as the last adopted merge left it; arrays and files are never changed, only replaced."""
+    """F as of the last adopted merge; arrays and files are never modified, only replaced."""
 
     def __init__(self, db: CrawlDB, *, fresh_limit: int, growth: float) -> None:
         self._db, self._limit = db, fresh_limit
@@ -37,11 +37,11 @@ class Known:
         return len(self._runs.runs)
 
     def holds(self, count: int) -> bool:
-        """Whether a merge with so many records needs neither to read nor to write a file."""
+        """Whether a merge of `count` records neither reads nor writes a file."""
         return not self.files and len(self._fresh) + count <= self._limit
 
     def sweep(self, frozen: Frozen, budget: int, stop: Event) -> Sweep:
-        """The merge of T' with this, ready to be run."""
+        """The merge of T' with F, ready to run."""
         in_memory = len(self._fresh) + frozen.count <= self._limit
         replaced = [] if in_memory else self._runs.plan(len(self._fresh) + frozen.count)
         kept = [run for run in self._runs.runs if run not in replaced]
@@ -49,12 +49,12 @@ class Known:
         return Sweep(frozen, self._fresh, replaced, kept, create, budget, stop)
 
     def adopt(self, swept: Swept) -> None:
-        """From now on this is what the merge made of it."""
+        """Replaces F by the merge's result."""
         self._fresh = swept.fresh
         self._runs.adopt(swept.change)
 
     def save(self) -> None:
-        """Writes what is in memory, if it is not what was written last: a megabyte at the most."""
+        """Writes the keys in memory if they have changed: at most a megabyte."""
         self._runs.save()
         if self._fresh is not self._saved:
             self._db.set(NAME, self._fresh.astype("<u8").tobytes())

@@ -1,4 +1,4 @@
-"""A plain set: exact and answering at once, for crawls whose fingerprints fit in memory."""
+"""A plain set: exact and immediate, for crawls whose fingerprints fit in memory."""
 
 from __future__ import annotations
 
@@ -6,23 +6,19 @@ import logging
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 
-import numpy as np
-
 from webcrawl.seen.caches.protocol import UrlCache
 from webcrawl.seen.front import unseen_lately
-from webcrawl.seen.keylog import KeyLog
-from webcrawl.seen.state import load
-from webcrawl.seen.waiting import Waiting
+from webcrawl.seen.journal import Journal
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 
 logger = logging.getLogger(__name__)
 
-BYTES = 100  # a key, at the most: 48 the int object, 27 to 53 its place in a set never more than 3/5 full
+BYTES = 100  # per key at most: 48 for the int object, 27 to 53 for its slots in a set at most 3/5 full
 
 
 class MemorySeen:
-    """Knows at once what is new. Beyond `memory` it goes on, and says so: nothing can be put elsewhere."""
+    """Decides at once. Beyond `memory` it only logs a warning: it has no other place to put keys."""
 
     busy = False
 
@@ -32,14 +28,12 @@ class MemorySeen:
         *,
         memory: int,
         cache: UrlCache,
-        on_ready: Callable[[], None] | None = None,  # noqa: ARG002 - the Protocol's; nothing here takes time
+        on_ready: Callable[[], None] | None = None,  # noqa: ARG002 - the Protocol has it
     ) -> None:
-        self._db, self._cache, self._largest = db, cache, memory // BYTES
-        self._state = load(db, "memory")
-        self._u = Waiting(db, self._state.begin, self._state.end)
-        self._log = KeyLog(db)
+        self._cache, self._largest = cache, memory // BYTES
+        self._journal = Journal(db, "memory")
         self._keys: set[int] = set()
-        for keys in self._log.replay():
+        for keys in self._journal.keys.replay():
             self._keys.update(keys)
         db.join(self)
 
@@ -47,7 +41,7 @@ class MemorySeen:
         return f"<MemorySeen keys={len(self._keys)} pending={self.pending}>"
 
     def submit(self, keys: Sequence[int], records: Sequence[bytes]) -> None:
-        batch, missed = unseen_lately(self._cache, self._state, keys, records)
+        batch, missed = unseen_lately(self._cache, self._journal.state, keys, records)
         known, new, found = self._keys, array("Q"), []
         for key, record in zip(batch, missed, strict=True):
             if key not in known:
@@ -55,35 +49,31 @@ class MemorySeen:
                 new.append(key)
                 found.append(record)
         if len(known) > self._largest >= len(known) - len(new):
-            logger.warning("seen: over %d keys in memory; the disk store would keep to its bounds", self._largest)
-        self._log.append(new)
-        self._u.append(new, found)
-        self._state.new += len(new)
+            logger.warning("seen: over %d keys in memory, beyond SEEN_MEMORY; the disk store obeys it", self._largest)
+        self._journal.append(new, found)
 
     def take(self, limit: int) -> list[bytes]:
-        begin, end = self._u.begin, min(self._u.begin + limit, self._u.end)
-        return self._u.take(np.arange(begin, end), end)
+        return self._journal.take(limit)
 
     def merge(self) -> None:
-        """There is never anything to merge."""
+        """Nothing ever waits for a merge."""
 
     @property
     def pending(self) -> int:
-        return len(self._u)
+        return len(self._journal)
 
     def stats(self) -> dict[str, int | float]:
-        return self._state.stats(waiting=0, keys=self._state.new)
+        state = self._journal.state
+        return state.stats(waiting=0, keys=state.new)
 
     def prepare(self) -> Iterator[None]:
         return iter(())
 
     def save(self) -> None:
-        self._log.save()
-        self._u.save()
-        self._state.save(self._db, self._u.begin, self._u.end, self._u.end)
+        self._journal.save()
 
     def check(self) -> Iterator[DamagedFile]:
-        return self._u.check()
+        return self._journal.check()
 
     def close(self) -> None:
         self._keys.clear()

@@ -1,4 +1,4 @@
-"""What every seen store does: the duplicate URL eliminator as its callers meet it (Mercator, section 3.2)."""
+"""The interface of seen stores: the duplicate URL eliminator as its callers use it (Mercator, section 3.2)."""
 
 from __future__ import annotations
 
@@ -11,41 +11,41 @@ from webcrawl.store.errors import DamagedFile
 
 
 class SeenStore(Protocol):
-    """Takes records with their fingerprints, gives back each record whose fingerprint is new: once, in order.
+    """Takes records with their fingerprints; returns each record whose fingerprint is new, once and in order.
 
-    Saved with every checkpoint of its CrawlDB. Any method may raise StoreError; then the store is of no more
-    use, and the state on disk is the last checkpoint's.
+    Saved with every checkpoint of its CrawlDB. Any method may raise StoreError; then the store is unusable, and the
+    state on disk is that of the last checkpoint.
     """
 
     def submit(self, keys: Sequence[int], records: Sequence[bytes]) -> None:
-        """A page's links: 64-bit fingerprints, and what `take` is to give back for the new ones."""
+        """Submits a page's links: 64-bit fingerprints, and the records that `take` returns for new ones."""
 
     def take(self, limit: int) -> list[bytes]:
-        """At most so many new records, in the order of their first submission; empty if none is known yet."""
+        """At most `limit` new records, in order of first submission; empty if none is known yet."""
 
     def merge(self) -> None:
-        """Finds out now which of the waiting records are new, if any waits and nothing is under way."""
+        """Starts deciding which of the waiting records are new, unless none waits or a merge is already running."""
 
     @property
     def pending(self) -> int:
-        """Records that are, or may turn out to be, still to be taken."""
+        """The number of records that `take` returns now or may return later."""
 
     @property
     def busy(self) -> bool:
-        """Whether a merge is under way. `on_ready` is called when it has ended, mostly from its thread."""
+        """Whether a merge is running. `on_ready` is called when it has ended, usually from its thread."""
 
     def stats(self) -> dict[str, int | float]:
-        """Counters since the crawl began, and sizes."""
+        """Counters since the crawl began, and current sizes."""
 
     def check(self) -> Iterator[DamagedFile]:
-        """Each damaged place of what the store keeps on disk."""
+        """Yields each damaged place in the store's state on disk."""
 
     def close(self) -> None:
-        """Stops at once; what happened since the last checkpoint is left to it."""
+        """Stops at once, without saving."""
 
 
 class SeenStoreFactory(Protocol):
-    """How a seen store is made: what the setting's dotted path names."""
+    """What SEEN_STORE names: a class or function that makes a seen store."""
 
     def __call__(
         self,
@@ -55,4 +55,4 @@ class SeenStoreFactory(Protocol):
         cache: UrlCache,
         on_ready: Callable[[], None] | None = None,
     ) -> SeenStore:
-        """`memory` in bytes."""
+        """`memory` is in bytes."""

@@ -1,4 +1,4 @@
-"""F on disk: sorted runs whose sizes grow geometrically, so that merging costs each key few rewritings."""
+"""F on disk: sorted runs of geometrically growing sizes, so that each key is rewritten only a few times."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from webcrawl.store.runwriter import RunWriter
 
 @dataclass(slots=True)
 class Change:
-    """What a merge did to the runs: nothing, or one file in the place of some."""
+    """What a merge did to the runs: it added one that replaces some, or did nothing."""
 
     added: Run | None = None
     replaced: list[Run] = field(default_factory=list)
 
     def close(self) -> None:
-        """It will not be adopted."""
+        """Closes the new run, which will not be adopted."""
         if self.added is not None:
             self.added.close()
 
 
 class RunSet:
-    """The runs of one store as the open transaction names them; files are written by threads, named by the owner."""
+    """The runs of one store, as named in the open transaction. Threads write files; the owner's thread names them."""
 
     def __init__(self, db: CrawlDB, store: str, columns: int, growth: float) -> None:
         self.runs: list[Run] = []
-        self._replaced: list[Run] = []  # since the last checkpoint, which still names them
-        self._removed: list[Run] = []  # before it: it has removed them
+        self._replaced: list[Run] = []  # replaced since the last checkpoint, which still names them
+        self._removed: list[Run] = []  # replaced before it, and removed by it
         self._db, self._store, self._columns, self._growth = db, store, columns, growth
         self.names = Names(db.folder, db.disk, store)
         named = db.query("SELECT name, count FROM run WHERE store = ? ORDER BY count DESC, name", (store,))
@@ -65,7 +65,7 @@ class RunSet:
         return run
 
     def plan(self, count: int) -> list[Run]:
-        """The runs to be written anew together with `count` more keys: all that are not `growth` times larger."""
+        """The runs to merge with `count` keys: from the smallest up, those at most `growth` times the sum so far."""
         chosen = []
         for run in sorted(self.runs, key=len):
             if run.count > self._growth * count:
@@ -75,11 +75,11 @@ class RunSet:
         return chosen
 
     def create(self) -> RunWriter:
-        """A new file of this store, for a thread to write."""
+        """A writer of a new file of this store, for use in a thread."""
         return RunWriter(self._db.disk, self.names.new(), self._columns)
 
     def adopt(self, change: Change) -> None:
-        """Names the new file, and the replaced ones no more; they are removed once a checkpoint says so."""
+        """Names the new file instead of the replaced ones, which the next checkpoint removes."""
         for run in change.replaced:
             self._db.execute("DELETE FROM run WHERE name = ?", (run.path.name,))
             self._db.discard(run.path)
@@ -92,9 +92,9 @@ class RunSet:
             self.runs.sort(key=len, reverse=True)
 
     def save(self) -> None:
-        """Closes, in a thread, the files that the last checkpoint removed.
+        """Closes the files that the last checkpoint removed, in a thread.
 
-        Whoever lets go of a file last waits until its blocks are free, 0.2 ms a MiB: not the event loop.
+        The last close of a removed file takes 0.2 ms per MiB to free its blocks: too long for the event loop.
         """
         removed, self._removed, self._replaced = self._removed, self._replaced, []
         if removed:
@@ -104,7 +104,7 @@ class RunSet:
         return itertools.chain.from_iterable(run.check() for run in self.runs)
 
     def close(self) -> None:
-        """The runs stay counted: stats.json is written when all is closed."""
+        """Closes all files. `runs` stays, because stats.json is written afterwards."""
         _close([*self.runs, *self._replaced, *self._removed])
         self._replaced, self._removed = [], []
 
@@ -115,7 +115,7 @@ def _close(runs: list[Run]) -> None:
 
 
 def contained_in_runs(runs: Sequence[Run], keys: Keys) -> Mask:
-    """Which of these ascending keys one of the runs has; the largest run first, as it leaves fewest to ask for."""
+    """Which of these ascending keys are in one of the runs; the largest run is first, so fewest keys are left."""
     found = np.zeros(len(keys), np.bool_)
     for run in runs:
         left = np.flatnonzero(~found)

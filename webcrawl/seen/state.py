@@ -1,4 +1,4 @@
-"""What every seen store notes at a checkpoint beside its keys and records: whose state it is, and its counters."""
+"""What every seen store saves at a checkpoint beside keys and records: the kind of store, positions and counters."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ NAME = "seen.state"
 
 @dataclass(slots=True)
 class State:
-    """Saved as JSON, so that the sqlite3 shell shows it."""
+    """Saved as JSON, so that it is readable in the sqlite3 shell."""
 
-    store: str  # another kind of store would read the same tables otherwise
+    store: str  # the kind of store: each kind reads the tables differently
     begin: int = 0  # ordinal of the first record not yet taken
-    judged: int = 0  # ordinal up to which records are known to be new or not
+    judged: int = 0  # ordinal up to which records are decided: new or not
     end: int = 0  # ordinal of the next record
     submitted: int = 0
     cache_hits: int = 0
@@ -30,7 +30,7 @@ class State:
         db.set(NAME, json.dumps(asdict(self)).encode())
 
     def stats(self, *, waiting: int, keys: int, runs: int = 0) -> dict[str, int | float]:
-        """The counters by name; a record that waits is not yet new and not yet a duplicate."""
+        """The counters by name. A waiting record counts neither as new nor as a duplicate."""
         return {
             "submitted": self.submitted,
             "cache_hits": self.cache_hits,
@@ -46,7 +46,7 @@ class State:
 
 
 def load(db: CrawlDB, store: str) -> State:
-    """The state at the last checkpoint; a new one in a new crawl."""
+    """The state at the last checkpoint, or an initial one in a new crawl."""
     value = db.get(NAME)
     if value is None:
         return State(store)
@@ -55,5 +55,5 @@ def load(db: CrawlDB, store: str) -> State:
     except (ValueError, TypeError) as error:
         raise DamagedFile(db.path, 0, f"table meta, {NAME}: {error}") from error
     if state.store != store:
-        raise StoreError(f"{db.path}: this crawl was begun with the seen store {state.store!r}, not {store!r}")
+        raise StoreError(f"{db.path}: this crawl was started with the seen store {state.store!r}, not {store!r}")
     return state

@@ -1,6 +1,6 @@
-"""The merge of T' with F (Mercator, section 3.2), one range of keys after the other, in a thread.
+"""The merge of T' with F (Mercator, section 3.2), in a thread, one range of keys after the other.
 
-It changes nothing that anybody else sees: the owner adopts its result, or forgets it.
+It modifies no shared state: the owner adopts its result or discards it.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from typing import Protocol
 import numpy as np
 
 from webcrawl.seen.buffer import Frozen, Rows
-from webcrawl.seen.keys import Bits, between, contained, firsts, mark, merged, ranges
+from webcrawl.seen.keys import Bits, firsts, mark, merged, ranges
 from webcrawl.seen.runset import Change, contained_in_runs
-from webcrawl.store.runs import Keys, Mask, Run
+from webcrawl.store.runs import Keys, Mask, Run, between, contained
 from webcrawl.store.runwriter import RunWriter
 
 
 @dataclass(slots=True)
 class Swept:
-    """What became of a T'."""
+    """The result of merging one T'."""
 
     count: int
-    bits: Bits  # by ordinal, on where the record is new
+    bits: Bits  # by ordinal: set if the record is new
     new: int
     fresh: Keys
     change: Change
@@ -33,24 +33,24 @@ class Swept:
 
 
 class Cancelled(Exception):  # noqa: N818 - not an error: the store is being closed
-    """The merge was told to stop."""
+    """The merge was asked to stop."""
 
 
 class Output(Protocol):
-    """Where the ascending union of the new keys and of those they are merged with goes."""
+    """The destination of a merge's keys: the ascending union of new keys and those merged with them."""
 
     def append(self, keys: Keys) -> None:
-        """The next keys."""
+        """Takes the next keys."""
 
     def finish(self) -> tuple[Keys, Run | None]:
-        """What is `fresh` from now on, and the new run if there is one."""
+        """Returns the new `fresh`, and the new run if there is one."""
 
     def abandon(self) -> None:
-        """Nothing will be adopted."""
+        """Discards everything."""
 
 
 class ToMemory:
-    """A small result stays in memory, or a small crawl's many early merges would write a file each."""
+    """Keeps a small result in memory: otherwise each of a small crawl's many early merges would write a file."""
 
     def __init__(self) -> None:
         self._pieces: list[Keys] = []
@@ -66,7 +66,7 @@ class ToMemory:
 
 
 class ToFile:
-    """A large one becomes a run."""
+    """Writes a large result as a run."""
 
     def __init__(self, writer: RunWriter) -> None:
         self._writer = writer
@@ -84,12 +84,12 @@ class ToFile:
 
 @dataclass(slots=True)
 class Sweep:
-    """One merge; `run` may be called in a thread while F stays as it is."""
+    """One merge; `run` may be called in a thread as long as F does not change."""
 
     frozen: Frozen
-    fresh: Keys  # F in memory: goes into the result
-    replaced: list[Run]  # runs that go into the result as well
-    kept: list[Run]  # runs that are only asked
+    fresh: Keys  # the part of F in memory; goes into the result
+    replaced: list[Run]  # runs that go into the result too
+    kept: list[Run]  # runs that are only searched
     create: Callable[[], RunWriter] | None  # None: the result stays in memory
     budget: int
     stop: Event
@@ -115,7 +115,7 @@ class Sweep:
         return Swept(frozen.count, bits, new, fresh, Change(run, self.replaced), seconds)
 
     def _merge_range(self, parts: Sequence[Rows], low: int, high: int, output: Output) -> Keys:
-        """Passes on the keys of this range that F has not; and returns them as rows (key, ordinal)."""
+        """Writes one range of the result; returns the keys that are not in F, as rows (key, ordinal)."""
         if self.stop.is_set():
             raise Cancelled
         rows = firsts([part.between(low, high) for part in parts])

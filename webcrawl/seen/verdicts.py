@@ -1,6 +1,6 @@
-"""Which of the merged records of U are new and not yet taken: a bit a record, in pieces by ordinal.
+"""Which merged records of U are new: one bit per record, in pieces by ordinal, until they are taken.
 
-A piece is written once, at the first checkpoint that finds it: `seen.new.<first ordinal>` in the table meta.
+Each piece is written once, at the first checkpoint after its merge, as `seen.new.<first ordinal>` in the table meta.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from webcrawl.seen.keys import Bits, marked
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 
-PIECE = 1 << 20  # records a piece: 128 KiB
+PIECE = 1 << 20  # records per piece: 128 KiB
 NAME = "seen.new."
 COUNT = struct.Struct("<Q")
 
@@ -34,20 +34,20 @@ class _Piece:
         return self.first + self.count
 
     def ordinals(self, begin: int) -> npt.NDArray[np.int64]:
-        """The new records from this ordinal on."""
+        """The ordinals of new records, from `begin` on."""
         skipped = max(0, begin - self.first)
         return np.flatnonzero(marked(self.bits, skipped, self.count)) + (self.first + skipped)
 
 
 class Verdicts:
-    """The verdicts of past merges on the records from `begin` to `end`; `left` of them are new."""
+    """The verdicts of past merges on records `begin` to `end`; `left` is the number of new ones not yet taken."""
 
     def __init__(self, db: CrawlDB, begin: int, end: int) -> None:
         self.end = end
         self._db = db
         self._pieces = self._stored(begin, end)
         self.left = sum(len(piece.ordinals(begin)) for piece in self._pieces)
-        self._found: npt.NDArray[np.int64] | None = None  # the first piece's new records, as far as not taken
+        self._found: npt.NDArray[np.int64] | None = None  # the first piece's new records that are not yet taken
 
     def __repr__(self) -> str:
         return f"<Verdicts end={self.end} left={self.left} pieces={len(self._pieces)}>"
@@ -68,14 +68,14 @@ class Verdicts:
         first = int(name.removeprefix(NAME))
         count = COUNT.unpack_from(value)[0] if len(value) >= COUNT.size else -1
         if len(value) != COUNT.size + (count + 7) // 8:
-            raise self._damaged(first, "verdicts of another length")
+            raise self._damaged(first, "verdicts of the wrong length")
         return _Piece(first, count, np.frombuffer(value, np.uint8, offset=COUNT.size), saved=True)
 
     def _damaged(self, ordinal: int, why: str) -> DamagedFile:
         return DamagedFile(self._db.path, 0, f"table meta, {NAME}*, record {ordinal}: {why}")
 
     def add(self, bits: Bits, count: int, new: int) -> None:
-        """The verdicts on the next `count` records."""
+        """Adds the verdicts on the next `count` records."""
         for at in range(0, count, PIECE):
             part = min(PIECE, count - at)
             self._pieces.append(_Piece(self.end + at, part, bits[at >> 3 : (at + part + 7) >> 3]))
@@ -83,9 +83,9 @@ class Verdicts:
         self.left += new
 
     def next(self, begin: int, limit: int) -> tuple[npt.NDArray[np.int64], int]:
-        """At most so many new records from `begin` on, and where what is judged by them ends.
+        """At most `limit` new records from `begin` on, and the ordinal up to which records are then dealt with.
 
-        The caller takes them: they are not left any more.
+        The returned records count as taken.
         """
         piece = self._pieces[0]
         found = piece.ordinals(begin) if self._found is None else self._found
@@ -100,7 +100,7 @@ class Verdicts:
         return taken, piece.end
 
     def save(self) -> Iterator[None]:
-        """Writes the pieces that are not yet written, with a pause after each: some may be taken meanwhile."""
+        """Writes unwritten pieces, yielding after each; pieces may be taken between two steps."""
         while (piece := next((piece for piece in self._pieces if not piece.saved), None)) is not None:
             self._db.set(f"{NAME}{piece.first}", COUNT.pack(piece.count) + piece.bits.tobytes())
             piece.saved = True

@@ -1,8 +1,8 @@
-"""U: the records of T in the order of their submission (Mercator, section 3.2), in rows of the crawl's database.
+"""U: the records of T in order of submission (Mercator, section 3.2), in rows of the crawl's database.
 
-A row is (ordinal of its first record, the keys, the zstd of [the records' lengths as uint32, the records], the crc32
-of the first two). The last, unfinished row is in memory and written at each checkpoint; docs/seen.md tells how T is
-made from U again.
+A row has the ordinal of its first record, the keys, the zstd of [the records' lengths as uint32, the records], and the
+crc32 of the first two. The last, unfinished row is in memory and written at each checkpoint. At the start T is rebuilt
+from U (docs/seen.md).
 """
 
 from __future__ import annotations
@@ -17,19 +17,20 @@ import numpy as np
 import numpy.typing as npt
 import zstandard
 
+from webcrawl.seen.keys import packed
 from webcrawl.store import rowcrc
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.runs import Keys
 
-ROW = 8192  # records a row: 70-byte URLs make half a megabyte, compressed in 1 ms
+ROW = 8192  # records per row: half a megabyte of 70-byte URLs, compressed in 1 ms
 
 
 @dataclass(slots=True)
 class _Row:
     first: int
     data: bytes
-    ends: npt.NDArray[np.int64]  # where each record ends in data, and before them where the first begins
+    ends: npt.NDArray[np.int64]  # where the first record begins in data, then where each one ends
 
     def records(self, ordinals: npt.NDArray[np.int64]) -> list[bytes]:
         at, data = ordinals - self.first, self.data
@@ -47,7 +48,7 @@ class Waiting:
         self._rows = self._stored(begin, end)
         self._keys = array("Q")  # the unfinished row
         self._records: list[bytes] = []
-        self._saved: tuple[int, int] | None = None  # what of it the last checkpoint has: first ordinal, records
+        self._saved: tuple[int, int] | None = None  # what is written of it: first ordinal, number of records
         self._open: _Row | None = None
 
     def __repr__(self) -> str:
@@ -57,11 +58,11 @@ class Waiting:
         return self.end - self.begin
 
     def _stored(self, begin: int, end: int) -> deque[tuple[int, int]]:
-        """First and last ordinal (not included) of each row on disk."""
+        """First and last (exclusive) ordinal of each row on disk."""
         rows: deque[tuple[int, int]] = deque()
         for first, size in self._db.query("SELECT seq, length(keys) FROM waiting ORDER BY seq"):
             if size % 8 or (rows and first != rows[-1][1]):
-                raise self._damaged(first, "rows that do not follow each other")
+                raise self._damaged(first, "there is a gap between rows")
             rows.append((first, first + size // 8))
         if (rows and not (rows[0][0] <= begin and rows[-1][1] == end)) or (not rows and begin != end):
             raise self._damaged(begin, "records are missing")
@@ -86,17 +87,17 @@ class Waiting:
         return self.end - len(self._records)
 
     def _write(self, count: int) -> None:
-        """The first records of the unfinished row, in the place of what was saved of it."""
+        """Writes the first `count` records of the unfinished row, replacing what was written of it."""
         self._forget()
         first, records = self._tail, self._records[:count]
-        lengths = struct.pack(f"<{count}I", *map(len, records))  # a third of what numpy takes for it
-        keys = _little(self._keys[:count])
+        lengths = struct.pack(f"<{count}I", *map(len, records))  # takes a third of numpy's time
+        keys = packed(self._keys[:count])
         row = (first, keys, self._pack(lengths + b"".join(records)), rowcrc.waiting(first, keys))
         self._db.execute("INSERT INTO waiting VALUES (?, ?, ?, ?)", row)
         self._saved = (first, count)
 
     def _drop(self, count: int) -> None:
-        """The unfinished row begins so many records later; what was written of it is a row of its own."""
+        """Drops `count` records from the unfinished row; what was written of them is now a finished row."""
         if self._saved is not None:
             self._rows.append((self._saved[0], self._saved[0] + self._saved[1]))
             self._saved = None
@@ -115,7 +116,7 @@ class Waiting:
     # -- out
 
     def take(self, ordinals: npt.NDArray[np.int64], end: int) -> list[bytes]:
-        """These records, ascending, none before `begin`; then all before `end` are gone."""
+        """Returns these records (ascending ordinals from `begin` on), then drops all records before `end`."""
         taken: list[bytes] = []
         while self._rows and self.begin < end:
             first, last = self._rows[0]
@@ -136,7 +137,7 @@ class Waiting:
         return taken
 
     def _row(self, first: int, count: int) -> _Row:
-        """A row as it is on disk, kept until another one is asked for."""
+        """Reads a row from disk, and caches the last one."""
         if self._open is None or self._open.first != first:
             ((packed,),) = self._db.query("SELECT records FROM waiting WHERE seq = ?", (first,))
             self._open = self._read(first, count, packed)
@@ -156,7 +157,7 @@ class Waiting:
     # -- whole
 
     def keys_from(self, ordinal: int) -> Iterator[Keys]:
-        """The keys on disk from this record on: of them T is made again."""
+        """The keys on disk from this record on, to rebuild T."""
         for first, last in self._rows:
             if last > ordinal:
                 keys = np.frombuffer(self._stored_keys(first), "<u8")
@@ -177,7 +178,3 @@ class Waiting:
                 self._read(first, last - first, packed)
             except DamagedFile as damage:
                 yield damage
-
-
-def _little(keys: array[int]) -> bytes:
-    return np.frombuffer(keys, np.uint64).astype("<u8").tobytes()

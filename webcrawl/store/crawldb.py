@@ -1,11 +1,10 @@
-"""The crawl's one SQLite file: its open transaction is the work since the last checkpoint.
+"""The crawl's SQLite file. Its open transaction holds all work since the last checkpoint.
 
-COMMIT is the checkpoint, a crash is a rollback. docs/files.md says what lies in which table.
+COMMIT is the checkpoint, a crash is a rollback. docs/files.md describes the tables.
 """
 
 from __future__ import annotations
 
-import logging
 import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,40 +12,38 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from webcrawl.store import rowcrc
-from webcrawl.store.disk import Disk
+from webcrawl.store.disk import Disk, remove_unnamed
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.lock import lock
 from webcrawl.store.log import LIMIT, Log
 from webcrawl.store.schema import check_header, connect, create
 
-logger = logging.getLogger(__name__)
-
 DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
-ERRORS = (sqlite3.Error, UnicodeDecodeError)  # the latter where SQLite quotes what is damaged
+ERRORS = (sqlite3.Error, UnicodeDecodeError)  # the latter when SQLite's message quotes damaged bytes
 
 
 def is_damage(error: BaseException) -> bool:
-    """Whether one of ERRORS says that the file is not what was written."""
-    if isinstance(error, UnicodeDecodeError) or "Could not decode to UTF-8" in str(error):  # Python's, without a code
+    """Whether one of ERRORS means that the file is damaged."""
+    if isinstance(error, UnicodeDecodeError) or "Could not decode to UTF-8" in str(error):  # Python's: no SQLite code
         return True
     return isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF in DAMAGE
 
 
 class Part(Protocol):
-    """A structure whose state must agree with the others' at every checkpoint."""
+    """A structure that is saved with every checkpoint, consistent with all the others."""
 
     def prepare(self) -> Iterator[None]:
-        """Write early what may be written early, in slices of some milliseconds."""
+        """Write ahead of the checkpoint what can be, in slices of a few milliseconds."""
 
     def save(self) -> None:
-        """Write the rest into the open transaction: COMMIT follows at once."""
+        """Write the rest into the open transaction. COMMIT follows immediately."""
 
 
 class CrawlDB:
-    """Opens and locks a crawl's state folder; a reader sees the last checkpoint, the owner what came since.
+    """Opens and locks a crawl's state folder. Readers see the last checkpoint, the owner also what came since.
 
-    After an error nothing goes on but `close`: SQLite may have rolled back, so memory and disk disagree. Opened
-    again, the state is that of the last checkpoint.
+    After an error only `close` works: SQLite may have rolled back, so memory and disk may disagree. Reopening
+    restores the last checkpoint.
     """
 
     def __init__(self, folder: Path, disk: Disk | None = None, *, log_limit: int = LIMIT) -> None:
@@ -84,7 +81,7 @@ class CrawlDB:
     # -- reading and writing in the open transaction
 
     def query(self, sql: str, args: Sequence[Any] = ()) -> list[Any]:
-        """The rows that this SELECT finds, the uncommitted ones among them."""
+        """The rows of this SELECT, including uncommitted ones."""
         if self._failure is not None:
             raise self._refusal()
         try:
@@ -93,11 +90,11 @@ class CrawlDB:
             raise self._failed(error) from error
 
     def execute(self, sql: str, args: Sequence[Any] = ()) -> None:
-        """One change."""
+        """Makes one change in the open transaction."""
         self._change(self._db.execute, sql, args)
 
     def executemany(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
-        """The same change for many rows."""
+        """Makes the same change for many rows."""
         self._change(self._db.executemany, sql, rows)
 
     def _change(self, run: Callable[[str, Any], object], sql: str, args: object) -> None:
@@ -110,17 +107,17 @@ class CrawlDB:
             run(sql, args)
         except (sqlite3.Error, OSError) as error:
             raise self._failed(error) from error
-        except BaseException as error:  # raised by `rows`: some of them are written
+        except BaseException as error:  # raised by the `rows` iterator: some rows are already written
             self._failure = error
             raise
 
     def get(self, name: str) -> bytes | None:
-        """A small named value."""
+        """The small value stored under this name, or None."""
         values = self._values("name = ?", name)
         return values[0][1] if values else None
 
     def named(self, prefix: str) -> list[tuple[str, bytes]]:
-        """All small values whose names begin so, with their names."""
+        """All small values whose names start with `prefix`, as (name, value)."""
         return self._values("name GLOB ?", f"{prefix}*")
 
     def _values(self, where: str, name: str) -> list[tuple[str, bytes]]:
@@ -134,7 +131,7 @@ class CrawlDB:
         self.execute("INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", (name, value, rowcrc.meta(name, value)))
 
     def _failed(self, error: BaseException) -> StoreError:
-        """Remembers the error and says it in the store's words."""
+        """Remembers the error and returns it as a StoreError."""
         self._failure = error
         if is_damage(error):
             return DamagedFile(self.path, 0, str(error))
@@ -148,21 +145,21 @@ class CrawlDB:
     # -- the checkpoint
 
     def join(self, part: Part, *, first: bool = False) -> None:
-        """From now on `part` is saved with every checkpoint; `first` if it may still feed the parts that are there."""
+        """Saves `part` with every checkpoint from now on; `first`: before all others, because it may feed them."""
         self._parts.insert(0 if first else len(self._parts), part)
 
     def discard(self, path: Path) -> None:
-        """Removes a file once no checkpoint names it any more."""
+        """Removes a file after the next checkpoint, which no longer names it."""
         self._discarded.append(path)
 
     def prepare(self) -> Iterator[None]:
-        """All that can be done ahead of a checkpoint, in slices; then the log is synced in a thread."""
+        """Does all that can be done ahead of a checkpoint, in slices; then syncs the log in a thread."""
         for part in self._parts:
             yield from part.prepare()
         yield from self._log.sync_ahead()
 
     def checkpoint(self) -> None:
-        """Makes all that happened since the last one durable, or raises and leaves that one in force."""
+        """Makes all work since the last checkpoint durable. If it raises, the last checkpoint stays in force."""
         if self._failure is not None:
             raise self._refusal()
         try:
@@ -172,23 +169,20 @@ class CrawlDB:
                 self._db.execute("COMMIT")
         except (sqlite3.Error, OSError) as error:
             raise self._failed(error) from error
-        except BaseException as error:  # a part's own, or one that has failed the database already
+        except BaseException as error:  # raised by a part, or already recorded as the database's failure
             self._failure = self._failure or error
             raise
         self._remove_discarded()
         self._log.copy_back()
 
     def _remove_discarded(self) -> None:
-        """The checkpoint holds whether or not this succeeds: what stays is nameless, and removed at the next start."""
+        """Failing here does not affect the checkpoint: a file that no checkpoint names is removed at the next start."""
         for path in self._discarded:
-            try:
-                self.disk.unlink(path)
-            except OSError as error:
-                logger.warning("%s: not removed: %s", path, error)
+            remove_unnamed(self.disk, path)
         self._discarded.clear()
 
     def close(self) -> None:
-        """Leaves the state as it was at the last checkpoint; a second call does nothing."""
+        """Discards all work since the last checkpoint. A second call does nothing."""
         lock_fd, self._lock = self._lock, None
         if lock_fd is None:
             return
@@ -199,7 +193,7 @@ class CrawlDB:
             os.close(lock_fd)
 
     def check(self) -> Iterator[DamagedFile]:
-        """Each damaged place of the file, by SQLite's own check."""
+        """Yields the damage that SQLite's integrity check finds."""
         for (line,) in self.query("PRAGMA integrity_check"):
             if line != "ok":
                 yield DamagedFile(self.path, 0, line)

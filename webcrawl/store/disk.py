@@ -1,27 +1,30 @@
-"""The file system, as far as our own code writes to it: one small object, so that tests can break it."""
+"""All writing to the file system by our own code, in one small object that tests can replace by a failing one."""
 
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 from pathlib import Path
+
+logger = logging.getLogger(__name__)
 
 Buffer = bytes | bytearray | memoryview
 
 
 class Disk:
-    """Every change our own code makes to a file goes through one of these methods."""
+    """Every change that our own code makes to a file goes through one of these methods."""
 
     def create(self, path: Path) -> int:
-        """A new, empty file, open for writing and reading."""
+        """Opens a new, empty file for reading and writing."""
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
 
     def append(self, path: Path) -> int:
-        """A file open for writing at its end, made if need be."""
+        """Opens a file for appending; creates it if it does not exist."""
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
 
     def write(self, fd: int, data: Buffer) -> None:
-        """All of `data`: a write cut short by the kernel (a full disk, a signal) is taken up again."""
+        """Writes all of `data`: a write cut short by the kernel (full disk, signal) is continued."""
         rest = memoryview(data).cast("B")
         while len(rest):
             rest = rest[os.write(fd, rest) :]
@@ -30,9 +33,9 @@ class Disk:
         os.fsync(fd)
 
     def let_go(self, fd: int) -> None:
-        """Has the kernel begin to write this file out, and forget what is written: nobody is going to read it soon."""
+        """Tells the kernel to start writing this file out and to drop it from the page cache: it is not read soon."""
         if hasattr(os, "posix_fadvise"):  # macOS has none
-            with contextlib.suppress(OSError):  # it is advice
+            with contextlib.suppress(OSError):  # it is only advice
                 os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
 
     def truncate(self, fd: int, length: int) -> None:
@@ -46,9 +49,17 @@ class Disk:
         path.unlink(missing_ok=True)
 
     def sync_folder(self, folder: Path) -> None:
-        """A file's name lies in its folder: without this a synced file may be gone after a power cut."""
+        """Syncs a folder's entries: without this a synced file may be gone after a power cut."""
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
             os.fsync(fd)
         finally:
             os.close(fd)
+
+
+def remove_unnamed(disk: Disk, path: Path) -> None:
+    """Removes a file that no checkpoint names. If that fails, the next start tries again."""
+    try:
+        disk.unlink(path)
+    except OSError as error:
+        logger.warning("%s: not removed: %s", path, error)

@@ -1,4 +1,4 @@
-"""What the store says when it cannot go on."""
+"""The store's errors."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from pathlib import Path
 
 
 class StoreError(Exception):
-    """The state cannot be read or written; on disk it is as it was at the last checkpoint."""
+    """The state cannot be read or written. On disk it is as of the last checkpoint."""
 
 
 class DamagedFile(StoreError):  # noqa: N818 - reads as what it is
-    """A file of the crawl is not what was written there. Nothing was changed."""
+    """A file of the crawl does not hold what was written to it. It was not changed."""
 
     def __init__(self, path: Path, offset: int, why: str) -> None:
         super().__init__(f"{path}: damaged at byte {offset}: {why}")
@@ -18,8 +18,8 @@ class DamagedFile(StoreError):  # noqa: N818 - reads as what it is
 
 
 class StateLocked(StoreError):  # noqa: N818
-    """Another process works on this crawl."""
+    """Another process is using this crawl."""
 
 
 class StateVersion(StoreError):  # noqa: N818
-    """The state is sound, but of a version this program does not know."""
+    """The state is sound, but this program does not know its version."""

@@ -1,4 +1,4 @@
-"""One process a crawl."""
+"""One process per crawl."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from webcrawl.store.errors import StateLocked
 
 
 def lock(path: Path) -> int:
-    """An advisory lock that the kernel drops with the process, however it dies; released by closing what it returns."""
+    """Takes an advisory lock. Closing the returned descriptor releases it, as does the end of the process."""
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         os.close(fd)
-        raise StateLocked(f"{path.parent}: another process works on this crawl") from error
+        raise StateLocked(f"{path.parent}: another process is using this crawl") from error
     return fd

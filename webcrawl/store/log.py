@@ -1,4 +1,4 @@
-"""SQLite's write-ahead log, kept short and synced without making the crawl wait."""
+"""Keeps SQLite's write-ahead log short and synced without blocking the crawl."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pathlib import Path
 
 logger = logging.getLogger(__name__)
 
-LIMIT = 256 << 20  # bytes; beyond it the next transaction waits until all is copied back, and begins the log anew
+LIMIT = 256 << 20  # bytes; beyond it the next transaction waits until all is copied back, then restarts the log
 
 
 class Log:
-    """The file `crawl.db-wal`: COMMIT appends to it, this class does what else it needs in threads.
+    """The file `crawl.db-wal`. COMMIT appends to it; syncing and copying back run in threads.
 
-    SQLite begins it anew when a transaction starts after all of it was copied back. A transaction that is open from
-    checkpoint to checkpoint always starts too early for that, hence `make_room`.
+    SQLite restarts the log when a transaction begins after all of it was copied back. Our transactions, open from
+    checkpoint to checkpoint, always begin too early for that, hence `make_room`.
     """
 
     def __init__(self, database: Path, limit: int = LIMIT) -> None:
@@ -34,14 +34,14 @@ class Log:
         return f"<Log {self._path} {len(self)} bytes of {self._limit}>"
 
     def sync_ahead(self) -> Iterator[None]:
-        """Most of what a COMMIT must sync is synced before the event loop has to stand still for it."""
+        """Syncs the log in a thread, so that the COMMIT, which blocks the event loop, has little left to sync."""
         syncing = threading.Thread(target=self._sync, name="sync-ahead", daemon=True)
         syncing.start()
         while syncing.is_alive():
             yield
 
     def _sync(self) -> None:
-        with contextlib.suppress(OSError):  # COMMIT syncs again through SQLite's own descriptor, and its failure counts
+        with contextlib.suppress(OSError):  # COMMIT syncs again through SQLite's own descriptor; its failure counts
             fd = os.open(self._path, os.O_RDWR)
             try:
                 os.fsync(fd)
@@ -49,24 +49,24 @@ class Log:
                 os.close(fd)
 
     def copy_back(self) -> None:
-        """Begins to copy what is committed into the database, unless that is still going on."""
+        """Starts copying committed pages into the database, unless a copy is already running."""
         if self._copying is None or not self._copying.is_alive():
             self._copying = threading.Thread(target=self._copy, name="copy-back", daemon=True)
             self._copying.start()
 
     def make_room(self) -> None:
-        """Before a transaction begins: a log that is too long is copied back to the end, so that it begins anew."""
+        """Call before a transaction begins: copies all of a log that is too long, so that SQLite restarts it."""
         if len(self) > self._limit:
             self.wait()
-            self._copy()  # the thread may have begun before the last COMMIT; if not, nothing is left to copy
+            self._copy()  # the thread may have started before the last COMMIT; if not, nothing is left to copy
 
     def wait(self) -> None:
-        """Until no copying goes on."""
+        """Waits until no copy is running."""
         if self._copying is not None:
             self._copying.join()
 
     def _copy(self) -> None:
-        """Failing here loses nothing: the log stays as it is."""
+        """Failure loses nothing: the log stays as it is."""
         try:
             with contextlib.closing(sqlite3.connect(self._database, timeout=60)) as db:
                 db.execute("PRAGMA synchronous = FULL")

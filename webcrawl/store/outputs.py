@@ -1,6 +1,6 @@
-"""Output files that a crawl only appends to: their lengths are part of the checkpoint, recovery cuts the rest off.
+"""Append-only output files. A checkpoint notes their lengths; recovery truncates them to these.
 
-With each length goes the crc32 of so many bytes, which only `scrapy verify` compares.
+Each length is stored with the crc32 of that many bytes, which only `scrapy verify` checks.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ logger = logging.getLogger(__name__)
 NOTED = "SELECT path, length, bytes_crc, crc FROM output ORDER BY path"
 NOTE = "INSERT OR REPLACE INTO output VALUES (?, ?, ?, ?)"
 FORGET = "DELETE FROM output WHERE path = ?"
-AT_ONCE = 1 << 16  # bytes of a file that wait for each other: a call to the kernel for 5 pages, not one for each
-# Bytes between two calls that have the kernel forget a file: else the archive is soon all that it has in memory, and
-# memory that was never used before is dear, on a virtual machine above all (docs/performance.md).
+AT_ONCE = 1 << 16  # bytes buffered per file: one system call for 5 pages instead of one for each
+# Bytes written between two calls that drop the file from the page cache. Otherwise the archive soon fills it, and
+# memory that was never used before is expensive, above all on a virtual machine (docs/performance.md).
 WINDOW = 8 << 20
-OPEN = ".open"  # at the end of a name until its file is finished
-Mark = tuple[int, int]  # of a file: its length, the crc32 of so many bytes
+OPEN = ".open"  # a file's suffix until it is finished
+Mark = tuple[int, int]  # a file's length, and the crc32 of that many bytes
 NOTHING: Mark = 0, 0
 
 
@@ -36,10 +36,10 @@ class Output:
     def __init__(self, disk: Disk, path: Path, mark: Mark, at_once: int) -> None:
         self.path = path
         self._disk, self._fd = disk, disk.append(path)
-        self._length, self._crc = mark  # the crc of what is written, without what waits
+        self._length, self._crc = mark  # the length includes buffered bytes, the crc does not
         self._waiting: list[bytes] = []
-        self._size, self._at_once = 0, at_once  # bytes that wait to be written, and how many may
-        self._let_go = self._length  # when the kernel was last told to forget it
+        self._size, self._at_once = 0, at_once  # bytes buffered, and at most
+        self._let_go = self._length  # the length when the file was last dropped from the page cache
         self.unsynced = self._torn = False
         self.closed = self.finished = False
 
@@ -47,15 +47,15 @@ class Output:
         return f"<Output {self.path} {self._length} bytes>"
 
     def tell(self) -> int:
-        """Bytes taken: where the next ones begin."""
+        """The position of the next byte; buffered bytes count."""
         return self._length
 
     def mark(self) -> Mark:
-        """All that was taken and is written: `flush` comes before it."""
+        """Length and crc of what is written; call `flush` first."""
         return self._length - self._size, self._crc
 
     def write(self, data: Buffer) -> None:
-        """Takes all of `data`, or raises an error and takes none of it; it is written with some that follows."""
+        """Buffers all of `data`, or raises an error and takes none of it."""
         if self.closed:
             raise ValueError(f"{self.path}: closed")
         size = len(data := bytes(data))
@@ -72,7 +72,7 @@ class Output:
                 raise
 
     def flush(self) -> None:
-        """Writes what waits, or raises an error and lets it wait: what a full disk let through is cut off again."""
+        """Writes the buffer. On an error the buffer is kept, and a partial write is truncated again."""
         if not self._waiting:
             return
         try:
@@ -82,7 +82,7 @@ class Output:
             data = b"".join(self._waiting)
             self._disk.write(self._fd, data)
         except OSError as error:
-            self._mend()
+            self._cut_back()
             raise StoreError(f"{self.path}: {error}") from error
         self._crc = rowcrc.crc32_of_many(data, self._crc)
         self._waiting.clear()
@@ -92,26 +92,26 @@ class Output:
             self._disk.let_go(self._fd)
             self._let_go = self._length
 
-    def _mend(self) -> None:
+    def _cut_back(self) -> None:
         try:
             self._disk.truncate(self._fd, self._length - self._size)
             self._torn = False
-        except OSError:  # tried again by the next write, and by recovery
+        except OSError:  # the next write tries again, and so does recovery
             self._torn = True
 
     def sync(self) -> None:
-        """What was written so far survives a power cut."""
-        self.unsynced = False  # first: what is written meanwhile needs another sync
+        """Makes what was written so far survive a power cut."""
+        self.unsynced = False  # set before syncing: bytes written meanwhile need another sync
         self._disk.sync(self._fd)
 
     def close(self) -> None:
-        """Nothing more comes; the next checkpoint notes the last length and lets go of the file."""
+        """Ends writing; the next checkpoint notes the final length and closes the file."""
         self.closed = True
 
     def finish(self) -> None:
-        """Closes a file whose name ends in `.open`: once a checkpoint has noted all of it, it loses that ending."""
+        """Closes a file whose name ends in `.open`. The suffix is removed after a checkpoint has noted all of it."""
         if self.path.suffix != OPEN:
-            raise ValueError(f"{self.path}: has no {OPEN} to lose")
+            raise ValueError(f"{self.path}: does not end in {OPEN}")
         self.closed = self.finished = True
 
     def release(self) -> None:
@@ -119,11 +119,11 @@ class Output:
 
 
 class Outputs:
-    """All outputs of a crawl, below `root`; a Part: lengths are noted after their bytes are synced.
+    """All outputs of a crawl, below `root`. As a Part it notes lengths after syncing the bytes.
 
-    Opening cuts every file back to its noted length. A file that is shorter than noted, or missing, is damaged;
-    then nothing is cut. A finished file is noted under its last name and renamed after that COMMIT, so until then, and
-    after a crash in between, it is found under its name with `.open`.
+    Opening truncates every file to its noted length. If one is shorter than noted or missing, that is DamagedFile and
+    nothing is truncated. A finished file is noted under its final name and renamed after that COMMIT: until then, and
+    after a crash in between, it still has its `.open`.
     """
 
     def __init__(self, db: CrawlDB, root: Path, at_once: int = AT_ONCE) -> None:
@@ -139,7 +139,7 @@ class Outputs:
         damages = list(self.check())
         if damages:
             raise damages[0]
-        self._unnamed = {name for name in self._noted if not (root / name).exists()}  # they have their .open still
+        self._unnamed = {name for name in self._noted if not (root / name).exists()}  # still with .open
         for name, (length, _) in self._noted.items():
             self._cut(self._where(name), length)
         self._rename()
@@ -149,13 +149,13 @@ class Outputs:
         return f"<Outputs {self._root} open={len(self._open)} noted={len(self._noted)}>"
 
     def _where(self, name: str) -> Path:
-        """Where the bytes of a noted file are."""
+        """The present path of a noted file."""
         path = self._root / name
         unfinished = self._root / f"{name}{OPEN}"
         return unfinished if not path.exists() and unfinished.exists() else path
 
     def _rename(self) -> None:
-        """Finished files get their last names, if a COMMIT has noted these; what fails is done later, or at a start."""
+        """Gives finished files their final names if a COMMIT has noted them. A failed rename is retried later."""
         if not self._unnamed or not self._committed():
             return
         for name in sorted(self._unnamed):
@@ -167,7 +167,7 @@ class Outputs:
                 self._unnamed.discard(name)
 
     def _committed(self) -> bool:
-        """Whether the last `save` was followed by its COMMIT: if not, the database takes no more calls."""
+        """Whether the COMMIT after the last `save` succeeded: if not, the database refuses all calls."""
         try:
             self._db.query("SELECT 1")
         except StoreError:
@@ -188,10 +188,10 @@ class Outputs:
             raise StoreError(f"{path}: {error}") from error
 
     def open(self, path: str) -> Output:
-        """The file `path` below the root, at its end; what was begun after the last checkpoint begins anew."""
+        """Opens `path`, relative to the root, for appending. A file that no checkpoint has noted is emptied first."""
         output = self._open.get(path)
         if output is not None and not output.closed:
-            raise ValueError(f"{output.path}: open already")
+            raise ValueError(f"{output.path}: already open")
         if (output is not None and output.finished) or path.removesuffix(OPEN) in self._unnamed:
             raise ValueError(f"{self._root / path}: finished")
         if output is not None:
@@ -208,7 +208,7 @@ class Outputs:
         return output
 
     def sweep(self, pattern: str) -> None:
-        """Removes what matches below the root and no checkpoint has noted: nobody will ask for that name again."""
+        """Removes files that match `pattern` and that no checkpoint has noted: their names are not opened again."""
         for path in self._root.glob(pattern):
             name = path.relative_to(self._root).as_posix()
             if name not in self._noted and name not in self._open and name.removesuffix(OPEN) not in self._unnamed:
@@ -220,7 +220,7 @@ class Outputs:
     # -- the checkpoint
 
     def prepare(self) -> Iterator[None]:
-        """Syncs in a thread; what is written meanwhile is little, and synced by `save`."""
+        """Syncs in a thread; `save` syncs the little that is written meanwhile."""
         self._rename()
         for output in self._open.values():
             output.flush()
@@ -234,7 +234,7 @@ class Outputs:
         try:
             for output in outputs:
                 output.sync()
-        except OSError as error:  # a second fsync would say that all is well: it is said once, and counts
+        except OSError as error:  # a second fsync would report success: the error must be kept
             self._error = error
 
     def save(self) -> None:
@@ -266,7 +266,7 @@ class Outputs:
         self._unnamed.update(name.removesuffix(OPEN) for name in finished)
 
     def _sync_folders(self, folder: Path) -> None:
-        """A new file's name, and those of the folders down to it, which may be as new."""
+        """Syncs the folders from this one up to the root: all of them may be new."""
         while True:
             self._db.disk.sync_folder(folder)
             if folder in (self._root, folder.parent):
@@ -274,7 +274,7 @@ class Outputs:
             folder = folder.parent
 
     def close(self) -> None:
-        """Closes all files; what is not in a checkpoint is cut off at the next start."""
+        """Closes all files. The next start truncates what no checkpoint has noted."""
         if self._syncing is not None:
             self._syncing.join()
         self._rename()
@@ -283,7 +283,7 @@ class Outputs:
         self._open.clear()
 
     def check(self) -> Iterator[DamagedFile]:
-        """Each output that is shorter than the last checkpoint noted."""
+        """Yields each output that is missing or shorter than the last checkpoint noted."""
         for name, (length, _) in self._noted.items():
             path = self._where(name)
             if not path.exists():

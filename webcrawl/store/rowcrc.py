@@ -1,7 +1,7 @@
-"""The crc32 in the last column of a row of crawl.db: SQLite has none, and most flipped bits leave a row readable.
+"""The crc32 in the last column of crawl.db's rows: SQLite has no checksums, and most flipped bits go unnoticed.
 
-Blocks, and the records of `waiting`, are zstd frames with checksums of their own; a row of `run` says nothing that its
-file does not say too.
+Blocks and the records of `waiting` are zstd frames with checksums of their own. A row of `run` has none because its
+file repeats all that it says.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 from typing import Any
-from zlib import crc32  # of a hundred bytes 0.1 us, half of what isal takes
+from zlib import crc32  # 0.1 us for a hundred bytes, half of isal's time
 
 from isal import isal_zlib
 
-crc32_of_many = isal_zlib.crc32  # the same sum: of 64 KiB 1.1 us, where zlib takes 18
+crc32_of_many = isal_zlib.crc32  # the same checksum: 1.1 us for 64 KiB, where zlib takes 18
 UNTIL = struct.Struct("<d")
 NOTED = struct.Struct("<QI")
-# What the formulas below raise for a value of another type, as a flipped bit in a row's head makes it.
+# What the formulas below raise for a value of the wrong type; a flipped bit in a row's header can change the type.
 MISFITS = (TypeError, AttributeError, ValueError, OverflowError, struct.error)
 
 
@@ -25,7 +25,7 @@ def meta(name: str, value: bytes) -> int:
 
 
 def host(name: str, state: int, data: bytes) -> int:
-    """0.3 us. The crc begins with the state, so that any other of 32 bits makes another one."""
+    """Takes 0.3 us. The state is the crc's start value, so any other 32-bit state gives another crc."""
     return crc32(data, crc32(name.encode(), state))
 
 
@@ -42,7 +42,7 @@ def output(path: str, length: int, bytes_crc: int) -> int:
 
 
 def agrees(formula: Callable[..., int], row: Sequence[Any]) -> bool:
-    """Whether the last value of this row is the crc of those before it."""
+    """Whether the last value of this row is the crc of the others."""
     try:
         return bool(formula(*row[:-1]) == row[-1])
     except MISFITS:

@@ -1,7 +1,7 @@
-"""Sorted fingerprint files, read: pages of keys, an index of first keys, checksums (docs/files.md has the bytes).
+"""Reads sorted fingerprint files: pages of keys, an index of first keys, checksums (layout: docs/files.md).
 
-Read by sequential sweeps or single pages, whichever the asked keys need; never mapped: a mapping's resident
-pages count against the crawl's memory, and it measured slower.
+Pages are read singly or in sequential sweeps, depending on the keys looked up. Files are not mapped: resident
+pages of a mapping count as the crawl's memory, and mapping measured slower.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ Mask = npt.NDArray[np.bool_]
 
 MAGIC = b"WCRLRUN\n"
 VERSION = 1
-PAGE = 4096  # keys a page: 32 KiB, about what one random read costs anyway
-SPAN = 64  # pages read at once in a sweep: 2 MiB a column
-GAP = 4  # pages nobody asked for that are read all the same: cheaper than one more system call
+PAGE = 4096  # keys per page: 32 KiB, which costs about as much as any random read
+SPAN = 64  # pages read at once in a sweep: 2 MiB per column
+GAP = 4  # unneeded pages that are read along with needed ones: cheaper than another system call
 HEADER = struct.Struct("<8sII")  # magic, version, columns
-TRAILER = struct.Struct("<8sIIQQI")  # magic, version, columns, count, pages, crc32 of all behind the pages
+TRAILER = struct.Struct("<8sIIQQI")  # magic, version, columns, count, pages, crc32 of all that follows the pages
 NEAR = 512  # keys, 4 KiB: eight standard deviations to either side
-LAST = np.uint64(0xFFFF_FFFF_FFFF_FFFF)  # pads the last page; the count says what is real
+LAST = np.uint64(0xFFFF_FFFF_FFFF_FFFF)  # pads the last page; the count tells how many keys are real
 
 
 class Run:
-    """One sorted file, open for reading; safe to read from several threads."""
+    """One sorted file, open for reading by any number of threads."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -53,7 +53,7 @@ class Run:
         if head[0] != MAGIC:
             raise DamagedFile(self.path, 0, "not a fingerprint file")
         if head != (magic, version, columns) or version != VERSION or columns not in (1, 2):
-            raise DamagedFile(self.path, at, "its end does not fit its beginning")
+            raise DamagedFile(self.path, at, "header and trailer do not match")
         self.count: int = count
         self.columns: int = columns
         self._page_bytes = PAGE * 8 * columns
@@ -73,7 +73,7 @@ class Run:
         return f"<Run {self.path.name} count={self.count} columns={self.columns}>"
 
     def _read(self, first: int, last: int) -> Keys:
-        """Pages first to last (not included) as an array of one row a column."""
+        """Pages `first` to `last` (exclusive) as an array with one row per column of the file."""
         rows = np.empty((last - first, self.columns, PAGE), "<u8")
         view, at = memoryview(rows.data).cast("B"), HEADER.size + first * self._page_bytes
         while view.nbytes:
@@ -90,15 +90,12 @@ class Run:
         last = int(np.searchsorted(self._index, np.uint64(high), "right"))
         if last <= first:
             return np.empty((self.columns, 0), np.uint64)
-        rows = self._read(first, last)
-        begin = np.searchsorted(rows[0], np.uint64(low), "left")
-        end = np.searchsorted(rows[0], np.uint64(high), "right")
-        return rows[:, begin:end]
+        return between(self._read(first, last), low, high)
 
     def contains(self, keys: Keys, seconds: Keys | None = None) -> Mask:
-        """Which of these ascending keys (with these second values) are in the file."""
+        """Which of these ascending keys (with these second values) the file contains."""
         if keys.dtype != np.uint64:
-            raise TypeError(f"keys of {keys.dtype}")  # uint64 against int64 is float64, and wrong
+            raise TypeError(f"keys of {keys.dtype}")  # numpy compares uint64 with int64 as float64: wrong answers
         found = np.zeros(len(keys), np.bool_)
         pages = np.searchsorted(self._index, keys, "right").astype(np.int64) - 1
         at = int(np.searchsorted(pages, 0))
@@ -106,9 +103,7 @@ class Run:
             end = _span_end(pages, at)
             rows = self._read(int(pages[at]), int(pages[end - 1]) + 1)
             if seconds is None:
-                where = np.searchsorted(rows[0], keys[at:end])
-                np.minimum(where, rows.shape[1] - 1, out=where)
-                found[at:end] = rows[0][where] == keys[at:end]
+                found[at:end] = contained(keys[at:end], rows[0])
             else:
                 for i in range(at, end):
                     found[i] = _pair_in(rows, keys[i], seconds[i]) or self._pair_before(pages[i], keys[i], seconds[i])
@@ -116,10 +111,10 @@ class Run:
         return found
 
     def holds(self, key: int, second: int) -> bool:
-        """Whether one pair is in the file.
+        """Whether the file contains this pair.
 
-        Keys are hashes: where one would lie in its page is known to within some dozen of 4,096 places, and one that is
-        not among those NEAR around is not there. Whatever else the keys may be, the whole page is asked.
+        Keys are hashes, so a key's position in its page can be computed to within some dozen of 4,096 places: usually
+        reading NEAR keys around it shows that it is absent. Otherwise the whole page is searched.
         """
         sought = np.uint64(key)
         page = int(np.searchsorted(self._index, sought, "right")) - 1
@@ -137,7 +132,7 @@ class Run:
         return bool(self.contains(np.array([sought]), np.array([second], np.uint64))[0])
 
     def _pair_before(self, page: int, key: np.uint64, second: np.uint64) -> bool:
-        """Equal keys may begin on an earlier page; at 64 bits that takes an accident or an attack."""
+        """Searches earlier pages: equal keys may span several, though with 64 bits only by accident or attack."""
         while page > 0 and self._index[page] == key:
             page -= 1
             if _pair_in(self._read(page, page + 1), key, second):
@@ -145,7 +140,7 @@ class Run:
         return False
 
     def check(self) -> Iterator[DamagedFile]:
-        """Each page whose checksum or order is wrong."""
+        """Yields each page whose checksum or order is wrong."""
         before = -1
         for page, crc in enumerate(self._crcs):
             at = HEADER.size + page * self._page_bytes
@@ -159,19 +154,34 @@ class Run:
             before = int(keys[-1])
 
     def close(self) -> None:
-        """Again and again, if need be; how many keys there are is still known."""
+        """May be called repeatedly; `count` remains valid."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
 
 
+def between(rows: Keys, low: int, high: int) -> Keys:
+    """The rows with low <= key <= high; keys are the first column, ascending."""
+    keys = rows[0]
+    return rows[:, np.searchsorted(keys, np.uint64(low), "left") : np.searchsorted(keys, np.uint64(high), "right")]
+
+
+def contained(needles: Keys, haystack: Keys) -> Mask:
+    """Which of the ascending needles the ascending haystack contains."""
+    if len(haystack) == 0:
+        return np.zeros(len(needles), np.bool_)
+    where = np.searchsorted(haystack, needles)
+    np.minimum(where, len(haystack) - 1, out=where)
+    return np.asarray(haystack[where] == needles)
+
+
 def trailer_crc(tables: bytes, columns: int, count: int) -> int:
-    """One checksum for the index, the pages' checksums and the trailer's own numbers."""
+    """One checksum of the index, the pages' checksums and the trailer's numbers."""
     return zlib.crc32(TRAILER.pack(MAGIC, VERSION, columns, count, len(tables) // 12, 0), zlib.crc32(tables))
 
 
 def _span_end(pages: npt.NDArray[np.int64], at: int) -> int:
-    """The end of the keys that one read serves: at most SPAN pages, no gap of more than GAP."""
+    """The end of the keys that one read covers: at most SPAN pages, without gaps of more than GAP pages."""
     end = int(np.searchsorted(pages, pages[at] + SPAN))
     gaps = np.nonzero(np.diff(pages[at:end]) > GAP)[0]
     return at + int(gaps[0]) + 1 if len(gaps) else end

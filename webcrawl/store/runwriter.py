@@ -1,4 +1,4 @@
-"""Sorted fingerprint files, written: once, whole, synced before a checkpoint names them."""
+"""Writes sorted fingerprint files: once, whole, and synced before a checkpoint names them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from webcrawl.store.runs import HEADER, LAST, MAGIC, PAGE, TRAILER, VERSION, Key
 
 
 class RunWriter:
-    """Writes ascending keys, and beside each key a second value if there are two columns.
+    """Writes ascending keys, each with a second value if there are two columns.
 
-    After an error the file is worth nothing: `abandon` removes it.
+    After an error the file is useless: remove it with `abandon`.
     """
 
     def __init__(self, disk: Disk, path: Path, columns: int = 1) -> None:
@@ -30,7 +30,7 @@ class RunWriter:
         try:
             self._put(HEADER.pack(MAGIC, VERSION, columns))
         except BaseException:
-            with contextlib.suppress(OSError):  # the first error is the one to tell
+            with contextlib.suppress(OSError):  # report the first error
                 self.abandon()
             raise
 
@@ -38,7 +38,7 @@ class RunWriter:
         return f"<RunWriter {self.path.name} count={self.count} columns={self.columns}>"
 
     def append(self, *columns: Keys) -> None:
-        """The next keys, each above all before (equal ones only where the second value differs)."""
+        """Appends keys, each above all before (equal only if the second values differ)."""
         rows = np.stack(columns)
         if rows.dtype != np.uint64 or len(rows) != self.columns:
             raise TypeError(f"{self.path}: {len(rows)} columns of {rows.dtype}")
@@ -69,7 +69,7 @@ class RunWriter:
         self._disk.write(self._fd, data)
 
     def finish(self) -> None:
-        """Completes and syncs the file; it still has to be named in the next checkpoint."""
+        """Completes and syncs the file; the next checkpoint must name it."""
         try:
             if self._rest.shape[1]:
                 pad = np.full((self.columns, PAGE - self._rest.shape[1]), LAST)

@@ -1,4 +1,4 @@
-"""The layout of crawl.db, and how it is made, recognised and opened; docs/files.md says what lies in which table."""
+"""The schema of crawl.db: creating, recognising and opening it. docs/files.md describes the tables."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import DamagedFile, StateVersion
 
-VERSION = 3  # 1 had no checksums in its rows, 2 other digests of bodies
-APPLICATION = 0x5743_524C  # "WCRL", where SQLite keeps whose file this is
+VERSION = 3  # version 1 had no row checksums, version 2 other body digests
+APPLICATION = 0x5743_524C  # "WCRL", in the header field for the application that owns the file
 TABLES = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL, crc INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE block (id INTEGER PRIMARY KEY, data BLOB NOT NULL);
@@ -28,9 +28,9 @@ CREATE TABLE output (
     path TEXT PRIMARY KEY, length INTEGER NOT NULL, bytes_crc INTEGER NOT NULL, crc INTEGER NOT NULL
 ) WITHOUT ROWID;
 """
-LAYOUT = "SELECT type, name, tbl_name, sql FROM sqlite_schema"  # of which SQLite reads what it needs
-# No automatic copying back: it would happen inside a COMMIT. A log that begins anew is cut to what it needs, so that
-# its size says how long it has become. 8 MiB of pages: what is in there is written by the COMMIT, the rest before.
+LAYOUT = "SELECT type, name, tbl_name, sql FROM sqlite_schema"
+# No automatic copying back: it would run inside a COMMIT. A restarted log is truncated, so that its size shows how
+# long it has become. The page cache of 8 MiB bounds what a COMMIT has to write; all else is written before.
 PRAGMAS = """
 PRAGMA journal_mode = WAL;
 PRAGMA synchronous = FULL;
@@ -42,9 +42,9 @@ PRAGMA temp_store = MEMORY;
 
 
 def create(path: Path, disk: Disk) -> None:
-    """Made whole under another name, so that a half-made state is never taken for a crawl's."""
+    """Creates the database under a temporary name, so that an incomplete one is never taken for a crawl's."""
     for log in (Path(f"{path}-wal"), Path(f"{path}-journal")):
-        if _has_bytes(log):  # SQLite would play it into the new file
+        if _has_bytes(log):  # SQLite would replay it into the new file
             raise DamagedFile(log, 0, f"a log without its {path.name}")
     new = path.with_suffix(".new")
     for leftover in (new, *(Path(f"{new}{suffix}") for suffix in ("-journal", "-wal", "-shm"))):
@@ -54,12 +54,12 @@ def create(path: Path, disk: Disk) -> None:
         db.executescript(f"BEGIN; {TABLES} COMMIT;")
         db.execute(f"PRAGMA application_id = {APPLICATION}")
         db.execute(f"PRAGMA user_version = {VERSION}")
-        db.execute("PRAGMA journal_mode = WAL")  # now: its header says from the first moment what it is
+        db.execute("PRAGMA journal_mode = WAL")  # now, so that the header records it from the start
     disk.rename(new, path)
 
 
 def check_header(path: Path) -> None:
-    """Read by hand, because SQLite would already write to a file that may not be ours."""
+    """Checks the header without SQLite, which would already write to a file that may not be ours."""
     with path.open("rb") as file:
         head = file.read(100)
     if len(head) < 100 or not head.startswith(b"SQLite format 3\0"):
@@ -70,7 +70,7 @@ def check_header(path: Path) -> None:
     if version != VERSION:
         raise StateVersion(f"{path}: written by version {version} of the state, this program reads {VERSION}")
     page, pages, size = *struct.unpack_from(">H10xI", head, 16), path.stat().st_size
-    # SQLite itself reads the missing end of a last page as zeros. With a log, pages may still have to come from there.
+    # SQLite reads the missing end of a last page as zeros. If there is a log, missing pages may still come from it.
     if size < page * pages and not _has_bytes(Path(f"{path}-wal")):
         raise DamagedFile(path, size, f"the file ends early, it has {pages} pages of {page} bytes")
 
@@ -80,7 +80,7 @@ def _has_bytes(path: Path) -> bool:
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """A connection for the owner. Reading comes first: a cut file is refused before the first pragma that writes."""
+    """The owner's connection. It reads first, so that a truncated file is refused before any pragma writes to it."""
     db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=256)
     try:
         db.execute("SELECT count(*) FROM sqlite_schema").fetchone()

@@ -1,4 +1,4 @@
-"""How long a host is left alone after an answer: one small class a file, chosen by POLITENESS_POLICY."""
+"""How long a host is left alone after an answer: one small class per file, chosen by POLITENESS_POLICY."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Protocol
 
 
 class Politeness(Protocol):
-    """A policy is made of the three settings POLITENESS_FACTOR, _MIN_DELAY and _MAX_DELAY."""
+    """A policy is constructed with POLITENESS_FACTOR, POLITENESS_MIN_DELAY and POLITENESS_MAX_DELAY."""
 
     def __init__(self, factor: float, minimum: float, maximum: float) -> None: ...
 
     def wait(self, times: Sequence[float]) -> float:
-        """Seconds until the host's next request, after downloads that took `times` (last one last, at most five)."""
+        """Seconds until the host's next request; `times` of its last downloads, at most five, oldest first."""

@@ -1,4 +1,4 @@
-"""Nielsen: the same for every host, 70 seconds."""
+"""Nielsen: the same wait for every host, 70 seconds."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ SECONDS = 70.0
 
 
 class Fixed:
-    """Always 70 seconds, or what POLITENESS_MIN_DELAY and _MAX_DELAY make of it (both alike: that delay)."""
+    """70 seconds, within POLITENESS_MIN_DELAY and POLITENESS_MAX_DELAY; set both alike for another fixed delay."""
 
     def __init__(self, factor: float, minimum: float, maximum: float) -> None:
-        del factor  # nothing is multiplied here
+        del factor  # part of the protocol, without effect here
         self.seconds = min(max(SECONDS, minimum), maximum)
 
     def wait(self, times: Sequence[float]) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 class Mercator:
-    """A multiple of the last download's duration: a slow server is asked less often than a fast one."""
+    """A multiple of the last download's duration: a slow server gets fewer requests than a fast one."""
 
     def __init__(self, factor: float, minimum: float, maximum: float) -> None:
         self.factor, self.minimum, self.maximum = factor, minimum, maximum

@@ -6,10 +6,10 @@ from webcrawl.model import Link
 
 
 class ByArrival:
-    """Everything in one queue: the plain breadth-first crawl, in the order of discovery."""
+    """One queue for all links: a plain breadth-first crawl, in the order of discovery."""
 
     def __init__(self, levels: int) -> None:
-        del levels  # one is enough
+        del levels  # only the first is used
 
     def level(self, link: Link) -> int:
         del link

@@ -1,4 +1,4 @@
-"""The fewer links from a seed, the sooner."""
+"""Links closer to a seed come first."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from webcrawl.model import Link
 
 
 class ByDepth:
-    """Breadth first across hosts: pages near the seeds are the better ones, and traps are deep."""
+    """Breadth first across hosts: pages near the seeds are better, and traps are deep."""
 
     def __init__(self, levels: int) -> None:
         self.last = levels - 1

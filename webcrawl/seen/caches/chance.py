@@ -1,4 +1,4 @@
-"""RANDOM: evicts any item (section 3.5 of the paper); needs no bookkeeping, and is only a little worse."""
+"""RANDOM: evicts a random item (section 3.5 of the paper); no bookkeeping, and only slightly worse."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from random import Random
 
 
 class RandomCache:
-    """Items in a list, the newcomer in the place of one drawn by chance."""
+    """A list of items; a new item replaces one drawn at random."""
 
     def __init__(self, size: int, chance: Random | None = None) -> None:
         if size < 1:

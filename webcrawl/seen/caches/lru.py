@@ -1,4 +1,4 @@
-"""LRU: evicts what has not been asked for the longest time (section 3.3 of the paper)."""
+"""LRU: evicts the least recently requested item (section 3.3 of the paper)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import lru_cache
 
 
 class LruCache:
-    """Exact LRU, by the one that the interpreter has in C: it calls a function only for what it does not hold."""
+    """Exact LRU, using functools.lru_cache, which is written in C and calls its function only on a miss."""
 
     def __init__(self, size: int) -> None:
         if size < 1:
@@ -27,7 +27,7 @@ class LruCache:
         positions: list[int] = []
         after = 0
         for key in self._missed:
-            # Between two misses nothing is evicted, so the first such key after the last miss is the missed one.
+            # Nothing is evicted between two misses, so the first such key after the last miss is the one that missed.
             at = keys.index(key, after)
             positions.append(at)
             after = at + 1

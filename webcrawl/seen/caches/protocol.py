@@ -1,4 +1,4 @@
-"""What every URL cache policy does (Broder, Najork, Wiener: Efficient URL Caching, section 3)."""
+"""The interface of URL caches (Broder, Najork, Wiener: Efficient URL Caching, section 3)."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Protocol
 
 
 class UrlCache(Protocol):
-    """A bounded memory of fingerprints; a key it never met is always a miss, or its URL would be lost."""
+    """A bounded memory of fingerprints. A key never requested before must be a miss, or its URL would be lost."""
 
     def misses(self, keys: Sequence[int]) -> Sequence[int]:
-        """The positions, ascending, of the keys that were not held when their turn came."""
+        """Looks up keys in turn, adding those it does not hold; returns the ascending positions of these."""
 
     def __len__(self) -> int:
-        """How many keys are held now."""
+        """The number of keys held."""

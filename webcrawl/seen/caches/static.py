@@ -1,4 +1,4 @@
-"""STATIC: the most popular URLs of an earlier crawl, never changed (section 3.6 of the paper)."""
+"""STATIC: a fixed set of the most popular URLs of an earlier crawl (section 3.6 of the paper)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from itertools import islice
 
 
 class StaticCache:
-    """Holds the first `size` of the given keys for ever; without keys everything is a miss.
+    """Always holds the first `size` of the given keys; without keys everything is a miss.
 
-    Each key's first request is a miss all the same: somebody must put that URL into the frontier.
+    Each key's first request is still a miss, so that its URL reaches the frontier.
     """
 
     def __init__(self, size: int, keys: Iterable[int] = ()) -> None:

@@ -1,0 +1,52 @@
+"""The arguments of a frontier, grouped by meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from webcrawl.frontier.addresses import Addresses
+from webcrawl.frontier.admission import Admission
+from webcrawl.frontier.booking import Limits
+from webcrawl.frontier.fifo import Fifo
+from webcrawl.frontier.front import FrontEnd
+from webcrawl.frontier.hosts import HostTable
+from webcrawl.frontier.politeness import Politeness
+from webcrawl.frontier.prioritizers import Prioritizer
+from webcrawl.model import Link
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The front-end's levels, and the memory of the whole frontier."""
+
+    levels: int  # FRONTIER_LEVELS
+    bias: float  # FRONTIER_BIAS: each level is picked this many times as often as the next
+    memory: int  # FRONTIER_MEMORY, in bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What decides in which order URLs come out, and when."""
+
+    prioritizer: Prioritizer
+    politeness: Politeness
+    limits: Limits
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """Optional collaborators of `take` and `done`."""
+
+    admission: Admission | None = None  # the last check of each URL
+    addresses: Addresses | None = None  # politeness per IP address
+    dropped: Callable[[Link, int], None] | None = None  # called for each URL that ends without a download
+
+
+@dataclass(frozen=True, slots=True)
+class Queues:
+    """Where URLs and hosts are kept; all of it is saved with every checkpoint."""
+
+    front: FrontEnd
+    hosts: HostTable
+    parked: Fifo  # names of hosts that gave way to others
