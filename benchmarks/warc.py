@@ -27,7 +27,7 @@ from webcrawl.simweb.words import LENGTH, filler
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import Outputs
 from webcrawl.warc import record
-from webcrawl.warc.writer import WarcWriter
+from webcrawl.warc.writer import WarcFiles, WarcWriter
 
 REQUEST = [
     ("Host", "www.example.org"),
@@ -75,9 +75,8 @@ def ours(pages: list[bytes], folder: Path) -> tuple[Clock, int]:
     exchanges = list(map(_exchange, range(len(pages)), pages))  # new ones: they remember their digests
     with closing(CrawlDB(folder / "state")) as db:
         outputs = Outputs(db, folder)
-        writer = WarcWriter(
-            db, outputs, prefix="bench", max_size=1 << 30, info=INFO, random=random.SystemRandom(), clock=time.time
-        )
+        files = WarcFiles("bench", 1 << 30, INFO)
+        writer = WarcWriter(db, outputs, files, random=random.SystemRandom(), clock=time.time)
         link = Link("http://www.example.org/", "LLL", "http://www.example.org/index.html", "http://example.org/")
         with timed() as clock:
             for exchange in exchanges:

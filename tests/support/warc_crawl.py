@@ -5,27 +5,22 @@ import random
 from webcrawl.model import Exchange, Link, Timings
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import Outputs
-from webcrawl.warc.writer import WarcWriter
+from webcrawl.warc.writer import WarcFiles, WarcWriter
 
 NOW = 1_700_000_000.25  # 2023-11-14T22:13:20.250Z
+INFO = {"software": "webcrawl/0", "robots": "obey"}
 
 
 class Archive:
     """A database, its outputs and a WarcWriter, opened and closed together."""
 
-    def __init__(self, root, disk=None, *, seed=1, max_size=1 << 30, info=None, **options):
+    def __init__(self, root, disk=None, *, seed=1, **options):
         self.root = root
         self.db = CrawlDB(root / "state", disk)
         try:
             self.outputs = Outputs(self.db, root, at_once=0)
-            self.writer = WarcWriter(
-                self.db,
-                self.outputs,
-                **{"prefix": "test", "clock": lambda: NOW, **options},
-                max_size=max_size,
-                info=info or {"software": "webcrawl/0", "robots": "obey"},
-                random=random.Random(seed),
-            )
+            files = WarcFiles(**{"prefix": "test", "max_size": 1 << 30, "info": INFO, **options})
+            self.writer = WarcWriter(self.db, self.outputs, files, random=random.Random(seed), clock=lambda: NOW)
         except BaseException:
             self.db.close()
             raise

@@ -16,7 +16,7 @@ from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.items import Page
 from webcrawl.store.errors import StoreError
-from webcrawl.warc.writer import WarcWriter
+from webcrawl.warc.writer import WarcFiles, WarcWriter
 
 MB = 1_000_000
 
@@ -40,9 +40,7 @@ class WarcPipeline:
         self._writer = WarcWriter(
             crawl.db,
             crawl.outputs,
-            prefix=self._values["WARC_PREFIX"],
-            max_size=self._values["WARC_MAX_SIZE"] * MB,
-            info=_info(self._crawler.settings),
+            WarcFiles(self._values["WARC_PREFIX"], self._values["WARC_MAX_SIZE"] * MB, _info(self._crawler.settings)),
             random=SystemRandom(),
             clock=time.time,
         )
