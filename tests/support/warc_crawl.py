@@ -1,4 +1,4 @@
-"""A crawl that does nothing but write its archive, and the exchanges it writes."""
+"""A crawl that only writes its archive, and the exchanges for it."""
 
 import random
 
@@ -34,7 +34,7 @@ class Archive:
         self.db.checkpoint()
 
     def stop(self):
-        """A clean end."""
+        """Ends cleanly."""
         self.writer.close()
         self.checkpoint()
         self.close()
@@ -49,7 +49,7 @@ def files(root):
 
 
 def exchange(url="http://a.test/", body=b"<p>hello", *, head=None, wire=None, **changes):
-    """An answer without codings, unless it is given otherwise."""
+    """An answer without codings, unless given otherwise."""
     request = b"GET / HTTP/1.1\r\nHost: a.test\r\n\r\n"
     if head is None:
         head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n" % len(body)
@@ -70,7 +70,7 @@ def exchange(url="http://a.test/", body=b"<p>hello", *, head=None, wire=None, **
 
 
 def chunked(url, body, size=10):
-    """The same in chunks."""
+    """The same answer in chunks."""
     parts = [body[at : at + size] for at in range(0, len(body), size)]
     wire = b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n"
