@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.crawling import wait_until
 from tests.support.places import ROOT
+from webcrawl.profiling import stages
 
 DEMO = [sys.executable, "-m", "scrapy", "demo"]
 
@@ -47,12 +48,12 @@ def test_it_crawls_and_tells(tmp_path):
 
     assert (process.returncode, errors) == (0, "")
     first, progress, summary, archive = said.splitlines()
-    assert first == "crawling 20 synthetic hosts on loopback, for 2 seconds; Ctrl-C ends it"
+    assert first == "crawling 20 synthetic hosts on loopback for 2 s (Ctrl-C to stop)"
     assert re.match(r"\d+ pages \([\d.]+/s\), \d+ queued, hosts: ", progress)
-    pages, hosts = re.match(r"(\d+) pages in [\d.]+ s, \d+ a second, of (\d+) hosts,", summary).groups()
+    pages, hosts = re.match(r"(\d+) pages from (\d+) hosts in [\d.]+ s \(\d+ pages/s\), ", summary).groups()
     assert int(pages) >= int(hosts) == 20
-    assert re.match(r"[\d.]+ MB in 1 WARC files; ", archive)
-    assert archive.endswith(f"all of it is in {tmp_path}/job")
+    assert re.match(r"[\d.]+ MB in 1 WARC file; ", archive)
+    assert archive.endswith(f"everything is in {tmp_path}/job")
     assert len(list((tmp_path / "job/warc").iterdir())) == 1
     assert (tmp_path / "job/logs/crawl.log").stat().st_size > 0
 
@@ -64,12 +65,14 @@ def test_profile(tmp_path):
         said, errors = process.communicate(timeout=60)
 
     assert (process.returncode, errors) == (0, "")
-    *rows, total, verdict = said[said.index(f"all of it is in {tmp_path}") :].splitlines()[1:]
+    *rows, total, verdict = said[said.index(f"everything is in {tmp_path}") :].splitlines()[1:]
     shares = {stage: float(share) for share, stage in (row.split(" %  ") for row in rows)}
-    assert {"start", "parsing", "engine and spider"} <= shares.keys()
+    assert "start" in shares
+    assert len(shares) >= 5  # a second has few samples: any stage but the start may be missed
+    assert shares.keys() <= {value for name, value in vars(stages).items() if name.isupper() and isinstance(value, str)}
     assert abs(sum(shares.values()) - 100) <= 0.1 * len(shares)
     assert re.fullmatch(r" 100\.0 %  of [\d.]+ CPU seconds, \d+ % of it in the kernel; \d+ samples", total)
-    known = re.search(r"your machine does \d+ pages a second a core, and the limit is: (.+)", verdict)
+    known = re.search(r"this machine can do \d+ pages per second per core; the bottleneck is: (.+)", verdict)
     assert known[1] in shares if known else verdict.startswith("too short for a verdict")  # on a fast machine
 
 
@@ -89,7 +92,7 @@ def test_ctrl_c(tmp_path, monkeypatch):
     assert (process.returncode, errors) == (0, "")
     *_, summary, archive = said.splitlines()
     assert summary.endswith(", 0 failures")
-    assert archive.endswith(f"all of it is in {jobdir}")
+    assert archive.endswith(f"everything is in {jobdir}")
     assert len(webs) == 1
     assert len(sessions) == 2  # or the web would be gone before the crawl is
     assert not Path(f"/proc/{webs[0]}").exists()
@@ -111,7 +114,7 @@ def test_kill(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        (["--seconds", "nan"], "demo: allowed is --hosts from 1 to 100000, --seconds from 1 to 86400"),
+        (["--seconds", "nan"], "demo: allowed are --hosts from 1 to 100000 and --seconds from 1 to 86400"),
         (["-s", "FRONTIER_LEVELS=0"], "FRONTIER_LEVELS = '0': allowed is a whole number from 1 to 1000"),
     ],
 )
@@ -132,4 +135,4 @@ def test_a_crawl_that_is_there_is_not_gone_on_with(tmp_path):
         said, errors = process.communicate(timeout=60)
 
     assert (process.returncode, said) == (1, "")
-    assert errors == f"demo: JOBDIR = {tmp_path}: has a crawl in it, of a web that is gone\n"
+    assert errors == f"demo: JOBDIR = {tmp_path}: already holds a crawl of an earlier demo web\n"

@@ -92,7 +92,7 @@ class TestArguments:
         [
             ({}, "no seeds: scrapy crawl web -a seeds=FILE[,FILE…]"),
             ({"seeds": " "}, "no seeds: scrapy crawl web -a seeds=FILE[,FILE…]"),
-            ({"sedes": "a.txt"}, "-a sedes=…: there is no such argument; known are seeds, scope, limit"),
+            ({"sedes": "a.txt"}, "-a sedes=…: unknown argument; allowed are seeds, scope, limit"),
             ({"seeds": "a.txt", "scope": "all"}, "-a scope=all: allowed is any, seeds, domain, host"),
             ({"seeds": "a.txt", "limit": "0"}, "-a limit=0: allowed is a whole number from 1"),
             ({"seeds": "a.txt", "limit": "ten"}, "-a limit=ten: allowed is a whole number from 1"),
@@ -159,14 +159,14 @@ class TestJobdir:
         """A JOBDIR that the system lets nobody make is refused."""
         line = refused(Crawl(tmp_path / "job", {"seeds": seeds}, {"JOBDIR": "/proc/crawl"}))
 
-        assert line.startswith("JOBDIR = /proc/crawl: cannot be made (")
+        assert line.startswith("JOBDIR = /proc/crawl: cannot be created (")
 
     @pytest.mark.skipif(os.geteuid() == 0, reason="everything can be written to by root")
     def test_a_folder_that_cannot_be_written_to(self, tmp_path, seeds):
         """A JOBDIR without the permission to write is refused."""
         (tmp_path / "job").mkdir(mode=0o500)
 
-        assert refused(Crawl(tmp_path / "job", {"seeds": seeds})).endswith("job: cannot be written to")
+        assert refused(Crawl(tmp_path / "job", {"seeds": seeds})).endswith("job: is not writable")
 
     def test_another_process(self, tmp_path, seeds):
         """A crawl that another process works on is refused."""

@@ -207,11 +207,11 @@ class TestProfile:
     def test_verdict(self):
         """The rate is a core's that does nothing else, once the crawl has begun; the limit is the largest stage."""
         assert self.profile(seconds=3.0).verdict(600) == (
-            "your machine does 200 pages a second a core, and the limit is: parsing"
+            "this machine can do 200 pages per second per core; the bottleneck is: parsing"
         )
         assert self.profile(seconds=6.0).verdict(600) == (
-            "waiting for its hosts, this crawl used 50 % of a core; "
-            "your machine does 200 pages a second a core, and the limit is: parsing"
+            "the crawl waited for its hosts and used 50 % of a core; "
+            "this machine can do 200 pages per second per core; the bottleneck is: parsing"
         )
 
     def test_nothing_to_judge(self):
@@ -219,5 +219,5 @@ class TestProfile:
         short = self.profile()
         short.samples = 10
 
-        assert self.profile().verdict(0) == "too short for a verdict: give it more seconds"
-        assert short.verdict(600) == "too short for a verdict: give it more seconds"
+        assert self.profile().verdict(0) == "too short for a verdict: run it longer"
+        assert short.verdict(600) == "too short for a verdict: run it longer"

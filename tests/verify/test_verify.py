@@ -353,7 +353,7 @@ class TestCommand:
 
         assert (done.returncode, done.stderr) == (0, "")
         first, frontier, seen, outputs = done.stdout.splitlines()
-        assert first == f"{job}: all is there"
+        assert first == f"{job}: no damage found"
         assert frontier.startswith("frontier: ")
         assert "keys" not in seen
         assert "WARC records" in outputs

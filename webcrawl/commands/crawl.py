@@ -1,4 +1,4 @@
-"""`scrapy crawl`, which looks before it leaps: what would go wrong is said in one line, with exit status 1."""
+"""`scrapy crawl`, with checks before the start: any problem is one line and exit status 1."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from webcrawl.store.errors import StoreError
 
 logger = logging.getLogger(__name__)
 
-INTERRUPTED = 130  # what a shell says of a program that Ctrl-C ended
-BROKEN = ("error_breaker", "store_failed")  # ends that nobody asked for
+INTERRUPTED = 130  # a shell's exit status for a program that Ctrl-C ended
+BROKEN = ("error_breaker", "store_failed")  # reasons that count as a failure
 
 
 class Command(CrawlCommand):
-    """Scrapy's own command; before the spider `web` runs, its arguments, settings and files are checked."""
+    """Scrapy's own command. Before the spider `web` runs, its arguments, settings and files are checked."""
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        """The first thing that Scrapy calls: nothing is logged yet, so that the line stands alone."""
+        """Runs the checks here, where Scrapy has logged nothing yet, so that the line stands alone."""
         super().process_options(args, opts)
         if args != ["web"] or self.settings is None:
             return
@@ -41,10 +41,10 @@ class Command(CrawlCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         self._closed_well = False
-        signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # until the crawl listens to it; it would end the process
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # until the crawl handles it: by default it would end the process
         super().run(args, opts)
-        # After a second signal Scrapy ignores more of them, and it leaves nothing else to tell it by. A first one that
-        # comes while the crawl is being opened ends the process too; then all is as it was before.
+        # After a second signal Scrapy ignores further ones, and leaves no other trace of it. A first signal while the
+        # crawl is being opened ends the process as well; then nothing has changed.
         if not self._closed_well and signal.getsignal(signal.SIGTERM) is signal.SIG_IGN:
             self.exitcode = INTERRUPTED
 
@@ -56,7 +56,7 @@ class Command(CrawlCommand):
         return crawler
 
     def _telling(self, crawl: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., Coroutine[Any, Any, None]]:
-        """The state was sound a moment ago; if it cannot be opened after all, that is a line too, no traceback."""
+        """Reports state that cannot be opened in one line, without a traceback, although the check found it sound."""
 
         async def crawl_and_tell(*args: Any, **kwargs: Any) -> None:
             try:
@@ -75,7 +75,7 @@ class Command(CrawlCommand):
 
 
 def _tell(line: str, log: Any) -> None:
-    """On standard error; and in the log file, which is all that scrapyd shows of a job."""
+    """Writes to standard error, and to the log file, which is all that scrapyd shows of a job."""
     sys.stderr.write(f"{line}\n")
     if log:
         with Path(log).open("a", encoding="utf-8") as file:
