@@ -1,4 +1,4 @@
-"""`scrapy demo`: the whole crawler seen working, without a network."""
+"""`scrapy demo`: shows the whole crawler at work, without a network."""
 
 import os
 import re
@@ -33,7 +33,7 @@ def children(pid):
 
 
 def alive(pid):
-    """Neither gone nor a zombie that nobody has waited for."""
+    """Whether the process is neither gone nor a zombie."""
     status = Path(f"/proc/{pid}/stat")
     try:
         return status.read_text().rpartition(")")[2].split()[0] not in "ZX"
@@ -42,7 +42,7 @@ def alive(pid):
 
 
 def test_it_crawls_and_tells(tmp_path):
-    """It crawls the synthetic web for the time it is given, and ends with what came of it and where that is."""
+    """It crawls the synthetic web for the given time, and ends with a summary and the path of JOBDIR."""
     with demo("--hosts", 20, "--seconds", 2, "-s", f"JOBDIR={tmp_path / 'job'}") as process:
         said, errors = process.communicate(timeout=60)
 
@@ -59,7 +59,7 @@ def test_it_crawls_and_tells(tmp_path):
 
 
 def test_profile(tmp_path):
-    """With --profile it ends with the stages' shares of the processor's time, all of it, and what the limit is."""
+    """With --profile it ends with each stage's share of the CPU time, their sum, and the bottleneck."""
     impolite = ("-s", "POLITENESS_MIN_DELAY=0", "-s", "POLITENESS_FACTOR=0")
     with demo("--hosts", 30, "--seconds", 1, "--profile", *impolite, "-s", f"JOBDIR={tmp_path}") as process:
         said, errors = process.communicate(timeout=60)
@@ -78,7 +78,7 @@ def test_profile(tmp_path):
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for processes in /proc")
 def test_ctrl_c(tmp_path, monkeypatch):
-    """Ctrl-C ends it early, summary included; the synthetic web ends with it, and JOBDIR is a temporary folder."""
+    """Ctrl-C ends it early, with a summary; the synthetic web ends too, and JOBDIR is a temporary folder."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     with demo("--hosts", 5, "--seconds", 600) as process:
         assert process.stdout.readline().startswith("crawling 5 synthetic hosts")
@@ -86,7 +86,7 @@ def test_ctrl_c(tmp_path, monkeypatch):
         wait_until(lambda: any(path.stat().st_size > 5000 for path in jobdir.glob("warc/*")))  # well under way
         webs = children(process.pid)
         sessions = {os.getsid(int(pid)) for pid in [process.pid, *webs]}
-        os.killpg(process.pid, signal.SIGINT)  # a terminal tells all of them
+        os.killpg(process.pid, signal.SIGINT)  # a terminal signals all of them
         said, errors = process.communicate(timeout=30)
 
     assert (process.returncode, errors) == (0, "")
@@ -94,14 +94,14 @@ def test_ctrl_c(tmp_path, monkeypatch):
     assert summary.endswith(", 0 failures")
     assert archive.endswith(f"everything is in {jobdir}")
     assert len(webs) == 1
-    assert len(sessions) == 2  # or the web would be gone before the crawl is
+    assert len(sessions) == 2  # otherwise the web would stop before the crawl
     assert not Path(f"/proc/{webs[0]}").exists()
     assert [path.name for path in tmp_path.iterdir()] == [jobdir.name]
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for processes in /proc")
 def test_kill(tmp_path, monkeypatch):
-    """After kill -9 the synthetic web ends by itself."""
+    """After kill -9 the synthetic web stops by itself."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     with demo("--hosts", 5, "--seconds", 600, "-s", f"JOBDIR={tmp_path / 'job'}") as process:
         assert process.stdout.readline().startswith("crawling 5 synthetic hosts")
@@ -119,7 +119,7 @@ def test_kill(tmp_path, monkeypatch):
     ],
 )
 def test_what_cannot_be_is_one_line(tmp_path, monkeypatch, options, line):
-    """An impossible option or setting is one line and exit status 1, and nothing is left behind."""
+    """An impossible option or setting is one line and exit status 1, and leaves nothing behind."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     with demo(*options) as process:
         said, errors = process.communicate(timeout=60)
@@ -128,8 +128,8 @@ def test_what_cannot_be_is_one_line(tmp_path, monkeypatch, options, line):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_crawl_that_is_there_is_not_gone_on_with(tmp_path):
-    """A JOBDIR with a crawl in it is refused: the web it was a crawl of is gone."""
+def test_an_existing_crawl_is_refused(tmp_path):
+    """A JOBDIR with a crawl in it is refused, because that crawl's web no longer exists."""
     (tmp_path / "state").mkdir()
     with demo("-s", f"JOBDIR={tmp_path}") as process:
         said, errors = process.communicate(timeout=60)

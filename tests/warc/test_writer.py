@@ -36,7 +36,7 @@ def of_kind(found, kind):
 
 class TestRecords:
     def test_an_exchange_is_three_records(self, archive):
-        """Response, request and metadata follow the warcinfo; the last two name the first, all have URL and date."""
+        """Response, request and metadata follow the warcinfo; the last two name the first; all have URL and date."""
         archive.write(exchange("http://a.test/x", PAGE))
         warcinfo, response, request, metadata = records(archive)
 

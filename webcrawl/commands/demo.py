@@ -153,11 +153,11 @@ def _summary(jobdir: Path, stats: Mapping[str, Any]) -> str:
     with closing(CrawlDB(jobdir / "state")) as db:
         ((hosts,),) = db.query("SELECT count(*) FROM host")
     archives = [path.stat().st_size for path in jobdir.glob("warc/*")]
-    pages, seconds = stats["pages"], stats["seconds"]
+    pages, seconds, plural = stats["pages"], stats["seconds"], "s" * (len(archives) != 1)
     return (
         f"{pages} pages from {hosts} hosts in {seconds:g} s ({pages / max(seconds, 0.1):.0f} pages/s), "
         f"never two requests to one host at a time; {stats['queued']} URLs queued, {stats['failures']} failures\n"
-        f"{sum(archives) / 1e6:.1f} MB in {len(archives)} WARC file{'s' * (len(archives) != 1)}; everything is in {jobdir}"
+        f"{sum(archives) / 1e6:.1f} MB in {len(archives)} WARC file{plural}; everything is in {jobdir}"
     )
 
 
