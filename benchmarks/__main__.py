@@ -9,7 +9,7 @@ import sys
 from statistics import median
 
 from benchmarks import stages
-from benchmarks.rates import RUNS, Web, measure
+from benchmarks.support.rates import RUNS, Web, measure
 
 SIZES = (20, 40, 240)
 WHOLE = 40  # thousand bytes; of larger pages, fewer will do

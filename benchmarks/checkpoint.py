@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from benchmarks.report import report
+from benchmarks.support.report import report
 from webcrawl.frontier.blocks import Blocks
 from webcrawl.frontier.fifo import Pool
 from webcrawl.store import rowcrc

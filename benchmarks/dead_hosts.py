@@ -13,9 +13,9 @@ import tempfile
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from benchmarks.crawl import CRAWLER, PORT, SERVER, measured, webcrawl
-from benchmarks.processes import beside
-from benchmarks.report import report
+from benchmarks.support.crawling import CRAWLER, PORT, SERVER, measured, webcrawl
+from benchmarks.support.processes import beside
+from benchmarks.support.report import report
 from webcrawl.simweb import World, running
 from webcrawl.simweb.log import Log
 

@@ -21,7 +21,7 @@ from typing import Protocol
 
 from queuelib import FifoDiskQueue
 
-from benchmarks.report import report, timed
+from benchmarks.support.report import report, timed
 from webcrawl.frontier.blocks import Blocks
 from webcrawl.frontier.fifo import Pool
 from webcrawl.store.crawldb import CrawlDB

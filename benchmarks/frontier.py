@@ -17,7 +17,7 @@ from typing import Protocol
 
 import numpy as np
 
-from benchmarks.report import report, timed
+from benchmarks.support.report import report, timed
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.politeness.mercator import Mercator

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.crawl import CRAWLER, IMPOLITE, served, webcrawl
-from benchmarks.processes import cpu_so_far
-from benchmarks.report import report
+from benchmarks.support.crawling import CRAWLER, IMPOLITE, served, webcrawl
+from benchmarks.support.processes import cpu_so_far
+from benchmarks.support.report import report
 
 EARLY = (5_000, 15_000)  # the window round 10,000 pages: start and robots.txt files are over
 WINDOWS = 10

@@ -19,7 +19,7 @@ from scrapy.http import HtmlResponse
 from scrapy.linkextractors import LinkExtractor
 from selectolax.lexbor import LexborHTMLParser
 
-from benchmarks.report import report, timed
+from benchmarks.support.report import report, timed
 from webcrawl.html import guard, kinds
 from webcrawl.html.encoding import encoding_of
 from webcrawl.html.links import LinkReader

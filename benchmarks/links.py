@@ -18,8 +18,8 @@ from typing import Self
 import numpy as np
 from scrapy.settings import Settings
 
-from benchmarks.report import percent, report, timed
-from benchmarks.seen_streams import Strided
+from benchmarks.support.report import percent, report, timed
+from benchmarks.support.seen_streams import Strided
 from webcrawl.adapter.values import plain_values
 from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.crawl import SLICE, Crawl

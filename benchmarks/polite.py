@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.crawl import measured, served, webcrawl
-from benchmarks.report import report
+from benchmarks.support.crawling import measured, served, webcrawl
+from benchmarks.support.report import report
 from webcrawl.urls.hosts import host_of
 
 FACTOR = 10

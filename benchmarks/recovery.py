@@ -17,7 +17,7 @@ from random import Random
 import numpy as np
 
 from benchmarks.frontier import checkpoint, fill
-from benchmarks.report import report, timed
+from benchmarks.support.report import report, timed
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.politeness.mercator import Mercator

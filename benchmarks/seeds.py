@@ -17,7 +17,7 @@ from contextlib import closing
 from pathlib import Path
 from random import Random
 
-from benchmarks.report import report, timed
+from benchmarks.support.report import report, timed
 from webcrawl.seeds import Seeds
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.report import report
-from benchmarks.seen_baselines import PlainSet, Rocks
-from benchmarks.seen_streams import Stream, Strided, pages, spread
+from benchmarks.support.report import report
+from benchmarks.support.seen_baselines import PlainSet, Rocks
+from benchmarks.support.seen_streams import Stream, Strided, pages, spread
 from webcrawl.seen.bloom import BloomSeen
 from webcrawl.seen.caches.clock import ClockCache
 from webcrawl.seen.caches.protocol import UrlCache

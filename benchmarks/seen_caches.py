@@ -16,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.report import report
-from benchmarks.seen_graphs import STREAMS
+from benchmarks.support.report import report
+from benchmarks.support.seen_graphs import STREAMS
 from webcrawl.seen.caches.chance import RandomCache
 from webcrawl.seen.caches.clock import ClockCache
 from webcrawl.seen.caches.lru import LruCache

@@ -15,8 +15,8 @@ import time
 from collections.abc import Iterator
 from multiprocessing.connection import Connection as Pipe
 
-from benchmarks.report import report
-from benchmarks.simweb_client import fetch_all
+from benchmarks.support.report import report
+from benchmarks.support.simweb_client import fetch_all
 from webcrawl.simweb import Log, Server, World
 from webcrawl.simweb.loop import new_event_loop
 from webcrawl.simweb.paths import path

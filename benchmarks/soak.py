@@ -20,9 +20,9 @@ from statistics import fmean
 from threading import Event, Thread
 from typing import Self
 
-from benchmarks.report import report
-from benchmarks.soak_judge import accounted, flat, said, sound, thirds
-from benchmarks.soak_web import served
+from benchmarks.support.report import report
+from benchmarks.support.soak_judge import accounted, flat, said, sound, thirds
+from benchmarks.support.soak_web import served
 
 SETTINGS = {
     "PRIVATE_NETWORKS_ALLOWED": "127.0.0.0/16",

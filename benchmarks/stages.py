@@ -13,9 +13,9 @@ from pathlib import Path
 
 from scrapy.cmdline import execute
 
-from benchmarks.crawl import IMPOLITE, measured, served, webcrawl
-from benchmarks.rates import Web
-from benchmarks.report import percent, report
+from benchmarks.support.crawling import IMPOLITE, measured, served, webcrawl
+from benchmarks.support.rates import Web
+from benchmarks.support.report import percent, report
 from webcrawl.profiling.profile import profiled
 
 INSIDE = "--inside"

@@ -20,7 +20,7 @@ from scrapy import Request
 from scrapy.utils.request import fingerprint
 from w3lib.url import canonicalize_url
 
-from benchmarks.report import report, timed
+from benchmarks.support.report import report, timed
 from webcrawl import settings
 from webcrawl.seen.caches.clock import ClockCache
 from webcrawl.urls.assembly import build_filters

@@ -21,7 +21,7 @@ from isal import isal_zlib
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from benchmarks.report import Clock, report, timed
+from benchmarks.support.report import Clock, report, timed
 from webcrawl.model import Exchange, Link, Timings
 from webcrawl.simweb.words import LENGTH, filler
 from webcrawl.store.crawldb import CrawlDB

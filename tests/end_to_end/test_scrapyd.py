@@ -131,7 +131,7 @@ def test_deployed_scheduled_cancelled_and_resumed(tmp_path, simweb):
     with scrapyd(tmp_path / "daemon", eggs) as daemon:
         deploy(daemon, tmp_path / "daemon")
         _a_job_that_cannot_begin_says_why_in_its_log(daemon, tmp_path)
-        _a_jobdir_is_gone_on_with(daemon, tmp_path, simweb(4, 80, latency=0.05))
+        _a_jobdir_resumes(daemon, tmp_path, simweb(4, 80, latency=0.05))
     with scrapyd(tmp_path / "other", eggs, tmp_path / "jobs") as daemon:
         _a_jobid_resumes(daemon, tmp_path, simweb(4, 80, latency=0.05))
 
@@ -144,7 +144,7 @@ def _a_job_that_cannot_begin_says_why_in_its_log(daemon, folder):
     assert log.read_text() == "FRONTIER_LEVELS = '0': allowed is a whole number from 1 to 1000\n"
 
 
-def _a_jobdir_is_gone_on_with(daemon, folder, server):
+def _a_jobdir_resumes(daemon, folder, server):
     settings = settings_of(server, JOBDIR=folder / "job")
     arguments = {"seeds": seeds_of(server, folder / "seeds.txt"), "scope": "any"}
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from benchmarks.processes import beside
+from benchmarks.support.processes import beside
 from webcrawl.simweb import World, hostile, running
 from webcrawl.simweb.log import Log
 

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.crawl import IMPOLITE, PORT, TLS_PORT, measured, served, webcrawl
-from benchmarks.processes import Cost, cpu_so_far
-from benchmarks.report import report
+from benchmarks.support.crawling import IMPOLITE, PORT, TLS_PORT, measured, served, webcrawl
+from benchmarks.support.processes import Cost, cpu_so_far
+from benchmarks.support.report import report
 
 PAGES_A_HOST = {False: 20, True: 4}  # over TLS few, for a connection costs as much as a page, and politeness ends it
 FEWER = {"scrapy": 10, "by-hand": 4}  # plain Scrapy gets a smaller web, which takes it as long
