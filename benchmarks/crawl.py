@@ -1,4 +1,4 @@
-"""The whole crawler on the synthetic web, beside plain Scrapy on the same pages; server and crawler on a core each.
+"""The whole crawler on the synthetic web, compared with plain Scrapy; server and crawler have one core each.
 
 Everything is on: robots.txt, frontier and seen store on disk, WARC, logs, checkpoints. Politeness is off.
 """
@@ -17,7 +17,7 @@ from benchmarks.support.report import report
 
 
 def run(hosts: int, pages: int, plain: int, settings: list[str]) -> None:
-    """Both fetch each host's robots.txt, and neither counts it as a page."""
+    """Both crawlers fetch each host's robots.txt, which does not count as a page."""
     with served(hosts, pages), tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         spent = measured(webcrawl(folder, hosts, *IMPOLITE, *settings))
@@ -40,11 +40,11 @@ def _report(name: str, pages: int, spent: Cost) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.crawl", description=__doc__)
     parser.add_argument("--hosts", type=int, default=1000)
+    parser.add_argument("--pages", type=int, default=20_000, help="pages of the synthetic web, all crawled")
     parser.add_argument(
-        "--pages", type=int, default=20_000, help="pages of the synthetic web, all of which are crawled"
+        "--plain", type=int, default=10, help="factor by which plain Scrapy gets fewer pages; 0 skips it"
     )
-    parser.add_argument("--plain", type=int, default=10, help="so many times fewer for plain Scrapy; 0: leave it out")
-    parser.add_argument("-s", "--setting", action="append", default=[], help="NAME=VALUE for webcrawl")
+    parser.add_argument("-s", "--setting", action="append", default=[], help="setting NAME=VALUE for webcrawl")
     args = parser.parse_args()
     run(args.hosts, args.pages, args.plain, args.setting)
 

@@ -17,7 +17,7 @@ IMPOLITE = ("POLITENESS_MIN_DELAY=0", "POLITENESS_FACTOR=0")
 
 @contextmanager
 def served(hosts: int, pages: int, *options: str) -> Iterator[int]:
-    """The synthetic web in a process of its own; the number of that."""
+    """Serves the synthetic web in a separate process; yields its process id."""
     command = ["taskset", "-c", SERVER, sys.executable, "-m", "webcrawl.simweb"]
     command += [
         "--hosts",
@@ -43,7 +43,7 @@ def served(hosts: int, pages: int, *options: str) -> Iterator[int]:
 
 
 def measured(command: list[str]) -> Cost:
-    """What a crawler costs on its core."""
+    """The cost of a crawler on its core."""
     return cost(["taskset", "-c", CRAWLER, *command])
 
 
