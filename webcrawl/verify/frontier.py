@@ -73,7 +73,7 @@ def _links(snapshot: Snapshot, records: Iterable[bytes], what: str, host: str | 
 def _host(row: tuple[str, int, bytes, int]) -> tuple[State, list[bytes], list[bytes]]:
     """State, URLs to retry, and queues of a host; ValueError if this is not a host record."""
     if not rowcrc.agrees(rowcrc.host, row):
-        raise ValueError("checksum mismatch")
+        raise ValueError("checksum")
     name, state, data, _ = row
     values = msgpack.unpackb(data)
     if not 0 <= len(values) - len(RECORD) <= 1 or not all(map(isinstance, values, (*RECORD, bytes))):
@@ -121,7 +121,7 @@ def _robots(snapshot: Snapshot, queues: Queues, found: Counter[str]) -> Iterator
         origin, until, rules, _ = row
         what = f"table robots, {origin}"
         if not rowcrc.agrees(rowcrc.robots, row):
-            yield snapshot.damaged(f"{what}: checksum mismatch", value=rules)
+            yield snapshot.damaged(f"{what}: checksum", value=rules)
             continue
         try:
             if not isinstance(until, float) or "://" not in origin or not _are_rules(queues, rules, what):

@@ -35,7 +35,7 @@ def _each(snapshot: Snapshot, jobdir: Path, check: Check) -> Iterator[DamagedFil
     for row in snapshot.rows(NOTED):
         name, length, bytes_crc, _ = row
         if not rowcrc.agrees(rowcrc.output, row):
-            yield snapshot.damaged(f"table output, {name}: checksum mismatch")
+            yield snapshot.damaged(f"table output, {name}: checksum")
             continue
         where = PurePosixPath(str(name))
         if where.is_absolute() or ".." in where.parts or not isinstance(length, int) or length < 0:

@@ -87,7 +87,7 @@ def _guarded(check: Callable[[], Iterator[DamagedFile]]) -> Iterator[DamagedFile
 def _meta_sums(snapshot: Snapshot) -> Iterator[DamagedFile]:
     for row in snapshot.rows("SELECT name, value, crc FROM meta"):
         if not rowcrc.agrees(rowcrc.meta, row):
-            yield snapshot.damaged(f"table meta, {row[0]}: checksum mismatch", value=row[1])
+            yield snapshot.damaged(f"table meta, {row[0]}: checksum", value=row[1])
 
 
 def _meta(snapshot: Snapshot) -> Iterator[DamagedFile]:
