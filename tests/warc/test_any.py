@@ -10,8 +10,9 @@ from tests.support.warc_crawl import Archive, exchange
 from tests.support.warc_reader import UUID, members, one_record, read_fields
 from webcrawl.model import Link
 from webcrawl.text.dates import iso
+from webcrawl.text.percent import visible
 from webcrawl.warc.capture import Captures
-from webcrawl.warc.fields import fields, named, uri
+from webcrawl.warc.fields import fields, named
 from webcrawl.warc.originals import Originals
 
 NASTY = "a b\tc\nd\r\nWARC-Type: e\x0bf\x0cg\x1ch\x85i\u2028j\u2029k\u00a0l\u3000m\ud800n\x00\x7f"
@@ -61,7 +62,7 @@ class TestAnything:
     @example(NASTY)
     def test_an_address_is_ascii_without_blanks(self, text):
         """What RFC 3986 does not allow is percent-encoded, so that nothing is lost."""
-        address = uri(text)
+        address = visible(text)
 
         assert address.isascii()
         assert all("!" <= char <= "~" for char in address)

@@ -80,6 +80,7 @@ FILES: Mapping[str, str] = {
     "webcrawl/model.py": CALLER,
     "webcrawl/text/digest.py": DIGESTS,
     "webcrawl/text/dates.py": CALLER,
+    "webcrawl/text/percent.py": CALLER,
     "webcrawl/items.py": CALLER,
 }
 # File names are relative to these; packages first, because they may be installed below either of the others.

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from webcrawl.model import Exchange, Link
 from webcrawl.text.dates import iso
 from webcrawl.text.digest import labels, sha1
-from webcrawl.warc.fields import fields, line, named, uri
+from webcrawl.text.percent import visible
+from webcrawl.warc.fields import fields, line, named
 from webcrawl.warc.originals import Originals
 from webcrawl.warc.record import HTTP_REQUEST, HTTP_RESPONSE, WARC_FIELDS, Record, member
 
@@ -37,7 +38,7 @@ class Captures:
     ) -> Capture:
         """A response, revisit or resource record, then request and metadata, which refer to it (WARC 1.1, 5.7)."""
         when = iso(exchange.started, fraction=self._version != "1.0")
-        identifier, address, digest = self._new_id(), uri(exchange.url), exchange.digest
+        identifier, address, digest = self._new_id(), visible(exchange.url), exchange.digest
         common = (
             f"{line('WARC-Target-URI', address)}WARC-Date: {when}\r\n"
             f"{line('WARC-IP-Address', exchange.ip)}WARC-Warcinfo-ID: {warcinfo}\r\n"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from urllib.parse import quote_from_bytes
+
+from webcrawl.text.percent import encoded
 
 # What some reader takes for the end of a line, and what UTF-8 cannot encode. Any other text is allowed (WARC 1.1, 4).
 _BREAKING = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
-_NOT_IN_URI = re.compile(r"[^!-~]+")
 _NOT_IN_NAME = re.compile(r"[^!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
@@ -27,7 +27,7 @@ def line(name: str, value: str) -> str:
 
 
 def _harmless(value: str) -> str:
-    return _BREAKING.sub(_percent, value)
+    return _BREAKING.sub(encoded, value)
 
 
 def named(mapping: Mapping[str, str]) -> dict[str, str]:
@@ -36,14 +36,3 @@ def named(mapping: Mapping[str, str]) -> dict[str, str]:
         name if name.isidentifier() and name.isascii() else _NOT_IN_NAME.sub("-", name) or "-": value
         for name, value in mapping.items()
     }
-
-
-def uri(address: str) -> str:
-    """An address as RFC 3986 requires: ASCII without blanks, everything else percent-encoded."""
-    if address.isascii() and address.isprintable() and " " not in address:  # nearly always, and the search is slower
-        return address
-    return _NOT_IN_URI.sub(_percent, address)
-
-
-def _percent(match: re.Match[str]) -> str:
-    return quote_from_bytes(match[0].encode("utf-8", "surrogatepass"), safe="")
