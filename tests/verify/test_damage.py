@@ -61,20 +61,10 @@ def cut(path, seed):
     path.write_bytes(data)
 
 
-@pytest.fixture(name="job", scope="module")
-def _job(tmp_path_factory):
-    return stopped(tmp_path_factory.mktemp("stopped") / "job")
-
-
 @pytest.fixture(name="dead", scope="module")
 def _dead(tmp_path_factory):
     folder = tmp_path_factory.mktemp("killed")
     return killed(folder / "live", folder / "job")
-
-
-@pytest.fixture(name="copy")
-def _copy(job, tmp_path):
-    return shutil.copytree(job, tmp_path / "job")
 
 
 def _near(damages, path, at):

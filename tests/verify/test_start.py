@@ -1,7 +1,6 @@
 """A crawl started on damaged files refuses in the same line that `scrapy verify` prints, and changes nothing."""
 
 import re
-import shutil
 import sqlite3
 from collections import Counter
 from contextlib import closing
@@ -9,20 +8,10 @@ from contextlib import closing
 import pytest
 
 from tests.support.crawling import Crawl
-from tests.support.jobs import Job, killed, stopped, tree
+from tests.support.jobs import Job, killed, tree
 from webcrawl.commands.preflight import CannotStart, preflight
 from webcrawl.verify.start import check_start
 from webcrawl.verify.whole import verify
-
-
-@pytest.fixture(name="job", scope="module")
-def _job(tmp_path_factory):
-    return stopped(tmp_path_factory.mktemp("stopped") / "job")
-
-
-@pytest.fixture(name="copy")
-def _copy(job, tmp_path):
-    return shutil.copytree(job, tmp_path / "job")
 
 
 def refused(root, tmp_path):

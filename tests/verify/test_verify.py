@@ -2,7 +2,6 @@
 
 import gc
 import os
-import shutil
 import sqlite3
 import subprocess
 import sys
@@ -40,17 +39,6 @@ def figures(root):
 def command(*args):
     words = [sys.executable, "-m", "scrapy", "verify", *map(str, args)]
     return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
-
-
-@pytest.fixture(name="job", scope="module")
-def _job(tmp_path_factory):
-    return stopped(tmp_path_factory.mktemp("job") / "job")
-
-
-@pytest.fixture(name="copy")
-def _copy(job, tmp_path):
-    """A copy of a crawl, to be damaged."""
-    return shutil.copytree(job, tmp_path / "job")
 
 
 class TestSound:
