@@ -49,7 +49,7 @@ def _crawl(tmp_path):
 
 @pytest.fixture(scope="module", autouse=True)
 def _bombs():
-    """Makes each bomb once in advance: it takes half a second, in which the server would answer nobody."""
+    """Makes each bomb once in advance: it takes half a second, during which the server could not answer."""
     world = World(1, 1)
     for kind in PAGE:
         world.answer(Ask(0, f"/x/{kind}/0"))

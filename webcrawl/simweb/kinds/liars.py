@@ -1,4 +1,4 @@
-"""Heads and bodies that never end, false lengths, answers nobody asked for. None has links."""
+"""Heads and bodies that never end, false lengths, unsolicited answers. None has links."""
 
 from __future__ import annotations
 
