@@ -19,22 +19,7 @@ class CrawlLog:
         """A URL that was asked for."""
         if link.attempt:
             annotations.append(f"{link.attempt + 1}t")
-        self._output.write(
-            line(
-                now=outcome.at or time.time(),
-                status=outcome.status,
-                size=len(exchange.payload) if exchange else None,
-                url=link.url,
-                path=link.path,
-                via=link.via,
-                content_type=exchange.content_type if exchange else "",
-                started=exchange.started if exchange else None,
-                seconds=outcome.seconds,
-                digest=exchange.digest if exchange else "",
-                seed=link.seed,
-                annotations=annotations,
-            )
-        )
+        self._output.write(line(outcome.at or time.time(), link, outcome, exchange, annotations))
 
     def dropped(self, link: Link, status: int) -> None:
         """A URL that ends without having been asked for."""
