@@ -9,7 +9,7 @@ from typing import Protocol
 from lxml import etree  # type: ignore[import-untyped,unused-ignore]  # it has no hints
 from selectolax.lexbor import LexborCSSSelector, LexborDocumentOptions, LexborHTMLParser, SelectolaxError
 
-from webcrawl.html.guard import ATTRIBUTES
+from webcrawl.html.grammar import ATTRIBUTES
 
 XHTML = "{http://www.w3.org/1999/xhtml}"
 SVG = "{http://www.w3.org/2000/svg}"
