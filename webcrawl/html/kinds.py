@@ -34,15 +34,6 @@ SRCSETS = {"img": "srcset", "source": "srcset", "link": "imagesrcset"}
 HEAD = ("base", "link", "meta", "title", "noframes")
 
 
-def parse_sources(value: str) -> frozenset[str]:
-    """The kinds that a LINK_SOURCES names; ValueError names one that is not known."""
-    names = value.split()
-    unknown = sorted(set(names) - {*KINDS, "all"})
-    if unknown:
-        raise ValueError(f"{' '.join(unknown)}: not a kind of link; known are {' '.join(KINDS)} and all")
-    return frozenset(KINDS) if "all" in names else frozenset(names)
-
-
 def tags(kinds: Iterable[str]) -> frozenset[str]:
     """The elements to look at for these kinds; none if it takes all elements."""
     wanted = set(kinds)
