@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from webcrawl import settings as defaults
 from webcrawl.checks import SettingError, check
 from webcrawl.checks.table import KINDS, LINKS, SCRAPYS
+from webcrawl.net.authority import host_port
 from webcrawl.urls.filters.extension import DEFAULT
 
 FILTER = "webcrawl.urls.filters.length.LengthFilter"
@@ -180,7 +181,7 @@ def _written_again(name, value):
     if name == "ERROR_BREAKER":
         return "{}/{}".format(*value)
     if name == "DNS_NAMESERVERS":
-        return [f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in value]
+        return [host_port(host, port) for host, port in value]
     if name == "PRIVATE_NETWORKS_ALLOWED":
         return [str(network) for network in value]
     return value

@@ -11,22 +11,17 @@ from webcrawl.net.connection import Connection
 from webcrawl.net.connection_reach import Reach
 from webcrawl.net.errors import CertificateRefused, TlsFailed, TlsTimeout
 from webcrawl.net.http_target import Target
-from webcrawl.net.protocols import Clock, Guard, Resolver
+from webcrawl.net.protocols import Access
 
 
 class Opener:
     """Opens connections for HTTP, with TLS where the URL says so."""
 
-    def __init__(
-        self, resolver: Resolver, guard: Guard, *, tls: ssl.SSLContext, timeout: float, clock: Clock, now: Clock
-    ) -> None:
-        self._tls, self._timeout, self._clock, self._now = tls, timeout, clock, now
+    def __init__(self, access: Access, tls: ssl.SSLContext) -> None:
+        self._tls, self._timeout = tls, access.connect_timeout
+        self._clock, self._now = access.clock, access.now
         self._reach: Reach[Connection] = Reach(
-            resolver,
-            guard,
-            lambda opened, lost: Connection(asyncio.get_running_loop(), clock, opened, lost),
-            timeout=timeout,
-            clock=clock,
+            access, lambda opened, lost: Connection(asyncio.get_running_loop(), access.clock, opened, lost)
         )
 
     def __len__(self) -> int:

@@ -10,7 +10,7 @@ from typing import Generic, Protocol, TypeVar, cast
 
 from webcrawl.model import Timings
 from webcrawl.net.errors import AddressRefused, ConnectFailed, ConnectTimeout, FetchError, NoSocket
-from webcrawl.net.protocols import Clock, Guard, Resolver
+from webcrawl.net.protocols import Access
 
 _MAX_ADDRESSES = 4  # tried one after the other; a name with a hundred dead addresses must not cost a hundred time-outs
 _OURS = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EADDRNOTAVAIL))
@@ -36,15 +36,10 @@ class Reach(Generic[C]):
 
     def __init__(
         self,
-        resolver: Resolver,
-        guard: Guard,
+        access: Access,
         make: Callable[[Heard[C], Heard[C]], C],
-        *,
-        timeout: float,
-        clock: Clock,
     ) -> None:
-        self._resolver, self._guard, self._make = resolver, guard, make
-        self._timeout, self._clock = timeout, clock
+        self._access, self._clock, self._make = access, access.clock, make
         self._connections: set[C] = set()
         self._none = asyncio.Event()  # no connection is open
         self._none.set()
@@ -56,7 +51,7 @@ class Reach(Generic[C]):
     async def open(self, host: str, port: int, timings: Timings) -> C:
         """Connect to the first address that lets us; raises FetchError."""
         start = self._clock()
-        addresses = await self._resolver.resolve(host)
+        addresses = await self._access.resolver.resolve(host)
         timings.dns = self._clock() - start
         start = self._clock()
         connection = await self._first(addresses[:_MAX_ADDRESSES], port)
@@ -65,13 +60,13 @@ class Reach(Generic[C]):
 
     async def connect(self, address: str, port: int) -> C:
         """Connect to this address, if the guard lets us; raises FetchError."""
-        self._guard.check(address, port)
+        self._access.guard.check(address, port)
         _check_literal(address)
         loop = asyncio.get_running_loop()
         connection = self._make(self._opened, self.lost)
         try:
             try:
-                async with asyncio.timeout(self._timeout):
+                async with asyncio.timeout(self._access.connect_timeout):
                     await loop.create_connection(lambda: cast("asyncio.Protocol", connection), address, port)
             except BaseException:
                 self.lost(connection)  # uvloop tells nobody when it drops a connection whose opener was just cancelled

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterable
-from ipaddress import ip_address
-from urllib.parse import urlsplit
 
 import pycares
 
+from webcrawl.net.authority import host_port
 from webcrawl.net.dns_answer import Answer, Failure
 from webcrawl.net.dns_chain import Chain
 from webcrawl.net.dns_channel import Channel
@@ -30,13 +30,15 @@ FAILURES = {
 
 
 class NameServers:
-    """`servers` are `address:port`, none are the system's; each is tried `tries` times, for longer each time.
+    """Asks `servers`, by default the system's; each is tried `tries` times, waiting longer each time.
 
-    IPv4 first, IPv6 only for a name without it: one question a name instead of two, and every crawler has IPv4.
+    IPv4 first, IPv6 only for a name without it: one question per name instead of two, and every crawler has IPv4.
+    Raises DnsFailed if a server is given by a name that the system cannot resolve.
     """
 
-    def __init__(self, servers: Iterable[str] = (), *, timeout: float = 3.0, tries: int = 3) -> None:
-        self._servers, self._timeout, self._tries = tuple(map(_checked, servers)), timeout, tries
+    def __init__(self, servers: Iterable[tuple[str, int]] = (), *, timeout: float = 3.0, tries: int = 3) -> None:
+        self._servers = tuple(place for host, port in servers for place in _places(host, port))
+        self._timeout, self._tries = timeout, tries
         self._channels: list[Channel] = []  # the last one is asked, the others wait for their last answers
         self._closed = False
 
@@ -86,14 +88,10 @@ class NameServers:
             channel.close()
 
 
-def _checked(server: str) -> str:
-    """The server as it is: c-ares passes over what it cannot read, without a word."""
+def _places(host: str, port: int) -> list[str]:
+    """`address:port` of each address of this host: c-ares takes no names, and ignores what it cannot read."""
     try:
-        place = urlsplit(f"//{server}")
-        ip_address(place.hostname or "")
-        valid = place.port != 0
-    except ValueError:
-        valid = False
-    if not valid:
-        raise ValueError(f"{server!r} is no address:port of a name server")
-    return server
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)
+    except OSError as error:
+        raise DnsFailed(f"DNS_NAMESERVERS = {host}:{port}: {error.strerror}") from error
+    return [host_port(str(place[0]), port) for *_, place in found]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from dataclasses import dataclass, field
 
 from webcrawl.model import Exchange, Timings
@@ -15,7 +14,7 @@ from webcrawl.net.ftp_reply import Reply, http_date
 from webcrawl.net.ftp_session import FtpRefused, FtpSession
 from webcrawl.net.ftp_target import FtpTarget, as_folder, parse_ftp
 from webcrawl.net.http_request import Headers
-from webcrawl.net.protocols import Clock, Guard, Resolver
+from webcrawl.net.protocols import Access, Bounds
 from webcrawl.net.stream import Stream
 from webcrawl.net.stream_body import read_body
 
@@ -46,24 +45,13 @@ class _Visit:
 class FtpClient:
     """Fetches ftp URLs. How many at once, and how politely, is the caller's affair."""
 
-    def __init__(
-        self,
-        resolver: Resolver,
-        guard: Guard,
-        *,
-        user_agent: str,
-        truncate: int = 2 * 2**20,
-        timeout: float = 60.0,
-        connect_timeout: float = 10.0,
-        clock: Clock = time.monotonic,
-        now: Clock = time.time,
-    ) -> None:
+    def __init__(self, access: Access, bounds: Bounds, *, user_agent: str) -> None:
         # RFC 1635: an address as password; some servers look for its @ only.
         agent = user_agent if "@" in user_agent else f"{user_agent}@"
         self._password = "".join(c if " " <= c <= "~" else " " for c in agent).encode()
-        self._truncate, self._timeout = truncate, timeout
-        self._clock, self._now = clock, now
-        self._reach: Reach[Stream] = Reach(resolver, guard, Stream, timeout=connect_timeout, clock=clock)
+        self._truncate, self._timeout = bounds.truncate, bounds.timeout
+        self._clock, self._now = access.clock, access.now
+        self._reach: Reach[Stream] = Reach(access, Stream)
 
     async def fetch(
         self,

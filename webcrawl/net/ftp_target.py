@@ -6,18 +6,11 @@ import re
 from typing import NamedTuple
 from urllib.parse import quote, unquote_to_bytes
 
-from webcrawl.net.authority import AUTHORITY
+from webcrawl.net.authority import LINE_BREAKING, host_port_path, queryless
 from webcrawl.net.errors import BadUrl
 
-# Printable ASCII only, as for HTTP; RFC 1738 knows no query: a `?` is part of the name, as it is for curl.
-_URL = re.compile(
-    r"[Ff][Tt][Pp]://"
-    rf"{AUTHORITY}"
-    r"(/[!-\"$-~]*)?(?:#.*)?",
-    re.DOTALL,
-)
+_URL = queryless("ftp")  # RFC 1738 knows no query: a `?` is part of the name, as it is for curl
 _TYPE = re.compile(r";type=([aidAID])$")
-_UNSPEAKABLE = re.compile(rb"[\r\n\0]")  # would end the command and begin another
 _MAX_FOLDERS = 100  # a round trip each
 
 
@@ -33,16 +26,10 @@ class FtpTarget(NamedTuple):
 
 def parse_ftp(url: str) -> FtpTarget:
     """Take an absolute ftp URL apart; raises BadUrl."""
-    match = _URL.fullmatch(url)
-    if match is None:
-        raise BadUrl(f"not a URL that can be asked for: {url[:200]!r}")
-    host, digits, path = match.groups()
-    port = int(digits) if digits else 21
-    if not 0 < port < 65536:
-        raise BadUrl(f"no such port: {port}")
-    path, kind = split_type((path or "/")[1:])
+    host, port, path = host_port_path(url, _URL, 21)
+    path, kind = split_type(path)
     *folders, name = [unquote_to_bytes(segment) for segment in path.split("/")]
-    if _UNSPEAKABLE.search(b"".join((*folders, name))):
+    if LINE_BREAKING.search(b"".join((*folders, name))):
         raise BadUrl(f"a name that cannot be sent: {url[:200]!r}")
     if kind == "d":
         folders, name = [*folders, name], b""
@@ -51,7 +38,7 @@ def parse_ftp(url: str) -> FtpTarget:
     folders = [folder for folder in folders if folder]
     if len(folders) > _MAX_FOLDERS:
         raise BadUrl(f"{len(folders)} folders deep")
-    return FtpTarget(host.lower().strip("[]"), port, folders, name, kind == "a")
+    return FtpTarget(host, port, folders, name, kind == "a")
 
 
 def split_type(path: str) -> tuple[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 
 from webcrawl.model import Exchange, Timings
 from webcrawl.net.connection_reach import Reach
@@ -13,7 +12,7 @@ from webcrawl.net.gopher_menu import MENU, NO_LINKS, is_refusal
 from webcrawl.net.gopher_target import FOREIGN_PORTS, GopherTarget, parse_gopher
 from webcrawl.net.gopher_text import ends, plain
 from webcrawl.net.http_request import Headers
-from webcrawl.net.protocols import Clock, Guard, Resolver
+from webcrawl.net.protocols import Access, Bounds
 from webcrawl.net.stream import Stream
 from webcrawl.net.stream_body import read_body
 
@@ -25,21 +24,10 @@ _TYPES = {"0": "text/plain", "1": MENU, "7": MENU, "h": "text/html", "g": "image
 class GopherClient:
     """Fetches gopher URLs. How many at once, and how politely, is the caller's affair."""
 
-    def __init__(
-        self,
-        resolver: Resolver,
-        guard: Guard,
-        *,
-        truncate: int = 2 * 2**20,
-        timeout: float = 60.0,
-        connect_timeout: float = 10.0,
-        patience: float = _PATIENCE,
-        clock: Clock = time.monotonic,
-        now: Clock = time.time,
-    ) -> None:
-        self._truncate, self._timeout, self._patience = truncate, timeout, patience
-        self._clock, self._now = clock, now
-        self._reach: Reach[Stream] = Reach(resolver, guard, Stream, timeout=connect_timeout, clock=clock)
+    def __init__(self, access: Access, bounds: Bounds, *, patience: float = _PATIENCE) -> None:
+        self._truncate, self._timeout, self._patience = bounds.truncate, bounds.timeout, patience
+        self._clock, self._now = access.clock, access.now
+        self._reach: Reach[Stream] = Reach(access, Stream)
 
     async def fetch(
         self,

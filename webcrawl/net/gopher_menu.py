@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from urllib.parse import quote
 
+from webcrawl.net.authority import host_port
+
 MENU = "text/x-gopher-menu"
 # Text of the menu itself, an error, the same again elsewhere, a form to fill in, and what needs another protocol:
 # phone books (2), telnet (8, T).
@@ -53,9 +55,8 @@ def item_url(item: Item) -> str:
     host, port = item.host.strip().decode("latin-1"), _PORT.fullmatch(item.port)
     if not _HOST.fullmatch(host) or port is None or not 0 < int(port[1]) < 65536:
         return ""
-    if ":" in host:
-        host = f"[{host.strip('[]')}]"
-    return f"gopher://{host}:{int(port[1])}/{quote(item.kind, safe='')}{quote(item.selector, safe=_SAFE)}"
+    place = host_port(host.strip("[]"), int(port[1]))
+    return f"gopher://{place}/{quote(item.kind, safe='')}{quote(item.selector, safe=_SAFE)}"
 
 
 def is_refusal(answer: bytes) -> bool:

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
-from webcrawl.net.authority import AUTHORITY
+from webcrawl.net.authority import LINE_BREAKING, host_port_path, queryless
 from webcrawl.net.errors import BadUrl
 
-_URL = re.compile(
-    r"[Gg][Oo][Pp][Hh][Ee][Rr]://"
-    rf"{AUTHORITY}"
-    r"(/[!-\"$-~]*)?(?:#.*)?",
-    re.DOTALL,
-)
+_URL = queryless("gopher")
 # A menu may send us anywhere with a line of its writer's choice, and there are servers that do what one line says. The
 # ports of other protocols by the Fetch Standard 2.9, and those of Redis and memcached, where a line deletes everything.
 FOREIGN_PORTS = frozenset(
@@ -26,7 +20,6 @@ FOREIGN_PORTS = frozenset(
         *(6379, 11211),
     )
 )
-_UNSPEAKABLE = re.compile(rb"[\r\n\0]")
 
 
 class GopherTarget(NamedTuple):
@@ -46,15 +39,9 @@ class GopherTarget(NamedTuple):
 
 def parse_gopher(url: str) -> GopherTarget:
     """Take an absolute gopher URL apart; raises BadUrl."""
-    match = _URL.fullmatch(url)
-    if match is None:
-        raise BadUrl(f"not a URL that can be asked for: {url[:200]!r}")
-    host, digits, path = match.groups()
-    port = int(digits) if digits else 70
-    if not 0 < port < 65536:
-        raise BadUrl(f"no such port: {port}")
-    wanted = unquote_to_bytes((path or "/")[1:]) or b"1"
-    if _UNSPEAKABLE.search(wanted) or not b" " < wanted[:1] <= b"~":
+    host, port, path = host_port_path(url, _URL, 70)
+    wanted = unquote_to_bytes(path) or b"1"
+    if LINE_BREAKING.search(wanted) or not b" " < wanted[:1] <= b"~":
         raise BadUrl(f"a selector that cannot be sent: {url[:200]!r}")
     selector, tab, search = wanted[1:].partition(b"\t")
-    return GopherTarget(host.lower().strip("[]"), port, chr(wanted[0]), selector, search if tab else None)
+    return GopherTarget(host, port, chr(wanted[0]), selector, search if tab else None)

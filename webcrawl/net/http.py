@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-import time
 from dataclasses import dataclass
 
 from webcrawl.model import Exchange, Timings
@@ -17,7 +16,7 @@ from webcrawl.net.http_answer import Answer
 from webcrawl.net.http_message import Message
 from webcrawl.net.http_request import Headers, RequestWriter
 from webcrawl.net.http_target import Target, parse_target
-from webcrawl.net.protocols import Clock, Guard, Resolver
+from webcrawl.net.protocols import Access, Bounds
 from webcrawl.net.tls import tls_context
 
 
@@ -35,23 +34,17 @@ class HttpClient:
 
     def __init__(
         self,
-        resolver: Resolver,
-        guard: Guard,
+        access: Access,
+        bounds: Bounds,
         *,
         user_agent: str,
-        truncate: int = 2 * 2**20,
-        timeout: float = 60.0,
-        connect_timeout: float = 10.0,
         keep_at_most: int = 256,
-        accept_language: str = "",
         tls: ssl.SSLContext | None = None,
-        clock: Clock = time.monotonic,
-        now: Clock = time.time,
     ) -> None:
-        self._writer = RequestWriter(user_agent, accept_language)
-        self._truncate, self._timeout = truncate, timeout
-        self._clock, self._now = clock, now
-        self._opener = Opener(resolver, guard, tls=tls or tls_context(), timeout=connect_timeout, clock=clock, now=now)
+        self._writer = RequestWriter(user_agent)
+        self._truncate, self._timeout = bounds.truncate, bounds.timeout
+        self._clock, self._now = access.clock, access.now
+        self._opener = Opener(access, tls or tls_context())
         self._pool = ConnectionPool(keep_at_most)
         self._deadlines = Deadlines()
         self.counters = Counters()

@@ -23,14 +23,13 @@ _OURS = frozenset((*_FRAMING, b"proxy-authorization", b"proxy-connection"))
 class RequestWriter:
     """Writes heads that differ in little more than their target."""
 
-    def __init__(self, user_agent: str, accept_language: str = "") -> None:
+    def __init__(self, user_agent: str) -> None:
         self._defaults = [
             (b"User-Agent", user_agent.encode()),
             (b"Accept", b"text/html,application/xhtml+xml,*/*;q=0.8"),
-            (b"Accept-Language", accept_language.encode()),
             (b"Accept-Encoding", ACCEPTED),
         ]
-        self._usual = b"".join(_line(name, value) for name, value in self._defaults if value)
+        self._usual = b"".join(_line(name, value) for name, value in self._defaults)
 
     def head(self, target: Target, headers: Headers = (), *, method: str = "GET", keep: bool, length: int = 0) -> bytes:
         """The head for this target; a header given replaces ours, those that frame the message stay ours."""
@@ -45,7 +44,7 @@ class RequestWriter:
 
     def _fields(self, given: list[tuple[bytes, bytes]]) -> bytes:
         names = {name.lower() for name, _ in given}
-        fields = [(name, value) for name, value in self._defaults if value and name.lower() not in names]
+        fields = [(name, value) for name, value in self._defaults if name.lower() not in names]
         fields += [(name, value) for name, value in given if name.lower() not in _OURS]
         return b"".join(_line(name, value) for name, value in fields)
 

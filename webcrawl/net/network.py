@@ -14,6 +14,7 @@ from webcrawl.net.gopher import GopherClient
 from webcrawl.net.guard import AddressGuard
 from webcrawl.net.hostsfile import read_hosts
 from webcrawl.net.http import HttpClient
+from webcrawl.net.protocols import Access, Bounds
 from webcrawl.net.tls import tls_context
 
 
@@ -21,23 +22,19 @@ class Network:
     """Made of checked settings."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
-        servers = [f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in values["DNS_NAMESERVERS"]]
         hosts = read_hosts(Path(values["HOSTS_FILE"])) if values["HOSTS_FILE"] else {}
-        self.resolver = CachingResolver(NameServers(servers), hosts, timeout=values["DNS_TIMEOUT"])
-        self.guard = AddressGuard(map(str, values["PRIVATE_NETWORKS_ALLOWED"]))
+        self.resolver = CachingResolver(NameServers(values["DNS_NAMESERVERS"]), hosts, timeout=values["DNS_TIMEOUT"])
+        self.access = Access(self.resolver, AddressGuard(map(str, values["PRIVATE_NETWORKS_ALLOWED"])))
+        bounds = Bounds(values["DOWNLOAD_TRUNCATE"], values["DOWNLOAD_TIMEOUT"])
         self.http = HttpClient(
-            self.resolver,
-            self.guard,
+            self.access,
+            bounds,
             user_agent=values["USER_AGENT"],
-            truncate=values["DOWNLOAD_TRUNCATE"],
-            timeout=values["DOWNLOAD_TIMEOUT"],
             keep_at_most=_worth_keeping(values),
             tls=tls_context(verify=values["DOWNLOAD_VERIFY_CERTIFICATES"]),
         )
-
-        bounds = {"truncate": values["DOWNLOAD_TRUNCATE"], "timeout": values["DOWNLOAD_TIMEOUT"]}
-        self.ftp = FtpClient(self.resolver, self.guard, user_agent=values["USER_AGENT"], **bounds)
-        self.gopher = GopherClient(self.resolver, self.guard, **bounds)
+        self.ftp = FtpClient(self.access, bounds, user_agent=values["USER_AGENT"])
+        self.gopher = GopherClient(self.access, bounds)
 
     async def close(self) -> None:
         for client in (self.http, self.ftp, self.gopher):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import dataclass
 from typing import Protocol
 
 from webcrawl.model import Exchange
@@ -28,6 +30,25 @@ class Clock(Protocol):
     """Seconds, from whatever beginning."""
 
     def __call__(self) -> float: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What every client connects with."""
+
+    resolver: Resolver
+    guard: Guard
+    connect_timeout: float = 10.0  # seconds for one address, and for a TLS handshake
+    clock: Clock = time.monotonic  # measures
+    now: Clock = time.time  # seconds since 1970
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What one fetch may take."""
+
+    truncate: int = 2 * 2**20  # bytes of a decoded body
+    timeout: float = 60.0  # seconds in all
 
 
 class ProtocolModule(Protocol):
