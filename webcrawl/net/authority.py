@@ -1,4 +1,4 @@
-"""Host and port: what stands between a URL's scheme and its path."""
+"""Host and port: the part of a URL between scheme and path."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import re
 
 from webcrawl.net.errors import BadUrl
 
-# Printable ASCII only, wherever the URL comes from. Userinfo is never sent: the crawl is anonymous.
+# Printable ASCII only. Userinfo is never sent: the crawl is anonymous.
 _USERINFO = r"[!\"$-.0->@-\[\]-~]*@"
 _HOST = r"\[[0-9A-Fa-f:.]+\]|[!\"$-.0-9;->A-Z^-~]+"
 
 AUTHORITY = rf"(?:{_USERINFO})?({_HOST})(?::([0-9]{{0,5}}))?"
 """Its two groups are the host and the port."""
 LINE_BREAKING = re.compile(rb"[\r\n\0]")
-"""In a name or selector these would end the line that is sent and begin another."""
+"""In a name or selector these would end the line sent and begin another."""
 
 
 def host_port(host: str, port: int) -> str:

@@ -1,4 +1,4 @@
-"""An FTP URL taken apart into what is said to the server (RFC 1738 3.2)."""
+"""Parses an FTP URL into what is sent to the server (RFC 1738 3.2)."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from urllib.parse import quote, unquote_to_bytes
 from webcrawl.net.authority import LINE_BREAKING, host_port_path, queryless
 from webcrawl.net.errors import BadUrl
 
-_URL = queryless("ftp")  # RFC 1738 knows no query: a `?` is part of the name, as it is for curl
+_URL = queryless("ftp")  # RFC 1738 has no query: a `?` is part of the name, as for curl
 _TYPE = re.compile(r";type=([aidAID])$")
-_MAX_FOLDERS = 100  # a round trip each
+_MAX_FOLDERS = 100  # one round trip each
 
 
 class FtpTarget(NamedTuple):
-    """Where to connect, the folders to go into one by one, and the file there; names are bytes."""
+    """Where to connect, the folders to enter one by one, and the file; names are bytes."""
 
     host: str
     port: int
@@ -25,7 +25,7 @@ class FtpTarget(NamedTuple):
 
 
 def parse_ftp(url: str) -> FtpTarget:
-    """Take an absolute ftp URL apart; raises BadUrl."""
+    """Parse an absolute ftp URL; raises BadUrl."""
     host, port, path = host_port_path(url, _URL, 21)
     path, kind = split_type(path)
     *folders, name = [unquote_to_bytes(segment) for segment in path.split("/")]
@@ -34,7 +34,7 @@ def parse_ftp(url: str) -> FtpTarget:
     if kind == "d":
         folders, name = [*folders, name], b""
     if len(folders) > 1 and not folders[0]:
-        folders[0] = b"/"  # `//etc` is from the root, as with curl; an empty name leads nowhere else
+        folders[0] = b"/"  # `//etc` is relative to the root, as for curl; other empty names are ignored
     folders = [folder for folder in folders if folder]
     if len(folders) > _MAX_FOLDERS:
         raise BadUrl(f"{len(folders)} folders deep")
@@ -42,11 +42,11 @@ def parse_ftp(url: str) -> FtpTarget:
 
 
 def split_type(path: str) -> tuple[str, str]:
-    """What stands before `;type=`, and the letter after it, small; empty if there is none."""
+    """The path before `;type=`, and the letter after it in lower case, empty if there is none."""
     match = _TYPE.search(path)
     return (path[: match.start()], match[1].lower()) if match else (path, "")
 
 
 def as_folder(url: str) -> str:
-    """The URL of what turned out to be a folder: what it lists can be relative to it."""
+    """The URL of a folder, with a final `/` so that its entries can be relative to it."""
     return quote(split_type(url.partition("#")[0])[0], safe="!$%&'()*+,/:;=@[]~") + "/"

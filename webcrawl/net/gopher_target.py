@@ -1,4 +1,4 @@
-"""A gopher URL taken apart (RFC 4266 2)."""
+"""Parses a gopher URL (RFC 4266 2)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from webcrawl.net.authority import LINE_BREAKING, host_port_path, queryless
 from webcrawl.net.errors import BadUrl
 
 _URL = queryless("gopher")
-# A menu may send us anywhere with a line of its writer's choice, and there are servers that do what one line says. The
-# ports of other protocols by the Fetch Standard 2.9, and those of Redis and memcached, where a line deletes everything.
+# A menu may point to any server with a line of the author's choice, and some servers execute single lines. These are
+# the blocked ports of the Fetch Standard 2.9, and those of Redis and memcached, where one line deletes everything.
 FOREIGN_PORTS = frozenset(
     (
         *(1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109),
@@ -23,22 +23,22 @@ FOREIGN_PORTS = frozenset(
 
 
 class GopherTarget(NamedTuple):
-    """Where to connect and what to send; `kind` is the item type, one character of ASCII."""
+    """Where to connect and what to send; `kind` is the item type, one ASCII character."""
 
     host: str
     port: int
     kind: str
     selector: bytes
-    search: bytes | None  # and what Gopher+ may add, tab and all
+    search: bytes | None  # including what Gopher+ appends after another tab
 
     @property
     def line(self) -> bytes:
-        """What is sent."""
+        """The request line."""
         return self.selector + (b"" if self.search is None else b"\t" + self.search) + b"\r\n"
 
 
 def parse_gopher(url: str) -> GopherTarget:
-    """Take an absolute gopher URL apart; raises BadUrl."""
+    """Parse an absolute gopher URL; raises BadUrl."""
     host, port, path = host_port_path(url, _URL, 70)
     wanted = unquote_to_bytes(path) or b"1"
     if LINE_BREAKING.search(wanted) or not b" " < wanted[:1] <= b"~":

@@ -1,4 +1,4 @@
-"""An HTTP/1.1 client made for crawling: exact bytes, bounded everything, connections kept only while useful."""
+"""An HTTP/1.1 client for crawling: exact bytes, everything bounded, connections kept only while useful."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from webcrawl.net.tls import tls_context
 
 @dataclass(slots=True)
 class Counters:
-    """What became of connections, for the stats."""
+    """Connection counts, for the stats."""
 
     opened: int = 0
     reused: int = 0
-    stale: int = 0  # kept, asked, and found closed by the server
+    stale: int = 0  # kept connections that the server had closed before the next request
 
 
 class HttpClient:
-    """Fetches http and https URLs. How many at once, and how politely, is the caller's affair."""
+    """Fetches http and https URLs. Concurrency and politeness are up to the caller."""
 
     def __init__(
         self,
@@ -52,10 +52,10 @@ class HttpClient:
     async def fetch(
         self, url: str, headers: Headers = (), *, keep: float = 0.0, method: str = "GET", body: bytes = b""
     ) -> Exchange:
-        """Ask for a URL and wait for its answer, `timeout` seconds in all; raises FetchError.
+        """Request a URL and wait for the response, `timeout` seconds in all; raises FetchError.
 
-        `keep`: seconds for which the connection is worth keeping, because its host will be asked again. A kept one
-        that ends without an answer is an error: to ask once more is the caller's affair, who waits between questions.
+        `keep`: seconds to keep the connection for the host's next request. A kept connection that ends without a
+        response is an error; the caller retries, since it keeps the delay between requests.
         """
         target = parse_target(url)
         head = self._writer.head(target, headers, method=method, keep=keep > 0, length=len(body))
@@ -72,7 +72,7 @@ class HttpClient:
         asked = self._clock()
         try:
             message = await connection.ask(head + body, answer)
-        except EmptyAnswer:  # whether the server read the question cannot be known
+        except EmptyAnswer:  # the server may or may not have read the request
             self.counters.stale += reused
             raise
         finally:
@@ -87,7 +87,7 @@ class HttpClient:
         return _exchange(url, head, started, timings, connection, message)
 
     async def close(self) -> None:
-        """End all connections and wait until their sockets are closed."""
+        """Close all connections and wait until their sockets are closed."""
         self._pool.close()
         self._deadlines.close()
         await self._opener.close()

@@ -1,4 +1,4 @@
-"""What all protocol handlers of a crawl share: names, the guard, and the clients (assembled from the settings)."""
+"""Assembles the resolver, the guard and the clients of a crawl from its settings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from webcrawl.net.tls import tls_context
 
 
 class Network:
-    """Made of checked settings."""
+    """Everything that the protocol handlers of a crawl share; made from checked settings."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         hosts = read_hosts(Path(values["HOSTS_FILE"])) if values["HOSTS_FILE"] else {}
@@ -43,9 +43,9 @@ class Network:
 
 
 def _worth_keeping(values: Mapping[str, Any]) -> int:
-    """Connections: one for each host in the rotation, if the system lets this process open so many files.
+    """Connections to keep: one per host in the rotation, as far as the limit of open files allows.
 
-    The rotation widens where fetchers starve, but TLS takes at least 45 KB a connection: 1,000 instead of 768 were 3 %
+    The rotation widens when fetchers starve, but TLS takes at least 45 KB per connection: 1,000 instead of 768 cost 3 %
     of a page's time and 25 MiB.
     """
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -1,4 +1,4 @@
-"""What the clients of this room need of others, and what others need of a client."""
+"""What protocol clients are given, and what they must offer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from webcrawl.net.http_request import Headers
 
 
 class Resolver(Protocol):
-    """Turns a host's name into its addresses."""
+    """Resolves host names."""
 
     async def resolve(self, host: str) -> list[str]:
         """The host's addresses, best first and at least one; raises DnsFailed."""
@@ -19,7 +19,7 @@ class Resolver(Protocol):
 
 
 class Guard(Protocol):
-    """Stands before every connection."""
+    """Checks the address of every connection."""
 
     def check(self, address: str, port: int) -> None:
         """Raise AddressRefused unless the crawl may connect to this address."""
@@ -27,7 +27,7 @@ class Guard(Protocol):
 
 
 class Clock(Protocol):
-    """Seconds, from whatever beginning."""
+    """Seconds since some fixed time."""
 
     def __call__(self) -> float: ...
 
@@ -52,10 +52,10 @@ class Bounds:
 
 
 class ProtocolModule(Protocol):
-    """Speaks one protocol (Mercator 2): a client that a download handler asks. What it has no use for it ignores."""
+    """A client of one protocol (Mercator 2), used by a download handler; ignores what its protocol lacks."""
 
     async def fetch(
         self, url: str, headers: Headers = (), *, keep: float = 0.0, method: str = "GET", body: bytes = b""
     ) -> Exchange:
-        """The answer, whatever it is, within bounds of bytes and time; raises FetchError."""
+        """The answer, whatever its status, within bounds of bytes and time; raises FetchError."""
         ...
