@@ -18,6 +18,7 @@ import aiohttp
 from isal import isal_zlib
 
 from webcrawl.net.http import HttpClient
+from webcrawl.net.protocols import Access, Bounds
 
 PAGE = b"".join(b"<p><a href=/page/%d>the page of number %d</a></p>\n" % (n * 7919, n) for n in range(4000))
 
@@ -106,7 +107,7 @@ async def measure(fetch: Fetch, n: int, at_once: int) -> float:
 
 async def ours(url: str, keep: float, n: int, at_once: int) -> float:
     """One host per worker, as in a crawl: the client keeps one connection to each."""
-    http = HttpClient(Loopback(), Loopback(), user_agent="bench")
+    http = HttpClient(Access(Loopback(), Loopback()), Bounds(), user_agent="bench")
 
     async def fetch(number: int) -> int:
         return len((await http.fetch(url.format(f"host{number}.test"), keep=keep)).body)

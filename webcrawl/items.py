@@ -10,7 +10,7 @@ from webcrawl.html.encoding import encoding_of
 from webcrawl.html.encodings import decode
 from webcrawl.html.found import FoundLink
 from webcrawl.html.mimetype import parse
-from webcrawl.model import Exchange, Link, Timings
+from webcrawl.model import Exchange, Link, Timings, header
 
 # How exporters that know text only (JSON, CSV, XML) write a field that is none.
 _AS_BASE64 = {"serializer": lambda value: b64encode(value).decode()}
@@ -97,8 +97,7 @@ class Page(_Answer):
 
     def header(self, name: str) -> str:
         """The first header of this name, or the empty string."""
-        wanted = name.lower().encode()
-        return next((value.decode("latin-1") for key, value in self.headers if key.lower() == wanted), "")
+        return (header(self.headers, name.lower().encode()) or b"").decode("latin-1")
 
     @property
     def is_prerequisite(self) -> bool:

@@ -118,6 +118,14 @@ class Timings:
     total: float = 0.0
 
 
+def header(headers: list[tuple[bytes, bytes]], name: bytes) -> bytes | None:
+    """The first value of a header, by its name in lower case."""
+    for given, value in headers:
+        if given.lower() == name:
+            return value
+    return None
+
+
 @dataclass(slots=True)
 class Exchange:
     """One request and its answer as bytes: what the archive keeps and the page is made of."""
@@ -143,9 +151,12 @@ class Exchange:
     def content_type(self) -> str:
         """The first Content-Type as it was sent, or nothing; looked for once."""
         if self._type is None:
-            found = (value for name, value in self.headers if name.lower() == b"content-type")
-            self._type = next(found, b"").decode("latin-1")
+            self._type = (self.header(b"content-type") or b"").decode("latin-1")
         return self._type
+
+    def header(self, name: bytes) -> bytes | None:
+        """The first value of a header, by its name in lower case."""
+        return header(self.headers, name)
 
     @property
     def digest(self) -> str:

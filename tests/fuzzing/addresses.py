@@ -106,7 +106,7 @@ def _servers() -> tuple[Answering, NameServers]:
     async def start() -> tuple[Answering, NameServers]:
         server, stack = Answering(), AsyncExitStack()
         await stack.enter_async_context(server.running())
-        return server, NameServers([server.address], timeout=0.05, tries=1)
+        return server, NameServers([("127.0.0.1", server.port)], timeout=0.05, tries=1)
 
     return run(start())
 

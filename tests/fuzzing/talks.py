@@ -22,9 +22,11 @@ from webcrawl.net.gopher_menu import item_url, items
 from webcrawl.net.gopher_target import parse_gopher
 from webcrawl.net.gopher_text import plain
 from webcrawl.net.http import HttpClient
+from webcrawl.net.protocols import Access, Bounds
 from webcrawl.urls.canonical import InvalidUrl, canonical
 
 TRUNCATE = 2000
+BOUNDS = Bounds(TRUNCATE)
 FTP_URLS = [
     "ftp://h.test/",
     "ftp://h.test/a/b/",
@@ -98,7 +100,7 @@ def ftp(data: bytes) -> None:
     """An answer or one of our errors; only whole commands are said. In the bytes a NUL begins the next connection."""
     random = chance(data)
     streams = [Heard(pieces(part, random) if part else []) for part in data.split(b"\0", 3)]
-    client = FtpClient(Names(), Gate(), user_agent="fuzz/1", truncate=TRUNCATE)
+    client = FtpClient(Access(Names(), Gate()), BOUNDS, user_agent="fuzz/1")
     client._reach = Reached(streams)
     exchange = fetched(client, random.choice(FTP_URLS))
     for said in streams[0].said:
@@ -144,7 +146,7 @@ def gopher(data: bytes) -> None:
     """An answer or one of our errors."""
     random = chance(data)
     stream = Heard(pieces(data, random) if data else [])
-    client = GopherClient(Names(), Gate(), truncate=TRUNCATE, patience=0.0)
+    client = GopherClient(Access(Names(), Gate()), BOUNDS, patience=0.0)
     client._reach = Reached([stream])
     fetched(client, random.choice(GOPHER_URLS))
     assert len(stream.said) == 1
@@ -188,7 +190,7 @@ def client(data: bytes) -> None:
 async def _asked(data: bytes) -> Exchange | FetchError:
     parts = pieces(data, chance(data)) if data else []
     async with serving(replay(b"".join(parts[:1]), b"".join(parts[1:]))) as port:
-        http = HttpClient(Names(), Gate(), user_agent="fuzz/1", truncate=TRUNCATE)
+        http = HttpClient(Access(Names(), Gate()), BOUNDS, user_agent="fuzz/1")
         try:
             return await http.fetch(f"http://127.0.0.1:{port}/")
         except FetchError as error:

@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
+from webcrawl.checks import check
 from webcrawl.html import kinds
 from webcrawl.html.links import LinkReader
 
@@ -68,12 +69,9 @@ class TestKinds:
         html = page if kind != "frame" else "<frameset><frame src=f></frameset>"
         assert {name for name, _ in links(html, reader=LinkReader([kind]))} == {kind}
 
-    def test_sources_are_named_in_the_setting(self):
-        """LINK_SOURCES is names with spaces between; `all` is all of them; another name is an error that says it."""
-        assert kinds.parse_sources("a  img") == {"a", "img"}
-        assert kinds.parse_sources("all") == set(kinds.KINDS)
-        with pytest.raises(ValueError, match="imgs"):
-            kinds.parse_sources("a imgs")
+    def test_the_setting_knows_all_kinds(self):
+        """LINK_SOURCES = all means every kind that a reader knows."""
+        assert check({"LINK_SOURCES": "all"})["LINK_SOURCES"] == kinds.KINDS
 
     def test_document_order_is_kept(self):
         """Links come in the order of the document, whatever their kinds."""

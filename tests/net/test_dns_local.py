@@ -73,9 +73,11 @@ class TestHostsFile:
 
         assert read_hosts(path) == {"a.test": ("127.0.0.1", "::1"), "b.test": ("127.0.0.1",)}
 
-    @pytest.mark.parametrize(("line", "why"), [("a.test 127.0.0.1", "'a.test' is no address"), ("::1 # x", "no name")])
+    @pytest.mark.parametrize(
+        ("line", "why"), [("a.test 127.0.0.1", "'a.test' is not an address"), ("::1 # x", "no name")]
+    )
     def test_a_bad_line_is_named(self, tmp_path, line, why):
-        """A line that is no address with names is an error that says which."""
+        """A line that is not an address with names is an error that gives its number."""
         path = tmp_path / "hosts"
         path.write_text(f"127.0.0.1 a.test\n{line}\n")
 

@@ -227,16 +227,33 @@ class TestNameServers:
 
         assert asyncio.run(run()) == [Answer(failure=Failure.CLOSED)] * 2
 
-    @pytest.mark.parametrize("server", ["name.server:53", "127.0.0.1:99999", "127.0.0.1:x", "::1", "", "127.0.0.1:0"])
-    def test_a_bad_server_address_is_an_error_at_once(self, server):
-        """What is no address, or no port, is refused before any question."""
-        with pytest.raises(ValueError, match=f"'{server}' is no address:port"):
-            NameServers([server])
+    def test_a_server_may_be_given_by_name(self):
+        """The system looks up a name server's own name; all its addresses are asked, IPv6 in brackets."""
+        lookup = NameServers([("localhost", 5353), ("127.0.0.2", 53), ("::1", 54)])
 
-    @pytest.mark.parametrize("server", ["127.0.0.1:5353", "127.0.0.1", "[::1]:53", "[::1]"])
-    def test_a_server_needs_no_port(self, server):
-        """An address alone means port 53; IPv6 stands in brackets."""
-        assert server in repr(NameServers([server]))
+        places = repr(lookup).removeprefix("<NameServers ").removesuffix(">").split(", ")
+        assert "127.0.0.1:5353" in places
+        assert places[-2:] == ["127.0.0.2:53", "[::1]:54"]
+
+    def test_a_server_whose_name_is_not_known_is_one_clear_line(self, monkeypatch):
+        """A name server that the system cannot look up is refused at once, with the setting's name."""
+
+        def unknown(*_, **__):
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+        monkeypatch.setattr(socket, "getaddrinfo", unknown)
+        with pytest.raises(DnsFailed, match=r"^DNS_NAMESERVERS = dns\.test:53: Name or service not known$"):
+            NameServers([("dns.test", 53)])
+
+    def test_closing_twice_does_nothing(self):
+        """What is closed may be closed again."""
+
+        async def run():
+            async with asking(NameServer()) as lookup:
+                await lookup.probe()
+                await lookup.close()
+
+        asyncio.run(run())
 
 
 class TestProbe:
@@ -268,7 +285,7 @@ class TestProbe:
             with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as place:
                 place.bind(("127.0.0.1", 0))
                 port = place.getsockname()[1]
-            lookup = NameServers([f"127.0.0.1:{port}"], timeout=0.1, tries=1)
+            lookup = NameServers([("127.0.0.1", port)], timeout=0.1, tries=1)
             with pytest.raises(DnsFailed, match=f"no name server answers at 127.0.0.1:{port}"):
                 await lookup.probe()
             await lookup.close()

@@ -1,20 +1,20 @@
 """A connection that is read as it comes."""
 
 import asyncio
-import time
 
 import pytest
 
 from tests.support.net_http import LOOPS, Gate, Names, run, serving
 from webcrawl.model import Timings
 from webcrawl.net.connection_reach import Reach
+from webcrawl.net.protocols import Access
 from webcrawl.net.stream import Stream
 
 pytestmark = pytest.mark.parametrize("loop", LOOPS)
 
 
 async def opened(port):
-    reach = Reach(Names(a=["127.0.0.1"]), Gate(), Stream, timeout=5.0, clock=time.monotonic)
+    reach = Reach(Access(Names(a=["127.0.0.1"]), Gate()), Stream)
     return reach, await reach.open("a.test", port, Timings())
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.net_http import LOOPS, Gate, Names, run, serving
+from tests.support.net_http import LOOPS, Gate, Names, bounds, run, serving
 from webcrawl.model import Status
 from webcrawl.net.errors import (
     AddressRefused,
@@ -22,6 +22,7 @@ from webcrawl.net.errors import (
     TimedOut,
 )
 from webcrawl.net.gopher import GopherClient
+from webcrawl.net.protocols import Access
 
 pytestmark = pytest.mark.parametrize("loop", LOOPS)
 
@@ -48,7 +49,7 @@ class Hole:
 
 @asynccontextmanager
 async def client(guard=None, **options):
-    gopher = GopherClient(Names(a=["127.0.0.1"]), guard or Gate(), **{"timeout": 10.0, **options})
+    gopher = GopherClient(Access(Names(a=["127.0.0.1"]), guard or Gate()), bounds(options), **options)
     try:
         yield gopher
     finally:

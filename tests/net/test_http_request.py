@@ -11,7 +11,7 @@ from webcrawl.net.errors import BadUrl
 from webcrawl.net.http_request import RequestWriter
 from webcrawl.net.http_target import Target, parse_target
 
-WRITER = RequestWriter("webcrawl/1 (+me@example.org)", "en")
+WRITER = RequestWriter("webcrawl/1 (+me@example.org)")
 
 
 def head(url, headers=(), **options):
@@ -73,7 +73,6 @@ class TestHeads:
             b"Host: example.org\r\n"
             b"User-Agent: webcrawl/1 (+me@example.org)\r\n"
             b"Accept: text/html,application/xhtml+xml,*/*;q=0.8\r\n"
-            b"Accept-Language: en\r\n"
             b"Accept-Encoding: gzip, deflate, br, zstd\r\n"
             b"\r\n"
         )

@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.net_http import LOOPS, Gate, Names, run
 from webcrawl.net.connection_reach import Reach
+from webcrawl.net.protocols import Access
 
 
 class Unwanted(asyncio.Protocol):
@@ -31,7 +32,7 @@ class Unwanted(asyncio.Protocol):
 async def _closed(port):
     """Opens one, and closes all; how many are left."""
     opener = None
-    reach = Reach(Names(), Gate(), lambda *heard: Unwanted(*heard, opener), timeout=5, clock=lambda: 0.0)
+    reach = Reach(Access(Names(), Gate()), lambda *heard: Unwanted(*heard, opener))
     opener = asyncio.create_task(reach.connect("127.0.0.1", port))
     with pytest.raises(asyncio.CancelledError):
         await opener

@@ -5,8 +5,9 @@ import warnings
 from contextlib import asynccontextmanager, contextmanager
 from threading import Event, Thread
 
-from tests.support.net_http import Gate, Names, serving
+from tests.support.net_http import Gate, Names, bounds, serving
 from webcrawl.net.ftp import FtpClient
+from webcrawl.net.protocols import Access
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # it stands on asyncore
@@ -107,7 +108,7 @@ class Script:
 async def client(guard=None, **options):
     """A client with short deadlines that is closed at the end."""
     names = Names(a=["127.0.0.1"], six=["::1"], b=["127.0.0.2", "127.0.0.1"])
-    ftp = FtpClient(names, guard or Gate(), **{"user_agent": "tests/1", "timeout": 10.0, **options})
+    ftp = FtpClient(Access(names, guard or Gate()), bounds(options), **{"user_agent": "tests/1", **options})
     try:
         yield ftp
     finally:

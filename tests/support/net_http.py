@@ -11,6 +11,7 @@ import pytest
 
 from webcrawl.net.errors import AddressRefused, DnsFailed
 from webcrawl.net.http import HttpClient
+from webcrawl.net.protocols import Access, Bounds
 
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -84,11 +85,17 @@ async def serving(handler: Handler, host: str = "127.0.0.1", tls: ssl.SSLContext
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
+def bounds(options: dict[str, Any]) -> Bounds:
+    """Takes a client's bounds out of a test's options; deadlines are short."""
+    taken = {name: options.pop(name) for name in ("truncate", "timeout") if name in options}
+    return Bounds(**{"timeout": 10.0, **taken})
+
+
 @asynccontextmanager
-async def client(names: Names | None = None, guard: Gate | None = None, **options: Any):
+async def client(names: Names | None = None, guard: Gate | None = None, connect_timeout: float = 5.0, **options: Any):
     """A client with short deadlines that is closed at the end."""
-    options = {"user_agent": "tests/1", "timeout": 10.0, "connect_timeout": 5.0, **options}
-    http = HttpClient(names or Names(), guard or Gate(), **options)
+    access = Access(names or Names(), guard or Gate(), connect_timeout)
+    http = HttpClient(access, bounds(options), **{"user_agent": "tests/1", **options})
     try:
         yield http
     finally:

@@ -114,8 +114,7 @@ def _folder(folder: Path, values: Mapping[str, Any]) -> None:
 async def _name_servers(servers: tuple[tuple[str, int], ...]) -> None:
     if not servers:
         return  # the system's: a crawl of addresses or by a hosts file needs none
-    names = [f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in servers]
-    lookup = NameServers(names, timeout=2.0, tries=2)  # as long as a user waits
+    lookup = NameServers(servers, timeout=2.0, tries=2)  # as long as a user waits
     try:
         await lookup.probe()
     finally:
