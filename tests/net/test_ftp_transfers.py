@@ -100,7 +100,7 @@ class TestTransfers:
     def test_a_port_where_nobody_listens(self):
         """A data connection that is refused is a failed connection."""
         with pytest.raises(ConnectFailed):
-            run(ask(Script(b"abc", EPSV=b"229 ok (|||1|)\r\n")))
+            run(ask(Script(b"abc", EPSV=b"229 ok (|||1024|)\r\n")))
 
     def test_close_ends_a_visit(self):
         """close() ends visits under way and waits for their sockets."""
