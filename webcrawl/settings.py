@@ -266,6 +266,7 @@ EXTENSIONS = {
     "webcrawl.extensions.statistics.Statistics": 410,
     "webcrawl.extensions.identity.Identity": 420,
     "webcrawl.extensions.garbage.Garbage": 500,
+    "webcrawl.extensions.trim.Trim": 510,
 }
 
 # The crawl's own pipelines: the archive, then one that drops pages already seen.
