@@ -91,7 +91,7 @@ class TestSignals:
         crawl = crawl_of(tmp_path, server, MIN_FREE_DISK=1 << 20, CHECKPOINT_INTERVAL=0.1)
 
         running = crawl.start()
-        wait_until(lambda: "fetching pauses" in said(crawl) and (tmp_path / "job/stats.json").exists())
+        wait_until(lambda: "fetching is paused" in said(crawl) and (tmp_path / "job/stats.json").exists())
         running.interrupt()
 
         assert running.wait(10) == 0
@@ -104,7 +104,7 @@ class TestSignals:
         crawl = crawl_of(tmp_path, server, MIN_FREE_DISK=1 << 20)
 
         running = crawl.start()
-        wait_until(lambda: "fetching pauses" in said(crawl))
+        wait_until(lambda: "fetching is paused" in said(crawl))
         running.interrupt()
 
         assert running.wait(10) == 0

@@ -42,9 +42,7 @@ class Progress:
         return extension
 
     def opened(self) -> None:
-        self._crawler.signals.connect(
-            self.closed, signals.spider_closed
-        )  # not before: a spider that fails to open has no counters
+        self._crawler.signals.connect(self.closed, signals.spider_closed)  # not before: opening may fail
         self._crawl = scheduler_of(self._crawler).crawl
         self._begun = _now(self._crawl)
         if self._live is not None:

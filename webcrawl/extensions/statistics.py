@@ -32,9 +32,7 @@ class Statistics:
         return extension
 
     def opened(self) -> None:
-        self._crawler.signals.connect(
-            self.closed, signals.spider_closed
-        )  # not before: a spider that fails to open has no counters
+        self._crawler.signals.connect(self.closed, signals.spider_closed)  # not before: opening may fail
         self._started = time.time()
         scheduler = scheduler_of(self._crawler)
         self._crawl = scheduler.crawl

@@ -23,7 +23,7 @@ Leave = Callable[[Output, Response, Request], Coroutine[Any, Any, None]]
 
 
 def parse_all(spider: Spider | None) -> ParseAll | None:
-    """A spider's `parse_all`, if its class defines it beside `parse`; a subclass that overrides only `parse` gets no batches."""
+    """A spider's `parse_all`, unless a subclass overrides `parse` alone: then it gets one page at a time."""
     for kind in type(spider).__mro__:
         if "parse" in vars(kind):
             return getattr(spider, "parse_all", None) if "parse_all" in vars(kind) else None
