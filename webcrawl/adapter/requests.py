@@ -1,4 +1,4 @@
-"""Ordinary Scrapy requests as links, which is what the frontier keeps, and back."""
+"""Converts ordinary Scrapy requests to links, which the frontier stores, and back."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOT_STORED = frozenset({KEY, "depth", "verbatim_url", "download_slot", "download
 
 
 def to_link(request: Request, spider: Spider) -> Link:
-    """The link that stands for this request; InvalidUrl if nobody can fetch its URL.
+    """The link that represents this request. Raises InvalidUrl if its URL cannot be fetched.
 
     All but the URL is packed into one opaque word. Callbacks must be methods of the spider, as with any scheduler that
     keeps requests on disk; values of `meta` that are no plain data are left out.

@@ -16,7 +16,7 @@ ALONE = {"dont_redirect": True, "dont_retry": True, "dont_cache": True, "handle_
 
 
 class RobotsRequests:
-    """Books the answers; a page of one goes to the pipelines where the spider makes pages too."""
+    """Books the answers. If the spider's items are pages, robots.txt goes to the pipelines as one too."""
 
     def __init__(self, visitor: Visitor, *, pages: bool) -> None:
         self._visitor, self._pages = visitor, pages

@@ -54,8 +54,8 @@ def assemble(
 ) -> tuple[Crawl, Visitor]:
     """The crawl in JOBDIR, new or resumed.
 
-    `on_ready` is called, from a thread, when new URLs are known; `wants_refusal` says which links' requests want to
-    know that the frontier dropped them.
+    `on_ready` is called, from a thread, when new URLs are ready; `wants_refusal` says which links have a request whose
+    errback must be called if the frontier drops them.
     """
     db = CrawlDB(Path(values["JOBDIR"]) / "state")
     try:
@@ -154,7 +154,7 @@ def _limits(values: Mapping[str, Any]) -> Limits:
 
 
 def _key(db: CrawlDB) -> bytes:
-    """Drawn once a crawl: fingerprints of another crawl mean nothing here."""
+    """The key of all hashes, drawn once per crawl: fingerprints of another crawl mean nothing here."""
     key = db.get("key")
     if key is None:
         key = os.urandom(KEY_BYTES)
