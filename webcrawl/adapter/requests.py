@@ -10,7 +10,7 @@ import msgpack
 from scrapy import Request, Spider
 from scrapy.utils.request import request_from_dict
 
-from webcrawl.adapter.trip import KEY, Trip
+from webcrawl.adapter.trip import KEY, Trip, give_trip
 from webcrawl.model import Link
 from webcrawl.urls.canonical import canonical
 
@@ -46,11 +46,10 @@ def to_request(link: Link, spider: Spider, trip: Trip) -> Request:
     """The request again, with its trip."""
     if not link.request:
         errback = getattr(spider, "failed", None)
-        return Request(link.url, errback=errback, meta={KEY: trip, "depth": link.depth, "verbatim_url": True})
+        return give_trip(Request(link.url, errback=errback, meta={"depth": link.depth, "verbatim_url": True}), trip)
     request = request_from_dict({**_extra(link), "url": link.url}, spider=spider)
-    request.meta[KEY] = trip
     request.meta["depth"] = link.depth
-    return request
+    return give_trip(request, trip)
 
 
 def has_errback(link: Link) -> bool:

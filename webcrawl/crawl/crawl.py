@@ -213,7 +213,7 @@ class Crawl:
             "seeds": self._seeding.taken,
             "bad_seeds": self._seeding.bad,
             **{f"frontier/{name}": value for name, value in frontier.counters.items()},
-            **{f"filtered/{name}": value for name, value in self._pipeline.filtered.items()},
+            **{f"refused/{name}": value for name, value in self._pipeline.filtered.items()},
             **{f"seen/{name}": value for name, value in self._seen.stats().items()},
         }
 
