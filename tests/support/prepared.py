@@ -25,7 +25,7 @@ def descriptors(count):
 
 def memory(more):
     """So many MiB of address space beyond what the process has at its start, for good."""
-    return partial(_limit_memory, more * MIB)
+    return partial(_limit_memory, int(more * MIB))
 
 
 def _limit_memory(more):
