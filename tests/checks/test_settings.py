@@ -15,6 +15,7 @@ from webcrawl import settings as defaults
 from webcrawl.checks import SettingError, check
 from webcrawl.checks.table import KINDS, SCRAPYS
 from webcrawl.html.kinds import KINDS as LINKS
+from webcrawl.net.authority import host_port
 
 FILTER = "webcrawl.urls.filters.length.LengthFilter"
 SCRAPYS_ALONE = ("BOT_NAME", "SPIDER_MODULES", "COMMANDS_MODULE", "DOWNLOAD_HANDLERS")
@@ -180,7 +181,7 @@ def _written_again(name, value):
     if name == "ERROR_BREAKER":
         return "{}/{}".format(*value)
     if name == "DNS_NAMESERVERS":
-        return [f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in value]
+        return [host_port(host, port) for host, port in value]
     if name == "PRIVATE_NETWORKS_ALLOWED":
         return [str(network) for network in value]
     return value

@@ -162,7 +162,7 @@ def test_a_full_disk_pauses_the_crawl(server, crawl):
     running = roomy(crawl, free, MIN_FREE_DISK=1000)
     wait_until(lambda: server.log.count > 30)
     free.write_text("999")
-    wait_until(partial(says, crawl, "fetching pauses"))
+    wait_until(partial(says, crawl, "fetching is paused"))
     before, taken = server.log.count, says(crawl, "checkpoint in")
     os.kill(running.process.pid, signal.SIGUSR1)
     wait_until(lambda: says(crawl, "checkpoint in") > taken + 2)
@@ -170,7 +170,7 @@ def test_a_full_disk_pauses_the_crawl(server, crawl):
 
     free.write_text("1000")
     assert running.wait() == 0
-    assert says(crawl, "999 MiB left") == says(crawl, "fetching goes on") == 1
+    assert says(crawl, "999 MiB free") == says(crawl, "fetching resumes") == 1
     assert paused <= before + SETTINGS["CONCURRENT_REQUESTS"] < 130
     wait_until_idle(server)
     assert max(Counter(hit.url for hit in server.log.hits).values()) == 1

@@ -162,8 +162,7 @@ def _status(error: Exception, request: Request) -> int:
 def _add(outcome: Outcome, exchange: Exchange) -> None:
     outcome.ip = exchange.ip
     if exchange.status in ASKED_TO_WAIT:
-        value = next((value for name, value in exchange.headers if name.lower() == b"retry-after"), None)
-        outcome.wait = retry_after(value, outcome.at)
+        outcome.wait = retry_after(exchange.header(b"retry-after"), outcome.at)
 
 
 def downloader_of(crawler: Crawler) -> FrontierDownloader:

@@ -1,4 +1,4 @@
-"""`scrapy crawl`, which looks before it leaps: what would go wrong is said in one line, with exit status 1."""
+"""`scrapy crawl`, with checks before the start: any problem is one line and exit status 1."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from webcrawl.store.errors import StoreError
 
 logger = logging.getLogger(__name__)
 
-INTERRUPTED = 130  # what a shell says of a program that Ctrl-C ended
-BROKEN = ("error_breaker", "store_failed")  # ends that nobody asked for
+INTERRUPTED = 130  # a shell's exit status for a program that Ctrl-C ended
+BROKEN = ("error_breaker", "store_failed")  # reasons that count as a failure
 
 
 class Command(CrawlCommand):
-    """Scrapy's own command; before the spider `web` runs, its arguments, settings and files are checked."""
+    """Scrapy's own command. Before the spider `web` runs, its arguments, settings and files are checked."""
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        """The first thing that Scrapy calls: nothing is logged yet, so that the line stands alone."""
+        """Runs the checks here, where Scrapy has logged nothing yet, so that the line stands alone."""
         super().process_options(args, opts)
         if args != ["web"] or self.settings is None:
             return
@@ -74,7 +74,7 @@ class Command(CrawlCommand):
 
 
 def _tell(line: str, log: Any) -> None:
-    """On standard error; and in the log file, which is all that scrapyd shows of a job."""
+    """Writes to standard error, and to the log file, which is all that scrapyd shows of a job."""
     sys.stderr.write(f"{line}\n")
     if log:
         with Path(log).open("a", encoding="utf-8") as file:

@@ -1,4 +1,4 @@
-"""All that can be known to be wrong before the first request: each is one line, and the crawl does not begin."""
+"""Finds everything that can be wrong before the first request: one line each, and the crawl does not start."""
 
 from __future__ import annotations
 
@@ -29,17 +29,15 @@ from webcrawl.verify.start import check_start
 
 ARGUMENTS = ("seeds", "scope", "limit")
 SCRAPYDS = "_job"  # given by scrapyd with every job
-
-
 REASONS = (SettingError, RulesError, SeedError, StoreError, DnsFailed, top1m.CannotProvide, ForeignScrapy)
 
 
 class CannotStart(Exception):  # noqa: N818 - reads as what it is
-    """Why the crawl does not begin, in one line."""
+    """The reason why the crawl cannot start, in one line."""
 
 
 def preflight(settings: BaseSettings, arguments: Mapping[str, str]) -> None:
-    """Raises CannotStart. A list of seeds that can be had is fetched; JOBDIR is made, and recovered after a crash."""
+    """Raises CannotStart. Downloads a missing seed list if possible; creates JOBDIR, or recovers it after a crash."""
     try:
         check_scrapy()
         _arguments(arguments)
@@ -54,7 +52,7 @@ def preflight(settings: BaseSettings, arguments: Mapping[str, str]) -> None:
 
 
 def _await(work: Coroutine[Any, Any, None]) -> None:
-    """Not by asyncio.run, which leaves the thread without the loop that Scrapy is going to ask for."""
+    """Runs a coroutine. asyncio.run would leave the thread without the loop that Scrapy asks for later."""
     loop = asyncio.new_event_loop()
     try:
         loop.run_until_complete(work)
@@ -64,7 +62,7 @@ def _await(work: Coroutine[Any, Any, None]) -> None:
 
 @contextmanager
 def _quiet(name: str) -> Iterator[None]:
-    """The crawl itself is going to say the same again."""
+    """Silences a logger: the crawl logs the same messages again."""
     logger = logging.getLogger(name)
     level = logger.level
     logger.setLevel(logging.CRITICAL)
@@ -77,7 +75,7 @@ def _quiet(name: str) -> Iterator[None]:
 def _arguments(given: Mapping[str, str]) -> None:
     for name in given:
         if name not in ARGUMENTS and name != SCRAPYDS:
-            raise CannotStart(f"-a {name}=…: there is no such argument; known are {', '.join(ARGUMENTS)}")
+            raise CannotStart(f"-a {name}=…: unknown argument; allowed are {', '.join(ARGUMENTS)}")
     if not given.get("seeds", "").strip():
         raise CannotStart("no seeds: scrapy crawl web -a seeds=FILE[,FILE…]")
     if given.get("scope", "any") not in SCOPES:
@@ -91,19 +89,19 @@ def _seeds(src: str, max_length: int) -> None:
     seeds = Seeds(src, None, max_length)
     try:
         if next(seeds, None) is None:
-            raise SeedError(f"{src}: has no seeds, only comments and empty lines")
+            raise SeedError(f"{src}: no seeds, only comments and empty lines")
     finally:
         seeds.close()
 
 
 def _folder(folder: Path, values: Mapping[str, Any]) -> None:
-    """Opens all that is there: it may be locked by another process, damaged, foreign, or of another version."""
+    """Opens everything in JOBDIR, which may be locked by another process, damaged, foreign or of another version."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise CannotStart(f"JOBDIR = {folder}: cannot be made ({error.strerror})") from error
+        raise CannotStart(f"JOBDIR = {folder}: cannot be created ({error.strerror})") from error
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise CannotStart(f"JOBDIR = {folder}: cannot be written to")
+        raise CannotStart(f"JOBDIR = {folder}: is not writable")
     for damage in check_start(folder):
         raise damage
     try:
@@ -115,9 +113,8 @@ def _folder(folder: Path, values: Mapping[str, Any]) -> None:
 
 async def _name_servers(servers: tuple[tuple[str, int], ...]) -> None:
     if not servers:
-        return  # the system's: a crawl of addresses only, or by the hosts file, needs none
-    names = [f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in servers]
-    lookup = NameServers(names, timeout=2.0, tries=2)  # long enough for a person to wait
+        return  # the system's: a crawl of addresses or by a hosts file needs none
+    lookup = NameServers(servers, timeout=2.0, tries=2)  # as long as a user waits
     try:
         await lookup.probe()
     finally:

@@ -99,12 +99,10 @@ def _redirects(link: Link) -> int:
 
 def _location(exchange: Exchange) -> str:
     """Where the answer redirects to, in canonical form; empty if it does not, or nowhere that a crawl can go."""
-    if exchange.status not in REDIRECTS:
+    location = exchange.header(b"location") if exchange.status in REDIRECTS else None
+    if location is None:
         return ""
-    for name, value in exchange.headers:
-        if name.lower() == b"location":
-            try:
-                return canonical(value.decode("utf-8", "replace").strip(), exchange.url)
-            except InvalidUrl:
-                return ""
-    return ""
+    try:
+        return canonical(location.decode("utf-8", "replace").strip(), exchange.url)
+    except InvalidUrl:
+        return ""

@@ -1,4 +1,4 @@
-"""Unexpected errors: their tracebacks in logs/errors.log, and an end of the crawl when there are too many (Nielsen)."""
+"""Writes unexpected errors to logs/errors.log, and ends the crawl when there are too many (Nielsen)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LINE = "%(asctime)s %(name)s: %(message)s"
 
 
 class ErrorBreaker(logging.Handler):
-    """A log handler: whatever is logged as an error with a traceback was not expected.
+    """A log handler that treats every error logged with a traceback as unexpected.
 
     What a page or a server can cause at will has an outcome and a counter, and never comes here.
     """

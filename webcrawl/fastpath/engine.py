@@ -28,7 +28,7 @@ class Engine:
     def wake(self) -> None:
         """Makes the engine ask the scheduler again, at once: by itself it asks when a request ends, or every 5 seconds.
 
-        `nextcall.schedule()` does the same by five times the calls; two per page, 2 us.
+        `nextcall.schedule()` does the same with five times the calls: 1.3 us more, twice per page.
         """
         nextcall: Any = self.slot.nextcall
         if nextcall._call is None and self.slot.closing is None:  # noqa: SLF001

@@ -1,4 +1,4 @@
-"""Names to addresses for the crawl: remembered, one question a name, so many at a time (Mercator 3.3)."""
+"""Resolves names for the crawl: cached, one query per name, a bounded number at a time (Mercator 3.3)."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from webcrawl.net.dns_answer import Answer, Failure, Lookup
 from webcrawl.net.dns_literal import known_without_asking
 from webcrawl.net.errors import DnsFailed
 
-SHORTEST, LONGEST = 60.0, 86_400.0  # seconds that addresses are kept, whatever their TTL says
+SHORTEST, LONGEST = 60.0, 86_400.0  # seconds that addresses are cached, whatever their TTL
 
 
 class CachingResolver:
-    """Answers from the hosts file, then from memory, then by asking; the last `size` names are remembered.
+    """Answers from the hosts file, then from a cache of `size` names, then by a query.
 
-    However many ask for a name, one question is on its way. It outlives those who asked: a cancelled
-    download leaves its answer to the next one.
+    Concurrent callers for one name share one query. It outlives its callers: the answer to a cancelled download is
+    cached for the next one.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class CachingResolver:
         self._tasks: set[asyncio.Task[Answer]] = set()
         self._closed = False
         self.counters: Counter[str] = Counter()
-        self.seconds = 0.0  # that questions took, one after the other
+        self.seconds = 0.0  # sum of all queries' durations
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -50,7 +50,7 @@ class CachingResolver:
 
     @property
     def in_flight(self) -> int:
-        """Names that are being asked for now, those that wait for a place included."""
+        """Names being resolved, including those that wait for their turn."""
         return len(self._asked)
 
     async def resolve(self, host: str) -> list[str]:
@@ -97,7 +97,7 @@ class CachingResolver:
         return answer
 
     def _settle(self, name: str, task: asyncio.Task[Answer]) -> None:
-        """Whatever became of the question, those who wait for it hear of it."""
+        """Pass the result, an error or a cancellation on to all callers."""
         self._tasks.discard(task)
         future = self._asked.pop(name)
         if task.cancelled():
@@ -128,11 +128,11 @@ class CachingResolver:
             self._kept.popitem(last=False)
 
     async def probe(self) -> None:
-        """Raise DnsFailed, with a line for the user, if no name server answers at all."""
+        """Raise DnsFailed, with a one-line message for the user, if no name server answers."""
         await self._lookup.probe()
 
     async def close(self) -> None:
-        """Whoever still waits gets DnsFailed; no task and no socket is left."""
+        """Pending callers get DnsFailed; no task and no socket is left."""
         self._closed = True
         tasks = list(self._tasks)
         for task in tasks:

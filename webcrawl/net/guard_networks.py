@@ -1,6 +1,6 @@
-"""The IANA special-purpose address registries, as far as a crawler must not go there (RFC 6890, RFC 8190).
+"""The blocks of IANA's special-purpose address registries that a crawler must not enter (RFC 6890, RFC 8190).
 
-Written out rather than asked of `ipaddress`: its `is_global` has changed between Python's patch releases.
+Written out because `ipaddress.is_global` has changed between Python's patch releases.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from ipaddress import ip_network
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """An address, as a number, is in it if its masked bits are `bits`: 0.1 us, `ipaddress` takes 3."""
+    """A numeric address is in it if its masked bits equal `bits`: 0.1 us, where `ipaddress` takes 3."""
 
     bits: int
     mask: int
@@ -22,7 +22,7 @@ class Network:
 
 
 def network(text: str, name: str = "") -> Network:
-    """The network in CIDR form; ValueError if it is none."""
+    """Parses CIDR notation; raises ValueError."""
     found = ip_network(text)
     return Network(int(found.network_address), int(found.netmask), name)
 
@@ -45,7 +45,7 @@ SPECIAL4 = [
     network("240.0.0.0/4", "reserved"),
 ]
 
-UNICAST6 = network("2000::/3")  # RFC 4291 2.4: all that is assigned so far, and nothing outside it
+UNICAST6 = network("2000::/3")  # RFC 4291 2.4: the only block assigned so far
 NAT64 = network("64:ff9b::/96")
 SIX_TO_FOUR = network("2002::/16")
 TEREDO = network("2001::/32")

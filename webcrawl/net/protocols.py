@@ -1,7 +1,9 @@
-"""What the clients of this room need of others, and what others need of a client."""
+"""What protocol clients are given, and what they must offer."""
 
 from __future__ import annotations
 
+import time
+from dataclasses import dataclass
 from typing import Protocol
 
 from webcrawl.model import Exchange
@@ -9,7 +11,7 @@ from webcrawl.net.http_request import Headers
 
 
 class Resolver(Protocol):
-    """Turns a host's name into its addresses."""
+    """Resolves host names."""
 
     async def resolve(self, host: str) -> list[str]:
         """The host's addresses, best first and at least one; raises DnsFailed."""
@@ -17,7 +19,7 @@ class Resolver(Protocol):
 
 
 class Guard(Protocol):
-    """Stands before every connection."""
+    """Checks the address of every connection."""
 
     def check(self, address: str, port: int) -> None:
         """Raise AddressRefused unless the crawl may connect to this address."""
@@ -25,16 +27,35 @@ class Guard(Protocol):
 
 
 class Clock(Protocol):
-    """Seconds, from whatever beginning."""
+    """Seconds since some fixed time."""
 
     def __call__(self) -> float: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What every client connects with."""
+
+    resolver: Resolver
+    guard: Guard
+    connect_timeout: float = 10.0  # seconds for one address, and for a TLS handshake
+    clock: Clock = time.monotonic  # measures
+    now: Clock = time.time  # seconds since 1970
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What one fetch may take."""
+
+    truncate: int = 2 * 2**20  # bytes of a decoded body
+    timeout: float = 60.0  # seconds in all
+
+
 class ProtocolModule(Protocol):
-    """Speaks one protocol (Mercator 2): a client that a download handler asks. What it has no use for it ignores."""
+    """A client of one protocol (Mercator 2), used by a download handler; ignores what its protocol lacks."""
 
     async def fetch(
         self, url: str, headers: Headers = (), *, keep: float = 0.0, method: str = "GET", body: bytes = b""
     ) -> Exchange:
-        """The answer, whatever it is, within bounds of bytes and time; raises FetchError."""
+        """The answer, whatever its status, within bounds of bytes and time; raises FetchError."""
         ...

@@ -17,7 +17,7 @@ from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.items import Page
 from webcrawl.store.errors import StoreError
-from webcrawl.warc.writer import WarcWriter
+from webcrawl.warc.writer import WarcFiles, WarcWriter
 
 MB = 1_000_000
 
@@ -37,12 +37,11 @@ class WarcPipeline:
         return cls(crawler, values)
 
     def open_spider(self) -> None:
+        prefix, max_size = self._values["WARC_PREFIX"], self._values["WARC_MAX_SIZE"]
         self._writer = scheduler_of(self._crawler).crawl.attach(
             partial(
                 WarcWriter,
-                prefix=self._values["WARC_PREFIX"],
-                max_size=self._values["WARC_MAX_SIZE"] * MB,
-                info=_info(self._crawler.settings),
+                files=WarcFiles(prefix, max_size * MB, _info(self._crawler.settings)),
                 random=SystemRandom(),
                 clock=time.time,
             )
