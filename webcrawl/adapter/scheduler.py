@@ -61,6 +61,7 @@ class FrontierScheduler:
         self._closed = True  # until it is opened
         self.on_checkpoint: Callable[[], None] | None = None
         self.failed: StoreError | None = None
+        self._saved = "of this run"
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -78,6 +79,8 @@ class FrontierScheduler:
         lists, limit = getattr(spider, "seed_lists", None), getattr(spider, "seed_limit", None)
         self.crawl, self.visitor = assemble(
             values,
+            spider=spider.name,
+            arguments={"seeds": lists, "limit": limit},
             seeds=Seeds(lists, limit, values["URL_MAX_LENGTH"]) if lists else None,
             on_ready=partial(_from_thread, loop, self.wake),
             wants_refusal=has_errback,
@@ -134,15 +137,17 @@ class FrontierScheduler:
         return True
 
     def next_request(self) -> Request | None:
-        now = time.time()
-        refusal = self.crawl.take_refusal()  # before more can be dropped
-        if refusal is not None:
-            return to_request(unpack(refusal.record), self.spider, Trip(refusal=refusal))
         try:
-            link = self.crawl.take(now)
+            return self._next_request(time.time())
         except Exception as error:  # noqa: BLE001 - whatever it is, what it was in the middle of is half done
             self.fail(error)
             return None
+
+    def _next_request(self, now: float) -> Request | None:
+        refusal = self.crawl.take_refusal()  # before more can be dropped
+        if refusal is not None:
+            return to_request(unpack(refusal.record), self.spider, Trip(refusal=refusal))
+        link = self.crawl.take(now)
         if link is None:
             self._wake_at(self.crawl.next_ready(), now)
             return None
@@ -169,6 +174,7 @@ class FrontierScheduler:
                 if self.failed is not None:  # part of a page is not on disk, so it must not be booked
                     raise self.failed
                 self.crawl.checkpoint(last=last)
+                self._saved = f"after the checkpoint of {time.strftime('%H:%M:%S')}"
                 if self.on_checkpoint is not None:
                     self.on_checkpoint()
             finally:
@@ -180,6 +186,9 @@ class FrontierScheduler:
         Any other exception is a bug that left a change half done, which must not be committed.
         """
         if self.failed is None:
+            taken = self.crawl.taken_away()
+            if taken is not None:  # whatever failed, failed because of that
+                error = StoreError(f"{taken}: nothing {self._saved} is kept")
             known = isinstance(error, StoreError)
             self.failed = error if isinstance(error, StoreError) else StoreError(f"half a change: {error!r}")
             logger.critical("%s", self.failed, exc_info=None if known else error)

@@ -20,6 +20,7 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import SETTINGS_PRIORITIES, Settings
 
 from webcrawl.commands.preflight import CannotStart, preflight
+from webcrawl.commands.signals import OneSignal
 from webcrawl.profiling.profile import profiled
 from webcrawl.store.crawldb import CrawlDB
 
@@ -102,6 +103,7 @@ class Command(ScrapyCommand):
         assert self.crawler_process is not None  # noqa: S101 - Scrapy makes it before it runs a command
         with profiled() if profile else nullcontext() as found:
             self.crawler_process.crawl("web", seeds=str(seeds))
+            OneSignal().install_soon()
             self.crawler_process.start()
         stats = _stats(Path(self._own["JOBDIR"]))
         _say(_summary(Path(self._own["JOBDIR"]), stats))

@@ -19,6 +19,7 @@ from webcrawl.model import Exchange, Link, Outcome, pack_found
 from webcrawl.seen.content import ContentSeen
 from webcrawl.seen.protocol import SeenStore
 from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.errors import TakenAway
 from webcrawl.store.outputs import Output, Outputs
 from webcrawl.urls.hosts import host_of
 from webcrawl.urls.lately import Lately
@@ -240,6 +241,14 @@ class Crawl:
         """`last`: nothing is in flight any more. A run that finds no such mark knows that hosts were asked since."""
         self._db.set(CLEAN, b"1" if last else b"")
         self._db.checkpoint()
+
+    def taken_away(self) -> TakenAway | None:
+        """What of JOBDIR was moved, removed or replaced since it was opened."""
+        try:
+            self._db.presence.check()
+        except TakenAway as error:
+            return error
+        return None
 
     def close(self) -> None:
         """Leaves the state as of the last checkpoint."""

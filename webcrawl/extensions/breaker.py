@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
 from collections import deque
@@ -54,7 +55,8 @@ class ErrorBreaker(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         if not record.exc_info or self._file is None:
             return
-        self._file.emit(record)
+        with contextlib.suppress(OSError):  # its folder is gone: the next checkpoint says so
+            self._file.emit(record)
         if self._crawler.stats is not None:
             self._crawler.stats.inc_value("errors/unexpected")
         now = time.monotonic()

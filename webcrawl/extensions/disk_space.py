@@ -49,7 +49,10 @@ class DiskSpace:
 
     def look(self) -> None:
         engine = self._crawler.engine
-        free = shutil.disk_usage(self._folder).free // MIB
+        try:
+            free = shutil.disk_usage(self._folder).free // MIB
+        except OSError:  # JOBDIR was moved or removed: the next checkpoint finds out, and says so
+            return
         short = free < self._least
         if engine is None or short == self._paused:
             return
