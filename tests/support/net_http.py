@@ -12,8 +12,11 @@ import pytest
 from webcrawl.net.errors import AddressRefused, DnsFailed
 from webcrawl.net.http import HttpClient
 from webcrawl.net.protocols import Access, Bounds
+from webcrawl.ports import Ports
 
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+EVERY_PORT = Ports([range(1, 65536)])  # for what a server in a test listens on
 
 
 def _uvloop():

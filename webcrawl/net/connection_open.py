@@ -21,7 +21,7 @@ class Opener:
         self._tls, self._timeout = tls, access.connect_timeout
         self._clock, self._now = access.clock, access.now
         self._reach: Reach[Connection] = Reach(
-            access, lambda opened, lost: Connection(asyncio.get_running_loop(), access.clock, opened, lost)
+            access, lambda opened, lost: Connection(asyncio.get_running_loop(), access.clock, opened, lost), "http"
         )
 
     def __len__(self) -> int:

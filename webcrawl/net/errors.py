@@ -41,6 +41,13 @@ class AddressRefused(FetchError):
     name = "address_refused"
 
 
+class PortRefused(FetchError):
+    """The port is not one that the crawl may use for this protocol."""
+
+    status = Status.EXCLUDED
+    name = "port_refused"
+
+
 class NoSocket(FetchError):
     """Our machine is out of sockets: not the host's fault."""
 

@@ -16,6 +16,7 @@ from webcrawl.net.hostsfile import read_hosts
 from webcrawl.net.http import HttpClient
 from webcrawl.net.protocols import Access, Bounds
 from webcrawl.net.tls import tls_context
+from webcrawl.ports import Ports
 
 
 class Network:
@@ -24,7 +25,8 @@ class Network:
     def __init__(self, values: Mapping[str, Any]) -> None:
         hosts = read_hosts(Path(values["HOSTS_FILE"])) if values["HOSTS_FILE"] else {}
         self.resolver = CachingResolver(NameServers(values["DNS_NAMESERVERS"]), hosts, timeout=values["DNS_TIMEOUT"])
-        self.access = Access(self.resolver, AddressGuard(map(str, values["PRIVATE_NETWORKS_ALLOWED"])))
+        guard = AddressGuard(map(str, values["PRIVATE_NETWORKS_ALLOWED"]))
+        self.access = Access(self.resolver, guard, ports=Ports(values["PORTS_ALLOWED"]))
         bounds = Bounds(values["DOWNLOAD_TRUNCATE"], values["DOWNLOAD_TIMEOUT"])
         self.http = HttpClient(
             self.access,
