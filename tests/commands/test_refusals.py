@@ -2,17 +2,20 @@
 
 import fcntl
 import os
+import re
 import sqlite3
 import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
+from random import Random
 
 import pytest
 from scrapy.settings import Settings
 
 from tests.support.crawling import Crawl
 from tests.support.places import ROOT
+from tests.support.prepared import bound_by_permissions, start
 from tests.support.tampering import tampered
 from webcrawl.commands.preflight import CannotStart, preflight
 
@@ -37,6 +40,12 @@ def told(arguments, **settings):
     with pytest.raises(CannotStart) as error:
         preflight(values, arguments)
     return str(error.value)
+
+
+def overwrite(path, start):
+    """Noise from this byte on."""
+    data = path.read_bytes()
+    path.write_bytes(data[:start] + Random(1).randbytes(len(data) - start))
 
 
 @pytest.fixture(name="seeds")
@@ -211,6 +220,68 @@ class TestJobdir:
 
         assert line == f"{state}/crawl.db: damaged at byte 0: not a SQLite database"
         assert (state / "crawl.db").read_bytes() == b"my diary\n" * 100
+
+    @pytest.mark.parametrize(
+        ("spoil", "why"),
+        [
+            pytest.param(lambda path: path.write_bytes(b""), "not a SQLite database", id="empty"),
+            pytest.param(
+                lambda path: path.write_bytes(Random(1).randbytes(50_000)), "not a SQLite database", id="noise"
+            ),
+            pytest.param(lambda path: overwrite(path, 100), "malformed", id="noise behind its header"),
+            pytest.param(lambda path: os.truncate(path, 20_000), "the file ends early", id="cut"),
+            pytest.param(lambda path: (path.unlink(), path.mkdir()), "not a file", id="folder"),
+            pytest.param(lambda path: (path.unlink(), os.mkfifo(path)), "not a file", id="pipe"),
+        ],
+    )
+    def test_a_database_that_cannot_be_read(self, tmp_path, seeds, spoil, why):
+        """Whatever is in the place of crawl.db, the crawl does not start, in one line that names the file."""
+        made = Crawl(tmp_path / "job", {"seeds": seeds})
+        refused(made, DNS_NAMESERVERS="127.0.0.1:9")  # leaves an empty crawl
+        path = tmp_path / "job/state/crawl.db"
+        spoil(path)
+
+        line = refused(made)
+
+        assert line.startswith(f"{path}: damaged at byte ")
+        assert why in line
+
+    @pytest.mark.parametrize("name", ["crawl.db", "crawl.db-wal", "lock"])
+    def test_a_file_that_may_not_be_read(self, tmp_path, seeds, name):
+        """A file of the state for which the permission is missing is named."""
+        made = Crawl(tmp_path / "job", {"seeds": seeds})
+        refused(made, DNS_NAMESERVERS="127.0.0.1:9")
+        state = tmp_path / "job/state"
+        (state / name).touch()
+        (state / name).chmod(0)
+
+        assert start(made, bound_by_permissions).wait() == 1
+        (line,) = made.output.read_text().splitlines()
+        assert str(state / name) in line
+        assert "Permission denied" in line
+
+    @pytest.mark.parametrize("name", ["state", "state/lock", "state/seen", "logs", "logs/crawl.log"])
+    def test_something_else_in_the_way(self, tmp_path, seeds, name):
+        """A file where a folder belongs, or a folder where a file belongs, is named."""
+        path = tmp_path / "job" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.mkdir() if name.endswith(("lock", ".log")) else path.touch()
+
+        line = told({"seeds": str(seeds)}, JOBDIR=str(tmp_path / "job"))
+
+        assert str(path) in line
+        assert re.search("Is a directory|Not a directory|File exists", line)
+
+    def test_logs_without_their_state(self, tmp_path, seeds):
+        """Where the state was removed and the logs were not, no new crawl empties them."""
+        log = tmp_path / "job/logs/crawl.log"
+        log.parent.mkdir(parents=True)
+        log.write_text("a line\n")
+
+        line = told({"seeds": str(seeds)}, JOBDIR=str(tmp_path / "job"))
+
+        assert line == f"{tmp_path}/job: has a crawl's logs, but no state/crawl.db: restore it, or use another JOBDIR"
+        assert log.read_text() == "a line\n"
 
     def test_another_version(self, tmp_path, seeds):
         """A crawl of another version of this program is refused."""

@@ -9,6 +9,7 @@ from contextlib import closing
 import pytest
 
 from tests.support.crawling import Crawl, wait_until
+from webcrawl.commands.signals import SAME
 from webcrawl.simweb import wait_until_idle
 
 FAST = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0, "CONCURRENT_REQUESTS": 8}
@@ -81,9 +82,26 @@ class TestSignals:
         wait_until(lambda: server.busy == 4)
         running.interrupt()
         wait_until(lambda: "Send again to force" in said(crawl))
+        time.sleep(SAME)
         running.interrupt()
 
         assert running.wait(4) == 130
+
+    def test_twice_within_half_a_second_is_once(self, tmp_path, simweb):
+        """Signals that follow the first one closely are the same Ctrl-C: pages in progress are finished."""
+        server = simweb(4, 40, latency=0.3)
+        crawl = crawl_of(tmp_path, server)
+
+        running = crawl.start()
+        wait_until(lambda: server.busy == 4)
+        running.interrupt()
+        wait_until(lambda: "Send again to force" in said(crawl))
+        running.interrupt()
+        os.kill(running.process.pid, signal.SIGTERM)
+
+        assert (running.wait(), crawl.stats["reason"]) == (0, "shutdown")
+        assert crawl.run() == 0
+        assert len(asked(server)) == len(set(asked(server))) == 40
 
     def test_a_paused_crawl_can_be_stopped(self, tmp_path, simweb):
         """A crawl that has paused for want of disk space fetches nothing, says so, and ends on a signal."""
@@ -91,7 +109,7 @@ class TestSignals:
         crawl = crawl_of(tmp_path, server, MIN_FREE_DISK=1 << 20, CHECKPOINT_INTERVAL=0.1)
 
         running = crawl.start()
-        wait_until(lambda: "fetching pauses" in said(crawl) and (tmp_path / "job/stats.json").exists())
+        wait_until(lambda: "fetching is paused" in said(crawl) and (tmp_path / "job/stats.json").exists())
         running.interrupt()
 
         assert running.wait(10) == 0
@@ -104,7 +122,7 @@ class TestSignals:
         crawl = crawl_of(tmp_path, server, MIN_FREE_DISK=1 << 20)
 
         running = crawl.start()
-        wait_until(lambda: "fetching pauses" in said(crawl))
+        wait_until(lambda: "fetching is paused" in said(crawl))
         running.interrupt()
 
         assert running.wait(10) == 0

@@ -188,3 +188,42 @@ class TestRequests:
         assert asked[f"{start}x/status_503/0"] == 3
         assert asked[f"{start}kept?"] == 0
         assert said.count("cannot be kept on disk") == 1
+
+
+class TestJobdir:
+    def test_it_belongs_to_its_spider(self, simweb, shop):
+        """Another spider on the JOBDIR of a crawl is refused in one line; the crawl goes on as if nothing had been."""
+        server = simweb(2, 20, size=(2000, 3000))
+        crawl = shop(server, "follow", " ".join(server.world.seeds()))
+        assert crawl.run(CLOSESPIDER_PAGECOUNT=3) == 0
+        before = len(requests(server))
+
+        other = shop(server, "form", f"{server.world.origin(0)}/", many=1)
+
+        assert other.run() == 1
+        said = other.output.read_text()
+        assert said == f"{crawl.jobdir}: belongs to the spider follow, not form: use another JOBDIR\n"
+        assert len(requests(server)) == before
+        assert crawl.run() == 0
+        assert len(requests(server)) > before
+
+    def test_a_callback_that_is_no_more(self, tmp_path, simweb, shop):
+        """When a spider no longer has the method that queued requests call, the crawl ends, and loses none."""
+        server = simweb(1, 5, mix={"status_503": 1.0}, size=(2000, 3000))
+        crawl = shop(server, "form", f"{server.world.origin(0)}/", many=20)
+        running = crawl.start(POLITENESS_MIN_DELAY=0.1)
+        wait_until(lambda: len(server.log.hits) > 5)
+        running.interrupt()
+        assert running.wait() == 0
+        before = len(notes(crawl))
+
+        spiders = tmp_path / "project/shop/spiders/__init__.py"
+        code = spiders.read_text()
+        spiders.write_text(code.replace("answer", "received"))
+        assert crawl.run() == 1
+        assert "Spider closed (store_failed)" in crawl.output.read_text()
+        spiders.write_text(code)
+
+        assert crawl.run() == 0
+        assert len([note for note in notes(crawl) if note["what"].startswith("many")]) == 20
+        assert len(notes(crawl)) > before

@@ -1,4 +1,4 @@
-"""Targets: what is written of foreign bytes, read again: records of the archive, lines of logs."""
+"""Targets: archive records and log lines, written from foreign bytes and read again."""
 
 import io
 import re
@@ -20,7 +20,7 @@ NOTHING_BLANK = re.compile(rb"[!-~]+")
 
 
 def warc(data: bytes) -> None:
-    """An answer's records are read as they were written, by a strict reader and by a usual one."""
+    """A response's records are read as they were written, by a strict reader and by a common one."""
     message = read([data], 10_000, bodiless=False, reset=False)
     if isinstance(message, FetchError):
         return
@@ -32,7 +32,7 @@ def warc(data: bytes) -> None:
         body,
         "127.0.0.1", 1.7e9, Timings(), message.truncated, tuple(message.flaws),
     )  # fmt: skip
-    if chance(data).random() < 0.2:  # as FTP's are: the type is a field of the record itself
+    if chance(data).random() < 0.2:  # as for FTP: the type is a field of the record itself
         made.head = made.request = b""
         made.headers = [(b"content-type", b"text/plain")]
     numbers = iter(range(10))
@@ -50,7 +50,7 @@ def warc(data: bytes) -> None:
 
 
 def logs(data: bytes) -> None:
-    """A line is a line: twelve fields without blanks, or five between tabs, whatever stands in them."""
+    """A line stays one line: twelve fields without blanks, or five separated by tabs, whatever they contain."""
     texts = (data.decode("utf-8", "surrogateescape"), data.decode("latin-1"), data[::-1].decode("utf-8", "replace"))
     for text in texts:
         exchange = Exchange(

@@ -1,4 +1,4 @@
-"""Targets: what FTP and Gopher servers say, by the clients over pieces of bytes; HTTP's client over a socket."""
+"""Targets: FTP and Gopher servers' bytes, through the clients with fake streams; the HTTP client through a socket."""
 
 import asyncio
 import json
@@ -44,7 +44,7 @@ GOPHER_URLS = [
 
 
 class Heard:
-    """A stream on which just these pieces come."""
+    """A stream that delivers exactly these pieces."""
 
     ip, reset, first_byte = "127.0.0.1", False, 1.0
 
@@ -63,7 +63,7 @@ class Heard:
 
 
 class Reached:
-    """Reaches one such stream after the other."""
+    """Opens one such stream after the other."""
 
     def __init__(self, streams: list[Heard]) -> None:
         self.streams, self.made = iter(streams), list(streams)
@@ -82,7 +82,7 @@ def _runner() -> asyncio.Runner:
 
 
 def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    """On one loop for all inputs: to make one costs more than a talk."""
+    """One loop for all inputs: making a loop costs more than a session."""
     return _runner().run(coroutine)
 
 
@@ -97,7 +97,7 @@ def fetched(client: Any, url: str) -> Exchange | None:
 
 
 def ftp(data: bytes) -> None:
-    """An answer or one of our errors; only whole commands are said. In the bytes a NUL begins the next connection."""
+    """An answer or one of our errors; only whole commands are sent. In the input a NUL begins the next connection."""
     random = chance(data)
     streams = [Heard(pieces(part, random) if part else []) for part in data.split(b"\0", 3)]
     client = FtpClient(Access(Names(), Gate()), BOUNDS, user_agent="fuzz/1")
@@ -131,7 +131,7 @@ def _replies(parts: list[bytes]) -> list[object]:
 
 
 def listing(data: bytes) -> None:
-    """What is found in a listing lies in its folder."""
+    """Everything found in a listing lies in its folder."""
     for kind in ("mlsd", "list"):
         found_in(ftp_links(data, f"{LISTING}; format={kind}", "ftp://h.test/a/b;type=d"), "ftp://h.test/a/b/")
 
@@ -154,7 +154,7 @@ def gopher(data: bytes) -> None:
 
 
 def menu(data: bytes) -> None:
-    """What a menu leads to can be asked for in one line, or is refused."""
+    """A menu's link fits a request line or is refused."""
     assert len(plain(data)) <= len(data)
     for item in items(data):
         url = item_url(item)
@@ -174,7 +174,7 @@ def menu(data: bytes) -> None:
 
 
 def client(data: bytes) -> None:
-    """The client over a real socket gives what the reader gives, and has closed it afterwards."""
+    """The client over a real socket returns what the reader returns, and has closed the socket afterwards."""
     expected = read([data], TRUNCATE, bodiless=False, reset=False)
     got = run(_asked(data))
     if isinstance(expected, FetchError):

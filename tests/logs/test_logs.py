@@ -2,6 +2,7 @@
 
 import logging
 import re
+import sys
 import unicodedata
 from urllib.parse import unquote_to_bytes
 
@@ -13,6 +14,7 @@ from webcrawl.logs.crawl_line import line
 from webcrawl.logs.link_line import lines
 from webcrawl.logs.readable import ReadableFormatter, readable
 from webcrawl.model import Exchange, Link, Outcome, Status, Timings
+from webcrawl.text.credentials import url_without_credentials
 from webcrawl.text.dates import digits, iso
 
 AT = 1308849128.802
@@ -142,6 +144,12 @@ class TestLinksLog:
 
         assert anchor == r"\t\n\r\\\x00\x85\u2028\ud800"
 
+    def test_credentials_are_left_out(self):
+        """The link as written has no user name and password; its other forms never had."""
+        line = lines("http://p.test/", [("a", "http://me:secret@a.test/x@y", "http://a.test/x@y", "me@a")]).decode()
+
+        assert line == "http://p.test/\thttp://a.test/x@y\thttp://a.test/x@y\ta\tme@a\n"
+
     @pytest.mark.parametrize("mark", MARKS, ids=ascii)
     def test_no_mark_turns_what_a_person_reads(self, mark):
         """Direction marks are escaped in every field, so that a terminal shows a line in its real order."""
@@ -166,11 +174,23 @@ class TestLinksLog:
 
         rows = [row.split("\t") for row in text.splitlines()]
         assert text.count("\n") == len(rows) == len(links)
-        expected = [[page, raw, url or "", kind, anchor] for kind, raw, url, anchor in links]
+        expected = [[page, url_without_credentials(raw), url or "", kind, anchor] for kind, raw, url, anchor in links]
         assert [[unescaped(field) for field in row] for row in rows] == expected
 
 
 class TestReadable:
+    def test_no_line_has_credentials(self):
+        """Whatever is logged, user names and passwords of URLs in it are left out, in tracebacks too."""
+        try:
+            int("http://me:secret@a.test/")
+        except ValueError:
+            args = ("name", logging.ERROR, "path", 1, "<GET %s>", ("ftp://me:secret@b.test/",), sys.exc_info())
+            text = ReadableFormatter(logging.Formatter()).format(logging.LogRecord(*args))
+
+        assert "<GET ftp://b.test/>" in text
+        assert "ValueError: invalid literal for int() with base 10: 'http://a.test/'" in text
+        assert "secret" not in text
+
     @given(ANY)
     @example(NASTY)
     @example("".join(MARKS))

@@ -1,4 +1,4 @@
-"""A connection that is read as it comes."""
+"""A connection that is read piece by piece."""
 
 import asyncio
 
@@ -20,7 +20,7 @@ async def opened(port):
 
 class TestStream:
     def test_what_nobody_reads_is_bounded(self, loop):
-        """A server that floods a connection that nobody reads has to wait; when somebody reads, all is there."""
+        """A server that floods an unread connection has to wait; once read, all its data is there."""
         total = 20_000_000
 
         async def flood(reader, writer):
@@ -44,7 +44,7 @@ class TestStream:
         assert got == total
 
     def test_the_end(self, loop):
-        """What came before the end is read first; after the end there is nothing, as often as one asks."""
+        """Data before the end is read first; after the end every read is empty."""
 
         async def say(reader, writer):
             writer.write(b"last words")

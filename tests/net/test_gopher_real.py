@@ -1,4 +1,4 @@
-"""Crawls of a gopher server that others wrote and run."""
+"""Crawls of a gopher server that others wrote."""
 
 import hashlib
 from base64 import b32encode
@@ -10,7 +10,7 @@ from tests.support.crawling import Crawl
 from tests.support.net_gopher import real
 
 MENU = "text/x-gopher-menu"
-TEXT = b"one\n.two\n..three\n.\nfour\n"  # of which the server doubles no dot, and adds none
+TEXT = b"one\n.two\n..three\n.\nfour\n"  # the server neither doubles its dots nor adds a final one
 FILES = {
     "plain.txt": ("0", TEXT, "text/plain"),
     "page.html": ("h", b"<title>A page</title><a href='/0/plain.txt'>a text</a>", "text/html"),
@@ -30,7 +30,7 @@ def _folder(tmp_path):
 
 class TestPygopherd:
     def test_all_of_it_is_reached(self, tmp_path, folder):
-        """Every menu, text, page and file of the tree is found by its menus and is what lies there, byte for byte."""
+        """Every menu, text, page and file of the tree is found through its menus and equals the file, byte for byte."""
         for name, (_, data, _) in FILES.items():
             (folder / name).write_bytes(data)
         (folder / ".links").write_text(

@@ -1,4 +1,4 @@
-"""Opening connections: whatever becomes of one, nobody waits for it afterwards."""
+"""Opening connections: close() never waits for one that failed to open."""
 
 import asyncio
 
@@ -11,7 +11,7 @@ from webcrawl.net.protocols import Access
 
 
 class Unwanted(asyncio.Protocol):
-    """A connection whose opener is cancelled in the very moment when it stands."""
+    """A connection whose opener is cancelled at the very moment when it opens."""
 
     ip = ""
 
@@ -31,7 +31,7 @@ class Unwanted(asyncio.Protocol):
 
 
 async def _closed(port):
-    """Opens one, and closes all; how many are left."""
+    """Opens one, and closes all; returns how many are left."""
     opener = None
     reach = Reach(Access(Names(), Gate()), lambda *heard: Unwanted(*heard, opener), "http")
     opener = asyncio.create_task(reach.open("127.0.0.1", port, Timings()))
@@ -44,7 +44,7 @@ async def _closed(port):
 
 @pytest.mark.parametrize("loop", LOOPS)
 def test_a_connection_dropped_while_it_was_opened_is_not_waited_for(loop):
-    """close() returns though a download was given up just when its connection stood: a crawl's process must end."""
+    """close() returns though a download was cancelled just as its connection opened: a crawl's process must end."""
 
     async def scenario():
         server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0)

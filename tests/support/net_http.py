@@ -1,4 +1,4 @@
-"""What the tests of the HTTP client share: loops, small servers that misbehave, fakes of resolver and guard."""
+"""Shared by the tests of the HTTP client: loops, small misbehaving servers, fakes of resolver and guard."""
 
 import asyncio
 import ssl
@@ -33,7 +33,7 @@ def run(coroutine: Coroutine[Any, Any, Any], loop: str = "asyncio") -> Any:
 
 
 class Names:
-    """A resolver with a fixed table; what it does not know has no address."""
+    """A resolver with a fixed table; a name not in it has no address."""
 
     def __init__(self, **table: list[str]) -> None:
         self.table = table
@@ -50,7 +50,7 @@ class Names:
 
 
 class Gate:
-    """A guard that lets all of 127.0.0.0/8 through, but what is shut."""
+    """A guard that allows all of 127.0.0.0/8 except the addresses in `shut`."""
 
     def __init__(self, *shut: str) -> None:
         self.shut = shut
@@ -125,7 +125,7 @@ def replay(*pieces: bytes, hang: bool = False) -> Handler:
 
 
 async def answer(*pieces: bytes, hang: bool = False, path: str = "/", **options: Any):
-    """The exchange with a server that sends just these bytes."""
+    """The exchange with a server that sends exactly these bytes."""
     fetch = {name: options.pop(name) for name in ("method", "keep", "headers") if name in options}
     async with serving(replay(*pieces, hang=hang)) as port, client(**options) as http:
         return await http.fetch(f"http://127.0.0.1:{port}{path}", **fetch)
@@ -135,7 +135,7 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 
 class Visits:
-    """A server that answers every request on a connection and knows how many of each there were."""
+    """A server that answers every request on a connection and counts connections and requests."""
 
     def __init__(self, *answers, close_after=0, idle=None):
         self.answers = answers or (OK,)
@@ -157,7 +157,7 @@ class Visits:
             if asked == self.close_after:
                 return
             if self.idle is not None:
-                await asyncio.sleep(0.02)  # apart from the answer
+                await asyncio.sleep(0.02)  # separate from the answer
                 writer.write(self.idle)
 
 

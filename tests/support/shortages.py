@@ -3,10 +3,13 @@
 import asyncio
 import errno
 import os
+import threading
 import time
 from contextlib import suppress
 
 import uvloop
+
+from tests.support.prepared import memory
 
 SHORT = 0.5  # seconds
 
@@ -79,3 +82,36 @@ class EarlyHoarder(Hoarder):
 
     def open_spider(self):
         self.hoard()
+
+
+class NoThread:
+    """A pipeline after whose twentieth page the system starts no thread, and says so."""
+
+    def __init__(self):
+        self._left = 20
+
+    def process_item(self, item):
+        self._left -= 1
+        if not self._left:
+            self.shorten()
+        return item
+
+    def shorten(self):
+        threading._start_new_thread = self.start
+
+    def start(self, *_):
+        raise RuntimeError("can't start new thread")
+
+
+class StillbornThread(NoThread):
+    """One whose threads die of a want of memory before they can say that they run."""
+
+    def start(self, *_):
+        return 0
+
+
+class NoMemory(NoThread):
+    """One after whose twentieth page the process gets no more address space."""
+
+    def shorten(self):
+        memory(0)()

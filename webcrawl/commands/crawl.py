@@ -14,7 +14,8 @@ from scrapy import signals
 from scrapy.commands.crawl import Command as CrawlCommand
 from scrapy.exceptions import UsageError
 
-from webcrawl.commands.preflight import CannotStart, preflight
+from webcrawl.commands.preflight import CannotStart, preflight, preflight_spider
+from webcrawl.commands.signals import OneSignal
 from webcrawl.fastpath.names import ForeignScrapy
 from webcrawl.store.errors import StoreError
 
@@ -25,15 +26,18 @@ BROKEN = ("error_breaker", "store_failed")  # reasons that count as a failure
 
 
 class Command(CrawlCommand):
-    """Scrapy's own command. Before the spider `web` runs, its arguments, settings and files are checked."""
+    """Scrapy's own command. Before a spider runs, its settings and files are checked, and `web`'s arguments."""
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Runs the checks here, where Scrapy has logged nothing yet, so that the line stands alone."""
         super().process_options(args, opts)
-        if args != ["web"] or self.settings is None:
+        if len(args) != 1 or self.settings is None:
             return
         try:
-            preflight(self.settings, opts.spargs)
+            if args == ["web"]:
+                preflight(self.settings, opts.spargs)
+            else:
+                preflight_spider(self.settings, args[0])
         except CannotStart as error:
             _tell(str(error), self.settings["LOG_FILE"])
             sys.exit(1)
@@ -50,6 +54,7 @@ class Command(CrawlCommand):
         self._crawler = self.crawler_process.create_crawler(args[0])
         self._crawler.signals.connect(self._closed, signals.spider_closed)
         crawling = self.crawler_process.crawl(self._crawler, **opts.spargs)
+        OneSignal().install_soon()
         self.crawler_process.start()
         if self.crawler_process.bootstrap_failed:
             self.exitcode = 1

@@ -20,6 +20,7 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import SETTINGS_PRIORITIES, Settings
 
 from webcrawl.commands.preflight import CannotStart, preflight
+from webcrawl.commands.signals import OneSignal
 from webcrawl.profiling.profile import profiled
 from webcrawl.store.crawldb import CrawlDB
 
@@ -53,6 +54,8 @@ class Command(ScrapyCommand):
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         super().process_options(args, opts)
+        if args:
+            raise UsageError(f"unexpected argument: {args[0]}")
         if not 1 <= opts.hosts <= 100_000 or not 1 <= opts.seconds <= 86_400:
             _refuse("demo: allowed are --hosts from 1 to 100000 and --seconds from 1 to 86400")
         if self._given("JOBDIR") and Path(self._own["JOBDIR"], "state").exists():
@@ -77,8 +80,7 @@ class Command(ScrapyCommand):
         return self.settings
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        if args:
-            raise UsageError
+        del args
         with TemporaryDirectory(prefix="webcrawl-demo-web-") as folder:
             try:
                 with _simweb(opts.hosts, Path(folder)) as web:
@@ -101,6 +103,7 @@ class Command(ScrapyCommand):
         assert self.crawler_process is not None  # noqa: S101 - Scrapy makes it before it runs a command
         with profiled() if profile else nullcontext() as found:
             self.crawler_process.crawl("web", seeds=str(seeds))
+            OneSignal().install_soon()
             self.crawler_process.start()
         stats = _stats(Path(self._own["JOBDIR"]))
         _say(_summary(Path(self._own["JOBDIR"]), stats))

@@ -11,7 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from scrapy.settings import BaseSettings
+from scrapy.spiderloader import get_spider_loader
+from scrapy.utils.misc import load_object
 
+from webcrawl.adapter.scheduler import FrontierScheduler
 from webcrawl.adapter.values import plain_values
 from webcrawl.checks import SettingError
 from webcrawl.crawl.assembly import assemble
@@ -23,6 +26,8 @@ from webcrawl.seeds import top1m
 from webcrawl.seeds.errors import SeedError
 from webcrawl.seeds.reader import Seeds
 from webcrawl.store.errors import StoreError
+from webcrawl.store.lock import Lock
+from webcrawl.text.credentials import text_without_credentials
 from webcrawl.urls.filters.scope import SCOPES
 from webcrawl.urls.rules_file import RulesError
 from webcrawl.verify.start import check_start
@@ -45,10 +50,30 @@ def preflight(settings: BaseSettings, arguments: Mapping[str, str]) -> None:
         with _quiet("webcrawl.seeds"):
             top1m.provide(arguments["seeds"], values["TOP1M_URL"])
             _seeds(arguments["seeds"], values["URL_MAX_LENGTH"])
-        _folder(Path(values["JOBDIR"]), values)
+        _folder(values, "web")
         _await(_name_servers(values["DNS_NAMESERVERS"]))
     except REASONS as error:
-        raise CannotStart(" ".join(str(error).split())) from error
+        raise CannotStart(_line(error)) from error
+
+
+def preflight_spider(settings: BaseSettings, name: str) -> None:
+    """The same for a spider of a user's, of whose arguments nothing is known: its settings and its JOBDIR."""
+    try:
+        spider = get_spider_loader(settings).load(name)
+    except KeyError:
+        return  # Scrapy's own command says so
+    own = settings.copy()
+    spider.update_settings(own)
+    try:
+        if issubclass(load_object(own["SCHEDULER"]), FrontierScheduler):
+            check_scrapy()
+            _folder(plain_values(own), name)
+    except REASONS as error:
+        raise CannotStart(_line(error)) from error
+
+
+def _line(error: Exception) -> str:
+    return text_without_credentials(" ".join(str(error).split()))
 
 
 def _await(work: Coroutine[Any, Any, None]) -> None:
@@ -94,21 +119,39 @@ def _seeds(src: str, max_length: int) -> None:
         seeds.close()
 
 
-def _folder(folder: Path, values: Mapping[str, Any]) -> None:
-    """Opens everything in JOBDIR, which may be locked by another process, damaged, foreign or of another version."""
+def _folder(values: Mapping[str, Any], spider: str) -> None:
+    """Opens everything in JOBDIR, which may be another process's or spider's, damaged, or of another version."""
+    folder = Path(values["JOBDIR"])
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise CannotStart(f"JOBDIR = {folder}: cannot be created ({error.strerror})") from error
     if not os.access(folder, os.W_OK | os.X_OK):
         raise CannotStart(f"JOBDIR = {folder}: is not writable")
-    for damage in check_start(folder):
-        raise damage
     try:
-        crawl, _ = assemble(values)
+        _check(folder)
+        with _quiet("webcrawl.crawl.terms"):
+            crawl, _ = assemble(values, spider=spider)
     except OSError as error:
-        raise CannotStart(f"JOBDIR = {folder}: {error}") from error
+        path = f"{error.filename}: " if error.filename else ""
+        raise CannotStart(f"JOBDIR = {folder}: {path}{error.strerror or error}") from error
     crawl.close()
+
+
+def _check(folder: Path) -> None:
+    """Looks for damage. Only with the lock: a running crawl changes its files while they are read."""
+    state, log = folder / "state", folder / "logs" / "crawl.log"
+    if not (state / "crawl.db").exists() and log.is_file() and log.stat().st_size:  # a new crawl would empty it
+        raise CannotStart(f"{folder}: has a crawl's logs, but no state/crawl.db: restore it, or use another JOBDIR")
+    if not state.exists():
+        return
+    lock = Lock(state)
+    try:
+        lock.add(folder)
+        for damage in check_start(folder):
+            raise damage
+    finally:
+        lock.close()
 
 
 async def _name_servers(servers: tuple[tuple[str, int], ...]) -> None:

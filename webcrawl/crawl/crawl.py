@@ -1,4 +1,4 @@
-"""The crawl without a fetcher: what is found goes in, what may be fetched comes out (docs/design.md, left to right).
+"""The crawl without a fetcher: found links go in, links that may be fetched come out (docs/design.md).
 
 A fetcher calls `take`, `discover` for the links of the page, and `finish`.
 """
@@ -19,6 +19,7 @@ from webcrawl.model import Exchange, Link, Outcome, pack_found
 from webcrawl.seen.content import ContentSeen
 from webcrawl.seen.protocol import SeenStore
 from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.errors import TakenAway
 from webcrawl.store.outputs import Output, Outputs
 from webcrawl.urls.hosts import host_of
 from webcrawl.urls.lately import Lately
@@ -35,7 +36,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a crawl is made of. It owns them all, and closes those that can be closed."""
+    """What a crawl is made of. The crawl owns all parts, and closes those that hold files or threads."""
 
     db: CrawlDB
     pipeline: LinkPipeline
@@ -52,7 +53,7 @@ class Parts:
 
 
 class Crawl:
-    """Links, seen store, frontier, robots rules, seeds and outputs of one crawl, and its checkpoint."""
+    """Facade of one crawl: links, seen store, frontier, robots rules, seeds, outputs, and the checkpoint."""
 
     def __init__(self, parts: Parts) -> None:
         self._db, self._pipeline, self._lately = parts.db, parts.pipeline, parts.lately
@@ -80,9 +81,9 @@ class Crawl:
         self._lately.add(url for _, url, _ in found)
 
     def submit(self, link: Link, variant: str = "") -> bool:
-        """A link that comes alone, from a request of a user's spider; each variant of a URL is seen by itself.
+        """Takes a single link, from a request of a user's spider; each variant of a URL is seen separately.
 
-        False if a filter keeps it out.
+        Returns False if a filter drops it.
         """
         if not self._pipeline.process(link.via, link.depth, [link.url]):
             return False
@@ -90,12 +91,12 @@ class Crawl:
         return True
 
     def insert(self, link: Link, variant: str = "") -> None:
-        """A link to be fetched whether or not it was seen; from now on it was."""
+        """Queues a link whether or not it was seen before, and marks it as seen."""
         self._frontier.add([link.pack()])
         self._seen.submit([self._pipeline.key(link.url, variant)], [KNOWN])
 
     def count_filtered(self, reason: str) -> None:
-        """Counts a link that never became one: nobody can fetch its URL."""
+        """Counts a request whose URL cannot become a link, under the reason why."""
         self._pipeline.filtered[reason] += 1
 
     def feed(self, now: float, *, seeds: bool = True) -> bool:
@@ -147,16 +148,16 @@ class Crawl:
         return self._frontier.next_turn(link)
 
     def take_refusal(self) -> Refusal | None:
-        """A request that ended unasked, on its way to its errback; then `refusal_delivered`."""
+        """The next request whose errback is due although it was never sent; call `refusal_delivered` afterwards."""
         return self._refusals.take()
 
     def refusal_delivered(self, refusal: Refusal) -> None:
-        self._refusals.told(refusal)
+        self._refusals.delivered(refusal)
 
     # -- answers
 
     def seen_body(self, digest: bytes) -> bool:
-        """Whether a body with this digest was seen before; from now on it was."""
+        """Whether a body with this digest was seen before; marks it as seen."""
         return self._content.seen(digest)
 
     def robots_answered(self, link: Link, status: int, body: bytes, location: str | None, now: float) -> None:
@@ -232,7 +233,7 @@ class Crawl:
         return self._db.prepare()
 
     def begin(self) -> None:
-        """Before the first URL is fetched: if this run is killed at once, the next must know that there was one."""
+        """Call it before the first URL is fetched: if this run is killed at once, the next must know of it."""
         if self._db.get(CLEAN) != b"":
             self.checkpoint()
 
@@ -240,6 +241,14 @@ class Crawl:
         """`last`: nothing is in flight any more. A run that finds no such mark knows that hosts were asked since."""
         self._db.set(CLEAN, b"1" if last else b"")
         self._db.checkpoint()
+
+    def taken_away(self) -> TakenAway | None:
+        """What of JOBDIR was moved, removed or replaced since it was opened."""
+        try:
+            self._db.presence.check()
+        except TakenAway as error:
+            return error
+        return None
 
     def close(self) -> None:
         """Leaves the state as of the last checkpoint."""

@@ -1,4 +1,4 @@
-"""From the seed lists into the crawl, as fast as it needs them; the place in the lists is part of the checkpoint."""
+"""Feeds seeds into the crawl as it needs them; the position in the seed lists is part of the checkpoint."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Seeding:
 
     @property
     def first(self) -> bool:
-        """Whether the crawl waits for the seeds."""
+        """Whether the crawl must wait until all seeds are read."""
         return self._all_first and not self.ended
 
     def read(self, most: int) -> bool:
@@ -65,8 +65,8 @@ class Seeding:
                 most -= 1
             except StopIteration:
                 self.ended = True
-            except SeedError as error:  # the lists after it are read all the same
-                logger.error("%s", error)  # noqa: TRY400 - a line, no traceback
+            except SeedError as error:  # go on with the next list
+                logger.error("%s", error)  # noqa: TRY400 - one line, no traceback
 
     def prepare(self) -> Iterator[None]:
         return iter(())

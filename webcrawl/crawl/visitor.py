@@ -1,4 +1,4 @@
-"""What becomes of an answer: a redirect is a link, robots.txt is booked, a new page's links go to the crawl."""
+"""Turns an answer into a page: a redirect becomes a link, robots.txt is booked, a new page's links are submitted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HOPS = {**dict.fromkeys(("img", "srcset", "script", "style", "media", "object", 
 
 @dataclass(frozen=True, slots=True)
 class LinkRules:
-    """What the settings say of links and of bodies seen before."""
+    """What the settings say about links and bodies seen before."""
 
     followed: frozenset[str]  # kinds of links
     redirects: int  # how many in a row
@@ -30,7 +30,7 @@ class LinkRules:
 
 
 class Visitor:
-    """Makes a Page of every answer, and does all that it means for the crawl."""
+    """Turns every answer into a Page, and tells the crawl what follows from it."""
 
     def __init__(self, crawl: Crawl, digests: Callable[[bytes], bytes], reader: LinkReader, rules: LinkRules) -> None:
         self._crawl, self._digests, self._reader = crawl, digests, reader
@@ -55,7 +55,10 @@ class Visitor:
         return page
 
     def _knows_links(self, page: Page) -> bool:
-        """Another's page with the same body had the same links, but other ones of them were inside its scope."""
+        """Whether the links of this body were submitted before.
+
+        The same body on another site has the same links, but there others of them are in scope.
+        """
         if self._home is None:
             return page.duplicate
         return self._crawl.seen_body(self._digests(page.digest + self._home(page.url).encode()))
@@ -98,7 +101,7 @@ def _redirects(link: Link) -> int:
 
 
 def _location(exchange: Exchange) -> str:
-    """Where the answer redirects to, in canonical form; empty if it does not, or nowhere that a crawl can go."""
+    """The canonical URL that the answer redirects to; empty if there is none, or none that can be fetched."""
     location = exchange.header(b"location") if exchange.status in REDIRECTS else None
     if location is None:
         return ""

@@ -1,4 +1,4 @@
-"""stats.json: the crawl's counters for people and scripts, whole at every checkpoint and at the end."""
+"""Writes stats.json, the crawl's counters, at every checkpoint and at the end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 class Statistics:
-    """`reason` is null while the crawl runs; the times are those of this run, the counters the whole crawl's."""
+    """`reason` is null while the crawl runs. Times are of this run, counters of the whole crawl."""
 
     def __init__(self, crawler: Crawler, folder: Path) -> None:
         self._crawler, self._path = crawler, folder / "stats.json"
@@ -32,7 +32,7 @@ class Statistics:
         return extension
 
     def opened(self) -> None:
-        self._crawler.signals.connect(self.closed, signals.spider_closed)  # only now: some spiders cannot be opened
+        self._crawler.signals.connect(self.closed, signals.spider_closed)  # not before: opening may fail
         self._started = time.time()
         scheduler = scheduler_of(self._crawler)
         self._crawl = scheduler.crawl
@@ -42,7 +42,7 @@ class Statistics:
         self.save(reason)
 
     def save(self, reason: str | None = None) -> None:
-        """Whole or not at all; that it cannot be written is told, and no reason to end a crawl."""
+        """Replaces the file as a whole. Failing to write it is logged, and does not end the crawl."""
         new = self._path.with_suffix(".json.new")
         try:
             new.write_text(json.dumps(self._figures(reason), indent=1) + "\n", encoding="utf-8")

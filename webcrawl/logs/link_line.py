@@ -6,17 +6,18 @@ import re
 from collections.abc import Iterable
 
 from webcrawl.logs.readable import STRANGE, spelled
+from webcrawl.text.credentials import url_without_credentials
 
 _ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 _STRANGE = re.compile(rf"\\|{STRANGE}")
 
 
 def lines(page_url: str, links: Iterable[tuple[str, str, str | None, str]]) -> bytes:
-    """Page URL, link as written, its canonical form (empty if it has none), kind of link, anchor text."""
+    """Page URL, link as written but without credentials, its canonical form or nothing, kind of link, anchor text."""
     page = _field(page_url)
     return "".join(
         [
-            f"{page}\t{_field(raw)}\t{_field(url or '')}\t{_field(kind)}\t{_field(anchor)}\n"
+            f"{page}\t{_field(url_without_credentials(raw))}\t{_field(url or '')}\t{_field(kind)}\t{_field(anchor)}\n"
             for kind, raw, url, anchor in links
         ]
     ).encode()

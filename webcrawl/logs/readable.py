@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import re
 
+from webcrawl.text.credentials import text_without_credentials
+
 # Control characters, surrogates, what some program takes for the end of a line (Python: U+0085, U+2028, U+2029),
 # marks that change the direction of text (UAX #9 2), and other invisible marks.
 STRANGE = "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ufeff\ud800-\udfff]"
@@ -24,11 +26,11 @@ def spelled(match: re.Match[str]) -> str:
 
 
 class ReadableFormatter(logging.Formatter):
-    """Escapes another formatter's output: the message of an exception may quote a page's title."""
+    """Escapes another formatter's output: an exception may quote a page's title, or a URL with credentials."""
 
     def __init__(self, inner: logging.Formatter) -> None:
         super().__init__()
         self.inner = inner
 
     def format(self, record: logging.LogRecord) -> str:
-        return readable(self.inner.format(record), lines=True)
+        return readable(text_without_credentials(self.inner.format(record)), lines=True)

@@ -21,6 +21,7 @@ from webcrawl.verify.seenfiles import SeenFiles, opened
 from webcrawl.verify.snapshot import Changed, Snapshot
 
 TRIES, PAUSE = 3, 1.0  # seconds: a crawl takes less to open its files
+MAPPINGS = {"seeds": json.loads, "terms": json.loads, "tallies": msgpack.unpackb, "filters": msgpack.unpackb}
 
 
 class NoCrawl(StoreError):  # noqa: N818 - reads as what it is
@@ -95,7 +96,12 @@ def _meta(snapshot: Snapshot) -> Iterator[DamagedFile]:
     key = snapshot.get("key")
     if key is not None and len(key) != KEY_BYTES:
         yield snapshot.damaged(f"table meta, key: {len(key)} bytes, not {KEY_BYTES}")
-    for name, read in (("seeds", json.loads), ("tallies", msgpack.unpackb), ("filters", msgpack.unpackb)):
+    for name, read in (
+        ("seeds", json.loads),
+        ("terms", json.loads),
+        ("tallies", msgpack.unpackb),
+        ("filters", msgpack.unpackb),
+    ):
         value = snapshot.get(name)
         try:
             named = value is None or isinstance(read(value), dict)
