@@ -42,8 +42,9 @@ class AddressRefused(FetchError):
 
 
 class NoSocket(FetchError):
-    """Our machine is out of sockets: not the host's fault."""
+    """Our machine lacks descriptors, ports or memory for a socket: to be tried again, charged to nobody."""
 
+    status = Status.UNTRIED
     name = "no_socket"
 
 
