@@ -12,6 +12,7 @@ from webcrawl.text.digest import label, sha1
 class Status(IntEnum):
     """The end of a URL that got no HTTP status, in Heritrix's codes, so that its log readers work."""
 
+    UNTRIED = 0  # for a lack of our own: nobody's outcome, and never logged
     DNS_FAILED = -1
     CONNECT_FAILED = -2
     CONNECTION_LOST = -3

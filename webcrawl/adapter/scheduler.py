@@ -87,6 +87,7 @@ class FrontierScheduler:
         )
         downloader, makes_pages = downloader_of(self.crawler), getattr(spider, "makes_pages", False)
         self._barrier = downloader.barrier
+        downloader.network.shortage.on_end = self.wake
         self._closed = False
         self.crawl.begin()
         self._robots = RobotsRequests(self.visitor, pages=makes_pages)

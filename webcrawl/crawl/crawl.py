@@ -15,7 +15,7 @@ from webcrawl.crawl.refusals import Refusal, Refusals
 from webcrawl.crawl.robots import RobotsAdmission
 from webcrawl.crawl.seeding import Seeding
 from webcrawl.frontier.frontier import Frontier
-from webcrawl.model import Exchange, Link, Outcome, pack_found
+from webcrawl.model import Exchange, Link, Outcome, Status, pack_found
 from webcrawl.seen.content import ContentSeen
 from webcrawl.seen.protocol import SeenStore
 from webcrawl.store.crawldb import CrawlDB
@@ -135,8 +135,10 @@ class Crawl:
 
     def next_ready(self) -> float | None:
         """When there may be something to do: a time (0 is now), or None as long as nothing is found or finished."""
-        if self._seeding.first or self._refusals.waiting:
+        if self._refusals.waiting:
             return 0.0
+        if self._seeding.first:
+            return None if self._seeding.waits else 0.0
         ready = self._frontier.next_ready()
         if self._seen.pending and not self._seen.busy:  # they may be of hosts that need not wait
             merge = self._merged_at + PATIENCE
@@ -168,10 +170,13 @@ class Crawl:
 
     def tries_again(self, link: Link, outcome: Outcome) -> bool:
         """Whether `finish` is going to queue the link once more."""
-        return self._frontier.tries_again(link, outcome)
+        return outcome.status == Status.UNTRIED or self._frontier.tries_again(link, outcome)
 
     def finish(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
-        """Books the end of a download, at the time when it ended."""
+        """Books the end of a download, at the time when it ended; one that could not be tried leaves no trace."""
+        if outcome.status == Status.UNTRIED:
+            self._frontier.put_back(link, outcome.at)
+            return
         final = self._frontier.done(link, outcome, outcome.at)
         counters = self._counters
         counters["failures" if outcome.status < 0 else "pages"] += 1
