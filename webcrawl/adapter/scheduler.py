@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Self
@@ -134,7 +133,7 @@ class FrontierScheduler:
         return True
 
     def next_request(self) -> Request | None:
-        now = time.time()
+        now = self.crawl.now()
         refusal = self.crawl.take_refusal()  # before more can be dropped
         if refusal is not None:
             return to_request(unpack(refusal.record), self.spider, Trip(refusal=refusal))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.crawl_log import CrawlLog
 from webcrawl.crawl.refusals import Refusal, Refusals
 from webcrawl.crawl.robots import RobotsAdmission
@@ -38,6 +39,7 @@ class Parts:
     """What a crawl is made of. It owns them all, and closes those that can be closed."""
 
     db: CrawlDB
+    clock: CrawlClock
     pipeline: LinkPipeline
     seen: SeenStore
     content: ContentSeen
@@ -56,6 +58,7 @@ class Crawl:
 
     def __init__(self, parts: Parts) -> None:
         self._db, self._pipeline, self._lately = parts.db, parts.pipeline, parts.lately
+        self._clock = parts.clock
         self._seen, self._content, self._frontier = parts.seen, parts.content, parts.frontier
         self._robots, self._seeding, self._refusals = parts.robots, parts.seeding, parts.refusals
         self._outputs, self._log, self._counters = parts.outputs, parts.log, parts.counters
@@ -63,6 +66,10 @@ class Crawl:
 
     def __repr__(self) -> str:
         return f"<Crawl {self._frontier!r} {self._seen!r}>"
+
+    def now(self) -> float:
+        """The time that `take` and its like want: seconds since 1970, whatever is done to the machine's clock."""
+        return self._clock()
 
     # -- in
 
@@ -171,7 +178,7 @@ class Crawl:
 
     def finish(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
         """Books the end of a download, at the time when it ended."""
-        final = self._frontier.done(link, outcome, outcome.at)
+        final = self._frontier.done(link, outcome, self._clock.at(outcome.ended) if outcome.ended else 0.0)
         counters = self._counters
         counters["failures" if outcome.status < 0 else "pages"] += 1
         counters[f"status/{outcome.status}"] += 1
@@ -193,9 +200,9 @@ class Crawl:
         """Pages fetched, over all runs."""
         return self._counters["pages"]
 
-    def ready_hosts(self, now: float) -> int:
+    def ready_hosts(self) -> int:
         """Hosts that may be asked and are not."""
-        return self._frontier.ready(now)
+        return self._frontier.ready(self._clock())
 
     def count(self, names: Iterable[str]) -> None:
         """Adds one to each of these counters."""
