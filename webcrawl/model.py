@@ -106,6 +106,7 @@ class Outcome:
     wait: float = 0.0  # what the server asked for by Retry-After
     ip: str = ""  # the address that answered
     at: float = 0.0  # when it ended, seconds since 1970
+    ended: float = 0.0  # the same by time.monotonic; 0: no host was asked
 
 
 @dataclass(slots=True)

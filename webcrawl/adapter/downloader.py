@@ -100,18 +100,16 @@ class FrontierDownloader:
     async def download(self, request: Request) -> Response:
         """The download itself, its outcome, and Scrapy's three signals of it."""
         trip = trip_of(request) or Trip()
-        begun = time.time()
+        begun = time.monotonic()
         self._send(signals.request_reached_downloader, request)
         try:
             response = await self._handled(request, trip)
         except Exception as error:
-            now = time.time()
-            trip.outcome = Outcome(_status(error, request), now - begun, at=now)
+            trip.outcome = _outcome(_status(error, request), begun)
             trip.comes_again = trip.outcome.status == Status.UNTRIED
             raise
         else:
-            now = time.time()
-            trip.outcome = Outcome(response.status, now - begun, at=now)
+            trip.outcome = _outcome(response.status, begun)
             self._send(signals.response_downloaded, request, response=response)
             if trip.exchange is not None:  # by one of the crawl's own handlers
                 _add(trip.outcome, trip.exchange)
@@ -183,6 +181,12 @@ def _room(values: Mapping[str, Any]) -> Room:
 def _untried(error: Exception) -> bool:
     """Whether the request was not made, for a lack of this machine's; also by somebody else's handler."""
     return isinstance(error.__cause__, NoSocket) or (isinstance(error, OSError) and is_ours(error))
+
+
+def _outcome(status: int, begun: float) -> Outcome:
+    """Of a download that ends now."""
+    ended = time.monotonic()
+    return Outcome(status, ended - begun, at=time.time(), ended=ended)
 
 
 def _status(error: Exception, request: Request) -> int:

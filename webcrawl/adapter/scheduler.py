@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Self
@@ -139,7 +138,7 @@ class FrontierScheduler:
 
     def next_request(self) -> Request | None:
         try:
-            return self._next_request(time.time())
+            return self._next_request(self.crawl.now())
         except Exception as error:  # noqa: BLE001 - whatever it is, what it was in the middle of is half done
             self.fail(error)
             return None
