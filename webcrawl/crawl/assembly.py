@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,6 +10,7 @@ from random import Random
 from typing import Any
 
 from webcrawl.crawl.admission import CrawlAdmission
+from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.counters import SavedCounters
 from webcrawl.crawl.crawl import CLEAN, Crawl, Parts
 from webcrawl.crawl.crawl_log import CrawlLog
@@ -80,6 +80,7 @@ def open_parts(
 ) -> Parts:
     """What a crawl is made of, with its state from `db`."""
     outputs = Outputs(db, Path(values["JOBDIR"]))
+    clock = CrawlClock(db)
     log = CrawlLog(outputs.open("logs/crawl.log"))
     refusals = Refusals(db, log, wants_refusal)
     pipeline = build_pipeline(values, _key(db))
@@ -97,10 +98,11 @@ def open_parts(
     SavedCounters(db, {"crawl": counters, "refused": pipeline.filtered})
     return Parts(
         db=db,
+        clock=clock,
         pipeline=pipeline,
         seen=seen,
         content=ContentSeen(db, memory=content_memory),
-        frontier=_frontier(values, db, hooks),
+        frontier=_frontier(values, db, hooks, clock),
         robots=robots,
         seeding=Seeding(db, seeds, pipeline, seen, all_first=values["URL_SCOPE"] == "seeds"),
         outputs=outputs,
@@ -111,14 +113,14 @@ def open_parts(
     )
 
 
-def _frontier(values: Mapping[str, Any], db: CrawlDB, hooks: Hooks) -> Frontier:
+def _frontier(values: Mapping[str, Any], db: CrawlDB, hooks: Hooks, clock: CrawlClock) -> Frontier:
     return open_frontier(
         db,
         Shape(values["FRONTIER_LEVELS"], values["FRONTIER_BIAS"], values["FRONTIER_MEMORY"] * MIB),
         _rules(values),
         hooks,
         random=Random(values["RANDOM_SEED"]),
-        now=0.0 if db.get(CLEAN) else time.time(),
+        now=0.0 if db.get(CLEAN) else clock(),
     )
 
 

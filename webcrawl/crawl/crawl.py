@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.crawl_log import CrawlLog
 from webcrawl.crawl.refusals import Refusal, Refusals
 from webcrawl.crawl.robots import RobotsAdmission
 from webcrawl.crawl.seeding import Seeding
 from webcrawl.frontier.frontier import Frontier
-from webcrawl.model import Exchange, Link, Outcome, pack_found
+from webcrawl.model import Exchange, Link, Outcome, Status, pack_found
 from webcrawl.seen.content import ContentSeen
 from webcrawl.seen.protocol import SeenStore
 from webcrawl.store.crawldb import CrawlDB
@@ -39,6 +40,7 @@ class Parts:
     """What a crawl is made of. The crawl owns all parts, and closes those that hold files or threads."""
 
     db: CrawlDB
+    clock: CrawlClock
     pipeline: LinkPipeline
     seen: SeenStore
     content: ContentSeen
@@ -57,6 +59,7 @@ class Crawl:
 
     def __init__(self, parts: Parts) -> None:
         self._db, self._pipeline, self._lately = parts.db, parts.pipeline, parts.lately
+        self._clock = parts.clock
         self._seen, self._content, self._frontier = parts.seen, parts.content, parts.frontier
         self._robots, self._seeding, self._refusals = parts.robots, parts.seeding, parts.refusals
         self._outputs, self._log, self._counters = parts.outputs, parts.log, parts.counters
@@ -64,6 +67,10 @@ class Crawl:
 
     def __repr__(self) -> str:
         return f"<Crawl {self._frontier!r} {self._seen!r}>"
+
+    def now(self) -> float:
+        """The time that `take` and its like want: seconds since 1970, whatever is done to the machine's clock."""
+        return self._clock()
 
     # -- in
 
@@ -135,8 +142,10 @@ class Crawl:
 
     def next_ready(self) -> float | None:
         """When there may be something to do: a time (0 is now), or None as long as nothing is found or finished."""
-        if self._seeding.first or self._refusals.waiting:
+        if self._refusals.waiting:
             return 0.0
+        if self._seeding.first:
+            return None if self._seeding.waits else 0.0
         ready = self._frontier.next_ready()
         if self._seen.pending and not self._seen.busy:  # they may be of hosts that need not wait
             merge = self._merged_at + PATIENCE
@@ -168,11 +177,14 @@ class Crawl:
 
     def tries_again(self, link: Link, outcome: Outcome) -> bool:
         """Whether `finish` is going to queue the link once more."""
-        return self._frontier.tries_again(link, outcome)
+        return outcome.status == Status.UNTRIED or self._frontier.tries_again(link, outcome)
 
     def finish(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
-        """Books the end of a download, at the time when it ended."""
-        final = self._frontier.done(link, outcome, outcome.at)
+        """Books the end of a download, at the time when it ended; one that could not be tried leaves no trace."""
+        if outcome.status == Status.UNTRIED:
+            self._frontier.put_back(link, self._ended(outcome))
+            return
+        final = self._frontier.done(link, outcome, self._ended(outcome))
         counters = self._counters
         counters["failures" if outcome.status < 0 else "pages"] += 1
         counters[f"status/{outcome.status}"] += 1
@@ -181,6 +193,9 @@ class Crawl:
         if final:
             annotations = [f"truncated:{exchange.truncated}"] if exchange is not None and exchange.truncated else []
             self._log.finished(link, outcome, exchange, annotations)
+
+    def _ended(self, outcome: Outcome) -> float:
+        return self._clock.at(outcome.ended) if outcome.ended else 0.0
 
     # -- how it is going
 
@@ -194,9 +209,9 @@ class Crawl:
         """Pages fetched, over all runs."""
         return self._counters["pages"]
 
-    def ready_hosts(self, now: float) -> int:
+    def ready_hosts(self) -> int:
         """Hosts that may be asked and are not."""
-        return self._frontier.ready(now)
+        return self._frontier.ready(self._clock())
 
     def count(self, names: Iterable[str]) -> None:
         """Adds one to each of these counters."""

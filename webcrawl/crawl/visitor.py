@@ -43,7 +43,7 @@ class Visitor:
         page = Page.of(link, exchange)
         location = _location(exchange)
         if link.path.endswith("P"):
-            self._robots(link, exchange, location)
+            self._crawl.robots_answered(link, exchange.status, exchange.body, location, self._crawl.now())
         elif location:
             if _redirects(link) < self._redirects:
                 self._crawl.discover(link, [location], lambda _: "R", redirect=True)
@@ -65,11 +65,7 @@ class Visitor:
 
     def robots_failed(self, link: Link, outcome: Outcome) -> None:
         """No answer for robots.txt."""
-        self._crawl.robots_answered(link, outcome.status, b"", None, outcome.at)
-
-    def _robots(self, link: Link, exchange: Exchange, location: str) -> None:
-        now = exchange.started + exchange.timings.total
-        self._crawl.robots_answered(link, exchange.status, exchange.body, location, now)
+        self._crawl.robots_answered(link, outcome.status, b"", None, self._crawl.now())
 
     def _read(self, page: Page, exchange: Exchange) -> None:
         links = LISTINGS.get(page.content_type, self._reader.links)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import socket
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar, cast
@@ -11,9 +10,9 @@ from typing import Generic, Protocol, TypeVar, cast
 from webcrawl.model import Timings
 from webcrawl.net.errors import AddressRefused, ConnectFailed, ConnectTimeout, FetchError, NoSocket, PortRefused
 from webcrawl.net.protocols import Access
+from webcrawl.net.shortage import is_ours, port_lacks
 
 _MAX_ADDRESSES = 4  # tried in turn; a name with a hundred dead addresses must not cost a hundred timeouts
-_OURS = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EADDRNOTAVAIL))
 
 
 class Reachable(Protocol):
@@ -55,7 +54,10 @@ class Reach(Generic[C]):
         if not self._ports.allow(self._scheme, port):
             raise PortRefused(f"port {port} is not for {self._scheme}")
         start = self._clock()
-        addresses = await self._access.resolver.resolve(host)
+        try:
+            addresses = await self._access.resolver.resolve(host)
+        except NoSocket as error:
+            raise self._access.shortage.begins(error) from error
         timings.dns = self._clock() - start
         start = self._clock()
         connection = await self._first(addresses[:_MAX_ADDRESSES], port)
@@ -105,10 +107,11 @@ class Reach(Generic[C]):
         except TimeoutError as error:
             raise ConnectTimeout(f"{address} port {port}") from error
         except OSError as error:
-            if error.errno in _OURS:
-                raise NoSocket(str(error)) from error
+            if is_ours(error) or port_lacks(error, address, port):
+                raise self._access.shortage.begins(error) from error
             raise ConnectFailed(f"{address} port {port}: {error}") from error
         connection.ip = address
+        self._access.shortage.opened = True
         return connection
 
     def _opened(self, connection: C) -> None:

@@ -49,8 +49,9 @@ class PortRefused(FetchError):
 
 
 class NoSocket(FetchError):
-    """Our machine is out of sockets: not the host's fault."""
+    """Our machine lacks descriptors, ports or memory for a socket: to be tried again, charged to nobody."""
 
+    status = Status.UNTRIED
     name = "no_socket"
 
 

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from webcrawl.model import Exchange
 from webcrawl.net.http_request import Headers
+from webcrawl.net.shortage import Shortage
 from webcrawl.ports import Ports
 
 
@@ -43,6 +44,7 @@ class Access:
     connect_timeout: float = 10.0  # seconds for one address, and for a TLS handshake
     clock: Clock = time.monotonic  # measures
     now: Clock = time.time  # seconds since 1970
+    shortage: Shortage = field(default_factory=Shortage, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
