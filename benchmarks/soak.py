@@ -26,6 +26,7 @@ from benchmarks.support.soak_web import served
 
 SETTINGS = {
     "PRIVATE_NETWORKS_ALLOWED": "127.0.0.0/16",
+    "PORTS_ALLOWED": "1024-65535",  # its gopher servers listen anywhere
     "CONCURRENT_REQUESTS": 100,
     "DOWNLOAD_TIMEOUT": 3,
     "DNS_TIMEOUT": 2,

@@ -12,6 +12,7 @@ from webcrawl.text.digest import label, sha1
 class Status(IntEnum):
     """The end of a URL that got no HTTP status, in Heritrix's codes, so that its log readers work."""
 
+    UNTRIED = 0  # for a lack of our own: nobody's outcome, and never logged
     DNS_FAILED = -1
     CONNECT_FAILED = -2
     CONNECTION_LOST = -3
@@ -105,6 +106,7 @@ class Outcome:
     wait: float = 0.0  # what the server asked for by Retry-After
     ip: str = ""  # the address that answered
     at: float = 0.0  # when it ended, seconds since 1970
+    ended: float = 0.0  # the same by time.monotonic; 0: no host was asked
 
 
 @dataclass(slots=True)

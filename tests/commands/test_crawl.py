@@ -168,7 +168,7 @@ class TestProgress:
         clock = iter([100.0, 110.0, 120.0])
         monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
         figures = {"queued": 7, "hosts": 6, "in_flight": 2, "seen/keys": 99, "failures": 4, "bytes": 2_500_000}
-        crawl = SimpleNamespace(pages=0, ready_hosts=lambda now: 3, stats=lambda: figures)
+        crawl = SimpleNamespace(pages=0, ready_hosts=lambda: 3, stats=lambda: figures)
         lines = Lines(crawl)
 
         crawl.pages = 50

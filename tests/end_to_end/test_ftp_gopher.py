@@ -116,7 +116,7 @@ class TestThreeProtocols:
             hosts, seeds = tmp_path / "hosts", tmp_path / "seeds.txt"
             hosts.write_text("127.0.0.2 w.test g.test\n127.0.0.3 f.test\n")
             seeds.write_text(f"{w}/\n")
-            crawl = Crawl(tmp_path / "job", {"seeds": seeds}, {"HOSTS_FILE": hosts})
+            crawl = Crawl(tmp_path / "job", {"seeds": seeds}, {"HOSTS_FILE": hosts, "PORTS_ALLOWED": gopher})
             assert crawl.run() == 0, crawl.output.read_text()
 
         assert finished(crawl) == {
@@ -173,7 +173,7 @@ class TestThreeProtocols:
             seeds = tmp_path / "seeds.txt"
             urls = [f"ftp://127.9.0.1:{files.port}/pub/", f"gopher://127.9.0.2:{gopher}/"]
             seeds.write_text("\n".join(urls))
-            crawl = Crawl(tmp_path / "job", {"seeds": seeds}, {"ROBOTSTXT_OBEY": False})
+            crawl = Crawl(tmp_path / "job", {"seeds": seeds}, {"ROBOTSTXT_OBEY": False, "PORTS_ALLOWED": gopher})
             assert crawl.run() == 0, crawl.output.read_text()
 
         assert {url: row[0] for url, row in finished(crawl).items()} == dict.fromkeys(urls, -5001)

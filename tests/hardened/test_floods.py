@@ -1,12 +1,16 @@
 """One site's links, however many, do not keep a crawl from the other sites."""
 
 # Seen on 2026-11-21, before this was fixed, pages of the good hosts with the flood and without it: 172 of 596 beside
-# the endless domain; 99 to 166 of 380 beside the four pages. Each stops the event loop three times: while it is
-# read (0.15 s on an idle machine), while its links are submitted (0.2 s), and while they enter the frontier (0.3 s).
+# the endless domain; 80 to 90 of 380 beside the six pages (200 of 375 beside four). Each of these stops the event
+# loop three times: while it is read (0.15 s on an idle machine), while its links are submitted (0.2 s), and while
+# they enter the frontier (0.3 s).
 
 from itertools import count
 
 from tests.support.crowds import Crowd, side_by_side
+from tests.support.known import known_fault
+
+pytestmark = known_fault
 
 GOOD = [f"good{number}.test" for number in range(20)]
 SETTINGS = {"CONCURRENT_REQUESTS": 16, "POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0.2}
@@ -43,14 +47,14 @@ def test_a_domain_of_endless_hosts_leaves_the_others_their_turns(tmp_path):
 
 
 def test_pages_of_84_000_links_leave_the_others_their_turns(tmp_path):
-    """While the links of four pages of 2 MB each are taken in, 20 good hosts give 60 % of their pages."""
+    """While the links of six pages of 2 MB each are taken in, 20 good hosts give 60 % of their pages."""
     links = "".join(f'<a href="/{number}">x</a>' for number in range(84_000)).encode()
 
     def flood(host, path):
         return page(host, path) if host in GOOD else host.encode() + (links if path == "/" else path.encode())
 
     alone, beside = Crowd(page), Crowd(flood)
-    big = [f"big{number}.test" for number in range(4)]
+    big = [f"big{number}.test" for number in range(6)]
     side_by_side(tmp_path, 4, [(alone, GOOD), (beside, big + GOOD)], **SETTINGS)
 
     assert sum(beside.asked.values()) > pages(beside)

@@ -114,7 +114,11 @@ class TestTheWayInside:
         with site(answers) as outside:
             (tmp_path / "hosts").write_text(f"127.0.0.1 a.test b.test\n{INSIDE} inside.test\n")
             (tmp_path / "seeds.txt").write_text(f"http://a.test:{outside.port}/\nhttp://b.test:{outside.port}/\n")
-            settings = {"HOSTS_FILE": tmp_path / "hosts", "PRIVATE_NETWORKS_ALLOWED": "127.0.0.0/16"}
+            settings = {
+                "HOSTS_FILE": tmp_path / "hosts",
+                "PRIVATE_NETWORKS_ALLOWED": "127.0.0.0/16",
+                "PORTS_ALLOWED": port,
+            }
             crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
 
             assert crawl.run() == 0

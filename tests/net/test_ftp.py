@@ -180,7 +180,7 @@ class TestRefusals:
         with pytest.raises(DnsFailed):
             run(go("nowhere.test"), loop)
         with pytest.raises(ConnectFailed):
-            run(go("a.test:1"), loop)
+            run(go("a.test:2"), loop)
 
     @pytest.mark.parametrize(
         "url",

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.parametrize("loop", LOOPS)
 
 
 async def opened(port):
-    reach = Reach(Access(Names(a=["127.0.0.1"]), Gate()), Stream)
+    reach = Reach(Access(Names(a=["127.0.0.1"]), Gate()), Stream, "ftp")
     return reach, await reach.open("a.test", port, Timings())
 
 

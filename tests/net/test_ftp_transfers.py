@@ -100,7 +100,7 @@ class TestTransfers:
     def test_a_port_where_nobody_listens(self):
         """A refused data connection is a failed connection."""
         with pytest.raises(ConnectFailed):
-            run(ask(Script(b"abc", EPSV=b"229 ok (|||1|)\r\n")))
+            run(ask(Script(b"abc", EPSV=b"229 ok (|||1024|)\r\n")))
 
     def test_close_ends_a_visit(self):
         """close() ends running fetches and waits for their sockets."""

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.net_http import LOOPS, Gate, Names, bounds, run, serving
+from tests.support.net_http import EVERY_PORT, LOOPS, Gate, Names, bounds, run, serving
 from webcrawl.model import Status
 from webcrawl.net.errors import (
     AddressRefused,
@@ -48,8 +48,9 @@ class Hole:
 
 
 @asynccontextmanager
-async def client(guard=None, **options):
-    gopher = GopherClient(Access(Names(a=["127.0.0.1"]), guard or Gate()), bounds(options), **options)
+async def client(guard=None, ports=EVERY_PORT, **options):
+    access = Access(Names(a=["127.0.0.1"]), guard or Gate(), ports=ports)
+    gopher = GopherClient(access, bounds(options), **options)
     try:
         yield gopher
     finally:
@@ -226,8 +227,6 @@ class TestRefusals:
             "gopher://",
             "gopher://a.test:0/1",
             "gopher://a.test:99999/1",
-            "gopher://a.test:25/1HELO",
-            "gopher://a.test:6379/1FLUSHALL",
             "gopher://a.test/1%0D%0Ax",
             "gopher://a.test/1%00",
             "gopher://a.test/%E9",
@@ -243,7 +242,7 @@ class TestRefusals:
         ],
     )
     def test_urls_that_are_not_sent(self, loop, url):
-        """Bad URLs, other protocols' ports, and anything but files, menus and filled-in searches are not requested."""
+        """Bad URLs, and anything but files, menus and filled-in searches, are not requested."""
 
         async def go():
             async with client() as gopher:

@@ -40,7 +40,8 @@ class TestPygopherd:
         (tmp_path / "hosts").write_text("127.0.0.4 g.test\n")
         with real(folder, tmp_path, "g.test", "127.0.0.4") as port:
             (tmp_path / "seeds.txt").write_text(f"gopher://g.test:{port}/1\n")
-            crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, {"HOSTS_FILE": tmp_path / "hosts"})
+            settings = {"HOSTS_FILE": tmp_path / "hosts", "PORTS_ALLOWED": port}
+            crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
             assert crawl.run() == 0, crawl.output.read_text()
 
         rows = [line.split() for line in (crawl.jobdir / "logs/crawl.log").read_text().splitlines()]

@@ -29,11 +29,20 @@ PREFIXES = [
     "::",
     "2606:4700::",
 ]
+CLOUDS = [
+    "169.254.169.254",
+    "168.63.129.16",
+    "100.100.100.200",
+    "192.0.0.192",
+    "fd00:ec2::254",
+    "fd20:ce::254",
+]
 SPECIAL4 = [
     "0.0.0.0/8",
     "10.0.0.0/8",
     "100.64.0.0/10",
     "127.0.0.0/8",
+    "168.63.129.16/32",
     "169.254.0.0/16",
     "172.16.0.0/12",
     "192.0.0.0/24",
@@ -68,6 +77,11 @@ LOCAL6 = [
     "3fff::1",
     "5f00::1",
     "4000::1",
+    "fe80::5efe:808:808",
+    "fe80::200:5efe:808:808",
+    "2001:db8::5efe:808:808",
+    "64:ff9b:1::808:808",
+    "64:ff9b:1:ffff::808:808",
 ]
 NO_ADDRESSES = [
     "localhost",
@@ -106,6 +120,12 @@ def _around(network):
     first, last = int(network.network_address), int(network.broadcast_address)
     kind = type(network.network_address)
     return [kind(first), kind(last)], [kind(number) for number in (first - 1, last + 1) if number >= 0]
+
+
+@pytest.mark.parametrize("address", CLOUDS)
+def test_the_services_of_clouds_are_refused(address):
+    """Where clouds keep the secrets of their machines, no crawl comes."""
+    assert _refused(address)
 
 
 class TestIPv4:
@@ -184,12 +204,33 @@ def _teredo_client(inner):
     return IPv6Address((0x20010000 << 96) + (int(PUBLIC4) << 64) + (~int(inner) & 0xFFFF_FFFF))
 
 
+def _isatap(inner):
+    return IPv6Address((0x20014860 << 96) + (0x5EFE << 32) + int(inner))
+
+
+def _isatap_universal(inner):
+    return IPv6Address((0x20014860 << 96) + (0x0200_5EFE << 32) + int(inner))
+
+
+def _isatap_in_six_to_four(inner):
+    return IPv6Address(int(_six_to_four(PUBLIC4)) - 1 + (0x5EFE << 32) + int(inner))
+
+
+WRAPS = [_nat64, _six_to_four, _teredo_server, _teredo_client, _isatap, _isatap_universal, _isatap_in_six_to_four]
+
+
 class TestWrappedIPv4:
-    @pytest.mark.parametrize("wrap", [_nat64, _six_to_four, _teredo_server, _teredo_client])
+    @pytest.mark.parametrize("wrap", WRAPS)
     @given(inner=IPV4)
     def test_an_address_is_as_good_as_the_one_that_it_wraps(self, wrap, inner):
-        """NAT64, 6to4 and Teredo addresses are refused exactly when their IPv4 address is."""
+        """NAT64, 6to4, Teredo and ISATAP addresses are refused exactly when their IPv4 address is."""
         assert _refused(wrap(inner)) == _refused(inner)
+
+    @pytest.mark.parametrize("wrap", WRAPS)
+    @pytest.mark.parametrize("inner", CLOUDS[:4])
+    def test_a_cloud_s_own_services_are_found_inside(self, wrap, inner):
+        """No wrapping leads to the metadata services of a cloud."""
+        assert _refused(wrap(IPv4Address(inner)))
 
     @pytest.mark.parametrize(
         ("address", "inner"),
@@ -199,6 +240,8 @@ class TestWrappedIPv4:
             ("2002:7f00:1::", "127.0.0.1"),
             ("2001:0:7f00:1::f7f7:f7f7", "127.0.0.1"),
             ("2001:0:808:808::80ff:fffe", "127.0.0.1"),
+            ("2001:4860::5efe:7f00:1", "127.0.0.1"),
+            ("2001:4860::200:5efe:a83f:8110", "168.63.129.16"),
         ],
     )
     def test_the_error_names_what_is_inside(self, address, inner):
@@ -281,6 +324,9 @@ class TestTheWayOfALink:
             "[fd00::1]",
             "[::ffff:169.254.169.254]",
             "[64:ff9b::a9fe:a9fe]",
+            "[2001:4860::5efe:127.0.0.1]",
+            "[2001:4860::200:5efe:a9fe:a9fe]",
+            "168.63.129.16",
         ],
     )
     def test_an_address_that_is_a_link_s_host(self, host):

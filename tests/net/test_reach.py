@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from tests.support.net_http import LOOPS, Gate, Names, run
+from webcrawl.model import Timings
 from webcrawl.net.connection_reach import Reach
 from webcrawl.net.protocols import Access
 
@@ -32,8 +33,8 @@ class Unwanted(asyncio.Protocol):
 async def _closed(port):
     """Opens one, and closes all; returns how many are left."""
     opener = None
-    reach = Reach(Access(Names(), Gate()), lambda *heard: Unwanted(*heard, opener))
-    opener = asyncio.create_task(reach.connect("127.0.0.1", port))
+    reach = Reach(Access(Names(), Gate()), lambda *heard: Unwanted(*heard, opener), "http")
+    opener = asyncio.create_task(reach.open("127.0.0.1", port, Timings()))
     with pytest.raises(asyncio.CancelledError):
         await opener
     async with asyncio.timeout(5):

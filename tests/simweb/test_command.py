@@ -99,6 +99,8 @@ def test_seeds_that_nobody_asked_for_go_away():
     [
         ["--hosts", "5", "--pages", "3"],
         ["--size", "big"],
+        ["--latency", "nan"],
+        ["--latency", "-1"],
         ["--kinds", "what"],
         ["--log", "/nowhere/log"],
         ["--port", "99999"],

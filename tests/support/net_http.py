@@ -12,8 +12,11 @@ import pytest
 from webcrawl.net.errors import AddressRefused, DnsFailed
 from webcrawl.net.http import HttpClient
 from webcrawl.net.protocols import Access, Bounds
+from webcrawl.ports import Ports
 
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+EVERY_PORT = Ports([range(1, 65536)])  # for what a server in a test listens on
 
 
 def _uvloop():
@@ -94,7 +97,8 @@ def bounds(options: dict[str, Any]) -> Bounds:
 @asynccontextmanager
 async def client(names: Names | None = None, guard: Gate | None = None, connect_timeout: float = 5.0, **options: Any):
     """A client with short deadlines that is closed at the end."""
-    access = Access(names or Names(), guard or Gate(), connect_timeout)
+    shared = {"shortage": options.pop("shortage")} if "shortage" in options else {}
+    access = Access(names or Names(), guard or Gate(), connect_timeout, **shared)
     http = HttpClient(access, bounds(options), **{"user_agent": "tests/1", **options})
     try:
         yield http

@@ -87,6 +87,7 @@ class FrontierScheduler:
         )
         downloader, makes_pages = downloader_of(self.crawler), getattr(spider, "makes_pages", False)
         self._barrier = downloader.barrier
+        downloader.network.shortage.on_end = self.wake
         self._closed = False
         self.crawl.begin()
         self._robots = RobotsRequests(self.visitor, pages=makes_pages)
@@ -138,7 +139,7 @@ class FrontierScheduler:
 
     def next_request(self) -> Request | None:
         try:
-            return self._next_request(time.time())
+            return self._next_request(self.crawl.now())
         except Exception as error:  # noqa: BLE001 - whatever it is, what it was in the middle of is half done
             self.fail(error)
             return None

@@ -54,6 +54,8 @@ class Command(ScrapyCommand):
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         super().process_options(args, opts)
+        if args:
+            raise UsageError(f"unexpected argument: {args[0]}")
         if not 1 <= opts.hosts <= 100_000 or not 1 <= opts.seconds <= 86_400:
             _refuse("demo: allowed are --hosts from 1 to 100000 and --seconds from 1 to 86400")
         if self._given("JOBDIR") and Path(self._own["JOBDIR"], "state").exists():
@@ -78,8 +80,7 @@ class Command(ScrapyCommand):
         return self.settings
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        if args:
-            raise UsageError
+        del args
         with TemporaryDirectory(prefix="webcrawl-demo-web-") as folder:
             try:
                 with _simweb(opts.hosts, Path(folder)) as web:

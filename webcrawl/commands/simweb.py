@@ -31,7 +31,7 @@ class Command(ScrapyCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if args:
-            raise UsageError
+            raise UsageError(f"unexpected argument: {args[0]}")
         from webcrawl.simweb import cli  # noqa: PLC0415 - as above
 
         try:

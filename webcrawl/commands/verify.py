@@ -32,7 +32,7 @@ class Command(ScrapyCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         del opts
         if len(args) != 1:
-            raise UsageError
+            raise UsageError("one folder: scrapy verify JOBDIR")
         found: Counter[str] = Counter()
         damages = 0
         try:

@@ -1,4 +1,4 @@
-"""robots.txt on its way through the frontier: fetched first, politely, redirects included (docs/robots.md)."""
+"""The robots.txt part of admission: fetches it first, in the host's turn, redirects included (docs/robots.md)."""
 
 from __future__ import annotations
 

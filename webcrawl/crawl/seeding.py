@@ -28,6 +28,7 @@ class Seeding:
     ) -> None:
         self._db, self._seeds, self._pipeline, self._seen = db, seeds, pipeline, seen
         self.ended = seeds is None
+        self.waits = False  # for what our machine lacks to read on
         self._all_first = all_first
         position = db.get(META)
         if seeds is not None and position is not None:
@@ -61,12 +62,20 @@ class Seeding:
     def _next(self, most: int) -> Iterator[str]:
         while self._seeds is not None and not self.ended and most:
             try:
-                yield next(self._seeds).url
-                most -= 1
+                url = next(self._seeds).url
             except StopIteration:
                 self.ended = True
             except SeedError as error:  # go on with the next list
                 logger.error("%s", error)  # noqa: TRY400 - one line, no traceback
+            except OSError as error:  # a lack of our machine's, not of the list
+                if not self.waits:
+                    logger.warning("no more seeds for the moment: %s", error)
+                self.waits = True
+                return
+            else:
+                self.waits = False
+                most -= 1
+                yield url
 
     def prepare(self) -> Iterator[None]:
         return iter(())

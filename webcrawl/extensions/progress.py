@@ -96,7 +96,7 @@ class Lines:
         rate = (pages - self._since[0][1]) / max(now - self._since[0][0], 1e-9)
         self._since.append((now, pages))
         figures = self._crawl.stats()
-        ready = self._crawl.ready_hosts(time.time())
+        ready = self._crawl.ready_hosts()
         waiting = figures["hosts"] - figures["in_flight"] - ready
         return (
             f"{pages} pages ({rate:.1f}/s), {figures['queued']} queued, "

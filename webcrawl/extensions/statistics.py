@@ -24,6 +24,7 @@ class Statistics:
     def __init__(self, crawler: Crawler, folder: Path) -> None:
         self._crawler, self._path = crawler, folder / "stats.json"
         self._started = 0.0
+        self._begun = 0.0  # the same by time.monotonic
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -33,7 +34,7 @@ class Statistics:
 
     def opened(self) -> None:
         self._crawler.signals.connect(self.closed, signals.spider_closed)  # not before: opening may fail
-        self._started = time.time()
+        self._started, self._begun = time.time(), time.monotonic()
         scheduler = scheduler_of(self._crawler)
         self._crawl = scheduler.crawl
         scheduler.on_checkpoint = self.save
@@ -54,13 +55,12 @@ class Statistics:
             logger.warning("%s: not written: %s", self._path, error)
 
     def _figures(self, reason: str | None) -> dict[str, Any]:
-        now = time.time()
         stats = self._crawler.stats
         return {
             "reason": reason,
             "started": iso(int(self._started), fraction=False),
-            "at": iso(int(now), fraction=False),
-            "seconds": round(now - self._started, 1),
+            "at": iso(int(time.time()), fraction=False),
+            "seconds": round(time.monotonic() - self._begun, 1),
             **self._crawl.stats(),
             "errors": stats.get_value("errors/unexpected", 0) if stats is not None else 0,
         }

@@ -1,4 +1,4 @@
-"""Scrapy's engine, as far as no public name reaches: its slot, which exists from the scheduler's `open` on."""
+"""What only private names of Scrapy's engine reach: its slot, which exists from the scheduler's `open` on."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scrapy.core.engine import ExecutionEngine
 
 
 class Engine:
-    """Wakes the engine, and says that it is going to close."""
+    """Wakes the engine, and reports that it begins to close."""
 
     def __init__(self, engine: ExecutionEngine | None, closing: Callable[[], None]) -> None:
         if engine is None or engine._slot is None:  # noqa: SLF001 - here and below: the slot has no public name

@@ -25,20 +25,22 @@ PRIVATE: dict[type, tuple[str, ...]] = {
 }
 # Names without an underscore that no documentation promises, replaced or relied upon.
 UNDOCUMENTED: dict[type, tuple[str, ...]] = {
+    ExecutionEngine: ("logformatter", "scraper"),
     _Slot: ("add_request", "close", "closing", "nextcall", "remove_request", "scheduler"),
-    Scraper: ("concurrent_items", "handle_spider_output_async", "handle_spider_error", "slot"),
+    Scraper: ("concurrent_items", "handle_spider_output_async", "handle_spider_error", "slot", "spidermw"),
     Slot: ("MIN_RESPONSE_SIZE", "active", "active_size", "finish_response"),
+    ItemPipelineManager: ("methods",),
     SpiderMiddlewareManager: ("methods", "scrape_response_async"),
     SignalManager: ("send_catch_log", "send_catch_log_async", "sender"),
 }
 
 
 class ForeignScrapy(Exception):  # noqa: N818 - reads as what it is
-    """A Scrapy that this version of webcrawl was not tried with, in one line."""
+    """The installed Scrapy is not one that this version of webcrawl was tested with; the message is one line."""
 
 
 def check(version: tuple[int | str, ...] = scrapy.version_info, *lists: dict[type, tuple[str, ...]]) -> None:
-    """Raises ForeignScrapy unless all is as it was when the fast path was written."""
+    """Raises ForeignScrapy unless version and names are those that the fast path was written for."""
     wanted = ".".join(map(str, SCRAPY))
     here = ".".join(map(str, version))
     if version[:2] != SCRAPY:

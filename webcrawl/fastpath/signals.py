@@ -1,4 +1,4 @@
-"""Sends only the signals that have listeners: Scrapy looks for them, and makes a coroutine, for none too."""
+"""Skips signals without listeners, for which Scrapy too searches the connections and makes a coroutine."""
 
 from __future__ import annotations
 

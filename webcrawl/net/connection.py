@@ -72,12 +72,13 @@ class Connection(asyncio.Protocol):
 
     async def encrypt(self, context: ssl.SSLContext, name: str) -> ssl.SSLObject:
         """Start TLS on the connection; raises OSError."""
-        if self._transport is None:
+        if self._transport is None or self._transport.is_closing():
             raise ConnectionResetError("the connection ended before the handshake")
         self._transport = await self._loop.start_tls(self._transport, self, context, server_hostname=name)
-        if self._transport is None:
+        channel = self._transport.get_extra_info("ssl_object") if self._transport is not None else None
+        if channel is None:
             raise ConnectionResetError("the connection ended in the handshake")
-        return cast("ssl.SSLObject", self._transport.get_extra_info("ssl_object"))
+        return cast("ssl.SSLObject", channel)
 
     def expire(self) -> None:
         """Stop waiting: return the truncated response, or fail if its head is incomplete."""

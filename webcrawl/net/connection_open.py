@@ -12,6 +12,7 @@ from webcrawl.net.connection_reach import Reach
 from webcrawl.net.errors import CertificateRefused, TlsFailed, TlsTimeout
 from webcrawl.net.http_target import Target
 from webcrawl.net.protocols import Access
+from webcrawl.net.shortage import is_ours
 
 
 class Opener:
@@ -19,9 +20,9 @@ class Opener:
 
     def __init__(self, access: Access, tls: ssl.SSLContext) -> None:
         self._tls, self._timeout = tls, access.connect_timeout
-        self._clock, self._now = access.clock, access.now
+        self._clock, self._now, self._shortage = access.clock, access.now, access.shortage
         self._reach: Reach[Connection] = Reach(
-            access, lambda opened, lost: Connection(asyncio.get_running_loop(), access.clock, opened, lost)
+            access, lambda opened, lost: Connection(asyncio.get_running_loop(), access.clock, opened, lost), "http"
         )
 
     def __len__(self) -> int:
@@ -55,6 +56,8 @@ class Opener:
         except ssl.SSLCertVerificationError as error:
             raise CertificateRefused(error.verify_message) from error
         except OSError as error:
+            if is_ours(error):
+                raise self._shortage.begins(error) from error
             raise TlsFailed(str(error) or type(error).__name__) from error
         cipher = channel.cipher()
         connection.tls = f"{channel.version()} {cipher[0] if cipher else ''}"

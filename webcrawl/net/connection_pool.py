@@ -40,13 +40,17 @@ class ConnectionPool:
         if self._sweeper is None:
             self._sweeper = loop.call_later(_SWEEP, self._sweep)
 
+    def give_up(self) -> None:
+        """Close all idle connections: somebody else needs their descriptors."""
+        for connection, _ in self._kept.values():
+            connection.abort()
+        self._kept.clear()
+
     def close(self) -> None:
         if self._sweeper is not None:
             self._sweeper.cancel()
             self._sweeper = None
-        for connection, _ in self._kept.values():
-            connection.abort()
-        self._kept.clear()
+        self.give_up()
 
     def _sweep(self) -> None:
         loop = asyncio.get_running_loop()

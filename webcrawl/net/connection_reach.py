@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import socket
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar, cast
 
 from webcrawl.model import Timings
-from webcrawl.net.errors import AddressRefused, ConnectFailed, ConnectTimeout, FetchError, NoSocket
+from webcrawl.net.errors import AddressRefused, ConnectFailed, ConnectTimeout, FetchError, NoSocket, PortRefused
 from webcrawl.net.protocols import Access
+from webcrawl.net.shortage import is_ours, port_lacks
 
 _MAX_ADDRESSES = 4  # tried in turn; a name with a hundred dead addresses must not cost a hundred timeouts
-_OURS = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EADDRNOTAVAIL))
 
 
 class Reachable(Protocol):
@@ -29,7 +28,7 @@ Heard = Callable[[C], None]
 
 
 class Reach(Generic[C]):
-    """Opens connections, to exactly the address that the guard has checked.
+    """Opens connections of one scheme, to exactly the address that the guard has checked.
 
     `make` gets two functions that the connection must call once each: when it is open and when it is lost.
     """
@@ -38,8 +37,10 @@ class Reach(Generic[C]):
         self,
         access: Access,
         make: Callable[[Heard[C], Heard[C]], C],
+        scheme: str,
     ) -> None:
         self._access, self._clock, self._make = access, access.clock, make
+        self._scheme, self._ports = scheme, access.ports
         self._connections: set[C] = set()
         self._none = asyncio.Event()  # set while no connection is open
         self._none.set()
@@ -50,16 +51,48 @@ class Reach(Generic[C]):
 
     async def open(self, host: str, port: int, timings: Timings) -> C:
         """Connect to the first address that accepts; raises FetchError."""
+        if not self._ports.allow(self._scheme, port):
+            raise PortRefused(f"port {port} is not for {self._scheme}")
         start = self._clock()
-        addresses = await self._access.resolver.resolve(host)
+        try:
+            addresses = await self._access.resolver.resolve(host)
+        except NoSocket as error:
+            raise self._access.shortage.begins(error) from error
         timings.dns = self._clock() - start
         start = self._clock()
         connection = await self._first(addresses[:_MAX_ADDRESSES], port)
         timings.connect = self._clock() - start
         return connection
 
-    async def connect(self, address: str, port: int) -> C:
-        """Connect to this address if the guard allows it; raises FetchError."""
+    async def open_data(self, address: str, port: int) -> C:
+        """Connect to a port that an FTP server has named for a transfer; raises FetchError."""
+        if not self._ports.allow_data(port):
+            raise PortRefused(f"port {port} is not for a transfer")
+        return await self._connect(address, port)
+
+    async def close(self) -> None:
+        """Close all connections; return when their sockets are closed."""
+        for connection in list(self._connections):
+            connection.abort()
+        await self._none.wait()
+
+    def lost(self, connection: C) -> None:
+        """Forget a connection that has ended."""
+        self._connections.discard(connection)
+        if not self._connections:
+            self._none.set()
+
+    async def _first(self, addresses: list[str], port: int) -> C:
+        error: FetchError = ConnectFailed("no address")
+        for address in addresses:
+            try:
+                return await self._connect(address, port)
+            except (AddressRefused, ConnectFailed) as failed:
+                error = failed
+        raise error
+
+    async def _connect(self, address: str, port: int) -> C:
+        """Connect to this address if the guard allows it."""
         self._access.guard.check(address, port)
         _check_literal(address)
         loop = asyncio.get_running_loop()
@@ -74,36 +107,16 @@ class Reach(Generic[C]):
         except TimeoutError as error:
             raise ConnectTimeout(f"{address} port {port}") from error
         except OSError as error:
-            if error.errno in _OURS:
-                raise NoSocket(str(error)) from error
+            if is_ours(error) or port_lacks(error, address, port):
+                raise self._access.shortage.begins(error) from error
             raise ConnectFailed(f"{address} port {port}: {error}") from error
         connection.ip = address
+        self._access.shortage.opened = True
         return connection
-
-    async def close(self) -> None:
-        """Close all connections; return when their sockets are closed."""
-        for connection in list(self._connections):
-            connection.abort()
-        await self._none.wait()
-
-    def lost(self, connection: C) -> None:
-        """Forget a connection that has ended."""
-        self._connections.discard(connection)
-        if not self._connections:
-            self._none.set()
 
     def _opened(self, connection: C) -> None:
         self._connections.add(connection)
         self._none.clear()
-
-    async def _first(self, addresses: list[str], port: int) -> C:
-        error: FetchError = ConnectFailed("no address")
-        for address in addresses:
-            try:
-                return await self.connect(address, port)
-            except (AddressRefused, ConnectFailed) as failed:
-                error = failed
-        raise error
 
 
 def _check_literal(address: str) -> None:

@@ -10,7 +10,7 @@ from functools import partial
 
 from webcrawl.net.dns_answer import Answer, Failure, Lookup
 from webcrawl.net.dns_literal import known_without_asking
-from webcrawl.net.errors import DnsFailed
+from webcrawl.net.errors import DnsFailed, NoSocket
 
 SHORTEST, LONGEST = 60.0, 86_400.0  # seconds that addresses are cached, whatever their TTL
 
@@ -54,10 +54,12 @@ class CachingResolver:
         return len(self._asked)
 
     async def resolve(self, host: str) -> list[str]:
-        """The host's addresses, best first; raises DnsFailed. A cached name costs 1 us."""
+        """The host's addresses, best first; raises DnsFailed or NoSocket. A cached name costs 1 us."""
         answer = self._remembered(host)
         if answer is None:
             answer = await self._ask_once(host)
+        if answer.failure is Failure.NO_SOCKET:
+            raise NoSocket(answer.failure.words)
         if answer.failure is not None:
             raise DnsFailed(f"{host}: {answer.failure.words}", permanent=answer.failure.permanent)
         return list(answer.addresses)
@@ -93,7 +95,8 @@ class CachingResolver:
     async def _ask(self, name: str) -> Answer:
         async with self._places:
             answer = await self._measured(name)
-        self._keep(name, answer)
+        if answer.failure is not Failure.NO_SOCKET:
+            self._keep(name, answer)
         return answer
 
     def _settle(self, name: str, task: asyncio.Task[Answer]) -> None:

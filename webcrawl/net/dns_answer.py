@@ -21,6 +21,7 @@ class Failure(Enum):
     REFUSED = ("the name server refused", False, 30.0)
     BAD_ANSWER = ("invalid answer from the name server", False, 30.0)
     TIMEOUT = ("no answer from a name server", False, 30.0)
+    NO_SOCKET = ("this machine has no socket for the question", False, 0.0)
     CLOSED = ("the resolver is closed", False, 0.0)
 
     def __init__(self, words: str, permanent: bool, seconds: float) -> None:  # noqa: FBT001 - a row of the enum

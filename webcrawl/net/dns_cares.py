@@ -10,8 +10,9 @@ import pycares
 from webcrawl.net.authority import host_port
 from webcrawl.net.dns_answer import Answer, Failure
 from webcrawl.net.dns_chain import Chain
-from webcrawl.net.dns_channel import Channel
+from webcrawl.net.dns_channel import NO_SOCKET, Channel
 from webcrawl.net.errors import DnsFailed
+from webcrawl.net.shortage import missing_socket
 
 HOPS = 8  # CNAMEs between a name and its addresses, at most
 QUESTIONS = 4096  # per channel: c-ares' own cache cannot be disabled and keeps 1.3 KB per name for up to an hour
@@ -24,6 +25,8 @@ FAILURES = {
     pycares.errno.ARES_EREFUSED: Failure.REFUSED,
     pycares.errno.ARES_ETIMEOUT: Failure.TIMEOUT,
     pycares.errno.ARES_ECONNREFUSED: Failure.TIMEOUT,
+    pycares.errno.ARES_ENOMEM: Failure.NO_SOCKET,
+    NO_SOCKET: Failure.NO_SOCKET,
     pycares.errno.ARES_ECANCELLED: Failure.CLOSED,
     pycares.errno.ARES_EDESTRUCTION: Failure.CLOSED,
 }
@@ -58,7 +61,10 @@ class NameServers:
         for _ in range(HOPS):
             if self._closed:
                 return Answer(failure=Failure.CLOSED)
-            records, error = await self._current().ask(chain.name, qtype)
+            channel = self._current()
+            if channel is None:
+                return Answer(failure=Failure.NO_SOCKET)
+            records, error = await channel.ask(chain.name, qtype)
             if error:
                 return Answer(failure=FAILURES.get(error, Failure.BAD_ANSWER))
             if not chain.follow(records):
@@ -67,8 +73,11 @@ class NameServers:
                 return Answer(chain.addresses, chain.ttl)
         return Answer(failure=Failure.BAD_ANSWER)
 
-    def _current(self) -> Channel:
+    def _current(self) -> Channel | None:
+        """The channel for the next query; None if there is no descriptor to make one with."""
         if not self._channels or self._channels[-1].asked >= QUESTIONS:
+            if missing_socket():  # c-ares could not read resolv.conf, and would ask 127.0.0.1
+                return None
             for channel in self._channels:
                 channel.retire()
             self._channels = [channel for channel in self._channels if not channel.closed]
@@ -78,6 +87,8 @@ class NameServers:
     async def probe(self) -> None:
         """Any answer will do, even an error; only silence fails. Every server knows the root's name servers."""
         channel = self._current()
+        if channel is None:
+            raise DnsFailed(Failure.NO_SOCKET.words)
         _, error = await channel.ask(".", pycares.QUERY_TYPE_NS)
         if FAILURES.get(error) is Failure.TIMEOUT:
             raise DnsFailed(f"no name server answers at {channel.servers}")

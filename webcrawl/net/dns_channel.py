@@ -7,10 +7,15 @@ from functools import partial
 
 import pycares
 
+from webcrawl.net.shortage import missing_socket
+
+NO_SOCKET = -1  # as an error number, beside those of c-ares
+# Errors of c-ares that may have been caused by a socket that could not be opened; it does not say which were.
+UNCLEAR = frozenset((pycares.errno.ARES_ECONNREFUSED, pycares.errno.ARES_ETIMEOUT, pycares.errno.ARES_EFILE))
 TICK = 0.1  # seconds between checks of c-ares' timeouts while queries are open
 
 Result = tuple[list[pycares.DNSRecord], int]
-"""The answer section, and c-ares' error number or 0."""
+"""The answer section, and c-ares' error number, NO_SOCKET or 0."""
 
 
 class Channel:
@@ -46,8 +51,10 @@ class Channel:
         self.asked += 1
         try:
             self._ares.query(name, qtype, callback=partial(self._answered, future))
-        except (pycares.AresError, ValueError):  # a name that c-ares cannot encode
+        except ValueError:  # a name that c-ares cannot encode
             self._answered(future, None, pycares.errno.ARES_EBADNAME)
+        except pycares.AresError as error:  # it may have called back before
+            self._answered(future, None, error.args[0])
         if self._timer is None and self._open:
             self._timer = self._loop.call_later(TICK, self._tick)
         return future
@@ -55,6 +62,8 @@ class Channel:
     def _answered(self, future: asyncio.Future[Result], result: pycares.DNSResult | None, error: int | None) -> None:
         self._open.discard(future)
         if not future.done():  # the caller may have been cancelled
+            if error in UNCLEAR and missing_socket():
+                error = NO_SOCKET
             future.set_result((result.answer if result else [], error or 0))
         if self._last and not self._open:
             self._loop.call_soon(self.close)  # not from inside c-ares' callback

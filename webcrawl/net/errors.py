@@ -41,9 +41,17 @@ class AddressRefused(FetchError):
     name = "address_refused"
 
 
-class NoSocket(FetchError):
-    """Our machine is out of sockets: not the host's fault."""
+class PortRefused(FetchError):
+    """The port is not one that the crawl may use for this protocol."""
 
+    status = Status.EXCLUDED
+    name = "port_refused"
+
+
+class NoSocket(FetchError):
+    """Our machine lacks descriptors, ports or memory for a socket: to be tried again, charged to nobody."""
+
+    status = Status.UNTRIED
     name = "no_socket"
 
 

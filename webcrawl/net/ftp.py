@@ -51,7 +51,7 @@ class FtpClient:
         self._password = "".join(c if " " <= c <= "~" else " " for c in agent).encode()
         self._truncate, self._timeout = bounds.truncate, bounds.timeout
         self._clock, self._now = access.clock, access.now
-        self._reach: Reach[Stream] = Reach(access, Stream)
+        self._reach: Reach[Stream] = Reach(access, Stream, "ftp")
 
     async def fetch(
         self,

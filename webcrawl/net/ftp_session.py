@@ -105,12 +105,12 @@ class FtpSession:
         if self._extended:
             reply = await self.command(b"EPSV")
             if reply.kind == 2:
-                self._data = await self._reach.connect(self._control.ip, extended_port(reply))
+                self._data = await self._reach.open_data(self._control.ip, extended_port(reply))
                 return
             self._extended = False
         reply = await self.command(b"PASV")
         _accept(reply)
-        self._data = await self._reach.connect(self._control.ip, passive_port(reply))
+        self._data = await self._reach.open_data(self._control.ip, passive_port(reply))
 
     async def _reply(self) -> Reply:
         while (reply := self._replies.take()) is None:

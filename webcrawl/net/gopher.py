@@ -9,7 +9,7 @@ from webcrawl.net.connection_reach import Reach
 from webcrawl.net.errors import BadUrl, EmptyAnswer, TimedOut
 from webcrawl.net.filetypes import type_of
 from webcrawl.net.gopher_menu import MENU, NO_LINKS, is_refusal
-from webcrawl.net.gopher_target import FOREIGN_PORTS, GopherTarget, parse_gopher
+from webcrawl.net.gopher_target import GopherTarget, parse_gopher
 from webcrawl.net.gopher_text import ends, plain
 from webcrawl.net.http_request import Headers
 from webcrawl.net.protocols import Access, Bounds
@@ -27,7 +27,7 @@ class GopherClient:
     def __init__(self, access: Access, bounds: Bounds, *, patience: float = _PATIENCE) -> None:
         self._truncate, self._timeout, self._patience = bounds.truncate, bounds.timeout, patience
         self._clock, self._now = access.clock, access.now
-        self._reach: Reach[Stream] = Reach(access, Stream)
+        self._reach: Reach[Stream] = Reach(access, Stream, "gopher")
 
     async def fetch(
         self,
@@ -41,7 +41,7 @@ class GopherClient:
         """Fetch the URL's selector within `timeout` seconds; raises FetchError."""
         target = parse_gopher(url)
         form = target.kind == "7" and target.search  # filled in by the link's author
-        if method != "GET" or target.port in FOREIGN_PORTS or (target.kind in NO_LINKS and not form):
+        if method != "GET" or (target.kind in NO_LINKS and not form):
             raise BadUrl(f"not a URL to crawl: {url[:200]!r}")
         loop, timings = asyncio.get_running_loop(), Timings()
         started, begun, deadline = self._now(), self._clock(), loop.time() + self._timeout

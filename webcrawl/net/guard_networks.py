@@ -1,5 +1,6 @@
 """The blocks of IANA's special-purpose address registries that a crawler must not enter (RFC 6890, RFC 8190).
 
+Those have the metadata services of clouds (169.254.169.254, 100.100.100.200, fd00:ec2::254), except one of Azure's.
 Written out because `ipaddress.is_global` has changed between Python's patch releases.
 """
 
@@ -32,6 +33,7 @@ SPECIAL4 = [
     network("10.0.0.0/8", "private"),
     network("100.64.0.0/10", "shared by a carrier's customers"),
     network("127.0.0.0/8", "loopback"),
+    network("168.63.129.16/32", "Azure's host of each virtual machine"),
     network("169.254.0.0/16", "link-local"),
     network("172.16.0.0/12", "private"),
     network("192.0.0.0/24", "protocol assignments"),
@@ -49,6 +51,7 @@ UNICAST6 = network("2000::/3")  # RFC 4291 2.4: the only block assigned so far
 NAT64 = network("64:ff9b::/96")
 SIX_TO_FOUR = network("2002::/16")
 TEREDO = network("2001::/32")
+ISATAP = frozenset((0x0000_5EFE, 0x0200_5EFE))  # RFC 5214 6.1: before an IPv4 address, whatever the prefix
 SPECIAL6 = [
     network("::/128", "unspecified"),
     network("::1/128", "loopback"),

@@ -46,6 +46,7 @@ class HttpClient:
         self._clock, self._now = access.clock, access.now
         self._opener = Opener(access, tls or tls_context())
         self._pool = ConnectionPool(keep_at_most)
+        access.shortage.on_pause = self._pool.give_up
         self._deadlines = Deadlines()
         self.counters = Counters()
 

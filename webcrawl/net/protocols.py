@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from webcrawl.model import Exchange
 from webcrawl.net.http_request import Headers
+from webcrawl.net.shortage import Shortage
+from webcrawl.ports import Ports
 
 
 class Resolver(Protocol):
@@ -38,9 +40,11 @@ class Access:
 
     resolver: Resolver
     guard: Guard
+    ports: Ports = field(default_factory=Ports, kw_only=True)
     connect_timeout: float = 10.0  # seconds for one address, and for a TLS handshake
     clock: Clock = time.monotonic  # measures
     now: Clock = time.time  # seconds since 1970
+    shortage: Shortage = field(default_factory=Shortage, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

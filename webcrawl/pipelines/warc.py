@@ -53,7 +53,7 @@ class WarcPipeline:
             metadata = {"title": item.title} if item.title else {}
             try:
                 self._writer.write(item.link, item.exchange, duplicate=item.duplicate, metadata=metadata)
-            except StoreError as error:  # not archived, not done: the next run fetches the page again
+            except Exception as error:  # whatever it is, this page is not archived: it must not be booked
                 scheduler_of(self._crawler).fail(error)
                 raise DropItem(str(error)) from error
         return item

@@ -18,6 +18,8 @@ from webcrawl.simweb.mix import even, hostile
 from webcrawl.simweb.server import Server
 from webcrawl.simweb.world import World
 
+MAX_LATENCY = 3600.0  # seconds
+
 
 class UsageError(ValueError):
     """The options are impossible; the message is one line for the user."""
@@ -88,7 +90,7 @@ def run(options: argparse.Namespace) -> None:
     try:
         world = _world(options)
         log = Log(options.log, keep=False)
-        server = Server(world, dns_port=options.dns_port, latency=max(options.latency, 0.0), log=log)
+        server = Server(world, dns_port=options.dns_port, latency=options.latency, log=log)
         with _seeds(world, options.seeds) as seeds:
             loop = new_event_loop()
             loop.run_until_complete(_serve(server, seeds, until_eof=options.until_eof))
@@ -124,6 +126,8 @@ def _world(options: argparse.Namespace) -> World:
     low, dash, high = options.size.partition("-")
     if not (low.isdecimal() and (high or low).isdecimal()):
         raise UsageError(f"--size {options.size}: expected LOW-HIGH in bytes")
+    if not 0 <= options.latency <= MAX_LATENCY:
+        raise UsageError(f"--latency {options.latency:g}: allowed is 0 to {MAX_LATENCY:g} seconds")
     kinds = [kind.strip() for kind in options.kinds.split(",") if kind.strip()]
     return World(
         options.hosts,

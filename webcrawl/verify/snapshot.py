@@ -1,4 +1,4 @@
-"""Reads crawl.db as of the last checkpoint, without changing a byte: docs/operations.md, "Is it all there?"."""
+"""Reads crawl.db as of the last checkpoint, without changing a byte: docs/operations.md, "Checking a crawl"."""
 
 from __future__ import annotations
 
