@@ -114,6 +114,21 @@ def test_moved_while_it_runs(tmp_path, server, crawl):
     assert half.keys().isdisjoint(hit.url for hit in server.log.hits[before:])
 
 
+def test_a_folder_in_its_place_is_left_alone(tmp_path, server, crawl):
+    """A crawl whose JOBDIR is replaced by a copy ends without having changed a byte of the copy."""
+    running = crawl.start()
+    wait_until(lambda: server.log.count > 60 and says(crawl, "checkpoint in") > 1)
+    os.kill(running.process.pid, signal.SIGSTOP)
+    crawl.jobdir.rename(tmp_path / "moved")
+    shutil.copytree(tmp_path / "moved", crawl.jobdir)
+    before = everything(crawl.jobdir)
+    os.kill(running.process.pid, signal.SIGCONT)
+
+    assert running.wait() == 1
+    assert says(crawl, rf"CRITICAL: {re.escape(str(crawl.jobdir))}: replaced while the crawl ran: nothing after") == 1
+    assert everything(crawl.jobdir) == before
+
+
 def test_a_copy_is_a_crawl_of_its_own(tmp_path, server, crawl):
     """A copy of a crawl that runs can be resumed elsewhere at the same time."""
     running = crawl.start(POLITENESS_MIN_DELAY=0.1)

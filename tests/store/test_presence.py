@@ -22,6 +22,7 @@ def _crawl(job):
         log.write(b"noted\n")
         crawl.db.set("x", b"noted")
         crawl.checkpoint()
+        crawl.db._log.wait()  # SQLite makes a log anew for the connection that copies it back
         log.write(b"not noted\n")
         crawl.db.set("x", b"not noted")
         yield crawl

@@ -44,6 +44,9 @@ class Statistics:
 
     def save(self, reason: str | None = None) -> None:
         """Replaces the file as a whole. Failing to write it is logged, and does not end the crawl."""
+        taken = self._crawl.taken_away()
+        if taken is not None and taken.path == self._path.parent:  # another folder may be there, which is not ours
+            return
         new = self._path.with_suffix(".json.new")
         try:
             new.write_text(json.dumps(self._figures(reason), indent=1) + "\n", encoding="utf-8")

@@ -82,9 +82,9 @@ class CrawlDB:
         db = connect(self.path)
         try:
             self._begin(db)
-        except sqlite3.OperationalError as error:
+        except BaseException as error:
             db.close()
-            if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
+            if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
                 raise StateLocked(self.folder) from error
             raise
         for path in (self.folder, self.path, *self._log.files):

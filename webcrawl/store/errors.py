@@ -27,6 +27,10 @@ class StateLocked(StoreError):  # noqa: N818
 class TakenAway(StoreError):  # noqa: N818
     """A file or folder of the running crawl was moved, removed or replaced."""
 
+    def __init__(self, path: Path, how: str) -> None:
+        super().__init__(f"{path}: {how} while the crawl ran")
+        self.path = path
+
 
 class StateVersion(StoreError):  # noqa: N818
     """The state is sound, but this program does not know its version."""

@@ -44,4 +44,4 @@ class Presence:
         changed = [path for path, expected in self._expected.items() if identity(path) != expected]
         if changed:
             path = min(changed, key=lambda path: len(path.parts))
-            raise TakenAway(f"{path}: {'replaced' if path.exists() else 'moved or removed'} while the crawl ran")
+            raise TakenAway(path, "replaced" if identity(path) else "moved or removed")
