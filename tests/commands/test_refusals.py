@@ -299,7 +299,8 @@ class TestJobdir:
 
         line = told({"seeds": str(seeds)}, JOBDIR=str(tmp_path / "job"))
 
-        assert line == f"{tmp_path}/job: has a crawl's logs, but no state/crawl.db: restore it, or use another JOBDIR"
+        missing = f"{tmp_path}/job/state/crawl.db: missing, but the logs of a crawl are there"
+        assert line == f"{missing}: restore it, or use another JOBDIR"
         assert log.read_text() == "a line\n"
 
     def test_another_version(self, tmp_path, seeds):

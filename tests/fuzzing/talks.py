@@ -71,7 +71,7 @@ class Reached:
     async def open(self, *_: object) -> Heard:
         return next(self.streams)
 
-    async def connect(self, _: str, port: int) -> Heard:
+    async def open_data(self, _: str, port: int) -> Heard:
         assert 0 < port < 65536
         return next(self.streams, Heard([]))
 

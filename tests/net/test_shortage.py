@@ -41,12 +41,12 @@ def on(loop, coroutine):
         return runner.run(asyncio.wait_for(coroutine, 10))
 
 
-async def connected(access, host="127.0.0.1", port=1):
+async def connected(access, host="127.0.0.1", port=8081):
     """The error of one attempt."""
-    reach = Reach(access, Stream)
+    reach = Reach(access, Stream, "http")
     try:
         with pytest.raises(FetchError) as caught:
-            await reach.connect(host, port)
+            await reach.open(host, port, Timings())
         return caught.value
     finally:
         await reach.close()
@@ -194,7 +194,7 @@ class TestNames:
             access = Access(CachingResolver(self.Lookup(Answer(failure=Failure.NO_SOCKET))), Gate(), shortage=short)
             try:
                 with pytest.raises(NoSocket):
-                    await Reach(access, Stream).open("a.test", 80, Timings())
+                    await Reach(access, Stream, "http").open("a.test", 80, Timings())
                 return short.paused
             finally:
                 short.close()

@@ -143,7 +143,9 @@ def _check(folder: Path) -> None:
     """Looks for damage. Only with the lock: a running crawl changes its files while they are read."""
     state, log = folder / "state", folder / "logs" / "crawl.log"
     if not (state / "crawl.db").exists() and log.is_file() and log.stat().st_size:  # a new crawl would empty it
-        raise CannotStart(f"{folder}: has a crawl's logs, but no state/crawl.db: restore it, or use another JOBDIR")
+        raise CannotStart(
+            f"{folder}/state/crawl.db: missing, but the logs of a crawl are there: restore it, or use another JOBDIR"
+        )
     if not state.exists():
         return
     lock = Lock(state)

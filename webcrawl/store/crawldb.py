@@ -79,6 +79,9 @@ class CrawlDB:
             check_header(self.path)
         else:
             create(self.path, self.disk)
+        for path in self._log.files:
+            if path.exists() and not path.is_file():
+                raise DamagedFile(path, 0, "not a file")
         db = connect(self.path)
         try:
             self._begin(db)
