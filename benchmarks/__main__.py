@@ -1,4 +1,4 @@
-"""All that is claimed of speed, in one table. `python -m benchmarks limit --tls --size 240` is one cell of it."""
+"""Measures all speeds in a table. `python -m benchmarks limit --tls --size 240` measures one cell of it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import sys
 from statistics import median
 
 from benchmarks import stages
-from benchmarks.rates import RUNS, Web, measure
+from benchmarks.support.rates import RUNS, Web, measure
 
 SIZES = (20, 40, 240)
-WHOLE = 40  # thousand bytes; of larger pages, fewer will do
-AIM, ROUNDS = 40, 3  # the size that the aims name is measured so often, and medians count: machines have neighbours
+WHOLE = 40  # thousand bytes; larger pages need fewer pages
+AIM, ROUNDS = 40, 3  # the size that the targets name gets medians of several rounds: other load disturbs a run
 HEAD = (
-    "pages a CPU second    webcrawl  CrawlSpider    by hand      limit  and archive"
+    "pages per CPU second  webcrawl  CrawlSpider    by hand      limit  and archive"
     "   times CrawlSpider   of the limit   server busy"
 )
 
@@ -25,7 +25,7 @@ def web(size: int, pages: int, *, tls: bool) -> Web:
 
 
 def row(web: Web) -> str:
-    """All of them on one web, as a line of the table."""
+    """Measures all of them on one web, as a line of the table."""
     rounds = [{name: measure(name, web) for name in RUNS} for _ in range(ROUNDS if web.size == AIM else 1)]
     ours, plain, hand, limit, archive = (median(rates[name].rate for rates in rounds) for name in RUNS)
     busy = max(rate.server for rates in rounds for rate in rates.values())
@@ -36,7 +36,7 @@ def row(web: Web) -> str:
 
 
 def everything(pages: int) -> None:
-    """JSON lines as they come, then the tables."""
+    """Prints JSON lines as they come, then the tables."""
     rows = [row(web(size, pages, tls=tls)) for tls in (False, True) for size in SIZES]
     shares = {name: stages.measure(web(40, pages, tls=tls)) for name, tls in (("http", False), ("https", True))}
     links = subprocess.run([sys.executable, "-m", "benchmarks.links"], stdout=subprocess.PIPE, text=True, check=True)
@@ -46,18 +46,18 @@ def everything(pages: int) -> None:
     for stage, share in shares["http"].items():
         print(f"{stage:34}{share:6.1f}{shares['https'].get(stage, 0.0):8.1f}")
     rate, peak = found["links_a_cpu_second"], found["peak_rss_mib"]
-    print(f"\n{rate:,.0f} links a CPU second with {found['seen_before']:,} URLs seen before, {peak} MiB")
+    print(f"\n{rate:,.0f} links per CPU second with {found['seen_before']:,} URLs seen before, {peak} MiB")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("what", nargs="?", choices=[*RUNS, "stages"], help="one of them; without it, everything")
-    parser.add_argument("--tls", action="store_true", help="https")
-    parser.add_argument("--size", type=int, default=40, metavar="KB", help="of a page (default: %(default)s)")
-    parser.add_argument("--pages", type=int, default=20_000, metavar="N", help="of a web (default: %(default)s)")
+    parser.add_argument("what", nargs="?", choices=[*RUNS, "stages"], help="what to measure (default: everything)")
+    parser.add_argument("--tls", action="store_true", help="crawl https hosts")
+    parser.add_argument("--size", type=int, default=40, metavar="KB", help="size of a page (default: %(default)s)")
+    parser.add_argument("--pages", type=int, default=20_000, metavar="N", help="pages of a web (default: %(default)s)")
     args = parser.parse_args()
     if min(args.size, args.pages) < 1:
-        parser.error("sizes and numbers of pages begin at 1")
+        parser.error("--size and --pages: at least 1")
     if args.what == "stages":
         stages.measure(web(args.size, args.pages, tls=args.tls))
     elif args.what:

@@ -1,11 +1,11 @@
-"""The limit: pages fetched, links read and brought into canonical form, all compressed, with no crawler around it.
+"""The limit: fetches pages, reads their links, makes them canonical and compresses the pages, without a crawler.
 
-Raw asyncio protocols on uvloop, httptools, lexbor, webcrawl's canonical form, isal at the archive's level. It knows all
-URLs beforehand, asks each host for its pages one after the other on one connection, and keeps nothing.
+It uses raw asyncio protocols on uvloop, httptools, lexbor, webcrawl's canonical form, and isal at the archive's level.
+It knows all URLs in advance, requests the pages of each host one after the other on one connection, and keeps nothing.
 
-With --archive it also does what no form of webcrawl could leave out: the guard before lexbor, the digest by which a
-body is known again, the archive's three records with their digests. What is missing then is the crawler: which URL is
-next, whether it was seen, whether its host may be asked.
+With --archive it also does what every webcrawl must do: the guard before lexbor, the digest that identifies a body, and
+the archive's three records with their digests. What is missing then is the crawler itself: which URL is next, whether
+it was seen, and whether its host may be asked.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ REQUEST = (
     "GET {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: webcrawl/0.1\r\nAccept: text/html,application/xhtml+xml,*/*;q=0.8\r\n"
     "Accept-Encoding: gzip, deflate, br, zstd\r\n\r\n"
 )
-NO_LINKS: Counter[str] = Counter()  # what canonical_links refuses
+NO_LINKS: Counter[str] = Counter()  # what canonical_links rejects
 
 
-Store = Callable[[str, bytes, bytes], None]  # of a page: URL, all that came, the body in it
+Store = Callable[[str, bytes, bytes], None]  # of a page: URL, everything received, its body
 
 
 def compressed(_url: str, wire: bytes, _body: bytes) -> None:
@@ -51,7 +51,7 @@ def compressed(_url: str, wire: bytes, _body: bytes) -> None:
 
 
 def archived() -> Store:
-    """What is done with a page before it is in the archive."""
+    """All that happens to a page before the archive has it."""
     digests = ContentDigests(bytes(KEY_BYTES))
     captures = Captures("1.1", Originals(), identifiers(SystemRandom()).__next__)
     html = [(b"Content-Type", b"text/html; charset=utf-8")]
@@ -67,7 +67,7 @@ def archived() -> Store:
 
 
 class Host(asyncio.Protocol):
-    """A host's pages, one after the other; `done` when there are no more, with their number and links."""
+    """Fetches the pages of one host in turn; `done` when there are no more. Counts pages and links."""
 
     def __init__(self, origin: str, targets: Iterator[str], store: Store) -> None:
         self._origin, self._authority, self._targets = origin, origin.partition("//")[2], targets
@@ -106,13 +106,13 @@ class Host(asyncio.Protocol):
         self._ask()
 
     def connection_lost(self, error: Exception | None) -> None:
-        del self._transport, self._parser  # or 190 KB of a TLS connection wait for Python's cycle collector
+        del self._transport, self._parser  # otherwise 190 KB of a TLS connection wait for Python's cycle collector
         if not self.done.done():
             self.done.set_exception(error or ConnectionError("the server closed"))
 
 
 async def work(world: World, tls: ssl.SSLContext | None, store: Store) -> tuple[int, int]:
-    """Pages and links of the whole world."""
+    """Fetches the whole world; returns its pages and links."""
     loop, hosts, pages, links = asyncio.get_running_loop(), iter(range(world.hosts)), 0, 0
 
     async def worker() -> None:

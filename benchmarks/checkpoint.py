@@ -1,8 +1,9 @@
-"""How long a checkpoint stops the caller: `python -m benchmarks.checkpoint [--n QUEUED] [--queues Q] [--rounds R]`.
+"""How long a checkpoint stops the crawl.
 
-Ten million URLs are queued; then each round pushes a million and pops 700,000, prepares while it goes on pushing and
-popping a little, and cuts. `stop_ms` is from the last slice of prepare() to the end of checkpoint(), with the saving of
-every queue that changed since; `slice_ms` is the longest slice of prepare(), `first_write_ms` the first change after.
+Ten million URLs are queued. Each round then pushes a million and pops 700,000, prepares a checkpoint while pushing and
+popping a little, and makes it. `stop_ms` is the time from the last slice of prepare() to the end of checkpoint(),
+including the saving of every queue that changed since; `slice_ms` is the longest slice of prepare(); `first_write_ms`
+is the first change afterwards.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from benchmarks.report import report
+from benchmarks.support.report import report
 from webcrawl.frontier.blocks import Blocks
 from webcrawl.frontier.fifo import Pool
 from webcrawl.store import rowcrc
@@ -27,7 +28,7 @@ ROW = "INSERT OR REPLACE INTO host VALUES (?, 1, ?, ?)"
 
 
 class Queues:
-    """As the frontier does it: a row a queue, written when it changed; a Part."""
+    """Queues as the frontier has them: one row per queue, written when the queue changed; a Part."""
 
     def __init__(self, db: CrawlDB, pool: Pool, count: int) -> None:
         self._db, self._random = db, random.Random(1)
@@ -57,7 +58,7 @@ class Queues:
 
     def prepare(self) -> Iterator[None]:
         before = 2 * len(self._dirty)
-        while len(self._dirty) * 4 < before * 3:  # as long as a further round leaves clearly less for `save`
+        while len(self._dirty) * 4 < before * 3:  # while another round leaves clearly less for `save`
             before = len(self._dirty)
             for _ in range(0, before, SLICE):
                 self._write(SLICE)
@@ -80,7 +81,7 @@ def _round(db: CrawlDB, queues: Queues) -> dict[str, float]:
         if next(slices, db) is db:
             break
         longest = max(longest, time.perf_counter() - begin)
-        time.sleep(0.001)  # the event loop turns, and the crawl goes on
+        time.sleep(0.001)  # a turn of the event loop: the crawl continues
         queues.push(10)
         queues.pop(7)
     begin, cpu = time.perf_counter(), time.thread_time()
@@ -98,7 +99,7 @@ def _round(db: CrawlDB, queues: Queues) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.checkpoint", description=__doc__)
     parser.add_argument("--n", type=int, default=10_000_000)
     parser.add_argument("--queues", type=int, default=3000)
     parser.add_argument("--rounds", type=int, default=9)

@@ -1,7 +1,8 @@
-"""What dead hosts cost a crawl: its rate beside that of the same crawl without them, one after the other.
+"""What dead hosts cost a crawl: its rate compared with the same crawl without them.
 
-A dead host takes connections and never says a word. It comes on top: there are as many live hosts in both crawls. Times
-are a tenth of the settings' defaults, a page's latency too, so that half a minute has all tries of a dead host.
+A dead host accepts connections and never answers. Dead hosts are additional: both crawls have the same number of live
+hosts. Times, including a page's latency, are a tenth of the settings' defaults, so that half a minute includes all
+tries of a dead host.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ import tempfile
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from benchmarks.crawl import CRAWLER, PORT, SERVER, measured, webcrawl
-from benchmarks.processes import beside
-from benchmarks.report import report
+from benchmarks.support.crawling import CRAWLER, PORT, SERVER, measured, webcrawl
+from benchmarks.support.processes import beside
+from benchmarks.support.report import report
 from webcrawl.simweb import World, running
 from webcrawl.simweb.log import Log
 
@@ -30,7 +31,7 @@ TIMES = {
 
 
 def _serve(ready: Connection, hosts: int, pages: int, share: float) -> None:
-    """The synthetic web, of which this share of the hosts is dead."""
+    """Serves the synthetic web, in which this share of the hosts is dead."""
     os.sched_setaffinity(0, {int(SERVER)})
     mix = {"host_hang": share} if share else {}
     world = World(hosts, pages, port=PORT, mix=mix, size=(4000, 8000), links=20)
@@ -40,7 +41,7 @@ def _serve(ready: Connection, hosts: int, pages: int, share: float) -> None:
 
 
 def crawl(name: str, hosts: int, pages: int, seconds: int, share: float, settings: list[str]) -> float:
-    """Pages a second of a crawl that is stopped after so many seconds."""
+    """Pages per second of a crawl that is stopped after so many seconds."""
     values = [f"{name}={value}" for name, value in {**TIMES, "CLOSESPIDER_TIMEOUT": seconds}.items()]
     with beside(_serve, hosts, pages, share) as nameserver, tempfile.TemporaryDirectory() as folder:
         values += [f"DNS_NAMESERVERS={nameserver}", "CONCURRENT_REQUESTS=100"]  # the default
@@ -48,7 +49,7 @@ def crawl(name: str, hosts: int, pages: int, seconds: int, share: float, setting
         stats = json.loads((Path(folder) / "job/stats.json").read_text())
     rate: float = (
         stats["pages"] / seconds
-    )  # not of stats.json's: at the end a crawl waits for what is under way, dead or not
+    )  # not the seconds in stats.json: a crawl waits at its end for requests in progress, to dead hosts too
     report(
         f"dead_hosts/{name}",
         hosts=hosts,
@@ -71,10 +72,10 @@ def run(hosts: int, pages: int, seconds: int, share: float, settings: list[str])
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.dead_hosts", description=__doc__)
     parser.add_argument("--hosts", type=int, default=900, help="live hosts")
-    parser.add_argument("--pages", type=int, default=60_000, help="pages of the synthetic web: more than can be had")
-    parser.add_argument("--seconds", type=int, default=30, help="how long each of the two crawls takes")
-    parser.add_argument("--share", type=float, default=0.1, help="dead hosts among all")
-    parser.add_argument("-s", "--setting", action="append", default=[], help="NAME=VALUE for webcrawl")
+    parser.add_argument("--pages", type=int, default=60_000, help="pages of the synthetic web; must not run out")
+    parser.add_argument("--seconds", type=int, default=30, help="duration of each of the two crawls")
+    parser.add_argument("--share", type=float, default=0.1, help="share of dead hosts")
+    parser.add_argument("-s", "--setting", action="append", default=[], help="setting NAME=VALUE for webcrawl")
     args = parser.parse_args()
     run(args.hosts, args.pages, args.seconds, args.share, args.setting)
 

@@ -1,8 +1,8 @@
-"""Disk FIFOs beside queuelib's: `python -m benchmarks.fifo [--n URLS-A-QUEUE] [--memory MiB]`.
+"""Disk FIFOs compared with queuelib's.
 
-Each case is a process of its own, so that its peak memory is its own. All queues are pushed by turns until all is
-queued, then popped by turns and compared; a checkpoint follows each half. Rates are per second of CPU; of queuelib,
-which syncs nothing and loses everything in a kill, the same number of queues with fewer URLs each.
+Each case runs in a separate process, which has its own peak memory. URLs are pushed to all queues in turn, then popped
+in turn and compared; a checkpoint follows each half. Rates are per second of CPU. queuelib, which syncs nothing and
+loses everything in a kill, gets the same number of queues with fewer URLs each.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Protocol
 
 from queuelib import FifoDiskQueue
 
-from benchmarks.report import report, timed
+from benchmarks.support.report import report, timed
 from webcrawl.frontier.blocks import Blocks
 from webcrawl.frontier.fifo import Pool
 from webcrawl.store.crawldb import CrawlDB
@@ -42,7 +42,7 @@ class Queue(Protocol):
 
 
 def _urls(count: int) -> list[bytes]:
-    """URLs of 70 bytes, as alike as a site's and as different as its pages."""
+    """URLs of 70 bytes, about as similar as those of one site."""
     chance = random.Random(1)
     words = [f"{chance.getrandbits(40):08x}"[: chance.randint(3, 8)] for _ in range(500)]
     urls = []
@@ -53,7 +53,7 @@ def _urls(count: int) -> list[bytes]:
 
 
 def _measure(name: str, queues: list[Queue], each: int, settle: Callable[[], None], folder: Path) -> None:
-    urls, total = _urls(99_991), len(queues) * each  # a prime: by turns every queue gets every URL
+    urls, total = _urls(99_991), len(queues) * each  # a prime, so that every queue gets every URL
 
     def turns() -> Iterator[tuple[Queue, bytes]]:
         return zip(itertools.cycle(queues), itertools.islice(itertools.cycle(urls), total), strict=False)
@@ -103,10 +103,10 @@ def _queuelib(name: str, queues: int, each: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--n", type=int, default=0, help="URLs in each queue, in place of each case's own")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.fifo", description=__doc__)
+    parser.add_argument("--n", type=int, default=0, help="URLs per queue, instead of each case's number")
     parser.add_argument("--memory", type=int, default=128, help="MiB for the heads and tails of all queues")
-    parser.add_argument("--case", choices=CASES, help="only this one, in this process")
+    parser.add_argument("--case", choices=CASES, help="run only this case, in this process")
     args = parser.parse_args()
     if not args.case:
         for case in CASES:

@@ -1,6 +1,6 @@
-"""The frontier at size: URLs over Zipf-sized hosts, added, taken politely under a simulated clock, and done.
+"""The frontier at size: URLs on hosts of Zipf-distributed size, added, taken politely in simulated time, and done.
 
-The cost of measuring, the same loop and the same checks against a frontier that does nothing, is taken off.
+The cost of measuring is subtracted: the same loop and checks, run with a frontier that does nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Protocol
 
 import numpy as np
 
-from benchmarks.report import report, timed
+from benchmarks.support.report import report, timed
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.parts import Rules, Shape
@@ -38,7 +38,7 @@ class Taker(Protocol):
 
 
 class Null:
-    """Hands out links at no cost, in order, and nothing every other time: so often has the real one nothing due."""
+    """Hands out links in order at no cost, and nothing on every second call, like a real one with nothing due."""
 
     def __init__(self, n: int, hosts: int, fetchers: int) -> None:
         self.left, self.hosts, self.calls, self.fetchers = n, hosts, 0, fetchers
@@ -63,7 +63,7 @@ class Null:
 
 
 class Judge:
-    """Counts that nobody is asked too early, twice at once, and that no URL is lost or comes twice."""
+    """Counts violations: hosts asked too early or twice at once, URLs lost or handed out twice."""
 
     def __init__(self, n: int, hosts: int) -> None:
         self.taken = bytearray(n)
@@ -81,7 +81,7 @@ class Judge:
 
 
 def fill(frontier: Frontier | Null, n: int, hosts: int, seed: int) -> None:
-    """Links of about 50 bytes that do not compress too well; host h has a share of 1/(h+1)."""
+    """Adds links of about 50 bytes that do not compress too well; host h has a share of 1/(h+1)."""
     share = 1.0 / np.arange(1, hosts + 1)
     bounds = np.cumsum(share / share.sum())
     chance = np.random.default_rng(seed)
@@ -101,7 +101,7 @@ def fill(frontier: Frontier | Null, n: int, hosts: int, seed: int) -> None:
 
 
 def crawl(frontier: Taker, judge: Judge, fetchers: int, seed: int, db: CrawlDB | None, every: int) -> tuple[int, list]:
-    """Simulated fetchers of 20 to 300 ms a page; a checkpoint every so many pages."""
+    """Simulates fetchers that take 20 to 300 ms per page; a checkpoint follows every so many pages."""
     chance, now, finished, serial = Random(seed), 1e9, 0, count()
     flying: list[tuple[float, int, Link, int, float]] = []
     stalls: list[float] = []
@@ -129,7 +129,7 @@ def crawl(frontier: Taker, judge: Judge, fetchers: int, seed: int, db: CrawlDB |
 
 
 def checkpoint(db: CrawlDB) -> float:
-    """Seconds that the caller stands still, after all that can be done ahead."""
+    """Seconds that a checkpoint stops the caller, after everything that can be done in advance."""
     for _ in db.prepare():
         time.sleep(0)
     begin = time.perf_counter()
@@ -182,11 +182,13 @@ def _size(folder: str) -> int:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.frontier", description=__doc__)
-    parser.add_argument("--n", type=int, default=1_000_000, help="URLs")
-    parser.add_argument("--hosts", type=int, default=0, help="hosts; 0: a hundredth of the URLs, 200,000 at the most")
+    parser.add_argument("--n", type=int, default=1_000_000, help="number of URLs")
+    parser.add_argument(
+        "--hosts", type=int, default=0, help="number of hosts (default: a hundredth of the URLs, up to 200,000)"
+    )
     parser.add_argument("--memory", type=int, default=128, help="FRONTIER_MEMORY, MiB")
     parser.add_argument("--fetchers", type=int, default=1000)
-    parser.add_argument("--checkpoint", type=int, default=500_000, help="pages between two checkpoints")
+    parser.add_argument("--checkpoint", type=int, default=500_000, help="pages between checkpoints")
     args = parser.parse_args()
     run(args.n, args.hosts or min(args.n // 100, 200_000), args.memory, args.fetchers, args.checkpoint)
 

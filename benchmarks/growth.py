@@ -1,8 +1,8 @@
-"""What a page costs in one crawl as it grows: CPU of the crawler by windows of pages, `python -m benchmarks.growth`.
+"""The cost of a page as a crawl grows: CPU time of the crawler per window of pages.
 
-Pages are cheap, 2 to 4 KB with 20 links, so that what grows with a crawl weighs more than it does in a real one. The
-synthetic web is larger than the crawl, or the last pages would have nothing new. From outside: /proc has the CPU time,
-crawl.log a line a finished URL.
+Pages are cheap, 2 to 4 KB with 20 links, so that costs that grow with the crawl weigh more than in a real one. The
+synthetic web is larger than the crawl, because otherwise the last pages would have no new links. The crawler is
+observed from outside: /proc has its CPU time, and crawl.log has one line per finished URL.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.crawl import CRAWLER, IMPOLITE, served, webcrawl
-from benchmarks.processes import cpu_so_far
-from benchmarks.report import report
+from benchmarks.support.crawling import CRAWLER, IMPOLITE, served, webcrawl
+from benchmarks.support.processes import cpu_so_far
+from benchmarks.support.report import report
 
-EARLY = (5_000, 15_000)  # the window round 10,000 pages: start and robots.txt files are over
+EARLY = (5_000, 15_000)  # the window around 10,000 pages, after the start and most robots.txt files
 WINDOWS = 10
-LOOK = 0.25  # seconds between two looks
+LOOK = 0.25  # seconds between samples
 WEB = ("--size", "2000-4000", "--links", "20")
 
 
 def watched(command: list[str], log: Path, pages: int) -> list[tuple[int, float, int]]:
-    """Lines of the log, CPU seconds and peak MiB as they were while it ran; it is stopped after so many pages."""
+    """Samples of log lines, CPU seconds and peak MiB. The crawl is stopped after so many pages."""
     seen, lines, read = [(0, 0.0, 0)], 0, 0
     with subprocess.Popen(["taskset", "-c", CRAWLER, *command], stdout=subprocess.DEVNULL) as process:
         while process.poll() is None and lines < pages:
@@ -68,12 +68,12 @@ def run(pages: int, hosts: int, settings: list[str]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.growth", description=__doc__)
-    parser.add_argument("--pages", type=int, default=100_000, help="of the crawl (default: %(default)s)")
+    parser.add_argument("--pages", type=int, default=100_000, help="pages of the crawl (default: %(default)s)")
     parser.add_argument("--hosts", type=int, default=1000)
-    parser.add_argument("-s", "--setting", action="append", default=[], help="NAME=VALUE for webcrawl")
+    parser.add_argument("-s", "--setting", action="append", default=[], help="setting NAME=VALUE for webcrawl")
     args = parser.parse_args()
     if args.pages < 2 * EARLY[1]:
-        parser.error(f"--pages: at least {2 * EARLY[1]}, or there is nothing to compare")
+        parser.error(f"--pages: at least {2 * EARLY[1]}")
     run(args.pages, args.hosts, args.setting)
 
 

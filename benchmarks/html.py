@@ -1,7 +1,7 @@
-"""Links of a page: `python -m benchmarks.html [--n PAGES]`, one JSON line a way of reading it, slowest last.
+"""Reading the links of a page, in several ways: one JSON line each.
 
-The page is that of the other benchmarks: 37 KB, 40 links. `ratio` is to lexbor alone, which parses the page and makes a
-list of the addresses of its anchors. With WEBCRAWL_CASES also the real pages of html-newspaper and html-readability.
+The page is that of the other benchmarks: 37 KB, 40 links. `ratio` is to lexbor alone, which parses the page and lists
+the addresses of its anchors. With WEBCRAWL_CASES the real pages of html-newspaper and html-readability are read too.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from scrapy.http import HtmlResponse
 from scrapy.linkextractors import LinkExtractor
 from selectolax.lexbor import LexborHTMLParser
 
-from benchmarks.report import report, timed
+from benchmarks.support.report import report, timed
 from webcrawl.html import guard, kinds
 from webcrawl.html.encoding import encoding_of
 from webcrawl.html.links import LinkReader
@@ -43,7 +43,7 @@ WORDS = (
 
 
 def page(links: int = 40, words: int = 100) -> bytes:
-    """Head, headings, paragraphs, images, links: the same bytes every time."""
+    """A page with head, headings, paragraphs, images and links, always the same bytes."""
     chance = random.Random(1)
 
     def text(count: int) -> str:
@@ -83,7 +83,7 @@ def ways(body: bytes) -> dict[str, Callable[[], object]]:
 
 
 def measure(call: Callable[[], object], count: int) -> float:
-    """CPU microseconds a call, the best of five rounds: the machine is shared."""
+    """CPU microseconds per call, the best of five rounds, because the machine is shared."""
     best = float("inf")
     for _ in range(5):
         with timed() as clock:
@@ -103,8 +103,8 @@ def real() -> list[bytes]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--n", type=int, default=300, help="pages a round")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.html", description=__doc__)
+    parser.add_argument("--n", type=int, default=300, help="pages per round")
     count = parser.parse_args().n
     body = page()
     alone = measure(lambda: lexbor(body), count)

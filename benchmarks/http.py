@@ -1,7 +1,4 @@
-"""What a fetch costs: CPU of the HTTP client, beside aiohttp's, against a server in a process of its own.
-
-python -m benchmarks.http [--n N] [--at-once C] [--bytes B]
-"""
+"""The cost of a fetch: CPU time of the HTTP client, compared with aiohttp's, with the server in a separate process."""
 
 from __future__ import annotations
 
@@ -21,12 +18,13 @@ import aiohttp
 from isal import isal_zlib
 
 from webcrawl.net.http import HttpClient
+from webcrawl.net.protocols import Access, Bounds
 
 PAGE = b"".join(b"<p><a href=/page/%d>the page of number %d</a></p>\n" % (n * 7919, n) for n in range(4000))
 
 
 class Server(asyncio.Protocol):
-    """Answers every request with the same page, and closes if asked to."""
+    """Answers every request with the same page, and closes the connection if asked to."""
 
     def __init__(self, answers: dict[bytes, bytes]) -> None:
         self.answers = answers
@@ -88,7 +86,7 @@ Fetch = Callable[[int], Awaitable[int]]
 
 
 async def measure(fetch: Fetch, n: int, at_once: int) -> float:
-    """CPU microseconds a fetch, the best of three rounds."""
+    """CPU microseconds per fetch, the best of three rounds."""
 
     async def worker(number: int, count: int) -> None:
         for _ in range(count):
@@ -108,8 +106,8 @@ async def measure(fetch: Fetch, n: int, at_once: int) -> float:
 
 
 async def ours(url: str, keep: float, n: int, at_once: int) -> float:
-    """A host a worker, as in a crawl: one client keeps a connection to each."""
-    http = HttpClient(Loopback(), Loopback(), user_agent="bench")
+    """One host per worker, as in a crawl: the client keeps one connection to each."""
+    http = HttpClient(Access(Loopback(), Loopback()), Bounds(), user_agent="bench")
 
     async def fetch(number: int) -> int:
         return len((await http.fetch(url.format(f"host{number}.test"), keep=keep)).body)
@@ -121,7 +119,7 @@ async def ours(url: str, keep: float, n: int, at_once: int) -> float:
 
 
 async def theirs(url: str, keep: float, n: int, at_once: int) -> float:
-    """One host: aiohttp is spared its resolver."""
+    """One host for all workers, so that aiohttp needs no resolver."""
     connector = aiohttp.TCPConnector(limit=0, force_close=not keep, ssl=False)
     async with aiohttp.ClientSession(connector=connector, auto_decompress=True) as session:
 
@@ -133,7 +131,7 @@ async def theirs(url: str, keep: float, n: int, at_once: int) -> float:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser()
+    options = argparse.ArgumentParser(prog="python -m benchmarks.http", description=__doc__)
     options.add_argument("--n", type=int, default=6000)
     options.add_argument("--at-once", type=int, default=64)
     options.add_argument("--bytes", type=int, default=37_000)

@@ -1,8 +1,8 @@
-"""A core's links: through canonical form, filters, cache, seen store and front-end, with 100 million URLs seen before.
+"""Links per core: canonical form, filters, cache, seen store and front-end, with 100 million URLs seen before.
 
-Each page has 40 links: 8 of its site's navigation, `--new` that nobody has seen, and the rest among two million that
-are in the seen store already. Its file F is made directly, of their fingerprints and of others to fill it up. The
-measured part ends with the merge that judges all that was submitted; making the pages is not counted.
+Each page has 40 links: 8 of its site's navigation, `--new` new ones, and the rest among two million URLs that are in
+the seen store already. The store's file F is made directly, from their fingerprints and enough others. The measured
+part ends with the merge that judges everything submitted; making the pages does not count.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import Self
 import numpy as np
 from scrapy.settings import Settings
 
-from benchmarks.report import percent, report, timed
-from benchmarks.seen_streams import Strided
+from benchmarks.support.report import percent, report, timed
+from benchmarks.support.seen_streams import Strided
 from webcrawl.adapter.values import plain_values
 from webcrawl.crawl.assembly import open_parts
 from webcrawl.crawl.crawl import SLICE, Crawl, Parts
@@ -32,11 +32,11 @@ from webcrawl.urls.fingerprint import Fingerprints
 
 LINKS, NAVIGATION = 40, 8
 MILLION = 1_000_000
-KNOWN = 2 * MILLION  # of the URLs in F, those that pages link to
+KNOWN = 2 * MILLION  # URLs in F that pages link to
 HOSTS = 20_000
 KEY = bytes(range(16))
-BLOCK = 1000  # pages made at once
-CHECKPOINT = 100_000  # pages; a real crawl takes one a minute
+BLOCK = 1000  # pages made at a time
+CHECKPOINT = 100_000  # pages; a real crawl makes one per minute
 Page = tuple[Link, list[str]]
 
 
@@ -45,7 +45,7 @@ def known(number: int) -> str:
 
 
 def pages(new: int) -> Iterator[list[Page]]:
-    """Blocks of pages, without an end."""
+    """Endless blocks of pages."""
     chance, fresh, menu = Random(1), 0, [f"/section{i}/" for i in range(NAVIGATION)]
     while True:
         block = []
@@ -59,7 +59,7 @@ def pages(new: int) -> Iterator[list[Page]]:
 
 
 def fill(folder: Path, count: int) -> None:
-    """F with so many keys: those of the known URLs and others, which come sorted, a million at a time."""
+    """Writes F with so many keys: those of the known URLs and others, sorted, a million at a time."""
     db = CrawlDB(folder)
     db.set("key", KEY)
     (folder / "seen").mkdir()
@@ -86,7 +86,7 @@ def opened(jobdir: Path, memory: int) -> Parts:
 
 
 class Making:
-    """The blocks, and the CPU seconds that making them took."""
+    """The blocks of pages, and the CPU seconds spent on making them."""
 
     def __init__(self, blocks: Iterator[list[Page]]) -> None:
         self._blocks, self.cpu = blocks, 0.0
@@ -122,7 +122,7 @@ def work(crawl: Crawl, parts: Parts, blocks: Iterable[list[Page]]) -> int:
 
 
 def measure(seen: int, new: int, memory: int) -> None:
-    """Prints the line."""
+    """Measures, and prints the line."""
     with tempfile.TemporaryDirectory(prefix="links-") as name:
         with timed() as filling:
             fill(Path(name) / "state", seen)
@@ -133,7 +133,8 @@ def measure(seen: int, new: int, memory: int) -> None:
         stats = parts.seen.stats()
         crawl.close()
     cpu = profile.cpu - blocks.cpu
-    stages = {stage: seconds for stage, seconds in profile.spent.items() if stage not in (OTHER, START)}  # not: making
+    # OTHER is the making of pages
+    stages = {stage: seconds for stage, seconds in profile.spent.items() if stage not in (OTHER, START)}
     report(
         "suite/links",
         seen_before=seen,
@@ -150,7 +151,7 @@ def measure(seen: int, new: int, memory: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.links", description=__doc__)
     parser.add_argument("--seen", type=int, default=100 * MILLION, help="URLs seen before (default: %(default)s)")
-    parser.add_argument("--new", type=int, default=10, help="new ones of a page's links (default: %(default)s)")
+    parser.add_argument("--new", type=int, default=10, help="new links per page (default: %(default)s)")
     parser.add_argument("--memory", type=int, default=256, help="SEEN_MEMORY, MiB (default: %(default)s)")
     args = parser.parse_args()
     measure(args.seen, args.new, args.memory)

@@ -1,7 +1,7 @@
-"""Plain Scrapy as the baseline: a CrawlSpider with LinkExtractor, set up as well as its documentation knows how.
+"""Plain Scrapy as the baseline: a CrawlSpider with LinkExtractor, configured as well as its documentation allows.
 
-`--by-hand` is the fastest that a good user writes: links by lexbor, and no Request for one that was seen. Queues and
-duplicate filter in memory, the fastest of Scrapy's download handlers, nothing logged, nothing stored.
+`--by-hand` is the fastest that a good user would write: links by lexbor, and no Request for a URL already seen. Queues
+and duplicate filter are in memory, the download handler is Scrapy's fastest, and nothing is logged or stored.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ SETTINGS = {
 
 
 class Names(AbstractResolver):
-    """The synthetic web's names, and no others: whatever the event loop, the system's resolver is never asked."""
+    """Resolves the names of the synthetic web only: the system's resolver is never asked, with any event loop."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -61,7 +61,7 @@ class Names(AbstractResolver):
 
 
 class PlainSpider(CrawlSpider):
-    """Follows every link and yields a small item a page."""
+    """Follows every link and yields a small item per page."""
 
     name = "plain"
     rules = (Rule(LinkExtractor(), callback="page", follow=True),)
@@ -74,11 +74,11 @@ class PlainSpider(CrawlSpider):
 
     async def start(self) -> AsyncIterator[Request]:
         for url in self.start_urls:
-            yield Request(url)  # once, though others link to it
+            yield Request(url)  # once, although other pages link to it
 
 
 class HandSpider(Spider):
-    """The same, with as little of Scrapy as its documentation allows."""
+    """Does the same with as little of Scrapy as its documentation allows."""
 
     name = "hand"
     pages = 0
@@ -104,7 +104,7 @@ def item(spider: Any, response: Any) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.plain_scrapy", description=__doc__)
     for name in ("hosts", "pages", "port", "most"):
-        parser.add_argument(name, type=int, help="0: all of them" if name == "most" else None)
+        parser.add_argument(name, type=int, help="pages to crawl; 0 means all" if name == "most" else None)
     parser.add_argument("--tls", action="store_true", help="all hosts are https, on that port")
     parser.add_argument("--by-hand", action="store_true", help="without CrawlSpider and LinkExtractor")
     args = parser.parse_args()

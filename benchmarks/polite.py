@@ -1,8 +1,8 @@
-"""Politeness on: how near a crawl comes to the rate that the rule allows, `python -m benchmarks.polite`.
+"""With politeness on: how close a crawl comes to the rate that the rule allows.
 
-Hosts that answer after 50 ms each, factor 10, no minimum delay: a host may be asked again ten times as long after an
-answer as that took. From crawl.log: what each wait had to be, and what it was. A host whose next URL was not known yet
-counts as late.
+Hosts answer after 50 ms each, the factor is 10, and there is no minimum delay: a host may be asked again after ten
+times the duration of its last answer. crawl.log gives for each wait what it had to be and what it was. A host whose
+next URL was not known yet counts as late.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.crawl import measured, served, webcrawl
-from benchmarks.report import report
+from benchmarks.support.crawling import measured, served, webcrawl
+from benchmarks.support.report import report
 from webcrawl.urls.hosts import host_of
 
 FACTOR = 10
 
 
 def turns(log: Path) -> dict[str, list[tuple[float, float]]]:
-    """When each request to a host began and how long it took, seconds."""
+    """Start and duration of each request, in seconds, by host."""
     hosts = defaultdict(list)
     for line in log.read_text().splitlines():
         url, fetched = line.split()[3], line.split()[8]
@@ -36,12 +36,12 @@ def turns(log: Path) -> dict[str, list[tuple[float, float]]]:
 
 
 def _seconds(digits: str) -> float:
-    """Of a day are enough: no benchmark runs over midnight."""
+    """Seconds within the day: no benchmark runs over midnight."""
     return int(digits[8:10]) * 3600 + int(digits[10:12]) * 60 + int(digits[12:14]) + int(digits[14:]) / 1000
 
 
 def pairs(hosts: dict[str, list[tuple[float, float]]]) -> Iterator[tuple[float, float]]:
-    """For each two requests in a row: from one's beginning to the next one's, as allowed and as it was."""
+    """For each two successive requests, the time between their starts: as allowed, and as it was."""
     for found in hosts.values():
         for (first, took), (second, _) in pairwise(found):
             yield took * (1 + FACTOR), second - first
@@ -71,9 +71,9 @@ def run(hosts: int, pages: int, seconds: int, settings: list[str]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.polite", description=__doc__)
     parser.add_argument("--hosts", type=int, default=2000)
-    parser.add_argument("--pages", type=int, default=200_000, help="of the synthetic web")
-    parser.add_argument("--seconds", type=int, default=40, help="after which the crawl is stopped")
-    parser.add_argument("-s", "--setting", action="append", default=[], help="NAME=VALUE for webcrawl")
+    parser.add_argument("--pages", type=int, default=200_000, help="pages of the synthetic web")
+    parser.add_argument("--seconds", type=int, default=40, help="duration of the crawl")
+    parser.add_argument("-s", "--setting", action="append", default=[], help="setting NAME=VALUE for webcrawl")
     args = parser.parse_args()
     run(args.hosts, args.pages, args.seconds, args.setting)
 

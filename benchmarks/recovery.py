@@ -1,6 +1,6 @@
-"""How long a killed crawl takes until it goes on: `python -m benchmarks.recovery [--n QUEUED]`.
+"""How long a killed crawl takes to resume.
 
-A process fills frontier and seen store, takes a checkpoint, does a tenth as much again and dies in the middle of it.
+A process fills frontier and seen store, makes a checkpoint, does a tenth as much again, and dies in the middle of it.
 Then the state is opened, up to the first URL that may be fetched.
 """
 
@@ -17,7 +17,7 @@ from random import Random
 import numpy as np
 
 from benchmarks.frontier import checkpoint, fill
-from benchmarks.report import report, timed
+from benchmarks.support.report import report, timed
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.parts import Rules, Shape
@@ -42,7 +42,7 @@ def opened(folder: Path, now: float) -> tuple[CrawlDB, DiskSeen, Frontier]:
 
 
 def work(folder: Path, n: int, hosts: int) -> None:
-    """Until it is killed, by itself."""
+    """Works until it kills itself."""
     db, seen, frontier = opened(folder, 0.0)
     chance = np.random.default_rng(1)
     for part, more in ((n, True), (n // 10, False)):

@@ -1,6 +1,6 @@
-"""Reading lists of seeds: the first one, all of them, and going on near the end.
+"""Reading seed lists: the first seed, all of them, and resuming near the end.
 
-The baseline is what a start-up that reads its list whole does: csv.reader into a list of URLs.
+The baseline reads the whole list at the start: csv.reader into a list of URLs.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from contextlib import closing
 from pathlib import Path
 from random import Random
 
-from benchmarks.report import report, timed
+from benchmarks.support.report import report, timed
 from webcrawl.seeds import Seeds
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def make(path: Path, n: int) -> None:
-    """A list as Tranco's: rank and a made-up domain."""
+    """Writes a list like Tranco's: rank and a made-up domain."""
     random = Random(1)
     with path.open("w") as file:
         for rank in range(1, n + 1):
@@ -33,7 +33,7 @@ def make(path: Path, n: int) -> None:
 
 
 def pack(path: Path) -> list[Path]:
-    """The same list as it is, by gzip, by zip and in UTF-16."""
+    """The same list plain, as gzip, as zip and in UTF-16."""
     packed = [path, *(path.with_name(name) for name in ("list.csv.gz", "list.csv.zip", "wide.csv"))]
     with path.open("rb") as file, gzip.open(packed[1], "wb") as out:
         shutil.copyfileobj(file, out)

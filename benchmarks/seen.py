@@ -1,6 +1,6 @@
-"""The seen store: `python -m benchmarks.seen [--n N] [--memory MiB]`; docs/seen.md explains the lines.
+"""The seen store; docs/seen.md explains the lines.
 
-Each workload runs in a process of its own, so that its peak memory is its own.
+Each workload runs in a separate process, which has its own peak memory.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.report import report
-from benchmarks.seen_baselines import PlainSet, Rocks
-from benchmarks.seen_streams import Stream, Strided, pages, spread
+from benchmarks.support.report import report
+from benchmarks.support.seen_baselines import PlainSet, Rocks
+from benchmarks.support.seen_streams import Stream, Strided, pages, spread
 from webcrawl.seen.bloom import BloomSeen
 from webcrawl.seen.caches.clock import ClockCache
 from webcrawl.seen.caches.protocol import UrlCache
@@ -30,12 +30,12 @@ from webcrawl.seen.protocol import SeenStore, SeenStoreFactory
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.runwriter import RunWriter
 
-BATCH = 1 << 16  # fingerprints submitted at once: RocksDB takes 1.6 times as long with 4096
+BATCH = 1 << 16  # fingerprints submitted at a time: RocksDB takes 1.6 times as long with 4096
 MILLION = 1_000_000
 
 
 class Crawl:
-    """A seen store in a state folder, checkpointed now and then, with its share of the memory."""
+    """A seen store in a state folder, with its share of the memory and a checkpoint now and then."""
 
     def __init__(
         self, folder: Path, memory: int, cache: UrlCache, every: int, make: SeenStoreFactory = DiskSeen
@@ -56,7 +56,7 @@ class Crawl:
             self.worst = max(self.worst, time.perf_counter() - started)
 
     def finish(self) -> int:
-        """Merges and takes what is left; how much that is."""
+        """Merges and takes what is left; returns how much that is."""
         taken = 0
         while self.store.pending:
             self.store.merge()
@@ -71,7 +71,7 @@ class Crawl:
 
 
 def windows(name: str, step: Callable[[int], int], n: int, window: int) -> None:
-    """Calls `step` until n distinct keys have come; a line each window."""
+    """Calls `step` until n distinct keys have come, with one line per window."""
     distinct = 0
     for first, last in pairwise(range(0, n + 1, window)):
         cpu, seconds, submitted = time.process_time(), time.perf_counter(), 0
@@ -84,7 +84,7 @@ def windows(name: str, step: Callable[[int], int], n: int, window: int) -> None:
 
 
 def fingerprints(folder: Path, args: argparse.Namespace) -> None:
-    """Fingerprints only, every second one a repeat of any earlier one; records are empty."""
+    """Fingerprints only, every second one a repeat of an earlier one; records are empty."""
     crawl, stream, nothing, taken = Crawl(folder, args.memory, StaticCache(0), 1 << 24), Stream(), [b""] * BATCH, 0
 
     def step(distinct: int) -> int:
@@ -122,7 +122,7 @@ def rocksdb(folder: Path, args: argparse.Namespace) -> None:
 
 
 def text(folder: Path, args: argparse.Namespace) -> None:
-    """Pages of 40 links of 70 bytes, every second one a repeat, text in and new text out, cache in front."""
+    """Pages of 40 links of 70 bytes, every second link a repeat: text in, new text out, with the cache in front."""
     crawl = Crawl(folder, args.memory, ClockCache(1 << 16), 1 << 19)
     worst = 0.0
 
@@ -181,7 +181,7 @@ def content(folder: Path, args: argparse.Namespace) -> None:
 
 
 def compare(name: str, submit: Callable[[list[int], list[bytes]], int], finish: Callable[[], int], n: int) -> None:
-    """CPU a submission, without that of making the pages."""
+    """CPU time per submission, without making the pages."""
     made, new, distinct = 0.0, 0, 0
     started = time.process_time()
     while distinct < n:
@@ -199,7 +199,7 @@ def compare(name: str, submit: Callable[[list[int], list[bytes]], int], finish: 
 
 
 def billion(folder: Path, args: argparse.Namespace) -> None:
-    """F of a billion keys, made directly as one sorted file; then submissions, half of them in F."""
+    """F with a billion keys, written directly as one sorted file; then submissions, half of them in F."""
     db = CrawlDB(folder)
     (folder / "seen").mkdir()
     writer = RunWriter(db.disk, folder / "seen" / "url-00000001")
@@ -228,7 +228,7 @@ def billion(folder: Path, args: argparse.Namespace) -> None:
 
 
 def early(crawl: Crawl, known: Strided) -> None:
-    """How long a starving frontier waits for the verdict on 50 pages' links."""
+    """How long a starving frontier waits for the verdicts on 50 pages' links."""
     waits = []
     for step in range(20):
         crawl.store.submit(known.batch(10**9 + step, 2000), [b""] * 2000)
@@ -253,14 +253,14 @@ WORKLOADS = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("workloads", nargs="*", help=f"of {', '.join(WORKLOADS)}; all but the last if none is named")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.seen", description=__doc__)
+    parser.add_argument("workloads", nargs="*", help=f"any of {', '.join(WORKLOADS)} (default: all but the last)")
     parser.add_argument("--n", type=int, default=10 * MILLION, help="distinct fingerprints (100000000 takes minutes)")
     parser.add_argument("--memory", type=int, default=256, help="MiB")
     parser.add_argument("--baseline-n", type=int, default=5 * MILLION, help="distinct fingerprints for RocksDB")
     parser.add_argument("--text-n", type=int, default=2 * MILLION, help="distinct URLs")
     parser.add_argument("--large-n", type=int, default=1000 * MILLION, help="keys of F in `billion`")
-    parser.add_argument("--window", type=int, default=10 * MILLION, help="distinct fingerprints a line")
+    parser.add_argument("--window", type=int, default=10 * MILLION, help="distinct fingerprints per line")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
     args.window = min(args.window, args.n)

@@ -1,6 +1,6 @@
-"""Broder's simulation on real graphs: hit rates of URL caches by policy and size.
+"""Broder's simulation on real graphs: hit rates of URL caches by policy and size, and the cost of a request.
 
-`WEBCRAWL_CASES=… python -m benchmarks.seen_caches`; and what a request costs, which needs no graph.
+The graphs are those of the folder WEBCRAWL_CASES; without it only the cost is measured.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.report import report
-from benchmarks.seen_graphs import STREAMS
+from benchmarks.support.report import report
+from benchmarks.support.seen_graphs import STREAMS
 from webcrawl.seen.caches.chance import RandomCache
 from webcrawl.seen.caches.clock import ClockCache
 from webcrawl.seen.caches.lru import LruCache
@@ -29,7 +29,7 @@ POLICIES: dict[str, Callable[[int], UrlCache]] = {"clock": ClockCache, "lru": Lr
 
 
 def clairvoyant(requests: Sequence[int], size: int) -> int:
-    """The hits of MIN (the paper's section 3.2): evict what is asked for again last."""
+    """The hits of MIN (the paper's section 3.2): evict the key whose next request is latest."""
     never = len(requests)
     following, last = [never] * never, dict[int, int]()
     for at in range(never - 1, -1, -1):
@@ -50,7 +50,7 @@ def clairvoyant(requests: Sequence[int], size: int) -> int:
 
 
 def rates(requests: list[int], size: int) -> Iterator[tuple[str, float]]:
-    """Policy and hit rate; STATIC knows the most popular beforehand, as in the paper."""
+    """Policy and hit rate; STATIC knows the most popular keys in advance, as in the paper."""
     popular = [key for key, _ in Counter(requests).most_common(size)]
     caches = {name: make(size) for name, make in POLICIES.items()} | {"static": StaticCache(size, popular)}
     for name, cache in caches.items():
@@ -74,7 +74,7 @@ def main() -> None:
                 infinite=infinite,
                 **dict(rates(requests, size)),
             )
-    # Zipf's law with an exponent of 1 over ten million URLs: a hit rate of 60 %, near the paper's
+    # Zipf's law with exponent 1 over ten million URLs: a hit rate of 60 %, near the paper's
     popularity = np.random.default_rng(1).random(2_000_000)
     keys = (10_000_000**popularity).astype(np.uint64).tolist()
     for name, make in POLICIES.items():

@@ -1,7 +1,7 @@
-"""What the synthetic web can serve: pages a second of the server's CPU time, so that it is never what is measured.
+"""Pages per second of CPU time that the synthetic web serves: it must never be what other benchmarks measure.
 
-The baseline is the least that a server of the same pages can do: one fixed answer of the middle size, from the
-same kind of event loop, without looking at the request.
+The baseline is the least that a server of such pages can do: one fixed answer of the middle size, from the same kind of
+event loop, without looking at the request.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import time
 from collections.abc import Iterator
 from multiprocessing.connection import Connection as Pipe
 
-from benchmarks.report import report
-from benchmarks.simweb_client import fetch_all
+from benchmarks.support.report import report
+from benchmarks.support.simweb_client import fetch_all
 from webcrawl.simweb import Log, Server, World
 from webcrawl.simweb.loop import new_event_loop
 from webcrawl.simweb.paths import path
@@ -26,7 +26,7 @@ ADDRESS = "127.0.0.1"
 
 
 class Fixed(asyncio.Protocol):
-    """The baseline: to every read the same answer."""
+    """The baseline: answers every read with the same bytes."""
 
     answer = b"HTTP/1.1 200 OK\r\nContent-Length: 30000\r\n\r\n" + bytes(30_000)
 
@@ -42,7 +42,7 @@ def world(mix: dict[str, float]) -> World:
 
 
 def serve(pipe: Pipe, mix: dict[str, float] | None) -> None:
-    """Serves until told to stop, and tells its CPU time whenever it is asked."""
+    """Serves until told to stop, and reports its CPU time when asked."""
 
     async def work() -> None:
         loop = asyncio.get_running_loop()
@@ -62,7 +62,7 @@ def serve(pipe: Pipe, mix: dict[str, float] | None) -> None:
 
 
 def requests(pages: int, mix: dict[str, float], port: int, headers: str) -> Iterator[bytes]:
-    """The pages of all hosts in turn."""
+    """Requests for the pages of all hosts in turn."""
     served = world(mix)
     served.settle(port, port)
     for number in range(pages):
@@ -103,7 +103,7 @@ def measure(name: str, pages: int, connections: int, mix: dict[str, float] | Non
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.simweb", description=__doc__)
     parser.add_argument("--n", type=int, default=50_000, help="pages of each workload (default: %(default)s)")
     parser.add_argument("--connections", type=int, default=64)
     options = parser.parse_args()

@@ -1,8 +1,8 @@
-"""A long crawl of a web where everything is wrong that can be, judged at its end: `python -m benchmarks.soak`.
+"""A long crawl of a web with every known fault, checked at its end.
 
-Every kind of the synthetic web at once, TLS, FTP and gopher hosts, attackers, times a tenth of the defaults and less,
-bounds on memory small enough to be reached. Then two short crawls of good hosts, without attackers and beside them
-(`soak_fair`). Exit status 1 if a rule of `soak_judge` is broken, or the good hosts lose over a fifth of their pages.
+The web has every kind of the synthetic web at once, TLS, FTP and gopher hosts, and attackers; times are a tenth of the
+defaults or less, and memory limits are small enough to be reached. Before it, two short crawls of good hosts show what
+attackers cost them (`soak_fair`). The exit status is 1 if a rule of `soak_judge` or `soak_fair` is broken.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ from statistics import fmean
 from threading import Event, Thread
 from typing import Self
 
-from benchmarks.report import report
-from benchmarks.soak_fair import fair, rates
-from benchmarks.soak_judge import accounted, flat, said, sound, thirds
-from benchmarks.soak_web import served
+from benchmarks.support.report import report
+from benchmarks.support.soak_fair import fair, rates
+from benchmarks.support.soak_judge import accounted, flat, said, sound, thirds
+from benchmarks.support.soak_web import served
 
 SETTINGS = {
     "PRIVATE_NETWORKS_ALLOWED": "127.0.0.0/16",
+    "PORTS_ALLOWED": "1024-65535",  # its gopher servers listen anywhere
     "CONCURRENT_REQUESTS": 100,
     "DOWNLOAD_TIMEOUT": 3,
     "DNS_TIMEOUT": 2,
@@ -44,16 +45,16 @@ SETTINGS = {
     "WARC_MAX_SIZE": 200,
     "ITEM_PIPELINES": json.dumps({"webcrawl.pipelines.link_log.LinkLogPipeline": 300}),
 }
-EVERY = 2.0  # seconds between two samples
+EVERY = 2.0  # seconds between samples
 LAST = 4  # samples that may be of a crawl that is ending
-KEPT = 20  # connections more or less that are kept for their hosts' next turn
+KEPT = 20  # connections that may be kept for the hosts' next turn
 RUNS = 6  # files of the seen stores, which come and go
-LINES = 50  # broken rules that are printed
+LINES = 50  # broken rules printed at most
 
 
 @dataclass
 class Sampler:
-    """Memory and descriptors of a process, looked at now and then, and how much it had written into a log."""
+    """Samples memory and descriptors of a process, and the size of its log."""
 
     pid: int
     log: Path
@@ -79,7 +80,7 @@ class Sampler:
                 status = (folder / "status").read_text()
                 size = self.log.stat().st_size if self.log.exists() else 0
                 kinds = [_kind(path) for path in (folder / "fd").iterdir()]
-            except OSError:  # it has ended
+            except OSError:  # the process has ended
                 return
             if "VmRSS:" in status:
                 self.mib.append(int(status.partition("VmRSS:")[2].split()[0]) / 1024)
@@ -91,12 +92,12 @@ class Sampler:
 def _kind(descriptor: Path) -> str:
     try:
         return str(descriptor.readlink()).partition(":")[0]
-    except OSError:  # it was closed meanwhile
+    except OSError:  # closed in the meantime
         return ""
 
 
 def crawl(folder: Path, nameserver: str, requests: int, settings: list[str]) -> tuple[Sampler, int, float]:
-    """The crawl, up to so many answers: its samples, exit status and seconds."""
+    """Crawls up to so many answers; returns the samples, exit status and seconds."""
     values = {**SETTINGS, "JOBDIR": folder / "job", "HOSTS_FILE": folder / "hosts", "DNS_NAMESERVERS": nameserver}
     values["CLOSESPIDER_PAGECOUNT"] = requests
     command = [sys.executable, "-m", "scrapy", "crawl", "web", "-a", f"seeds={folder / 'seeds.txt'}"]
@@ -115,12 +116,12 @@ def crawl(folder: Path, nameserver: str, requests: int, settings: list[str]) -> 
 
 
 def judged(folder: Path, samples: Sampler, status: int) -> Iterator[str]:
-    """Each rule that is broken."""
+    """Yields each broken rule."""
     if status:
         yield f"exit status {status}"
     yield from flat("MiB", thirds(samples.mib, samples.done))
     yield from flat("open files", thirds(samples.files, samples.done), spare=RUNS)
-    # How many sockets there are is the load's; one that is lost stays.
+    # The number of sockets depends on the load, but a leaked one stays.
     yield from flat("sockets", thirds(samples.sockets, samples.done), {"minimum": min}, spare=KEPT)
     yield from said(folder / "output", folder / "job")
     yield from accounted(folder / "job", folder / "asked.jsonl")
@@ -167,11 +168,11 @@ def soak(folder: Path, options: argparse.Namespace, broken: list[str]) -> dict[s
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.soak", description=__doc__)
     parser.add_argument("--requests", type=int, default=300_000, help="answers that end the long crawl; 0: none")
-    parser.add_argument("--hosts", type=int, default=4000, help="of the synthetic web")
-    parser.add_argument("--without-attackers", action="store_true", help="in the long crawl")
+    parser.add_argument("--hosts", type=int, default=4000, help="hosts of the synthetic web")
+    parser.add_argument("--without-attackers", action="store_true", help="no attackers in the long crawl")
     parser.add_argument("--phase", type=float, default=40, help="seconds of each of the two short crawls; 0: none")
-    parser.add_argument("--keep", type=Path, help="a new folder for everything; by default a temporary one")
-    parser.add_argument("-s", "--setting", action="append", default=[], help="NAME=VALUE for webcrawl, in the long one")
+    parser.add_argument("--keep", type=Path, help="new folder for all files (default: a temporary one)")
+    parser.add_argument("-s", "--setting", action="append", default=[], help="setting NAME=VALUE for the long crawl")
     args = parser.parse_args()
     if args.keep:
         args.keep.mkdir(parents=True)

@@ -1,6 +1,6 @@
 """Where the time of a page goes: percent of the crawler's CPU time by stage, which add up to 100.
 
-`scrapy demo --profile` does the same to a polite crawl.
+`scrapy demo --profile` does the same for a polite crawl.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from pathlib import Path
 
 from scrapy.cmdline import execute
 
-from benchmarks.crawl import IMPOLITE, measured, served, webcrawl
-from benchmarks.rates import Web
-from benchmarks.report import percent, report
+from benchmarks.support.crawling import IMPOLITE, measured, served, webcrawl
+from benchmarks.support.rates import Web
+from benchmarks.support.report import percent, report
 from webcrawl.profiling.profile import profiled
 
 INSIDE = "--inside"
 
 
 def inside(command: list[str]) -> None:
-    """In the crawler's process: runs it, and prints the stages' CPU seconds."""
+    """Runs the crawl in this process, and prints the stages' CPU seconds."""
     with profiled() as profile:
         try:
             execute(["scrapy", *command])
@@ -34,7 +34,7 @@ def inside(command: list[str]) -> None:
 
 
 def measure(web: Web) -> dict[str, float]:
-    """Prints the line."""
+    """Measures, and prints the line."""
     with served(web.hosts, web.pages, *web.options), tempfile.TemporaryDirectory() as folder:
         command = webcrawl(Path(folder), web.hosts, *IMPOLITE, tls=web.tls)
         command[command.index("scrapy")] = "benchmarks.stages"
@@ -49,9 +49,9 @@ def main() -> None:
     if sys.argv[1:2] == [INSIDE]:
         return inside(sys.argv[2:])
     parser = argparse.ArgumentParser(prog="python -m benchmarks.stages", description=__doc__)
-    parser.add_argument("--tls", action="store_true", help="https")
-    parser.add_argument("--size", type=int, default=40, metavar="KB", help="of a page (default: %(default)s)")
-    parser.add_argument("--pages", type=int, default=20_000, metavar="N", help="(default: %(default)s)")
+    parser.add_argument("--tls", action="store_true", help="crawl https hosts")
+    parser.add_argument("--size", type=int, default=40, metavar="KB", help="size of a page (default: %(default)s)")
+    parser.add_argument("--pages", type=int, default=20_000, metavar="N", help="of the web (default: %(default)s)")
     args = parser.parse_args()
     measure(Web(args.tls, args.size, args.pages))
     return None

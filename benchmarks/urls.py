@@ -1,7 +1,7 @@
-"""A page's 40 links on their way to the seen store, stage by stage, beside what Scrapy does for the same links.
+"""A page's 40 links on their way to the seen store, stage by stage, compared with what Scrapy does for them.
 
-`relative` are pages of rooted, relative and fragment links; `absolute` link to other hosts; `real` are the
-pages of html-newspaper and html-readability when WEBCRAWL_CASES names their folder.
+`relative` are pages of rooted, relative and fragment links; `absolute` link to other hosts; `real` are the pages of
+html-newspaper and html-readability, if WEBCRAWL_CASES names their folder.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from scrapy import Request
 from scrapy.utils.request import fingerprint
 from w3lib.url import canonicalize_url
 
-from benchmarks.report import report, timed
+from benchmarks.support.report import report, timed
 from webcrawl import settings
 from webcrawl.seen.caches.clock import ClockCache
 from webcrawl.urls.assembly import build_filters
@@ -36,7 +36,7 @@ Page = tuple[str, list[str]]
 
 
 def relative_pages(n: int, chance: Random) -> Iterator[Page]:
-    """Links that stay on the page's host: the navigation again and again, and stories by the thousand."""
+    """Links that stay on the page's host: repeated navigation, and thousands of stories."""
     for _ in range(n // LINKS):
         site = int(chance.paretovariate(0.8)) % 5000
         stories = [_story(chance.randrange(20_000)) for _ in range(LINKS - 16)]
@@ -45,13 +45,13 @@ def relative_pages(n: int, chance: Random) -> Iterator[Page]:
 
 
 def absolute_pages(n: int, chance: Random) -> Iterator[Page]:
-    """Every link names its host."""
+    """Links that all name their host."""
     for page, links in relative_pages(n, chance):
         yield page, [f"https://www.site{chance.randrange(5000)}.example{_story(i)}" for i in range(len(links))]
 
 
 def real_pages(folder: Path) -> Iterator[Page]:
-    """The links of real pages as they stand there."""
+    """The links of real pages, as written there."""
     for name in ("html-newspaper", "html-readability"):
         with gzip.open(folder / name / "links.jsonl.gz", "rt") as lines:
             for page in map(json.loads, lines):
@@ -60,8 +60,8 @@ def real_pages(folder: Path) -> Iterator[Page]:
 
 def main() -> None:
     """Runs the workloads."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--n", type=int, default=400_000, help="links a workload (real: as many as there are)")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.urls", description=__doc__)
+    parser.add_argument("--n", type=int, default=400_000, help="links per workload (`real` has a fixed number)")
     options = parser.parse_args()
     workloads = {
         "relative": list(relative_pages(options.n, Random(1))),

@@ -1,8 +1,8 @@
-"""What a page costs in the archive: `python -m benchmarks.warc [--n PAGES] [--size BYTES]`.
+"""The cost of a page in the archive.
 
-The same pages, 40 links each, once through our writer and once through warcio's (response and request, gzip, version
-1.1): CPU microseconds a page and bytes a page on disk. Ours writes a metadata record beside, and its `without`
-line says what is left when the compression is taken out. `level` lines compare isal's levels on the page alone.
+The same pages, 40 links each, go through our writer and through warcio's (response and request, gzip, version 1.1):
+CPU microseconds and bytes on disk per page. Ours also writes a metadata record, and its `without` line is the cost
+without compression. `level` lines compare isal's levels on the page alone.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from isal import isal_zlib
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from benchmarks.report import Clock, report, timed
+from benchmarks.support.report import Clock, report, timed
 from webcrawl.model import Exchange, Link, Timings
 from webcrawl.simweb.words import LENGTH, filler
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import Outputs
 from webcrawl.warc import record
-from webcrawl.warc.writer import WarcWriter
+from webcrawl.warc.writer import WarcFiles, WarcWriter
 
 REQUEST = [
     ("Host", "www.example.org"),
@@ -48,7 +48,7 @@ INFO = {"software": "webcrawl/0.1", "robots": "obey"}
 
 
 def _page(chance: random.Random, size: int) -> bytes:
-    """Words, none of them like those of the page before, with a link after every fortieth of them."""
+    """A page of 40 paragraphs, each with a link, of other text than the previous page's."""
     text, parts = filler(1), []
     for _ in range(40):
         start = chance.randrange(LENGTH)
@@ -72,12 +72,11 @@ def _exchange(number: int, body: bytes) -> Exchange:
 
 
 def ours(pages: list[bytes], folder: Path) -> tuple[Clock, int]:
-    exchanges = list(map(_exchange, range(len(pages)), pages))  # new ones: they remember their digests
+    exchanges = list(map(_exchange, range(len(pages)), pages))  # new objects, because an Exchange caches its digest
     with closing(CrawlDB(folder / "state")) as db:
         outputs = Outputs(db, folder)
-        writer = WarcWriter(
-            db, outputs, prefix="bench", max_size=1 << 30, info=INFO, random=random.SystemRandom(), clock=time.time
-        )
+        files = WarcFiles("bench", 1 << 30, INFO)
+        writer = WarcWriter(db, outputs, files, random=random.SystemRandom(), clock=time.time)
         link = Link("http://www.example.org/", "LLL", "http://www.example.org/index.html", "http://example.org/")
         with timed() as clock:
             for exchange in exchanges:
@@ -105,7 +104,7 @@ def warcio(pages: list[bytes], folder: Path) -> tuple[Clock, int]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.warc", description=__doc__)
     parser.add_argument("--n", type=int, default=2000)
     parser.add_argument("--size", type=int, default=37_000)
     args = parser.parse_args()

@@ -1,6 +1,6 @@
-"""Foreign bytes by the million: python -m tests.fuzz [target ...] --minutes N [--seed S] [--guided].
+"""Long fuzzing campaigns: python -m tests.fuzz [target ...] --minutes N [--seed S] [--guided].
 
-Each target runs in a process of its own. What it finds is saved in tests/regressions.
+Each target runs in its own process. Findings are saved in tests/regressions.
 """
 
 import argparse
@@ -20,12 +20,12 @@ from tests.fuzzing.worker import HEAD, ROOM
 from tests.support.places import ROOT
 
 REGRESSIONS = ROOT / "tests/regressions"
-PATIENCE = 180.0  # seconds for one input and its cutting down, after which the process is ended
+PATIENCE = 180.0  # seconds for one input, including its minimisation, before the process is killed
 ENVIRONMENT = os.environ | {"PYTHONHASHSEED": "0"}
 
 
 def save(name: str, kind: str, data: bytes) -> Path:
-    """Keeps an input; one that is kept already stays one."""
+    """Save an input; an existing one is left as it is."""
     path = REGRESSIONS / name / f"{kind}-{sha1(data, usedforsecurity=False).hexdigest()[:8]}"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)
@@ -33,7 +33,7 @@ def save(name: str, kind: str, data: bytes) -> Path:
 
 
 def fuzzed(name: str, seed: int, seconds: float) -> int:
-    """A campaign of one target; prints its figures, gives the number of findings."""
+    """Run a campaign of one target and print its figures; returns the number of findings."""
     with tempfile.NamedTemporaryFile() as notes:
         notes.truncate(ROOM)
         command = [sys.executable, "-m", "tests.fuzzing.worker", name, str(seed), str(seconds), notes.name]
@@ -58,7 +58,7 @@ def fuzzed(name: str, seed: int, seconds: float) -> int:
 
 
 def _line(worker: subprocess.Popen[bytes], notes: str) -> bytes:
-    """The next thing that the worker says; one that stays with one input too long is ended."""
+    """The worker's next message; a worker stuck on one input is killed."""
     assert worker.stdout is not None
     before, since = b"", time.monotonic()
     while not select.select([worker.stdout], [], [], 1.0)[0]:
@@ -71,7 +71,7 @@ def _line(worker: subprocess.Popen[bytes], notes: str) -> bytes:
 
 
 def guided(name: str, seed: int, seconds: float) -> int:
-    """The same by atheris, which ends at its first finding."""
+    """The same with atheris, which stops at its first finding."""
     place = REGRESSIONS / name
     place.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "tests.fuzzing.guided", name, str(seed), str(int(seconds)), str(place)]
@@ -95,12 +95,10 @@ def guided(name: str, seed: int, seconds: float) -> int:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("targets", nargs="*", help=f"all, or some of {' '.join(TARGETS)}")
-    parser.add_argument("--minutes", type=float, default=1.0, help="for all of them together")
-    parser.add_argument("--seed", type=int, default=int(time.time()), help="the same one makes the same inputs")
-    parser.add_argument("--guided", action="store_true", help="by atheris, guided by branches")
-    parser.add_argument(
-        "--sizes", action="store_true", help="instead: pages and lists made to be slow, at growing sizes"
-    )
+    parser.add_argument("--minutes", type=float, default=1.0, help="for all targets together")
+    parser.add_argument("--seed", type=int, default=int(time.time()), help="determines the inputs")
+    parser.add_argument("--guided", action="store_true", help="with atheris, guided by branches")
+    parser.add_argument("--sizes", action="store_true", help="instead: slow and large inputs at growing sizes")
     told = parser.parse_args()
     if told.sizes:
         from tests.fuzzing import sizes

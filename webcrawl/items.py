@@ -10,9 +10,9 @@ from webcrawl.html.encoding import encoding_of
 from webcrawl.html.encodings import decode
 from webcrawl.html.found import FoundLink
 from webcrawl.html.mimetype import parse
-from webcrawl.model import Exchange, Link, Timings
+from webcrawl.model import Exchange, Link, Timings, header
 
-# How exporters that know text only (JSON, CSV, XML) write a field that is none.
+# How text exporters (JSON, CSV, XML) write the fields that are not text.
 _AS_BASE64 = {"serializer": lambda value: b64encode(value).decode()}
 _AS_PAIRS = {"serializer": lambda pairs: [[name.decode("latin-1"), value.decode("latin-1")] for name, value in pairs]}
 _AS_NUMBERS = {"serializer": lambda timings: {name: getattr(timings, name) for name in Timings.__slots__}}
@@ -21,7 +21,7 @@ _AS_LIST = {"serializer": sorted}
 
 
 class _Text:
-    """Page.text: a field as itemadapter wants it, and yet decoded only when it is asked for."""
+    """Page.text: a field for itemadapter, decoded on first access."""
 
     def __get__(self, page: Page | None, owner: type | None = None) -> Any:
         if page is None:
@@ -37,7 +37,7 @@ class _Text:
 
 @dataclass(slots=True)
 class _Answer:
-    """The fields that are simply there."""
+    """The plain fields."""
 
     url: str
     status: int
@@ -51,7 +51,7 @@ class _Answer:
     timings: Timings = field(metadata=_AS_NUMBERS)
     attempt: int  # 0 the first time
     truncated: str = ""  # why the body is not whole: length, time, disconnect
-    encoding: str = ""  # as a browser would find it; empty until it is asked for
+    encoding: str = ""  # as a browser would determine it; empty until needed
     base: str = ""  # what its links are relative to
     title: str = ""
     links: list[FoundLink] = field(default_factory=list)  # kind, address as written, anchor text, nofollow
@@ -62,7 +62,7 @@ class _Answer:
 
 @dataclass
 class Page(_Answer):
-    """An answer, whatever its status; itemadapter and any Scrapy pipeline know what to do with it."""
+    """One answer, whatever its status. itemadapter knows it, so any Scrapy pipeline can process it."""
 
     __slots__ = ("_text", "exchange", "link")
 
@@ -70,12 +70,12 @@ class Page(_Answer):
 
     def __post_init__(self) -> None:
         self._text: str | None = None
-        self.link: Link | None = None  # no fields: what modules of the crawl itself want to know
+        self.link: Link | None = None  # not fields: for the crawl's own modules
         self.exchange: Exchange | None = None
 
     @classmethod
     def of(cls, link: Link, exchange: Exchange) -> Self:
-        """The page of an answer, before anything is read of it."""
+        """The page of an answer, before its body is parsed."""
         page = cls(
             url=link.url,
             status=exchange.status,
@@ -97,10 +97,9 @@ class Page(_Answer):
 
     def header(self, name: str) -> str:
         """The first header of this name, or the empty string."""
-        wanted = name.lower().encode()
-        return next((value.decode("latin-1") for key, value in self.headers if key.lower() == wanted), "")
+        return (header(self.headers, name.lower().encode()) or b"").decode("latin-1")
 
     @property
     def is_prerequisite(self) -> bool:
-        """Whether this is a robots.txt that the crawl asked for on its own account."""
+        """Whether this is a robots.txt that the crawl fetched for itself."""
         return self.link is not None and self.link.path.endswith("P")

@@ -1,4 +1,4 @@
-"""The few values that every stage passes on."""
+"""The values that all stages share."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from webcrawl.text.digest import label, sha1
 
 
 class Status(IntEnum):
-    """What became of a URL when no HTTP status says it: Heritrix's codes, so that its log readers work."""
+    """The end of a URL that got no HTTP status, in Heritrix's codes, so that its log readers work."""
 
+    UNTRIED = 0  # for a lack of our own: nobody's outcome, and never logged
     DNS_FAILED = -1
     CONNECT_FAILED = -2
     CONNECTION_LOST = -3
@@ -52,7 +53,7 @@ class Link:
 
     @property
     def priority(self) -> int:
-        """An ordinary request's, where more means sooner; 0 for any other link."""
+        """The priority of a user's request, higher is sooner; 0 for any other link."""
         number, dot, _ = self.request.partition(".")
         return int(number) if dot else 0
 
@@ -98,13 +99,14 @@ def is_urgent(record: Packed) -> bool:
 
 @dataclass(slots=True)
 class Outcome:
-    """How one download ended, as far as the frontier must know it."""
+    """How one download ended: what the frontier needs to know."""
 
     status: int  # HTTP's, or one of Status
     seconds: float = 0.0  # how long the download took: Mercator waits a multiple of it
     wait: float = 0.0  # what the server asked for by Retry-After
     ip: str = ""  # the address that answered
     at: float = 0.0  # when it ended, seconds since 1970
+    ended: float = 0.0  # the same by time.monotonic; 0: no host was asked
 
 
 @dataclass(slots=True)
@@ -116,6 +118,14 @@ class Timings:
     tls: float = 0.0
     first_byte: float = 0.0  # from the request's last byte to the answer's first
     total: float = 0.0
+
+
+def header(headers: list[tuple[bytes, bytes]], name: bytes) -> bytes | None:
+    """The first value of a header, by its name in lower case."""
+    for given, value in headers:
+        if given.lower() == name:
+            return value
+    return None
 
 
 @dataclass(slots=True)
@@ -134,22 +144,25 @@ class Exchange:
     started: float  # seconds since 1970
     timings: Timings
     truncated: str = ""  # WARC's reasons: length, time, disconnect, unspecified
-    flaws: tuple[str, ...] = ()  # what was wrong with an answer that could be used all the same
+    flaws: tuple[str, ...] = ()  # what was wrong with an answer that could still be used
     tls: str = ""  # version and cipher suite of the encrypted connection
     _digest: str = field(default="", repr=False, compare=False)
     _type: str | None = field(default=None, repr=False, compare=False)
 
     @property
     def content_type(self) -> str:
-        """The first Content-Type as it was sent, or nothing; looked for once."""
+        """The first Content-Type as it was sent, or the empty string; looked up once."""
         if self._type is None:
-            found = (value for name, value in self.headers if name.lower() == b"content-type")
-            self._type = next(found, b"").decode("latin-1")
+            self._type = (self.header(b"content-type") or b"").decode("latin-1")
         return self._type
+
+    def header(self, name: bytes) -> bytes | None:
+        """The first value of a header, by its name in lower case."""
+        return header(self.headers, name)
 
     @property
     def digest(self) -> str:
-        """The payload's SHA-1 as archives and logs write it; worked out once."""
+        """The payload's SHA-1 as archives and logs write it, computed once."""
         if not self._digest:
             self._digest = label(sha1(self.payload))
         return self._digest

@@ -66,6 +66,7 @@ URL_FILTERS = {
     "webcrawl.urls.filters.depth.DepthFilter": 300,
     "webcrawl.urls.filters.scope.ScopeFilter": 400,
     "webcrawl.urls.filters.exclusion.ExclusionFilter": 500,
+    "webcrawl.urls.filters.port.PortFilter": 550,
     "webcrawl.urls.filters.extension.ExtensionFilter": 600,
     "webcrawl.urls.filters.expressions.ExpressionFilter": 700,
     "webcrawl.urls.filters.known.KnownPathsFilter": 800,
@@ -163,6 +164,9 @@ HOSTS_FILE = None
 
 # Networks to allow connections to although they are loopback, private, link-local, multicast or reserved.
 PRIVATE_NETWORKS_ALLOWED: list[str] = []
+
+# Ports to allow although they belong to other services, or for gopher are not usual; also ranges such as 8000-8099.
+PORTS_ALLOWED: list[str] = []
 
 # Longest chain of redirects to follow.
 REDIRECT_MAX_HOPS = 5

@@ -143,7 +143,7 @@ class TestRefusals:
             refusals = Refusals(db, Log(), has_errback)
             for number in range(4):
                 refusals.dropped(link(spider, number), Status.HOST_BUDGET)
-            refusals.told(refusals.take())
+            refusals.delivered(refusals.take())
             refusals.take()
             db.checkpoint()
             while refusals.take() is not None:
@@ -156,7 +156,7 @@ class TestRefusals:
                 (link(spider, number).pack(), Status.HOST_BUDGET) for number in (1, 2, 3)
             ]
             for one in left:
-                refusals.told(one)
+                refusals.delivered(one)
             db.checkpoint()
         with closing(CrawlDB(tmp_path)) as db:
             assert len(Refusals(db, Log(), has_errback)) == 0

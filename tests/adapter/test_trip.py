@@ -34,3 +34,12 @@ def test_an_answer_needs_an_exchange():
     """A response made by a foreign handler is an error of its own words, not a missing key."""
     with pytest.raises(ValueError, match="not made by one of webcrawl's download handlers"):
         Trip(Link("http://a.test/")).answer()
+
+
+def test_a_copy_of_the_meta_has_no_trip(spider):
+    """A request that copies the meta of the scheduler's, for an inline download, is none of the scheduler's."""
+    first = to_request(Link("http://a.test/"), spider, trip := Trip(Link("http://a.test/")))
+
+    assert trip_of(Request("http://a.test/2", meta=first.meta)) is None
+    assert trip_of(first.replace(url="http://a.test/3")) is None
+    assert trip_of(first) is trip

@@ -15,6 +15,7 @@ from webcrawl import settings as defaults
 from webcrawl.checks import SettingError, check
 from webcrawl.checks.table import KINDS, SCRAPYS
 from webcrawl.html.kinds import KINDS as LINKS
+from webcrawl.net.authority import host_port
 
 FILTER = "webcrawl.urls.filters.length.LengthFilter"
 SCRAPYS_ALONE = ("BOT_NAME", "SPIDER_MODULES", "COMMANDS_MODULE", "DOWNLOAD_HANDLERS")
@@ -48,6 +49,9 @@ ACCEPTED = [
     ("PRIVATE_NETWORKS_ALLOWED", "127.0.0.0/8,fd00::/8", (ip_network("127.0.0.0/8"), ip_network("fd00::/8"))),
     ("PRIVATE_NETWORKS_ALLOWED", ["10.1.2.3"], (ip_network("10.1.2.3/32"),)),
     ("PRIVATE_NETWORKS_ALLOWED", "none", ()),
+    ("PORTS_ALLOWED", "7071, 8000-8099", (range(7071, 7072), range(8000, 8100))),
+    ("PORTS_ALLOWED", ["1-65535", 25], (range(1, 65536), range(25, 26))),
+    ("PORTS_ALLOWED", "none", ()),
     ("URL_FILTERS", f'{{"{FILTER}": 5, "no.such.Filter": null}}', {FILTER: 5, "no.such.Filter": None}),
     ("URL_FILTERS", {}, {}),
     ("URL_FOLDINGS", f"{FILTER},{FILTER}", (FILTER, FILTER)),
@@ -105,6 +109,7 @@ REFUSED = [
         ("PRIVATE_NETWORKS_ALLOWED", value)
         for value in ("10.0.0.1/8", "10.0.0.0/33", "localhost", "10.*", "yes", True, 10)
     ],
+    *[("PORTS_ALLOWED", value) for value in ("0", "65536", "9-8", "80-", "-80", "http", "+80", 80, None, True, [True])],
     *[
         ("URL_FILTERS", value)
         for value in ("", "x", "[]", None, [FILTER], {FILTER: "x"}, {FILTER: True}, {FILTER: -1}, {5: 1})
@@ -176,13 +181,15 @@ class TestValues:
 
 
 def _written_again(name, value):
-    """A value from check() as a user may write it; three settings are read into another form."""
+    """A value from check() as a user may write it; four settings are read into another form."""
     if name == "ERROR_BREAKER":
         return "{}/{}".format(*value)
     if name == "DNS_NAMESERVERS":
-        return [f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in value]
+        return [host_port(host, port) for host, port in value]
     if name == "PRIVATE_NETWORKS_ALLOWED":
         return [str(network) for network in value]
+    if name == "PORTS_ALLOWED":
+        return [f"{ports[0]}-{ports[-1]}" for ports in value]
     return value
 
 
@@ -199,6 +206,7 @@ class TestDetails:
             ("PRIVATE_NETWORKS_ALLOWED", "10.0.0.1/8", "(10.0.0.1/8 has host bits set)"),
             ("URL_INCLUDE", "a(", "(missing ): a()"),
             ("URL_EXCLUDE_FILE", "/no/such", "(there is no such file)"),
+            ("PORTS_ALLOWED", "80,9-8", "('9-8' is neither a port nor a range)"),
             ("LINK_SOURCES", "a imgs", "('imgs' is unknown)"),
             ("DNS_NAMESERVERS", "1.2.3.4:0", "('1.2.3.4:0' has a port outside 1 to 65535)"),
         ],

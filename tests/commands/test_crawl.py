@@ -1,4 +1,4 @@
-"""What a crawl says while it runs, and how it ends when something of its own goes wrong."""
+"""What a crawl reports while it runs, and how it ends after an internal error."""
 
 import json
 import os
@@ -33,7 +33,7 @@ def crawl_of(tmp_path, server, **settings):
 
 class TestErrors:
     def test_a_failing_pipeline_is_told_and_the_crawl_goes_on(self, tmp_path, simweb):
-        """A mistake in a pipeline is in errors.log with its traceback, once a page, without the page's body."""
+        """A bug in a pipeline is logged to errors.log with its traceback, once per page, without the page's body."""
         server = simweb(2, 10)
         crawl = crawl_of(tmp_path, server, ITEM_PIPELINES=FAILING)
 
@@ -46,7 +46,7 @@ class TestErrors:
         assert "<html" not in log.lower()
 
     def test_what_a_mistake_quotes_moves_no_terminal(self, tmp_path, simweb):
-        """An error's message may be a page's words: its controls are spelled on the terminal and in errors.log."""
+        """An error message may quote a page: control characters are escaped on the terminal and in errors.log."""
         crawl = crawl_of(tmp_path, simweb(1, 3), ITEM_PIPELINES='{"tests.support.cli_components.Quoting": 1000}')
 
         assert crawl.run() == 0
@@ -57,7 +57,7 @@ class TestErrors:
             assert not re.search("[\0-\x09\x0b-\x1f\x7f-\x9f\u202e]", text)
 
     def test_a_mistake_in_a_handler(self, tmp_path, simweb):
-        """An error that no server can cause is told too where only an errback hears of it."""
+        """An error that no server can cause is logged too where only an errback receives it."""
         crawl = crawl_of(tmp_path, simweb(1, 1), CLOSESPIDER_TIMEOUT=1)
 
         assert crawl.run(DOWNLOAD_HANDLERS='{"http": "tests.support.cli_components.BrokenHandler"}') == 0
@@ -80,7 +80,7 @@ class TestErrors:
         assert crawl.stats["reason"] == "finished"
 
     def test_nothing_that_a_server_can_cause(self, tmp_path, simweb):
-        """Broken answers, lost connections and names that do not exist are counted, and never unexpected errors."""
+        """Broken answers, lost connections and unknown names are counted, and are never unexpected errors."""
         broken = [name for name in GROUPS["page"] if name != "endless"]
         server = simweb(40, 400, mix={**even(broken), **even(NAMES, 0.3)}, slow=0.02)
         crawl = crawl_of(tmp_path, server, DOWNLOAD_TIMEOUT=0.5, CLOSESPIDER_TIMEOUT=4)
@@ -90,7 +90,7 @@ class TestErrors:
         assert not (tmp_path / "job/logs/errors.log").exists(), (tmp_path / "job/logs/errors.log").read_text()
 
     def test_a_full_disk(self, tmp_path, simweb):
-        """When JOBDIR takes no more, one line says so, exit status is 1, and the next run loses nothing."""
+        """On a full disk one line says so, the exit status is 1, and the next run loses nothing."""
         server = simweb(5, 200)
         crawl = crawl_of(tmp_path, server)
         status, said = (
@@ -141,7 +141,7 @@ class TestStatistics:
         assert last["seconds"] > 0
 
     def test_counters_go_on(self, tmp_path, simweb):
-        """A crawl that was stopped and goes on counts all its pages."""
+        """A crawl that was stopped and resumed counts all its pages."""
         server = simweb(4, 40, latency=0.02)
         crawl = crawl_of(tmp_path, server)
 
@@ -154,7 +154,7 @@ class TestStatistics:
 class TestIdentity:
     @pytest.mark.parametrize(("settings", "warned"), [({}, True), ({"USER_AGENT": "me/1 (+http://x.test/)"}, False)])
     def test_the_default_user_agent(self, tmp_path, simweb, settings, warned):
-        """A crawl that does not say whose it is warns at its start, and says how to."""
+        """A crawl with the default user agent warns at its start, and says how to set one."""
         crawl = crawl_of(tmp_path, simweb(1, 1), **settings)
 
         assert crawl.run() == 0
@@ -164,11 +164,11 @@ class TestIdentity:
 
 class TestProgress:
     def test_the_line(self, monkeypatch):
-        """A progress line has pages, their rate, what is queued, hosts, URLs seen, failures and bytes."""
+        """A progress line has pages, their rate, queued URLs, hosts, URLs seen, failures and bytes."""
         clock = iter([100.0, 110.0, 120.0])
         monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
         figures = {"queued": 7, "hosts": 6, "in_flight": 2, "seen/keys": 99, "failures": 4, "bytes": 2_500_000}
-        crawl = SimpleNamespace(pages=0, ready_hosts=lambda now: 3, stats=lambda: figures)
+        crawl = SimpleNamespace(pages=0, ready_hosts=lambda: 3, stats=lambda: figures)
         lines = Lines(crawl)
 
         crawl.pages = 50
@@ -180,7 +180,7 @@ class TestProgress:
         assert (first, second) == (f"50 pages (5.0/s), {rest}", f"350 pages (30.0/s), {rest}")
 
     def test_plain_lines(self, tmp_path, simweb, monkeypatch):
-        """Where standard error is no terminal, the log has the line, and no escape sequence."""
+        """Where standard error is not a terminal, the log has the line, without escape sequences."""
         crawl = crawl_of(tmp_path, simweb(2, 6))
 
         assert crawl.run() == 0
@@ -188,7 +188,7 @@ class TestProgress:
         assert "\x1b" not in crawl.output.read_text()
 
     def test_a_live_line(self, tmp_path, simweb):
-        """On a terminal one line stands still, and the log goes by above it."""
+        """On a terminal one line stays in place, and the log scrolls above it."""
         crawl = crawl_of(tmp_path, simweb(2, 20, latency=0.15))
         leader, follower = pty.openpty()
         options = [("JOBDIR", tmp_path / "job"), *SETTINGS.items(), *crawl.settings.items()]
@@ -203,13 +203,13 @@ class TestProgress:
         lines = [line.rpartition("\x1b[2K")[2].strip("\r") for line in said.split("\n")]
         live = [line for line in re.split(r"\x1b\[2K|\r", said) if re.match(r"\d+ pages \(", line)]
         assert len(live) > 2
-        assert not re.search(r"MB\d", said)  # no line of the log begins where the live one ends
+        assert not re.search(r"MB\d", said)  # no log line begins where the live line ends
         assert any(line.endswith("INFO: Spider closed (finished)") for line in lines)
         assert said.count("] INFO: 22 pages (") == 1
 
 
 def _all_of(terminal):
-    """What is written to a terminal, until nobody has it open any more."""
+    """What is written to a terminal, until its last writer closes it."""
     said = b""
     with suppress(OSError):
         while data := os.read(terminal, 65536):
@@ -230,7 +230,7 @@ class _Engine:
 
 class TestDiskSpace:
     def test_it_pauses_and_goes_on(self, tmp_path, monkeypatch):
-        """Below MIN_FREE_DISK fetching pauses, and it goes on as soon as there is room again."""
+        """Below MIN_FREE_DISK fetching pauses, and resumes as soon as there is room again."""
         free, woken, engine = [], [], _Engine()
         monkeypatch.setattr(disk_space.shutil, "disk_usage", lambda path: SimpleNamespace(free=free[-1] << 20))
         scheduler = SimpleNamespace(wake=lambda: woken.append(True))
@@ -248,7 +248,7 @@ class TestDiskSpace:
 
 
 def test_what_lies_in_jobdir_is_documented(tmp_path, simweb):
-    """Every file that a crawl leaves has its line in docs/operations.md."""
+    """Every file that a crawl leaves is described in docs/operations.md."""
     crawl = crawl_of(tmp_path, simweb(2, 10))
     text = (ROOT / "docs/operations.md").read_text().partition("## What lies in JOBDIR")[2].partition("\n## ")[0]
     patterns = [

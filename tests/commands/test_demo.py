@@ -1,4 +1,4 @@
-"""`scrapy demo`: the whole crawler seen working, without a network."""
+"""`scrapy demo`: shows the whole crawler at work, without a network."""
 
 import os
 import re
@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.crawling import wait_until
 from tests.support.places import ROOT
+from webcrawl.profiling import stages
 
 DEMO = [sys.executable, "-m", "scrapy", "demo"]
 
@@ -32,7 +33,7 @@ def children(pid):
 
 
 def alive(pid):
-    """Neither gone nor a zombie that nobody has waited for."""
+    """Whether the process is neither gone nor a zombie."""
     status = Path(f"/proc/{pid}/stat")
     try:
         return status.read_text().rpartition(")")[2].split()[0] not in "ZX"
@@ -41,41 +42,43 @@ def alive(pid):
 
 
 def test_it_crawls_and_tells(tmp_path):
-    """It crawls the synthetic web for the time it is given, and ends with what came of it and where that is."""
+    """It crawls the synthetic web for the given time, and ends with a summary and the path of JOBDIR."""
     with demo("--hosts", 20, "--seconds", 2, "-s", f"JOBDIR={tmp_path / 'job'}") as process:
         said, errors = process.communicate(timeout=60)
 
     assert (process.returncode, errors) == (0, "")
     first, progress, summary, archive = said.splitlines()
-    assert first == "crawling 20 synthetic hosts on loopback, for 2 seconds; Ctrl-C ends it"
+    assert first == "crawling 20 synthetic hosts on loopback for 2 s (Ctrl-C to stop)"
     assert re.match(r"\d+ pages \([\d.]+/s\), \d+ queued, hosts: ", progress)
-    pages, hosts = re.match(r"(\d+) pages in [\d.]+ s, \d+ a second, of (\d+) hosts,", summary).groups()
+    pages, hosts = re.match(r"(\d+) pages from (\d+) hosts in [\d.]+ s \(\d+ pages/s\), ", summary).groups()
     assert int(pages) >= int(hosts) == 20
-    assert re.match(r"[\d.]+ MB in 1 WARC files; ", archive)
-    assert archive.endswith(f"all of it is in {tmp_path}/job")
+    assert re.match(r"[\d.]+ MB in 1 WARC file; ", archive)
+    assert archive.endswith(f"everything is in {tmp_path}/job")
     assert len(list((tmp_path / "job/warc").iterdir())) == 1
     assert (tmp_path / "job/logs/crawl.log").stat().st_size > 0
 
 
 def test_profile(tmp_path):
-    """With --profile it ends with the stages' shares of the processor's time, all of it, and what the limit is."""
+    """With --profile it ends with each stage's share of the CPU time, their sum, and the bottleneck."""
     impolite = ("-s", "POLITENESS_MIN_DELAY=0", "-s", "POLITENESS_FACTOR=0")
     with demo("--hosts", 30, "--seconds", 1, "--profile", *impolite, "-s", f"JOBDIR={tmp_path}") as process:
         said, errors = process.communicate(timeout=60)
 
     assert (process.returncode, errors) == (0, "")
-    *rows, total, verdict = said[said.index(f"all of it is in {tmp_path}") :].splitlines()[1:]
+    *rows, total, verdict = said[said.index(f"everything is in {tmp_path}") :].splitlines()[1:]
     shares = {stage: float(share) for share, stage in (row.split(" %  ") for row in rows)}
-    assert {"start", "parsing", "engine and spider"} <= shares.keys()
+    assert "start" in shares
+    assert len(shares) >= 5  # a second has few samples: any stage but the start may be missed
+    assert shares.keys() <= {value for name, value in vars(stages).items() if name.isupper() and isinstance(value, str)}
     assert abs(sum(shares.values()) - 100) <= 0.1 * len(shares)
     assert re.fullmatch(r" 100\.0 %  of [\d.]+ CPU seconds, \d+ % of it in the kernel; \d+ samples", total)
-    known = re.search(r"your machine does \d+ pages a second a core, and the limit is: (.+)", verdict)
+    known = re.search(r"this machine can do \d+ pages per second per core; the bottleneck is: (.+)", verdict)
     assert known[1] in shares if known else verdict.startswith("too short for a verdict")  # on a fast machine
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for processes in /proc")
 def test_ctrl_c(tmp_path, monkeypatch):
-    """Ctrl-C ends it early, summary included; the synthetic web ends with it, and JOBDIR is a temporary folder."""
+    """Ctrl-C ends it early, with a summary; the synthetic web ends too, and JOBDIR is a temporary folder."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     with demo("--hosts", 5, "--seconds", 600) as process:
         assert process.stdout.readline().startswith("crawling 5 synthetic hosts")
@@ -83,22 +86,22 @@ def test_ctrl_c(tmp_path, monkeypatch):
         wait_until(lambda: any(path.stat().st_size > 5000 for path in jobdir.glob("warc/*")))  # well under way
         webs = children(process.pid)
         sessions = {os.getsid(int(pid)) for pid in [process.pid, *webs]}
-        os.killpg(process.pid, signal.SIGINT)  # a terminal tells all of them
+        os.killpg(process.pid, signal.SIGINT)  # a terminal signals all of them
         said, errors = process.communicate(timeout=30)
 
     assert (process.returncode, errors) == (0, "")
     *_, summary, archive = said.splitlines()
     assert summary.endswith(", 0 failures")
-    assert archive.endswith(f"all of it is in {jobdir}")
+    assert archive.endswith(f"everything is in {jobdir}")
     assert len(webs) == 1
-    assert len(sessions) == 2  # or the web would be gone before the crawl is
+    assert len(sessions) == 2  # otherwise the web would stop before the crawl
     assert not Path(f"/proc/{webs[0]}").exists()
     assert [path.name for path in tmp_path.iterdir()] == [jobdir.name]
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for processes in /proc")
 def test_kill(tmp_path, monkeypatch):
-    """After kill -9 the synthetic web ends by itself."""
+    """After kill -9 the synthetic web stops by itself."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     with demo("--hosts", 5, "--seconds", 600, "-s", f"JOBDIR={tmp_path / 'job'}") as process:
         assert process.stdout.readline().startswith("crawling 5 synthetic hosts")
@@ -111,12 +114,12 @@ def test_kill(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        (["--seconds", "nan"], "demo: allowed is --hosts from 1 to 100000, --seconds from 1 to 86400"),
+        (["--seconds", "nan"], "demo: allowed are --hosts from 1 to 100000 and --seconds from 1 to 86400"),
         (["-s", "FRONTIER_LEVELS=0"], "FRONTIER_LEVELS = '0': must be a whole number from 1 to 1000"),
     ],
 )
 def test_what_cannot_be_is_one_line(tmp_path, monkeypatch, options, line):
-    """An impossible option or setting is one line and exit status 1, and nothing is left behind."""
+    """An impossible option or setting is one line and exit status 1, and leaves nothing behind."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     with demo(*options) as process:
         said, errors = process.communicate(timeout=60)
@@ -125,11 +128,11 @@ def test_what_cannot_be_is_one_line(tmp_path, monkeypatch, options, line):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_crawl_that_is_there_is_not_gone_on_with(tmp_path):
-    """A JOBDIR with a crawl in it is refused: the web it was a crawl of is gone."""
+def test_an_existing_crawl_is_refused(tmp_path):
+    """A JOBDIR with a crawl in it is refused, because that crawl's web no longer exists."""
     (tmp_path / "state").mkdir()
     with demo("-s", f"JOBDIR={tmp_path}") as process:
         said, errors = process.communicate(timeout=60)
 
     assert (process.returncode, said) == (1, "")
-    assert errors == f"demo: JOBDIR = {tmp_path}: has a crawl in it, of a web that is gone\n"
+    assert errors == f"demo: JOBDIR = {tmp_path}: already holds a crawl of an earlier demo web\n"

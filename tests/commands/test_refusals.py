@@ -1,18 +1,21 @@
-"""What is known to be wrong before the first request: one line on standard error, exit status 1, nothing asked."""
+"""Every problem that can be known before the first request is one line on standard error and exit status 1."""
 
 import fcntl
 import os
+import re
 import sqlite3
 import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
+from random import Random
 
 import pytest
 from scrapy.settings import Settings
 
 from tests.support.crawling import Crawl
 from tests.support.places import ROOT
+from tests.support.prepared import bound_by_permissions, start
 from tests.support.tampering import tampered
 from webcrawl.commands.preflight import CannotStart, preflight
 
@@ -20,7 +23,7 @@ GOOD = b"http://site0.test/\n"
 
 
 def refused(crawl, **settings):
-    """The line that the crawl said and nothing else."""
+    """The only line that the crawl printed."""
     status = crawl.run(**settings)
     lines = crawl.output.read_text().splitlines()
 
@@ -30,13 +33,19 @@ def refused(crawl, **settings):
 
 
 def told(arguments, **settings):
-    """The line that the check before a crawl says: what `refused` sees of it, in a tenth of the time."""
+    """The line of the check before a crawl: the same as from `refused`, in a tenth of the time."""
     values = Settings()
     values.setmodule("webcrawl.settings")
     values.setdict(settings, "cmdline")
     with pytest.raises(CannotStart) as error:
         preflight(values, arguments)
     return str(error.value)
+
+
+def overwrite(path, start):
+    """Noise from this byte on."""
+    data = path.read_bytes()
+    path.write_bytes(data[:start] + Random(1).randbytes(len(data) - start))
 
 
 @pytest.fixture(name="seeds")
@@ -60,7 +69,7 @@ class TestSeeds:
         ],
     )
     def test_a_list_that_gives_no_seed(self, tmp_path, caplog, name, content, why):
-        """A list of seeds that is missing, empty, binary, bad in all lines or of no known kind is named, and why."""
+        """A seed list that is missing, empty, binary, bad in all lines or of unknown kind is named with the reason."""
         path = tmp_path / name
         if content is not None:
             path.write_bytes(content)
@@ -72,7 +81,7 @@ class TestSeeds:
         assert caplog.messages == []
 
     def test_a_directory(self, tmp_path):
-        """A directory is no list of seeds."""
+        """A directory is not a seed list."""
         (tmp_path / "seeds.txt").mkdir()
 
         line = refused(Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}))
@@ -80,7 +89,7 @@ class TestSeeds:
         assert line == f"{tmp_path}/seeds.txt: is a directory"
 
     def test_one_of_several(self, tmp_path, seeds):
-        """A list that is missing beside one that is there stops the crawl too."""
+        """One missing list among several stops the crawl too."""
         line = told({"seeds": f"{seeds},{tmp_path}/more.txt"})
 
         assert line == f"{tmp_path}/more.txt: No such file or directory"
@@ -92,7 +101,7 @@ class TestArguments:
         [
             ({}, "no seeds: scrapy crawl web -a seeds=FILE[,FILE…]"),
             ({"seeds": " "}, "no seeds: scrapy crawl web -a seeds=FILE[,FILE…]"),
-            ({"sedes": "a.txt"}, "-a sedes=…: there is no such argument; known are seeds, scope, limit"),
+            ({"sedes": "a.txt"}, "-a sedes=…: unknown argument; allowed are seeds, scope, limit"),
             ({"seeds": "a.txt", "scope": "all"}, "-a scope=all: must be any, seeds, domain, host"),
             ({"seeds": "a.txt", "limit": "0"}, "-a limit=0: must be a whole number from 1"),
             ({"seeds": "a.txt", "limit": "ten"}, "-a limit=ten: must be a whole number from 1"),
@@ -104,7 +113,7 @@ class TestArguments:
         assert told(arguments) == line
 
     def test_as_a_command(self, tmp_path):
-        """On the command line that is all that is said."""
+        """On the command line that line is the only output."""
         line = refused(Crawl(tmp_path / "job", {"seeds": "a.txt", "limit": "0"}))
 
         assert line == "-a limit=0: must be a whole number from 1"
@@ -124,7 +133,7 @@ class TestSettings:
         ],
     )
     def test_an_impossible_value(self, seeds, name, value, allowed):
-        """A setting with an impossible value, Scrapy's own included, is named with its value and what is allowed."""
+        """An impossible value, of Scrapy's settings too, is reported with the setting's name and what is allowed."""
         line = told({"seeds": str(seeds)}, **{name: value})
 
         assert line.startswith(f"{name} = ")
@@ -162,7 +171,7 @@ class TestSettings:
         assert line == "URL_FILTERS: two filters have the same name: length, length"
 
     def test_a_name_server_that_does_not_answer(self, tmp_path, seeds):
-        """When none of the name servers answers, the line says which."""
+        """If none of the name servers answers, the line names them."""
         line = refused(Crawl(tmp_path / "job", {"seeds": seeds}), DNS_NAMESERVERS="127.0.0.1:9")
 
         assert line == "no name server answers at 127.0.0.1:9"
@@ -180,17 +189,17 @@ class TestJobdir:
 
     @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a file system that takes no folder")
     def test_a_folder_that_cannot_be_made(self, tmp_path, seeds):
-        """A JOBDIR that the system lets nobody make is refused."""
+        """A JOBDIR that cannot be created is refused."""
         line = refused(Crawl(tmp_path / "job", {"seeds": seeds}, {"JOBDIR": "/proc/crawl"}))
 
-        assert line.startswith("JOBDIR = /proc/crawl: cannot be made (")
+        assert line.startswith("JOBDIR = /proc/crawl: cannot be created (")
 
     @pytest.mark.skipif(os.geteuid() == 0, reason="everything can be written to by root")
     def test_a_folder_that_cannot_be_written_to(self, tmp_path, seeds):
-        """A JOBDIR without the permission to write is refused."""
+        """A JOBDIR without write permission is refused."""
         (tmp_path / "job").mkdir(mode=0o500)
 
-        assert refused(Crawl(tmp_path / "job", {"seeds": seeds})).endswith("job: cannot be written to")
+        assert refused(Crawl(tmp_path / "job", {"seeds": seeds})).endswith("job: is not writable")
 
     def test_another_process(self, tmp_path, seeds):
         """A crawl that another process works on is refused."""
@@ -202,7 +211,7 @@ class TestJobdir:
             assert refused(Crawl(tmp_path / "job", {"seeds": seeds})) == f"{state}: another process is using this crawl"
 
     def test_a_foreign_file(self, tmp_path, seeds):
-        """A file of somebody else's in the crawl's place is refused, and left as it is."""
+        """A foreign file in the crawl's place is refused, and left unchanged."""
         state = tmp_path / "job" / "state"
         state.mkdir(parents=True)
         (state / "crawl.db").write_bytes(b"my diary\n" * 100)
@@ -211,6 +220,68 @@ class TestJobdir:
 
         assert line == f"{state}/crawl.db: damaged at byte 0: not a SQLite database"
         assert (state / "crawl.db").read_bytes() == b"my diary\n" * 100
+
+    @pytest.mark.parametrize(
+        ("spoil", "why"),
+        [
+            pytest.param(lambda path: path.write_bytes(b""), "not a SQLite database", id="empty"),
+            pytest.param(
+                lambda path: path.write_bytes(Random(1).randbytes(50_000)), "not a SQLite database", id="noise"
+            ),
+            pytest.param(lambda path: overwrite(path, 100), "malformed", id="noise behind its header"),
+            pytest.param(lambda path: os.truncate(path, 20_000), "the file ends early", id="cut"),
+            pytest.param(lambda path: (path.unlink(), path.mkdir()), "not a file", id="folder"),
+            pytest.param(lambda path: (path.unlink(), os.mkfifo(path)), "not a file", id="pipe"),
+        ],
+    )
+    def test_a_database_that_cannot_be_read(self, tmp_path, seeds, spoil, why):
+        """Whatever is in the place of crawl.db, the crawl does not start, in one line that names the file."""
+        made = Crawl(tmp_path / "job", {"seeds": seeds})
+        refused(made, DNS_NAMESERVERS="127.0.0.1:9")  # leaves an empty crawl
+        path = tmp_path / "job/state/crawl.db"
+        spoil(path)
+
+        line = refused(made)
+
+        assert line.startswith(f"{path}: damaged at byte ")
+        assert why in line
+
+    @pytest.mark.parametrize("name", ["crawl.db", "crawl.db-wal", "lock"])
+    def test_a_file_that_may_not_be_read(self, tmp_path, seeds, name):
+        """A file of the state for which the permission is missing is named."""
+        made = Crawl(tmp_path / "job", {"seeds": seeds})
+        refused(made, DNS_NAMESERVERS="127.0.0.1:9")
+        state = tmp_path / "job/state"
+        (state / name).touch()
+        (state / name).chmod(0)
+
+        assert start(made, bound_by_permissions).wait() == 1
+        (line,) = made.output.read_text().splitlines()
+        assert str(state / name) in line
+        assert "Permission denied" in line
+
+    @pytest.mark.parametrize("name", ["state", "state/lock", "state/seen", "logs", "logs/crawl.log"])
+    def test_something_else_in_the_way(self, tmp_path, seeds, name):
+        """A file where a folder belongs, or a folder where a file belongs, is named."""
+        path = tmp_path / "job" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.mkdir() if name.endswith(("lock", ".log")) else path.touch()
+
+        line = told({"seeds": str(seeds)}, JOBDIR=str(tmp_path / "job"))
+
+        assert str(path) in line
+        assert re.search("Is a directory|Not a directory|File exists", line)
+
+    def test_logs_without_their_state(self, tmp_path, seeds):
+        """Where the state was removed and the logs were not, no new crawl empties them."""
+        log = tmp_path / "job/logs/crawl.log"
+        log.parent.mkdir(parents=True)
+        log.write_text("a line\n")
+
+        line = told({"seeds": str(seeds)}, JOBDIR=str(tmp_path / "job"))
+
+        assert line == f"{tmp_path}/job: has a crawl's logs, but no state/crawl.db: restore it, or use another JOBDIR"
+        assert log.read_text() == "a line\n"
 
     def test_another_version(self, tmp_path, seeds):
         """A crawl of another version of this program is refused."""
@@ -234,7 +305,7 @@ class TestJobdir:
 
 
 def test_nothing_is_asked(tmp_path, simweb):
-    """A crawl that is refused has sent no request, though its seeds and its name server are fine."""
+    """A refused crawl sends no request, even if its seeds and its name server are fine."""
     server = simweb(2, 4)
     (tmp_path / "seeds.txt").write_text("".join(f"{url}\n" for url in server.world.seeds()))
     crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, {"DNS_NAMESERVERS": server.nameserver})
@@ -245,14 +316,14 @@ def test_nothing_is_asked(tmp_path, simweb):
 
 
 def test_a_log_file_has_the_line_too(tmp_path):
-    """Where the log goes to a file, as with scrapyd, the line is there as well."""
+    """If the log goes to a file, as under scrapyd, the line is written there too."""
     line = refused(Crawl(tmp_path / "job", {"seeds": "/no/such.txt"}), LOG_FILE=tmp_path / "job.log")
 
     assert (tmp_path / "job.log").read_text() == f"{line}\n"
 
 
 def test_standard_output_stays_empty(tmp_path):
-    """The line goes to standard error, and standard output stays empty."""
+    """The line goes to standard error; standard output stays empty."""
     command = [sys.executable, "-m", "scrapy", "crawl", "web", "-s", f"JOBDIR={tmp_path / 'job'}"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
 

@@ -1,4 +1,4 @@
-"""seeds/top1m.csv, fetched when it is named and missing; the servers here are on loopback."""
+"""seeds/top1m.csv is downloaded when it is named and missing; the servers here are on loopback."""
 
 import gzip
 import io
@@ -26,7 +26,7 @@ def zipped(content=ROWS, names=("top-1m.csv",)):
 
 @contextmanager
 def served(body, *, status=200, missing=0):
-    """The address of a server with this answer, whose last `missing` bytes never come."""
+    """The address of a server with this answer, of which the last `missing` bytes are never sent."""
 
     class Handler(Site):
         def answer(self):
@@ -49,7 +49,7 @@ def files(path):
 class TestGood:
     @pytest.mark.parametrize("body", [zipped(), gzip.compress(ROWS), ROWS], ids=["zip", "gzip", "plain"])
     def test_it_is_moved_into_place_whole(self, path, body):
-        """The list lies where it was named, unpacked, and nothing else does."""
+        """The list ends up unpacked under the name given, and nothing else is left."""
         with served(body) as url:
             provide(f"other.txt, {path}", url)
 
@@ -57,7 +57,7 @@ class TestGood:
         assert files(path) == ["top1m.csv"]
 
     def test_one_that_is_there_is_left_alone(self, path):
-        """A list that is there is not fetched again."""
+        """An existing list is not downloaded again."""
         path.parent.mkdir()
         path.write_bytes(b"1,mine.test\n")
 
@@ -66,13 +66,13 @@ class TestGood:
         assert path.read_bytes() == b"1,mine.test\n"
 
     def test_other_lists_are_not_fetched(self, tmp_path):
-        """No other name is fetched: a list that is missing is a mistake."""
+        """Only this name is downloaded: any other missing list is an error."""
         provide(f"{tmp_path}/seeds/top2m.csv,{tmp_path}/top1m.csv", "http://127.0.0.1:9/")
 
         assert list(tmp_path.iterdir()) == []
 
     def test_a_crawl_begins_with_it(self, tmp_path, path, simweb):
-        """A crawl that names the missing list has its seeds of it."""
+        """A crawl that names the missing list takes its seeds from it."""
         server = simweb(3, 6)
         rows = "".join(f"{rank},{url[7:-1]}\n" for rank, url in enumerate(server.world.seeds(), 1))
         with served(zipped(rows.encode())) as url:
@@ -101,7 +101,7 @@ class TestBad:
         ids=["cut", "404", "html", "row", "line", "empty", "zip", "gzip", "files"],
     )
     def test_what_is_no_list(self, path, body, options, why):
-        """What is cut, missing, empty or no list is one line that says so, and leaves nothing behind."""
+        """A download that is cut, missing, empty or not a list is reported in one line, and leaves nothing behind."""
         with served(body, **options) as url, pytest.raises(CannotProvide) as told:
             provide(str(path), url)
 
@@ -112,7 +112,7 @@ class TestBad:
 
     @pytest.mark.parametrize("url", ["http://127.0.0.1:{}/", "nonsense", "http://[bad/", "http://127.0.0.1:{}x/"])
     def test_an_address_that_gives_nothing(self, path, url):
-        """A server that refuses, and an address that is none, are told."""
+        """A server that refuses and an invalid address are reported."""
         with socket.socket() as bound:
             bound.bind(("127.0.0.1", 0))  # and not listening
             with pytest.raises(CannotProvide, match="is missing, and cannot be downloaded: "):
@@ -121,7 +121,7 @@ class TestBad:
         assert files(path) == []
 
     def test_a_bomb(self, path, monkeypatch):
-        """What unpacks to more than any list has is not unpacked to its end."""
+        """A file that unpacks to more than any list has is not unpacked to its end."""
         monkeypatch.setattr("webcrawl.seeds.top1m.MOST", 1 << 20)
         with served(zipped(bytes(50 << 20))) as url, pytest.raises(CannotProvide, match="is larger than 1048576 bytes"):
             provide(str(path), url)
@@ -129,13 +129,13 @@ class TestBad:
         assert files(path) == []
 
     def test_a_folder_that_takes_nothing(self, tmp_path):
-        """A list that cannot be written is told with its reason."""
+        """A list that cannot be written is reported with the reason."""
         (tmp_path / "seeds").touch()
         with served(ROWS) as url, pytest.raises(CannotProvide, match=r"seeds/top1m.csv: cannot be written \("):
             provide(str(tmp_path / "seeds" / "top1m.csv"), url)
 
     def test_the_command_says_it_in_one_line(self, tmp_path, path):
-        """Without a network the command is one line that names scrapy demo, and exit status 1."""
+        """Without a network the command prints one line that names scrapy demo, with exit status 1."""
         crawl = Crawl(tmp_path / "job", {"seeds": path}, {"TOP1M_URL": "http://127.0.0.1:9/top-1m.csv.zip"})
 
         assert crawl.run() == 1

@@ -93,6 +93,56 @@ def test_on_another_machine(tmp_path, server, crawl, kill):
     assert half.keys().isdisjoint(hit.url for hit in server.log.hits[before:])
 
 
+def test_moved_while_it_runs(tmp_path, server, crawl):
+    """A crawl whose JOBDIR is moved ends with status 1 and one line; it goes on where the folder is now."""
+    running = crawl.start()
+    wait_until(lambda: server.log.count > 60 and says(crawl, "checkpoint in") > 1)
+    crawl.jobdir.rename(tmp_path / "moved")
+
+    assert running.wait() == 1
+    line = (
+        rf"CRITICAL: {re.escape(str(crawl.jobdir))}: moved or removed while the crawl ran: nothing after the checkpoint"
+    )
+    assert says(crawl, rf"{line} of \d\d:\d\d:\d\d is kept") == 1
+    assert not crawl.jobdir.exists()
+    wait_until_idle(server)
+    moved = Crawl(tmp_path / "moved", crawl.arguments, crawl.settings)
+    half, before = sound(moved.jobdir).logged, len(server.log.hits)
+    assert moved.run() == 0
+    wait_until_idle(server)
+    assert sound(moved.jobdir).logged.keys() == expected(server).must
+    assert half.keys().isdisjoint(hit.url for hit in server.log.hits[before:])
+
+
+def test_a_copy_is_a_crawl_of_its_own(tmp_path, server, crawl):
+    """A copy of a crawl that runs can be resumed elsewhere at the same time."""
+    running = crawl.start(POLITENESS_MIN_DELAY=0.1)
+    wait_until(lambda: server.log.count > 30 and says(crawl, "checkpoint in") > 1)
+    os.kill(running.process.pid, signal.SIGSTOP)  # the copy is of one moment
+    copy = Crawl(tmp_path / "copy", crawl.arguments, crawl.settings)
+    shutil.copytree(crawl.jobdir, copy.jobdir)
+    second = copy.start()
+    os.kill(running.process.pid, signal.SIGCONT)
+
+    assert (second.wait(), running.wait()) == (0, 0)
+    wait_until_idle(server)
+    assert sound(copy.jobdir).logged.keys() == sound(crawl.jobdir).logged.keys() == expected(server).must
+
+
+def test_changed_settings_are_told(server, crawl):
+    """What has changed since the last run is a line each in the log of the next one."""
+    assert crawl.run(CLOSESPIDER_PAGECOUNT=10) == 0
+    assert says(crawl, " was .*, now ") == 0
+
+    assert crawl.run(URL_SCOPE="seeds", POLITENESS_FACTOR=1.5) == 0
+    assert (
+        says(crawl, "INFO: URL_SCOPE was any, now seeds\n")
+        == says(crawl, "INFO: POLITENESS_FACTOR was 0, now 1.5\n")
+        == 1
+    )
+    assert says(crawl, " was .*, now ") == 2
+
+
 def test_with_other_settings(server, crawl):
     """Memory, levels, queues and cache may change with every run: the same pages are fetched."""
     caches = "webcrawl.seen.caches"
@@ -162,7 +212,7 @@ def test_a_full_disk_pauses_the_crawl(server, crawl):
     running = roomy(crawl, free, MIN_FREE_DISK=1000)
     wait_until(lambda: server.log.count > 30)
     free.write_text("999")
-    wait_until(partial(says, crawl, "fetching pauses"))
+    wait_until(partial(says, crawl, "fetching is paused"))
     before, taken = server.log.count, says(crawl, "checkpoint in")
     os.kill(running.process.pid, signal.SIGUSR1)
     wait_until(lambda: says(crawl, "checkpoint in") > taken + 2)
@@ -170,7 +220,7 @@ def test_a_full_disk_pauses_the_crawl(server, crawl):
 
     free.write_text("1000")
     assert running.wait() == 0
-    assert says(crawl, "999 MiB left") == says(crawl, "fetching goes on") == 1
+    assert says(crawl, "999 MiB free") == says(crawl, "fetching resumes") == 1
     assert paused <= before + SETTINGS["CONCURRENT_REQUESTS"] < 130
     wait_until_idle(server)
     assert max(Counter(hit.url for hit in server.log.hits).values()) == 1

@@ -1,4 +1,4 @@
-"""A crawl over three protocols, which link to each other, through one frontier and into one archive."""
+"""A crawl over three protocols that link to each other, through one frontier and into one archive."""
 
 import asyncio
 from collections import Counter
@@ -16,7 +16,7 @@ LISTING, MENU = "text/x-ftp-listing", "text/x-gopher-menu"
 
 
 class Web:
-    """Little sites, `http` and `gopher` each a table from path or selector to content; what was asked is counted."""
+    """Small sites, `http` and `gopher` each a table from path or selector to content; requests are counted."""
 
     def __init__(self):
         self.http, self.gopher, self.asked = {}, {}, Counter()
@@ -44,7 +44,7 @@ class Web:
 
 @contextmanager
 def started(web, address):
-    """The sites, as long as the block lasts; their ports."""
+    """Serves the sites during the block; yields their ports."""
     ports, up, stop = [], Event(), asyncio.Event()
     loop = asyncio.new_event_loop()
 
@@ -66,7 +66,7 @@ def started(web, address):
 
 
 def finished(crawl):
-    """URL -> status, type and path of every line of the crawl's log."""
+    """Status, type and path by URL, from every line of the crawl's log."""
     rows = [line.split() for line in (crawl.jobdir / "logs/crawl.log").read_text().splitlines()]
     assert len({row[3] for row in rows}) == len(rows)
     return {row[3]: (int(row[1]), row[6], row[4]) for row in rows}
@@ -82,7 +82,7 @@ def _folder(tmp_path):
 
 class TestThreeProtocols:
     def test_the_truth_is_reached(self, tmp_path, folder):
-        """Listings, menus and pages lead to each other; each URL is asked for once and ends as it must."""
+        """Listings, menus and pages lead to each other; each URL is fetched once and ends as it must."""
         web = Web()
         with RealServer(folder, "127.0.0.3") as files, started(web, "127.0.0.2") as (http, gopher):
             w, f, g = f"http://w.test:{http}", f"ftp://f.test:{files.port}", f"gopher://g.test:{gopher}"
@@ -116,7 +116,7 @@ class TestThreeProtocols:
             hosts, seeds = tmp_path / "hosts", tmp_path / "seeds.txt"
             hosts.write_text("127.0.0.2 w.test g.test\n127.0.0.3 f.test\n")
             seeds.write_text(f"{w}/\n")
-            crawl = Crawl(tmp_path / "job", {"seeds": seeds}, {"HOSTS_FILE": hosts})
+            crawl = Crawl(tmp_path / "job", {"seeds": seeds}, {"HOSTS_FILE": hosts, "PORTS_ALLOWED": gopher})
             assert crawl.run() == 0, crawl.output.read_text()
 
         assert finished(crawl) == {
@@ -167,13 +167,13 @@ class TestThreeProtocols:
         assert listing.endswith(b"\r\n")
 
     def test_the_guard_holds_for_all(self, tmp_path, folder):
-        """Addresses that the crawl may not connect to are not, by whichever protocol."""
+        """The crawl never connects to forbidden addresses, by any protocol."""
         web = Web()
         with RealServer(folder, "127.9.0.1") as files, started(web, "127.9.0.2") as (_, gopher):
             seeds = tmp_path / "seeds.txt"
             urls = [f"ftp://127.9.0.1:{files.port}/pub/", f"gopher://127.9.0.2:{gopher}/"]
             seeds.write_text("\n".join(urls))
-            crawl = Crawl(tmp_path / "job", {"seeds": seeds}, {"ROBOTSTXT_OBEY": False})
+            crawl = Crawl(tmp_path / "job", {"seeds": seeds}, {"ROBOTSTXT_OBEY": False, "PORTS_ALLOWED": gopher})
             assert crawl.run() == 0, crawl.output.read_text()
 
         assert {url: row[0] for url, row in finished(crawl).items()} == dict.fromkeys(urls, -5001)

@@ -1,4 +1,4 @@
-"""A real scrapyd: the project deployed as an egg, scheduled, cancelled, and gone on with."""
+"""A real scrapyd: the project is deployed as an egg, scheduled, cancelled and resumed."""
 
 import importlib.util
 import json
@@ -54,7 +54,7 @@ class Daemon:
         return self.ask("schedule", {"project": "webcrawl", "spider": "web", "setting": pairs, **arguments})["jobid"]
 
     def state(self, job):
-        """pending, running or finished; the last run of a job counts."""
+        """The state of a job's last run: pending, running or finished."""
         jobs = self.ask("listjobs", project="webcrawl")
         return next(name for name in ("pending", "running", "finished") if job in [one["id"] for one in jobs[name]])
 
@@ -86,7 +86,7 @@ def scrapyd(folder, eggs, jobs=""):
 
 
 def deploy(daemon, checkout):
-    """What the README says, in a copy of the checkout: scrapyd-deploy writes into it."""
+    """Deploys as the README says, from a copy of the checkout, because scrapyd-deploy writes into it."""
     shutil.copytree(ROOT / "webcrawl", checkout / "webcrawl", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("scrapy.cfg", "pyproject.toml", "requirements.txt", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, checkout)
@@ -122,18 +122,18 @@ def pages(server):
     return [hit.url for hit in server.log.hits if not hit.url.endswith("/robots.txt")]
 
 
-def test_deployed_scheduled_cancelled_and_gone_on_with(tmp_path, simweb):
-    """An egg made by scrapyd-deploy crawls; a cancelled job checkpoints, and the same JOBDIR or jobid goes on with it.
+def test_deployed_scheduled_cancelled_and_resumed(tmp_path, simweb):
+    """An egg made by scrapyd-deploy crawls; a cancelled job makes a checkpoint, and its JOBDIR or jobid resumes.
 
-    One test, for the egg and the daemon take longer than all the rest.
+    This is one test, because making the egg and starting the daemon take longer than the rest.
     """
     eggs = tmp_path / "eggs"
     with scrapyd(tmp_path / "daemon", eggs) as daemon:
         deploy(daemon, tmp_path / "daemon")
         _a_job_that_cannot_begin_says_why_in_its_log(daemon, tmp_path)
-        _a_jobdir_is_gone_on_with(daemon, tmp_path, simweb(4, 80, latency=0.05))
+        _a_jobdir_resumes(daemon, tmp_path, simweb(4, 80, latency=0.05))
     with scrapyd(tmp_path / "other", eggs, tmp_path / "jobs") as daemon:
-        _a_jobid_is_gone_on_with(daemon, tmp_path, simweb(4, 80, latency=0.05))
+        _a_jobid_resumes(daemon, tmp_path, simweb(4, 80, latency=0.05))
 
 
 def _a_job_that_cannot_begin_says_why_in_its_log(daemon, folder):
@@ -144,7 +144,7 @@ def _a_job_that_cannot_begin_says_why_in_its_log(daemon, folder):
     assert log.read_text() == "FRONTIER_LEVELS = '0': must be a whole number from 1 to 1000\n"
 
 
-def _a_jobdir_is_gone_on_with(daemon, folder, server):
+def _a_jobdir_resumes(daemon, folder, server):
     settings = settings_of(server, JOBDIR=folder / "job")
     arguments = {"seeds": seeds_of(server, folder / "seeds.txt"), "scope": "any"}
 
@@ -161,8 +161,8 @@ def _a_jobdir_is_gone_on_with(daemon, folder, server):
     assert "Spider closed (finished)" in (folder / f"daemon/logs/webcrawl/web/{again}.log").read_text()
 
 
-def _a_jobid_is_gone_on_with(daemon, folder, server):
-    """Where scrapyd has a jobs_dir, it names JOBDIR after the job."""
+def _a_jobid_resumes(daemon, folder, server):
+    """Under a scrapyd with a jobs_dir, JOBDIR is named after the job."""
     arguments = {"seeds": seeds_of(server, folder / "seeds.txt"), "jobid": "mine"}
 
     daemon.schedule(settings_of(server), **arguments)

@@ -1,4 +1,4 @@
-"""Real sites, crawled as they were: exactly the requests are made that an independent reader of their pages expects."""
+"""Real sites, served as they were: the requests are exactly those that an independent reader of their pages expects."""
 
 import gzip
 import json
@@ -15,7 +15,7 @@ from tests.support.crawling import Crawl
 from tests.support.crawling_sites import serving
 
 FILTERS = "webcrawl.urls.filters"
-PLAIN = {  # every link of the hosts, whatever its path looks like
+PLAIN = {  # follow every link of the hosts, whatever its path looks like
     f"{FILTERS}.scheme.SchemeFilter": 100,
     f"{FILTERS}.expressions.ExpressionFilter": 700,
 }
@@ -44,7 +44,7 @@ MISSING = 404, "text/plain", b"not here"
 
 
 class TestSharedHosts:
-    """41 hosts of one university, as they were."""
+    """41 hosts of one university."""
 
     @pytest.fixture(name="expected")
     def _expected(self):
@@ -53,7 +53,7 @@ class TestSharedHosts:
 
     @pytest.fixture(name="asked")
     def _asked(self, tmp_path):
-        """What is asked for with these filters, robots.txt aside."""
+        """The URLs requested with these filters, without robots.txt."""
         folder = cases("site-uci-shared")
         data = zstandard.ZstdDecompressor(max_window_size=2**27).decompress(
             (folder / "pages.jsonl.zst").read_bytes(), max_output_size=2**28
@@ -80,7 +80,7 @@ class TestSharedHosts:
         return crawl
 
     def test_without_trap_rules_all_is_asked_for(self, asked, expected):
-        """The requests are those expected, each once; http and https are different URLs."""
+        """Without trap rules the expected URLs are requested once each; http and https are different URLs."""
         counts = Counter(asked(PLAIN))
 
         assert counts.keys() - expected == set()
@@ -88,7 +88,7 @@ class TestSharedHosts:
         assert max(counts.values()) == 1
 
     def test_trap_rules_cost_nothing_but_the_trap(self, asked, expected):
-        """With depth bounded and the trap rules on, what is not asked for lies on the one host that has a trap."""
+        """With bounded depth and trap rules, what is missing belongs to the one host with a trap."""
         counts = Counter(asked(PLAIN | TRAPS))
 
         assert counts.keys() <= expected
@@ -99,9 +99,10 @@ class TestSharedHosts:
 
 
 class TestSelfTestSites:
-    """Little sites by which another crawler tests itself, each on a host of its own."""
+    """Small sites by which another crawler tests itself, each on its own host."""
 
-    # What a browser could be led to, by links, frames and refreshes, no form and no script. Depth 3 is the deepest.
+    # What a browser could be led to by links, frames and refreshes, but not by forms or scripts. Depth 3 is the
+    # deepest.
     EXPECTED: ClassVar = {
         "Frames": ["index", "topframe", "leftframe", "rightframe", "noframe"],
         "Refresh": ["index", "refresh", "refresh2"],
@@ -111,7 +112,7 @@ class TestSelfTestSites:
         "TrickyRelativeURIs": ["index", "reluptricky", "/test8/anothersub/reluptarget"],
         "FormTagExtraction": ["index"],
         "SimpleJavascriptExtraction": ["index"],
-        # The bases are odd, but URLs: they count. That of two.html leads to another host.
+        # The bases are odd, but they are URLs, so they count. That of two.html leads to another host.
         "BadURIsStopPageParsing": [
             *["index", "one", "two", "three"],
             *["/BadURIsStopPageParsing/www.loc.gov/rr/european/egw/goodone", "/goodthree"],
@@ -119,7 +120,7 @@ class TestSelfTestSites:
     }
 
     def test_each_file_that_is_linked_is_fetched_once(self, tmp_path):
-        """All that links, frames and refreshes lead to is asked for once, and nothing that robots.txt excludes."""
+        """Every target of links, frames and refreshes is fetched once, and nothing that robots.txt forbids."""
         folder = cases("selftest-sites") / "heritrix-webapps"
         names = [f"{case.lower()}.test" for case in self.EXPECTED]
 

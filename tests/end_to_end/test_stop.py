@@ -1,4 +1,4 @@
-"""How a crawl is stopped, and gone on with: Ctrl-C, SIGTERM, both twice, CLOSESPIDER_*, and its own end."""
+"""Stopping and resuming a crawl: Ctrl-C, SIGTERM, both twice, CLOSESPIDER_*, and its normal end."""
 
 import os
 import signal
@@ -9,6 +9,7 @@ from contextlib import closing
 import pytest
 
 from tests.support.crawling import Crawl, wait_until
+from webcrawl.commands.signals import SAME
 from webcrawl.simweb import wait_until_idle
 
 FAST = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0, "CONCURRENT_REQUESTS": 8}
@@ -23,7 +24,7 @@ def crawl_of(tmp_path, server, **settings):
 
 
 def asked(server):
-    """URLs of pages that the server answered to the end, robots.txt left aside."""
+    """URLs of pages that the server answered completely, without robots.txt."""
     wait_until_idle(server)
     return [hit.url for hit in server.log.hits if not hit.url.endswith("/robots.txt") and hit.outcome == "sent"]
 
@@ -35,7 +36,7 @@ def said(crawl):
 class TestSignals:
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
     def test_pages_under_way_are_finished(self, tmp_path, simweb, number):
-        """After one signal every page that was asked for is finished: the next run asks for the others only."""
+        """After one signal every page in progress is finished: the next run fetches only the others."""
         server = simweb(8, 120, latency=0.05)
         crawl = crawl_of(tmp_path, server, ITEM_PIPELINES=COUNTED)
 
@@ -52,7 +53,7 @@ class TestSignals:
         assert sorted((tmp_path / "pages").read_text().splitlines()) == sorted(asked(server))
 
     def test_servers_that_hang_delay_nothing(self, tmp_path, simweb):
-        """Downloads that do not end in 5 seconds are given up, and their URLs asked for again by the next run."""
+        """Downloads that take more than 5 seconds are given up, and their URLs fetched again by the next run."""
         server = simweb(4, 4, latency=60)
         crawl = crawl_of(tmp_path, server, DOWNLOAD_TIMEOUT=60)
 
@@ -73,7 +74,7 @@ class TestSignals:
         assert sorted(hit.url for hit in server.log.hits) == sorted(2 * [hit.url for hit in server.log.hits[:4]])
 
     def test_twice_is_at_once(self, tmp_path, simweb):
-        """A second signal ends the process without waiting for anything, and the exit status says so."""
+        """A second signal ends the process at once, with an exit status that says so."""
         server = simweb(4, 4, latency=60)
         crawl = crawl_of(tmp_path, server, DOWNLOAD_TIMEOUT=60)
 
@@ -81,17 +82,34 @@ class TestSignals:
         wait_until(lambda: server.busy == 4)
         running.interrupt()
         wait_until(lambda: "Send again to force" in said(crawl))
+        time.sleep(SAME)
         running.interrupt()
 
         assert running.wait(4) == 130
 
+    def test_twice_within_half_a_second_is_once(self, tmp_path, simweb):
+        """Signals that follow the first one closely are the same Ctrl-C: pages in progress are finished."""
+        server = simweb(4, 40, latency=0.3)
+        crawl = crawl_of(tmp_path, server)
+
+        running = crawl.start()
+        wait_until(lambda: server.busy == 4)
+        running.interrupt()
+        wait_until(lambda: "Send again to force" in said(crawl))
+        running.interrupt()
+        os.kill(running.process.pid, signal.SIGTERM)
+
+        assert (running.wait(), crawl.stats["reason"]) == (0, "shutdown")
+        assert crawl.run() == 0
+        assert len(asked(server)) == len(set(asked(server))) == 40
+
     def test_a_paused_crawl_can_be_stopped(self, tmp_path, simweb):
-        """A crawl that has paused for want of disk space asks for nothing, says so, and ends on a signal."""
+        """A crawl that has paused for want of disk space fetches nothing, says so, and ends on a signal."""
         server = simweb(2, 4)
         crawl = crawl_of(tmp_path, server, MIN_FREE_DISK=1 << 20, CHECKPOINT_INTERVAL=0.1)
 
         running = crawl.start()
-        wait_until(lambda: "fetching pauses" in said(crawl) and (tmp_path / "job/stats.json").exists())
+        wait_until(lambda: "fetching is paused" in said(crawl) and (tmp_path / "job/stats.json").exists())
         running.interrupt()
 
         assert running.wait(10) == 0
@@ -99,12 +117,12 @@ class TestSignals:
         assert server.log.hits == []
 
     def test_before_it_has_begun(self, tmp_path, simweb):
-        """A signal while the crawl is being opened ends it as cleanly, with everything as it was before."""
+        """A signal while the crawl is being opened ends it cleanly, and nothing has changed."""
         server = simweb(2, 4)
         crawl = crawl_of(tmp_path, server, MIN_FREE_DISK=1 << 20)
 
         running = crawl.start()
-        wait_until(lambda: "fetching pauses" in said(crawl))
+        wait_until(lambda: "fetching is paused" in said(crawl))
         running.interrupt()
 
         assert running.wait(10) == 0
@@ -122,7 +140,7 @@ class TestConditions:
         ],
     )
     def test_closespider(self, tmp_path, simweb, name, value, reason):
-        """Scrapy's CLOSESPIDER settings end a crawl cleanly; it goes on from there."""
+        """Scrapy's CLOSESPIDER settings end a crawl cleanly, and it can be resumed."""
         server = simweb(6, 60, latency=0.1)
         crawl = crawl_of(tmp_path, server, CONCURRENT_REQUESTS=4)
 
@@ -133,7 +151,7 @@ class TestConditions:
         assert len(asked(server)) == len(set(asked(server))) == 60
 
     def test_the_end_is_noticed(self, tmp_path, simweb):
-        """A crawl that has nothing left to do ends by itself, and has nothing to do when it is run again."""
+        """A crawl with nothing left to do ends by itself, and does nothing when run again."""
         server = simweb(3, 12)
         crawl = crawl_of(tmp_path, server)
 

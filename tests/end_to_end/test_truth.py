@@ -1,4 +1,4 @@
-"""`scrapy crawl web` asks the synthetic web for what the truth demands, as politely as its server can tell."""
+"""`scrapy crawl web` requests from the synthetic web what the truth demands, as politely as its server can tell."""
 
 from collections import Counter, defaultdict
 from itertools import accumulate, pairwise
@@ -26,11 +26,11 @@ from webcrawl.simweb.robots import is_robots
 
 SIZE, SLOW = (2000, 3000), 0.02
 ENDLESS = {"trap_numbers", "trap_facets"}  # look like any list or shop: only depth and page budgets bound them
-LONG = {"trap_growing"}  # a path of ten segments is no trap yet: 250 pages of a host, for which one test is enough
+LONG = {"trap_growing"}  # a path of ten segments is not a trap yet: 250 pages per host, for which one test is enough
 PAGE = [kind for kind in GROUPS["page"] if kind not in ENDLESS | LONG]
 HOSTILE = {kind: share for kind, share in hostile().items() if kind not in ENDLESS | LONG} | {"https": 0.2}
 TRAPS = [kind for kind in GROUPS["page"] if kind.startswith("trap_") and kind not in ENDLESS]
-NOTICED = 0.3  # seconds: how much later than it happened a busy server may notice that a client has left
+NOTICED = 0.3  # seconds: how late a busy server may notice that a client has left
 RETRY_WAIT = 0.1
 
 
@@ -49,7 +49,7 @@ def _crawl(tmp_path):
 
 @pytest.fixture(scope="module", autouse=True)
 def _bombs():
-    """A bomb takes half a second to make, once, in which the server would answer nobody."""
+    """Makes each bomb once in advance: it takes half a second, during which the server could not answer."""
     world = World(1, 1)
     for kind in PAGE:
         world.answer(Ask(0, f"/x/{kind}/0"))
@@ -62,7 +62,7 @@ def requests(server):
 
 
 def rudeness(world, hits, key=by_host):
-    """Whatever a server could complain of."""
+    """Everything that a server could complain about."""
     rule = mercator(world, **POLITE)
 
     def wanted(hit):
@@ -72,7 +72,7 @@ def rudeness(world, hits, key=by_host):
 
 
 def hasty(hits):
-    """Each further request for a URL that came sooner than retries may."""
+    """Repeated requests for a URL that came sooner than retries are allowed."""
     asked = defaultdict(list)
     for hit in hits:
         if not is_robots(hit.path):
@@ -99,7 +99,7 @@ class TestTruth:
         ],
     )
     def test_every_kind_of_world(self, simweb, crawl, hosts, pages, mix):
-        """Each URL that must be asked for is, once; none that must not; politely, robots.txt first, traps bounded."""
+        """Each required URL is requested once, no forbidden one; politely, robots.txt first, traps bounded."""
         server = simweb(hosts, pages, mix=mix, size=SIZE, slow=SLOW)
 
         assert crawl(server).run() == 0
@@ -112,7 +112,7 @@ class TestTruth:
         assert max(trap_hits(hits).values(), default=0) <= 300
 
     def test_so_many_at_once_and_no_more(self, simweb, crawl):
-        """With more hosts ready than CONCURRENT_REQUESTS there are that many requests at a time, and never one more."""
+        """With more hosts ready than CONCURRENT_REQUESTS that many requests run at a time, and never one more."""
         server = simweb(60, 120, size=SIZE, latency=0.05)
 
         assert crawl(server, settings={"CONCURRENT_REQUESTS": 7}).run() == 0
@@ -122,7 +122,7 @@ class TestTruth:
 
     @pytest.mark.parametrize("scope", ["any", "seeds", "domain", "host"])
     def test_scopes(self, simweb, crawl, scope):
-        """Each scope asks for what can be reached inside it, whoever's page had the same body before."""
+        """Each scope requests what can be reached inside it, also below pages with the same body as another's."""
         mix = {"subdomain": 0.5} | even(["redirect_elsewhere", "duplicate", "refresh", "refresh_loop"])
         server = simweb(12, 120, mix=mix, size=SIZE)
         seeds = [f"{server.world.origin(host)}/" for host in (0, 1)]
@@ -135,7 +135,7 @@ class TestTruth:
         assert (scope == "any") == ("out of scope" not in expected.excluded.values())
 
     def test_the_last_seed_is_known_before_the_first_link_is_judged(self, simweb, crawl):
-        """With the scope `seeds` a link on the first page leads to the domain of the last of many seeds."""
+        """With the scope `seeds` a link on the first page may lead to the domain of the last of many seeds."""
         server = simweb(3, 30, size=SIZE)
         seeds = [*[f"{server.world.origin(0)}/"] * 50_000, "http://absent.site2.test/"]
 
@@ -158,7 +158,7 @@ class TestTruth:
 
 class TestRules:
     def test_hosts_of_one_address_take_turns(self, simweb, crawl):
-        """With POLITENESS_PER_IP an address is asked as politely as a host, after each host's first request."""
+        """With POLITENESS_PER_IP an address is treated as politely as a host, after each host's first request."""
         server = simweb(12, 60, size=SIZE, addresses=2)
 
         assert crawl(server, settings={"POLITENESS_PER_IP": True}).run() == 0
@@ -173,7 +173,7 @@ class TestRules:
         assert [*truth(server.world, server.world.seeds()).complaints(hits)] == []
 
     def test_page_budget(self, simweb, crawl):
-        """No host gives more than HOST_MAX_PAGES pages, and one that has so many gives them."""
+        """No host gives more than HOST_MAX_PAGES pages, and each host that has that many gives them."""
         server = simweb(8, 120, size=SIZE)
 
         assert crawl(server, settings={"HOST_MAX_PAGES": 7}).run() == 0
@@ -184,7 +184,7 @@ class TestRules:
         assert len(pages) == 8
 
     def test_who_asks_to_be_left_alone_is(self, simweb, crawl, tmp_path):
-        """A host that is written into URL_EXCLUDE_FILE during the crawl is asked no more, queued URLs included."""
+        """A host added to URL_EXCLUDE_FILE during the crawl gets no more requests, queued URLs included."""
         server = simweb(4, 240, size=SIZE)
         excluded = tmp_path / "excluded.txt"
         excluded.write_text("# nobody yet\n")
@@ -203,7 +203,7 @@ class TestRules:
         assert len({url for url in everything.must - asked if "//site0.test" in url}) > 50
 
     def test_a_stopped_crawl_goes_on(self, simweb, crawl):
-        """Stopped by Ctrl-C and run again, twice, a crawl asks for the rest, and for nothing once more."""
+        """A crawl stopped by Ctrl-C and resumed, twice, fetches the rest and nothing again."""
         mix = even(["redirect_chain", "duplicate", "status_404", "redirect_elsewhere"])
         server = simweb(20, 120, mix=mix, size=SIZE)
         stopped = crawl(server)

@@ -1,4 +1,4 @@
-"""Ordinary Scrapy spiders, in a project that only takes over webcrawl's settings, on the crawl's own scheduler."""
+"""Ordinary Scrapy spiders, in a project that only takes over webcrawl's settings, with the crawl's scheduler."""
 
 import json
 from collections import Counter
@@ -88,7 +88,7 @@ class Form(Noting, Spider):
 
 @pytest.fixture(name="shop")
 def _shop(tmp_path):
-    """A project of somebody's own, and its crawl; the notes of its spiders are in `notes`."""
+    """A user's project and its crawl; the notes of its spiders are in `notes`."""
     package = tmp_path / "project" / "shop" / "spiders"
     package.mkdir(parents=True)
     (tmp_path / "project" / "scrapy.cfg").write_text(CONFIG)
@@ -117,7 +117,7 @@ class TestCrawlSpider:
     MIX = even(["redirect_302", "redirect_chain", "status_404", "status_500", "status_503_thrice", "robots_disallow"])
 
     def test_its_rules_reach_the_truth(self, simweb, shop):
-        """A CrawlSpider with a LinkExtractor asks for what its links lead to, once and politely, robots.txt first."""
+        """A CrawlSpider with a LinkExtractor requests what its links lead to, once and politely, robots.txt first."""
         server = simweb(12, 150, mix=self.MIX, size=(2000, 3000), slow=0.02)
         seeds = [*server.world.seeds()]
         crawl = shop(server, "follow", " ".join(seeds))
@@ -135,9 +135,9 @@ class TestCrawlSpider:
 
         noted = Counter(note["url"] for note in notes(crawl) if note["url"] not in ignored)
         failed = {note["url"] for note in notes(crawl) if "error" in note}.difference(ignored)
-        assert max(noted.values()) == 1  # a page that is tried again is one page
+        assert max(noted.values()) == 1  # a page that is retried is one page
         assert {url.split("/")[4] for url in failed} == {"status_404", "status_500"}
-        assert noted.keys() < expected.must  # all but the seeds and what redirects
+        assert noted.keys() < expected.must  # all but the seeds and the redirects
         assert {url for url in expected.must - noted.keys() if "/redirect_" not in url} == set(seeds)
 
     def test_its_allowed_domains_hold(self, simweb, shop):
@@ -155,11 +155,11 @@ class TestRequests:
     MANY = 30
 
     def test_all_that_a_request_has_comes_back(self, simweb, shop):
-        """Callback, meta, headers, body and errback of queued requests outlive a stop; each has one answer."""
+        """Callback, meta, headers, body and errback of queued requests survive a stop; each request gets one answer."""
         server = simweb(1, 5, mix={"status_503": 1.0}, size=(2000, 3000))
         start = f"{server.world.origin(0)}/"
         crawl = shop(server, "form", start, many=self.MANY)
-        crawl.settings["ROBOTSTXT_OBEY"] = False  # else a host without address ends there, unheard
+        crawl.settings["ROBOTSTXT_OBEY"] = False  # otherwise a host without an address ends there, unnoticed
 
         running = crawl.start(POLITENESS_MIN_DELAY=0.05)
         wait_until(lambda: len(server.log.hits) > 5)
@@ -188,3 +188,42 @@ class TestRequests:
         assert asked[f"{start}x/status_503/0"] == 3
         assert asked[f"{start}kept?"] == 0
         assert said.count("cannot be kept on disk") == 1
+
+
+class TestJobdir:
+    def test_it_belongs_to_its_spider(self, simweb, shop):
+        """Another spider on the JOBDIR of a crawl is refused in one line; the crawl goes on as if nothing had been."""
+        server = simweb(2, 20, size=(2000, 3000))
+        crawl = shop(server, "follow", " ".join(server.world.seeds()))
+        assert crawl.run(CLOSESPIDER_PAGECOUNT=3) == 0
+        before = len(requests(server))
+
+        other = shop(server, "form", f"{server.world.origin(0)}/", many=1)
+
+        assert other.run() == 1
+        said = other.output.read_text()
+        assert said == f"{crawl.jobdir}: belongs to the spider follow, not form: use another JOBDIR\n"
+        assert len(requests(server)) == before
+        assert crawl.run() == 0
+        assert len(requests(server)) > before
+
+    def test_a_callback_that_is_no_more(self, tmp_path, simweb, shop):
+        """When a spider no longer has the method that queued requests call, the crawl ends, and loses none."""
+        server = simweb(1, 5, mix={"status_503": 1.0}, size=(2000, 3000))
+        crawl = shop(server, "form", f"{server.world.origin(0)}/", many=20)
+        running = crawl.start(POLITENESS_MIN_DELAY=0.1)
+        wait_until(lambda: len(server.log.hits) > 5)
+        running.interrupt()
+        assert running.wait() == 0
+        before = len(notes(crawl))
+
+        spiders = tmp_path / "project/shop/spiders/__init__.py"
+        code = spiders.read_text()
+        spiders.write_text(code.replace("answer", "received"))
+        assert crawl.run() == 1
+        assert "Spider closed (store_failed)" in crawl.output.read_text()
+        spiders.write_text(code)
+
+        assert crawl.run() == 0
+        assert len([note for note in notes(crawl) if note["what"].startswith("many")]) == 20
+        assert len(notes(crawl)) > before

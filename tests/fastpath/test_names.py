@@ -1,11 +1,14 @@
 """The fast path runs on the Scrapy that it was written for, and refuses any other."""
 
+import re
+
 import pytest
 from scrapy.core.engine import ExecutionEngine
 from scrapy.settings import Settings
 
+from tests.support.places import ROOT
 from webcrawl.commands.preflight import CannotStart, preflight
-from webcrawl.fastpath.names import PRIVATE, ForeignScrapy, check
+from webcrawl.fastpath.names import PRIVATE, UNDOCUMENTED, ForeignScrapy, check
 
 LINE = r"Scrapy 2\.20\.1 is installed: webcrawl needs 2\.19; pip install 'scrapy~=2\.19\.0'"
 
@@ -27,6 +30,16 @@ def test_each_missing_name_is_refused(kind):
     """A private name that is not there any more is named."""
     with pytest.raises(ForeignScrapy, match=rf"has no {kind.__name__}\._gone, {kind.__name__}\._lost:"):
         check((2, 19, 0), {kind: (*PRIVATE[kind], "_gone", "_lost")})
+
+
+def test_the_upgrade_note_has_every_name():
+    """The table of docs/decisions/scrapy-upgrade.md has each name of the list."""
+    note = (ROOT / "docs/decisions/scrapy-upgrade.md").read_text(encoding="utf-8")
+    rows = " ".join(line for line in note.splitlines() if line.startswith("| `"))
+    written = set(re.findall(r"`(?:\w*\.)?(\w+)`", rows))
+
+    for names in (PRIVATE, UNDOCUMENTED):
+        assert {name for some in names.values() for name in some} <= written
 
 
 def test_an_attribute_of_instances_counts():

@@ -25,7 +25,7 @@ DOWNLOADS = {"DOWNLOADER_MIDDLEWARES": {**DOWNLOADER_MIDDLEWARES, f"{OURS}.OfDow
 CALLBACKS = {"SPIDER_MIDDLEWARES": {f"{OURS}.OfCallbacks": 950, f"{OURS}.OfBothKinds": 940}}
 PIPELINES = {"ITEM_PIPELINES": {f"{OURS}.Plain": 300, f"{OURS}.Waiting": 400}}
 ALL = {**DOWNLOADS, **CALLBACKS, **PIPELINES}
-# The ways that the passage knows; each shortens another part of Scrapy's
+# The ways that the request path knows; each shortens another part of Scrapy's
 WAYS = {
     "middlewares": {**ALL, "CONCURRENT_ITEMS": 1},
     "no spider middleware": {**DOWNLOADS, **PIPELINES, "CONCURRENT_ITEMS": 1, "SPIDER_MIDDLEWARES_BASE": {}},

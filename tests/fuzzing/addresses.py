@@ -1,4 +1,4 @@
-"""Targets: links and URLs, names of hosts, answers of name servers."""
+"""Targets: links and URLs, host names, answers of name servers."""
 
 import asyncio
 import json
@@ -42,7 +42,7 @@ def _pipeline() -> LinkPipeline:
 
 
 def url(data: bytes) -> None:
-    """A canonical URL is ASCII, its own canonical form, can be asked for in one line, and passes all that reads it."""
+    """A canonical URL is ASCII, canonical again, fits a request line, and is accepted by everything that reads it."""
     random = chance(data)
     link, base = data.decode("utf-8", random.choice(("replace", "surrogateescape"))), random.choice(BASES)
     try:
@@ -88,7 +88,7 @@ def _asked(found: str) -> None:
 
 
 class Answering(NameServer):
-    """Answers with the bytes that it was told, under the question's number; then says that it failed."""
+    """Answers with the given bytes, under the query's number; then reports a failure."""
 
     told = b""
 
@@ -106,7 +106,7 @@ def _servers() -> tuple[Answering, NameServers]:
     async def start() -> tuple[Answering, NameServers]:
         server, stack = Answering(), AsyncExitStack()
         await stack.enter_async_context(server.running())
-        return server, NameServers([server.address], timeout=0.05, tries=1)
+        return server, NameServers([("127.0.0.1", server.port)], timeout=0.05, tries=1)
 
     return run(start())
 

@@ -1,4 +1,4 @@
-"""Targets: answers of HTTP, content codings, Retry-After, certificates."""
+"""Targets: HTTP responses, content codings, Retry-After, certificates."""
 
 import gzip
 import json
@@ -25,7 +25,7 @@ LIMIT = 50_000
 
 
 def read(parts: list[bytes], truncate: int, *, bodiless: bool, reset: bool) -> Message | FetchError:
-    """What a connection that brings these pieces and ends makes of them."""
+    """The result of a connection that delivers these pieces and ends."""
     answer = Answer(truncate, bodiless=bodiless)
     try:
         for part in parts:
@@ -56,10 +56,10 @@ def http(data: bytes) -> None:
     assert len(cut_wire) <= 2 * truncate + 65536 + max(map(len, parts))
     broken = "coding" in whole.flaws + split.flaws
     assert whole.truncated == split.truncated or broken, (whole.truncated, split.truncated)
-    # nothing is read beyond the piece that has the last chunk, or the byte too many
+    # nothing is read beyond the piece with the last chunk or the first excess byte
     assert wire.startswith(cut_wire) if whole._chunks is not None or whole.truncated or broken else wire == cut_wire
     assert payload.startswith(cut_payload) if whole.truncated == "length" or broken else payload == cut_payload
-    if broken:  # what came out before it broke, or the body as it came
+    if broken:  # the output before it broke, or the body as received
         same_body(*(one for one in (body, cut_body) if one not in (payload[:truncate], cut_payload[:truncate])))
     else:
         same_body(body, cut_body, exact=True)
@@ -67,7 +67,7 @@ def http(data: bytes) -> None:
 
 
 def same_body(*bodies: bytes, exact: bool = False) -> None:
-    """A broken stream may give more or less of its last bytes, never other ones."""
+    """A broken stream may lose some of its last bytes, but never yields different ones."""
     shorter, longer = min(bodies, key=len, default=b""), max(bodies, key=len, default=b"")
     assert longer == shorter if exact else longer.startswith(shorter)
 
@@ -81,7 +81,7 @@ def undone(codings: list[bytes], parts: list[bytes]) -> Decoder:
 
 
 def codings(data: bytes) -> None:
-    """The first byte says the coding. Bounded, the same in pieces, and what zlib can read is read as zlib does."""
+    """The first byte selects the coding. Output is bounded, the same in pieces, and zlib's where zlib can read it."""
     if not data:
         return
     names, stream, random = CODINGS[data[0] % len(CODINGS)], data[1:], chance(data)
@@ -107,14 +107,14 @@ def _reference(stream: bytes) -> bytes | None:
 
 
 def waits(data: bytes) -> None:
-    """Retry-After is a number of seconds, whatever it says."""
+    """Retry-After is a number of seconds, whatever the header."""
     seconds = retry_after(data, 1.7e9)
     assert math.isfinite(seconds)
     assert seconds >= 0
 
 
 def certificates(data: bytes) -> None:
-    """A certificate has flaws that have names, whatever it is."""
+    """Any certificate has a list of named flaws."""
     for host in ("www.example.test", "::1", "127.0.0.1"):
         assert all(flaw.startswith("certificate_") for flaw in certificate_flaws(data, host, 1.7e9))
 

@@ -1,4 +1,4 @@
-"""One target fed with one input after the other: what fails is told once for each place, cut down to what is needed."""
+"""Feeds inputs to one target: reports each failing place once, with a minimised input."""
 
 import resource
 import signal
@@ -12,14 +12,14 @@ from random import Random
 from tests.fuzzing.mutator import Mutator
 from tests.fuzzing.target import Target
 
-SLOW = 1.0  # seconds of CPU that no input of 64 KiB may cost
-HANG = 15  # seconds of CPU after which it is not waited for
+SLOW = 1.0  # seconds of CPU that an input of 64 KiB must not exceed
+HANG = 15  # seconds of CPU before an input is aborted
 MEMORY = 4 << 30
-TRIES = 400  # to make an input smaller
+TRIES = 400  # to minimise an input
 
 
 class HangError(BaseException):
-    """An input is taking for ever; no reader's `except Exception` may hold this back."""
+    """An input hangs; a BaseException, so that no reader's `except Exception` catches it."""
 
 
 @dataclass(slots=True)
@@ -33,7 +33,7 @@ class Finding:
 
 
 def verdict(target: Target, data: bytes) -> Finding | None:
-    """What this input does that it must not."""
+    """The rule that this input breaks, if any."""
     start = time.process_time()
     try:
         with bounded():
@@ -69,12 +69,12 @@ def bounded() -> Iterator[None]:
 
 
 def limit_memory() -> None:
-    """A bomb is a MemoryError, not this machine's end."""
+    """A bomb raises MemoryError instead of exhausting the machine."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
 
 def smaller(target: Target, finding: Finding) -> Finding:
-    """The same finding with as few bytes as can be had without much trouble."""
+    """The same finding with fewer bytes, as far as that is cheap."""
     size, tries = len(finding.data) // 2, TRIES if finding.kind not in ("slow", "HangError") else 0
     while size and tries > 0:
         at, before = 0, len(finding.data)
@@ -92,7 +92,7 @@ def smaller(target: Target, finding: Finding) -> Finding:
 def run(
     target: Target, seed: int, *, seconds: float, told: Callable[[Finding], None], note: Callable[[bytes], None]
 ) -> int:
-    """Inputs until the time is over, the corpus first; `note` is given each before it runs. How many there were."""
+    """Run inputs until the time is over, the corpus first; each is passed to `note` first. Returns their number."""
     corpus = target.corpus()
     mutated, until, known, count = Mutator(corpus, target.tokens, Random(seed)), time.monotonic() + seconds, set(), 0
     while count < len(corpus) or time.monotonic() < until:

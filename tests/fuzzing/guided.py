@@ -1,4 +1,4 @@
-"""The same targets under atheris, which keeps the inputs that reach new branches: `pip install atheris` first."""
+"""The same targets under atheris, which keeps inputs that reach new branches: run `pip install atheris` first."""
 
 import importlib
 import logging

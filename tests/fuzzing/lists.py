@@ -1,4 +1,4 @@
-"""Targets: robots.txt, and lists of seeds."""
+"""Targets: robots.txt and seed lists."""
 
 import gzip
 import io
@@ -34,7 +34,7 @@ class Table(dict[str, tuple[float, bytes]]):
         self[origin] = until, rules
 
     def sweep(self, before: float) -> None:
-        """Nothing is out of date in an instant."""
+        """Nothing expires within an instant."""
 
 
 def robots(data: bytes) -> None:
@@ -67,13 +67,13 @@ def _urls(patterns: list[str]) -> Iterator[str]:
 
 
 def _longest(rules: dict[str, bool], path: str) -> bool:
-    """RFC 9309 2.2.2 word for word."""
+    """RFC 9309 2.2.2 taken literally."""
     found = [(len(pattern), allow) for pattern, allow in rules.items() if _matches(pattern, path)]
     return max(found)[1] if found and not all(rules.values()) else True
 
 
 def _matches(pattern: str, path: str) -> bool:
-    """By a table of all places: slow, and plainly right."""
+    """By dynamic programming: slow but obviously right."""
     places = {0}
     for sign in pattern.removesuffix("$"):
         if sign == "*":
@@ -84,7 +84,7 @@ def _matches(pattern: str, path: str) -> bool:
 
 
 def seeds(data: bytes) -> None:
-    """Canonical URLs or a SeedError, and the same from every position on."""
+    """Canonical URLs or a SeedError, and the same when resumed from any position."""
     endings = (
         [".csv.gz", ".txt.gz"]
         if data[:2] == b"\x1f\x8b"

@@ -1,4 +1,4 @@
-"""Bytes made of other bytes: cut, repeated, spliced, and sown with what their format is made of."""
+"""Mutates inputs: cuts, repeats, splices, and inserts tokens of their format."""
 
 from collections.abc import Callable, Sequence
 from random import Random
@@ -22,7 +22,7 @@ NUMBERS = [b"0", b"-1", b"1", b"255", b"65536", b"4294967296", b"184467440737095
 
 
 class Mutator:
-    """Makes inputs of a corpus; the same seed makes the same inputs."""
+    """Makes inputs from a corpus; the same seed makes the same inputs."""
 
     def __init__(self, corpus: Sequence[bytes], tokens: Sequence[bytes], random: Random) -> None:
         self._corpus, self._random = corpus, random

@@ -1,4 +1,4 @@
-"""Targets: pages of any markup and encoding, and the attributes and headers that are read by grammars of our own."""
+"""Targets: pages of any markup and encoding, and the attributes and headers that we parse ourselves."""
 
 import gzip
 import json
@@ -28,7 +28,7 @@ ENCODINGS = sorted(set(webencodings.LABELS.values()))
 
 
 def html(data: bytes) -> None:
-    """Links are text that can be written and followed, no more of it than the page has room for."""
+    """Links are text that can be written and followed, and not more of it than the page allows."""
     random = chance(data)
     media, url = random.choice(TYPES), random.choice(("http://a.test/b/c?d", "http://site.jp/", "ftp://f.test/"))
     usual, found = USUAL.links(data, media, url), ALL.links(data, media, url)
@@ -46,7 +46,7 @@ def html(data: bytes) -> None:
 
 
 def encoding(data: bytes) -> None:
-    """Every body has an encoding of the standard's, and every encoding makes a text of every body."""
+    """Every body has an encoding of the standard, and every encoding decodes every body."""
     random = chance(data)
     chosen = encoding_of(data, random.choice(TYPES), "http://site.example/")
     for name in (chosen, random.choice(ENCODINGS), declared(data) or "utf-8", xml_declared(data) or "utf-8"):
@@ -57,7 +57,7 @@ def encoding(data: bytes) -> None:
 
 
 def attributes(data: bytes) -> None:
-    """What is found in an attribute, a style sheet or a header was there, and is read again as it was."""
+    """What is found in an attribute, style sheet or header was in it, and parses again to the same."""
     text = data.decode("utf-8", "replace")
     for found in (srcset.urls(text), css.urls(text)):
         assert sum(map(len, found)) <= len(text)

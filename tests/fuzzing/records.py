@@ -1,4 +1,4 @@
-"""Targets: what is written of foreign bytes, read again: records of the archive, lines of logs."""
+"""Targets: archive records and log lines, written from foreign bytes and read again."""
 
 import io
 import re
@@ -10,7 +10,7 @@ from tests.fuzzing.target import Target, chance
 from tests.support.net_answers import WHOLE
 from tests.support.warc_reader import members, one_record
 from webcrawl.logs import crawl_line, link_line
-from webcrawl.model import Exchange, Link, Timings
+from webcrawl.model import Exchange, Link, Outcome, Timings
 from webcrawl.net.errors import FetchError
 from webcrawl.warc.capture import Captures
 from webcrawl.warc.originals import Originals
@@ -20,7 +20,7 @@ NOTHING_BLANK = re.compile(rb"[!-~]+")
 
 
 def warc(data: bytes) -> None:
-    """An answer's records are read as they were written, by a strict reader and by a usual one."""
+    """A response's records are read as they were written, by a strict reader and by a common one."""
     message = read([data], 10_000, bodiless=False, reset=False)
     if isinstance(message, FetchError):
         return
@@ -32,7 +32,7 @@ def warc(data: bytes) -> None:
         body,
         "127.0.0.1", 1.7e9, Timings(), message.truncated, tuple(message.flaws),
     )  # fmt: skip
-    if chance(data).random() < 0.2:  # as FTP's are: the type is a field of the record itself
+    if chance(data).random() < 0.2:  # as for FTP: the type is a field of the record itself
         made.head = made.request = b""
         made.headers = [(b"content-type", b"text/plain")]
     numbers = iter(range(10))
@@ -50,13 +50,13 @@ def warc(data: bytes) -> None:
 
 
 def logs(data: bytes) -> None:
-    """A line is a line: twelve fields without blanks, or five between tabs, whatever stands in them."""
+    """A line stays one line: twelve fields without blanks, or five separated by tabs, whatever they contain."""
     texts = (data.decode("utf-8", "surrogateescape"), data.decode("latin-1"), data[::-1].decode("utf-8", "replace"))
     for text in texts:
-        made = crawl_line.line(
-            now=1.7e9, status=200, size=len(text), url=text, path=text, via=text, content_type=text, started=1.7e9,
-            seconds=0.1, digest=text, seed=text, annotations=[text, text],
+        exchange = Exchange(
+            text, b"", 200, b"", [], b"", b"", b"", "", 1.7e9, Timings(), _digest=text, _type=text
         )  # fmt: skip
+        made = crawl_line.line(1.7e9, Link(text, text, text, text), Outcome(200, 0.1), exchange, [text, text])
         assert made.count(b"\n") == 1
         assert all(NOTHING_BLANK.fullmatch(field) for field in made[:-1].split())
         assert len(made.split()) == 12

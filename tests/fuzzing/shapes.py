@@ -1,8 +1,8 @@
-"""Shapes of input that are slow or large: nesting, repetition, what never ends, what grows when it is read."""
+"""Shapes of slow or large input: nesting, repetition, endless constructs, expansion."""
 
 XHTML = b'<html xmlns="http://www.w3.org/1999/xhtml">'
 
-# What comes once before, again and again, and once after.
+# Prefix, repeated unit, suffix.
 Shape = tuple[bytes, bytes, bytes]
 MARKUP: dict[str, Shape] = {
     **{f"nested {tag}": (b"", b"<%b>" % tag.encode(), b"x") for tag in (
@@ -121,7 +121,7 @@ DATES = (" ", ":", ",", "-", "Jan ", "1 ", "(", "\\", '"')
 
 
 def filled(shape: Shape, size: int) -> bytes:
-    """So many bytes of this shape; `%d` is a number that is another one each time."""
+    """So many bytes of this shape; `%d` is a different number each time."""
     before, again, after = shape
     if b"%d" in again:
         parts, room = [], size - len(before) - len(after)

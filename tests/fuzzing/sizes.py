@@ -1,6 +1,6 @@
-"""What is made to be slow or large, at growing sizes.
+"""Slow and large inputs at growing sizes.
 
-CPU time and memory at a quarter of the size and at all of it say whether a cost grows faster than its bytes.
+CPU time and memory at a quarter of the size and at full size show whether a cost grows faster than its bytes.
 """
 
 import logging
@@ -35,7 +35,7 @@ from webcrawl.seeds.rows import CsvRows, TextRows
 from webcrawl.urls.canonical import canonical_links
 
 SIZE = 1 << 20
-HEAD = 60_000  # bytes of a head, of which there cannot be more
+HEAD = 60_000  # the longest head allowed, in bytes
 SLOW = 1.0  # seconds of CPU
 LARGE = 256 << 10  # KiB
 READERS = {"usual": LinkReader(), "all": LinkReader(kinds.KINDS, anchor_text=True)}
@@ -115,7 +115,7 @@ def _date(shape: Shape, size: int) -> object:
 
 
 def cases() -> dict[str, Callable[[int], object]]:
-    """What is measured, by name: a function of the size."""
+    """The measured functions of size, by name."""
     read: dict[str, tuple[Callable[[Shape, int], object], dict[str, Shape]]] = {
         "mlsd": (partial(_listing, "mlsd"), shapes.MLSD), "list": (partial(_listing, "list"), shapes.LIST),
         "menu": (_menu, shapes.MENU), "replies": (_replies, shapes.REPLIES), "head": (_head, shapes.HEADS),
@@ -134,7 +134,7 @@ def cases() -> dict[str, Callable[[int], object]]:
 
 
 def measured(case: Callable[[int], object], size: int) -> tuple[float, int]:
-    """CPU seconds, and KiB of memory at the most."""
+    """CPU seconds and peak KiB."""
     before, start = reset_peak(), time.process_time()
     with bounded():
         case(size)
@@ -142,7 +142,7 @@ def measured(case: Callable[[int], object], size: int) -> tuple[float, int]:
 
 
 def main(names: list[str]) -> int:
-    """Prints all that takes its time; how many take more than they may."""
+    """Print everything that takes noticeable time; returns how many exceed the limits."""
     logging.disable()
     resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
     bad = count = 0

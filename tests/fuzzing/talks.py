@@ -1,4 +1,4 @@
-"""Targets: what FTP and Gopher servers say, by the clients over pieces of bytes; HTTP's client over a socket."""
+"""Targets: FTP and Gopher servers' bytes, through the clients with fake streams; the HTTP client through a socket."""
 
 import asyncio
 import json
@@ -22,9 +22,11 @@ from webcrawl.net.gopher_menu import item_url, items
 from webcrawl.net.gopher_target import parse_gopher
 from webcrawl.net.gopher_text import plain
 from webcrawl.net.http import HttpClient
+from webcrawl.net.protocols import Access, Bounds
 from webcrawl.urls.canonical import InvalidUrl, canonical
 
 TRUNCATE = 2000
+BOUNDS = Bounds(TRUNCATE)
 FTP_URLS = [
     "ftp://h.test/",
     "ftp://h.test/a/b/",
@@ -42,7 +44,7 @@ GOPHER_URLS = [
 
 
 class Heard:
-    """A stream on which just these pieces come."""
+    """A stream that delivers exactly these pieces."""
 
     ip, reset, first_byte = "127.0.0.1", False, 1.0
 
@@ -61,7 +63,7 @@ class Heard:
 
 
 class Reached:
-    """Reaches one such stream after the other."""
+    """Opens one such stream after the other."""
 
     def __init__(self, streams: list[Heard]) -> None:
         self.streams, self.made = iter(streams), list(streams)
@@ -80,7 +82,7 @@ def _runner() -> asyncio.Runner:
 
 
 def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    """On one loop for all inputs: to make one costs more than a talk."""
+    """One loop for all inputs: making a loop costs more than a session."""
     return _runner().run(coroutine)
 
 
@@ -95,10 +97,10 @@ def fetched(client: Any, url: str) -> Exchange | None:
 
 
 def ftp(data: bytes) -> None:
-    """An answer or one of our errors; only whole commands are said. In the bytes a NUL begins the next connection."""
+    """An answer or one of our errors; only whole commands are sent. In the input a NUL begins the next connection."""
     random = chance(data)
     streams = [Heard(pieces(part, random) if part else []) for part in data.split(b"\0", 3)]
-    client = FtpClient(Names(), Gate(), user_agent="fuzz/1", truncate=TRUNCATE)
+    client = FtpClient(Access(Names(), Gate()), BOUNDS, user_agent="fuzz/1")
     client._reach = Reached(streams)
     exchange = fetched(client, random.choice(FTP_URLS))
     for said in streams[0].said:
@@ -129,7 +131,7 @@ def _replies(parts: list[bytes]) -> list[object]:
 
 
 def listing(data: bytes) -> None:
-    """What is found in a listing lies in its folder."""
+    """Everything found in a listing lies in its folder."""
     for kind in ("mlsd", "list"):
         found_in(ftp_links(data, f"{LISTING}; format={kind}", "ftp://h.test/a/b;type=d"), "ftp://h.test/a/b/")
 
@@ -144,7 +146,7 @@ def gopher(data: bytes) -> None:
     """An answer or one of our errors."""
     random = chance(data)
     stream = Heard(pieces(data, random) if data else [])
-    client = GopherClient(Names(), Gate(), truncate=TRUNCATE, patience=0.0)
+    client = GopherClient(Access(Names(), Gate()), BOUNDS, patience=0.0)
     client._reach = Reached([stream])
     fetched(client, random.choice(GOPHER_URLS))
     assert len(stream.said) == 1
@@ -152,7 +154,7 @@ def gopher(data: bytes) -> None:
 
 
 def menu(data: bytes) -> None:
-    """What a menu leads to can be asked for in one line, or is refused."""
+    """A menu's link fits a request line or is refused."""
     assert len(plain(data)) <= len(data)
     for item in items(data):
         url = item_url(item)
@@ -172,7 +174,7 @@ def menu(data: bytes) -> None:
 
 
 def client(data: bytes) -> None:
-    """The client over a real socket gives what the reader gives, and has closed it afterwards."""
+    """The client over a real socket returns what the reader returns, and has closed the socket afterwards."""
     expected = read([data], TRUNCATE, bodiless=False, reset=False)
     got = run(_asked(data))
     if isinstance(expected, FetchError):
@@ -188,7 +190,7 @@ def client(data: bytes) -> None:
 async def _asked(data: bytes) -> Exchange | FetchError:
     parts = pieces(data, chance(data)) if data else []
     async with serving(replay(b"".join(parts[:1]), b"".join(parts[1:]))) as port:
-        http = HttpClient(Names(), Gate(), user_agent="fuzz/1", truncate=TRUNCATE)
+        http = HttpClient(Access(Names(), Gate()), BOUNDS, user_agent="fuzz/1")
         try:
             return await http.fetch(f"http://127.0.0.1:{port}/")
         except FetchError as error:

@@ -1,4 +1,4 @@
-"""A target: a function that drives a reader of foreign bytes and checks what must hold whatever the bytes are."""
+"""A target: a function that drives a reader of foreign bytes and checks rules that hold for all bytes."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -11,22 +11,22 @@ import pytest
 
 from tests.support.cases import cases
 
-LONGEST = 8192  # bytes of a collected case that is mutated: what lies behind is more of the same
+LONGEST = 8192  # bytes of a collected case that are mutated: the rest is more of the same
 
 
 @dataclass(slots=True)
 class Target:
-    """`run` raises if a rule is broken; its chance is the bytes' own, so that a finding stays one."""
+    """`run` raises if a rule is broken. Its random choices derive from the input, so that a finding is reproducible."""
 
     name: str
     run: Callable[[bytes], None]
-    seeds: list[bytes]  # small ones of our own: the target runs without collected cases too
-    tokens: list[bytes]  # what such bytes are made of
+    seeds: list[bytes]  # small ones of our own: the target also runs without collected cases
+    tokens: list[bytes]  # tokens of the format
     collected: Callable[[], Iterable[bytes]] = field(default=tuple)
     rooms: tuple[str, ...] = ()  # modules whose branches guide the long campaign
 
     def corpus(self, most: int = 2000) -> list[bytes]:
-        """Own seeds, then collected ones where they are at hand."""
+        """Own seeds, then collected ones if available."""
         found = list(self.seeds)
         for case in self.collected():
             if len(found) >= most:
@@ -36,7 +36,7 @@ class Target:
 
 
 def folder(name: str) -> Path | None:
-    """The folder of these collected cases; None where they are not at hand."""
+    """The folder of these collected cases; None if they are not available."""
     try:
         return cases(name)
     except pytest.skip.Exception:
@@ -44,7 +44,7 @@ def folder(name: str) -> Path | None:
 
 
 def chance(data: bytes) -> Random:
-    """The chance that belongs to these bytes."""
+    """A Random seeded by these bytes."""
     return Random(crc32(data))
 
 

@@ -1,4 +1,4 @@
-"""A short campaign of every target, the same inputs in every run; docs/fuzzing.md has the long one."""
+"""A short campaign of every target, with the same inputs in every run; docs/fuzzing.md has the long one."""
 
 import logging
 from random import Random
@@ -10,7 +10,7 @@ from tests.fuzzing.mutator import Mutator
 from tests.fuzzing.target import Target
 from tests.fuzzing.targets import TARGETS
 
-RUNS = {"client": 60, "robots": 80, "seeds": 80, "dns": 120}  # that cost some milliseconds each
+RUNS = {"client": 60, "robots": 80, "seeds": 80, "dns": 120}  # they cost some milliseconds each
 USUAL = 250
 
 
@@ -24,7 +24,7 @@ def _quiet():
 @pytest.mark.parametrize("name", TARGETS)
 class TestTargets:
     def test_mutated_seeds(self, name):
-        """What mutates from a target's own seeds breaks none of its rules."""
+        """Mutations of a target's own seeds break none of its rules."""
         target = TARGETS[name]
         mutated = Mutator(target.seeds, target.tokens, Random(f"short {name}"))
 
@@ -32,7 +32,7 @@ class TestTargets:
             target.run(data)
 
     def test_collected_seeds(self, name):
-        """Some of the collected cases, where they are at hand, and what mutates from them, break none either."""
+        """Some collected cases, if available, and their mutations break none either."""
         target = TARGETS[name]
         random = Random(f"collected {name}")
         collected = target.corpus()[len(target.seeds) :]
@@ -47,7 +47,7 @@ class TestTargets:
 
 class TestCampaign:
     def test_the_same_seed_makes_the_same_inputs(self):
-        """A seed names a campaign."""
+        """A campaign's seed determines its inputs."""
         one, other, third = (Mutator([b"abc", b"def"], [b"x"], Random(seed)) for seed in (1, 1, 2))
         inputs = [one() for _ in range(50)]
 
@@ -55,7 +55,7 @@ class TestCampaign:
         assert inputs != [third() for _ in range(50)]
 
     def test_a_finding_is_told_once_and_made_small(self):
-        """Of many inputs that fail at one place one is kept, cut down to the bytes that matter."""
+        """Of many inputs that fail at one place, one is kept, reduced to the bytes that matter."""
         found, noted = [], []
 
         def run(data):
@@ -68,7 +68,7 @@ class TestCampaign:
         assert len(noted) == count > 1
 
     def test_an_input_that_takes_for_ever_is_a_finding(self, monkeypatch):
-        """What does not end is ended, whatever the reader catches."""
+        """An input that hangs is aborted, whatever the reader catches."""
         monkeypatch.setattr(campaign, "HANG", 1)
 
         def run(_):
@@ -86,7 +86,7 @@ class TestCampaign:
 
 class TestSizes:
     def test_every_shape_is_read(self):
-        """All that is made to be slow is read at a small size."""
+        """Every slow shape is read at a small size."""
         for name, case in sizes.cases().items():
             seconds, memory = sizes.measured(case, 4096)
 

@@ -1,4 +1,4 @@
-"""What fuzzing found, each fault as a rule of its own; the inputs themselves are in tests/regressions."""
+"""Faults that fuzzing found, each as a rule of its own; the inputs are in tests/regressions."""
 
 import io
 import zipfile
@@ -38,25 +38,25 @@ def gzipped(flags):
 
 class TestGopher:
     def test_a_long_host_is_read_in_one_go(self):
-        """A host of 8,000 letters, or with a sign that no name has, leads nowhere; it once held the crawl for ever."""
+        """A host of 8,000 letters, or with an invalid character, is rejected quickly; it once hung the crawl."""
         for host in (b"a" * 8000, b"a" * 60 + b"!", b"a." * 4000 + b"!"):
             assert item_url(Item("1", b"", b"", host, b"70")) == ""
 
     @pytest.mark.parametrize("selector", [b"/..", b"/../0x", b"/a/./b", b"a/.."])
     def test_a_selector_that_no_url_can_keep_leads_nowhere(self, selector):
-        """A URL's `..` goes a folder up: such a link would be another selector of another kind."""
+        """`..` in a URL means the parent folder: such a link would be another selector of another kind."""
         assert item_url(Item("1", b"", selector, b"h.test", b"70")) == ""
         assert item_url(Item(".", b"", b"", b"h.test", b"70")) == ""
 
     def test_other_dots_stay(self):
-        """Dots within names are as good as letters."""
+        """Dots within names are kept."""
         assert item_url(Item("0", b"", b"/a..b/.c", b"h.test", b"70")) == "gopher://h.test:70/0/a..b/.c"
 
 
 class TestHttp:
     @pytest.mark.parametrize("flags", range(0, 32, 2))
     def test_a_gzip_header_may_be_cut_anywhere(self, flags):
-        """A body is the same wherever its gzip header is cut; with an extra field and a name it once was lost."""
+        """A body is the same wherever its gzip header is cut; with an extra field and a name it was once lost."""
         stream = gzipped(flags)
         for cut in range(1, len(stream) - len(TEXT) // 8):
             decoder = Decoder([b"gzip"], 10_000)
@@ -67,7 +67,7 @@ class TestHttp:
             assert (decoder.body, decoder.broken) == (TEXT, False), cut
 
     def test_a_certificate_of_an_unknown_version_is_unreadable(self):
-        """A version that there is not is a flaw of the certificate, no mistake of ours."""
+        """An unknown version is a flaw of the certificate, not an error of ours."""
         der = encoded("a.test").replace(b"\xa0\x03\x02\x01\x02", b"\xa0\x03\x02\x01\x42", 1)
 
         assert certificate_flaws(der, "a.test", 1.7e9) == ("certificate_unreadable",)
@@ -75,7 +75,7 @@ class TestHttp:
 
 class TestFtp:
     def test_replies_are_taken_without_a_copy_of_the_rest(self):
-        """Ten thousand replies in one piece are read where they lie: a copy for each cost the square of them."""
+        """Ten thousand replies in one piece are read in place: copying the rest after each was quadratic."""
         reader = ReplyReader()
         reader.feed(b"150 x\r\n" * 10_000 + b"22")
         buffer = reader._buffer
@@ -89,26 +89,26 @@ class TestFtp:
 
 class TestPages:
     def test_a_query_in_an_encoding_that_python_has_not(self):
-        """x-user-defined is written byte by byte; what it has not is a number, as in a form."""
+        """x-user-defined is encoded byte by byte; a character that it lacks becomes a number, as in a form."""
         page = b'<a href="/?\xe9&euro;">'
 
         assert links(page, "text/html; charset=x-user-defined")[0][1] == "/?%E9%26%238364%3B"
 
     def test_a_query_in_an_encoding_with_states(self):
-        """A run of Japanese has one escape at its beginning and one at its end, as the standard's encoder writes it."""
+        """A run of Japanese has one escape at its beginning and one at its end, as in the standard's encoder."""
         page = '<a href="/?日本é">'.encode("iso-2022-jp", "xmlcharrefreplace")
         expected = "/?%1B$BF|K\\%1B(B%26%23233%3B"
 
         assert links(page, "text/html; charset=iso-2022-jp")[0][1] == expected
 
     def test_attributes_with_any_name(self):
-        """A page that goes to the plain tree may have attributes of any name."""
+        """In a page read by the plain tree, attributes may have any name."""
         page = b"<p>" * 13_000 + b"<a href=one {><a {x}y href=two>"
 
         assert [link[1] for link in links(page)] == ["one", "two"]
 
     def test_nested_noframes_take_no_more_than_the_page(self):
-        """XHTML can nest what HTML reads as one text: 200 deep around 1 MiB it once took 800 MiB."""
+        """XHTML can nest what HTML reads as one text: 200 levels around 1 MiB once took 800 MiB."""
         page = shapes.filled(shapes.XML["XML around b'noframes'"], 1 << 20)
         before = reset_peak()
         links(page, XHTML)
@@ -116,27 +116,27 @@ class TestPages:
         assert peak() - before < 64 << 10
 
     def test_nested_styles_are_read_once(self):
-        """As many links as the page has room for, however many style elements are around them."""
+        """A page yields as many links as its size allows, however many style elements surround them."""
         page = shapes.XHTML + b"<style>" * 100 + b"url(x)" * 1000 + b"</style>" * 100 + b"</html>"
 
         assert 1000 <= len(links(page, XHTML, ["style"])) <= len(page) // 6
 
     def test_noframes_and_styles_beside_each_other_are_all_read(self):
-        """What does not nest is read to its end."""
+        """Elements that are not nested are read completely."""
         part = b"<style>a{b:url(x)}</style><noframes>&lt;a href='y'&gt;</noframes>"
         found = links(shapes.XHTML + part * 50 + b"</html>", XHTML, ["a", "style"])
 
         assert [link[0] for link in found] == ["style"] * 50 + ["a"] * 50
 
     def test_an_element_with_hundreds_of_attributes_is_none(self):
-        """As in HTML: to read 27,000 attributes of one XHTML element once took 2.4 s."""
+        """As in HTML: reading 27,000 attributes of one XHTML element once took 2.4 s."""
         crowd = b"".join(b"a%d='' " % n for n in range(300))
         page = shapes.XHTML + b"<a %b href='one'/><a href='two'/></html>" % crowd
 
         assert [link[1] for link in links(page, XHTML)] == ["two"]
 
     def test_all_robots_elements_count(self):
-        """What several elements say is said together, whichever tree reads them."""
+        """The directives of several elements are combined, whichever tree reads them."""
         page = b"<meta name=robots content='noindex,a'><meta name=ROBOTS content=nofollow>"
 
         assert LinkReader().links(page, "text/html", "http://a.test/").meta_robots == {"noindex", "nofollow", "a"}
@@ -144,7 +144,7 @@ class TestPages:
 
 class TestSeeds:
     def test_a_wide_list_is_gone_on_with(self, tmp_path):
-        """A list in UTF-16 is resumed where it was left, also if its text is longer in UTF-8."""
+        """A list in UTF-16 is resumed where it was left, even if its text is longer in UTF-8."""
         path = tmp_path / "list.txt"
         path.write_text("".join(f"http://{'日本' * 10}{n}.test/\n" for n in range(3000)), encoding="utf-16")
         whole = [seed.url for seed in Seeds(str(path))]
@@ -158,7 +158,7 @@ class TestSeeds:
         first.close()
 
     def test_a_zip_with_a_nameless_file_is_no_list(self, tmp_path):
-        """A damaged zip is one line that names it."""
+        """A damaged zip is reported in one line that names it."""
         made = io.BytesIO()
         with zipfile.ZipFile(made, "w") as archive:
             archive.writestr("l.csv", "1,a.test\n")

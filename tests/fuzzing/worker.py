@@ -1,4 +1,4 @@
-"""A process that runs the campaign of one target, for tests.fuzz: it may die of what it finds."""
+"""The process that runs one target's campaign for tests.fuzz: an input may kill it."""
 
 import json
 import logging
@@ -11,7 +11,7 @@ from tests.fuzzing import campaign
 from tests.fuzzing.mutator import LONGEST
 from tests.fuzzing.targets import TARGETS
 
-HEAD = struct.Struct("<QQ")  # which input it is, and its length
+HEAD = struct.Struct("<QQ")  # the input's number and length
 ROOM = HEAD.size + LONGEST
 
 

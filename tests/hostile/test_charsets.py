@@ -1,4 +1,4 @@
-"""Encodings and markup made to cost a reader time or memory, or to show it what no browser shows."""
+"""Encodings and markup designed to cost time or memory, or to hide content from browsers."""
 
 import pytest
 import webencodings
@@ -8,10 +8,10 @@ from webcrawl.html import encodings
 from webcrawl.html.links import LinkReader
 
 SIZE = 2 * 2**20
-KIB = 48 * 1024  # of 2 MiB of bytes: two copies of the text, its UTF-8, and what a tree takes
+KIB = 48 * 1024  # for 2 MiB of bytes: two copies of the text, its UTF-8, and the tree
 ODD = [b"\x81", b"\x1b$B", b"\x8e\xa1", b"\x84\x31\x95", b"\xed\xa0\x80", b"\xd8\x00", b"~{", b"\xff\xfe"]
 LINKS = b'<a href="/one">1</a>'
-SHIFTED = b'+ADw-a href="/seven"+AD4-7+ADw-/a+AD4-'  # a link, to whom believes in UTF-7
+SHIFTED = b'+ADw-a href="/seven"+AD4-7+ADw-/a+AD4-'  # a link, for readers that believe in UTF-7
 
 
 def read(body, media="text/html"):
@@ -24,7 +24,7 @@ def targets(body, media="text/html"):
 
 @pytest.mark.parametrize("encoding", sorted(set(webencodings.LABELS.values())))
 def test_a_body_of_nothing_but_mistakes(encoding):
-    """2 MiB that an encoding has no characters for are as many marks of replacement at the most, within bounds."""
+    """2 MiB of undecodable bytes become at most as many replacement characters, within bounds."""
     before = reset_peak()
 
     for piece in ODD:
@@ -39,7 +39,7 @@ def test_a_body_of_nothing_but_mistakes(encoding):
     "encoding", sorted(name for name in set(webencodings.LABELS.values()) if name.startswith(("windows-", "iso-8859-")))
 )
 def test_every_byte_is_one_character(encoding):
-    """With one byte a character each byte has one; a hole is a control in windows' tables, U+FFFD in the others."""
+    """In single-byte encodings each byte is one character; a hole is a control in windows' tables, else U+FFFD."""
     text = encodings.decode(bytes(range(256)), encoding)
 
     assert text[:128] == bytes(range(128)).decode()
@@ -53,7 +53,7 @@ def test_every_byte_is_one_character(encoding):
 class TestOtherUnicodes:
     @pytest.mark.parametrize("media", ["text/html; charset=utf-7", "application/xhtml+xml; charset=utf-7"])
     def test_utf_7_is_no_encoding(self, media):
-        """UTF-7, in which markup hides from filters, is not read, whoever declares it."""
+        """UTF-7, in which markup hides from filters, is never used, whatever declares it."""
         for head in (b"", b'<?xml version="1.0" encoding="utf-7"?>', b"<meta charset=utf-7>", b"+/v8-"):
             page = head + b'<html xmlns="http://www.w3.org/1999/xhtml"><body>' + SHIFTED + LINKS + b"</body></html>"
             assert "/seven" not in targets(page, media)
@@ -61,7 +61,7 @@ class TestOtherUnicodes:
 
     @pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be"])
     def test_utf_16_needs_a_mark_or_a_label(self, codec):
-        """With one of them it is read; without, a page in it has no link that could be asked for, as in a browser."""
+        """With either it is read; without, the page has no usable link, as in a browser."""
         page = (LINKS.decode() * 50).encode(codec)
 
         assert set(targets(page, f"text/html; charset={codec[:6]}{codec[7:]}")) == {"/one"}
@@ -70,7 +70,7 @@ class TestOtherUnicodes:
 
     @pytest.mark.parametrize("codec", ["utf-32", "utf-32-le", "utf-32-be"])
     def test_utf_32_is_no_encoding(self, codec):
-        """No browser knows it: a page in it is rubbish, and harmless."""
+        """No browser supports UTF-32: a page in it is garbage, and harmless."""
         page = (LINKS.decode() * 50).encode(codec)
 
         for media in ("text/html", "text/html; charset=utf-32", "application/xhtml+xml"):
@@ -89,7 +89,7 @@ LONG = {
 
 @pytest.mark.parametrize("name", LONG)
 def test_a_long_declaration(name):
-    """However long it is, a declaration that names nothing is passed over, and the page is read."""
+    """However long it is, a declaration that names no encoding is ignored, and the page is read."""
     before = reset_peak()
 
     assert read(LONG[name]).encoding == "windows-1252"
@@ -100,7 +100,7 @@ def test_a_long_declaration(name):
 
 @pytest.mark.parametrize("parameter", ["; charset=" + "x" * 60_000, ";charset" * 8000, "; charset=" + '"' * 60_000])
 def test_a_long_header(parameter):
-    """As long as a header may be: what names no encoding is passed over."""
+    """A header of the longest possible length that names no encoding is ignored."""
     assert read(LINKS, "text/html" + parameter).encoding == "windows-1252"
     assert targets(LINKS, "text/html" + parameter) == ["/one"]
 

@@ -1,4 +1,4 @@
-"""Whole crawls of hostile servers: every URL has its documented outcome, no way leads inside, no line is broken."""
+"""Whole crawls of hostile servers: every URL has its documented outcome, nothing leads inside, no line is broken."""
 
 import html
 import json
@@ -16,9 +16,9 @@ from tests.support.warc_reader import read
 from webcrawl.simweb import World
 from webcrawl.simweb.answers import Ask
 
-INSIDE = "127.9.9.9"  # loopback, and outside of what the crawl may connect to
+INSIDE = "127.9.9.9"  # loopback, but outside the networks that the crawl may connect to
 NUMBER = int(IPv4Address(INSIDE))
-ATTEMPTS = 3  # the first, and two more for what brought no answer
+ATTEMPTS = 3  # the first, and two retries
 SPELLINGS = [
     INSIDE,
     "127.9.9.9.",
@@ -56,7 +56,7 @@ class TestOutcomes:
     def test_every_misdeed_is_logged_and_counted_by_its_name(self, simweb, tmp_path):
         """Each URL has the status of its documented outcome in crawl.log, each outcome its counter in stats.json."""
         world = World(1, 1)
-        for bomb in BOMBS:  # they take their time, once
+        for bomb in BOMBS:  # slow to make; cached from here on
             world.answer(Ask(0, f"/x/{bomb}/0"))
         server = simweb(len(MISDEEDS), len(MISDEEDS), slow=0.1)
         urls = {f"{server.world.origin(at)}/x/{kind}/1": kind for at, kind in enumerate(MISDEEDS)}
@@ -89,12 +89,12 @@ class TestOutcomes:
 class TestTheWayInside:
     @pytest.fixture(name="inside")
     def _inside(self):
-        """A server where no crawl may come."""
+        """A server that no crawl may reach."""
         with site({}, INSIDE) as server:
             yield server
 
     def test_no_way_leads_there(self, inside, tmp_path):
-        """Spellings, redirects, refreshes, names, robots.txt's redirects, other protocols: no packet arrives."""
+        """Spellings, redirects, refreshes, names, robots.txt redirects, other protocols: no packet arrives."""
         port = inside.port
         ways = [f"http://{spelling}:{port}/{at}" for at, spelling in enumerate(SPELLINGS)]
         ways += [
@@ -114,7 +114,11 @@ class TestTheWayInside:
         with site(answers) as outside:
             (tmp_path / "hosts").write_text(f"127.0.0.1 a.test b.test\n{INSIDE} inside.test\n")
             (tmp_path / "seeds.txt").write_text(f"http://a.test:{outside.port}/\nhttp://b.test:{outside.port}/\n")
-            settings = {"HOSTS_FILE": tmp_path / "hosts", "PRIVATE_NETWORKS_ALLOWED": "127.0.0.0/16"}
+            settings = {
+                "HOSTS_FILE": tmp_path / "hosts",
+                "PRIVATE_NETWORKS_ALLOWED": "127.0.0.0/16",
+                "PORTS_ALLOWED": port,
+            }
             crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
 
             assert crawl.run() == 0
@@ -127,7 +131,7 @@ class TestTheWayInside:
         assert all(status < 0 for url, (status, _) in logged(crawl).items() if f":{port}/" in url)
 
     def test_the_test_would_notice(self, inside, tmp_path):
-        """With that address allowed the same links do lead there, in every spelling but the mapped ones."""
+        """With that address allowed, the same links do lead there, in every spelling but the mapped ones."""
         links = "".join(
             f'<a href="http://{spelling}:{inside.port}/{at}">in</a>' for at, spelling in enumerate(SPELLINGS)
         )
@@ -163,7 +167,7 @@ NAUGHTY = [
 
 class TestText:
     def test_nothing_breaks_a_line(self, tmp_path):
-        """Titles, anchors, URLs, header fields, reasons and Locations of any sort: every line and record is whole."""
+        """Titles, anchors, URLs, header fields, reasons and Locations of any sort leave every line and record whole."""
         strings = [*NAUGHTY, *json.loads((cases("malicious") / "blns.json").read_text())]
         answers, links = {}, []
         for at, text in enumerate(strings):
@@ -207,5 +211,5 @@ class TestText:
 
 
 def _controls(text):
-    """What a terminal would obey, what ends a line, and what turns its direction."""
+    """Terminal controls, line ends and characters that change the direction of text."""
     return re.search("[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]", text)

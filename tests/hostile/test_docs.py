@@ -1,4 +1,4 @@
-"""docs/hostile.md names every outcome there is, and none that there is not."""
+"""docs/hostile.md names exactly the outcomes that exist."""
 
 import re
 from pathlib import Path
@@ -15,12 +15,12 @@ NET = Path(errors.__file__).parent
 
 
 def kinds(error=FetchError):
-    """The error and all that are made of it."""
+    """The error and all its subclasses."""
     return {error}.union(*map(kinds, error.__subclasses__()))
 
 
 def test_every_error_has_its_line():
-    """The table of errors has the name and the status of each, no other, and no name twice."""
+    """The table of errors has the name and status of each error, and no other."""
     assert {NotFtp, ReplyTooLong} <= kinds()
     made = sorted((kind.name, int(kind.status)) for kind in kinds() if kind.__module__.startswith("webcrawl."))
 
@@ -29,7 +29,7 @@ def test_every_error_has_its_line():
 
 
 def test_no_error_is_an_unknown_status():
-    """The status of each error is one of the crawl log's own numbers."""
+    """The status of each error is one of the crawl log's own codes."""
     assert all(kind.status in set(Status) for kind in kinds())
 
 
@@ -41,7 +41,7 @@ def test_no_error_is_an_unknown_status():
     ],
 )
 def test_every_flaw_has_its_line(group, written):
-    """The table of flaws has all that the room `net` notes of an answer, and no other."""
+    """The table of flaws has every flaw that `net` records, and no other."""
     sources = "".join(path.read_text(encoding="utf-8") for path in NET.glob("*.py"))
     found = {"".join(match) if isinstance(match, tuple) else match for match in re.findall(written, sources)}
 

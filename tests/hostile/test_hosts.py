@@ -1,4 +1,4 @@
-"""Hosts that never answer: what they may cost is bounded, for the host and for the crawl. Time is simulated."""
+"""Hosts that never answer: their cost is bounded, for the host and for the crawl. Time is simulated."""
 
 import heapq
 from itertools import pairwise
@@ -11,7 +11,7 @@ from webcrawl.frontier.booking import Limits
 from webcrawl.model import Link, Outcome, Status
 from webcrawl.store.crawldb import CrawlDB
 
-PAGE, TIMEOUT = 0.3, 30.0  # seconds of a page, and DOWNLOAD_TIMEOUT
+PAGE, TIMEOUT = 0.3, 30.0  # seconds per page, and DOWNLOAD_TIMEOUT
 RETRY_WAIT, FAILURES = 60.0, 5  # HOST_RETRY_WAIT, HOST_MAX_FAILURES
 
 
@@ -60,7 +60,7 @@ def add(frontier, hosts, pages):
 
 
 def test_a_host_that_only_times_out_costs_so_much_and_no_more(db):
-    """It holds one slot at a time, HOST_MAX_FAILURES times, twice as long after each; then all its URLs end."""
+    """It holds one slot at a time, HOST_MAX_FAILURES times, with doubled waits; then all its URLs end."""
     fetchers = Fetchers(db, 20, {"dead.test"})
     add(fetchers.frontier, ["dead.test"], 500)
 
@@ -74,7 +74,7 @@ def test_a_host_that_only_times_out_costs_so_much_and_no_more(db):
 
 @pytest.mark.parametrize("slots", [50, 25])
 def test_dead_hosts_cost_a_crawl_less_than_a_seventh(tmp_path, slots):
-    """With a dead host to nine live ones, and as many or twice as many dead ones as slots, 85 % of the pages remain."""
+    """With nine live hosts per dead one, and as many or twice as many dead ones as slots, 85 % of the pages remain."""
     live = [f"live{number}.test" for number in range(450)]
     dead = [f"dead{number}.test" for number in range(50)]
     found = {}
@@ -91,7 +91,7 @@ def test_dead_hosts_cost_a_crawl_less_than_a_seventh(tmp_path, slots):
 
 
 def test_dead_hosts_hold_their_share_once_live_ones_are_known(db):
-    """As soon as enough hosts have answered to use all slots, those that never do hold one in sixteen."""
+    """Once enough hosts have answered to use all slots, dead ones hold at most one slot in sixteen."""
     live = [f"live{number}.test" for number in range(300)]
     dead = [f"dead{number}.test" for number in range(200)]
     fetchers = Fetchers(db, 16, set(dead))
@@ -107,7 +107,7 @@ def test_dead_hosts_hold_their_share_once_live_ones_are_known(db):
 
 
 def test_new_hosts_have_every_slot(db):
-    """A crawl in which every page is of another host, all of them alive, leaves no slot idle."""
+    """A crawl in which every page is on a different, live host leaves no slot idle."""
     fetchers = Fetchers(db, 20, set())
     add(fetchers.frontier, [f"new{number}.test" for number in range(2000)], 1)
 

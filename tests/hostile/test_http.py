@@ -1,4 +1,4 @@
-"""Servers that do all they can: each fetch ends as docs/hostile.md says, within its bounds, and harms no other."""
+"""Servers that misbehave in every way: each fetch ends as docs/hostile.md says, within bounds, and harms no other."""
 
 import asyncio
 
@@ -11,7 +11,7 @@ from webcrawl.net.errors import EmptyAnswer, FetchError
 from webcrawl.simweb.kinds import broken, liars
 
 TRUNCATE = 2**18
-OVERHEAD = 2 * TRUNCATE + 2**16 + 2**18  # on the wire: docs/net.md, and what one read brings
+OVERHEAD = 2 * TRUNCATE + 2**16 + 2**18  # on the wire: docs/net.md, plus one read
 AT_ONCE = 8
 NAMES = Names(site0=["127.0.0.1"])
 LATE = {name for name, _, outcome in rows("What a server does") if "time" in outcome}
@@ -31,7 +31,7 @@ async def fetch(http, url, **options):
 
 
 async def every(base, kinds=MISDEEDS):
-    """Each misdeed's end, several at once; only those that are to run out of time have little of it."""
+    """Each misdeed's end, several at once; only those meant to time out get a short deadline."""
     turns = asyncio.Semaphore(AT_ONCE)
 
     async with (
@@ -48,7 +48,7 @@ async def every(base, kinds=MISDEEDS):
 
 @pytest.fixture(scope="module", name="made", params=["http", "https"])
 def _made(bases, request):
-    """How all of them ended, without and with TLS."""
+    """How each of them ended, without and with TLS."""
     return run(every(bases[request.param]))
 
 
@@ -60,7 +60,7 @@ class TestMisdeeds:
         assert {kind: told(got) for kind, got in made.items()} == documented
 
     def test_no_answer_is_larger_than_allowed(self, made):
-        """No body is longer than `truncate`, no wire longer than twice that and 64 KiB, a read's size aside."""
+        """No body is longer than `truncate`, no wire data longer than twice that plus 64 KiB and one read."""
         answers = [got for got in made.values() if isinstance(got, Exchange)]
 
         assert len(answers) > 30
@@ -70,9 +70,9 @@ class TestMisdeeds:
 
     @pytest.mark.parametrize("scheme", ["http", "https"])
     def test_the_next_answer_is_the_next_question_s(self, bases, scheme):
-        """What a server sends too much is never taken for the answer to what is asked next on the connection.
+        """Excess data from a server is never taken for the response to the next request on the connection.
 
-        A server may have closed it, which is an error of its own; then the question is asked again.
+        A server may have closed it, which is an error of its own; then the request is repeated.
         """
 
         async def go():
@@ -93,19 +93,19 @@ class TestMisdeeds:
 
 class TestCosts:
     def test_memory_is_bounded(self, bases):
-        """All misdeeds, eight at once, one round after the other, need no more memory than eight answers may have."""
-        run(every(bases["http"]))  # what is loaded once
+        """All misdeeds, eight at once, round after round, need no more memory than eight responses may have."""
+        run(every(bases["http"]))  # loads what is loaded only once
         before = reset_peak()
         for _ in range(2):
             run(every(bases["http"], [kind for kind in MISDEEDS if kind not in LATE]))
         most = peak()
 
-        allowed = AT_ONCE * (2 * OVERHEAD + 2 * TRUNCATE)  # wire, payload, body and what a coding holds
+        allowed = AT_ONCE * (2 * OVERHEAD + 2 * TRUNCATE)  # wire, payload, body and the decoder's buffers
         assert most - before < allowed // 1024
 
     @pytest.mark.parametrize("bomb", BOMBS)
     def test_a_bomb_is_left_alone_early(self, bases, bomb):
-        """Of 64 MiB packed small no more than `truncate` is ever unpacked."""
+        """Of 64 MiB in a small stream no more than `truncate` is ever unpacked."""
         before = reset_peak()
         made = run(every(bases["http"], [bomb]))
 
@@ -113,7 +113,7 @@ class TestCosts:
         assert peak() - before < 24 * 1024
 
     def test_no_socket_stays_open(self, bases):
-        """However many fetches have ended badly, no file descriptor is left."""
+        """However many fetches have failed, no file descriptor is left."""
         run(every(bases["https"], ["hang_midway", "reset"]))
         before = open_files()
 

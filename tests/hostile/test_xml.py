@@ -1,4 +1,4 @@
-"""XML made to cost a parser memory, or to have it read what it should not: nothing of it is expanded or fetched."""
+"""XML designed to cost memory or to read files: nothing in it is expanded or fetched."""
 
 import json
 
@@ -23,7 +23,7 @@ def read(body, media):
 
 @pytest.mark.parametrize("media", TYPES)
 def test_entities_stay_what_they_are(media):
-    """A page's own entities are text: no billion of laughs, nobody's file, and nothing is asked for."""
+    """A page's own entities stay text: no billion laughs, no file, and no request."""
     before = reset_peak()
 
     found = read(PAGE % LAUGHS, media)
@@ -34,7 +34,7 @@ def test_entities_stay_what_they_are(media):
 
 
 def test_as_html_they_are_text():
-    """Read as HTML such a page has its links, and an entity of its own is the letters that spell it."""
+    """Read as HTML such a page has its links, and its entities are the letters that spell them."""
     found = read(PAGE % LAUGHS, "text/html")
 
     assert [link[1] for link in found.links] == ["/one", "&l9;"]
@@ -43,7 +43,7 @@ def test_as_html_they_are_text():
 
 @pytest.mark.parametrize("media", TYPES)
 def test_collected_bombs(media):
-    """The collected ones, under whatever type: read within bounds, and nothing of the machine's is in what is found."""
+    """The collected bombs, under any type, are read within bounds, and nothing found in them is from this machine."""
     folder = cases("malicious")
     before = reset_peak()
 
@@ -62,7 +62,7 @@ MANY = b" ".join(b"a%d='1'" % number for number in range(100_000))
 @pytest.mark.parametrize("tag", ["p", "a", "_", ":a", "svg:a", "\u00e9"])
 @pytest.mark.parametrize("media", TYPES)
 def test_a_hundred_thousand_attributes(tag, media):
-    """A tag with so many is text, whatever XML takes for a name: libxml2 would compare each of them with all others."""
+    """A tag with so many is turned into text, whatever name XML allows: libxml2 would compare each with all others."""
     name = tag.encode()
     page = HEAD + b"<" + name + b" href='/one' " + MANY + b">1</" + name + b">" + TAIL
 
@@ -71,7 +71,7 @@ def test_a_hundred_thousand_attributes(tag, media):
 
 @pytest.mark.parametrize("media", TYPES)
 def test_namespaces(media):
-    """As many namespaces in a tag are as many attributes, a few in every tag are read."""
+    """Many namespaces in one tag count as attributes; a few in every tag are read."""
     crowd = b" ".join(b"xmlns:a%d='u%d'" % (number, number) for number in range(80_000))
     crowded = read(HEAD + b"<p " + crowd + b">" + b"<a href='/one'/>" * 1000 + b"</p>" + TAIL, media)
     few = read(HEAD + b"<p xmlns:a='b' xmlns:c='d'>" * 200 + b"<a href='/one'>" + b"</p>" * 200 + TAIL, media)
@@ -92,7 +92,7 @@ DTDS = {
 @pytest.mark.parametrize("name", DTDS)
 @pytest.mark.parametrize("media", TYPES)
 def test_document_types(name, media):
-    """What a document type names is not read, what it declares is not multiplied: the page's links are its own."""
+    """External identifiers are not read and declarations are not expanded: the page's links are its own."""
     page = b"<!DOCTYPE html " + DTDS[name] + b">" + HEAD + b"<p>&a;&e1;</p>" * 20_000 + TAIL
     before = reset_peak()
 
@@ -105,7 +105,7 @@ def test_document_types(name, media):
 
 @pytest.mark.parametrize("media", TYPES)
 def test_forty_thousand_default_attributes(media):
-    """A document type that gives every paragraph so many attributes costs no more than its own size."""
+    """A document type that gives every paragraph many attributes costs no more than its own size."""
     declared = b" ".join(b'a%d CDATA "y"' % number for number in range(40_000))
     before = reset_peak()
 
@@ -119,7 +119,7 @@ def test_forty_thousand_default_attributes(media):
     "body", [b"<rss><channel><item><link>/one</link>", b"<feed><link href='/one'/>", b"<urlset><url><loc>/one"]
 )
 def test_feeds_and_site_maps_have_no_links(body):
-    """XML that is no XHTML is not read for links: whatever it declares is nobody's."""
+    """XML other than XHTML is not read for links, whatever it declares."""
     for media in ("application/rss+xml", "application/atom+xml", "application/xml", "text/xml"):
         assert (
             read(b"<?xml version='1.0'?><!DOCTYPE x [<!ENTITY a SYSTEM 'file:///etc/passwd'>]>" + body, media).links

@@ -110,15 +110,16 @@ class TestProtocols:
                 connection.sendall(b"Login: joe\r\n")
 
         with socket.create_server(("127.0.0.1", 0)) as listener:
-            thread = Thread(target=answer)
+            thread = Thread(target=answer, daemon=True)
             thread.start()
             (project / "myproject/finger.py").write_text(example("docs/extending.md", "FingerHandler"))
-            url = f"gopher://127.0.0.1:{listener.getsockname()[1]}/joe"
+            port = listener.getsockname()[1]
+            url = f"gopher://127.0.0.1:{port}/joe"
             (tmp_path / "seeds.txt").write_text(url)
             handlers = {"gopher": "myproject.finger.FingerHandler"}
             run = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, project=project)
-            assert run.run(DOWNLOAD_HANDLERS=json.dumps(handlers)) == 0, run.output.read_text()
-            thread.join()
+            assert run.run(DOWNLOAD_HANDLERS=json.dumps(handlers), PORTS_ALLOWED=port) == 0, run.output.read_text()
+            thread.join(5)
 
         (row,) = [line.split() for line in (run.jobdir / "logs/crawl.log").read_text().splitlines()]
         assert asked == [b"joe\r\n"]

@@ -1,5 +1,6 @@
 """The house: three rings, arrows inwards; read from the imports themselves (docs/design.md)."""
 
+import ast
 import subprocess
 import sys
 
@@ -14,6 +15,7 @@ RINGS = {
             "settings",
             "loading",
             "items",
+            "ports",
             "checks",
             "text",
             "urls",
@@ -36,13 +38,14 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "settings": set(),
     "model": {"text"},
     "loading": set(),
+    "ports": set(),
     "checks": {"html", "loading", "settings", "urls"},
-    "urls": {"loading", "model"},
+    "urls": {"loading", "model", "ports"},
     "seeds": {"model", "urls"},
     "store": {"model"},
     "seen": {"model", "store"},
     "frontier": {"model", "store", "urls"},
-    "net": {"model"},
+    "net": {"model", "ports"},
     "html": {"model"},
     "items": {"html", "model"},
     "logs": {"model", "text"},
@@ -58,6 +61,12 @@ ENTRY = {  # all that the adapter may know of the fast path: the one call, what 
     for name in ("", ".install", ".engine", ".engine.Engine", ".names", ".names.ForeignScrapy", ".names.check")
 }
 FRAMEWORKS = {"scrapy", "twisted", "itemadapter", "parsel"}
+THIRD = {  # all that the core, and what stands beside the rings, may import of others
+    *("ada_url", "backports", "blake3", "brotli", "chardetng_py", "cryptography", "httptools", "isal", "lxml"),
+    *("msgpack", "numpy", "pybloom_live", "pycares", "re2", "rich", "selectolax", "siphashc", "tldextract"),
+    *("uvloop", "webencodings", "zstandard"),
+}
+KNOWN = THIRD | sys.stdlib_module_names | {house.PACKAGE.name}
 
 GRAPH = house.graph_of()
 MODULES = sorted(GRAPH)
@@ -70,6 +79,11 @@ def rooms(names):
 def without_a_ring(modules):
     """Modules of rooms that no ring lists."""
     return sorted(module for module in modules if house.room_of(module) and house.room_of(module) not in RING)
+
+
+def strangers(names):
+    """Packages among these names that are not listed."""
+    return {name.partition(".")[0] for name in names} - KNOWN
 
 
 def wrong_arrows(module, names):
@@ -104,6 +118,11 @@ class TestRings:
     def test_the_core_knows_no_framework(self, module):
         """Neither a module of the core nor anything it imports imports Scrapy or Twisted."""
         assert {name.partition(".")[0] for name in house.reached(module, GRAPH)} & FRAMEWORKS == set()
+
+    @pytest.mark.parametrize("module", [module for module in MODULES if house.room_of(module) in BELOW])
+    def test_outside_the_adapter_other_packages_are_listed(self, module):
+        """The core, and what stands beside it, import no package but the standard library and those listed."""
+        assert strangers(GRAPH[module]) == set()
 
     def test_the_core_runs_without_scrapy(self):
         """Importing all of the core, with all third packages, loads neither Scrapy nor Twisted."""
@@ -140,6 +159,27 @@ class TestRulesFail:
     def test_an_arrow_outwards(self, module, name):
         """Each of these arrows is found."""
         assert wrong_arrows(module, {name}) == {name}
+
+    @pytest.mark.parametrize("name", ["scrapy", "itemloaders", "tests.support", "helpers"])
+    def test_a_stranger(self, name):
+        """A package that nobody listed is found, be it a folder beside this one."""
+        assert strangers({"os.path", "webcrawl.model", name}) != set()
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "def f():\n import scrapy.http",
+            "def f():\n from scrapy import Request",
+            "import_module('scrapy')",
+            "importlib.import_module('scrapy.http')",
+            "__import__('scrapy')",
+            "load('scrapy.http.Response')",
+            "sys.modules['scrapy']",
+        ],
+    )
+    def test_a_way_to_import(self, text):
+        """Each of these is an import."""
+        assert "scrapy" in house.with_packages(house.imports(ast.parse(text)))
 
     def test_a_leak_through_a_third_module(self, tmp_path):
         """A framework that is reached over two modules, one of them a package's own file, is found."""

@@ -7,10 +7,10 @@ from types import SimpleNamespace
 import pytest
 
 from tests.support import house
-from webcrawl.fastpath.names import PRIVATE
+from webcrawl.fastpath.names import PRIVATE, UNDOCUMENTED
 
-# Underscored, and documented all the same: two functions of the module sys, and lxml's classes of elements and parsers.
-DOCUMENTED = {"_getframe", "_current_frames", "_Element", "_FeedParser"}
+# Documented though underscored (two functions of sys), or the only names of classes for hints (lxml, google-re2).
+DOCUMENTED = {"_getframe", "_current_frames", "_Element", "_FeedParser", "_Regexp"}
 OUTSIDE = [path for path in house.sources() if house.room_of(house.module_of(path)) != "fastpath"]
 INSIDE = [path for path in house.sources() if house.room_of(house.module_of(path)) == "fastpath"]
 MODULES = [house.module_of(path) for path in OUTSIDE]
@@ -23,7 +23,7 @@ def broken(text):
 @pytest.mark.parametrize("path", OUTSIDE, ids=house.module_of)
 class TestOutsideTheFastPath:
     def test_no_private_name_of_another(self, path):
-        """No module touches an underscored attribute of an object whose class it does not define."""
+        """No module touches an underscored attribute of an object whose class it does not define, or imports one."""
         found = [(line, name) for line, name in house.foreign_private(house.parsed(path)) if name not in DOCUMENTED]
 
         assert found == []
@@ -35,8 +35,14 @@ class TestOutsideTheFastPath:
 
 @pytest.mark.parametrize("module", [name for name in MODULES if not name.endswith("__main__")])
 def test_no_private_method_of_another_is_overridden(module):
-    """No class outside the fast path overrides a private method of a Scrapy or Twisted class."""
+    """No class outside the fast path overrides a private name of a Scrapy or Twisted class."""
     assert house.overridden_private(importlib.import_module(module)) == []
+
+
+@pytest.mark.parametrize("path", OUTSIDE, ids=house.module_of)
+def test_no_class_in_a_function_overrides_either(path):
+    """The same holds for classes that only exist while a function runs."""
+    assert house.nested_overrides(house.parsed(path)) == []
 
 
 def test_the_list_of_names_is_whole():
@@ -44,7 +50,9 @@ def test_the_list_of_names_is_whole():
     used = {name for path in INSIDE for _, name in house.foreign_private(house.parsed(path))}
     inherited = {"_mw_methods_requiring_spider", "_spider"}  # of a base class: they look like its own
 
-    assert used | inherited == {name for names in PRIVATE.values() for name in names}
+    private = {kind.__name__ for kind in UNDOCUMENTED if kind.__name__.startswith("_")}
+
+    assert used | inherited == {name for names in PRIVATE.values() for name in names} | private
 
 
 class TestRulesFail:
@@ -58,6 +66,14 @@ class TestRulesFail:
             "getattr(engine, '_slot')",
             "setattr(engine, '_slot', 1)",
             "scraper._scrape(1)",
+            "e = engine\ne._slot",
+            "import scrapy\nclass A:\n def __init__(self, engine):\n  self._slot = engine._slot",
+            "def f(self):\n return self._check_if_closing",
+            "class A(ExecutionEngine):\n def f(self):\n  return self._slot",
+            "import scrapy\nvars(engine)['_slot']",
+            "import scrapy\nattrgetter('engine._slot')",
+            "import scrapy\nname = '_slot'\nsetattr(engine, name, 1)",
+            "from scrapy.core.engine import _Slot",
         ],
     )
     def test_a_private_name(self, text):
@@ -77,10 +93,24 @@ class TestRulesFail:
             "slot.close = f",
             "self.engine.scraper.call_spider_async = f",
             "a.crawl_async: object = f",
+            "engine.close_spider_async, x = f, 1",
+            "del engine.close_spider_async",
+            "setattr(engine, 'close_spider_async', f)",
+            "setattr(engine, name, f)",
+            "engine.__dict__.update(close_spider_async=f)",
+            "object.__setattr__(engine, 'close_spider_async', f)",
+            "from scrapy.core.engine import ExecutionEngine\nExecutionEngine.crawl = f",
+            "import scrapy.utils.defer\nscrapy.utils.defer.deferred_from_coro = f",
         ],
     )
     def test_a_replaced_method(self, text):
         assert house.replaced_methods(broken(text), house.scrapys_methods()) != []
+
+    def test_an_overridden_method_of_a_class_in_a_function(self):
+        """A class is found wherever it is defined."""
+        text = "from scrapy.core.scraper import Scraper\ndef f():\n class A(Scraper):\n  def _scrape(self): ..."
+
+        assert house.nested_overrides(broken(text)) == ["A._scrape"]
 
     def test_an_overridden_method(self):
         """A class with a private method of its Scrapy base is found."""

@@ -1,4 +1,4 @@
-"""Attributes that hold URLs in a language of their own: srcset, refresh, styles; queries in other encodings."""
+"""Attributes with a syntax of their own: srcset, refresh, styles; queries in other encodings."""
 
 import json
 
@@ -30,7 +30,7 @@ from webcrawl.html.refresh import refresh
     ],
 )
 def test_srcset_is_split_as_the_standard_splits_it(value, expected):
-    """Commas end a candidate after a space, at the end of a URL and outside of brackets, not within a URL."""
+    """Commas end a candidate after a space, at the end of a URL and outside parentheses, but not within a URL."""
     assert srcset.urls(value) == expected
 
 
@@ -57,7 +57,7 @@ def test_srcset_is_split_as_the_standard_splits_it(value, expected):
     ],
 )
 def test_refresh_is_read_as_the_standard_reads_it(content, expected):
-    """Time, separator, optional `url=`, optional quotes: else it is no refresh."""
+    """Time, separator, optional `url=`, optional quotes: anything else is no refresh."""
     assert refresh(content) == expected
 
 
@@ -80,7 +80,7 @@ def test_refresh_is_read_as_the_standard_reads_it(content, expected):
     ],
 )
 def test_styles_are_read_by_their_tokens(style, expected):
-    """url() and @import count, in their escapes; comments, strings and other functions do not."""
+    """url() and @import are found, including escapes; comments, strings and other functions are not."""
     assert css.urls(style) == expected
 
 
@@ -89,14 +89,14 @@ PIECES = ["url(", "@import", "'", '"', "\\", "/*", "*/", ")", "(", "\n", " ", "a
 
 @given(st.lists(st.sampled_from(PIECES)).map("".join))
 def test_no_attribute_raises(text):
-    """Any text can stand in these attributes."""
+    """Any text is allowed in these attributes."""
     css.urls(text)
     srcset.urls(text)
     refresh(text)
 
 
 def test_queries_are_encoded_as_the_standard_encodes_them():
-    """A query in a page of another encoding is percent-encoded in that, as the web platform tests have it."""
+    """A query in a page of another encoding is percent-encoded in that encoding, as in the web platform tests."""
     for row in json.loads((cases("url-wpt") / "percent-encoding.json").read_text()):
         if isinstance(row, str):
             continue
@@ -122,5 +122,5 @@ def test_queries_are_encoded_as_the_standard_encodes_them():
     ],
 )
 def test_only_the_query_of_a_web_address_is_in_the_pages_encoding(url, encoding, expected):
-    """Path and fragment are UTF-8 whatever the page's encoding, other schemes altogether."""
+    """Path and fragment are UTF-8 whatever the page's encoding; so are other schemes' URLs as a whole."""
     assert with_query(url, encoding) == expected

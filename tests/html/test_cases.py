@@ -1,4 +1,4 @@
-"""Real pages: their links are exactly those of the reference."""
+"""The links of real pages equal the reference."""
 
 import gzip
 import json
@@ -16,7 +16,7 @@ TAGS = {"meta": "refresh", "canonical": "link"}
 
 @pytest.mark.parametrize("name", ["html-newspaper", "html-readability"])
 def test_real_pages_give_their_links(name):
-    """Every link of every page in document order, the base, the targets, the robots directives: all equal."""
+    """Every link of every page in document order, the base, the targets and the robots directives are equal."""
     folder = cases(name)
     count = 0
     for line in gzip.decompress((folder / "links.jsonl.gz").read_bytes()).splitlines():
@@ -43,7 +43,7 @@ def _joined(base, link):
 
 @pytest.mark.parametrize("name", ["html-newspaper", "html-readability"])
 def test_heavy_pages_would_give_the_same(name, monkeypatch):
-    """If every page were too heavy for the standard's tree, libxml2's would have the same set of links."""
+    """If every page were too heavy for lexbor, libxml2 would find the same set of links."""
     monkeypatch.setattr(guard, "heavy", lambda html: True)
     folder = cases(name)
     for line in gzip.decompress((folder / "links.jsonl.gz").read_bytes()).splitlines():

@@ -1,4 +1,4 @@
-"""Which encoding a document is in: labels, declarations, order of precedence, guesses."""
+"""The encoding of a document: labels, declarations, precedence, guesses."""
 
 import gzip
 import json
@@ -18,7 +18,7 @@ RUSSIAN = "<p>Съешь ещё этих мягких французских б�
 
 class TestLabels:
     def test_every_label_of_the_standard_names_its_encoding(self):
-        """All labels of the Encoding Standard are known, and name what it says."""
+        """All labels of the Encoding Standard are known and name the standard's encoding."""
         table = json.loads((cases("charset-prescan") / "whatwg-encodings.json").read_text())
         for section in table:
             for encoding in section["encodings"]:
@@ -26,25 +26,25 @@ class TestLabels:
                     assert encodings.lookup(label) == encoding["name"].lower()
 
     def test_latin_1_is_windows_1252(self):
-        """A page that says ISO-8859-1 is read as browsers read it."""
+        """A page that declares ISO-8859-1 is read as browsers read it."""
         assert encodings.lookup(" ISO-8859-1\t") == "windows-1252"
         assert encodings.decode(b"\x80\x81", "windows-1252") == "\u20ac\x81"
 
     @pytest.mark.parametrize("label", ["", "no-such", "utf-\u0661", "\u212aoi8-r", "utf-7"])
     def test_unknown_labels_name_nothing(self, label):
-        """What the standard does not list is no encoding, not even where Python has a codec for it."""
+        """A label that the standard does not list is unknown, even if Python has a codec for it."""
         assert encodings.lookup(label) is None
 
     @given(st.binary(max_size=60), st.sampled_from(sorted(set(encodings.webencodings.LABELS.values()))))
     @example(b"\xff\xfe<\0", "utf-16le")
     @example(b"\xd8\x00", "utf-16be")
     def test_decoding_never_raises(self, body, encoding):
-        """Any bytes are text in any encoding, and text that can be encoded again."""
+        """Any bytes decode in any encoding, to text that can be encoded again."""
         encodings.decode(body, encoding).encode()
 
     @pytest.mark.parametrize("encoding", ["utf-8", "utf-16le", "utf-16be"])
     def test_a_byte_order_mark_is_not_text(self, encoding):
-        """The mark that opens a document is left out of its text."""
+        """A leading byte order mark is not part of the text."""
         assert encodings.decode("\ufeffx".encode(encoding), encoding) == "x"
 
     def test_replacement_shows_nothing(self):
@@ -101,7 +101,7 @@ class TestPrescan:
         )
     )
     def test_the_prescan_ends(self, pieces):
-        """Whatever the pieces of markup, the prescan comes to an end and names an encoding or none."""
+        """For any markup the prescan ends and names an encoding or none."""
         assert declared(b"".join(pieces)) in (None, "koi8-r")
 
 
@@ -113,29 +113,29 @@ class TestOrder:
         assert encoding_of(self.BODY, "text/html; charset=big5") == "utf-8"
 
     def test_content_type_overrules_the_document(self):
-        """What the server says wins over what the document says, if it is an encoding at all."""
+        """A valid encoding in Content-Type wins over the document's declaration."""
         assert encoding_of(self.BODY[3:], "text/html; charset=Big5") == "big5"
         assert encoding_of(self.BODY[3:], "text/html; charset=nonsense") == "koi8-r"
 
     def test_a_late_declaration_beats_a_guess(self):
-        """A declaration beyond the first 1024 bytes is still found, as the parser of a browser finds it."""
+        """A declaration beyond the first 1024 bytes is still found, as by a browser's parser."""
         assert encoding_of(b" " * 3000 + b"<meta charset=koi8-r>\xe9") == "koi8-r"
 
     def test_xml_is_not_guessed(self):
-        """XML that declares nothing is UTF-8."""
+        """XML without a declaration is UTF-8."""
         assert encoding_of(b"<a>\xe9</a>", "application/xhtml+xml") == "utf-8"
         assert encoding_of(b"<?xml version='1.0' encoding='koi8-r'?><a/>", "text/xml") == "koi8-r"
 
     @given(st.binary(max_size=200), st.text(max_size=30))
     def test_there_is_always_an_encoding(self, body, content_type):
-        """Any bytes with any header have an encoding, and can be decoded in it."""
+        """Any bytes with any header have an encoding and can be decoded in it."""
         encodings.decode(body, encoding_of(body, content_type))
 
 
 class TestGuess:
     @pytest.mark.parametrize("encoding", ["windows-1251", "koi8-u", "ibm866", "iso-8859-5"])
     def test_russian_is_told_apart(self, encoding):
-        """The detector knows one Cyrillic encoding from another."""
+        """The detector distinguishes Cyrillic encodings."""
         assert guess(RUSSIAN.encode(encodings.codec(encoding))) == encoding
 
     def test_valid_utf_8_is_utf_8_even_if_cut_off(self):
@@ -149,7 +149,7 @@ class TestGuess:
         assert guess(b"plain") == "windows-1252"
 
     def test_the_top_level_domain_tips_the_balance(self):
-        """A word that means something in two encodings is read as the host's country would write it."""
+        """A word that is valid in two encodings is read as the host's country would write it."""
         word = "Łódź ściśle".encode("cp1250")
         assert guess(word, "example.pl") != guess(word, "example.ru")
         assert encoding_of(word, "text/html", "http://example.pl:80/x") == guess(word, "example.pl")

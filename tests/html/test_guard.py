@@ -1,4 +1,4 @@
-"""Pages made to cost a parser more than it has."""
+"""Pages designed to exhaust a parser."""
 
 import subprocess
 import sys
@@ -37,7 +37,7 @@ ATTACKS = {
 class TestHeavy:
     @pytest.mark.parametrize("name", ATTACKS)
     def test_pages_that_grow_are_known(self, name):
-        """What would be made again in every paragraph is seen beforehand, wherever a tag seems to begin or to end."""
+        """Markup that would be reopened in every paragraph is detected, wherever a tag seems to begin or to end."""
         assert guard.heavy(ATTACKS[name])
 
     @pytest.mark.parametrize("piece", [b"<div>", b"<ul><li>", b"<dl><dd>", b"<a href=x>", b"<p>"])
@@ -46,18 +46,18 @@ class TestHeavy:
         assert guard.heavy(piece * (guard.TAGS + 1))
 
     def test_an_ordinary_page_is_not_heavy(self):
-        """A page of 500 tags with closed formatting elements goes to the standard's parser."""
+        """A page of 500 tags with closed formatting elements is not heavy."""
         row = b"<p class=x>text <b class=y>bold</b> <i>i</i> <a href='/x?y=z' title='t > u'>link</a></p>"
         assert not guard.heavy(b"<!DOCTYPE html><html><head><title>t</title></head><body>" + row * 60)
 
     def test_an_empty_page_is_not_heavy(self):
-        """Nothing costs nothing."""
+        """An empty page is not heavy."""
         assert not guard.heavy(b"")
 
 
 class TestDefused:
     def test_a_tag_with_too_many_attributes_becomes_text(self):
-        """Its bracket goes, all else stays."""
+        """Only its bracket is replaced."""
         crowded = b"<div " + _numbered(b"a%d ", 600) + b">"
         assert guard.defused(b"<p>" + crowded + b"<a href=x>") == b"<p> " + crowded[1:] + b"<a href=x>"
 
@@ -70,7 +70,7 @@ class TestDefused:
         st.lists(st.sampled_from([b"<a", b" ", b"b=", b"'", b'"', b">", b"<", b"/", b"c"]), max_size=60).map(b"".join)
     )
     def test_little_is_never_too_much(self, body):
-        """A body with fewer attributes in all than one tag may have comes back as it is."""
+        """A body with fewer attributes in all than one tag may have is returned unchanged."""
         assert guard.defused(body) is body
 
 
@@ -92,6 +92,6 @@ print(peak() // 1024)  # getrusage would count the parent too
 
 
 def test_memory_stays_bounded():
-    """All of them, and 2 MiB of each kind of nesting, are read within 400 MiB."""
+    """All attacks, and 2 MiB of each kind of nesting, are read within 400 MiB."""
     run = subprocess.run([sys.executable, "-c", HOSTILE], capture_output=True, text=True, check=True)
     assert int(run.stdout) < 400

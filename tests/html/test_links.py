@@ -1,10 +1,11 @@
-"""Links: which are found in a page, and how."""
+"""Which links are found in a page, and how."""
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
+from webcrawl.checks import check
 from webcrawl.html import kinds
 from webcrawl.html.links import LinkReader
 
@@ -59,7 +60,7 @@ class TestKinds:
 
     @pytest.mark.parametrize("kind", kinds.KINDS)
     def test_only_wanted_kinds_are_collected(self, kind):
-        """A reader of one kind finds that kind alone."""
+        """A reader of one kind finds only that kind."""
         page = (
             "<link rel=canonical href=c><link href=l><meta http-equiv=refresh content='0;r'><style>url(s)</style>"
             "<a href=a></a><map><area href=b></map><iframe src=i></iframe><img src=m srcset=n><script src=o></script>"
@@ -68,15 +69,12 @@ class TestKinds:
         html = page if kind != "frame" else "<frameset><frame src=f></frameset>"
         assert {name for name, _ in links(html, reader=LinkReader([kind]))} == {kind}
 
-    def test_sources_are_named_in_the_setting(self):
-        """LINK_SOURCES is names with spaces between; `all` is all of them; another name is an error that says it."""
-        assert kinds.parse_sources("a  img") == {"a", "img"}
-        assert kinds.parse_sources("all") == set(kinds.KINDS)
-        with pytest.raises(ValueError, match="imgs"):
-            kinds.parse_sources("a imgs")
+    def test_the_setting_knows_all_kinds(self):
+        """LINK_SOURCES = all means every kind that a reader knows."""
+        assert check({"LINK_SOURCES": "all"})["LINK_SOURCES"] == kinds.KINDS
 
     def test_document_order_is_kept(self):
-        """Links come in the order of the document, whatever their kinds."""
+        """Links come in document order, whatever their kinds."""
         html = "<img src=1><a href=2><img src=3></a><iframe src=4></iframe><a href=5>"
         assert [url for _, url in links(html)] == ["1", "2", "3", "4", "5"]
 
@@ -100,28 +98,28 @@ class TestPlaces:
         ],
     )
     def test_what_is_no_element_is_no_link(self, html):
-        """Comments, script, other raw text, attribute values and templates hold no links."""
+        """Comments, script, other raw text, attribute values and templates contain no links."""
         assert not links(html)
 
     def test_noscript_holds_links(self):
-        """A crawler does not run scripts: what is for such browsers is for it."""
+        """A crawler does not run scripts, so it reads <noscript>."""
         assert links("<noscript><a href=x></noscript><head><noscript><link href=y></noscript>") == [
             ("a", "x"),
             ("link", "y"),
         ]
 
     def test_broken_markup_is_read_as_browsers_read_it(self):
-        """Missing ends, missing quotes, doubled attributes, foster parenting: the standard says what they mean."""
+        """Missing ends, missing quotes, doubled attributes, foster parenting: the standard defines their meaning."""
         html = "<table><a href='a'b=c HREF=z><tr><td><a href=b<i><a href=c/>"
         assert links(html) == [("a", "a"), ("a", "b<i"), ("a", "c/")]
 
     def test_entities_in_addresses_are_resolved(self):
-        """Character references count, but `&copy=` in an attribute is no copyright sign."""
+        """Character references are resolved, but `&copy=` in an attribute is not a copyright sign."""
         assert links("<a href='?a=1&amp;b=2&copy=3&#x2F;&eacute;'>") == [("a", "?a=1&b=2&copy=3/é")]
 
     @pytest.mark.parametrize("content_type", ["text/plain", "image/png", "application/json", "application/rss+xml"])
     def test_other_types_have_no_links(self, content_type):
-        """What is not HTML is not searched for links."""
+        """Other content types than HTML are not searched for links."""
         assert not links("<a href=x>", content_type=content_type)
 
 
@@ -129,23 +127,23 @@ class TestXhtml:
     PAGE = '<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><title/><script src="s"/>{}</html>'
 
     def test_xml_is_read_as_xml(self):
-        """In XHTML an empty script ends where it stands, and CDATA is text."""
+        """In XHTML an empty script ends at once, and CDATA is text."""
         html = self.PAGE.format("<![CDATA[<a href='no'/>]]><a href='yes?a&amp;b'/><!-- <a href='no'/> -->")
         assert links(html, content_type="application/xhtml+xml") == [("script", "s"), ("a", "yes?a&b")]
 
     def test_names_count_with_their_namespace(self):
-        """An element of that name in another vocabulary is no link."""
+        """An element of the same name in another vocabulary is no link."""
         html = self.PAGE.format('<x:a xmlns:x="urn:x" href="no"/>')
         assert links(html, content_type="text/xml") == [("script", "s")]
 
     def test_entities_are_never_expanded(self):
-        """A document type that nests entities costs nothing, and no file is opened."""
+        """A document type with nested entities costs nothing, and no file is opened."""
         bomb = '<!DOCTYPE html [<!ENTITY a "xxxxxxxxxx"><!ENTITY b "&a;&a;&a;&a;"><!ENTITY f SYSTEM "file:///etc/passwd">]>'
         html = bomb + self.PAGE.removeprefix('<?xml version="1.0"?>').format("<a href='x'>&b;&f;</a>")
         assert ("a", "x") in links(html, content_type="application/xhtml+xml")
 
     def test_a_broken_document_gives_what_was_read(self):
-        """What comes before an error in the markup is kept."""
+        """Everything before an error in the markup is kept."""
         assert links(self.PAGE.format("<a href='x'></b>"), content_type="application/xhtml+xml")[:2] == [
             ("script", "s"),
             ("a", "x"),
@@ -168,18 +166,18 @@ class TestHead:
         ],
     )
     def test_the_base_is_the_first_with_an_address(self, html, expected):
-        """The first base element with href counts, wherever it stands, if its address can be one."""
+        """The first base element with href counts, wherever it is, if its URL is usable."""
         assert found(html).base == expected
 
     def test_meta_robots_are_collected(self):
-        """All robots directives of a page together, lower-case."""
+        """All robots directives of a page are combined, in lower case."""
         html = (
             "<meta name=Robots content='NoIndex, nofollow,'><meta name=robots content=noarchive><meta name=x content=y>"
         )
         assert found(html).meta_robots == {"noindex", "nofollow", "noarchive"}
 
     def test_title_canonical_and_refresh_are_told_even_if_not_followed(self):
-        """What the head says is given back whichever kinds are wanted."""
+        """The head's fields are returned whichever kinds are wanted."""
         page = found(
             "<title> A \n b </title><title>no</title><link rel=canonical href=c><meta http-equiv=refresh content='x'>"
             "<meta http-equiv=refresh content='5;d'><meta http-equiv=refresh content='6;e'>",
@@ -188,7 +186,7 @@ class TestHead:
         assert (page.title, page.canonical, page.refresh, page.links) == ("A b", "c", (5, "d"), [])
 
     def test_links_are_in_the_documents_encoding(self):
-        """An address in a page of another encoding is text of that encoding, its query bytes of it."""
+        """A URL in a page of another encoding is decoded from it, and its query is encoded in it."""
         page = ALL.links("<meta charset=koi8-r><a href='/я?я'>".encode("koi8-r"), "text/html", URL)
         assert (page.encoding, page.links[0][1]) == ("koi8-r", "/я?%D1")
 
@@ -199,7 +197,7 @@ class TestHead:
 
 class TestMore:
     def test_nofollow_is_recorded(self):
-        """A rel with the word nofollow, in any case and company, is told with the link."""
+        """A rel that contains the word nofollow, in any case, marks the link."""
         html = "<a href=1 rel='x NoFollow'><a href=2 rel=nofollower><a href=3><form action=4 rel=nofollow>"
         assert [(url, nofollow) for _, url, _, nofollow in found(html).links] == [
             ("1", True),
@@ -209,7 +207,7 @@ class TestMore:
         ]
 
     def test_anchor_text_is_collected_when_asked_for(self):
-        """LARM's: the text within an anchor, the alternative text of images and areas."""
+        """As in LARM: the text within an anchor, the alternative text of images and areas."""
         reader = LinkReader(["a", "img", "area"], anchor_text=True)
         html = "<a href=1> two \n <b>words</b></a><img src=2 alt=' pic '><map><area href=3 alt=area></map>"
         assert [text for _, _, text, _ in found(html, reader=reader).links] == ["two words", "pic", "area"]
@@ -240,7 +238,7 @@ class TestAnything:
     @given(st.lists(st.sampled_from(WORDS), max_size=40).map("".join))
     @settings(max_examples=300)
     def test_anchors_are_those_of_the_tree(self, html):
-        """Whatever the soup of tags, the anchors are those that the standard's tree has."""
+        """For any soup of tags, the anchors are those of the standard's tree."""
         tree = LexborHTMLParser(html)
         assert [url for kind, url in links(html) if kind == "a"] == [
             node.attributes["href"] for node in tree.css("a") if "href" in node.attributes
@@ -248,6 +246,6 @@ class TestAnything:
 
     @given(st.text(max_size=100))
     def test_links_are_text_that_can_be_written(self, text):
-        """Every link can be encoded: no half of a surrogate pair comes out."""
+        """Every link can be encoded: it never contains half a surrogate pair."""
         for _, url, anchor, _ in found(f"<a href='{text}&#xD800;'>{text}".encode("utf-8", "replace")).links:
             (url + anchor).encode()

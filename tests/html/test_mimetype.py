@@ -1,4 +1,4 @@
-"""Content-Type headers, and what kind of document they make of a body."""
+"""Content-Type headers, and the kind of document they indicate."""
 
 import json
 import re
@@ -26,7 +26,7 @@ def _serialised(mime):
 
 @pytest.mark.parametrize("name", ["wpt-mime-types", "wpt-generated-mime-types"])
 def test_web_platform_tests_agree(name):
-    """Every header of the web platform tests is read as they expect, its charset too."""
+    """Every header of the web platform tests is read as they expect, including its charset."""
     for row in json.loads((cases("charset-prescan") / f"{name}.json").read_text()):
         if isinstance(row, str):
             continue
@@ -38,14 +38,14 @@ def test_web_platform_tests_agree(name):
 
 @given(st.text(alphabet='ab/;= "\\\t\x7f\xe9', max_size=30))
 def test_any_header_can_be_read(header):
-    """No header raises; what is read has an essence of two tokens."""
+    """No header raises; a parsed essence consists of two tokens."""
     mime = mimetype.parse(header)
     assert mime is None or mime.essence.count("/") == 1
 
 
 @pytest.mark.parametrize("filler", [";", ";a", ";a=b", "; ", ';a="\\'])
 def test_a_long_header_counts_up_to_a_bound(filler):
-    """What stands within the first 1,024 characters is read, however long the header, and nothing behind them."""
+    """The first 1,024 characters are read, however long the header, and nothing after them."""
     within, beyond = ";charset=utf-8", ";late=1"
     mime = mimetype.parse("text/html" + within + filler * 20_000 + beyond)
 
@@ -76,5 +76,5 @@ def test_a_long_header_counts_up_to_a_bound(filler):
     ],
 )
 def test_only_html_and_xhtml_are_documents(content_type, body, expected):
-    """The type decides; a body of unknown type is looked at as a browser would, one of a known type is not."""
+    """The type decides; only a body of unknown type is sniffed, as in a browser."""
     assert markup(content_type, body) == expected

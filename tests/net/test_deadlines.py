@@ -1,4 +1,4 @@
-"""One timer ends all questions that are late, each at its own time."""
+"""One timer expires all late requests, each at its own time."""
 
 import asyncio
 
@@ -8,7 +8,7 @@ from webcrawl.net.deadlines import Deadlines
 
 
 class Question:
-    """Stands for a connection; notes its end."""
+    """Stands in for a connection; records when it expires."""
 
     def __init__(self, name, ended, done=None):
         self.name, self.ended, self.done = name, ended, done
@@ -20,7 +20,7 @@ class Question:
 
 
 def ended(waits, removed=(), last=0.03):
-    """The names of the questions that were ended, in order, until one of `last` seconds was."""
+    """The names of the expired requests, in order, until one of `last` seconds has expired."""
 
     async def run():
         loop, found, done = asyncio.get_running_loop(), [], asyncio.Event()
@@ -40,23 +40,23 @@ def ended(waits, removed=(), last=0.03):
 class TestDeadlines:
     @pytest.mark.parametrize("waits", [{"a": 0.01, "b": 0.02}, {"b": 0.02, "a": 0.01}])
     def test_the_earliest_ends_first(self, waits):
-        """In whatever order they were asked, questions end in the order of their deadlines."""
+        """Requests expire in the order of their deadlines, in whatever order they were added."""
         assert ended(waits) == ["a", "b", "last"]
 
     def test_what_is_answered_does_not_end(self):
-        """A question that was removed is not ended, even if the timer was set for it."""
+        """A removed request does not expire, even if the timer was set for it."""
         assert ended({"a": 0.01, "b": 0.02}, removed=["a"]) == ["b", "last"]
 
     def test_a_deadline_may_have_passed(self):
-        """A question asked after its deadline ends in the loop's next turn."""
+        """A request added after its deadline expires in the loop's next turn."""
         assert ended({"a": -1.0}) == ["a", "last"]
 
     def test_those_of_one_moment_end_together(self):
-        """All questions of one deadline are ended, and those after it still are when their time comes."""
+        """All requests of one deadline expire together, and later ones still expire in time."""
         assert ended({"a": 0.01, "b": 0.01, "c": 0.01}) == ["a", "b", "c", "last"]
 
     def test_nothing_ends_after_close(self):
-        """After `close` no question is ended."""
+        """After `close` no request expires."""
 
         async def run():
             found, deadlines = [], Deadlines()

@@ -1,4 +1,4 @@
-"""Content codings: whatever the pieces, the same bytes come out, and never more than allowed."""
+"""Content codings: the same output for any pieces, and never more than allowed."""
 
 import gzip
 import resource
@@ -56,7 +56,7 @@ def text(size):
 class TestEveryCoding:
     @given(page=PAGES, cuts=st.lists(st.integers(0, 4000), max_size=8))
     def test_any_split_of_the_stream_gives_the_page(self, kind, page, cuts):
-        """However the stream is cut into pieces, the page comes out whole and the stream is complete."""
+        """However the stream is cut into pieces, the whole page comes out and the stream is complete."""
         name, encode = ENCODERS[kind]
         coded = encode(page)
         made = Decoder([name], 200_000)
@@ -68,14 +68,14 @@ class TestEveryCoding:
         assert (made.body, made.broken, made.full) == (page, False, False)
 
     def test_byte_by_byte(self, kind):
-        """A stream that trickles in byte by byte gives the page."""
+        """A stream that arrives byte by byte gives the page."""
         name, encode = ENCODERS[kind]
         page = text(5000)
 
         assert decode([name], encode(page), piece=1).body == page
 
     def test_a_stream_that_ends_early_gives_what_was_there(self, kind):
-        """What can be decoded of a stream without its end is kept, and the stream is called broken."""
+        """What can be decoded of a stream without its end is kept, and the stream is broken."""
         name, encode = ENCODERS[kind]
         page = text(300_000)
         coded = encode(page)
@@ -86,7 +86,7 @@ class TestEveryCoding:
         assert name == b"br" or len(made.body) > 50_000  # brotli may hold a megabyte back
 
     def test_the_limit_is_exact(self, kind):
-        """No byte more than the limit is given, and a page of just that size is not cut."""
+        """No byte beyond the limit is returned, and a page of exactly that size is not truncated."""
         name, encode = ENCODERS[kind]
         page = text(LIMIT)
         whole, cut = decode([name], encode(page)), decode([name], encode(page + b"!"))
@@ -97,7 +97,7 @@ class TestEveryCoding:
     @pytest.mark.parametrize("page", [b"", b"x" * 65536, b"x" * 300_000, text(5000), text(400_000)], ids=len)
     @pytest.mark.parametrize("held", [0, 1, 1000, 10**6])
     def test_what_follows_the_stream_is_ignored(self, kind, page, held):
-        """Rubbish after the end harms nothing, in the piece in which the stream ends or in the next one."""
+        """Garbage after the end does no harm, in the piece in which the stream ends or in the next one."""
         name, encode = ENCODERS[kind]
         coded = encode(page)
         at = max(len(coded) - held, 0)
@@ -109,7 +109,7 @@ class TestEveryCoding:
         assert (made.body, made.broken, made.full) == (page, False, False)
 
     def test_what_follows_byte_by_byte_is_ignored(self, kind):
-        """Rubbish after the end that trickles in harms nothing either."""
+        """Garbage after the end that arrives byte by byte does no harm either."""
         name, encode = ENCODERS[kind]
         made = decode([name], encode(text(5000)) + b"\0\0\0 rubbish", piece=1)
 
@@ -117,7 +117,7 @@ class TestEveryCoding:
 
     @given(page=PAGES, junk=st.binary(min_size=1, max_size=30), cuts=st.lists(st.integers(0, 4000), max_size=4))
     def test_the_page_is_whole_whatever_follows(self, kind, page, junk, cuts):
-        """Whatever stands after the end, and however it is cut, the page before it is kept."""
+        """Whatever follows the end, and however it is cut, the page before it is kept."""
         name, encode = ENCODERS[kind]
         coded = encode(page) + junk
         made = Decoder([name], 200_000)
@@ -127,7 +127,7 @@ class TestEveryCoding:
         assert made.body[: len(page)] == page
 
     def test_a_wrong_label_is_noticed(self, kind):
-        """Plain text under the name of a coding is broken before anything comes out."""
+        """Plain text labelled as a coding is broken before there is any output."""
         made = decode([ENCODERS[kind][0]], b"<html>this is no coded stream at all</html>")
 
         assert made.broken
@@ -143,7 +143,7 @@ class TestEveryCoding:
         assert len(made.body) <= LIMIT
 
     def test_a_bomb_costs_little(self, kind):
-        """Many megabytes in a small stream are left alone as soon as the limit is reached."""
+        """Decoding many megabytes from a small stream stops as soon as the limit is reached."""
         name, encode = ENCODERS[kind]
         bomb = encode(bytes(64 * 2**20))
         tracemalloc.start()
@@ -159,7 +159,7 @@ class TestEveryCoding:
 class TestBrotli:
     @pytest.mark.parametrize("junk", [b"", b"\xff" * 40])
     def test_a_large_stream_loses_its_last_piece_at_the_most(self, junk):
-        """The end is looked for in 256 KiB of a stream: of a larger one what came before the piece is kept."""
+        """The end is searched in the first 256 KiB of a stream; of a larger one all but the last piece is kept."""
         page = Random(1).randbytes(400_000)
         coded = brotli.compress(page, quality=1) + junk
         made = decode([b"br"], coded, limit=500_000, piece=50_000)
@@ -169,7 +169,7 @@ class TestBrotli:
         assert made.broken == bool(junk)
 
     def test_a_bounded_part_of_a_stream_is_kept_beside_what_it_makes(self):
-        """What is kept to be read again is 256 KiB at the most."""
+        """At most 256 KiB are kept to be decoded again."""
         coding = CODINGS[b"br"]()
         packed = brotli.compress(Random(1).randbytes(400_000), quality=1)
         for start in range(0, len(packed), 50_000):
@@ -202,7 +202,7 @@ class TestMembers:
         assert made._stages[0]._members <= 1024
 
     def test_a_wrong_checksum_costs_nothing_of_the_page(self):
-        """A gzip member whose checksum is wrong gives its content all the same, and is called broken."""
+        """A gzip member with a wrong checksum gives its content, and is broken."""
         coded = gzip.compress(text(40_000))
         made = decode([b"gzip"], coded[:-8] + b"\0" * 8)
 
@@ -210,13 +210,13 @@ class TestMembers:
         assert made.broken
 
     def test_a_skippable_frame_is_skipped(self):
-        """A zstd frame that holds no content is passed over."""
+        """A zstd frame without content is skipped."""
         frame = struct.pack("<II", 0x184D2A53, 5) + b"12345"
 
         assert decode([b"zstd"], zstd.compress(b"one ") + frame + zstd.compress(b"two"), piece=2).body == b"one two"
 
     def test_a_window_larger_than_allowed_is_refused(self):
-        """A zstd stream that wants more memory than RFC 9659 grants is broken, not obeyed."""
+        """A zstd stream that needs more memory than RFC 9659 allows is broken."""
         options = {zstd.CompressionParameter.window_log: 27, zstd.CompressionParameter.enable_long_distance_matching: 1}
         packer = zstd.ZstdCompressor(options=options)
         coded = packer.compress(text(1000)) + packer.flush()
@@ -233,7 +233,7 @@ class TestNesting:
         assert decode([b"deflate", b"gzip", b"br"], coded, piece=100).body == page
 
     def test_a_bomb_in_a_bomb_is_bounded_in_the_middle(self):
-        """What a stage in the middle makes is bounded too, though nothing comes out at the end."""
+        """The output of an intermediate stage is bounded too, even if nothing comes out at the end."""
         hollow = zstd.compress(b"") + (struct.pack("<II", 0x184D2A50, 2**30) + bytes(2**26))
         made = Decoder([b"zstd", b"gzip"], LIMIT)
         made.feed(gzip.compress(hollow, 1))
@@ -249,12 +249,12 @@ class TestNesting:
 
     @pytest.mark.parametrize("codings", [[b"compress"], [b"gzip", b"utf-8"], [b"gzip"] * 5])
     def test_what_we_do_not_undo(self, codings):
-        """A coding nobody asked for, or too many of them, is said so."""
+        """An unknown coding, or too many codings, raise UnknownCoding."""
         with pytest.raises(UnknownCoding):
             decoder(codings, LIMIT)
 
     def test_only_what_can_be_undone_is_asked_for(self):
-        """Every coding in Accept-Encoding has its decoder."""
+        """Every coding in Accept-Encoding has a decoder."""
         assert {name.strip() for name in ACCEPTED.split(b",")} <= CODINGS.keys()
 
 

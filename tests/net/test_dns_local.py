@@ -1,4 +1,4 @@
-"""What is answered without a question: the hosts file, addresses, and what is no name."""
+"""Answers without a query: the hosts file, addresses, and invalid names."""
 
 import asyncio
 
@@ -14,7 +14,7 @@ from webcrawl.net.hostsfile import read_hosts
 
 class TestWithoutAsking:
     def test_the_hosts_file_goes_before_dns(self):
-        """A name of the hosts file is never asked for."""
+        """A name in the hosts file is never queried."""
 
         async def run():
             told = Told()
@@ -33,7 +33,7 @@ class TestWithoutAsking:
         ],
     )
     def test_an_address_is_its_own_answer(self, host, addresses):
-        """A literal costs no question."""
+        """A literal address costs no query."""
 
         async def run():
             told = Told()
@@ -49,7 +49,7 @@ class TestWithoutAsking:
         ],
     )
     def test_what_is_neither_name_nor_canonical_address_is_never_asked_for(self, host):
-        """Other spellings of addresses, which a system's resolver might accept, and impossible names fail for good."""
+        """Non-canonical addresses, which a system's resolver might accept, and impossible names fail permanently."""
 
         async def run():
             told = Told()
@@ -59,7 +59,7 @@ class TestWithoutAsking:
 
     @given(st.text(max_size=30))
     def test_no_host_makes_it_raise(self, host):
-        """Any string is an address, a failure, or a name to ask for."""
+        """Any string is an address, a failure, or a name to query."""
         answer = known_without_asking(host)
 
         assert answer is None or bool(answer.addresses) != bool(answer.failure)
@@ -67,15 +67,17 @@ class TestWithoutAsking:
 
 class TestHostsFile:
     def test_names_gather_their_addresses(self, tmp_path):
-        """Comments and case do not matter, and a name on several lines has several addresses in their order."""
+        """Comments and case do not matter, and a name on several lines has several addresses in file order."""
         path = tmp_path / "hosts"
         path.write_text("# of a test\n127.0.0.1 a.test B.TEST. # two names\n\n::1\ta.test\r\n")
 
         assert read_hosts(path) == {"a.test": ("127.0.0.1", "::1"), "b.test": ("127.0.0.1",)}
 
-    @pytest.mark.parametrize(("line", "why"), [("a.test 127.0.0.1", "'a.test' is no address"), ("::1 # x", "no name")])
+    @pytest.mark.parametrize(
+        ("line", "why"), [("a.test 127.0.0.1", "'a.test' is not an address"), ("::1 # x", "no name")]
+    )
     def test_a_bad_line_is_named(self, tmp_path, line, why):
-        """A line that is no address with names is an error that says which."""
+        """A line that is not an address with names is an error that gives its number."""
         path = tmp_path / "hosts"
         path.write_text(f"127.0.0.1 a.test\n{line}\n")
 

@@ -1,4 +1,4 @@
-"""Name servers asked directly: record types, aliases, truncation, failures, silence."""
+"""Direct queries to name servers: record types, aliases, truncation, failures, silence."""
 
 import asyncio
 import gc
@@ -18,7 +18,7 @@ from webcrawl.net.errors import DnsFailed
 
 class TestNameServers:
     def test_ipv6_is_asked_for_only_without_ipv4(self):
-        """A name with an A record costs one question, one without it two."""
+        """A name with an A record costs one query, one without it two."""
         server = NameServer()
         server.add("four.test", "192.0.2.4")
         server.add("four.test", "2001:db8::4", kind=AAAA)
@@ -34,7 +34,7 @@ class TestNameServers:
         ]
 
     def test_several_addresses_keep_their_order_and_the_shortest_ttl(self):
-        """All addresses hold as long as the first of them that ends; of very many the first eight are kept."""
+        """All addresses share the smallest TTL; of very many the first eight are kept."""
         server = NameServer()
         for number in range(20):
             server.add("many.test", f"192.0.2.{number}", 400 - number)
@@ -42,7 +42,7 @@ class TestNameServers:
         assert ask(server, "many.test") == [Answer(tuple(f"192.0.2.{n}" for n in range(8)), 393.0)]
 
     def test_failures_differ(self):
-        """No such name and no address are for good; a server that fails or refuses may be asked again."""
+        """No such name and no address are permanent; a server failure or refusal is not."""
         server = NameServer({"empty.test": []}, {"broken.test": SERVFAIL, "refused.test": REFUSED})
 
         answers = ask(server, "missing.test", "empty.test", "broken.test", "refused.test")
@@ -56,7 +56,7 @@ class TestNameServers:
         assert [question[1] for question in server.questions[:3]] == [A, A, AAAA]
 
     def test_silence_is_a_time_out_after_the_last_try(self):
-        """A question without an answer is sent again, then given up."""
+        """A query without an answer is repeated, then times out."""
         server = NameServer({"quiet.test": []})
         server.silent.add("quiet.test")
 
@@ -64,7 +64,7 @@ class TestNameServers:
         assert len(server.questions) == 2
 
     def test_a_truncated_answer_is_fetched_by_tcp(self):
-        """What does not fit into a datagram is asked for again by TCP."""
+        """An answer too large for a datagram is fetched by TCP."""
         server = NameServer()
         server.add("long.test", "192.0.2.1")
         server.truncated.add("long.test")
@@ -73,7 +73,7 @@ class TestNameServers:
         assert [question[2] for question in server.questions] == ["udp", "tcp"]
 
     def test_a_chain_of_aliases_is_followed_to_its_addresses(self):
-        """The addresses are those of the last name, and hold as long as the weakest link."""
+        """The addresses are those of the last name, with the smallest TTL of the chain."""
         server = NameServer(
             {
                 "www.test": [
@@ -88,7 +88,7 @@ class TestNameServers:
         assert ask(server, "www.test") == [Answer(("192.0.2.7",), 50.0)]
 
     def test_an_alias_without_its_addresses_is_asked_for(self):
-        """A server that does not follow aliases itself is asked for each of them."""
+        """A server that does not follow aliases itself is queried for each of them."""
         server = NameServer()
         server.add("www.test", "cdn.test", 70, CNAME)
         server.add("cdn.test", "192.0.2.7")
@@ -97,7 +97,7 @@ class TestNameServers:
         assert [question[0] for question in server.questions] == ["www.test", "cdn.test"]
 
     def test_rings_and_endless_chains_of_aliases_end(self):
-        """Aliases that lead back, or ever on, are a failure after a bounded number of questions."""
+        """Aliases in a loop or an endless chain are a failure after a bounded number of queries."""
         server = NameServer()
         server.add("ring.test", "gnir.test", kind=CNAME)
         server.add("gnir.test", "ring.test", kind=CNAME)
@@ -112,14 +112,14 @@ class TestNameServers:
 
     @pytest.mark.parametrize("reply", [b"", b"\0\0", b"\xff" * 600])
     def test_an_answer_that_is_none_is_not_believed(self, reply):
-        """Rubbish on the wire is a failure, never an address and never an exception."""
+        """Garbage on the wire is a failure, never an address and never an exception."""
         server = NameServer()
         server.answer = lambda question, transport: question[:2] + reply
 
         assert ask(server, "a.test", timeout=0.1)[0].failure in (Failure.TIMEOUT, Failure.BAD_ANSWER)
 
     def test_an_answer_from_a_stranger_is_not_believed(self):
-        """An answer with another number than the question's is thrown away."""
+        """An answer with another id than the query's is dropped."""
         server = NameServer()
         server.add("a.test", "192.0.2.1")
         honest = server.answer
@@ -130,7 +130,7 @@ class TestNameServers:
         assert ask(server, "a.test", timeout=0.1)[0].failure is Failure.TIMEOUT
 
     def test_thousands_of_names(self):
-        """Every one of 9,000 names gets its own address, over several channels, and nothing stays open."""
+        """Each of 9,000 names gets its own address, over several channels, and nothing stays open."""
         count = 9000
         server = NameServer()
         for number in range(count):
@@ -150,7 +150,7 @@ class TestNameServers:
         assert left == []
 
     def test_a_hundred_waiters_send_one_question(self):
-        """On the wire too, a name is asked for once however many want it."""
+        """Concurrent callers for a name send one query on the wire too."""
         server = NameServer()
         server.add("a.test", "192.0.2.1")
 
@@ -167,7 +167,7 @@ class TestNameServers:
         assert len(server.questions) == 1
 
     def test_closing_ends_what_is_open(self):
-        """A question that is on its way when the lookup closes ends as closed, and so does a later one."""
+        """A query in flight when the lookup closes ends as closed, and so does a later one."""
         server = NameServer({"quiet.test": []})
         server.silent.add("quiet.test")
 
@@ -181,7 +181,7 @@ class TestNameServers:
         assert asyncio.run(run()) == (Answer(failure=Failure.CLOSED), Answer(failure=Failure.CLOSED))
 
     def test_a_channel_gives_way_to_a_new_one(self, monkeypatch):
-        """After so many questions c-ares' own cache, which has no bound, is gone with its channel."""
+        """After a number of queries c-ares' own unbounded cache is dropped with its channel."""
         monkeypatch.setattr(dns_cares, "QUESTIONS", 2)
         server = NameServer()
         server.add("a.test", "192.0.2.1")
@@ -190,7 +190,7 @@ class TestNameServers:
         assert len(server.questions) == 3
 
     def test_an_old_channel_closes_after_its_last_answer(self, monkeypatch):
-        """A channel that gave way still brings the answers it owes, then it is gone."""
+        """A replaced channel still delivers its pending answers, then closes."""
         monkeypatch.setattr(dns_cares, "QUESTIONS", 1)
         server = NameServer()
         for name in ("one.test", "two.test"):
@@ -227,21 +227,38 @@ class TestNameServers:
 
         assert asyncio.run(run()) == [Answer(failure=Failure.CLOSED)] * 2
 
-    @pytest.mark.parametrize("server", ["name.server:53", "127.0.0.1:99999", "127.0.0.1:x", "::1", "", "127.0.0.1:0"])
-    def test_a_bad_server_address_is_an_error_at_once(self, server):
-        """What is no address, or no port, is refused before any question."""
-        with pytest.raises(ValueError, match=f"'{server}' is no address:port"):
-            NameServers([server])
+    def test_a_server_may_be_given_by_name(self):
+        """The system looks up a name server's own name; all its addresses are asked, IPv6 in brackets."""
+        lookup = NameServers([("localhost", 5353), ("127.0.0.2", 53), ("::1", 54)])
 
-    @pytest.mark.parametrize("server", ["127.0.0.1:5353", "127.0.0.1", "[::1]:53", "[::1]"])
-    def test_a_server_needs_no_port(self, server):
-        """An address alone means port 53; IPv6 stands in brackets."""
-        assert server in repr(NameServers([server]))
+        places = repr(lookup).removeprefix("<NameServers ").removesuffix(">").split(", ")
+        assert "127.0.0.1:5353" in places
+        assert places[-2:] == ["127.0.0.2:53", "[::1]:54"]
+
+    def test_a_server_whose_name_is_not_known_is_one_clear_line(self, monkeypatch):
+        """A name server that the system cannot look up is refused at once, with the setting's name."""
+
+        def unknown(*_, **__):
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+        monkeypatch.setattr(socket, "getaddrinfo", unknown)
+        with pytest.raises(DnsFailed, match=r"^DNS_NAMESERVERS = dns\.test:53: Name or service not known$"):
+            NameServers([("dns.test", 53)])
+
+    def test_closing_twice_does_nothing(self):
+        """Closing again does nothing."""
+
+        async def run():
+            async with asking(NameServer()) as lookup:
+                await lookup.probe()
+                await lookup.close()
+
+        asyncio.run(run())
 
 
 class TestProbe:
     def test_any_answer_is_a_sign_of_life(self):
-        """A server that only ever says no is there."""
+        """Any answer, even an error, proves that the server is there."""
 
         async def run():
             async with asking(NameServer()) as lookup:
@@ -250,7 +267,7 @@ class TestProbe:
         asyncio.run(run())
 
     def test_silence_is_one_clear_line(self):
-        """A server that says nothing is named in one line."""
+        """A silent server is named in one line."""
         server = NameServer()
         server.silent.add("")
 
@@ -262,13 +279,13 @@ class TestProbe:
         asyncio.run(run())
 
     def test_a_closed_port_is_one_clear_line(self):
-        """Where nobody listens, nobody answers."""
+        """A closed port is named in one line."""
 
         async def run():
             with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as place:
                 place.bind(("127.0.0.1", 0))
                 port = place.getsockname()[1]
-            lookup = NameServers([f"127.0.0.1:{port}"], timeout=0.1, tries=1)
+            lookup = NameServers([("127.0.0.1", port)], timeout=0.1, tries=1)
             with pytest.raises(DnsFailed, match=f"no name server answers at 127.0.0.1:{port}"):
                 await lookup.probe()
             await lookup.close()

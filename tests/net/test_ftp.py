@@ -15,7 +15,7 @@ pytestmark = pytest.mark.parametrize("loop", LOOPS)
 
 @pytest.fixture(name="site")
 def _site(tmp_path):
-    """A folder with what folders have."""
+    """A folder with typical contents."""
     root = tmp_path / "site"
     (root / "pub" / "deep er").mkdir(parents=True)
     (root / "robots.txt").write_bytes(b"User-agent: *\nDisallow: /no/\n")
@@ -30,7 +30,7 @@ def _site(tmp_path):
 
 class TestFiles:
     def test_a_file_comes_whole(self, site, loop):
-        """A file's bytes are its payload and its body; its type is told by its name, its date by the server."""
+        """A file's bytes are its payload and its body; its type comes from its name, its date from the server."""
         with real(site) as (_, fetch):
             got = run(fetch("/pub/page.html"), loop)
 
@@ -45,12 +45,12 @@ class TestFiles:
         assert 0 < got.timings.first_byte <= got.timings.total
 
     def test_bytes_are_left_alone(self, site, loop):
-        """A binary file is transferred as it is, line ends and all."""
+        """A binary file is transferred unchanged, including line ends."""
         with real(site) as (_, fetch):
             assert run(fetch("/pub/data.bin"), loop).body == bytes(range(256)) * 40
 
     def test_an_empty_file(self, site, loop):
-        """A file without bytes is a file, and whole."""
+        """A file without bytes is complete."""
         with real(site) as (_, fetch):
             got = run(fetch("/pub/empty"), loop)
         assert (got.status, got.body, got.truncated) == (200, b"", "")
@@ -62,7 +62,7 @@ class TestFiles:
         assert (got.body, got.truncated) == ((bytes(range(256)) * 4)[:1000], "length")
 
     def test_what_is_not_there(self, site, loop):
-        """A missing file, and a missing folder on the way, are 404; what the server said is a header."""
+        """A missing file, and a missing folder on the way, are 404; the server's reply is a header."""
         with real(site) as (_, fetch):
             for path in ("/pub/nothing", "/nothing/page.html", "/nothing/"):
                 got = run(fetch(path), loop)
@@ -77,7 +77,7 @@ class TestFiles:
         assert dict(got.headers) == {b"location": b"ftp://a.test:%d/pub/deep%%20er/" % server.port}
 
     def test_pasv_where_there_is_no_epsv(self, site, loop):
-        """A server without EPSV is asked for PASV; the address it names is ignored."""
+        """PASV is sent to a server without EPSV; the address in its reply is ignored."""
         with real(site, without=["EPSV"], masquerade_address="127.9.9.9") as (_, fetch):
             gate = Gate()
             got = run(fetch("/pub/empty", guard=gate), loop)
@@ -86,7 +86,7 @@ class TestFiles:
         assert len(gate.checked) == 2
 
     def test_ipv6(self, site, loop):
-        """Over IPv6 a visit is the same."""
+        """A fetch works the same over IPv6."""
 
         class Six(Gate):
             def check(self, address, port):
@@ -106,7 +106,7 @@ class TestFiles:
 
 class TestEnds:
     def test_nothing_is_left_open(self, site, loop):
-        """When a visit is over, however it ended, its connections are closed, and nobody has to ask for that."""
+        """However a fetch ends, its connections are closed afterwards without a further call."""
 
         async def go(port):
             async with client(truncate=100) as ftp:
@@ -122,7 +122,7 @@ class TestEnds:
 class TestFolders:
     @pytest.mark.parametrize("without", [(), ("MLSD",)], ids=["mlsd", "list"])
     def test_listings_have_the_links(self, site, loop, without):
-        """By MLSD or by LIST, a folder's listing has all its entries as links, whatever bytes their names have."""
+        """By MLSD or by LIST, a folder's listing has all its entries as links, whatever bytes are in their names."""
         with real(site, without=without) as (_, fetch):
             got = run(fetch("/pub/"), loop)
             links = ftp_links(got.body, got.headers[0][1].decode(), got.url).links
@@ -137,12 +137,12 @@ class TestFolders:
         assert (name, last.body) == ("100%25%20%231%3F.txt", b"odd")
 
     def test_names_beyond_ascii(self, site, loop):
-        """A name is asked for with the bytes that the listing had."""
+        """A name is sent with the bytes that the listing had."""
         with real(site) as (_, fetch):
             assert run(fetch("/pub/caf%C3%A9.txt"), loop).body == b"coffee"
 
     def test_a_listing_that_is_cut(self, site, loop):
-        """Of a truncated listing the raw bytes are kept, and no half line is read."""
+        """Of a truncated listing the raw bytes are kept, and no partial line is parsed."""
         with real(site) as (_, fetch):
             got = run(fetch("/pub/", truncate=100), loop)
         assert (len(got.payload), got.truncated) == (100, "length")
@@ -150,14 +150,14 @@ class TestFolders:
         assert got.body[-1:] in (b"", b"\n")
 
     def test_type_d_is_a_listing(self, site, loop):
-        """`;type=d` asks for a listing, whose links are relative to the folder (RFC 1738 3.2.2)."""
+        """`;type=d` requests a listing, whose links are relative to the folder (RFC 1738 3.2.2)."""
         with real(site) as (_, fetch):
             got = run(fetch("/pub;type=d"), loop)
         assert got.status == 200
         assert ftp_links(got.body, "text/x-ftp-listing; format=mlsd", got.url).base.endswith("/pub/")
 
     def test_the_root_by_its_name(self, site, loop):
-        """`%2F` is the server's root, not the crawl's path."""
+        """`%2F` is the server's root, not the login folder."""
         with real(site) as (_, fetch):
             assert run(fetch("/%2Fpub/empty"), loop).status == 200
 
@@ -171,7 +171,7 @@ class TestRefusals:
             assert server.asked == []
 
     def test_names_without_address(self, loop):
-        """A name that has none is DNS's error; nobody listening is a failed connection."""
+        """A name without address is a DNS error; a closed port is a failed connection."""
 
         async def go(host):
             async with client() as ftp:
@@ -180,7 +180,7 @@ class TestRefusals:
         with pytest.raises(DnsFailed):
             run(go("nowhere.test"), loop)
         with pytest.raises(ConnectFailed):
-            run(go("a.test:1"), loop)
+            run(go("a.test:2"), loop)
 
     @pytest.mark.parametrize(
         "url",
@@ -199,7 +199,7 @@ class TestRefusals:
         ],
     )
     def test_urls_that_are_not_sent(self, loop, url):
-        """What is no ftp URL, or would smuggle in a command, is refused before anything is asked."""
+        """An invalid ftp URL, or one that would inject a command, is refused before any request."""
 
         async def go():
             async with client() as ftp:
@@ -209,7 +209,7 @@ class TestRefusals:
             run(go(), loop)
 
     def test_nothing_but_get(self, loop):
-        """The crawl changes nothing on a server."""
+        """Only GET is supported: the crawl changes nothing on a server."""
 
         async def go():
             async with client() as ftp:

@@ -1,4 +1,4 @@
-"""The FTP client against servers that err, lie, stall and flood: each visit ends, within its bounds, as something."""
+"""The FTP client against servers that err, lie, stall and flood: each fetch ends, within its bounds, in a known way."""
 
 import itertools
 
@@ -18,7 +18,7 @@ VERBS = ("USER", "PASS", "TYPE", "SIZE", "MDTM", "EPSV", "RETR")
 
 class TestTheTalk:
     def test_the_order_of_things(self):
-        """A file is asked for by folders, facts, a passive connection, and a farewell."""
+        """A file takes folders, facts, a passive connection, the transfer, and QUIT, in this order."""
         script = Script(b"abc", SIZE=b"213 3\r\n", MDTM=b"213 19941106084937\r\n")
         got = run(ask(script, "/a/b%20c//d%E9", user_agent="tests/1 (me@home.test)"))
 
@@ -37,7 +37,7 @@ class TestTheTalk:
 
     @pytest.mark.parametrize("loop", LOOPS)
     def test_the_farewell(self, loop):
-        """A visit ends with a QUIT, whether there was something to have or not."""
+        """A session ends with QUIT, whether the fetch succeeded or not."""
 
         async def go(script):
             async with serving(script) as port, client() as ftp:
@@ -48,7 +48,7 @@ class TestTheTalk:
         run(go(Script(RETR=b"550 no\r\n", CWD=b"550 no\r\n")), loop)
 
     def test_nobody_s_password(self):
-        """A user agent without an address gets the @ that some servers look for; nothing in it ends the line."""
+        """A user agent without a mail address gets the @ that some servers check; nothing in it ends the line."""
         script = Script(b"abc")
         run(ask(script, user_agent="tests/1\r\nDELE x"))
         assert script.asked[1] == b"PASS tests/1  DELE x@\r\n"
@@ -60,7 +60,7 @@ class TestTheTalk:
         assert "PASS" not in script.verbs
 
     def test_type_a(self):
-        """`;type=a` is a transfer as text, whose length is not the file's."""
+        """`;type=a` is a text transfer, whose length differs from the file's."""
         script = Script(b"a\r\n", SIZE=b"213 99\r\n")
         got = run(ask(script, "/x;type=a"))
         assert b"TYPE A\r\n" in script.asked
@@ -72,7 +72,7 @@ class TestTheTalk:
         assert run(ask(Script(b"abc", greeting=greeting))).status == 200
 
     def test_list_where_mlsd_is_refused(self):
-        """A server that does not know MLSD is asked for LIST, on a new data connection."""
+        """LIST is sent to a server without MLSD, on a new data connection."""
         script = Script(b"-rw-r--r-- 1 a b 3 Jan  1 2000 \xff\xfe \x01?#%&x\r\n", MLSD=b"502 no\r\n")
 
         async def go():
@@ -86,7 +86,7 @@ class TestTheTalk:
         assert b"RETR \xff\xfe \x01?#%&x\r\n" in script.asked
 
     def test_epsv_is_refused_once(self):
-        """A server that does not know EPSV is not asked for it again in the same visit."""
+        """A server without EPSV is not sent it again in the same session."""
         script = Script(b"", EPSV=b"500 what?\r\n", MLSD=b"502 no\r\n")
         assert run(ask(script, "/")).status == 200
         assert [verb for verb in script.verbs if verb in ("EPSV", "PASV")] == ["EPSV", "PASV", "PASV"]
@@ -115,7 +115,7 @@ class TestWords:
         ],
     )
     def test_refusals_are_answers(self, words, status):
-        """A refusal has the status that HTTP has for it, and no body."""
+        """A refusal has the corresponding HTTP status and no body."""
         got = run(ask(Script(b"abc", **words)))
         assert (got.status, got.body) == (status, b"")
 
@@ -138,19 +138,19 @@ class TestWords:
         ],
     )
     def test_nonsense_is_no_ftp(self, words):
-        """What is no reply, or none to what was said, is an error with a name."""
+        """An invalid or unexpected reply is an error with a name."""
         with pytest.raises(NotFtp) as error:
             run(ask(Script(b"abc", **words)))
         assert (error.value.name, error.value.status) == ("not_ftp", Status.CONNECTION_LOST)
 
     @pytest.mark.parametrize("verb", VERBS)
     def test_leaving_in_the_middle(self, verb):
-        """A control connection that ends before a reply is a lost one."""
+        """A control connection that ends before a reply is ConnectionLost."""
         with pytest.raises(ConnectionLost):
             run(ask(Script(b"abc", **{verb: None})))
 
     def test_leaving_at_once(self):
-        """A server that says nothing at all gave an empty answer."""
+        """A server that closes without any reply is EmptyAnswer."""
 
         async def shut(reader, writer):
             pass
@@ -160,13 +160,13 @@ class TestWords:
 
     @pytest.mark.parametrize("verb", VERBS)
     def test_silence_in_the_middle(self, verb):
-        """A server that falls silent before a transfer is a time-out."""
+        """A server that falls silent before a transfer times out."""
         with pytest.raises(TimedOut):
             run(ask(Script(b"abc", **{verb: b""}), timeout=0.2))
 
     @pytest.mark.parametrize("line", [b"220-x\r\n", b"220-", b"\xff" * 100])
     def test_a_greeting_without_end(self, line):
-        """A reply that never ends is left, whether of many lines or of one."""
+        """A reply that never ends is abandoned, whether it has many lines or one."""
         sent = 0
 
         async def flood(reader, writer):
@@ -198,7 +198,7 @@ class TestAnything:
         path=st.sampled_from(["/", "/a/b", "/x;type=a"]),
     )
     def test_every_visit_ends(self, words, data, path):
-        """Whatever a server says, a visit ends in an exchange or in a FetchError, within its deadline."""
+        """Whatever a server sends, a fetch ends in an Exchange or a FetchError, within its deadline."""
         words = {name: reply or b"" if name in ("greeting", "end") else reply for name, reply in words.items()}
         try:
             got = run(ask(Script(data, **words), path, timeout=0.15, truncate=200))

@@ -1,4 +1,4 @@
-"""What the FTP client is made of, without a network: URLs, replies, listings."""
+"""The parts of the FTP client, without a network: URLs, replies, listings."""
 
 import contextlib
 import json
@@ -43,7 +43,7 @@ class TestTargets:
 
     @given(st.text())
     def test_any_text(self, text):
-        """Any string is a target without line ends, or a BadUrl; canonical URLs are no other case."""
+        """Any string is a target without line ends, or a BadUrl; so is any canonical URL."""
         try:
             target = parse_ftp(f"ftp://h.test/{text}")
         except BadUrl:
@@ -52,7 +52,7 @@ class TestTargets:
 
     @given(st.binary(min_size=1, max_size=30).filter(lambda name: not {0, 10, 13, 47} & set(name)))
     def test_names_survive_their_url(self, name):
-        """A listed name, made a link, made canonical, taken apart, is the same name again."""
+        """A listed name is the same after becoming a link, a canonical URL and a parsed target."""
         listing = b"type=file; " + name + b"\r\n"
         for _, link, _, _ in ftp_links(listing, "text/x-ftp-listing; format=mlsd", "ftp://h.test/a/").links:
             target = parse_ftp(canonical(link, "ftp://h.test/a/"))
@@ -82,12 +82,12 @@ class TestReplies:
 
     @pytest.mark.parametrize("line", [b"", b"hello", b"22 x", b"2200", b"099 x", b"600 x", b"220x", b" 220 x"])
     def test_no_reply(self, line):
-        """A line that does not begin with a code of FTP is no reply."""
+        """A line that does not begin with an FTP code is not a reply."""
         with pytest.raises(NotFtp):
             self.taken(line + b"\r\n")
 
     def test_bounds(self):
-        """A reply has at most 64 KiB, in however many lines; one after the other may be more in all."""
+        """A reply has at most 64 KiB, in however many lines; several replies may have more."""
         with pytest.raises(ReplyTooLong):
             self.taken(b"2" * 70_000)
         with pytest.raises(ReplyTooLong):
@@ -112,17 +112,17 @@ class TestReplies:
         ],
     )
     def test_ports_of_pasv(self, text, port):
-        """The six numbers of PASV stand anywhere in its text; the last two are the port."""
+        """The six numbers of PASV may be anywhere in its text; the last two are the port."""
         assert passive_port(Reply(227, text)) == port
 
     @pytest.mark.parametrize("text", ["", "(1,2,3,4,5)", "(1,2,3,4,256,0)", "(1,2,3,4,0,0)", "(1,2,3,4,5,6,7)"])
     def test_no_ports_of_pasv(self, text):
-        """What has no port, or one that does not exist, is refused."""
+        """A missing or impossible port is refused."""
         with pytest.raises(NotFtp):
             passive_port(Reply(227, text))
 
     def test_ports_of_epsv(self):
-        """EPSV's delimiter is any character (RFC 2428 3); an address between them is not what was asked for."""
+        """EPSV's delimiter is any character (RFC 2428 3); an address between delimiters is refused."""
         assert extended_port(Reply(229, "ok (|||6446|)")) == 6446
         assert extended_port(Reply(229, "ok (!!!21!)")) == 21
         with pytest.raises(NotFtp):
@@ -130,7 +130,7 @@ class TestReplies:
 
     @given(st.text())
     def test_ports_of_anything(self, text):
-        """Any text has a port that exists, or none."""
+        """Any text has a valid port or none."""
         for read in (extended_port, passive_port):
             with contextlib.suppress(NotFtp):
                 assert 0 < read(Reply(227, text)) < 65536
@@ -144,7 +144,7 @@ class TestListings:
     READ = ("Unix", "NT", "MLSx", "Netware", "MacOsPeter")
 
     def test_lines_of_many_servers(self):
-        """Lines that others' parsers read give a name, lines that they do not read give none."""
+        """Lines that other projects' parsers read give a name; lines that they reject give none."""
         rows = [json.loads(line) for line in (cases("ftp-gopher") / "ftp-lines.jsonl").read_text().splitlines()]
         rows = [row for row in rows if row["dialect"] in self.READ]
         assert len(rows) > 60
@@ -156,7 +156,7 @@ class TestListings:
         assert wrong == []
 
     def test_whole_listings(self):
-        """Names, sizes and types of whole listings are those that others found."""
+        """Names, sizes and types of whole listings are those that other projects' tests expect."""
         rows = [json.loads(line) for line in (cases("ftp-gopher") / "ftp-listings.jsonl").read_text().splitlines()]
         assert rows
         for row in rows:
@@ -181,23 +181,23 @@ class TestListings:
         ],
     )
     def test_lines_of_list(self, line, expected):
-        """Both dialects' columns, with names that have blanks and dates in every order."""
+        """The columns of both dialects are read, with blanks in names and dates in any order."""
         assert tuple(list_entry(line)) == expected
 
     @pytest.mark.parametrize("line", [b"", b"total 12", b"-rw-r--r--", b"/pub:", b"-rw-r--r-- 1 u g 5 Jan 32 2001 x"])
     def test_lines_that_are_no_entries(self, line):
-        """Headings and what has no possible date are no entries."""
+        """Headings and lines with impossible dates are not entries."""
         assert list_entry(line) is None
 
     def test_mlsd(self):
-        """Facts say what a name is; the folder itself and the one above are no entries to follow."""
+        """Facts give a name's kind; the folder itself and its parent are not followed."""
         assert tuple(mlsd_entry(b"Type=dir;Modify=19990112030508; x y")) == (b"x y", "folder", None)
         assert tuple(mlsd_entry(b"type=file;size=12;UNIX.mode=0644; z")) == (b"z", "file", 12)
         assert mlsd_entry(b"type=cdir; /pub").kind == "other"
         assert mlsd_entry(b"type=OS.unix=chr-1/2; tty").kind == "other"
 
     def test_links(self):
-        """Folders end in a slash, what is neither file nor folder is not followed, nor what is not in the folder."""
+        """Folders end in a slash; only files and folders in the listed folder are followed."""
         listing = b"".join(
             b"%s 1 u g 5 Jan  1 2001 %s\r\n" % (mode, name)
             for mode, name in [
@@ -219,19 +219,19 @@ class TestListings:
 
     @given(st.binary(), st.booleans())
     def test_any_bytes(self, listing, mlsd):
-        """Any bytes are a listing; there are never more entries than lines."""
+        """Any bytes are a listing; it never has more entries than lines."""
         found = list(entries(listing, mlsd=mlsd))
         assert len(found) <= listing.count(b"\n") + 1
         assert isinstance(ftp_links(listing, "format=mlsd" if mlsd else "", "ftp://h.test/"), Found)
 
     @given(st.from_regex(rb"[-dlc]rwxr-xr-x[ 1a]{0,9} [0-9]{1,20} [JF][ae][nb] [0-9 ]{1,3} [0-9:]{4,5} .{0,9}"))
     def test_nearly_lines(self, line):
-        """What looks like a line nearly is one, or none, and has a name if it is one."""
+        """What almost looks like a line is an entry with a name, or none."""
         entry = list_entry(line)
         assert entry is None or entry.name
 
     def test_lines_beyond_measure(self):
-        """A line longer than any name may be is left out, those around it are read."""
+        """An overlong line is skipped; its neighbours are read."""
         line = b"-rw-r--r-- 1 u g 5 Jan  1 2001 %s\n"
         assert _links(line % b"a" + line % (b"x" * 9000) + line % b"b") == ["a", "b"]
 
@@ -252,10 +252,10 @@ class TestTypes:
         ],
     )
     def test_by_the_ending(self, name, kind):
-        """A file's type is told by its ending, or not at all."""
+        """A file's type comes from its ending, if known."""
         assert type_of(name) == kind
 
     @given(st.binary())
     def test_of_anything(self, name):
-        """Any name has a type, or none."""
+        """Any name has a type or none."""
         assert isinstance(type_of(name), str)

@@ -1,26 +1,26 @@
-"""A connection that is read as it comes."""
+"""A connection that is read piece by piece."""
 
 import asyncio
-import time
 
 import pytest
 
 from tests.support.net_http import LOOPS, Gate, Names, run, serving
 from webcrawl.model import Timings
 from webcrawl.net.connection_reach import Reach
+from webcrawl.net.protocols import Access
 from webcrawl.net.stream import Stream
 
 pytestmark = pytest.mark.parametrize("loop", LOOPS)
 
 
 async def opened(port):
-    reach = Reach(Names(a=["127.0.0.1"]), Gate(), Stream, timeout=5.0, clock=time.monotonic)
+    reach = Reach(Access(Names(a=["127.0.0.1"]), Gate()), Stream, "ftp")
     return reach, await reach.open("a.test", port, Timings())
 
 
 class TestStream:
     def test_what_nobody_reads_is_bounded(self, loop):
-        """A server that floods a connection that nobody reads has to wait; when somebody reads, all is there."""
+        """A server that floods an unread connection has to wait; once read, all its data is there."""
         total = 20_000_000
 
         async def flood(reader, writer):
@@ -44,7 +44,7 @@ class TestStream:
         assert got == total
 
     def test_the_end(self, loop):
-        """What came before the end is read first; after the end there is nothing, as often as one asks."""
+        """Data before the end is read first; after the end every read is empty."""
 
         async def say(reader, writer):
             writer.write(b"last words")

@@ -1,4 +1,4 @@
-"""FTP's data connections, by servers that err, lie, stall and flood: what has come is kept, and marked."""
+"""FTP data connections to servers that err, lie, stall and flood: what arrived is kept, and marked as truncated."""
 
 import asyncio
 import socket
@@ -13,7 +13,7 @@ from webcrawl.net.errors import ConnectFailed, ConnectionLost, FetchError
 
 class TestTransfers:
     def test_pasv_of_another_address(self):
-        """Nobody is connected to but the server, whatever address PASV names."""
+        """Only the server itself is connected to, whatever address PASV names."""
         visitors = []
 
         async def victim(reader, writer):
@@ -32,7 +32,7 @@ class TestTransfers:
         assert checked[1:] == [("127.0.0.1", port)]
 
     def test_the_guard_stands_before_data(self):
-        """The guard is asked for the data connection as well; what it refuses is not opened."""
+        """The guard also checks the data connection; a refused one is not opened."""
 
         class Changed(Gate):
             def check(self, address, port):
@@ -45,12 +45,12 @@ class TestTransfers:
         assert error.value.name == "address_refused"
 
     def test_data_that_stalls(self):
-        """What has come when time is up is kept."""
+        """What arrived before the deadline is kept."""
         got = run(ask(Script(b"abc", stall=True), timeout=0.3))
         assert (got.status, got.body, got.truncated) == (200, b"abc", "time")
 
     def test_endless_data(self):
-        """A transfer without end is cut, and the server is left."""
+        """An endless transfer is truncated, and the connection closed."""
         sent = 0
 
         class Endless(Script):
@@ -67,7 +67,7 @@ class TestTransfers:
         assert sent < 20_000_000
 
     def test_a_reset_within_the_data(self):
-        """A data connection that is reset leaves what had come, marked."""
+        """A data connection that is reset keeps what arrived, marked as truncated."""
 
         class Reset(Script):
             async def _transfer(self, reader, writer):
@@ -83,27 +83,27 @@ class TestTransfers:
 
     @pytest.mark.parametrize("end", [b"426 broken off\r\n", b"451 no\r\n", b"rubbish\r\n"])
     def test_a_transfer_that_the_server_calls_broken(self, end):
-        """Only a 2yz at the end says that a transfer was whole."""
+        """Only a final 2yz confirms that a transfer was complete."""
         got = run(ask(Script(b"abc", end=end)))
         assert (got.status, got.body, got.truncated) == (200, b"abc", "disconnect")
 
     def test_no_last_word(self):
-        """A server that never says that the transfer was whole costs no more than the deadline."""
+        """A server that never confirms the transfer costs no more than the deadline."""
         got = run(ask(Script(b"abc", end=b""), timeout=0.3))
         assert (got.body, got.truncated) == (b"abc", "disconnect")
 
     def test_less_than_was_promised(self):
-        """Fewer bytes than SIZE said are not the file."""
+        """Fewer bytes than SIZE announced are a truncated file."""
         got = run(ask(Script(b"abc", SIZE=b"213 4\r\n")))
         assert (got.body, got.truncated) == (b"abc", "disconnect")
 
     def test_a_port_where_nobody_listens(self):
-        """A data connection that is refused is a failed connection."""
+        """A refused data connection is a failed connection."""
         with pytest.raises(ConnectFailed):
-            run(ask(Script(b"abc", EPSV=b"229 ok (|||1|)\r\n")))
+            run(ask(Script(b"abc", EPSV=b"229 ok (|||1024|)\r\n")))
 
     def test_close_ends_a_visit(self):
-        """close() ends visits under way and waits for their sockets."""
+        """close() ends running fetches and waits for their sockets."""
 
         async def go():
             async with serving(Script(b"abc", PASS=b"")) as port, client() as ftp:
@@ -116,7 +116,7 @@ class TestTransfers:
         run(go())
 
     def test_cancelling_ends_a_visit(self):
-        """A visit that is cancelled leaves no connection behind."""
+        """A cancelled fetch leaves no connection behind."""
 
         async def go():
             async with serving(Script(b"abc", stall=True)) as port, client() as ftp:

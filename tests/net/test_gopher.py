@@ -1,4 +1,4 @@
-"""The Gopher client against small servers on loopback, honest ones and others."""
+"""The Gopher client against small servers on loopback, well-behaved and others."""
 
 import asyncio
 import socket
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.net_http import LOOPS, Gate, Names, run, serving
+from tests.support.net_http import EVERY_PORT, LOOPS, Gate, Names, bounds, run, serving
 from webcrawl.model import Status
 from webcrawl.net.errors import (
     AddressRefused,
@@ -22,6 +22,7 @@ from webcrawl.net.errors import (
     TimedOut,
 )
 from webcrawl.net.gopher import GopherClient
+from webcrawl.net.protocols import Access
 
 pytestmark = pytest.mark.parametrize("loop", LOOPS)
 
@@ -29,7 +30,7 @@ MENU = b"1Below\t/below\ta.test\t70\r\n.\r\n"
 
 
 class Hole:
-    """Answers every selector with the same pieces, then closes; or stays silent."""
+    """Answers every selector with the same pieces, then closes or stays silent."""
 
     def __init__(self, *pieces, hang=False):
         self.pieces, self.hang, self.asked = pieces, hang, []
@@ -47,8 +48,9 @@ class Hole:
 
 
 @asynccontextmanager
-async def client(guard=None, **options):
-    gopher = GopherClient(Names(a=["127.0.0.1"]), guard or Gate(), **{"timeout": 10.0, **options})
+async def client(guard=None, ports=EVERY_PORT, **options):
+    access = Access(Names(a=["127.0.0.1"]), guard or Gate(), ports=ports)
+    gopher = GopherClient(access, bounds(options), **options)
     try:
         yield gopher
     finally:
@@ -63,7 +65,7 @@ async def ask(server, path="/1", guard=None, **options):
 
 class TestAnswers:
     def test_a_menu(self, loop):
-        """A menu is kept as it came, dot and all."""
+        """A menu is kept as received, including its final dot."""
         hole = Hole(MENU[:9], MENU[9:])
         got = run(ask(hole), loop)
 
@@ -94,19 +96,19 @@ class TestAnswers:
         assert hole.asked == [line]
 
     def test_text(self, loop):
-        """Of a text the last dot and the doubled ones are taken off the body; the payload has them."""
+        """The final dot and doubled dots are removed from a text's body; the payload keeps them."""
         raw = b"one\r\n..two\r\n...\r\n.\r\n"
         got = run(ask(Hole(raw), "/0x"), loop)
         assert (got.body, got.payload) == (b"one\r\n.two\r\n..\r\n", raw)
         assert got.headers == [(b"content-type", b"text/plain")]
 
     def test_text_of_a_server_that_stuffs_nothing(self, loop):
-        """A text without the last dot is left alone."""
+        """A text without the final dot is unchanged."""
         raw = b"one\n..two\n.\nthree"
         assert run(ask(Hole(raw), "/0x"), loop).body == raw
 
     def test_a_binary_goes_to_the_close(self, loop):
-        """What looks like an end in a binary is none."""
+        """In a binary, bytes that look like an end are data."""
         raw = b"GIF89a\r\n.\r\n" + bytes(range(256))
         got = run(ask(Hole(raw[:11], raw[11:]), "/gx", patience=0.0), loop)
         assert (got.body, got.headers) == (raw, [(b"content-type", b"image/gif")])
@@ -116,17 +118,17 @@ class TestAnswers:
         [("/hx", "text/html"), ("/Ia.png", "image/png"), ("/9a.pdf", "application/pdf"), ("/9a", None)],
     )
     def test_types(self, loop, path, kind):
-        """The item type says what an answer is, and where it does not, the selector's ending."""
+        """The item type gives the content type, otherwise the selector's ending."""
         got = run(ask(Hole(b"x"), path), loop)
         assert got.headers == ([(b"content-type", kind.encode())] if kind else [])
 
     def test_a_server_that_does_not_close(self, loop):
-        """After the last dot a server has a moment to close, not the whole deadline."""
+        """After the final dot a server has a moment to close, not the whole deadline."""
         got = run(ask(Hole(MENU, hang=True), patience=0.05), loop)
         assert (got.body, got.truncated) == (MENU, "")
 
     def test_a_dot_in_the_middle(self, loop):
-        """What comes soon after a lone dot still belongs to the answer."""
+        """Data that follows a lone dot soon still belongs to the answer."""
         got = run(ask(Hole(b"one\r\n.\r\n", b"two\r\n"), "/0x"), loop)
         assert got.body == b"one\r\n.\r\ntwo\r\n"
 
@@ -137,7 +139,7 @@ class TestAnswers:
 
     @pytest.mark.parametrize("path", ["/1no", "/0no", "/9no"])
     def test_a_refusal(self, loop, path):
-        """An answer that is nothing but an error item is a 404."""
+        """An answer that is only an error item is a 404."""
         error = b"3'no' does not exist\t\terror.host\t1\r\niSorry\t\terror.host\t1\r\n.\r\n"
         assert run(ask(Hole(error), path), loop).status == 404
 
@@ -145,13 +147,13 @@ class TestAnswers:
         "answer", [b"3 apples\r\n", b"3 apples\t1\ta\tb\r\nand text", b"3x\t\ta\t1\r\n" + MENU, b"3"]
     )
     def test_what_only_begins_like_one(self, loop, answer):
-        """A text that begins with a 3, and a menu with an error among its items, are no refusals."""
+        """A text that begins with a 3, and a menu with an error among its items, are not errors."""
         assert run(ask(Hole(answer)), loop).status == 200
 
 
 class TestBounds:
     def test_truncation(self, loop):
-        """An answer without end is cut, and the server is left."""
+        """An endless answer is truncated, and the connection closed."""
         sent = 0
 
         async def flood(reader, writer):
@@ -168,18 +170,18 @@ class TestBounds:
         assert sent < 20_000_000
 
     def test_time(self, loop):
-        """What has come when time is up is kept."""
+        """What arrived before the deadline is kept."""
         got = run(ask(Hole(b"GIF", hang=True), "/gx", timeout=0.2), loop)
         assert (got.body, got.truncated) == (b"GIF", "time")
 
     def test_silence(self, loop):
-        """Nothing until time is up is a time-out."""
+        """No data before the deadline is a timeout."""
         with pytest.raises(TimedOut):
             run(ask(Hole(hang=True), timeout=0.1), loop)
 
     @pytest.mark.parametrize("sent", [b"", b"GIF"])
     def test_a_reset(self, loop, sent):
-        """A reset leaves what had come, marked; if that was nothing, the connection is lost."""
+        """A reset keeps what arrived, marked as truncated; with no data the connection is lost."""
 
         async def reset(reader, writer):
             await reader.readline()
@@ -196,7 +198,7 @@ class TestBounds:
                 run(ask(reset, "/gx"), loop)
 
     def test_close_ends_what_is_under_way(self, loop):
-        """close() ends fetches under way and waits for their sockets."""
+        """close() ends running fetches and waits for their sockets."""
 
         async def go():
             async with serving(Hole(hang=True)) as port, client() as gopher:
@@ -211,7 +213,7 @@ class TestBounds:
     @settings(max_examples=40, deadline=None)
     @given(pieces=st.lists(st.binary(max_size=40), max_size=3), path=st.sampled_from(["/1", "/0x", "/9x", "/hx"]))
     def test_any_answer(self, loop, pieces, path):
-        """Whatever a server sends is an exchange, as long as it is."""
+        """Whatever a server sends is an Exchange, unless it is empty."""
         got = run(ask(Hole(*pieces), path, truncate=50), loop)
         assert got.payload == b"".join(pieces)[:50]
         assert got.status in (200, 404)
@@ -225,8 +227,6 @@ class TestRefusals:
             "gopher://",
             "gopher://a.test:0/1",
             "gopher://a.test:99999/1",
-            "gopher://a.test:25/1HELO",
-            "gopher://a.test:6379/1FLUSHALL",
             "gopher://a.test/1%0D%0Ax",
             "gopher://a.test/1%00",
             "gopher://a.test/%E9",
@@ -242,7 +242,7 @@ class TestRefusals:
         ],
     )
     def test_urls_that_are_not_sent(self, loop, url):
-        """Not asked for are bad URLs, other protocols' ports, and what is no file, menu or filled-in search."""
+        """Bad URLs, and anything but files, menus and filled-in searches, are not requested."""
 
         async def go():
             async with client() as gopher:
@@ -261,7 +261,7 @@ class TestRefusals:
 
     @pytest.mark.parametrize(("host", "error"), [("nowhere.test", DnsFailed), ("a.test:2", ConnectFailed)])
     def test_nobody_there(self, loop, host, error):
-        """A name without address is DNS's error; nobody listening is a failed connection."""
+        """A name without address is a DNS error; a closed port is a failed connection."""
 
         async def go():
             async with client() as gopher:

@@ -1,4 +1,4 @@
-"""What the Gopher client is made of, without a network: URLs, menus, text."""
+"""The parts of the Gopher client, without a network: URLs, menus, text."""
 
 import json
 
@@ -39,12 +39,12 @@ class TestTargets:
         ],
     )
     def test_lines(self, url, line):
-        """What is sent is one line."""
+        """The request is one line."""
         assert parse_gopher(url).line == line
 
     @given(st.text())
     def test_any_text(self, text):
-        """Any string is a line, or a BadUrl."""
+        """Any string is a line or a BadUrl."""
         try:
             target = parse_gopher(f"gopher://h.test/{text}")
         except BadUrl:
@@ -55,7 +55,7 @@ class TestTargets:
 
 class TestMenus:
     def test_real_menus(self):
-        """The items of real menus are those expected, and each but info lines is a URL."""
+        """The items of real menus are as expected, and each except info lines has a URL."""
         for path in sorted((cases("ftp-gopher") / "gopher").glob("*.menu")):
             expected = json.loads(path.with_name(f"{path.stem}.expected.json").read_text())
             found = list(items(path.read_bytes()))
@@ -71,19 +71,19 @@ class TestMenus:
 
     @pytest.mark.parametrize("kind", "014569gIhsdp;")
     def test_items_that_lead_somewhere(self, kind):
-        """Files and menus, of whatever type, are URLs."""
+        """Files and menus of any type have URLs."""
         assert item_url(item(kind)) == f"gopher://h.test:70/{'%3B' if kind == ';' else kind}/x"
 
     @pytest.mark.parametrize("kind", "i3728T+\t \x80\xff")
     def test_items_that_lead_nowhere(self, kind):
-        """Info, errors, searches, phone books, telnet, doubles and what is no type are none."""
+        """Info, errors, searches, phone books, telnet, mirrors and invalid types have none."""
         assert item_url(item(kind)) == ""
 
     @pytest.mark.parametrize(
         "selector", [b"URL:http://w.test/a?b", b"/URL:http://w.test/a?b", b"url:http://w.test/a?b"]
     )
     def test_ways_to_the_web(self, selector):
-        """An `h` item whose selector is a URL leads there."""
+        """An `h` item whose selector is a URL links to it."""
         assert item_url(item("h", selector)) == "http://w.test/a?b"
         assert item_url(item("0", selector)).startswith("gopher://")
 
@@ -119,17 +119,17 @@ class TestMenus:
         ],
     )
     def test_no_places(self, host, port):
-        """What is no host or no port makes no URL."""
+        """An invalid host or port gives no URL."""
         assert item_url(item("1", host=host, port=port)) == ""
 
     def test_the_end(self):
-        """Lines that are no items are left out; the lone dot ends the menu."""
+        """Lines that are not items are skipped; the lone dot ends the menu."""
         menu = b"text\r\n\r\n1a\tb\tc\t70\t+\r\n0short\tx\ty\r\n0d\te\tf\t71\n.\r\n1g\th\ti\t70\r\n"
         assert list(items(menu)) == [Item("1", b"a", b"b", b"c", b"70"), Item("0", b"d", b"e", b"f", b"71")]
 
     @given(st.binary(max_size=40).filter(lambda selector: not {0, 9, 10, 13} & set(selector)))
     def test_selectors_survive_their_url(self, selector):
-        """A selector, made a link, made canonical, taken apart, is the same again; but for steps up and down."""
+        """A selector survives becoming a link, a canonical URL and a parsed target, except for `.` and `..`."""
         if any(part in (b".", b"..") for part in selector.lower().replace(b"%2e", b".").split(b"/")):
             return
         menu = b"0x\t" + selector + b"\th.test\t70\r\n"
@@ -139,7 +139,7 @@ class TestMenus:
 
     @given(st.binary())
     def test_any_bytes(self, menu):
-        """Any bytes are a menu, whose links are canonical URLs or refused ones."""
+        """Any bytes are a menu, whose links are canonical URLs or refused."""
         found = menu_links(menu, "", "gopher://h.test/1")
         assert len(found.links) <= menu.count(b"\n") + 1
         assert is_refusal(menu) in (True, False)
@@ -151,7 +151,7 @@ class TestMenus:
 
     @given(st.lists(st.tuples(*[st.binary(max_size=9)] * 4), max_size=4))
     def test_any_fields(self, rows):
-        """Any fields between tabs are links that can be taken apart, or none."""
+        """Any fields between tabs give a link that can be parsed, or none."""
         menu = b"".join(b"%s\t%s\t%s\t%s\r\n" % row for row in rows)
         for _, link, _, _ in menu_links(menu, "", "gopher://h.test/1").links:
             if link.startswith("gopher:"):
@@ -175,7 +175,7 @@ class TestText:
         ],
     )
     def test_dots(self, raw, text):
-        """The last dot goes, the doubled go with it; without the last one nothing does."""
+        """The final dot is removed and doubled dots are undoubled; without the final dot nothing changes."""
         assert plain(raw) == text
 
     @given(st.lists(st.binary(max_size=8).filter(lambda line: not {10, 13} & set(line))))

@@ -1,4 +1,4 @@
-"""Crawls of a gopher server that others wrote and run."""
+"""Crawls of a gopher server that others wrote."""
 
 import hashlib
 from base64 import b32encode
@@ -10,7 +10,7 @@ from tests.support.crawling import Crawl
 from tests.support.net_gopher import real
 
 MENU = "text/x-gopher-menu"
-TEXT = b"one\n.two\n..three\n.\nfour\n"  # of which the server doubles no dot, and adds none
+TEXT = b"one\n.two\n..three\n.\nfour\n"  # the server neither doubles its dots nor adds a final one
 FILES = {
     "plain.txt": ("0", TEXT, "text/plain"),
     "page.html": ("h", b"<title>A page</title><a href='/0/plain.txt'>a text</a>", "text/html"),
@@ -30,7 +30,7 @@ def _folder(tmp_path):
 
 class TestPygopherd:
     def test_all_of_it_is_reached(self, tmp_path, folder):
-        """Every menu, text, page and file of the tree is found by its menus and is what lies there, byte for byte."""
+        """Every menu, text, page and file of the tree is found through its menus and equals the file, byte for byte."""
         for name, (_, data, _) in FILES.items():
             (folder / name).write_bytes(data)
         (folder / ".links").write_text(
@@ -40,7 +40,8 @@ class TestPygopherd:
         (tmp_path / "hosts").write_text("127.0.0.4 g.test\n")
         with real(folder, tmp_path, "g.test", "127.0.0.4") as port:
             (tmp_path / "seeds.txt").write_text(f"gopher://g.test:{port}/1\n")
-            crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, {"HOSTS_FILE": tmp_path / "hosts"})
+            settings = {"HOSTS_FILE": tmp_path / "hosts", "PORTS_ALLOWED": port}
+            crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
             assert crawl.run() == 0, crawl.output.read_text()
 
         rows = [line.split() for line in (crawl.jobdir / "logs/crawl.log").read_text().splitlines()]

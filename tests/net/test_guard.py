@@ -1,4 +1,4 @@
-"""Where the crawl may connect to. Addresses are only values here: nothing is connected."""
+"""Which addresses the crawl may connect to. Addresses are only values here: nothing is connected."""
 
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
@@ -29,11 +29,20 @@ PREFIXES = [
     "::",
     "2606:4700::",
 ]
+CLOUDS = [
+    "169.254.169.254",
+    "168.63.129.16",
+    "100.100.100.200",
+    "192.0.0.192",
+    "fd00:ec2::254",
+    "fd20:ce::254",
+]
 SPECIAL4 = [
     "0.0.0.0/8",
     "10.0.0.0/8",
     "100.64.0.0/10",
     "127.0.0.0/8",
+    "168.63.129.16/32",
     "169.254.0.0/16",
     "172.16.0.0/12",
     "192.0.0.0/24",
@@ -68,6 +77,11 @@ LOCAL6 = [
     "3fff::1",
     "5f00::1",
     "4000::1",
+    "fe80::5efe:808:808",
+    "fe80::200:5efe:808:808",
+    "2001:db8::5efe:808:808",
+    "64:ff9b:1::808:808",
+    "64:ff9b:1:ffff::808:808",
 ]
 NO_ADDRESSES = [
     "localhost",
@@ -85,7 +99,7 @@ NO_ADDRESSES = [
 
 @st.composite
 def _ipv6(draw):
-    """Any address at all, or one near a prefix that means something."""
+    """Any address, or one near a prefix with a meaning."""
     bits = draw(st.integers(0, 2**128 - 1))
     if draw(st.booleans()):
         return IPv6Address(bits)
@@ -102,16 +116,22 @@ def _refused(address, guard=GUARD):
 
 
 def _around(network):
-    """A network's first and last address, and the neighbours outside."""
+    """A network's first and last address, and their outer neighbours."""
     first, last = int(network.network_address), int(network.broadcast_address)
     kind = type(network.network_address)
     return [kind(first), kind(last)], [kind(number) for number in (first - 1, last + 1) if number >= 0]
 
 
+@pytest.mark.parametrize("address", CLOUDS)
+def test_the_services_of_clouds_are_refused(address):
+    """Where clouds keep the secrets of their machines, no crawl comes."""
+    assert _refused(address)
+
+
 class TestIPv4:
     @pytest.mark.parametrize("network", SPECIAL4)
     def test_the_special_networks_are_refused_and_nothing_beside_them(self, network):
-        """The first and the last address of each registered network are refused, their neighbours are not."""
+        """The first and last address of each registered network are refused, their outer neighbours are not."""
         inside, beside = _around(ip_network(network))
 
         assert all(map(_refused, inside))
@@ -124,7 +144,7 @@ class TestIPv4:
 
     @given(IPV4)
     def test_what_the_standard_library_calls_private_is_refused(self, address):
-        """No address goes through that `ipaddress` knows to be special in any way."""
+        """An address that `ipaddress` classifies as special in any way is refused."""
         special = not address.is_global or address.is_multicast or address.is_reserved or address.is_loopback
 
         assert _refused(address) or not special
@@ -136,7 +156,7 @@ class TestIPv6:
         ["2606:4700::1111", "2001:4860:4860::8888", "2a00:1450:4001::1", "2001:200::1", "2400::1", "3ffe:ffff::1"],
     )
     def test_global_unicast_goes_through(self, address):
-        """An assigned address of the public internet is no concern of the guard."""
+        """Assigned addresses of the public internet are allowed."""
         assert not _refused(address)
 
     @pytest.mark.parametrize("address", LOCAL6)
@@ -146,9 +166,9 @@ class TestIPv6:
 
     @given(_ipv6())
     def test_what_the_standard_library_calls_private_is_refused(self, address):
-        """No address goes through that `ipaddress` knows to be special in any way.
+        """An address that `ipaddress` classifies as special in any way is refused.
 
-        NAT64's are reserved to it, all of them: they are judged by the IPv4 address in them.
+        Except NAT64, all of which it calls reserved: those are judged by the IPv4 address in them.
         """
         if address in ip_network("64:ff9b::/96"):
             inner = IPv4Address(int(address) & 0xFFFF_FFFF)
@@ -164,7 +184,7 @@ class TestIPv6:
 
     @pytest.mark.parametrize("address", ["fe80::1%eth0", "2606:4700::1%lo"])
     def test_an_interface_in_the_address_is_refused(self, address):
-        """Which interface to use is not a stranger's choice."""
+        """An address from the network may not choose the interface."""
         assert _refused(address)
 
 
@@ -184,12 +204,33 @@ def _teredo_client(inner):
     return IPv6Address((0x20010000 << 96) + (int(PUBLIC4) << 64) + (~int(inner) & 0xFFFF_FFFF))
 
 
+def _isatap(inner):
+    return IPv6Address((0x20014860 << 96) + (0x5EFE << 32) + int(inner))
+
+
+def _isatap_universal(inner):
+    return IPv6Address((0x20014860 << 96) + (0x0200_5EFE << 32) + int(inner))
+
+
+def _isatap_in_six_to_four(inner):
+    return IPv6Address(int(_six_to_four(PUBLIC4)) - 1 + (0x5EFE << 32) + int(inner))
+
+
+WRAPS = [_nat64, _six_to_four, _teredo_server, _teredo_client, _isatap, _isatap_universal, _isatap_in_six_to_four]
+
+
 class TestWrappedIPv4:
-    @pytest.mark.parametrize("wrap", [_nat64, _six_to_four, _teredo_server, _teredo_client])
+    @pytest.mark.parametrize("wrap", WRAPS)
     @given(inner=IPV4)
     def test_an_address_is_as_good_as_the_one_that_it_wraps(self, wrap, inner):
-        """NAT64, 6to4 and Teredo addresses are refused exactly when their IPv4 address is."""
+        """NAT64, 6to4, Teredo and ISATAP addresses are refused exactly when their IPv4 address is."""
         assert _refused(wrap(inner)) == _refused(inner)
+
+    @pytest.mark.parametrize("wrap", WRAPS)
+    @pytest.mark.parametrize("inner", CLOUDS[:4])
+    def test_a_cloud_s_own_services_are_found_inside(self, wrap, inner):
+        """No wrapping leads to the metadata services of a cloud."""
+        assert _refused(wrap(IPv4Address(inner)))
 
     @pytest.mark.parametrize(
         ("address", "inner"),
@@ -199,17 +240,19 @@ class TestWrappedIPv4:
             ("2002:7f00:1::", "127.0.0.1"),
             ("2001:0:7f00:1::f7f7:f7f7", "127.0.0.1"),
             ("2001:0:808:808::80ff:fffe", "127.0.0.1"),
+            ("2001:4860::5efe:7f00:1", "127.0.0.1"),
+            ("2001:4860::200:5efe:a83f:8110", "168.63.129.16"),
         ],
     )
     def test_the_error_names_what_is_inside(self, address, inner):
-        """The message says which address hides in the other."""
+        """The message names the wrapped address."""
         with pytest.raises(AddressRefused, match=f"{address} port 443: wraps {inner}: "):
             GUARD.check(address, 443)
 
 
 class TestAllowed:
     def test_what_is_allowed_goes_through(self):
-        """Only the addresses of the listed networks are let in beside the public ones."""
+        """Only addresses of the listed networks are allowed besides public ones."""
         guard = AddressGuard(["127.0.0.0/30", "fd00::/8"])
         addresses = ["127.0.0.1", "127.0.0.4", "10.0.0.1", "fd00::1", "fc00::1", "8.8.8.8"]
 
@@ -225,7 +268,7 @@ class TestAllowed:
 
     @pytest.mark.parametrize("network", ["127.0.0.1/8", "localhost", "10.0.0.0/33", ""])
     def test_a_network_that_is_none_is_an_error_at_once(self, network):
-        """A list with a mistake in it never becomes a guard."""
+        """An invalid network in the list raises at once."""
         with pytest.raises(ValueError, match=r"host bits|does not appear"):
             AddressGuard([network])
 
@@ -244,7 +287,7 @@ class TestSpellings:
             assert ip_address(text).is_global
 
     def test_verdicts_are_remembered_in_bounded_number(self):
-        """Beyond its size the guard forgets verdicts, not how to judge."""
+        """The guard's cache is bounded; evicting a verdict does not change it."""
         guard = AddressGuard(size=2)
         addresses = ["8.8.8.8", "10.0.0.1", "9.9.9.9", "127.0.0.1"] * 2
 
@@ -281,10 +324,13 @@ class TestTheWayOfALink:
             "[fd00::1]",
             "[::ffff:169.254.169.254]",
             "[64:ff9b::a9fe:a9fe]",
+            "[2001:4860::5efe:127.0.0.1]",
+            "[2001:4860::200:5efe:a9fe:a9fe]",
+            "168.63.129.16",
         ],
     )
     def test_an_address_that_is_a_link_s_host(self, host):
-        """However a link spells an address inside, it is refused between its normal form and the connection."""
+        """However a link spells an internal address, it is refused between its normal form and the connection."""
         name = canonical(f"http://{host}/").removeprefix("http://").removesuffix("/").strip("[]")
         answer = known_without_asking(name)
 

@@ -1,4 +1,4 @@
-"""Which address is connected to, and which never."""
+"""Which addresses are connected to, and which never."""
 
 import socket
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.parametrize("loop", LOOPS)
 
 class TestAddresses:
     def test_the_guard_sees_what_is_connected_to(self, loop):
-        """The guard is asked for the very address and port that are connected to, once a connection."""
+        """The guard checks exactly the address and port that are connected to, once per connection."""
         guard = Gate()
 
         async def go():
@@ -30,7 +30,7 @@ class TestAddresses:
         assert b"\r\nHost: a.test:%d\r\n" % port in requests[0]
 
     def test_a_refused_address_is_not_connected_to(self, loop):
-        """An address that the guard refuses sees no packet, whatever name led there."""
+        """An address that the guard refuses gets no packet, whatever name led there."""
 
         async def go():
             visits = Visits()
@@ -43,7 +43,7 @@ class TestAddresses:
         assert run(go(), loop) == 0
 
     def test_the_next_address_is_tried(self, loop):
-        """Addresses that refuse, or are refused, give way to the next one."""
+        """If an address is refused or does not accept, the next one is tried."""
 
         async def go():
             names = Names(a=["127.0.0.3", "127.0.0.2", "127.0.0.1"])
@@ -67,7 +67,7 @@ class TestAddresses:
         assert len(guard.checked) == 4
 
     def test_a_resolver_that_gives_a_name(self, loop):
-        """What a resolver gives is an address or nothing: no name is resolved behind the guard's back."""
+        """A resolver must return addresses: a name would be resolved again, bypassing the guard."""
 
         class Anything(Gate):
             def check(self, address, port):
@@ -81,7 +81,7 @@ class TestAddresses:
             run(go(), loop)
 
     def test_a_name_without_an_address(self, loop):
-        """A name that does not resolve is the resolver's error, untouched."""
+        """A name that does not resolve raises the resolver's error."""
 
         async def go():
             async with client() as http:
@@ -92,7 +92,7 @@ class TestAddresses:
         assert error.value.permanent
 
     def test_ipv6(self, loop):
-        """An IPv6 literal is connected to as such, and stands in brackets in Host."""
+        """An IPv6 literal is connected to as such, and in brackets in Host."""
 
         async def go():
             visits = Visits()
@@ -106,7 +106,7 @@ class TestAddresses:
         assert b"\r\nHost: [::ffff:127.0.0.1]:%d\r\n" % port in request
 
     def test_a_name_that_changes_its_mind(self, loop):
-        """What is connected to is the answer that the guard has seen: a name that is rebound gains nothing by it."""
+        """The address connected to is the one that the guard checked: DNS rebinding gains nothing."""
 
         class Rebound(Names):
             async def resolve(self, host):
@@ -131,7 +131,7 @@ class TestAddresses:
         assert run(go(), loop) == (0, 3, 3, 6)
 
     def test_ipv6_loopback(self, loop):
-        """A server of IPv6 is asked over IPv6, if its address is allowed."""
+        """An IPv6 server is connected to over IPv6 if its address is allowed."""
         if not socket.has_ipv6 or not _can_bind("::1"):
             pytest.skip("this machine has no ::1")
 
@@ -148,7 +148,7 @@ class TestAddresses:
 
     @pytest.mark.parametrize("port", [0, 65536, 99999])
     def test_ports_that_are_none(self, loop, port):
-        """A port that no server can have is no URL."""
+        """A URL with an impossible port is refused."""
 
         async def go():
             async with client() as http:

@@ -1,4 +1,4 @@
-"""Answers as bytes, without a network: in any pieces, up to any end."""
+"""Responses as bytes, without a network: in any pieces, up to any end."""
 
 import pytest
 from hypothesis import example, given
@@ -13,18 +13,18 @@ from webcrawl.net.http_answer import Answer
 class TestSplits:
     @given(cuts=st.lists(st.integers(0, 5000), max_size=12))
     def test_any_split_gives_the_same_message(self, name, cuts):
-        """How the network cuts an answer into pieces changes nothing of it."""
+        """However a response is cut into pieces, the message is the same."""
         assert told(read(WHOLE[name], cuts)) == told(read(WHOLE[name]))
 
     def test_byte_by_byte(self, name):
-        """An answer that trickles in byte by byte is the same answer."""
+        """A response that arrives byte by byte is the same."""
         assert told(read(WHOLE[name], range(5000))) == told(read(WHOLE[name]))
 
 
 class TestForms:
     @pytest.mark.parametrize("name", ["length", "close", "1.0"])
     def test_without_codings_there_is_one_body(self, name):
-        """A body without any coding is kept once, whichever form of it is asked for."""
+        """A body without codings is stored once for all its forms."""
         message = read(WHOLE[name])
         wire, payload, body = message.forms()
 
@@ -33,13 +33,13 @@ class TestForms:
         assert not message.truncated
 
     def test_the_three_forms_of_a_coded_body(self):
-        """Wire is as received, payload without chunks, body without its coding."""
+        """Wire is as received, payload without chunks, body decoded."""
         wire, payload, body = read(WHOLE["gzip chunked"]).forms()
 
         assert (wire, payload, body) == (chunked(ZIPPED, 7), ZIPPED, PAGE)
 
     def test_the_head_is_kept_exactly(self):
-        """The head's bytes are those that came, oddities included, from the status line to the empty line."""
+        """The head's bytes are kept exactly, oddities included, from the status line to the empty line."""
         raw = b"HTTP/1.1  200   Fine thanks\nX-A:b \n  folded\nNo colon here\ncontent-LENGTH : 3\n\r\n"
         message = read(raw + b"abc")
 
@@ -52,11 +52,11 @@ class TestForms:
         assert read(WHOLE["blank lines first"]).head.raw == head(b"Content-Length: 3")
 
     def test_interim_answers_are_passed_over(self):
-        """Only the final head is the answer's head."""
+        """Only the final head counts."""
         assert read(WHOLE["interim"]).head.raw == head(b"Content-Length: 3")
 
     def test_repeated_and_empty_fields_stay(self):
-        """Header fields keep order, repetition, case and bytes beyond ASCII."""
+        """Header fields keep order, repetition, case and non-ASCII bytes."""
         fields = [(b"Set-Cookie", b"a=1"), (b"X-Empty", b""), (b"set-cookie", b"b=\xe4"), (b"Content-Length", b"0")]
         message = read(head(*(b"%b: %b" % field for field in fields)))
 
@@ -67,7 +67,7 @@ class TestEnds:
     @pytest.mark.parametrize("name", ["length", "chunked", "gzip", "gzip chunked"])
     @given(data=st.data())
     def test_an_early_end_is_noticed(self, name, data):
-        """A body that is framed and ends before its end is cut by disconnection; a head is lost."""
+        """A body with framing that ends early is truncated by disconnection; a partial head is lost."""
         whole = WHOLE[name]
         cut = whole[: data.draw(st.integers(1, len(whole) - 1))]
         if b"\r\n\r\n" not in cut:
@@ -85,19 +85,19 @@ class TestEnds:
         assert message.flaws == []
 
     def test_no_byte_at_all(self):
-        """A connection that ends without a byte of answer has a name of its own: it may have been stale."""
+        """A connection that ends without a byte has its own error: it may have been stale."""
         with pytest.raises(EmptyAnswer):
             read(b"")
 
     def test_a_reset_is_no_end_of_a_body(self):
-        """A body that ends with the connection is not complete if the connection was reset."""
+        """A body that lasts until the close is not complete if the connection was reset."""
         answer = Answer(1000)
         answer.feed(WHOLE["close"][:100])
 
         assert answer.lost(reset=True).truncated == "disconnect"
 
     def test_the_deadline(self):
-        """When time is up there is a truncated message if the head was there, else an error."""
+        """At the deadline there is a truncated message if the head is complete, else an error."""
         answer = Answer(1000)
         with pytest.raises(TimedOut):
             answer.expire()
@@ -121,7 +121,7 @@ class TestAnyBytes:
     )  # fmt: skip
     @example(data=b"", prefix=b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", cuts=[])
     def test_any_bytes_end_in_a_message_or_a_named_error(self, data, prefix, cuts):
-        """Whatever a server sends: a message or a FetchError, and the same however it is cut."""
+        """Whatever a server sends is a message or a FetchError, and the same however it is cut."""
 
         def outcome(cuts):
             try:

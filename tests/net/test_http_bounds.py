@@ -1,4 +1,4 @@
-"""What no answer may cost, and what is said of one that is flawed."""
+"""The limits of a response, and the flaws that are recorded."""
 
 import pytest
 from hypothesis import given
@@ -30,7 +30,7 @@ class TestBounds:
             assert (message.truncated, len(message.forms()[2])) == ("", 1000)
 
     def test_an_endless_body_is_left(self):
-        """Once the limit is passed the message is done, though the server goes on."""
+        """Once the limit is exceeded the message is done, though the server continues."""
         answer = Answer(10_000)
         answer.feed(head(b"Transfer-Encoding: chunked"))
         fed = 0
@@ -40,7 +40,7 @@ class TestBounds:
         assert fed <= 10
 
     def test_a_coded_body_is_cut_once_decoded(self):
-        """The limit counts decoded bytes; what travelled is kept as far as it came."""
+        """The limit counts decoded bytes; the wire data is kept as received."""
         message = read(WHOLE["gzip"], truncate=100)
         wire, payload, body = message.forms()
 
@@ -53,7 +53,7 @@ class TestBounds:
         ids=["extensions", "one byte each"],
     )
     def test_chunks_of_nothing_are_bounded(self, filler):
-        """Chunk sizes and extensions count too: no server makes us read without end."""
+        """Chunk sizes and extensions count too: no server makes us read endlessly."""
         answer = Answer(100_000)
         answer.feed(head(b"Transfer-Encoding: chunked"))
         piece, fed = filler * 100, 0
@@ -63,7 +63,7 @@ class TestBounds:
         assert fed <= 2 * 100_000 + 65536
 
     def test_endless_trailers_are_bounded(self):
-        """A trailer section without end is left like an endless body."""
+        """An endless trailer section is truncated like an endless body."""
         answer = Answer(10_000)
         answer.feed(head(b"Transfer-Encoding: chunked") + b"0\r\n")
         fed = 0
@@ -74,10 +74,10 @@ class TestBounds:
         assert fed < 100
 
     def test_a_coding_that_makes_nothing_is_bounded(self):
-        """A coded stream that yields nothing is left after twice the limit."""
+        """A coded stream without output is abandoned after twice the limit."""
         answer = Answer(10_000)
         answer.feed(head(b"Content-Encoding: gzip"))
-        answer.feed(b"\x1f\x8b\x08\x10\0\0\0\0\0\0")  # a gzip header whose comment never ends
+        answer.feed(b"\x1f\x8b\x08\x10\0\0\0\0\0\0")  # a gzip header with an endless comment
         fed = 0
         while (message := answer.feed(b"c" * 1000)) is None:
             fed += 1
@@ -87,7 +87,7 @@ class TestBounds:
 
     @pytest.mark.parametrize("separate", [True, False])
     def test_too_many_fields(self, separate):
-        """A head of more fields than 200 is refused; one of 200 is not."""
+        """A head of more than 200 fields is refused; one of 200 is not."""
         fields = [b"X-%d: y" % number for number in range(199)]
         raw = head(*fields, b"Content-Length: 0"), head(*fields, b"Content-Length: 0", b"X: y")
         cuts = range(5000) if separate else ()
@@ -100,7 +100,7 @@ class TestBounds:
         "filler", [b"X-Flood: y\r\n", b"x" * 100, b"\r\n", b"HTTP/1.1 100 Continue\r\nX: yyyyyyyyyyyyyyyyyy"]
     )
     def test_an_endless_head_ends(self, filler):
-        """A head that does not end, in whatever shape, is refused after 64 KiB."""
+        """An endless head, in any shape, is refused after 64 KiB."""
         answer = Answer(1000)
         start = b"" if filler == b"\r\n" else b"HTTP/1.1 200 OK\r\n"
         answer.feed(start)
@@ -115,7 +115,7 @@ class TestBounds:
         assert 50_000 < sum(fed) <= 65536
 
     def test_interim_answers_without_end(self):
-        """After ten answers of status 1xx the eleventh is one too many."""
+        """Ten responses of status 1xx are accepted, an eleventh is not."""
         interim = head(status=b"100 Continue")
 
         assert read(interim * 10 + head(b"Content-Length: 0")).head.status == 200
@@ -130,7 +130,7 @@ def _interim(size):
 
 
 def _around_the_bound(past, sizes, lines, between, rest):
-    """1xx heads of these sizes and one more, empty lines, and an answer's head that ends `past` the bound."""
+    """1xx heads of these sizes and one more, empty lines, and a response whose head ends `past` the bound."""
     last, start = head(b"Content-Length: 3"), b"".join(map(_interim, sizes))
     before = b"\r\n" * lines + between
     return start + _interim(MAX_HEAD + past - len(start + before + last)) + before + last + b"a" * rest
@@ -139,7 +139,7 @@ def _around_the_bound(past, sizes, lines, between, rest):
 class TestAllHeads:
     @pytest.mark.parametrize("cuts", [(), range(0, 70_000, 1000), (MAX_HEAD,), (MAX_HEAD + 1,)], ids=str)
     def test_heads_count_together(self, cuts):
-        """Heads of status 1xx count with the answer's own: 64 KiB of them are an answer, a byte more is too much."""
+        """Heads of status 1xx count with the final one: 64 KiB in all are accepted, one byte more is not."""
         last = head(b"Content-Length: 3")
         for over in (0, 1):
             raw = _interim(40_000) + _interim(MAX_HEAD - 40_000 - len(last) + over) + last + b"abc"
@@ -158,12 +158,12 @@ class TestAllHeads:
         cuts=st.lists(st.integers(-60, 60), max_size=6),
     )
     def test_any_cut_around_the_bound_gives_the_same(self, past, sizes, lines, between, rest, cuts):
-        """Around the bound too, the answer is the same however it is cut, or the error is."""
+        """Near the bound too, the response or error is the same however it is cut."""
         raw = _around_the_bound(past, sizes, lines, between, rest)
 
         def outcome(cuts):
             try:
-                return told(read(raw, cuts))[:-1]  # what comes after the end is not always there when it is asked
+                return told(read(raw, cuts))[:-1]  # the rest may not have been requested
             except FetchError as error:
                 return type(error)
 
@@ -174,7 +174,7 @@ class TestAllHeads:
 class TestFlaws:
     @pytest.mark.parametrize("junk", [b"zz\r\nabc", b"-1\r\n", b"FFFFFFFFFFFFFFFFFF\r\n", b"\0", b"<html>plain</html>"])
     def test_broken_chunks(self, junk):
-        """A body whose chunks are broken is kept up to there, and says so."""
+        """A body with broken chunks is kept up to there, with a flaw."""
         message = read(head(b"Transfer-Encoding: chunked") + b"3\r\nabc\r\n" + junk, close=False)
 
         assert (message.truncated, message.flaws) == ("unspecified", ["chunking"])
@@ -189,7 +189,7 @@ class TestFlaws:
         assert (message.truncated, message.reusable) == ("", False)
 
     def test_a_wrong_label_leaves_the_body_as_it_is(self):
-        """A body that is not coded as its label says is given as it came, and says so."""
+        """A body that is not coded as its label says is kept as received, with a flaw."""
         for coding in (b"gzip", b"deflate", b"br", b"zstd"):
             message = read(head(b"Content-Encoding: " + coding, b"Content-Length: %d" % len(PAGE)) + PAGE)
 
@@ -197,25 +197,25 @@ class TestFlaws:
             assert (message.flaws, message.truncated) == (["coding"], "")
 
     def test_a_wrong_label_does_not_lift_the_limit(self):
-        """A body given as it came is cut like any other."""
+        """A body kept as received is truncated like any other."""
         message = read(head(b"Content-Encoding: gzip") + b"x" * 5000, truncate=1000)
 
         assert (len(message.forms()[2]), message.truncated) == (1000, "length")
 
     def test_an_unknown_coding(self):
-        """A body in a coding that we do not know is given as it came, and says so."""
+        """A body in an unknown coding is kept as received, with a flaw."""
         message = read(head(b"Content-Encoding: compress", b"Content-Length: 3") + b"abc")
 
         assert (message.forms()[2], message.flaws) == (b"abc", ["unknown_coding"])
 
     def test_a_coding_around_nothing(self):
-        """An empty body under a coding is an empty body."""
+        """An empty body with a coding is an empty body."""
         message = read(head(b"Content-Encoding: gzip", b"Content-Length: 0"))
 
         assert (message.forms()[2], message.flaws) == (b"", [])
 
     def test_a_coded_stream_without_its_end(self):
-        """A message that is complete around a coded stream that is not gives what can be decoded, and says so."""
+        """A complete message with an incomplete coded stream gives what can be decoded, with a flaw."""
         cut = ZIPPED[:-12]
         message = read(head(b"Content-Encoding: gzip", b"Content-Length: %d" % len(cut)) + cut)
 

@@ -1,4 +1,4 @@
-"""What is noted of a certificate that was accepted all the same."""
+"""The flaws of certificates that were accepted anyway."""
 
 import pytest
 from hypothesis import given
@@ -27,14 +27,14 @@ class TestCertificates:
         ],
     )
     def test_names(self, names, host, fits):
-        """A host is named by a name or address of the certificate; `*` stands for one whole label."""
+        """A host matches a name or address of the certificate; `*` stands for one whole label."""
         der = encoded(*names)
 
         assert ("certificate_name" in certificate_flaws(der, host, NOW.timestamp())) is not fits
 
     @given(st.binary(max_size=200))
     def test_rubbish_is_no_certificate(self, der):
-        """Bytes that are no certificate are a flaw, no crash."""
+        """Bytes that are not a certificate are a flaw, not a crash."""
         assert certificate_flaws(der, "a.test", NOW.timestamp()) == ("certificate_unreadable",)
 
     @given(junk=st.binary(min_size=1, max_size=8), at=st.integers(0, 400))

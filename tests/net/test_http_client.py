@@ -1,4 +1,4 @@
-"""The HTTP client against servers of its own on loopback, on every event loop there is."""
+"""The HTTP client against servers on loopback, on every event loop."""
 
 import asyncio
 import gzip
@@ -30,7 +30,7 @@ class TestExchange:
         assert got.started > 1.6e9
 
     def test_the_request_that_is_kept_is_the_one_that_was_sent(self, loop):
-        """The bytes in `request` are the bytes the server reads."""
+        """The bytes in `request` are the bytes that the server reads."""
         visits = Visits()
         (got,), _ = run(fetches(visits, 1, headers=[(b"If-None-Match", b'"x"')]), loop)
 
@@ -44,7 +44,7 @@ class TestExchange:
         assert visits.requests == [got.request + b"a=b"]
 
     def test_flaws_and_truncation_reach_the_exchange(self, loop):
-        """What is wrong with an answer stands in the exchange."""
+        """Flaws of a response are recorded in the exchange."""
         flawed = run(
             answer(b"HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 9\r\n\r\n", b"plaintext"), loop
         )
@@ -61,24 +61,24 @@ class TestExchange:
 
 class TestTime:
     def test_no_answer(self, loop):
-        """A server that is silent ends in a time-out."""
+        """A silent server times out."""
         with pytest.raises(TimedOut) as error:
             run(answer(hang=True, timeout=0.1), loop)
         assert (error.value.status, error.value.name) == (Status.TIMEOUT, "timeout")
 
     def test_a_head_that_does_not_end(self, loop):
-        """A head that is not there when time is up is a time-out."""
+        """An incomplete head at the deadline is a timeout."""
         with pytest.raises(TimedOut):
             run(answer(b"HTTP/1.1 200 OK\r\n", hang=True, timeout=0.1), loop)
 
     def test_a_body_that_does_not_end(self, loop):
-        """A body that is not complete when time is up is kept as far as it came."""
+        """An incomplete body at the deadline is kept as received."""
         got = run(answer(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", b"abc", hang=True, timeout=0.2), loop)
 
         assert (got.body, got.truncated) == (b"abc", "time")
 
     def test_a_slow_drip(self, loop):
-        """A body that trickles for ever ends at the deadline, however lively it is."""
+        """A body that trickles endlessly ends at the deadline, however steady it is."""
 
         async def drip(reader, writer):
             await reader.readuntil(b"\r\n\r\n")
@@ -97,7 +97,7 @@ class TestTime:
         assert 1 < len(got.body) < 200
 
     def test_a_connection_that_is_not_taken(self, loop):
-        """A server whose queue is full costs no more than the connect timeout."""
+        """A server with a full accept queue costs no more than the connect timeout."""
 
         async def go():
             with socket.socket() as full:
@@ -121,7 +121,7 @@ class TestTime:
         assert error.value.status is Status.CONNECT_FAILED
 
     def test_the_deadline_holds_for_the_name_too(self, loop):
-        """A resolver that takes too long is part of the time that is given."""
+        """The resolver's time counts towards the deadline."""
 
         class Slow(Names):
             async def resolve(self, host):
@@ -137,7 +137,7 @@ class TestTime:
 
 class TestEnds:
     def test_refused(self, loop):
-        """A port without a server is a connection that failed."""
+        """A closed port is a failed connection."""
 
         async def go():
             async with serving(Visits()) as port:
@@ -154,14 +154,14 @@ class TestEnds:
         [(b"", EmptyAnswer), (b"HTTP/1.1 200 OK\r\nServer: x\r\n", ConnectionLost), (b"\x16\x03\x01\x02\x00", NotHttp)],
     )
     def test_answers_that_are_none(self, loop, sent, raised):
-        """An answer that ends in its head, or is none, is an error with a name."""
+        """A response that ends in its head, or is not HTTP, is an error with a name."""
         with pytest.raises(raised) as error:
             run(answer(sent), loop)
         assert type(error.value) is raised
         assert error.value.status is Status.CONNECTION_LOST
 
     def test_a_reset(self, loop):
-        """A connection that is reset within the body leaves what had come."""
+        """A connection that is reset within the body keeps what arrived."""
 
         async def handler(reader, writer):
             await reader.readuntil(b"\r\n\r\n")
@@ -180,7 +180,7 @@ class TestEnds:
         assert (got.body, got.truncated) == (b"abc", "disconnect")
 
     def test_cancelling_a_fetch_closes_its_connection(self, loop):
-        """A fetch that is cancelled leaves no connection behind, and the client goes on."""
+        """A cancelled fetch leaves no connection behind, and the client stays usable."""
 
         async def go():
             async with serving(replay(hang=True)) as port, client() as http:
@@ -240,7 +240,7 @@ class TestResources:
         assert later == [first, first]
 
     def test_many_at_once(self, loop):
-        """Hundreds of fetches at once get each its own answer."""
+        """Each of hundreds of concurrent fetches gets its own response."""
 
         async def echo(reader, writer):
             head = await reader.readuntil(b"\r\n\r\n")

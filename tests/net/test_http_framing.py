@@ -1,4 +1,4 @@
-"""Where an answer ends, and which answers are none."""
+"""Where a response ends, and which responses are invalid."""
 
 import pytest
 
@@ -17,14 +17,14 @@ class TestFraming:
         assert message.forms() == (b"", b"", b"")
 
     def test_a_body_where_none_may_be_spoils_the_connection(self):
-        """What follows a 204 belongs to nothing: the connection is not asked again."""
+        """Data after a 204 belongs to nothing: the connection is not reused."""
         message = read(head(status=b"204 No Content") + b"surprise", close=False)
 
         assert not message.reusable
         assert message.forms()[2] == b""
 
     def test_the_answer_to_head_has_no_body(self):
-        """An answer to HEAD ends with its head, though it states a length."""
+        """A response to HEAD ends with its head, though it states a length."""
         message = read(head(b"Content-Length: 500"), bodiless=True, close=False)
 
         assert (message.forms()[2], message.truncated, message.reusable) == (b"", "", True)
@@ -41,7 +41,7 @@ class TestFraming:
         ],
     )
     def test_when_a_connection_lives_on(self, fields, version, reusable):
-        """RFC 9112 9.3: 1.1 persists unless closed, 1.0 closes unless asked not to."""
+        """RFC 9112 9.3: 1.1 persists unless closed, 1.0 closes unless kept alive."""
         assert read(head(b"Content-Length: 1", *fields, version=version) + b"x").reusable is reusable
 
     def test_chunks_override_the_length(self):
@@ -52,7 +52,7 @@ class TestFraming:
 
     @pytest.mark.parametrize("lengths", [[b"3", b"3"], [b"3, 3"], [b"3,03", b" 3 "], [b"", b"3"]])
     def test_lengths_that_agree(self, lengths):
-        """RFC 9110 8.6: a length said several times is that length."""
+        """RFC 9110 8.6: a length stated several times is that length."""
         message = read(head(*(b"Content-Length: " + length for length in lengths)) + b"abc", close=False)
 
         assert message.forms()[2] == b"abc"
@@ -61,12 +61,12 @@ class TestFraming:
         "lengths", [[b"3", b"4"], [b"3, 4"], [b"-3"], [b"+3"], [b"3x"], [b"three"], [b"3 4"], [b"0x3"]]
     )
     def test_lengths_that_make_no_sense(self, lengths):
-        """A length that contradicts another, or is no number, leaves nothing that could be trusted."""
+        """A contradictory or non-numeric length is an error: its framing cannot be trusted."""
         with pytest.raises(BadHead):
             read(head(*(b"Content-Length: " + length for length in lengths)) + b"abc")
 
     def test_a_length_beyond_all_numbers_tells_nothing(self):
-        """A length that no file has is ignored: the body ends with the connection."""
+        """An impossibly large length is ignored: the body ends with the connection."""
         message = read(head(b"Content-Length: 36893488147419103232") + b"abc")
 
         assert (message.forms()[2], message.truncated) == (b"abc", "")
@@ -81,14 +81,14 @@ class TestFraming:
     @pytest.mark.parametrize("name", ["length", "chunked", "trailer", "gzip chunked"])
     @pytest.mark.parametrize("second", ["length", "chunked", "close"])
     def test_an_answer_behind_the_answer_is_no_part_of_it(self, name, second, cuts):
-        """What comes behind an answer, another one with its body, is not taken for content."""
+        """A second response after the first, with its own body, is not part of the first."""
         message = read(WHOLE[name] + WHOLE[second], cuts, close=False)
 
         assert message.forms()[2] == PAGE
         assert (message.truncated, message.flaws) == ("", [])
 
     def test_bytes_after_the_message_spoil_the_connection(self):
-        """A connection on which more came than was asked for is not asked again."""
+        """A connection with excess data is not reused."""
         for name in ("length", "chunked"):
             message = read(WHOLE[name] + b"HTTP/1.1 200 OK\r\n", close=False)
 
@@ -111,12 +111,12 @@ class TestRefusals:
         ],
     )
     def test_what_is_no_http(self, start):
-        """An answer without a status line is refused at its first bytes."""
+        """A response without a status line is refused at its first bytes."""
         with pytest.raises((NotHttp, ConnectionLost)):
             read(start)
 
     def test_refusal_does_not_wait_for_the_end(self):
-        """What cannot become a status line is refused while the connection still stands."""
+        """Data that cannot become a status line is refused while the connection is still open."""
         with pytest.raises(NotHttp):
             Answer(1000).feed(b"<h")
 
@@ -133,18 +133,18 @@ class TestRefusals:
         ],
     )
     def test_status_lines_that_say_nothing(self, line):
-        """A status line without a status of three digits is refused."""
+        """A status line without a three-digit status is refused."""
         with pytest.raises(BadHead):
             read(line + b"\r\nContent-Length: 0\r\n\r\n")
 
     def test_a_nul_in_the_head(self):
-        """A NUL in the head is refused: what stands around it cannot be trusted."""
+        """A NUL in the head is refused: its context cannot be trusted."""
         with pytest.raises(BadHead):
             read(b"HTTP/1.1 200 OK\r\nX: a\0b\r\n\r\n")
 
     @pytest.mark.parametrize("fields", [(b"Connection: upgrade", b"Upgrade: h2c"), (b"Upgrade: h2c",), ()])
     def test_upgrades(self, fields):
-        """A switch of protocols that nobody asked for is refused, wherever it goes; an offer of one is not."""
+        """An unrequested switch of protocols is refused; an offer of one is ignored."""
         with pytest.raises(Upgraded):
             read(head(*fields, status=b"101 Switching Protocols") + b"PRI *")
 
@@ -152,5 +152,5 @@ class TestRefusals:
 
     @pytest.mark.parametrize("status", [b"200", b"200 ", b"999 No", b"200OK", b"600 ?", b"200 \xe4\xff"])
     def test_odd_status_lines_that_can_be_read(self, status):
-        """A missing or odd reason, or an unknown status, is no reason to lose the page."""
+        """A page with a missing or odd reason, or an unknown status, is kept."""
         assert read(head(b"Content-Length: 2", status=status) + b"ok").forms()[2] == b"ok"

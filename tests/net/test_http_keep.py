@@ -1,4 +1,4 @@
-"""Connections that are kept for a host's next turn, and those that must not be."""
+"""Connections that are kept for a host's next request, and those that must not be."""
 
 import asyncio
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.parametrize("loop", LOOPS)
 
 class TestKeepAlive:
     def test_a_kept_connection_is_used_again(self, loop):
-        """With `keep`, one connection serves all turns of a host."""
+        """With `keep`, one connection serves all requests to a host."""
         visits = Visits()
         made, counters = run(fetches(visits, 5, keep=10), loop)
 
@@ -24,7 +24,7 @@ class TestKeepAlive:
         assert made[1].ip == "127.0.0.1"
 
     def test_without_keep_there_is_no_second_turn(self, loop):
-        """Without `keep` every fetch has its own connection, and says so."""
+        """Without `keep` every fetch has its own connection, and says so in the request."""
         visits = Visits()
         run(fetches(visits, 3), loop)
 
@@ -41,7 +41,7 @@ class TestKeepAlive:
         ],
     )
     def test_connections_that_cannot_be_kept(self, loop, reply):
-        """A connection that the server closes, or on which too much came, is not used again."""
+        """A connection that the server closes, or that has excess data, is not reused."""
         visits = Visits(reply)
         made, _ = run(fetches(visits, 3, keep=10), loop)
 
@@ -49,7 +49,7 @@ class TestKeepAlive:
         assert [got.body for got in made] == [b"ok"] * 3
 
     def test_bytes_between_the_turns_end_the_connection(self, loop):
-        """What a server sends unasked is never taken for the next answer."""
+        """Unrequested data is never taken for the next response."""
         visits = Visits(idle=b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil")
         made, _ = run(fetches(visits, 3, pause=0.1, keep=10), loop)
 
@@ -57,7 +57,7 @@ class TestKeepAlive:
         assert [got.body for got in made] == [b"ok"] * 3
 
     def test_a_connection_the_server_closed_is_not_noticed_by_the_caller(self, loop):
-        """A kept connection that was closed before the question is replaced."""
+        """A kept connection that was closed before the next request is replaced."""
         visits = Visits(close_after=1)
 
         made, counters = run(fetches(visits, 4, pause=0.02, keep=10), loop)
@@ -66,14 +66,14 @@ class TestKeepAlive:
         assert counters.opened == 4
 
     def test_a_stale_connection_is_not_asked_once_more(self, loop):
-        """A kept connection that ends at the question is an error: whoever asks again has to wait, and to count."""
+        """A kept connection that ends on a request is an error: the caller retries, with its delay and its count."""
         connections = []
 
         async def handler(reader, writer):
             connections.append(1)
             await reader.readuntil(b"\r\n\r\n")
             writer.write(OK)
-            await reader.readuntil(b"\r\n\r\n")  # the second question is read and left without an answer
+            await reader.readuntil(b"\r\n\r\n")  # the second request is read and not answered
 
         async def go():
             async with serving(handler) as port, client() as http:
@@ -88,7 +88,7 @@ class TestKeepAlive:
         assert len(connections) == 2
 
     def test_a_server_that_never_answers_is_not_asked_twice(self, loop):
-        """Only a kept connection is worth a second try: an empty answer on a new one is an error."""
+        """An empty response on a new connection is an error, without a second try."""
         visits = []
 
         async def handler(reader, writer):
@@ -103,7 +103,7 @@ class TestKeepAlive:
         assert len(visits) == 1
 
     def test_kept_connections_are_bounded(self, loop):
-        """No more than `keep_at_most` connections are kept: the oldest gives way."""
+        """At most `keep_at_most` connections are kept: the oldest is evicted."""
 
         async def go():
             visits = Visits()
@@ -117,7 +117,7 @@ class TestKeepAlive:
         assert run(go(), loop) == 7
 
     def test_a_kept_connection_ends_when_its_time_is_over(self, loop, monkeypatch):
-        """A connection that was not used again within `keep` seconds is closed, and its socket is free."""
+        """A connection that was not reused within `keep` seconds is closed, and its socket is free."""
         monkeypatch.setattr("webcrawl.net.connection_pool._SWEEP", 0.01)
 
         async def go():

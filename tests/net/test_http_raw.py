@@ -1,4 +1,4 @@
-"""Answers that other people's clients are tested with, replayed byte by byte: curl's and llhttp's own cases."""
+"""Responses from other clients' test suites, replayed byte by byte: curl's and llhttp's own cases."""
 
 import hashlib
 import json
@@ -23,7 +23,7 @@ def curl_cases():
 
 
 class Replay:
-    """curl's test server: the last number in the path says which bytes to send; then it closes."""
+    """curl's test server: the last number in the path selects the bytes to send; then it closes."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -39,7 +39,7 @@ class Replay:
 
 
 async def fetch(http, port, case):
-    """What becomes of a case: the last exchange, or the error."""
+    """The result of a case: the last exchange, or the error."""
     options = case["curl_options"]
     hops = int(options[options.index("--max-redirs") + 1]) if "--max-redirs" in options else 10
     url = case["request_url"]
@@ -84,12 +84,12 @@ def whole(got):
 
 class TestCurl:
     def test_every_case_has_an_outcome(self, outcomes):
-        """Each of the cases ends in an exchange or in an error with a name."""
+        """Each case ends in an exchange or in an error with a name."""
         assert len(outcomes) == 115
         assert all(isinstance(got, Exchange) or type(got).name != "unexpected" for _, got in outcomes)
 
     def test_what_curl_takes_is_taken(self, outcomes):
-        """Where old and new curl agree on an answer, status and body are the same as theirs."""
+        """Where old and new curl accept a response alike, status and body are the same as theirs."""
         wrong = {}
         for case, got in outcomes:
             options = case["curl_options"]
@@ -102,8 +102,8 @@ class TestCurl:
         assert wrong == {}
 
     def test_what_curl_refuses_is_no_whole_page(self, outcomes):
-        """Where old and new curl agree to refuse, nothing is stored as a whole page."""
-        expected = {22, 47}  # an error page, a redirect: whole answers that only curl's options made failures
+        """Where old and new curl both reject a response, nothing is stored as a whole page."""
+        expected = {22, 47}  # an error page, a redirect: whole responses that only curl's options made failures
         wrong = [case["id"] for case, got in outcomes
                  if case["agree"] and case["replay_exit"] not in (0, *expected) and whole(got)
                  and got.status // 100 == 2]  # fmt: skip
@@ -111,13 +111,13 @@ class TestCurl:
         assert wrong == []
 
     def test_http_0_9_is_refused_by_name(self, outcomes):
-        """Answers without a head are refused as such: curl takes them only if told to."""
+        """Responses without a head are refused as such: curl accepts them only with an option."""
         named = {case["id"]: got.name for case, got in outcomes if HTTP09 in case["curl_options"]}
 
         assert named == {1266: "not_http", 1267: "not_http", 66: "not_http"}
 
     def test_a_length_is_obeyed(self, outcomes):
-        """A length that lies is believed: curl can be told to ignore it, here the page counts as cut short."""
+        """A wrong length is obeyed: curl has an option to ignore it, here the page is truncated."""
         (got,) = [got for case, got in outcomes if OWN_LENGTH in case["curl_options"]]
 
         assert (got.body, got.truncated) == (b"muahahaha\n", "disconnect")
@@ -133,7 +133,7 @@ def llhttp_cases():
 
 
 def read(raw):
-    """The message in these bytes, the head's end added where the case left it out."""
+    """The message in these bytes, with the head's end added where the case lacks it."""
     answer = Answer(2**21)
     data = raw.encode("latin-1")
     if b"\r\n\r\n" not in data and b"\n\n" not in data:
@@ -144,7 +144,7 @@ def read(raw):
         return error
 
 
-LLHTTP_REFUSES = {  # what llhttp refuses by itself: our outcome, by name, or the body as far as it is believed
+LLHTTP_REFUSES = {  # what llhttp itself rejects: our outcome, by name, or the body as far as it is accepted
     "HTTP/1.1 with keep-alive disabled and 204 status": b"",
     "HTTP 101 response with Upgrade and Content-Length header": "upgraded",
     "Extra digit in HTTP major version": "bad_head",
@@ -161,12 +161,12 @@ LLHTTP_REFUSES = {  # what llhttp refuses by itself: our outcome, by name, or th
     "Unbalanced chunk extensions quoting": "chunking",
 }
 OTHER_PROTOCOL = "RTSP response"
-TWO_CASES_IN_ONE = "Google 301"  # the collection ran two cases together: what is recorded belongs to the second
+TWO_CASES_IN_ONE = "Google 301"  # the collection merged two cases: the recorded result belongs to the second
 
 
 class TestLlhttp:
     def test_what_llhttp_takes_is_taken(self):
-        """Where llhttp reads an answer, status and body length are the same as its own."""
+        """Where llhttp accepts a response, status and body length are the same."""
         for case in llhttp_cases():
             if case["error"] is not None or case["title"] in (OTHER_PROTOCOL, TWO_CASES_IN_ONE):
                 continue
@@ -177,7 +177,7 @@ class TestLlhttp:
             assert size == case["body_bytes"] or got.truncated == "disconnect", case["title"]
 
     def test_what_llhttp_refuses_has_a_named_outcome(self):
-        """What llhttp refuses is refused, marked, or read as every browser reads it: nothing happens unsaid."""
+        """What llhttp rejects is refused, flagged, or read as every browser reads it; never silently."""
         made = {}
         for case in llhttp_cases():
             if case["error"] is not None:
@@ -187,14 +187,14 @@ class TestLlhttp:
         assert made == LLHTTP_REFUSES
 
     def test_another_protocol(self):
-        """RTSP looks like HTTP, and is none."""
+        """RTSP looks like HTTP but is refused."""
         (case,) = [case for case in llhttp_cases() if case["title"] == OTHER_PROTOCOL]
 
         assert read(case["raw"]).name == "not_http"
 
 
 def differences(made):
-    """Every case of curl's that is not simply taken as curl takes it: what is recorded, and what becomes of it here."""
+    """Every case that does not simply end as with curl: what is recorded, and our outcome."""
     return {f"curl {case['id']}": (recorded(case), size(got)) for case, got in made if not as_recorded(case, got)}
 
 
@@ -240,7 +240,7 @@ def differences_from_llhttp():
 
 class TestTable:
     def test_no_difference_is_silent(self, outcomes):
-        """docs/hostile.md has every case that ends otherwise than recorded, how, and no other."""
+        """docs/hostile.md lists exactly the cases that end otherwise than recorded, and how."""
         documented = {name: (there, here) for name, _, there, here in rows("Recorded answers")}
 
         assert documented == differences(outcomes) | differences_from_llhttp()

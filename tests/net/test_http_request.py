@@ -11,7 +11,7 @@ from webcrawl.net.errors import BadUrl
 from webcrawl.net.http_request import RequestWriter
 from webcrawl.net.http_target import Target, parse_target
 
-WRITER = RequestWriter("webcrawl/1 (+me@example.org)", "en")
+WRITER = RequestWriter("webcrawl/1 (+me@example.org)")
 
 
 def head(url, headers=(), **options):
@@ -53,7 +53,7 @@ class TestTargets:
 
     @given(st.text())
     def test_no_text_gets_out_of_its_line(self, text):
-        """Whatever stands in a URL: it is refused, or the request is as many lines as any other."""
+        """For any URL: it is refused, or the request has as many lines as any other."""
         plain = head("http://example.org/").count(b"\n")
         for url in (f"http://example.org/{text}", f"http://{text}/", f"http://{text}@example.org/", text):
             try:
@@ -67,23 +67,22 @@ class TestTargets:
 
 class TestHeads:
     def test_the_usual_request(self):
-        """A request is plain HTTP/1.1, says who asks, and asks for codings that can be undone."""
+        """A request is plain HTTP/1.1, with the User-Agent and the codings that can be decoded."""
         assert head("http://example.org/a?b#c") == (
             b"GET /a?b HTTP/1.1\r\n"
             b"Host: example.org\r\n"
             b"User-Agent: webcrawl/1 (+me@example.org)\r\n"
             b"Accept: text/html,application/xhtml+xml,*/*;q=0.8\r\n"
-            b"Accept-Language: en\r\n"
             b"Accept-Encoding: gzip, deflate, br, zstd\r\n"
             b"\r\n"
         )
 
     def test_a_connection_that_is_not_kept(self):
-        """Where the connection will not be used again, the request says so."""
+        """If the connection will not be reused, the request says so."""
         assert head("http://example.org/", keep=False).endswith(b"\r\nConnection: close\r\n\r\n")
 
     def test_more_headers(self):
-        """Given headers are added; one of ours gives way to a given one of its name."""
+        """Given headers are added; one of the same name replaces ours."""
         sent = head("http://example.org/", [(b"If-None-Match", b'"x"'), (b"user-agent", b"other/2")])
 
         assert b'\r\nIf-None-Match: "x"\r\n' in sent
@@ -93,23 +92,23 @@ class TestHeads:
 
     @pytest.mark.parametrize("name", [b"Host", b"connection", b"Transfer-Encoding", b"Content-Length"])
     def test_what_frames_the_message_is_ours(self, name):
-        """Headers that say where a message goes and ends cannot be given."""
+        """Headers that frame or address the message cannot be given."""
         assert b"evil" not in head("http://example.org/", [(name, b"evil")])
 
     @pytest.mark.parametrize("name", [b"Proxy-Authorization", b"proxy-connection"])
     def test_what_is_meant_for_a_proxy_stays_here(self, name):
-        """Where the environment names a proxy, Scrapy adds its password: no server is told."""
+        """If the environment names a proxy, Scrapy adds its password: no server receives it."""
         assert b"secret" not in head("http://example.org/", [(name, b"secret")])
 
     @pytest.mark.parametrize("name", [b"", b"a b", b"a:", b"a\r\nb", b"\0", b"\xe4"])
     def test_names_that_are_no_names(self, name):
-        """A header's name is a token or the request is refused."""
+        """A header's name is a token, or the request is refused."""
         with pytest.raises(BadUrl):
             head("http://example.org/", [(name, b"x")])
 
     @given(value=st.binary())
     def test_no_value_gets_out_of_its_line(self, value):
-        """A header's value is sent on its line or the request is refused."""
+        """A header's value is sent on its line, or the request is refused."""
         plain = head("http://example.org/").count(b"\n")
         if any(code in value for code in b"\r\n\0"):
             with pytest.raises(BadUrl):
@@ -128,7 +127,7 @@ class TestHeads:
             RequestWriter("me\r\nX-Evil: 1")
 
     def test_methods(self):
-        """HEAD and POST are asked like GET; what is no method is refused."""
+        """HEAD and POST are sent like GET; an invalid method is refused."""
         assert head("http://a/", method="HEAD").startswith(b"HEAD / HTTP/1.1\r\n")
         assert b"\r\nContent-Length: 3\r\n" in head("http://a/", method="POST", length=3)
         with pytest.raises(BadUrl):

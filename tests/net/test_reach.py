@@ -1,15 +1,17 @@
-"""Opening connections: whatever becomes of one, nobody waits for it afterwards."""
+"""Opening connections: close() never waits for one that failed to open."""
 
 import asyncio
 
 import pytest
 
 from tests.support.net_http import LOOPS, Gate, Names, run
+from webcrawl.model import Timings
 from webcrawl.net.connection_reach import Reach
+from webcrawl.net.protocols import Access
 
 
 class Unwanted(asyncio.Protocol):
-    """A connection whose opener is cancelled in the very moment when it stands."""
+    """A connection whose opener is cancelled at the very moment when it opens."""
 
     ip = ""
 
@@ -29,10 +31,10 @@ class Unwanted(asyncio.Protocol):
 
 
 async def _closed(port):
-    """Opens one, and closes all; how many are left."""
+    """Opens one, and closes all; returns how many are left."""
     opener = None
-    reach = Reach(Names(), Gate(), lambda *heard: Unwanted(*heard, opener), timeout=5, clock=lambda: 0.0)
-    opener = asyncio.create_task(reach.connect("127.0.0.1", port))
+    reach = Reach(Access(Names(), Gate()), lambda *heard: Unwanted(*heard, opener), "http")
+    opener = asyncio.create_task(reach.open("127.0.0.1", port, Timings()))
     with pytest.raises(asyncio.CancelledError):
         await opener
     async with asyncio.timeout(5):
@@ -42,7 +44,7 @@ async def _closed(port):
 
 @pytest.mark.parametrize("loop", LOOPS)
 def test_a_connection_dropped_while_it_was_opened_is_not_waited_for(loop):
-    """close() returns though a download was given up just when its connection stood: a crawl's process must end."""
+    """close() returns though a download was cancelled just as its connection opened: a crawl's process must end."""
 
     async def scenario():
         server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0)

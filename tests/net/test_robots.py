@@ -1,4 +1,4 @@
-"""robots.txt as RFC 9309 has it: lines, groups, patterns, precedence."""
+"""robots.txt by RFC 9309: lines, groups, patterns, precedence."""
 
 import re
 import string
@@ -28,23 +28,23 @@ class TestLines:
 
     @pytest.mark.parametrize("separator", ["\x0b", "\x0c", "\x1c", "\x85", "\u2028"])
     def test_what_python_calls_a_line_end_is_none(self, separator):
-        """Other characters at which `splitlines` would split do not end a line."""
+        """Other characters at which `splitlines` splits do not end a line."""
         assert not _allowed(f"User-agent: *\nDisallow: /a{separator}Allow: /b\nDisallow: /b", "/b")
 
     @pytest.mark.parametrize("mark", [b"\xef\xbb\xbf", b"\xef\xbb", b"\xef"])
     def test_a_mark_at_the_beginning_is_not_there(self, mark):
-        """A byte order mark, or the half of one, does not spoil the first line."""
+        """A byte order mark, even a partial one, does not spoil the first line."""
         assert not _allowed(mark + b"User-agent: *\nDisallow: /")
 
     @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
     def test_utf_16_with_its_mark_is_read(self, encoding):
-        """A file that says it is UTF-16 is read as such."""
+        """A file with a UTF-16 byte order mark is read as such."""
         mark = "" if encoding == "utf-16" else "\ufeff"
 
         assert not _allowed((mark + "User-agent: *\nDisallow: /\u30c4").encode(encoding), "/%E3%83%84")
 
     def test_the_first_500_kib_are_read(self):
-        """A rule within the limit holds; the line that it cuts through, and those behind, are not there."""
+        """A rule within the limit counts; the line at the limit, and those after it, are ignored."""
         head = b"User-agent: *\nDisallow: /in\n"
         cut = b"Disallow: /cut-here"
         body = head + b"#" * (LIMIT - len(head) - 1 - len(cut) + 5) + b"\n" + cut + b"\nDisallow: /out\n"
@@ -52,7 +52,7 @@ class TestLines:
         assert [_allowed(body, path) for path in ("/in", "/cut", "/cut-here", "/out")] == [False, True, True, True]
 
     def test_a_file_that_is_one_endless_line_has_no_rules(self):
-        """Where no line ends within the limit there is no record."""
+        """If no line ends within the limit there is no record."""
         assert _allowed(b"Disallow: /" * LIMIT)
 
     @pytest.mark.parametrize(
@@ -60,12 +60,12 @@ class TestLines:
         ["disallow:/x", "DISALLOW : /x", " Disallow:\t/x \t", "Disallow: /x # why", "Disallow /x", "disalow: /x"],
     )
     def test_loose_spellings_are_understood(self, line):
-        """Case, blanks, comments, a missing colon and the common typing errors do not matter."""
+        """Case, blanks, comments, a missing colon and common typing errors do not matter."""
         assert not _allowed(f"user-agent: *\n{line}", "/x")
 
     @pytest.mark.parametrize("line", ["Disallow /x y", "Disallowed: /x", "#Disallow: /x", "Disallow; /x", "/x"])
     def test_what_is_no_record_is_nothing(self, line):
-        """A line that is no record neither forbids nor ends a group."""
+        """An unrecognised line neither forbids anything nor ends a group."""
         assert _allowed(f"user-agent: *\n{line}", "/x")
 
     def test_html_is_a_file_without_rules(self):
@@ -76,7 +76,7 @@ class TestLines:
     @example(b"\xff\xfeU")
     @example(b"\xfe\xff\xd8\x00")
     def test_any_bytes_are_a_file(self, body):
-        """Nothing in a file makes the parser raise, and what it found can be kept and read again."""
+        """No file makes the parser raise, and its rules survive packing."""
         rules = parse(b"User-agent: *\nDisallow: " + body + b"\nAllow: " + body[::-1], "webcrawl").rules
         again = unpack(pack(rules, "webcrawl"), "webcrawl")
 
@@ -87,17 +87,17 @@ class TestLines:
 
 class TestGroups:
     def test_the_own_group_goes_before_everyones(self):
-        """A crawler that is named does not look at the group of all others."""
+        """A crawler with its own group ignores the group for all others."""
         robots = "User-agent: *\nDisallow: /\nUser-agent: webcrawl\nDisallow: /x"
 
         assert [_allowed(robots, path) for path in ("/", "/x")] == [True, False]
 
     def test_a_group_without_rules_allows_everything(self):
-        """To be named and told nothing is a permission."""
+        """A group without rules allows everything."""
         assert _allowed("User-agent: *\nDisallow: /\n\nUser-agent: webcrawl\n")
 
     def test_groups_of_one_crawler_are_one(self):
-        """Rules of several groups with the same name hold together (RFC 9309 2.2.1)."""
+        """Rules of several groups with the same name are combined (RFC 9309 2.2.1)."""
         robots = "User-agent: webcrawl\nDisallow: /a\nUser-agent: b\nDisallow: /b\nUser-agent: WebCrawl\nDisallow: /c"
 
         assert [_allowed(robots, path) for path in ("/a", "/b", "/c")] == [False, True, False]
@@ -117,22 +117,22 @@ class TestGroups:
         ],
     )
     def test_a_name_is_compared_whole(self, line, named):
-        """The product token must be equal but for case; what follows it is a version or a remark."""
+        """The product token must be equal but for case; what follows it is a version or a comment."""
         assert _allowed(f"User-agent: {line}\nDisallow: /") is not named
 
     @pytest.mark.parametrize(("line", "everyone"), [("*", True), ("* # all", True), ("*bot", False), ("**", False)])
     def test_a_star_is_everyone(self, line, everyone):
-        """A star alone names all crawlers."""
+        """A lone star names all crawlers."""
         assert _allowed(f"User-agent: {line}\nDisallow: /") is not everyone
 
     def test_several_names_share_their_rules(self):
-        """Names that follow each other head one group, whatever else stands between them."""
+        """Consecutive names head one group, whatever unrelated lines are between them."""
         robots = "User-agent: a\nSitemap: http://a.test/s\n\nUser-agent: webcrawl\nnonsense: 1\nDisallow: /"
 
         assert not _allowed(robots)
 
     def test_rules_before_any_name_are_nobodys(self):
-        """A rule that belongs to no group is ignored."""
+        """A rule outside any group is ignored."""
         assert _allowed("Disallow: /\nUser-agent: *\nAllow: /x")
 
     @pytest.mark.parametrize(
@@ -146,11 +146,11 @@ class TestGroups:
         ],
     )
     def test_the_token_is_the_products_name(self, user_agent, token):
-        """A crawler is called by the first word of its USER_AGENT, as far as RFC 9309 lets it be a name."""
+        """The product token is the first word of USER_AGENT, as far as RFC 9309 allows it."""
         assert product_token(user_agent) == token
 
     def test_a_crawler_without_a_name_belongs_to_everyone(self):
-        """No group's name is the empty one."""
+        """An empty product token matches no group but that for all crawlers."""
         robots = "User-agent: 4ever\nDisallow: /a\nUser-agent: *\nDisallow: /b"
 
         assert [_allowed(robots, path, agent="") for path in ("/a", "/b")] == [True, False]
@@ -189,22 +189,22 @@ class TestPrecedence:
         ],
     )
     def test_of_equals_the_permission_wins(self, pair):
-        """A permission and a prohibition of the same length allow."""
+        """Of an allow and a disallow of the same length, allow wins."""
         assert _allowed(f"User-agent: *\n{pair}", "/a")
 
     def test_to_allow_the_index_is_to_allow_its_folder(self):
-        """Who may read index.html may ask for the folder, and for nothing more in it."""
+        """Allowing index.html allows the folder, and nothing more in it."""
         robots = "User-agent: *\nDisallow: /\nAllow: /a/index.html"
 
         assert [_allowed(robots, path) for path in ("/a/", "/a/index.html", "/a", "/a/b")] == [True, True, False, False]
 
     @pytest.mark.parametrize("value", ["", "x", "http://a.test/", "?q"])
     def test_a_value_that_no_path_can_match_forbids_nothing(self, value):
-        """A pattern begins with a slash or a star."""
+        """A pattern must begin with a slash or a star."""
         assert _allowed(f"User-agent: *\nDisallow: {value}", "/x?q")
 
     def test_a_file_with_unreasonably_many_stars_forbids_everything(self):
-        """Beyond a bound a file would cost every verdict too much: then the host is left alone."""
+        """Beyond a bound a file would make every verdict too expensive: then the host is off limits."""
         lines = "\n".join(f"Disallow: *a{number}" for number in range(MOST_SPECIAL + 1))
         rules = parse(f"User-agent: *\nAllow: /\n{lines}".encode(), "webcrawl").rules
 
@@ -257,7 +257,7 @@ class TestPatterns:
         st.text("a/", max_size=4),
     )
     def test_verdicts_are_protegos(self, rules, path):
-        """On plain patterns with stars and dollars another parser comes to the same verdict."""
+        """On plain patterns with stars and dollars another parser gives the same verdict."""
         lines = [f"{'Allow' if allow else 'Disallow'}: /{text}{'$' * end}" for allow, text, end in rules]
         robots = "\n".join(["User-agent: webcrawl", *lines])
 
@@ -265,7 +265,7 @@ class TestPatterns:
 
     @given(st.text(string.printable, max_size=20).map(str.encode) | st.binary(max_size=20))
     def test_the_comparable_form_is_its_own(self, value):
-        """To bring a pattern into comparable form twice changes nothing."""
+        """Normalising a pattern twice changes nothing."""
         once = pattern_of(b"/" + value)
 
         assert pattern_of(once.encode()) == once
@@ -273,7 +273,7 @@ class TestPatterns:
 
 class TestOther:
     def test_the_delay_is_the_own_groups(self):
-        """Crawl-delay belongs to the group that it stands in; the last one counts."""
+        """Crawl-delay belongs to its group; the last one counts."""
         robots = b"User-agent: a\nCrawl-delay: 9\nUser-agent: webcrawl\nCrawl-delay: 1\nCrawl-delay: 2.5\n"
 
         assert [parse(robots, agent).rules.crawl_delay for agent in ("a", "webcrawl", "b")] == [2.5, 2.5, 0.0]
@@ -284,13 +284,13 @@ class TestOther:
         assert parse(f"User-agent: *\nCrawl-delay: {value}".encode(), "webcrawl").rules.crawl_delay == 0
 
     def test_sitemaps_are_everyones(self):
-        """Sitemaps count wherever they stand."""
+        """Sitemaps count anywhere in the file."""
         robots = b"Sitemap: http://a.test/1\nUser-agent: a\nSITEMAP:/2\nDisallow: /\nsite-map : 3 # x"
 
         assert parse(robots, "webcrawl").sitemaps == ["http://a.test/1", "/2", "3"]
 
     def test_rules_of_another_crawler_are_not_ours(self):
-        """What was kept for one product token is nothing to another, nor is what cannot be read."""
+        """Rules packed for another product token are not used, nor unreadable ones."""
         rules = parse(b"User-agent: a\nDisallow: /x\nCrawl-delay: 3", "a").rules
         data = pack(rules, "a")
         again = unpack(data, "a")

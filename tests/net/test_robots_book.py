@@ -1,4 +1,4 @@
-"""What the scheduler is told about a URL, from the first question to the day after."""
+"""The verdicts for the scheduler, from the first request to the next day."""
 
 from contextlib import closing
 
@@ -20,7 +20,7 @@ WITHOUT_ANSWER = [Status.DNS_FAILED, Status.CONNECT_FAILED, Status.CONNECTION_LO
 
 
 class Table(dict):
-    """RobotsRows' methods; whatever may go is gone at once."""
+    """RobotsRows' methods; a sweep deletes everything it may at once."""
 
     reads = 0
 
@@ -51,27 +51,27 @@ class TestMeanings:
         ],
     )
     def test_each_status_has_a_meaning(self, statuses, expected):
-        """2xx is read, 3xx that led nowhere and 4xx open the host, all else shuts it."""
+        """2xx is read, 3xx as a last hop and 4xx allow everything, anything else shuts the host."""
         assert {meaning(status) for status in statuses} == {expected}
 
     def test_redirects_are_followed_so_many_times(self):
-        """Five hops and no more, and only where there is a place to go."""
+        """Five hops and no more, and only for redirects."""
         assert [hops for hops in range(9) if follows(301, hops)] == list(range(MAX_HOPS))
         assert [status for status in range(200, 600) if follows(status, 0)] == [301, 302, 303, 307, 308]
 
 
 class TestVerdicts:
     def test_robots_comes_first(self):
-        """Of a host that nothing is known of, robots.txt is asked for."""
+        """For an unknown host, robots.txt is fetched first."""
         assert _book().verdict(f"{A}/", 0) is Verdict.FETCH
 
     @pytest.mark.parametrize("url", [f"{A}/robots.txt", "gopher://a.test/1"])
     def test_some_urls_need_no_robots(self, url):
-        """robots.txt itself is allowed, and so is what RFC 9309 knows no rules for."""
+        """robots.txt itself is allowed, and so are URLs to which RFC 9309 does not apply."""
         assert _book().verdict(url, 0) is Verdict.ALLOWED
 
     def test_rules_are_obeyed_for_a_day(self):
-        """What the file says holds 24 hours, then it is asked for again."""
+        """A file's rules are valid for 24 hours, then it is fetched again."""
         book = _book()
         heard = book.answered(A, 200, SOME, 1000.0)
 
@@ -82,7 +82,7 @@ class TestVerdicts:
 
     @pytest.mark.parametrize("status", [404, 403, 301])
     def test_the_body_of_an_error_page_is_no_robots(self, status):
-        """Where there is no robots.txt everything is allowed, whatever the error page says."""
+        """Without a robots.txt everything is allowed, whatever the error page says."""
         book = _book()
         heard = book.answered(A, status, b"User-agent: *\nDisallow: /\nSitemap: /s", 0)
 
@@ -106,7 +106,7 @@ class TestVerdicts:
         ]
 
     def test_an_unreachable_host_gets_new_tries_after_a_day(self):
-        """A day later the count begins again."""
+        """A day later the count starts again."""
         book = _book(retry_wait=60)
         for _ in range(4):
             book.answered(A, 500, b"", 0)
@@ -114,7 +114,7 @@ class TestVerdicts:
         assert book.verdict(f"{A}/", 1) is Verdict.WAIT
 
     def test_a_failure_counts_for_a_day_beyond_its_wait(self):
-        """Later the count begins again, whether the row is still there or not."""
+        """After that the count starts again, whether the row is still there or not."""
         for late, until in ((0, 120), (1, 60)):
             book = _book(retry_wait=60)
             book.answered(A, 500, b"", 0)
@@ -124,7 +124,7 @@ class TestVerdicts:
             assert book.next_try(f"{A}/") == now + until
 
     def test_an_answer_ends_the_failures(self):
-        """After a success the next failure is the first again, and the old rules hold no more."""
+        """After a success the next failure is the first again, and the old rules no longer count."""
         book = _book(retry_wait=60)
         for status in (500, 500, 200, 500):
             book.answered(A, status, SOME, 0)
@@ -150,7 +150,7 @@ class TestKept:
         ("status", "verdict"), [(200, Verdict.FORBIDDEN), (404, Verdict.ALLOWED), (500, Verdict.WAIT)]
     )
     def test_another_run_knows_what_this_one_heard(self, status, verdict):
-        """What was heard lies in the table, with its time."""
+        """Rules are stored in the table, with their time."""
         table = Table()
         _book(table).answered(A, status, SOME, 0)
 
@@ -158,7 +158,7 @@ class TestKept:
         assert _book(table).verdict(f"{A}/x", KEEP + 1) is Verdict.FETCH
 
     def test_tries_are_counted_across_runs(self):
-        """Three runs with a failure each make an unreachable host."""
+        """Three runs with one failure each make an unreachable host."""
         table = Table()
         for _ in range(3):
             _book(table).answered(A, 500, b"", 0)
@@ -173,7 +173,7 @@ class TestKept:
         assert RobotsBook(table, "other").verdict(f"{A}/x", 1) is Verdict.FETCH
 
     def test_rules_in_use_are_not_read_again(self):
-        """While an origin is in memory the table is not asked."""
+        """While an origin is in memory the table is not read."""
         table = Table()
         _book(table).answered(A, 200, SOME, 0)
         table.reads = 0
@@ -184,7 +184,7 @@ class TestKept:
         assert (table.reads, book.counters["loaded"]) == (1, 1)
 
     def test_the_frontiers_table_keeps_them(self, tmp_path):
-        """Rules lie in the crawl's own database, and are there again after a checkpoint."""
+        """Rules are stored in the crawl's database, and are still there after a checkpoint."""
         for checkpoint in (True, False):
             with closing(CrawlDB(tmp_path)) as db:
                 book = _book(RobotsRows(db))
@@ -196,7 +196,7 @@ class TestKept:
 
 class TestMemory:
     def test_memory_is_bounded_by_weight(self):
-        """However many rules there are, those in memory keep within the budget, and no verdict changes."""
+        """However many rules there are, those in memory stay within the budget, and no verdict changes."""
         book = _book(memory=20_000)
         origins = [f"http://h{number}.test" for number in range(200)]
         for origin in origins:
@@ -207,7 +207,7 @@ class TestMemory:
         assert book._weight == sum(entry.rules.weight for entry in book._entries.values()) <= 20_000
 
     def test_memory_is_bounded_by_number(self, monkeypatch):
-        """At most so many origins are in memory, the last used ones."""
+        """At most HOSTS origins are in memory, the most recently used ones."""
         monkeypatch.setattr(robots_book, "HOSTS", 3)
         table = Table()
         book = _book(table)
@@ -220,7 +220,7 @@ class TestMemory:
         assert (len(book), table.reads) == (3, 0)
 
     def test_what_is_used_stays(self, monkeypatch):
-        """The origin that was not asked about the longest makes room."""
+        """The least recently used origin is evicted."""
         monkeypatch.setattr(robots_book, "HOSTS", 2)
         table = Table()
         book = _book(table)
@@ -243,7 +243,7 @@ class TestMemory:
 
 
 class Twin(RuleBasedStateMachine):
-    """The book against a dict that forgets nothing, with reopening at any moment, and a table that forgets at once."""
+    """The book against a dict that forgets nothing, reopened at any moment, with a table that forgets at once."""
 
     def __init__(self):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Verdicts on real robots.txt files and on other projects' own tests; docs/robots.md explains each number."""
+"""Verdicts on real robots.txt files and on other projects' tests; docs/robots.md explains each number."""
 
 import gzip
 import json
@@ -28,21 +28,21 @@ def _differing(rows):
 class TestSpecification:
     @pytest.mark.parametrize(("name", "count"), [("google-robotstxt", 61), ("google-spec-test", 167)])
     def test_googles_tests(self, name, count):
-        """Every verdict in Google's tests is ours, those that are Google's own idea included."""
+        """Every verdict in Google's tests is ours, including Google's own extensions."""
         rows = _rows(name)
 
         assert len(rows) == count
         assert _differing(rows) == []
 
     def test_crawler_commons_tests(self):
-        """Where crawler-commons and Google agree, we do; else we side with Google."""
+        """Where crawler-commons and Google agree, we do; otherwise we follow Google."""
         rows = [row for row in _rows("crawler-commons") if "url" in row]
 
         assert _differing([row for row in rows if row["google_agrees"] is not False]) == []
         assert len(_differing([row for row in rows if row["google_agrees"] is False])) == 5
 
     def test_delays_and_sitemaps(self):
-        """Crawl-delay and Sitemap are read as crawler-commons reads them."""
+        """Crawl-delay and Sitemap are read as by crawler-commons."""
         rows = _rows("crawler-commons")
         delays = [
             (parse(_body(r), r["agent"]).rules.crawl_delay * 1000, r["crawl_delay_ms"])
@@ -75,7 +75,7 @@ def _differences(row):
 
 class TestRealFiles:
     def test_verdicts_are_googles(self, real):
-        """All but 73 of 107,122 verdicts: behind the 500 KiB, and where we forbid what Google cannot read."""
+        """All but 73 of 107,122 verdicts: beyond 500 KiB, and where we forbid what Google cannot parse."""
         found = Counter(difference for row in real for difference in _differences(row))
 
         assert sum(len(row["queries"]) for row in real) == 107_122
@@ -85,5 +85,5 @@ class TestRealFiles:
         }
 
     def test_all_files_are_read(self, real):
-        """No file makes the parser raise, those in unknown encodings included."""
+        """No file makes the parser raise, including those in unknown encodings."""
         assert len([parse(row["body"].encode("latin-1"), "webcrawl") for row in real]) == 1927

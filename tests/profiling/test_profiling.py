@@ -1,4 +1,4 @@
-"""The profiler behind `scrapy demo --profile`: whose time it was, and what stage that is."""
+"""The profiler behind `scrapy demo --profile`: which code used the time, and to which stage it belongs."""
 
 import json
 import subprocess
@@ -82,14 +82,14 @@ def called_back(found):
 class TestSampler:
     @pytest.mark.parametrize("work", [in_python, in_c, before_a_callback])
     def test_work(self, work):
-        """The time is that of the function at work: in Python, in C code that it calls, until that calls back."""
+        """The time belongs to the function at work: in Python, or in C code that it calls, until that calls back."""
         with Sampler(function, interval=0.002) as sampler:
             work(lambda: sampler.samples >= ENOUGH)
 
         assert sampler.spent[work.__name__] > 0.8 * sum(sampler.spent.values())
 
     def test_threads(self):
-        """A thread's time is its own, though the main thread is the one that is interrupted."""
+        """Each thread gets its own time, although only the main thread is interrupted."""
         with Sampler(function, interval=0.002) as sampler:
             worker = threading.Thread(target=in_c, args=(lambda: sampler.samples >= ENOUGH,))
             worker.start()
@@ -99,13 +99,13 @@ class TestSampler:
         assert sampler.spent["in_c"] > 0.8 * sum(sampler.spent.values())
 
     def test_finalizers(self):
-        """Garbage that is collected while a sample is taken, and whose finalizer takes a while, holds nothing up."""
+        """Garbage collected during a sample, with a slow finalizer, does not block it."""
         done = subprocess.run([sys.executable, "-c", COLLECTING], timeout=60, check=True, stdout=subprocess.PIPE)
 
         assert int(done.stdout) >= ENOUGH
 
     def test_all_of_it(self):
-        """Together the parts are all CPU time of the process, threads that are gone included."""
+        """The parts add up to all CPU time of the process, including ended threads."""
         before = time.process_time()
         with Sampler(function) as sampler:
             gone = threading.Thread(target=in_c, args=(lambda: time.process_time() > before + 0.1,))
@@ -124,7 +124,7 @@ class Code:
 
 @dataclass
 class Frame:
-    """As much of a frame as a judge looks at."""
+    """The parts of a frame that a judge looks at."""
 
     f_code: Code
     f_lineno: int = 1
@@ -132,7 +132,7 @@ class Frame:
 
 
 def stack(*frames):
-    """The innermost first."""
+    """A stack, innermost frame first."""
     inner, *rest = frames
     inner.f_back = stack(*rest) if rest else None
     return inner
@@ -149,7 +149,7 @@ def theirs(name):
 class TestStages:
     @pytest.mark.parametrize("name", stages.FILES)
     def test_the_table_names_files_that_are_there(self, name):
-        """Every entry is the beginning of a file's name, in this project, in an installed package, or in Python."""
+        """Every entry is the beginning of a file's name, in this project, in an installed package or in Python."""
         folders = [PACKAGE.parent, *map(Path, sys.path)]
 
         assert any(next(folder.glob(f"{name}*"), None) for folder in folders)
@@ -176,11 +176,11 @@ class TestStages:
         ],
     )
     def test_stage(self, frames, stage):
-        """The innermost frame that has a stage decides; helpers leave it to their callers; imports are the start."""
+        """The innermost frame with a stage decides; helpers count for their callers; imports are the start."""
         assert judge()(stack(*frames)) == stage
 
     def test_compression(self):
-        """Of an archive's record, compressing it is a stage for itself."""
+        """Compressing a record is a stage of its own."""
         source = Path(record.__file__).read_text().splitlines()
         line = next(number for number, text in enumerate(source, 1) if "isal_zlib.compress(" in text)
 
@@ -188,7 +188,7 @@ class TestStages:
         assert judge()(ours("warc/record.py", line - 1)) == stages.WARC
 
     def test_what_has_no_line(self):
-        """An instruction that stands on no line of the source belongs to its file all the same."""
+        """An instruction without a source line still belongs to its file."""
         assert judge()(ours("warc/record.py", None)) == stages.WARC
 
 
@@ -197,7 +197,7 @@ class TestProfile:
         return Profile(1.0, defaultdict(float, {stages.PARSING: 2.0, stages.DISK: 1.0}), 0.5, seconds, 300)
 
     def test_shares(self):
-        """The shares are of all CPU time, that before the samples included, the largest first; together 1."""
+        """The shares are of all CPU time, including that before the samples, largest first; their sum is 1."""
         assert [*self.profile().shares().items()] == [
             (stages.PARSING, 0.5),
             (stages.DISK, 0.25),
@@ -205,13 +205,13 @@ class TestProfile:
         ]
 
     def test_verdict(self):
-        """The rate is a core's that does nothing else, once the crawl has begun; the limit is the largest stage."""
+        """The rate is that of a fully used core, without the start; the bottleneck is the largest stage."""
         assert self.profile(seconds=3.0).verdict(600) == (
-            "your machine does 200 pages a second a core, and the limit is: parsing"
+            "this machine can do 200 pages per second per core; the bottleneck is: parsing"
         )
         assert self.profile(seconds=6.0).verdict(600) == (
-            "waiting for its hosts, this crawl used 50 % of a core; "
-            "your machine does 200 pages a second a core, and the limit is: parsing"
+            "the crawl waited for its hosts and used 50 % of a core; "
+            "this machine can do 200 pages per second per core; the bottleneck is: parsing"
         )
 
     def test_nothing_to_judge(self):
@@ -219,5 +219,5 @@ class TestProfile:
         short = self.profile()
         short.samples = 10
 
-        assert self.profile().verdict(0) == "too short for a verdict: give it more seconds"
-        assert short.verdict(600) == "too short for a verdict: give it more seconds"
+        assert self.profile().verdict(0) == "too short for a verdict: run it longer"
+        assert short.verdict(600) == "too short for a verdict: run it longer"

@@ -1,4 +1,4 @@
-"""What campaigns once found: each input runs through its target again."""
+"""Findings of past campaigns: each input runs through its target again."""
 
 import logging
 from pathlib import Path
@@ -20,14 +20,14 @@ def test_every_folder_is_run():
 
 @pytest.mark.parametrize("path", INPUTS, ids=lambda path: f"{path.parent.name}/{path.name}")
 class TestRegressions:
-    def test_it_is_found_no_more(self, path):
-        """The input breaks no rule."""
+    def test_it_breaks_no_rule_any_more(self, path):
+        """The input breaks none of its target's rules."""
         logging.disable()
         try:
             TARGETS[path.parent.name].run(path.read_bytes())
         finally:
             logging.disable(logging.NOTSET)
 
-    def test_it_is_told_what_it_was(self, path):
+    def test_the_readme_describes_it(self, path):
         """The folder's README says what this input did."""
         assert f"`{path.name}`" in (path.parent / "README.md").read_text(encoding="utf-8")

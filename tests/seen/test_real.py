@@ -4,7 +4,7 @@ from hashlib import blake2b
 
 import pytest
 
-from benchmarks.seen_graphs import STREAMS
+from benchmarks.support.seen_graphs import STREAMS
 from tests.support.cases import cases
 from tests.support.seens import STORES, Reopenable, disk
 from webcrawl.seen.caches.clock import ClockCache

@@ -26,7 +26,7 @@ class TestAnswers:
         assert [hit.outcome for hit in logged(server)] == ["reset" if reset else "sent"]
 
     def test_chunks(self, simweb):
-        """A chunked answer has no length, and ends with the last chunk."""
+        """A chunked answer has no length and ends with the last chunk."""
         server = simweb(1, 10, mix={"host_chunked": 1.0})
         with connect(server) as client:
             client.sendall(request(server, "/", "Connection: close"))
@@ -38,7 +38,7 @@ class TestAnswers:
         assert get(server)[2] == server.world.answer(Ask(0, "/")).body
 
     def test_a_body_that_ends_with_the_connection(self, simweb):
-        """Without a length the body is what comes until the connection ends."""
+        """A body without a length ends with the connection."""
         server = simweb(1, 10)
         with connect(server) as client:
             client.sendall(request(server, "/x/no_length/1"))
@@ -48,7 +48,7 @@ class TestAnswers:
         assert got.endswith(server.world.answer(Ask(0, "/x/no_length/1")).body)
 
     def test_hosts_that_do_not_keep_connections(self, simweb):
-        """A host of the kind close tells the length, says that it will close, and closes."""
+        """A host of the kind `close` states the length, announces that it will close, and closes."""
         server = simweb(1, 10, mix={"host_close": 1.0})
         with connect(server) as client:
             client.sendall(request(server))
@@ -58,7 +58,7 @@ class TestAnswers:
         assert b"Connection: close" in got
 
     def test_hosts_that_pack(self, simweb):
-        """A host of the kind gzip packs for those who take it, and for nobody else."""
+        """A host of the kind `gzip` compresses only for clients that accept it."""
         server = simweb(1, 10, mix={"host_gzip": 1.0})
 
         _, plain_headers, plain = get(server)
@@ -72,7 +72,7 @@ class TestAnswers:
         [("etag", "If-None-Match", "ETag"), ("modified", "If-Modified-Since", "Last-Modified")],
     )
     def test_unchanged_documents(self, simweb, kind, condition, validator):
-        """A document that has not changed is answered with 304 to whoever knows it already."""
+        """A document that has not changed is answered with 304 to a client that has its validator."""
         server = simweb(1, 10)
 
         status, headers, body = get(server, f"/x/{kind}/1")
@@ -82,7 +82,7 @@ class TestAnswers:
         assert (again[0], again[2]) == (304, b"")
 
     def test_a_server_that_recovers(self, simweb):
-        """The third request for a URL that fails twice is answered, whatever other URLs were asked for."""
+        """The third request for a URL that fails twice gets the page, whatever else is requested in between."""
         server = simweb(1, 10)
 
         statuses = [get(server, f"/x/status_503_thrice/{page}")[0] for page in (1, 2, 1, 2, 1, 2)]
@@ -91,7 +91,7 @@ class TestAnswers:
         assert [hit.attempt for hit in logged(server)] == [1, 1, 2, 2, 3, 3]
 
     def test_a_server_that_asks_for_patience(self, simweb):
-        """A Retry-After is sent in whole seconds, and logged."""
+        """Retry-After is sent in whole seconds, and logged."""
         server = simweb(1, 10, slow=1.5)
 
         status, headers, _ = get(server, "/x/status_429/1")
@@ -107,10 +107,10 @@ class TestAnswers:
 
         assert headers["Content-Encoding"] == "gzip"
         assert len(body) < 2**20
-        assert struct.unpack("<I", body[-4:])[0] > 60 * 2**20  # RFC 1952, 2.3.1: the size before packing
+        assert struct.unpack("<I", body[-4:])[0] > 60 * 2**20  # RFC 1952, 2.3.1: the size before compression
 
     def test_bytes_are_counted(self, simweb):
-        """The log has the bytes of head and body."""
+        """The log counts the bytes of head and body."""
         server = simweb(1, 10)
         with connect(server) as client:
             client.sendall(request(server, "/", "Connection: close"))

@@ -1,4 +1,4 @@
-"""The checks of a log find what is impolite, and nothing else."""
+"""The checks of a request log find what is impolite, and nothing else."""
 
 from collections import Counter
 from itertools import combinations
@@ -19,7 +19,7 @@ SPANS = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 10), st.integers(0
 class TestOverlaps:
     @given(SPANS)
     def test_a_host_is_blamed_if_two_of_its_requests_overlap(self, spans):
-        """There are overlaps of a host exactly if two of its requests were under way at one time."""
+        """A host has overlaps if and only if two of its requests were in progress at the same time."""
         log = [
             hit(start, start + length, f"http://site{host}.test/{n}") for n, (start, length, host) in enumerate(spans)
         ]
@@ -33,12 +33,12 @@ class TestOverlaps:
         }
 
     def test_the_pair_is_named(self):
-        """The request under way and the one that came too early are both told."""
+        """An overlap names the request in progress and the one that came too early."""
         long, short, inside = hit(0, 10), hit(1, 2), hit(5, 6)
         assert overlaps([inside, short, long]) == [(long, short), (long, inside)]
 
     def test_hosts_of_one_address(self):
-        """By address, requests to different hosts count as requests to one."""
+        """Grouped by address, requests to different hosts count as requests to one."""
         log = [hit(0, 2, "http://site0.test/"), hit(1, 3, "http://site1.test/")]
         assert not overlaps(log)
         assert len(overlaps(log, by_address)) == 1
@@ -46,7 +46,7 @@ class TestOverlaps:
 
 class TestGaps:
     def test_a_wait_too_short(self):
-        """Two requests that follow each other sooner than the rule says are told with both times."""
+        """Two requests closer together than the rule allows are reported with both times."""
         log = [hit(0, 1), hit(3, 4), hit(5.9, 6)]
 
         (found,) = gaps(log, lambda _: 2.0)
@@ -55,12 +55,12 @@ class TestGaps:
         assert (round(found.seconds, 6), found.wanted) == (1.9, 2.0)
 
     def test_the_wait_counts_from_the_end(self):
-        """A slow answer's time is no part of the wait."""
+        """The wait starts at the end of the answer, so a slow answer's time does not count."""
         assert gaps([hit(0, 10), hit(11, 12)], lambda _: 2.0)
         assert not gaps([hit(0, 10), hit(12, 13)], lambda _: 2.0)
 
     def test_mercators_rule(self):
-        """Wanted are ten times the download, within bounds, and what the host asked for if that is more."""
+        """The rule asks for ten times the download, within bounds, or for what the host asked for if that is more."""
         wanted = mercator(World(1, 1, slow=7.0), factor=10, minimum=1, maximum=30)
         delaying = mercator(World(1, 1, slow=7.0, mix={"robots_delay": 1.0}), minimum=1)
 
@@ -73,7 +73,7 @@ class TestGaps:
 
 class TestRobotsFirst:
     def test_a_page_before_robots(self):
-        """A host whose first request is not for robots.txt is told by that request."""
+        """If a host's first request is not for robots.txt, that request is reported."""
         log = [
             hit(0, 1, "http://site0.test/robots.txt"),
             hit(2, 3, "http://site0.test/"),
@@ -83,18 +83,18 @@ class TestRobotsFirst:
         assert robots_first(log) == [log[2]]
 
     def test_each_port_is_an_origin(self):
-        """robots.txt of one port says nothing about another one."""
+        """The robots.txt of one port does not cover another one."""
         log = [hit(0, 1, "http://site0.test:80/robots.txt"), hit(2, 3, "https://site0.test:81/a")]
         assert robots_first(log) == [log[1]]
 
     def test_a_redirected_robots_txt(self):
-        """What another host's robots.txt is redirected to may be asked for before one's own."""
+        """The target of another host's redirected robots.txt may be requested before the host's own."""
         log = [hit(0, 1, "http://site1.test/x/robots/0"), hit(2, 3, "http://site1.test/robots.txt")]
         assert not robots_first(log)
 
 
 def test_trap_hits_are_counted_by_host_and_kind():
-    """Pages of traps are counted, entrances included; other special answers are not."""
+    """Requests for trap pages are counted, entrances included; other special answers are not."""
     urls = ["/x/trap_calendar/1", "/x/trap_calendar/1?month=2024-01", "/x/trap_numbers/2?page=1", "/x/png/1", "/"]
 
     counts = trap_hits(hit(0, 1, f"http://site0.test{url}") for url in urls)
@@ -103,7 +103,7 @@ def test_trap_hits_are_counted_by_host_and_kind():
 
 
 def test_a_log_file_gives_its_hits_back(tmp_path):
-    """Whatever a client asked for, a hit is one line of the file, and comes back as it was."""
+    """Any hit is one line of the log file, and is read back unchanged."""
     hits = [hit(0.25, 1.5, "http://site0.test/\u2028\t\n\x00\xff", outcome="left"), hit(2, 3, retry_after=2)]
     log = Log(tmp_path / "log.jsonl")
     for one in hits:

@@ -23,7 +23,7 @@ MODULE, SCRAPY = [sys.executable, "-m", "webcrawl.simweb"], [sys.executable, "-m
 
 @contextmanager
 def started(command, *options):
-    """The process, when it says that it is ready, and what it said."""
+    """The process, once it is ready, and the line that it printed."""
     process = subprocess.Popen([*command, *PORTS, *options], cwd=ROOT, env=SETTINGS, **PIPES, text=True)
     try:
         yield process, process.stdout.readline()
@@ -36,7 +36,7 @@ def started(command, *options):
 
 @pytest.mark.parametrize(("command", "number"), [(MODULE, signal.SIGTERM), (SCRAPY, signal.SIGINT)])
 def test_it_serves_until_it_is_told_to_end(tmp_path, command, number):
-    """One line says that it is ready and how to crawl it; SIGINT and SIGTERM end it with status 0 and a whole log."""
+    """It prints one line when it is ready, ends with status 0 on SIGINT and SIGTERM, and leaves a whole log."""
     log, seeds = tmp_path / "log.jsonl", tmp_path / "seeds.txt"
     with started(command, "--hosts", "3", "--pages", "9", "--log", log, "--seeds", seeds) as (process, line):
         port = re.search(r"http port (\d+)", line)[1]
@@ -53,7 +53,7 @@ def test_it_serves_until_it_is_told_to_end(tmp_path, command, number):
 
 
 def get(line):
-    """The status of a page of the server that said this line."""
+    """The status of a page of the server that printed this line."""
     port = re.search(r"http port (\d+)", line)[1]
     with closing(http.client.HTTPConnection("127.0.0.1", int(port), timeout=10)) as client:
         client.request("GET", "/", headers={"Host": f"site0.test:{port}"})
@@ -61,7 +61,7 @@ def get(line):
 
 
 def test_it_ends_with_its_input_if_asked_to():
-    """With --until-eof the end of standard input ends it, as SIGTERM does; what comes before that is passed over."""
+    """With --until-eof it stops at the end of standard input, as on SIGTERM, and ignores input before that."""
     with started(MODULE, "--hosts", "2", "--pages", "2", "--until-eof") as (process, line):
         seeds = Path(re.search(r"seeds=(\S+)", line)[1])
         process.stdin.write("anything\n")
@@ -74,7 +74,7 @@ def test_it_ends_with_its_input_if_asked_to():
 
 
 def test_otherwise_its_input_means_nothing():
-    """Without it the server goes on when standard input ends, as a daemon's does."""
+    """Without --until-eof it ignores the end of standard input, like a daemon."""
     with started(MODULE, "--hosts", "2", "--pages", "2") as (process, line):
         process.stdin.close()
         assert get(line) == 200
@@ -84,7 +84,7 @@ def test_otherwise_its_input_means_nothing():
 
 
 def test_seeds_that_nobody_asked_for_go_away():
-    """The file of seeds is a temporary one unless it is named, and gone after the end."""
+    """The seed file is temporary and removed at the end, unless --seeds names it."""
     with started(MODULE, "--hosts", "2", "--pages", "2") as (process, line):
         seeds = Path(re.search(r"seeds=(\S+)", line)[1])
         assert len(seeds.read_text().splitlines()) == 2
@@ -99,6 +99,8 @@ def test_seeds_that_nobody_asked_for_go_away():
     [
         ["--hosts", "5", "--pages", "3"],
         ["--size", "big"],
+        ["--latency", "nan"],
+        ["--latency", "-1"],
         ["--kinds", "what"],
         ["--log", "/nowhere/log"],
         ["--port", "99999"],
@@ -106,7 +108,7 @@ def test_seeds_that_nobody_asked_for_go_away():
 )
 @pytest.mark.parametrize("command", [MODULE, SCRAPY])
 def test_what_cannot_be_is_one_line(command, options):
-    """An impossible option is one clear line and exit status 1."""
+    """An impossible option is one line on standard error and exit status 1."""
     done = subprocess.run(
         [*command, *PORTS, *options], cwd=ROOT, env=SETTINGS, capture_output=True, text=True, timeout=20, check=False
     )
@@ -116,7 +118,7 @@ def test_what_cannot_be_is_one_line(command, options):
 
 
 def test_a_port_that_is_taken_is_one_line():
-    """A port in use is one clear line that names the reason."""
+    """A port in use is one line that names the reason."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         done = subprocess.run(

@@ -1,4 +1,4 @@
-"""The synthetic web's name server, asked by c-ares and by hand."""
+"""The synthetic web's name server, queried by c-ares and by hand."""
 
 import socket
 import struct
@@ -19,7 +19,7 @@ A, AAAA, CNAME = pycares.QUERY_TYPE_A, pycares.QUERY_TYPE_AAAA, pycares.QUERY_TY
 
 
 def ask(server, name, kind=A):
-    """c-ares' answer: the records as (type, value), or the error's name."""
+    """The answer of c-ares: the records as (type, value), or the error's name."""
     channel = pycares.Channel(servers=[server.nameserver], timeout=0.3, tries=2)
     done, got = threading.Event(), []
     channel.query(name, kind, callback=lambda result, error: (got.append((result, error)), done.set()))
@@ -36,7 +36,7 @@ def query(name=b"\x05site0\x04test\x00", kind=A, number=7):
 
 
 def test_names_have_the_address_of_their_host(simweb):
-    """Each host's name resolves to its address, whatever the letters' case; other names do not exist."""
+    """Each host's name resolves to its address in upper and lower case; other names do not exist."""
     server = simweb(10, 10)
 
     assert ask(server, "SITE3.Test") == [(A, server.world.address(3))]
@@ -69,7 +69,7 @@ def test_kinds_of_names(simweb, kind):
 
 
 def test_an_answer_too_long_for_udp_comes_by_tcp(simweb):
-    """A truncated answer makes the resolver ask again over TCP; both questions are counted."""
+    """A truncated answer makes the resolver retry over TCP; both questions are counted."""
     server = simweb(1, 1, mix={"dns_truncated": 1.0})
 
     ask(server, "site0.test")
@@ -78,7 +78,7 @@ def test_an_answer_too_long_for_udp_comes_by_tcp(simweb):
 
 
 def test_a_server_that_recovers():
-    """The first question of a kind is a failure, the next is answered."""
+    """The first question of a kind fails, the next one is answered."""
     world = World(1, 1, mix={"dns_recovers": 1.0})
 
     answers = [reply(world, Question("site0.test", A, attempt=attempt)) for attempt in (1, 2)]
@@ -87,14 +87,14 @@ def test_a_server_that_recovers():
 
 
 def test_an_ipv6_form_of_the_address():
-    """A host with an AAAA record has the IPv4 address in it, mapped."""
+    """The AAAA record of a host is its mapped IPv4 address."""
     world = World(1, 1, mix={"dns_aaaa": 1.0})
 
     assert [record.data for record in reply(world, Question("site0.test", AAAA)).records] == ["::ffff:127.0.0.1"]
 
 
 def test_two_questions_in_one_segment_are_both_answered(simweb):
-    """Over TCP several questions may come together, and in pieces."""
+    """Over TCP several questions may arrive together or in pieces."""
     server = simweb(1, 1)
     host, _, port = server.nameserver.partition(":")
     data = b"".join(struct.pack(">H", len(one)) + one for one in (query(number=1), query(number=2)))
@@ -112,7 +112,7 @@ def test_two_questions_in_one_segment_are_both_answered(simweb):
 
 @given(st.binary(max_size=60), st.booleans())
 def test_no_message_upsets_the_server(data, framed):
-    """Any bytes are either a question, which is answered, or nothing at all."""
+    """Any bytes are either a question, which is answered, or ignored."""
     server = NameServer(lambda _: Reply())
     message = query()[:12] + data if framed else data
 
@@ -123,7 +123,7 @@ def test_no_message_upsets_the_server(data, framed):
 
 @given(st.lists(st.from_regex(rb"[a-z0-9-]{1,63}", fullmatch=True), min_size=1, max_size=3))
 def test_the_question_comes_back_as_it_was(labels):
-    """An answer repeats the question letter for letter (resolvers check that against forgeries)."""
+    """An answer repeats the question letter by letter, which resolvers check against forgeries."""
     name = b"".join(bytes([len(label)]) + label.upper() for label in labels) + b"\0"
     server = NameServer(lambda _: Reply())
 
@@ -135,7 +135,7 @@ def test_the_question_comes_back_as_it_was(labels):
 
 
 def test_every_kind_can_be_packed():
-    """Every answer of every kind is a message, over UDP and over TCP."""
+    """Every answer of every kind can be packed, for UDP and for TCP."""
     from webcrawl.simweb.mix import GROUPS
 
     for kind in GROUPS["dns"]:

@@ -1,4 +1,4 @@
-"""What the synthetic web says of its links is what a reader of its pages finds."""
+"""The links that the synthetic web states are those that a reader finds in its pages."""
 
 import pytest
 
@@ -22,7 +22,7 @@ def asked(host: int, target: str):
 
 @pytest.mark.parametrize("page", [0, 1, 5, 6, 7, 8, 70])
 def test_tree_pages_have_the_links_they_claim(page):
-    """Every link of a tree page, in whatever form it is written, is listed with its source, and no other."""
+    """Every link of a tree page, in whatever form, is listed with its source, and no other."""
     _, found = asked(0, path(page))
 
     assert found == {(link.source, link.url) for link in anchors(WORLD, 0, page)}
@@ -38,7 +38,7 @@ def test_special_answers_have_the_links_they_claim(kind):
 
 @pytest.mark.parametrize("kind", [kind for kind in SOUND if kind.startswith("redirect")])
 def test_redirects_lead_where_they_claim(kind):
-    """A Location, however it is written, means the URL that the truth knows."""
+    """A Location, however written, leads to the URL that the truth knows."""
     answer, _ = asked(3, f"/x/{kind}/12")
     written = [line.partition(": ")[2] for line in answer.headers if line.startswith("Location: ")]
 
@@ -51,7 +51,7 @@ def test_redirects_lead_where_they_claim(kind):
 
 @pytest.mark.parametrize("kind", OF_TRAPS)
 def test_traps_go_on(kind):
-    """From each page of a trap a link leads to a page that was not there before."""
+    """Each page of a trap links to a page that is new."""
     seen, target = set(), f"/x/{kind}/12" + ("/" if kind == "trap_repeating" else "")
     origin = WORLD.origin(3)
 
@@ -65,7 +65,7 @@ def test_traps_go_on(kind):
 
 
 def test_nothing_leads_where_no_link_leads():
-    """No page, special or not, has a link to anything below /never/."""
+    """No page, special or not, has a link below /never/."""
     urls = {url for kind in SOUND for _, url in asked(3, f"/x/{kind}/12")[1]}
 
     assert not [url for url in urls if "/never" in url]

@@ -16,7 +16,7 @@ from webcrawl.simweb.paths import path
 
 class TestConnections:
     def test_a_connection_is_kept(self, simweb):
-        """Several requests of one connection are answered, each whole."""
+        """Several requests on one connection are answered completely."""
         server = simweb(1, 10)
         with closing(http.client.HTTPConnection("127.0.0.1", server.world.port, timeout=10)) as client:
             sizes = []
@@ -28,7 +28,7 @@ class TestConnections:
         assert len({hit.client for hit in logged(server)}) == 1
 
     def test_pipelined_requests_are_answered_in_turn(self, simweb):
-        """Requests sent without waiting are answered in order, never two at a time."""
+        """Pipelined requests are answered in order, never two at a time."""
         server = simweb(1, 10, latency=0.01)
         with connect(server) as client:
             client.sendall(b"".join(request(server, path(page)) for page in range(3)))
@@ -42,7 +42,7 @@ class TestConnections:
         assert not overlaps(logged(server))
 
     def test_head_has_no_body(self, simweb):
-        """A HEAD request is answered by the head that GET would get."""
+        """HEAD gets the head that GET would get, and no body."""
         server = simweb(1, 10)
         with connect(server) as client:
             client.sendall(request(server, "/", "Connection: close", method="HEAD"))
@@ -63,7 +63,7 @@ class TestConnections:
         ],
     )
     def test_odd_requests(self, simweb, data, status):
-        """What cannot be answered with a page has its status, is logged, and the connection ends."""
+        """A request that cannot be answered with a page gets its status, is logged, and ends the connection."""
         server = simweb(1, 10)
         with connect(server) as client:
             client.sendall(data)
@@ -73,7 +73,7 @@ class TestConnections:
         assert [hit.status for hit in logged(server)] == [status]
 
     def test_only_loopback_addresses_listen(self, simweb):
-        """Every socket is bound to an address in 127.0.0.0/8, the wildcard is not among them."""
+        """Every socket is bound to an address in 127.0.0.0/8, never to the wildcard."""
         server = simweb(3, 3)
 
         bound = {kept.getsockname()[0] for kept in server._sockets}
@@ -81,7 +81,7 @@ class TestConnections:
         assert bound == {"127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4", "127.9.9.9"}
 
     def test_every_address_serves_and_is_logged(self, simweb):
-        """The log tells which address a request came to, also when that lies outside the allowed range."""
+        """The log has the address of each request, even one outside the allowed range."""
         server = simweb(8, 8)
         for address in ("127.0.0.1", "127.0.0.4", "127.9.9.9"):
             with connect(server, address) as client:
@@ -91,7 +91,7 @@ class TestConnections:
         assert [hit.address for hit in logged(server)] == ["127.0.0.1", "127.0.0.4", "127.9.9.9"]
 
     def test_https(self, simweb):
-        """Hosts of the kind https are served on a port of their own, with a certificate for their name."""
+        """Hosts of the kind `https` are served on a separate port, with a certificate for their name."""
         server = simweb(1, 10, mix={"https": 1.0})
         context = ssl.create_default_context()
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
@@ -103,7 +103,7 @@ class TestConnections:
         assert [hit.url for hit in logged(server)] == [f"https://site0.test:{port}/"]
 
     def test_ports_that_are_taken(self, simweb):
-        """A port in use is an error at once, and nothing stays open."""
+        """A port in use is an error at once, and leaves no socket open."""
         server = simweb(1, 1)
         with pytest.raises(OSError, match="in use"), running(World(1, 1, port=server.world.port)):
             pass
@@ -111,7 +111,7 @@ class TestConnections:
 
 class TestTime:
     def test_latency(self, simweb):
-        """Every answer begins as late as the server was told."""
+        """Every answer begins after the configured latency."""
         server = simweb(1, 10, latency=0.05)
         for _ in range(3):
             get(server)
@@ -119,7 +119,7 @@ class TestTime:
         assert all(hit.ended - hit.started >= 0.05 for hit in logged(server))
 
     def test_slow_answers_say_when_they_ended(self, simweb):
-        """A page in pieces is whole, and its end in the log is that of its last piece."""
+        """A page in pieces arrives whole, and ends in the log with its last piece."""
         server = simweb(1, 10, slow=0.2)
 
         _, headers, body = get(server, "/x/trickle/1")
@@ -130,7 +130,7 @@ class TestTime:
         assert time.time() - hit.wall < 60
 
     def test_over_tls_what_takes_time_goes_on_too(self, simweb):
-        """Over https every piece of a page in pieces is sent, and the next request of the connection is answered."""
+        """Over https every piece of a page is sent, and the next request on the connection is answered."""
         server = simweb(1, 10, slow=0.1, mix={"https": 1.0})
         context = ssl.create_default_context()
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
@@ -159,7 +159,7 @@ class TestTime:
         assert [hit.outcome for hit in logged(server)] == ["left"]
 
     def test_what_is_under_way_at_the_end_is_logged(self):
-        """A request that the server does not live to answer is logged as stopped."""
+        """A request in progress when the server stops is logged as stopped."""
         world = World(1, 10, port=0, addresses=1)
         with closing(socket.socket()) as client, running(world) as server:
             client.connect(("127.0.0.1", world.port))
@@ -170,7 +170,7 @@ class TestTime:
         assert [hit.outcome for hit in logged(server)] == ["sent", "stopped"]
 
     def test_the_log_file(self, tmp_path):
-        """The log file has a line for each request."""
+        """The log file has one line per request."""
         world = World(1, 10, port=0, addresses=1)
         with running(world, log=Log(tmp_path / "log", keep=False)) as server:
             for page in range(3):

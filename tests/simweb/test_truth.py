@@ -1,4 +1,4 @@
-"""The truth about a synthetic web is what a crawler that makes no mistakes asks of its server."""
+"""The truth about a synthetic web is what a crawler without mistakes requests from its server."""
 
 import asyncio
 from dataclasses import replace
@@ -14,7 +14,7 @@ SECONDS = 1.2  # of patience: 30 times what a page takes here
 
 
 def crawl(server, seeds, **options) -> list:
-    """Crawls with the plain crawler; its requests."""
+    """The requests of the plain crawler."""
     crawler = Crawler(server.nameserver, seconds=SECONDS, **options)
     asyncio.run(crawler.crawl([*seeds]))
     wait_until_idle(server)
@@ -23,7 +23,7 @@ def crawl(server, seeds, **options) -> list:
 
 class TestCrawls:
     def test_a_plain_world_is_asked_for_whole(self, simweb):
-        """From the first host's root every page of every host is found, each asked for once."""
+        """From the first host's root every page of every host is found, each requested once."""
         server = simweb(20, 300, size=(2000, 3000))
         world = server.world
         seeds = [f"{world.origin(0)}/"]
@@ -36,7 +36,7 @@ class TestCrawls:
 
     @pytest.mark.parametrize("group", sorted(GROUPS))
     def test_a_world_of_every_kind_of_a_group(self, simweb, group):
-        """Whatever kinds of a group there are, the requests are those that the truth demands."""
+        """For every kind of a group the requests are those that the truth demands."""
         server = simweb(40, 250, mix=even(GROUPS[group]), size=(2000, 3000), slow=SLOW)
         world = server.world
 
@@ -45,7 +45,7 @@ class TestCrawls:
         assert [*truth(world, world.seeds()).complaints(hits)] == []
 
     def test_a_hostile_world(self, simweb):
-        """With everything wrong at once, the requests are those that the truth demands, and traps stay bounded."""
+        """With all faults at once the requests are those that the truth demands, and traps stay bounded."""
         server = simweb(40, 300, mix=hostile() | {"https": 0.2}, size=(2000, 3000), slow=SLOW)
         world = server.world
 
@@ -56,7 +56,7 @@ class TestCrawls:
 
     @pytest.mark.parametrize("scope", ["any", "seeds", "domain", "host"])
     def test_scopes(self, simweb, scope):
-        """Each scope's truth is what following the links inside it asks for."""
+        """The truth of each scope is what following the links inside it requests."""
         mix = {"subdomain": 0.5} | even(["redirect_elsewhere", "duplicate", "refresh"])
         server = simweb(12, 120, mix=mix, size=(2000, 3000))
         world = server.world
@@ -90,26 +90,26 @@ def _right():
 
 
 class TestComplaints:
-    """A crawler's mistakes do not pass: every change to the requests of a right crawl is noticed."""
+    """Every kind of mistake in the requests of a right crawl is noticed."""
 
     def test_right_requests_give_none(self, right):
-        """Exactly the URLs that must be asked for give no complaint."""
+        """Exactly the required requests give no complaint."""
         found, hits = right
         assert [*found.complaints(hits)] == []
 
     def test_a_missing_url(self, right):
-        """A URL that was never asked for is named."""
+        """A URL that was never requested is named."""
         found, hits = right
-        assert [*found.complaints(hits[1:])] == [f"not asked for: {hits[0].url}"]
+        assert [*found.complaints(hits[1:])] == [f"not requested: {hits[0].url}"]
 
     def test_a_second_request(self, right):
-        """A URL asked for twice without need is named."""
+        """A URL requested twice without need is named."""
         found, hits = right
         twice = next(hit for hit in hits if hit.url not in found.retried)
-        assert [*found.complaints([*hits, twice])] == [f"asked for 2 times, not 1 at most: {twice.url}"]
+        assert [*found.complaints([*hits, twice])] == [f"requested 2 times, at most 1 allowed: {twice.url}"]
 
     def test_a_failing_url_may_be_retried_twice(self, right):
-        """What fails may be asked for three times, and no more."""
+        """A failing URL may be requested three times, and no more."""
         found, hits = right
         failing = _hit(min(found.retried))
         assert [*found.complaints([*hits, failing, failing])] == []
@@ -120,34 +120,34 @@ class TestComplaints:
         found, hits = right
         forbidden = next(url for url, reason in found.excluded.items() if reason == "robots.txt")
         assert [*found.complaints([*hits, _hit(forbidden)])] == [
-            f"must not be asked for (robots.txt): {forbidden}",
+            f"must not be requested (robots.txt): {forbidden}",
         ]
 
     def test_a_link_out_of_a_comment(self, right):
-        """A URL that stands in a comment or a script is named: no link leads there."""
+        """A URL from a comment or a script is named: no link leads there."""
         found, hits = right
         url = f"{found.world.origin(0)}/never/comment/1"
-        assert [*found.complaints([*hits, _hit(url)])] == [f"must not be asked for (no link leads there): {url}"]
+        assert [*found.complaints([*hits, _hit(url)])] == [f"must not be requested (no link leads there): {url}"]
 
     def test_traps_may_be_entered(self, right):
-        """Pages of a trap may be asked for, if a link leads into it."""
+        """Pages of a trap may be requested if a link leads into it."""
         found, hits = right
         assert [*found.complaints([*hits, _hit(min(found.traps) + "?page=7")])] == []
         elsewhere = f"{found.world.origin(0)}/x/trap_numbers/999999?page=7"
         assert len([*found.complaints([*hits, _hit(elsewhere)])]) == 1
 
     def test_an_address_outside(self, right):
-        """A request that arrives at an address outside the allowed range is named, wherever it was meant for."""
+        """A request to an address outside the allowed range is named, whatever its host."""
         found, hits = right
         trespassing = replace(hits[0], address="127.9.9.9")
         assert [*found.complaints([trespassing, *hits[1:]])] == [
-            f"asked at an address outside the allowed range: {hits[0].url}"
+            f"sent to an address outside the allowed range: {hits[0].url}"
         ]
 
 
 class TestRules:
     def test_sources_that_are_not_followed(self):
-        """With other sources followed, other URLs must be asked for."""
+        """If other kinds of links are followed, other URLs must be requested."""
         world = World(1, 30, port=8000)
         seeds = [*world.seeds()]
 
@@ -156,7 +156,7 @@ class TestRules:
         assert {url.split("/")[3] for url in more} == {"static", "search"}
 
     def test_nofollow_is_obeyed_if_asked_for(self):
-        """Links that are not to be followed are left alone only if the crawl says so."""
+        """Nofollow links are skipped only if the crawl says so."""
         world = World(1, 40, port=8000, mix=even(["nofollow", "robots_meta"]))
 
         more = truth(world, world.seeds()).must - truth(world, world.seeds(), obey_nofollow=True).must
@@ -174,7 +174,7 @@ class TestRules:
         assert any("/landing/" in url for url in found.must) == reached
 
     def test_filters(self):
-        """What the crawl's filters refuse is not asked for, nor what only it leads to."""
+        """URLs kept out by the crawl's filters are not requested, nor those that only they lead to."""
         world = World(1, 10, port=8000)
 
         found = truth(world, world.seeds(), wanted=lambda url: url.endswith("test:8000/"))

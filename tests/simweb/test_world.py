@@ -21,7 +21,7 @@ NUMBERS = st.integers(0, 10**9)
 class TestSizes:
     @given(hosts=st.integers(1, 300), more=st.integers(0, 5000))
     def test_hosts_share_all_pages(self, hosts, more):
-        """Each host has a page at least, all together have as many as were asked for, the first has most."""
+        """Each host has at least one page, all together have the given number, and the first has most."""
         world = World(hosts, hosts + more)
 
         sizes = [world.pages_of(host) for host in range(hosts)]
@@ -42,7 +42,7 @@ class TestSizes:
         "options", [{"hosts": 0}, {"pages": 3}, {"size": (9, 8)}, {"links": 5}, {"addresses": 0}, {"mix": {"what": 1}}]
     )
     def test_impossible_worlds_are_refused(self, options):
-        """A world that cannot be is a ValueError when it is made."""
+        """An impossible world is a ValueError in the constructor."""
         with pytest.raises(ValueError, match=r"\S"):
             World(**{"hosts": 5, "pages": 10, **options})
 
@@ -50,17 +50,17 @@ class TestSizes:
 class TestNames:
     @given(NUMBERS)
     def test_paths_name_their_page(self, page):
-        """A page's path leads back to its number, and has the form of a canonical URL's."""
+        """A page's path gives back its number, and is the path of a canonical URL."""
         assert number(path(page)) == page
 
     @given(st.text(max_size=40), NUMBERS)
     def test_other_paths_name_no_page(self, text, page):
-        """A path that is not exactly a page's names none."""
+        """A path that differs from every page's names no page."""
         assert number(path(page) + text) is None or text == "" or number(path(page) + text) != page
 
     @given(st.integers(0, 199))
     def test_hosts_are_found_by_their_names(self, host):
-        """A host's name and its URLs lead back to it; other names lead nowhere."""
+        """A host's name and its URLs give back the host; other names give none."""
         world = World(200, 400, port=8000, mix={"subdomain": 0.5, "https": 0.5})
 
         assert world.number(world.name(host)) == host
@@ -69,11 +69,11 @@ class TestNames:
 
     @pytest.mark.parametrize("name", ["", "test", "site200.test", "site01.test", "site1.site0.test", "site1.test.test"])
     def test_other_names_are_no_hosts(self, name):
-        """A name that no host has is none of this world's."""
+        """A name that no host has is not found."""
         assert World(200, 400).number(name) is None
 
     def test_hosts_share_addresses(self):
-        """Hosts have loopback addresses in 127.0.0.0/16, several hosts the same one."""
+        """Hosts have loopback addresses in 127.0.0.0/16, and several hosts share one."""
         world = World(100, 100, addresses=30)
 
         counts = Counter(world.address(host) for host in range(100))
@@ -84,7 +84,7 @@ class TestNames:
 
 class TestPages:
     def test_every_page_can_be_reached(self):
-        """From the root of host 0, by links alone, one gets to every page of every host."""
+        """Links lead from the root of host 0 to every page of every host."""
         world = World(30, 900)
         seen, todo = {(0, 0)}, [(0, 0)]
 
@@ -96,7 +96,7 @@ class TestPages:
         assert len(seen) == 900
 
     def test_four_of_five_links_are_local(self):
-        """Of the links at random 80 % stay on their host."""
+        """Of the random links 80 % stay on their host."""
         world = World(1000, 100_000, port=8000)
 
         local = [
@@ -111,7 +111,7 @@ class TestPages:
 
     @given(host=st.integers(0, 99), page=st.integers(0, 5000))
     def test_pages_have_the_size_that_was_asked_for(self, host, page):
-        """A page is as large as the world's bounds say."""
+        """The size of every page is within the world's bounds."""
         world = World(100, 10_000, size=(20_000, 24_000))
 
         body = world.answer(Ask(host, path(page % world.pages_of(host)))).body
@@ -119,7 +119,7 @@ class TestPages:
         assert 20_000 <= len(body) <= 24_000
 
     def test_the_same_seed_is_the_same_web(self):
-        """Two worlds of the same parameters answer alike; another seed is another web."""
+        """Two worlds with the same parameters give the same answers; another seed gives another web."""
         one, two, other = (World(50, 500, seed, mix=hostile(), port=8000) for seed in (1, 1, 2))
         targets = ["/", path(3), "/robots.txt", "/x/spellings/3", "/x/trap_growing/3", "/x/coding_zstd/1"]
         asks = [Ask(host, target) for host in range(20) for target in targets]
@@ -128,7 +128,7 @@ class TestPages:
         assert [one.answer(ask).body for ask in asks] != [other.answer(ask).body for ask in asks]
 
     def test_unknown_pages_are_not_found(self):
-        """What no link leads to is a 404 without links."""
+        """A path that no link leads to is a 404 without links."""
         world = World(5, 50)
 
         answers = [
@@ -138,7 +138,7 @@ class TestPages:
         assert [answer.status for answer in answers] == [404] * 5
 
     def test_the_size_of_the_web_costs_nothing(self):
-        """Of a hundred million hosts only those are computed that somebody asks for."""
+        """Of a hundred million hosts only those are computed that are requested."""
         world = World(10**8, 10**10, port=8000)
 
         answer = world.answer(Ask(99_999_999, "/"))
@@ -147,7 +147,7 @@ class TestPages:
         assert world.locate("http://site99999999.test:8000/") == (99_999_999, "/")
 
     def test_a_page_changes_with_the_clock(self):
-        """A changing page is another one after `slow` seconds, and not before."""
+        """A changing page changes after `slow` seconds, and not before."""
         now = 1000.0
         world = World(1, 10, slow=5.0, clock=lambda: now)
 
@@ -167,7 +167,7 @@ class TestPages:
 class TestMix:
     @given(st.sampled_from(sorted(SLOPES)), st.integers(4, 60), st.floats(0, 1))
     def test_shares_hold_for_few_numbers_already(self, group, kinds, offset):
-        """Among five times as many numbers as there are equal kinds, no kind is left out."""
+        """Among five times as many numbers as there are equal kinds, every kind occurs."""
         shares = Shares({str(kind): 1 / kinds for kind in range(kinds)}, SLOPES[group], offset)
 
         assert {shares.at(number) for number in range(5 * kinds)} == {str(kind) for kind in range(kinds)}
@@ -181,8 +181,8 @@ class TestMix:
         assert {kind: round(count / 100) for kind, count in counts.items()} == {"": 67, "a": 20, "b": 13}
 
     def test_shares_beyond_the_whole_are_refused(self):
-        """Kinds of one group cannot have more than all of it."""
-        with pytest.raises(ValueError, match="exceed 1"):
+        """The kinds of one group cannot exceed the whole."""
+        with pytest.raises(ValueError, match="at most 1"):
             World(5, 5, mix={"png": 0.6, "pdf": 0.6})
 
     def test_a_plain_world_has_no_oddities(self):
@@ -193,7 +193,7 @@ class TestMix:
         assert {world.standing(host) for host in range(50)} == {0}
 
     def test_every_kind_is_documented(self):
-        """docs/simweb.md names every kind there is."""
+        """docs/simweb.md names every kind."""
         text = (Path(__file__).parents[2] / "docs/simweb.md").read_text(encoding="utf-8")
 
         assert [kind for kinds in GROUPS.values() for kind in kinds if f"`{kind}`" not in text] == []
@@ -209,7 +209,7 @@ class TestMix:
 class TestRobots:
     @pytest.mark.parametrize("kind", [kind for kind, robots in ROBOTS.items() if robots.standing == 0])
     def test_rules_as_text_mean_the_condition(self, kind):
-        """What a robots.txt forbids according to a parser of the standard is what the truth says it forbids."""
+        """What a standard parser reads from a robots.txt is what the truth says it forbids."""
         from protego import Protego
 
         from tests.support.simweb_reader import unpacked

@@ -33,5 +33,5 @@ def certificate(*names, days=(-1, 30), issuer="Test Authority", signer=None):
 
 
 def encoded(*names):
-    """The certificate as it goes over the wire."""
+    """The certificate in DER, as sent over the wire."""
     return certificate(*names)[0].public_bytes(serialization.Encoding.DER)

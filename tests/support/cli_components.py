@@ -1,4 +1,4 @@
-"""Components of a user's own, as tests of the command line name them in settings."""
+"""User components, as tests of the command line name them in settings."""
 
 import resource
 from pathlib import Path
@@ -7,21 +7,21 @@ from webcrawl.urls.filters.length import LengthFilter
 
 
 class Failing:
-    """A pipeline with a mistake in it."""
+    """A pipeline with a bug."""
 
     def process_item(self, item):
         raise ZeroDivisionError("a mistake in a pipeline")
 
 
 class Quoting:
-    """A pipeline whose mistake quotes what a page says."""
+    """A pipeline whose error message quotes a page."""
 
     def process_item(self, item):
         raise ValueError("no such title: \x1b[2J\x07\x9b31m\u202eexe.txt\rroot: all is well\x85")
 
 
 class Counting:
-    """A pipeline that notes every page."""
+    """A pipeline that writes down every page."""
 
     def __init__(self, path):
         self.path = path
@@ -37,7 +37,7 @@ class Counting:
 
 
 class SmallDisk:
-    """A pipeline that does nothing but to make the disk small: no file of this process grows over a megabyte."""
+    """A pipeline that only limits the disk: no file of this process may exceed a megabyte."""
 
     def __init__(self):
         resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, resource.RLIM_INFINITY))
@@ -47,7 +47,7 @@ class SmallDisk:
 
 
 class BrokenHandler:
-    """A download handler with a mistake in it."""
+    """A download handler with a bug."""
 
     lazy = False
 

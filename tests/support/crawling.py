@@ -1,6 +1,6 @@
-"""Crawls as a user starts them: `scrapy crawl …` in a process of its own, against servers on loopback.
+"""Crawls as a user starts them: `scrapy crawl …` in a separate process, against servers on loopback.
 
-The processes are forked off one that has imported everything already: two seconds of start-up become a twentieth.
+The processes are forked from one that has imported everything: start-up takes a twentieth of two seconds.
 """
 
 import json
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.support.places import ROOT
 
-PATIENCE = 20.0  # seconds until a crawl that does not end is a failure
+PATIENCE = 20.0  # seconds after which a crawl that has not ended is a failure
 POLITE = {"factor": 2.0, "minimum": 0.01, "maximum": 0.5, "crawl_delay_max": 0.5}
 """Politeness that a test can wait for: simweb's `mercator` takes it as it is."""
 SETTINGS = {
@@ -37,14 +37,14 @@ _forked.set_forkserver_preload(["tests.support.crawling_loaded"])
 
 @dataclass
 class Crawl:
-    """One folder, crawled into as often as `run` is called; settings given here hold for all runs."""
+    """A JOBDIR to be crawled into by any number of runs; settings given here hold for all of them."""
 
     jobdir: Path
     arguments: dict[str, str] = field(default_factory=dict)
     settings: dict[str, object] = field(default_factory=dict)
     spider: str = "web"
     project: Path = ROOT
-    output: Path = Path()  # what the last run said; by default beside the folder
+    output: Path = Path()  # what the last run printed; by default beside the folder
 
     def __post_init__(self):
         if self.output == Path():
@@ -55,7 +55,7 @@ class Crawl:
         return self.start(**settings).wait()
 
     def start(self, **settings):
-        """The crawl under way."""
+        """Starts a crawl."""
         self.jobdir.parent.mkdir(parents=True, exist_ok=True)
         arguments = (self.words(**settings), str(self.project), str(self.output))
         process = _forked.Process(target=_crawl, args=arguments, daemon=True)
@@ -63,7 +63,7 @@ class Crawl:
         return Running(self, process)
 
     def words(self, **settings):
-        """The command."""
+        """The command line."""
         words = ["scrapy", "crawl", self.spider]
         for name, value in self.arguments.items():
             words += ["-a", f"{name}={value}"]
@@ -84,11 +84,11 @@ class Running:
     process: object
 
     def interrupt(self):
-        """What Ctrl-C does."""
+        """Does what Ctrl-C does."""
         os.kill(self.process.pid, signal.SIGINT)
 
     def wait(self, seconds=PATIENCE):
-        """The exit status of a crawl that has ended; one that does not end is killed, and told with its last words."""
+        """The exit status once the crawl has ended. Kills a crawl that does not end, and reports its last output."""
         self.process.join(seconds)
         if self.process.is_alive():
             self.process.kill()
@@ -100,7 +100,7 @@ class Running:
 
 
 def wait_until(happened, seconds=PATIENCE):
-    """Looks every few milliseconds whether it has happened."""
+    """Polls every few milliseconds."""
     end = time.monotonic() + seconds
     while not happened():
         assert time.monotonic() < end, "it has not happened"
@@ -108,13 +108,13 @@ def wait_until(happened, seconds=PATIENCE):
 
 
 def _crawl(words, project, output):
-    """The child: becomes what the command line would have started."""
+    """Becomes what the command line would have started, in the child."""
     descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(descriptor, 1)
     os.dup2(descriptor, 2)
     os.chdir(project)
     sys.path.insert(0, project)
     sys.argv = words
-    from scrapy.cmdline import execute  # here, because importing it is the parent's work
+    from scrapy.cmdline import execute  # here, because the parent has imported it already
 
     execute(words)

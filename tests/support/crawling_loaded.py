@@ -1,4 +1,4 @@
-"""What a crawl imports anyway, imported once for all crawls of the tests (tests/support/crawling.py)."""
+"""What every crawl imports, imported once for all crawls of the tests (tests/support/crawling.py)."""
 
 import webcrawl.commands.crawl
 import webcrawl.extensions.progress

@@ -1,4 +1,4 @@
-"""Real sites served on loopback under their own names, on the ports that their URLs mean."""
+"""Sites served on loopback under their real names, on the ports of their URLs."""
 
 import asyncio
 import ssl
@@ -14,7 +14,7 @@ PORTS = {"http": 80, "https": 443}
 
 
 class Sites:
-    """One server for all hosts: `answer` gives status, type and body of a URL; `asked` are the URLs, in their order."""
+    """One server for all hosts: `answer` gives status, type and body of a URL; `asked` lists the requested URLs."""
 
     def __init__(self, answer, address, tls):
         self.answer, self.address, self.asked = answer, address, []
@@ -33,7 +33,7 @@ class Sites:
     async def wait_closed(self):
         for server in self._servers:
             await server.wait_closed()
-        await asyncio.sleep(0)  # transports that were aborted close their sockets in the loop's next turn
+        await asyncio.sleep(0)  # aborted transports close their sockets in the loop's next turn
 
     def _handler(self, scheme):
         async def handle(reader, writer):
@@ -55,19 +55,19 @@ class Sites:
         return handle
 
     def hosts_file(self, path, names):
-        """A HOSTS_FILE by which these names are here."""
+        """A HOSTS_FILE that maps these names to this server."""
         path.write_text("".join(f"{self.address} {name}\n" for name in names))
         return path
 
 
 @contextmanager
 def serving(answer, folder, names):
-    """The sites, as long as the block lasts; skips where nobody may listen on port 80."""
+    """Serves the sites during the block; skips the test where port 80 may not be opened."""
     loop, stop, started = asyncio.new_event_loop(), asyncio.Event(), Event()
     tls, found = _tls(folder, names), []
 
     async def serve():
-        for number in range(1, 200):  # tests that run at the same time take an address each
+        for number in range(1, 200):  # tests that run at the same time take one address each
             sites = Sites(answer, f"127.0.77.{number}", tls)
             try:
                 await sites.start()

@@ -1,4 +1,4 @@
-"""Every misdeed of the synthetic web, served by a process of its own, and one word for how each ends."""
+"""Serves every misdeed of the synthetic web from its own process, and names how each fetch ends."""
 
 import json
 import re
@@ -20,7 +20,7 @@ MISDEEDS = [*liars.KINDS, *broken.KINDS, *slow.KINDS, *BOMBS]
 
 
 def told(got):
-    """How a fetch ended: the error's name, or the status and all that is wrong with the answer."""
+    """How a fetch ended: the error's name, or the status and all flaws of the response."""
     if not isinstance(got, Exchange):
         return got.name
     flaws = [flaw for flaw in got.flaws if not flaw.startswith("certificate_")]
@@ -36,12 +36,12 @@ def rows(heading):
 
 
 def peak():
-    """The most memory that this process has had since `reset_peak`, KiB."""
+    """Peak memory of this process since `reset_peak`, KiB."""
     return _kib("VmHWM")
 
 
 def reset_peak():
-    """Counts anew; what this process has now, KiB."""
+    """Reset the peak; returns the current memory, KiB."""
     try:
         Path("/proc/self/clear_refs").write_text("5")
     except OSError:
@@ -56,7 +56,7 @@ def _kib(name):
 
 @contextmanager
 def served():
-    """Where the misdeeds are, without and with TLS: `…/x/NAME/1`."""
+    """The URLs of the misdeeds, without and with TLS: `…/x/NAME/1`."""
     command = [sys.executable, "-m", "tests.support.hostile"]
     process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
@@ -67,7 +67,7 @@ def served():
 
 def _serve():
     world = World(1, 10, port=0, tls_port=0, addresses=1, mix={"https": 1.0}, slow=0.1)
-    for bomb in BOMBS:  # they take their time, once
+    for bomb in BOMBS:  # slow to make; cached from here on
         world.answer(Ask(0, f"/x/{bomb}/0"))
     with running(world):
         print(json.dumps([f"http://site0.test:{world.port}", f"https://site0.test:{world.tls_port}"]), flush=True)  # noqa: T201

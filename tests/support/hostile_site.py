@@ -1,4 +1,4 @@
-"""A server in a thread that says exactly what a test wants, byte by byte, and notes who came and what was asked."""
+"""A server in a thread that sends exactly a test's bytes and records connections and requests."""
 
 import socketserver
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ NOT_FOUND = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r
 
 
 class Site(socketserver.ThreadingTCPServer):
-    """`answers`: the bytes for a path, or for (host, path); what has none is a 404."""
+    """`answers`: the bytes for a path, or for (host, path); anything else is a 404."""
 
     allow_reuse_address = daemon_threads = True
 
@@ -37,7 +37,7 @@ class _Handler(socketserver.StreamRequestHandler):
 
 @contextmanager
 def site(answers, host="127.0.0.1", port=0):
-    """The server, as long as the block lasts."""
+    """The server, for the duration of the block."""
     with Site((host, port), answers) as server:
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         thread.start()
@@ -49,7 +49,7 @@ def site(answers, host="127.0.0.1", port=0):
 
 
 def page(body, *fields, status=b"200 OK"):
-    """An answer that ends its connection."""
+    """A response that ends its connection."""
     lines = [b"HTTP/1.1 " + status, b"Content-Length: %d" % len(body), b"Connection: close", *fields]
     if not any(field.lower().startswith(b"content-type:") for field in fields):
         lines.append(b"Content-Type: text/html; charset=utf-8")

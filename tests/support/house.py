@@ -3,13 +3,13 @@
 import ast
 from functools import cache
 from pathlib import Path
-from types import FunctionType
 
 import scrapy
 
 from tests.support.places import ROOT
 
 PACKAGE = ROOT / "webcrawl"
+LOADERS = ("import_module", "__import__", "load", "load_object", "find_spec")
 
 
 @cache
@@ -34,7 +34,10 @@ def room_of(module: str) -> str:
 
 
 def imports(tree: ast.Module) -> set[str]:
-    """All that is imported anywhere in it, by dotted names; of `from a import b` both `a` and `a.b`."""
+    """All that is imported anywhere in it, by dotted names; of `from a import b` both `a` and `a.b`.
+
+    Imports by a call with a literal name count too, and look-ups in `sys.modules`.
+    """
     names: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -43,6 +46,10 @@ def imports(tree: ast.Module) -> set[str]:
             assert node.level == 0, f"imports are absolute, line {node.lineno}"
             names.add(node.module or "")
             names.update(f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Call) and _name(node.func) in LOADERS and node.args:
+            names.update(_strings(node.args[0]))
+        elif isinstance(node, ast.Subscript) and _name(node.value) == "modules":
+            names.update(_strings(node.slice))
     return names
 
 
@@ -71,39 +78,79 @@ def graph_of(package: Path = PACKAGE) -> dict[str, set[str]]:
 def own_names(tree: ast.Module) -> set[str]:
     """Underscored names that a module defines itself: functions, methods, attributes of self, fields."""
     names = {node.name for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))}
-    names |= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and _is_self(node.value)}
+    names |= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and _is_set(node)}
     return names | {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
 
 
 def foreign_private(tree: ast.Module) -> list[tuple[int, str]]:
-    """Where it touches an underscored attribute of an object that is not its own."""
-    own = own_names(tree)
-    found = [
-        (node.lineno, node.attr)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute) and _is_private(node.attr) and not _is_self(node.value)
-    ]
-    found += [
-        (node.lineno, node.args[1].value)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id in ("getattr", "setattr", "hasattr", "delattr")
-        and isinstance(node.args[1], ast.Constant)
-        and _is_private(node.args[1].value)
-    ]
-    return [(line, name) for line, name in found if name not in own]
+    """Where it touches an underscored attribute of an object that is not its own, or imports an underscored name.
+
+    In a module that imports Scrapy, names that its classes have too are free on `self` only.
+    """
+    own, scrapys = own_names(tree), scrapys_private() if scrapys_imports(tree) else frozenset()
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and _is_private(node.attr):
+            free = node.attr in (own_private() | own if _is_self(node.value) else own - scrapys)
+            found += [] if free else [(node.lineno, node.attr)]
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):  # getattr, vars(x)[…], attrgetter
+            parts = [part for part in node.value.split(".") if _is_private(part)]
+            found += [(node.lineno, part) for part in parts if part in scrapys]
+        elif isinstance(node, ast.Call) and _name(node.func) in ("getattr", "setattr", "hasattr", "delattr"):
+            found += [(node.lineno, name) for name in _strings(node.args[1]) if _is_private(name) and name not in own]
+        elif isinstance(node, ast.ImportFrom):
+            found += [(node.lineno, alias.name) for alias in node.names if _is_private(alias.name)]
+    return found
 
 
 def replaced_methods(tree: ast.Module, methods: frozenset[str]) -> list[tuple[int, str]]:
-    """Where it assigns to a method of an object that is not its own."""
-    statements = [node for node in ast.walk(tree) if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign))]
-    targets = [one for node in statements for one in (node.targets if isinstance(node, ast.Assign) else [node.target])]
-    return [
-        (one.lineno, one.attr)
-        for one in targets
-        if isinstance(one, ast.Attribute) and one.attr in methods and not _is_self(one.value)
-    ]
+    """Where it replaces or deletes a method of an object that is not its own, or anything of an imported class."""
+    scrapys = scrapys_imports(tree)
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load) and not _is_self(node.value):
+            found += [(node.lineno, node.attr)] if node.attr in methods or _root(node) in scrapys else []
+        elif isinstance(node, ast.Attribute) and node.attr == "__dict__" and not _is_self(node.value):
+            found.append((node.lineno, node.attr))
+        elif isinstance(node, ast.Call) and _name(node.func) in ("setattr", "delattr", "__setattr__", "__delattr__"):
+            names = {name for argument in node.args[1:2] for name in _strings(argument)}
+            ours = bool(names) and not names & methods and _root(node.args[0]) not in scrapys
+            found += [] if ours else [(node.lineno, ast.unparse(node))]
+    return found
+
+
+@cache
+def own_private() -> frozenset[str]:
+    """The underscored names that this package's own classes define or set on themselves, outside the fast path."""
+    paths = [path for path in sources() if room_of(module_of(path)) != "fastpath"]
+    nodes = [node for path in paths for node in ast.walk(parsed(path))]
+    kinds = [node for node in nodes if isinstance(node, ast.ClassDef)]
+    names = {name for kind in kinds for statement in kind.body for name in _defined(statement)}
+    return frozenset(names | {node.attr for node in nodes if isinstance(node, ast.Attribute) and _is_set(node)})
+
+
+@cache
+def scrapys_private() -> frozenset[str]:
+    """The underscored names of Scrapy's classes: methods, and attributes they set on themselves."""
+    names: set[str] = set()
+    for path in sources(Path(scrapy.__file__).parent):
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.ClassDef):
+                names.update(name for statement in node.body for name in _defined(statement))
+            elif isinstance(node, ast.Attribute) and _is_set(node):
+                names.add(node.attr)
+    return frozenset(name for name in names if _is_private(name))
+
+
+def scrapys_imports(tree: ast.Module) -> set[str]:
+    """The names that a module binds by importing Scrapy or Twisted."""
+    return {
+        (alias.asname or alias.name).partition(".")[0]
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+        for alias in node.names
+        if (getattr(node, "module", None) or alias.name).partition(".")[0] in ("scrapy", "twisted")
+    }
 
 
 @cache
@@ -131,21 +178,55 @@ def scrapys_methods() -> frozenset[str]:
 
 
 def overridden_private(module: object) -> list[str]:
-    """Private methods of Scrapy's or Twisted's classes that a class of this module overrides."""
+    """Private names of Scrapy's or Twisted's classes that a class of this module overrides."""
     found = []
     for kind in vars(module).values():
         if isinstance(kind, type) and kind.__module__ == module.__name__:
             bases = [base for base in kind.__mro__ if base.__module__.partition(".")[0] in ("scrapy", "twisted")]
-            found += [
-                f"{kind.__name__}.{name}"
-                for name in vars(kind)
-                if _is_private(name) and isinstance(vars(kind)[name], FunctionType) and _is_of(name, bases)
-            ]
-    return found
+            found += [f"{kind.__name__}.{name}" for name in vars(kind) if _is_private(name) and _is_of(name, bases)]
+    return [name for name in found if not name.endswith("._abc_impl")]  # of every abstract class
+
+
+def nested_overrides(tree: ast.Module) -> list[str]:
+    """The same of classes that are defined in functions, as far as their bases are imported."""
+    scrapys = scrapys_imports(tree)
+    return [
+        f"{kind.name}.{name}"
+        for kind in ast.walk(tree)
+        if isinstance(kind, ast.ClassDef) and kind not in tree.body
+        if any(_root(base) in scrapys for base in kind.bases)
+        for statement in kind.body
+        for name in _defined(statement)
+        if name in scrapys_private()
+    ]
 
 
 def _is_of(name: str, bases: list[type]) -> bool:
     return any(name in vars(base) for base in bases)
+
+
+def _defined(statement: ast.stmt) -> set[str]:
+    """The names that a statement of a class body defines."""
+    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return {statement.name}
+    targets = getattr(statement, "targets", None) or [getattr(statement, "target", None)]
+    return {target.id for target in targets if isinstance(target, ast.Name)}
+
+
+def _name(node: ast.expr) -> str:
+    """The last name of `a`, `b.a`; empty for anything else."""
+    return getattr(node, "id", None) or getattr(node, "attr", "")
+
+
+def _root(node: ast.expr) -> str:
+    """The first name of `a`, `a.b`, `a.b.c`."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return getattr(node, "id", "")
+
+
+def _strings(node: ast.expr) -> set[str]:
+    return {node.value} if isinstance(node, ast.Constant) and isinstance(node.value, str) else set()
 
 
 def _is_private(name: object) -> bool:

@@ -24,7 +24,7 @@ from webcrawl.seen.content import ContentSeen
 from webcrawl.seen.layout import Layout
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import Outputs
-from webcrawl.warc.writer import WarcWriter
+from webcrawl.warc.writer import WarcFiles, WarcWriter
 
 HOSTS = 30
 SIZES = Layout(chunk=300, budget=100, largest=900, row=64, fresh=100, at_once=50)
@@ -55,9 +55,7 @@ class Job:
         self.archive = WarcWriter(
             self.db,
             self.outputs,
-            prefix="test",
-            max_size=20_000,
-            info={"software": "webcrawl/0"},
+            WarcFiles("test", 20_000, {"software": "webcrawl/0"}),
             random=Random(2),
             clock=lambda: NOW,
         )

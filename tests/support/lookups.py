@@ -1,4 +1,4 @@
-"""What the tests of names and addresses share: lookups that are told their answers, and a server to ask."""
+"""Shared by the tests of names and addresses: a lookup with fixed answers, and a server to query."""
 
 import asyncio
 from contextlib import asynccontextmanager
@@ -11,7 +11,7 @@ from webcrawl.net.errors import DnsFailed
 
 
 class Told:
-    """A lookup that answers what it was told, counts, and can be held up."""
+    """A lookup with fixed answers that counts its queries and can be blocked."""
 
     def __init__(self, answers=None):
         self.answers = answers or {}
@@ -60,7 +60,7 @@ async def ticks():
 @asynccontextmanager
 async def asking(server, **options):
     async with server.running():
-        lookup = NameServers([server.address], **({"timeout": 5.0, "tries": 1} | options))
+        lookup = NameServers([("127.0.0.1", server.port)], **({"timeout": 5.0, "tries": 1} | options))
         try:
             yield lookup
         finally:
@@ -68,7 +68,7 @@ async def asking(server, **options):
 
 
 def ask(server, *names, **options):
-    """What the name servers say of these names, one after the other."""
+    """The name servers' answers for these names, one after the other."""
 
     async def run():
         async with asking(server, **options) as lookup:

@@ -1,4 +1,4 @@
-"""A name server on loopback whose answers a test decides: UDP and TCP on one port."""
+"""A name server on loopback with a test's answers: UDP and TCP on one port."""
 
 import asyncio
 import socket
@@ -26,9 +26,9 @@ class NameServer:
         self.zone: dict[str, list[tuple[str, int, int, str]]] = zone or {}
         self.codes: dict[str, int] = codes or {}
         self.silent: set[str] = set()
-        self.truncated: set[str] = set()  # by UDP these get the empty, truncated answer
+        self.truncated: set[str] = set()  # names that get an empty, truncated answer by UDP
         self.questions: list[tuple[str, int, str]] = []  # name, type, transport
-        self.gate: asyncio.Event | None = None  # no answer before it is set
+        self.gate: asyncio.Event | None = None  # answers wait until it is set
         self.asked = asyncio.Event()
         self.port = 0
 
@@ -60,7 +60,7 @@ class NameServer:
 
     @asynccontextmanager
     async def running(self):
-        """Both transports on one port."""
+        """Serve both transports on one port."""
         listening = await asyncio.start_server(self._stream, "127.0.0.1", 0)
         self.port = listening.sockets[0].getsockname()[1]
         udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)

@@ -1,4 +1,4 @@
-"""Answers as bytes, and how the tests read them."""
+"""Responses as bytes, and how the tests read them."""
 
 import gzip
 from itertools import pairwise

@@ -1,15 +1,16 @@
-"""FTP servers: a real one in a thread, and one in the test's own loop that says what it is told to say."""
+"""FTP servers: a real one in a thread, and a scripted one in the test's own loop."""
 
 import asyncio
 import warnings
 from contextlib import asynccontextmanager, contextmanager
 from threading import Event, Thread
 
-from tests.support.net_http import Gate, Names, serving
+from tests.support.net_http import Gate, Names, bounds, serving
 from webcrawl.net.ftp import FtpClient
+from webcrawl.net.protocols import Access
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)  # it stands on asyncore
+    warnings.simplefilter("ignore", DeprecationWarning)  # it uses asyncore
     from pyftpdlib.authorizers import DummyAuthorizer
     from pyftpdlib.handlers import FTPHandler
     from pyftpdlib.ioloop import IOLoop
@@ -52,9 +53,9 @@ class RealServer:
 
 
 class Script:
-    """A server by the book, but for the words that are replaced: a verb gets these bytes as its reply.
+    """A regular server, but for the scripted replies: a verb gets these bytes as its reply.
 
-    An empty reply is silence; `None` ends the connection. `data` is what every transfer sends.
+    An empty reply is silence; `None` ends the connection. Every transfer sends `data`.
     """
 
     def __init__(self, data=b"", greeting=b"220 hello\r\n", end=b"226 done\r\n", *, stall=False, **replies):
@@ -107,7 +108,7 @@ class Script:
 async def client(guard=None, **options):
     """A client with short deadlines that is closed at the end."""
     names = Names(a=["127.0.0.1"], six=["::1"], b=["127.0.0.2", "127.0.0.1"])
-    ftp = FtpClient(names, guard or Gate(), **{"user_agent": "tests/1", "timeout": 10.0, **options})
+    ftp = FtpClient(Access(names, guard or Gate()), bounds(options), **{"user_agent": "tests/1", **options})
     try:
         yield ftp
     finally:

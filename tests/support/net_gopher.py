@@ -1,4 +1,4 @@
-"""A real gopher server, pygopherd, in a process of its own: it keeps its configuration in its modules."""
+"""A real gopher server, pygopherd, in its own process: it keeps its configuration in its modules."""
 
 import subprocess
 import sys
@@ -46,7 +46,7 @@ ignorepatt = ^$
 
 @contextmanager
 def real(root, scratch, name="127.0.0.1", address="127.0.0.1"):
-    """The folder, served as `name`; the port."""
+    """Serve the folder as `name`; yields the port."""
     (scratch / "types").write_text("text/plain txt\ntext/html html\nimage/gif gif\n")
     (scratch / "settings").write_text(SETTINGS.format(address=address, name=name, root=root, types=scratch / "types"))
     command = [sys.executable, "-W", "error", "-c", SERVE, str(scratch / "settings")]

@@ -1,4 +1,4 @@
-"""What the tests of the HTTP client share: loops, small servers that misbehave, fakes of resolver and guard."""
+"""Shared by the tests of the HTTP client: loops, small misbehaving servers, fakes of resolver and guard."""
 
 import asyncio
 import ssl
@@ -11,8 +11,12 @@ import pytest
 
 from webcrawl.net.errors import AddressRefused, DnsFailed
 from webcrawl.net.http import HttpClient
+from webcrawl.net.protocols import Access, Bounds
+from webcrawl.ports import Ports
 
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+EVERY_PORT = Ports([range(1, 65536)])  # for what a server in a test listens on
 
 
 def _uvloop():
@@ -29,7 +33,7 @@ def run(coroutine: Coroutine[Any, Any, Any], loop: str = "asyncio") -> Any:
 
 
 class Names:
-    """A resolver with a fixed table; what it does not know has no address."""
+    """A resolver with a fixed table; a name not in it has no address."""
 
     def __init__(self, **table: list[str]) -> None:
         self.table = table
@@ -46,7 +50,7 @@ class Names:
 
 
 class Gate:
-    """A guard that lets all of 127.0.0.0/8 through, but what is shut."""
+    """A guard that allows all of 127.0.0.0/8 except the addresses in `shut`."""
 
     def __init__(self, *shut: str) -> None:
         self.shut = shut
@@ -84,11 +88,18 @@ async def serving(handler: Handler, host: str = "127.0.0.1", tls: ssl.SSLContext
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
+def bounds(options: dict[str, Any]) -> Bounds:
+    """Takes a client's bounds out of a test's options; deadlines are short."""
+    taken = {name: options.pop(name) for name in ("truncate", "timeout") if name in options}
+    return Bounds(**{"timeout": 10.0, **taken})
+
+
 @asynccontextmanager
-async def client(names: Names | None = None, guard: Gate | None = None, **options: Any):
+async def client(names: Names | None = None, guard: Gate | None = None, connect_timeout: float = 5.0, **options: Any):
     """A client with short deadlines that is closed at the end."""
-    options = {"user_agent": "tests/1", "timeout": 10.0, "connect_timeout": 5.0, **options}
-    http = HttpClient(names or Names(), guard or Gate(), **options)
+    shared = {"shortage": options.pop("shortage")} if "shortage" in options else {}
+    access = Access(names or Names(), guard or Gate(), connect_timeout, **shared)
+    http = HttpClient(access, bounds(options), **{"user_agent": "tests/1", **options})
     try:
         yield http
     finally:
@@ -115,7 +126,7 @@ def replay(*pieces: bytes, hang: bool = False) -> Handler:
 
 
 async def answer(*pieces: bytes, hang: bool = False, path: str = "/", **options: Any):
-    """The exchange with a server that sends just these bytes."""
+    """The exchange with a server that sends exactly these bytes."""
     fetch = {name: options.pop(name) for name in ("method", "keep", "headers") if name in options}
     async with serving(replay(*pieces, hang=hang)) as port, client(**options) as http:
         return await http.fetch(f"http://127.0.0.1:{port}{path}", **fetch)
@@ -125,7 +136,7 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 
 class Visits:
-    """A server that answers every request on a connection and knows how many of each there were."""
+    """A server that answers every request on a connection and counts connections and requests."""
 
     def __init__(self, *answers, close_after=0, idle=None):
         self.answers = answers or (OK,)
@@ -147,7 +158,7 @@ class Visits:
             if asked == self.close_after:
                 return
             if self.idle is not None:
-                await asyncio.sleep(0.02)  # apart from the answer
+                await asyncio.sleep(0.02)  # separate from the answer
                 writer.write(self.idle)
 
 

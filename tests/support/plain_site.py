@@ -1,4 +1,4 @@
-"""A plain HTTP server in a thread, for tests that care little what it says."""
+"""A plain HTTP server in a thread, for tests that do not care much about its answers."""
 
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -6,7 +6,7 @@ from threading import Thread
 
 
 class Site(BaseHTTPRequestHandler):
-    """Says every path's name; what is called missing is."""
+    """Answers with the path's name; paths with "missing" in them are missing."""
 
     protocol_version = "HTTP/1.1"
 
@@ -29,7 +29,7 @@ class Site(BaseHTTPRequestHandler):
 
 @contextmanager
 def serving(handler=Site):
-    """Its address, as long as the block lasts."""
+    """The server's address, during the block."""
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         server.daemon_threads = True
         thread = Thread(target=server.serve_forever, args=(0.01,))

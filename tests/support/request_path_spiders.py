@@ -83,8 +83,8 @@ class Each(Spider):
     on_recovered, on_recovered_late = on_raises, on_raises_late
 
     async def on_download(self, response):
-        for word in "inner", "missing":
-            inner = Request(f"{self.here}/{word}", meta={"scene": "download"})
+        for word, meta in ("inner", response.meta), ("missing", {"scene": "download"}):
+            inner = Request(f"{self.here}/{word}", meta=meta)
             inner = await self.crawler.engine.download_async(inner)
             yield self.item(response, text=inner.text, status=inner.status)
         try:

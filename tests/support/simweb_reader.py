@@ -1,6 +1,6 @@
-"""A second opinion on the synthetic web: a plain reader of its pages, and the plainest crawler that is right.
+"""A second opinion on the synthetic web: a plain reader of its pages, and the simplest correct crawler.
 
-Nothing here is shared with the synthetic web or with the crawler of this project.
+It shares no code with the synthetic web or with the crawler of this project.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ FOLLOWED = {"a", "area", "frame", "iframe", "refresh", "canonical"}
 MARKS = {b"\xef\xbb\xbf": "utf-8", b"\xff\xfe": "utf-16-le"}
 CODECS = {"latin1": "cp1252", "iso-8859-1": "cp1252", "gb2312": "gb18030"}
 LIMIT = 2 * 2**20
-OVERHEAD = 2**17  # bytes that are no body
+OVERHEAD = 2**17  # bytes that are not body
 
 
 def decoded(body: bytes, media: str) -> str:
@@ -51,12 +51,12 @@ def decoded(body: bytes, media: str) -> str:
 
 
 def unpacked(body: bytes) -> bytes:
-    """As much as fits of what was packed by gzip; anything else as it is."""
+    """The start of a gzip-coded body, as much as the limit allows; other bodies unchanged."""
     return zlib.decompressobj(wbits=31).decompress(body, LIMIT) if body[:2] == b"\x1f\x8b" else body
 
 
 def joined(base: str, href: str) -> str | None:
-    """The absolute form, without fragment and credentials, of a link that http can fetch."""
+    """The absolute form, without fragment and credentials, of a link that http can fetch; otherwise None."""
     try:
         url = ada_url.URL(href, base)
     except ValueError:
@@ -68,7 +68,7 @@ def joined(base: str, href: str) -> str | None:
 
 
 def read(url: str, body: bytes, media: str) -> list[tuple[str, str]]:
-    """Source and URL of every link of a page."""
+    """Kind and URL of every link on a page."""
     if media.partition(";")[0].strip().lower() not in ("text/html", "application/xhtml+xml"):
         return []
     tree = LexborHTMLParser(decoded(body, media))
@@ -120,7 +120,7 @@ class Response:
         return self.complete or len(self.body) > LIMIT or self._fed - len(self.body) > OVERHEAD
 
     def finish(self):
-        """The connection has ended, or nobody wants to read on."""
+        """The response once the connection has ended, or once enough was read."""
         ends_with_connection = {"content-length", "transfer-encoding"}.isdisjoint(self.headers)
         if not self.complete and not (len(self.body) > LIMIT or (ends_with_connection and self.headed)):
             raise ConnectionError
@@ -131,7 +131,7 @@ class Response:
 
 
 class Crawler:
-    """Everything once, what fails three times at most, five redirects in a row, few pages of a trap; no politeness."""
+    """Fetches each URL once: up to three tries, five redirects in a row, few pages per trap, and no politeness."""
 
     def __init__(self, nameserver: str, *, seconds: float, trap=re.compile(r"/x/trap_"), inside=lambda _, __: True):
         self._channel = pycares.Channel(servers=[nameserver], timeout=0.2, tries=2)

@@ -1,3 +1,3 @@
-"""The one setting by which Scrapy finds this project's commands."""
+"""The one setting that lets Scrapy find this project's commands."""
 
 COMMANDS_MODULE = "webcrawl.commands"

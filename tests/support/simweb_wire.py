@@ -30,7 +30,7 @@ def logged(server):
 
 
 def drain(client):
-    """All that comes until the server closes; a reset is told."""
+    """All bytes until the server closes, and whether it reset the connection."""
     got = b""
     try:
         while data := client.recv(2**16):

@@ -1,4 +1,4 @@
-"""Rows of a crawl.db changed behind the crawl's back; sealed, they have checksums that fit."""
+"""Changes rows of a crawl.db behind the crawl's back; `sealed` rows get matching checksums."""
 
 import sqlite3
 from contextlib import closing

@@ -1,31 +1,26 @@
-"""A crawl that does nothing but write its archive, and the exchanges it writes."""
+"""A crawl that only writes its archive, and the exchanges for it."""
 
 import random
 
 from webcrawl.model import Exchange, Link, Timings
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import Outputs
-from webcrawl.warc.writer import WarcWriter
+from webcrawl.warc.writer import WarcFiles, WarcWriter
 
 NOW = 1_700_000_000.25  # 2023-11-14T22:13:20.250Z
+INFO = {"software": "webcrawl/0", "robots": "obey"}
 
 
 class Archive:
     """A database, its outputs and a WarcWriter, opened and closed together."""
 
-    def __init__(self, root, disk=None, *, seed=1, max_size=1 << 30, info=None, **options):
+    def __init__(self, root, disk=None, *, seed=1, **options):
         self.root = root
         self.db = CrawlDB(root / "state", disk)
         try:
             self.outputs = Outputs(self.db, root, at_once=0)
-            self.writer = WarcWriter(
-                self.db,
-                self.outputs,
-                **{"prefix": "test", "clock": lambda: NOW, **options},
-                max_size=max_size,
-                info=info or {"software": "webcrawl/0", "robots": "obey"},
-                random=random.Random(seed),
-            )
+            files = WarcFiles(**{"prefix": "test", "max_size": 1 << 30, "info": INFO, **options})
+            self.writer = WarcWriter(self.db, self.outputs, files, random=random.Random(seed), clock=lambda: NOW)
         except BaseException:
             self.db.close()
             raise
@@ -39,7 +34,7 @@ class Archive:
         self.db.checkpoint()
 
     def stop(self):
-        """A clean end."""
+        """Ends cleanly."""
         self.writer.close()
         self.checkpoint()
         self.close()
@@ -54,7 +49,7 @@ def files(root):
 
 
 def exchange(url="http://a.test/", body=b"<p>hello", *, head=None, wire=None, **changes):
-    """An answer without codings, unless it is given otherwise."""
+    """An answer without codings, unless given otherwise."""
     request = b"GET / HTTP/1.1\r\nHost: a.test\r\n\r\n"
     if head is None:
         head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n" % len(body)
@@ -75,7 +70,7 @@ def exchange(url="http://a.test/", body=b"<p>hello", *, head=None, wire=None, **
 
 
 def chunked(url, body, size=10):
-    """The same in chunks."""
+    """The same answer in chunks."""
     parts = [body[at : at + size] for at in range(0, len(body), size)]
     wire = b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n"

@@ -1,4 +1,4 @@
-"""A strict reader of WARC files, written for tests from the standard alone: every departure is an AssertionError."""
+"""A strict reader of WARC files, written for tests from the standard alone: every violation is an AssertionError."""
 
 import base64
 import hashlib
@@ -36,7 +36,7 @@ class Record:
 
 
 def read_fields(data):
-    """Lines of named fields, none of them folded, none twice but where the standard allows it."""
+    """Lines of named fields, none folded, none repeated except where the standard allows it."""
     found = {}
     lines = data.split(b"\r\n")
     assert lines.pop() == b""
@@ -58,12 +58,12 @@ def members(data):
 
 
 def read(path):
-    """The records of a file: one a member, each with its mandatory fields, its length and its block digest right."""
+    """The records of a file: one per member, with its mandatory fields, correct length and correct block digest."""
     return [one_record(data) for data in members(path.read_bytes())]
 
 
 def one_record(data):
-    """The record that these bytes are, no more and no less."""
+    """The single record that these bytes are."""
     head, _, rest = data.partition(b"\r\n\r\n")
     first, _, lines = head.partition(b"\r\n")
     version = first.decode().removeprefix("WARC/")

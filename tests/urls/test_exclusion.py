@@ -101,6 +101,15 @@ class TestExclusionFilter:
         assert one.reject("http://a.example/")
         assert not one.reject("http://example.com/")
 
+    def test_a_clock_set_back_does_not_hide_a_change(self, path):
+        """After the clock was set back, the file is looked at as soon as a URL is checked."""
+        clock = Time()
+        one = ExclusionFilter(path, 30, clock)
+        path.write_text("a.example\n")
+
+        clock.now -= 3600
+        assert one.reject("http://a.example/")
+
     def test_an_unchanged_file_is_not_read_again(self, path, caplog):
         """While the file's time and size stay the same, it is not read."""
         clock = Time()

@@ -9,12 +9,14 @@ from hypothesis import strategies as st
 
 from tests.support.url_settings import url_settings
 from tests.support.url_strategies import links
+from webcrawl.ports import Ports
 from webcrawl.urls.assembly import build_filters
 from webcrawl.urls.canonical import InvalidUrl, canonical
 from webcrawl.urls.filters.expressions import ExpressionFilter, search_set
 from webcrawl.urls.filters.extension import ExtensionFilter
 from webcrawl.urls.filters.known import KnownPathsFilter
 from webcrawl.urls.filters.lines import Lines
+from webcrawl.urls.filters.port import PortFilter
 from webcrawl.urls.filters.protocol import Origin, Remembers, Suspects
 from webcrawl.urls.filters.scheme import SchemeFilter
 
@@ -25,7 +27,13 @@ TAILS = (
     "x.zip", "a/a/a/a/", "?C=N;O=D", "wp-login.php?x=1", "2031/05/", "?date=2031-05-06", "?a=1&a=1&a=1", "b/" * 31,
     "?PHPSESSID=1", "b/" * 12, "?a=1&b=2&c=3&d=4&e=5", "private/x", "%25252525", "plain.html", "x" * 200,
 )  # fmt: skip
-HOSTS = ("http://www.home.example/", "https://other.home.example/", "http://seed.example/", "ftp://left.alone.example/")
+HOSTS = (
+    "http://www.home.example/",
+    "https://other.home.example/",
+    "http://seed.example/",
+    "ftp://left.alone.example/",
+    "http://seed.example:25/",
+)
 
 
 def _url(link):
@@ -154,6 +162,16 @@ class TestSimpleFilters:
         assert length.keep([fits, long], PAGE) == [fits]
         assert depth.keep([fits], Origin("", 3)) == [fits]
         assert depth.keep([fits], Origin("", 4)) == []
+
+    def test_bad_ports_are_dropped(self):
+        """A URL with a bad port for its scheme is dropped, and refused if it is queued, unless the port is allowed."""
+        good = ["http://a.example/", "http://a.example:8080/", "gopher://a.example:7070/", "http://a.example/x:25/"]
+        bad = ["http://a.example:25/", "gopher://a.example:8080/", "ftp://a.example:6667/"]
+        ports = PortFilter(Ports())
+
+        assert ports.keep([*bad, *good], PAGE) == good
+        assert [url for url in (*good, *bad) if ports.reject(url)] == bad
+        assert PortFilter(Ports([range(25, 26)])).keep(bad, PAGE) == bad[:1]
 
     @pytest.mark.parametrize("tail", ["a.zip", "a.ZIP?x", "b/a.tar.gz", "a.b.mp3", "a.woff2"])
     def test_the_end_of_the_path_is_checked(self, tail):

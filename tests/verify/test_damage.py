@@ -1,4 +1,4 @@
-"""Flipped bits and cut files: `scrapy verify` names the place, or nothing that counts has changed."""
+"""Flipped bits and cut files: `scrapy verify` names the place, unless the damage is in unused bytes."""
 
 import shutil
 import sqlite3
@@ -19,7 +19,7 @@ FLIPS, CUTS = 20, 6
 
 
 def told(root):
-    """The damaged places; a refusal is one too."""
+    """The damaged places; a refusal counts as one."""
     try:
         return list(verify(root, Counter()))
     except StoreError as error:
@@ -27,7 +27,7 @@ def told(root):
 
 
 def content(root):
-    """What SQLite reads of a stopped crawl's database: its rows, table by table, zstd frames unpacked."""
+    """What SQLite reads from a stopped crawl's database: rows by table, zstd frames unpacked."""
     with closing(sqlite3.connect(f"file:{root}/state/crawl.db?immutable=1", uri=True)) as db:
         tables = [name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
         found = {name: db.execute(f"SELECT * FROM {name} ORDER BY 1").fetchall() for name in tables}
@@ -41,7 +41,7 @@ def content(root):
 
 
 def flipped(path, seed, count=FLIPS, within=None):
-    """The file with one bit flipped, again and again; it is whole in the end. Yields the bit's place."""
+    """Flips one bit of the file at a time and yields its place; in the end the file is whole."""
     data, random = path.read_bytes(), Random(seed)
     places = within or range(len(data))
     for at in random.sample(places, min(count, len(places))):
@@ -53,17 +53,12 @@ def flipped(path, seed, count=FLIPS, within=None):
 
 
 def cut(path, seed):
-    """The file cut at lengths below its own, the shortest and the longest among them."""
+    """Cuts the file to several shorter lengths, among them the shortest and the longest."""
     data, random = path.read_bytes(), Random(seed)
     for length in {0, len(data) - 1, *random.sample(range(len(data)), CUTS)}:
         path.write_bytes(data[:length])
         yield length
     path.write_bytes(data)
-
-
-@pytest.fixture(name="job", scope="module")
-def _job(tmp_path_factory):
-    return stopped(tmp_path_factory.mktemp("stopped") / "job")
 
 
 @pytest.fixture(name="dead", scope="module")
@@ -72,19 +67,14 @@ def _dead(tmp_path_factory):
     return killed(folder / "live", folder / "job")
 
 
-@pytest.fixture(name="copy")
-def _copy(job, tmp_path):
-    return shutil.copytree(job, tmp_path / "job")
-
-
 def _near(damages, path, at):
-    """Some place named is in the file and not behind the flipped bit, or at the file's end."""
+    """A named place is in the file and not behind the flipped bit, or at the file's end."""
     ends = (path.stat().st_size,)
     return any(damage.path == path and (damage.offset <= at or damage.offset in ends) for damage in damages)
 
 
 def _free(root, before, at):
-    """Nothing has changed: the place is in free space."""
+    """The database is unchanged: the place is in free space."""
     after = content(root)
     assert not {table for table in before if before[table] != after[table]}, at
     return "free"
@@ -93,7 +83,7 @@ def _free(root, before, at):
 class TestFlippedBits:
     @pytest.mark.parametrize("kind", ["url", "content"])
     def test_a_fingerprint_file(self, copy, kind):
-        """Each flipped bit of a fingerprint file is named with the file, and the page or the table it is in."""
+        """Each flipped bit of a fingerprint file is reported with the file and its page or table."""
         with closing(sqlite3.connect(copy / "state/crawl.db")) as db:
             ((name,),) = db.execute("SELECT name FROM run WHERE store = ? LIMIT 1", (kind,)).fetchall()
         path = copy / "state/seen" / name
@@ -102,7 +92,7 @@ class TestFlippedBits:
             assert any(damage.path == path for damage in told(copy)), at
 
     def test_a_bloom_filter(self, tmp_path):
-        """Each flipped bit of a Bloom filter's file is named with the file."""
+        """Each flipped bit of a Bloom filter's file is reported with the file."""
         root = stopped(tmp_path / "job", "bloom")
         named = content(root)["meta"]
         path = root / "state/seen" / dict(row[:2] for row in named)["seen.bloom"].decode()
@@ -111,8 +101,10 @@ class TestFlippedBits:
             assert any(damage.path == path for damage in told(root)), at
 
     def test_an_archive(self, copy):
-        """Each flipped bit of a WARC file is named with the record it is in; gzip's note of the system that packed it
-        and how, which no reader reads, with the file.
+        """Each flipped bit of a WARC file is reported.
+
+        The place is the record's, or the whole file's for the gzip header's note on system and level, which no reader
+        reads.
         """
         path = min((copy / "warc").iterdir())
 
@@ -134,20 +126,20 @@ class TestFlippedBits:
 
     @pytest.mark.parametrize("name", ["crawl.log", "links.log"])
     def test_a_log(self, copy, name):
-        """A flipped bit of a log is named with its line if the line is none any more, else with the file."""
+        """A flipped bit of a log is reported with its line if the line is invalid, else with the file."""
         path = copy / "logs" / name
         seen = Counter()
 
         for at in flipped(path, name, 40):
             damages = told(copy)
             seen["line" if damages[0].offset else "file"] += 1
-            assert all(damage.path == path and damage.offset <= at + 1 for damage in damages), at  # a line end more
+            assert all(damage.path == path and damage.offset <= at + 1 for damage in damages), at  # one line end more
 
         assert min(seen["line"], seen["file"]) >= 2, seen
 
     @pytest.mark.parametrize("store", STORES)
     def test_the_database(self, tmp_path, store):
-        """A flipped bit of crawl.db is named, or no row has changed: it lies in free space."""
+        """A flipped bit of crawl.db is reported, unless it is in free space: then no row has changed."""
         root = stopped(tmp_path / "job", store)
         path, before = root / "state/crawl.db", content(root)
         seen = Counter()
@@ -159,7 +151,7 @@ class TestFlippedBits:
 
     @pytest.mark.parametrize("table", ["meta", "host", "robots", "waiting", "run", "output"])
     def test_a_row(self, copy, table):
-        """Each flipped bit of a row is named: of its head, its key, its value, its checksum."""
+        """Each flipped bit of a row is reported, in its header, its key, its value or its checksum."""
         path, before = copy / "state/crawl.db", content(copy)
         row = before[table][-1]
         mark = row[0].encode() if isinstance(row[0], str) else row[1][:64]
@@ -171,8 +163,9 @@ class TestFlippedBits:
         assert seen["named"] > 20, seen
 
     def test_the_log_of_the_database(self, dead, tmp_path):
-        """A flipped bit of the log is named with its frame, if a finished checkpoint would be forgotten by it; else it
-        lies in what the next start drops.
+        """A flipped bit of the log is reported with its frame if a finished checkpoint would be lost.
+
+        Otherwise it is in the part that the next start drops.
         """
         root = shutil.copytree(dead, tmp_path / "job")
         path = root / "state/crawl.db-wal"
@@ -191,7 +184,7 @@ class TestFlippedBits:
         assert seen[True] > 20, seen
 
     def test_the_log_without_its_index(self, dead, tmp_path):
-        """Without SQLite's index a damaged frame is named if two finished checkpoints stand behind it."""
+        """Without SQLite's index a damaged frame is reported if two finished checkpoints follow it."""
         root = shutil.copytree(dead, tmp_path / "job")
         (root / "state/crawl.db-shm").unlink()
         path = root / "state/crawl.db-wal"
@@ -202,7 +195,7 @@ class TestFlippedBits:
         assert [(damage.path, damage.offset) for damage in told(root)][:1] == [(path, 32)]
 
     def test_the_index_of_the_log(self, dead, tmp_path):
-        """A flipped bit of SQLite's index of the log does no harm: it is made anew."""
+        """A flipped bit of SQLite's index of the log is harmless: the index is recreated."""
         root = shutil.copytree(dead, tmp_path / "job")
 
         for at in flipped(root / "state/crawl.db-shm", 1, 20):
@@ -214,7 +207,7 @@ class TestCutFiles:
         "pattern", ["state/crawl.db", "state/seen/url-*", "warc/*", "logs/crawl.log", "logs/links.log"]
     )
     def test_a_cut_file(self, copy, pattern):
-        """A file that is cut anywhere is named; a database that is cut is refused."""
+        """A file cut anywhere is reported; a database that is cut is refused."""
         named = {name for name, *_ in content(copy)["run"]}
         path = next(path for path in copy.glob(pattern) if "seen" not in pattern or path.name in named)
 
@@ -223,7 +216,7 @@ class TestCutFiles:
             assert any(str(path) in str(damage) for damage in damages), length
 
     def test_a_cut_log(self, dead, tmp_path):
-        """A log that ends before the last checkpoint is named."""
+        """A log that ends before the last checkpoint is reported."""
         root = shutil.copytree(dead, tmp_path / "job")
         path = root / "state/crawl.db-wal"
         committed = int.from_bytes((root / "state/crawl.db-shm").read_bytes()[16:20], "little")

@@ -1,7 +1,6 @@
-"""A crawl that is started on damaged files refuses in the line that `scrapy verify` has for it, and changes nothing."""
+"""A crawl started on damaged files refuses in the same line that `scrapy verify` prints, and changes nothing."""
 
 import re
-import shutil
 import sqlite3
 from collections import Counter
 from contextlib import closing
@@ -9,24 +8,14 @@ from contextlib import closing
 import pytest
 
 from tests.support.crawling import Crawl
-from tests.support.jobs import Job, killed, stopped, tree
+from tests.support.jobs import Job, killed, tree
 from webcrawl.commands.preflight import CannotStart, preflight
 from webcrawl.verify.start import check_start
 from webcrawl.verify.whole import verify
 
 
-@pytest.fixture(name="job", scope="module")
-def _job(tmp_path_factory):
-    return stopped(tmp_path_factory.mktemp("stopped") / "job")
-
-
-@pytest.fixture(name="copy")
-def _copy(job, tmp_path):
-    return shutil.copytree(job, tmp_path / "job")
-
-
 def refused(root, tmp_path):
-    """What the check before a crawl says; no file has another byte or another time after it."""
+    """The output of the check before a crawl, which leaves every file with its bytes and times."""
     from scrapy.settings import Settings
 
     (tmp_path / "seeds.txt").write_text("http://h0.test/\n")
@@ -51,13 +40,13 @@ class TestRefusals:
         ("at", "line"), [(3, "byte 0: not a SQLite"), (18, "byte 16: header"), (69, "byte 68: an")]
     )
     def test_the_database_s_header(self, copy, tmp_path, at, line):
-        """A flipped bit in the header of crawl.db."""
+        """A flipped bit in the header of crawl.db is refused."""
         flip(copy / "state/crawl.db", at)
 
         assert f"state/crawl.db: damaged at {line}" in refused(copy, tmp_path)
 
     def test_a_cut_database(self, copy, tmp_path):
-        """A database that ends early."""
+        """A database that ends early is refused."""
         path = copy / "state/crawl.db"
         path.write_bytes(path.read_bytes()[:-5000])
 
@@ -65,7 +54,7 @@ class TestRefusals:
 
     @pytest.mark.parametrize("kind", ["url", "content"])
     def test_a_cut_fingerprint_file(self, tmp_path, kind):
-        """A fingerprint file that ends early: not even the outputs are cut back to the checkpoint."""
+        """A fingerprint file that ends early is refused, before the outputs are cut back to the checkpoint."""
         root = killed(tmp_path / "live", tmp_path / "job")
         (one,) = (damage for damage in _spoil_run(root, kind) if damage)
 
@@ -73,13 +62,13 @@ class TestRefusals:
 
     @pytest.mark.parametrize("name", ["logs/crawl.log", "logs/links.log"])
     def test_a_missing_output(self, copy, tmp_path, name):
-        """An output that is not there."""
+        """A missing output is refused."""
         (copy / name).unlink()
 
         assert f"{copy}/{name}: damaged at byte 0: missing, " in refused(copy, tmp_path)
 
     def test_a_frame_of_the_log(self, tmp_path):
-        """A damaged frame of SQLite's log, which SQLite would take for its end."""
+        """A damaged frame of SQLite's log, which SQLite would take for the log's end, is refused."""
         root = killed(tmp_path / "live", tmp_path / "job")
         flip(root / "state/crawl.db-wal", 32 + 24 + 7)
 
@@ -98,13 +87,13 @@ def _spoil_run(root, kind):
 
 class TestSound:
     def test_a_sound_crawl(self, job, tmp_path):
-        """What is sound is not refused, whether it was stopped or killed, or is none."""
+        """A sound crawl is accepted, whether stopped or killed, and so is a folder without one."""
         assert list(check_start(job)) == []
         assert list(check_start(killed(tmp_path / "live", tmp_path / "job"))) == []
         assert list(check_start(tmp_path / "none")) == []
 
     def test_a_log_without_its_index(self, tmp_path):
-        """A log without its index is left to SQLite, which makes one."""
+        """A log without its index is left to SQLite, which recreates the index."""
         root = killed(tmp_path / "live", tmp_path / "job")
         (root / "state/crawl.db-shm").unlink()
 
@@ -114,7 +103,7 @@ class TestSound:
 
 class TestBlocks:
     def test_what_is_only_read_later(self, copy, tmp_path, simweb):
-        """A damaged block of a queue ends the crawl when it is read, with that line; the last checkpoint stays."""
+        """A damaged block of a queue ends the crawl with that line when it is read; the last checkpoint is kept."""
         server = simweb(1, 1)
         (tmp_path / "seeds.txt").write_text("".join(f"{url}\n" for url in server.world.seeds()))
         path = copy / "state/crawl.db"

@@ -1,8 +1,7 @@
-"""`scrapy verify`: what is sound passes, what is not there or another's is said in one line, and nothing changes."""
+"""`scrapy verify`: a sound crawl passes, a missing or foreign one is refused in one line, and nothing is changed."""
 
 import gc
 import os
-import shutil
 import sqlite3
 import subprocess
 import sys
@@ -24,7 +23,7 @@ from webcrawl.verify.whole import NoCrawl, verify
 
 
 def told(root):
-    """The damaged places, as lines without the folder's name; verify changes nothing while it finds them."""
+    """The damaged places, as lines without the folder's name. Verify must not change anything."""
     before = tree(root)
     lines = [str(damage).replace(f"{root}/", "") for damage in verify(root, Counter())]
     assert tree(root) == before
@@ -42,21 +41,10 @@ def command(*args):
     return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
 
 
-@pytest.fixture(name="job", scope="module")
-def _job(tmp_path_factory):
-    return stopped(tmp_path_factory.mktemp("job") / "job")
-
-
-@pytest.fixture(name="copy")
-def _copy(job, tmp_path):
-    """A crawl to be damaged."""
-    return shutil.copytree(job, tmp_path / "job")
-
-
 class TestSound:
     @pytest.mark.parametrize("store", STORES)
     def test_a_stopped_crawl_passes(self, tmp_path, store):
-        """A crawl that was stopped is sound, whatever its seen store; the figures are those of the crawl."""
+        """A stopped crawl is sound with each seen store, and the figures are the crawl's."""
         root = stopped(tmp_path / "job", store)
 
         assert told(root) == []
@@ -68,16 +56,16 @@ class TestSound:
 
     @pytest.mark.parametrize("store", STORES)
     def test_a_killed_crawl_passes(self, tmp_path, store):
-        """What was written after the last checkpoint is no damage; how much it is stands in the figures."""
+        """Bytes written after the last checkpoint are no damage; the figures count them."""
         root = killed(tmp_path / "live", tmp_path / "job", store)
 
         assert told(root) == []
         assert figures(root)["behind"] > 1000
-        CrawlDB(root / "state").close()  # recovery comes to the same checkpoint
+        CrawlDB(root / "state").close()  # recovery gives the same checkpoint
         assert {**figures(root), "behind": 0} == {**figures(root), "behind": 0}
 
     def test_recovery_comes_to_what_was_verified(self, tmp_path):
-        """The figures before a restart are those after it, but for what is cut off."""
+        """The figures after a restart are those before it, except for what is cut off."""
         root = killed(tmp_path / "live", tmp_path / "job")
         before = figures(root)
 
@@ -89,7 +77,7 @@ class TestSound:
         assert after == before
 
     def test_without_the_index_of_the_log(self, tmp_path):
-        """A log whose index was not copied along is read all the same."""
+        """A log whose index was not copied is read nevertheless."""
         root = killed(tmp_path / "live", tmp_path / "job")
         before = figures(root)
         (root / "state/crawl.db-shm").unlink()
@@ -98,7 +86,7 @@ class TestSound:
         assert figures(root) == before
 
     def test_killed_between_the_header_of_the_log_and_its_first_page(self, copy):
-        """A log that has no more than its header has nothing in it; SQLite by itself would wait for the rest."""
+        """A log of only a header is empty; SQLite by itself would wait for the rest."""
         before = figures(copy)
         (copy / "state/crawl.db-wal").write_bytes(bytes.fromhex("377f0682002de21800002000") + bytes(range(20)))
         (copy / "state/crawl.db-shm").write_bytes(bytes(32768))
@@ -108,7 +96,7 @@ class TestSound:
 
     @pytest.mark.skipif(os.geteuid() == 0, reason="everything can be written to by root")
     def test_read_only(self, tmp_path):
-        """A crawl on a medium that takes no writing passes."""
+        """A crawl on a read-only medium passes."""
         root = killed(tmp_path / "live", tmp_path / "job")
         for path in (root, *root.rglob("*")):
             path.chmod(0o500 if path.is_dir() else 0o400)
@@ -116,7 +104,7 @@ class TestSound:
         assert told(root) == []
 
     def test_a_crawl_that_works(self, tmp_path):
-        """A crawl goes on while it is verified: its last checkpoint passes, and it is held up by nothing."""
+        """The last checkpoint of a running crawl passes, and the crawl is not held up."""
         job = Job(tmp_path / "job")
         job.work()
         job.checkpoint()
@@ -134,14 +122,14 @@ class TestSound:
         job.close()
 
     def test_a_finished_file_that_was_not_renamed(self, copy):
-        """A finished file that still has its `.open` is where it may be."""
+        """A finished file that still has its `.open` is accepted."""
         first = min((copy / "warc").iterdir())
         first.rename(f"{first}.open")
 
         assert told(copy) == []
 
     def test_a_crawl_begun_meanwhile(self, copy):
-        """What lay still when reading began and then changes is not judged."""
+        """If files at rest change during the check, no verdict is given."""
         with Snapshot(copy / "state") as snapshot:
             Job(copy).close()
             job = Job(copy)
@@ -153,7 +141,7 @@ class TestSound:
             job.close()
 
     def test_a_crawl_that_has_just_begun(self, copy, monkeypatch):
-        """If nothing was found by then, it is read again, and now by the crawl's log."""
+        """If no damage was found by then, the check is repeated, now with the crawl's log."""
         still, jobs = Snapshot.check_still, []
 
         def begin(snapshot):
@@ -174,13 +162,13 @@ class TestSound:
 
 class TestNothingToVerify:
     def test_no_folder(self, tmp_path):
-        """A JOBDIR that is not there is said to be not there."""
-        with pytest.raises(NoCrawl, match="there is no such folder"):
+        """A missing JOBDIR is an error."""
+        with pytest.raises(NoCrawl, match="no such folder"):
             list(verify(tmp_path / "none", Counter()))
 
     def test_no_crawl(self, tmp_path):
-        """A folder without a crawl in it is said to be none."""
-        with pytest.raises(NoCrawl, match=r"no crawl, there is no state/crawl\.db in it"):
+        """A folder without a crawl is an error."""
+        with pytest.raises(NoCrawl, match=r"not a crawl: state/crawl\.db is missing"):
             told(tmp_path)
 
     def test_another_version(self, copy):
@@ -191,16 +179,16 @@ class TestNothingToVerify:
             told(copy)
 
     def test_a_log_without_its_database(self, copy):
-        """A log that is alone is damage."""
+        """A log without its database is damage."""
         (copy / "state/crawl.db").rename(copy / "state/crawl.db-wal")
 
-        assert told(copy) == ["state/crawl.db-wal: damaged at byte 0: a log without its crawl.db"]
+        assert told(copy) == ["state/crawl.db-wal: damaged at byte 0: the log exists, but crawl.db does not"]
 
 
 class TestMissing:
     @pytest.mark.parametrize("pattern", ["state/seen/url-*", "state/seen/content-*", "warc/*", "logs/crawl.log"])
     def test_files(self, copy, pattern):
-        """A file that the checkpoint names and that is not there is named."""
+        """A missing file that the checkpoint names is reported."""
         named = {name for (name,) in _rows(copy, "SELECT name FROM run")} | {"crawl.log"}
         path = next(path for path in copy.glob(pattern) if "warc" in pattern or path.name in named)
         path.unlink()
@@ -210,7 +198,7 @@ class TestMissing:
         assert line.startswith(f"{path.relative_to(copy)}: damaged at byte 0: ")
 
     def test_the_bloom_filter(self, tmp_path):
-        """So is the file with a Bloom filter's bits."""
+        """A missing file of a Bloom filter is reported."""
         root = stopped(tmp_path / "job", "bloom")
         for path in root.glob("state/seen/bloom-*"):
             path.unlink()
@@ -218,10 +206,10 @@ class TestMissing:
         (line,) = told(root)
 
         assert "bloom-" in line
-        assert line.endswith("the checkpoint names it, but it is not there")
+        assert line.endswith("missing, named by the checkpoint")
 
     def test_statistics_may_be_missing(self, copy):
-        """Statistics may be removed."""
+        """stats.json may be deleted."""
         (copy / "stats.json").unlink()
 
         assert told(copy) == []
@@ -233,7 +221,7 @@ def _rows(root, sql):
 
 
 class TestRows:
-    """Rows that SQLite finds nothing wrong with."""
+    """Rows that are fine for SQLite."""
 
     @pytest.mark.parametrize(
         ("sql", "why"),
@@ -252,11 +240,14 @@ class TestRows:
             ),
             ("UPDATE meta SET value = x'80' WHERE name = 'frontier'", "table meta, frontier: "),
             ("UPDATE meta SET value = x'00' WHERE name = 'key'", "table meta, key: 1 bytes"),
-            ("UPDATE meta SET value = x'00' WHERE name = 'tallies'", "table meta, tallies: no values by name"),
+            ("UPDATE meta SET value = x'00' WHERE name = 'tallies'", "table meta, tallies: not a mapping"),
             ("UPDATE meta SET value = CAST('3 warc/none' AS BLOB) WHERE name = 'warc'", "table meta, warc: "),
             ("UPDATE meta SET value = x'7b' WHERE name = 'seen.state'", "table meta, seen.state: "),
             ("UPDATE meta SET value = x'00' WHERE name = 'content.fresh'", "table meta, content.fresh: 1 bytes"),
-            ("INSERT OR REPLACE INTO meta VALUES ('seen.fresh', zeroblob(16), 0)", "table meta, seen.fresh: not asc"),
+            (
+                "INSERT OR REPLACE INTO meta VALUES ('seen.fresh', zeroblob(16), 0)",
+                "table meta, seen.fresh: not in asc",
+            ),
             ("DELETE FROM waiting WHERE seq = (SELECT max(seq) FROM waiting)", "table waiting: has"),
             ("UPDATE waiting SET keys = substr(keys, 9)", "table waiting, record"),
             ("UPDATE run SET count = count + 1", "keys where the checkpoint says"),
@@ -273,7 +264,7 @@ class TestRows:
         ],
     )
     def test_what_does_not_fit(self, copy, sql, why):
-        """A row that is missing, left over, of another form or at odds with the others is named."""
+        """A row that is missing, superfluous, malformed or in conflict with others is reported."""
         tampered(copy / "state/crawl.db", sql)
 
         lines = told(copy)
@@ -289,17 +280,23 @@ class TestRows:
             ("UPDATE host SET state = -1 WHERE name = 'h3.test'", "table host, h3.test: checksum"),
             ("UPDATE host SET crc = crc + 1 WHERE name = 'h3.test'", "table host, h3.test: checksum"),
             ("UPDATE robots SET until = until + 1", "table robots, http://h0.test: checksum"),
-            ("UPDATE robots SET origin = 'http://H0.test' WHERE origin LIKE '%h0.%'", "http://H0.test: checksum"),
+            (
+                "UPDATE robots SET origin = 'http://H0.test' WHERE origin LIKE '%h0.%'",
+                "http://H0.test: checksum",
+            ),
             ("UPDATE waiting SET keys = zeroblob(length(keys))", ": checksum of the keys"),
             (
                 "UPDATE output SET length = length - 9 WHERE path LIKE 'logs/c%'",
                 "table output, logs/crawl.log: checksum",
             ),
-            ("UPDATE output SET bytes_crc = 7 WHERE path LIKE 'logs/c%'", "table output, logs/crawl.log: checksum"),
+            (
+                "UPDATE output SET bytes_crc = 7 WHERE path LIKE 'logs/c%'",
+                "table output, logs/crawl.log: checksum",
+            ),
         ],
     )
     def test_what_is_as_good_another_way(self, copy, sql, why):
-        """A value that could as well be right is not that of its checksum."""
+        """A plausible value with the wrong checksum is reported."""
         tampered(copy / "state/crawl.db", sql, sealed=False)
 
         lines = told(copy)
@@ -307,7 +304,7 @@ class TestRows:
         assert [line for line in lines if why in line], lines
 
     def test_reading_that_is_left_off(self, copy):
-        """Rows that are not read to their end, because one of them is wrong, are let go of without an error."""
+        """Rows that are not read to the end, because one of them is wrong, are released without an error."""
         tampered(copy / "state/crawl.db", *(f"INSERT INTO meta VALUES ('seen.keys.{n}', x'', 0)" for n in "abc"))
         lost = []
 
@@ -320,15 +317,17 @@ class TestRows:
         assert lost == []
 
     def test_a_table_of_another_form(self, copy):
-        """The tables are those that this program makes."""
+        """Table definitions other than those of this program are damage."""
         tampered(copy / "state/crawl.db", "CREATE TABLE other (x)", "DROP INDEX host_in_use")
 
         for check in (lambda: told(copy), lambda: list(check_start(copy))):
-            with pytest.raises(DamagedFile, match="table sqlite_schema, host_in_use: not as it was made"):
+            with pytest.raises(
+                DamagedFile, match="table sqlite_schema, host_in_use: not the definition of this version"
+            ):
                 check()
 
     def test_two_queues_with_one_block(self, copy):
-        """A block that two queues name would be fetched twice."""
+        """A block that two queues name is damage: it would be fetched twice."""
         sql = "INSERT INTO host SELECT 'x' || name, state, data, crc FROM host ORDER BY length(data) DESC LIMIT 1"
         tampered(copy / "state/crawl.db", sql)
 
@@ -337,18 +336,18 @@ class TestRows:
 
 class TestCommand:
     def test_a_sound_crawl(self, job):
-        """A sound crawl is told in some lines, with exit status 0."""
+        """A sound crawl gives a summary and exit status 0."""
         done = command(job)
 
         assert (done.returncode, done.stderr) == (0, "")
         first, frontier, seen, outputs = done.stdout.splitlines()
-        assert first == f"{job}: all is there"
+        assert first == f"{job}: no damage found"
         assert frontier.startswith("frontier: ")
         assert "keys" not in seen
         assert "WARC records" in outputs
 
     def test_a_damaged_crawl(self, copy):
-        """A line a damaged place on standard output, then their number, and exit status 1."""
+        """Each damaged place is one line on standard output, followed by their number; the exit status is 1."""
         (copy / "logs/crawl.log").unlink()
         min((copy / "warc").iterdir()).unlink()
 
@@ -359,7 +358,7 @@ class TestCommand:
         assert done.stdout.splitlines()[2:] == [f"{copy}: damaged places: 2"]
 
     def test_a_damaged_name(self, copy):
-        """A name that is damaged is spelled: it moves no terminal, and its place is one line."""
+        """A damaged name is escaped: it cannot control a terminal, and its place is one line."""
         tampered(copy / "state/crawl.db", "UPDATE host SET name = char(27) || '[2J' || char(10, 8238) || name")
 
         done = command(copy)
@@ -370,15 +369,15 @@ class TestCommand:
         assert all(line.startswith(str(copy)) for line in lines)
 
     def test_no_crawl(self, tmp_path):
-        """No crawl is one line on standard error, and exit status 1."""
+        """A missing crawl is one line on standard error, and exit status 1."""
         done = command(tmp_path / "none")
 
         assert (done.returncode, done.stdout) == (1, "")
-        assert done.stderr == f"{tmp_path}/none: there is no such folder\n"
+        assert done.stderr == f"{tmp_path}/none: no such folder\n"
 
     @pytest.mark.skipif(os.geteuid() == 0, reason="everything can be read by root")
     def test_no_permission(self, copy):
-        """A file that may not be read is one line too."""
+        """A file without read permission is one line on standard error."""
         (copy / "state/crawl.db").chmod(0)
 
         done = command(copy)
@@ -387,13 +386,13 @@ class TestCommand:
         assert len(done.stderr.splitlines()) == 1
 
     def test_no_argument(self):
-        """Without a JOBDIR the usage is told."""
+        """Without a JOBDIR the usage is printed."""
         assert command().returncode == 2
 
 
 class TestRealCrawls:
     def test_while_it_runs_when_it_was_killed_and_when_it_has_ended(self, tmp_path, simweb):
-        """A real crawl is sound at every moment."""
+        """A real crawl is sound while it runs, after a kill and at its end."""
         server = simweb(8, 160, latency=0.02)
         (tmp_path / "seeds.txt").write_text("\n".join(server.world.seeds()))
         settings = {

@@ -1,4 +1,4 @@
-"""Whatever a server sends or a page says, a record is a record; what is remembered of payloads is bounded and true."""
+"""Records stay valid whatever a server sends or a page says; the memory of payloads is bounded and correct."""
 
 from urllib.parse import unquote_to_bytes
 
@@ -10,8 +10,9 @@ from tests.support.warc_crawl import Archive, exchange
 from tests.support.warc_reader import UUID, members, one_record, read_fields
 from webcrawl.model import Link
 from webcrawl.text.dates import iso
+from webcrawl.text.percent import visible
 from webcrawl.warc.capture import Captures
-from webcrawl.warc.fields import fields, named, uri
+from webcrawl.warc.fields import fields, named
 from webcrawl.warc.originals import Originals
 
 NASTY = "a b\tc\nd\r\nWARC-Type: e\x0bf\x0cg\x1ch\x85i\u2028j\u2029k\u00a0l\u3000m\ud800n\x00\x7f"
@@ -49,7 +50,7 @@ class TestAnything:
     @given(head=BYTES.filter(bool), wire=BYTES, payload=BYTES, request=BYTES)
     @example(b"\r\n\r\n", b"\r\n\r\nWARC/1.1\r\n", b"", b"\r\n")
     def test_any_bytes_come_back(self, head, wire, payload, request):
-        """Heads and bodies are not looked into: each block is its bytes."""
+        """Heads and bodies are not interpreted: each block is its bytes."""
         made = exchange(head=head, wire=wire, body=payload, request=request)
         kinds = {record.kind: record.block for record in taken(made)}
 
@@ -61,25 +62,25 @@ class TestAnything:
     @example(NASTY)
     def test_an_address_is_ascii_without_blanks(self, text):
         """What RFC 3986 does not allow is percent-encoded, so that nothing is lost."""
-        address = uri(text)
+        address = visible(text)
 
         assert address.isascii()
         assert all("!" <= char <= "~" for char in address)
         assert unquote_to_bytes(address) == unquote_to_bytes(text.encode("utf-8", "surrogatepass"))
 
     def test_readable_text_stays_readable(self):
-        """Values are UTF-8: only what breaks lines is encoded."""
+        """Values are UTF-8; only line-breaking characters are encoded."""
         assert (
             fields({"title": "Über uns: 100 % fünf\u00a0€\n"}) == "title: Über uns: 100 % fünf\u00a0€%0A\r\n".encode()
         )
 
     def test_a_field_without_value_is_left_out(self):
-        """There is no such thing as an empty field here."""
+        """A field with an empty value is left out."""
         assert fields({"via": "", "a": "b"}) == b"a: b\r\n"
 
     @given(st.text(min_size=1))
     def test_a_name_is_a_token(self, name):
-        """A name that a caller invents cannot contain what ends it."""
+        """A name given by a caller cannot end its field."""
         assert len(read_fields(fields(named({name: "x"})))) == 1
 
     @pytest.mark.parametrize(
@@ -92,14 +93,14 @@ class TestAnything:
         ],
     )
     def test_a_date_is_utc(self, seconds, fraction, text):
-        """To the millisecond, or to the second."""
+        """A date is UTC, to the millisecond or to the second."""
         assert iso(seconds, fraction=fraction) == text
 
 
 class TestOriginals:
     @given(st.lists(st.tuples(st.booleans(), st.integers(0, 30)), max_size=200), st.integers(1, 12))
     def test_what_is_remembered_is_true_and_bounded(self, steps, limit):
-        """Never more than the limit; what is found is what was added last; the half that was met last is found."""
+        """It never exceeds the limit, finds what was added last, and keeps the half used most recently."""
         originals, twin, met = Originals(limit), {}, []
         for is_new, number in steps:
             if is_new:
@@ -116,7 +117,7 @@ class TestOriginals:
         assert repr(originals).startswith(f"<Originals {len(originals)} ")
 
     def test_popular_payloads_stay(self):
-        """A payload that is met in every generation is never forgotten, however many others come."""
+        """A payload found in every generation is never dropped, however many others come."""
         originals = Originals(100)
         originals.add("popular", "id", "http://a.test/", "date")
         for number in range(10_000):
@@ -126,7 +127,7 @@ class TestOriginals:
 
 
 def test_identifiers_are_uuids_of_version_4(tmp_path):
-    """Version and variant stand where RFC 9562 wants them; two randoms make two series."""
+    """Version and variant are where RFC 9562 puts them; two random generators give two series."""
     ids = []
     for seed in (1, 2):
         archive = Archive(tmp_path / str(seed), seed=seed)

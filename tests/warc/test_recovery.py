@@ -1,4 +1,4 @@
-"""kill -9, a failing disk: the archive is that of the last checkpoint, and no capture stands in it twice."""
+"""After kill -9 or a disk error the archive is that of the last checkpoint, without a capture written twice."""
 
 import contextlib
 import random
@@ -17,7 +17,7 @@ EACH = 3
 
 
 def _live(root, disk=None, *, steps, seed=0, done=None):
-    """Each step writes some captures, full files among them, and makes a checkpoint; then a clean end."""
+    """In each step writes some captures, enough to finish a file, and makes a checkpoint; then ends cleanly."""
     archive = Archive(root, disk, seed=seed, max_size=2500)
     try:
         for step in range(int(archive.db.get("step") or b"0"), steps):
@@ -34,7 +34,7 @@ def _live(root, disk=None, *, steps, seed=0, done=None):
 
 
 def _assert_state(root):
-    """The strict reader takes every file; together they have each capture of the steps that are noted, once."""
+    """A strict reader accepts every file; together they hold each capture of the noted steps once."""
     archive = Archive(root, seed=99, max_size=2500)
     steps = int(archive.db.get("step") or b"0")
     noted = dict(archive.db.query("SELECT path, length FROM output"))
@@ -48,7 +48,7 @@ def _assert_state(root):
 
 
 def test_what_a_crash_leaves_open_is_finished_at_the_next_start(tmp_path):
-    """The file goes on being a part of the archive, under its name; what comes next goes into another."""
+    """The file stays in the archive under its name; the next capture goes to another file."""
     archive = Archive(tmp_path)
     archive.write(exchange("http://a.test/1"))
     archive.checkpoint()
@@ -64,7 +64,7 @@ def test_what_a_crash_leaves_open_is_finished_at_the_next_start(tmp_path):
 
 
 def test_what_was_begun_after_the_checkpoint_is_removed(tmp_path):
-    """Files that no checkpoint knows are gone after the next start, whatever their number."""
+    """Any number of files that no checkpoint knows are removed at the next start."""
     archive = Archive(tmp_path, max_size=1)
     archive.write(exchange("http://a.test/1"))
     archive.checkpoint()
@@ -79,7 +79,7 @@ def test_what_was_begun_after_the_checkpoint_is_removed(tmp_path):
 
 @pytest.mark.parametrize("for_good", [False, True], ids=["once", "for good"])
 def test_whatever_operation_fails_the_archive_is_that_of_the_last_checkpoint(tmp_path, for_good):
-    """After any one failed operation the crawl goes on from the last checkpoint to the same archive."""
+    """After any one failed operation the crawl resumes from the last checkpoint and makes the same archive."""
     disk = BreakingDisk()
     _live(tmp_path / "whole", disk, steps=2)
     for fail_at in range(5, disk.operations + 1, 2 if for_good else 3):

@@ -1,4 +1,4 @@
-"""Other people's tools read our archives: nothing to complain of, and every page comes back byte for byte."""
+"""Other tools read our archives without complaint, and every page comes back byte for byte."""
 
 import gzip
 import io
@@ -19,8 +19,8 @@ from webcrawl.net.errors import FetchError
 from webcrawl.net.http_answer import Answer
 
 PAGE = b"<html><p>hello world</p>" * 200
-# warcio 1.8.1 looks into bodies coded by brotli with a package named brotli, but not with the one that has this name
-# today: it breaks off with an AttributeError. Where there is no such package it leaves them alone.
+# For bodies coded by brotli warcio 1.8.1 uses any package named brotli, but fails with an AttributeError on the one
+# that has this name today. Without such a package it does not decode these bodies.
 WITHOUT_BROTLI = "import sys; sys.modules['brotli'] = None; from warcio.cli import main; sys.exit(main())"
 BIN = Path(sys.executable).parent
 TOOLS = {
@@ -28,7 +28,7 @@ TOOLS = {
     "fastwarc": [BIN / "fastwarc", "check", "-q"],
     "warcvalid": [BIN / "warcvalid"],
 }
-# warctools 5.0.1 knows versions 0.17 to 1.0 only: any other is an error before anything else is looked at.
+# warctools 5.0.1 supports versions 0.17 to 1.0: any other is an error before anything else is checked.
 PASSED = [("warcio", "1.1"), ("warcio", "1.0"), ("fastwarc", "1.1"), ("fastwarc", "1.0"), ("warcvalid", "1.0")]
 
 
@@ -37,7 +37,7 @@ def run(tool, path):
 
 
 def coded(url, *, chunks):
-    """Zipped, and perhaps in chunks."""
+    """A gzip-coded answer, in chunks or not."""
     zipped = gzip.compress(PAGE, mtime=0)
     made = chunked(url, zipped) if chunks else exchange(url, zipped)
     made.head = made.head.replace(b"\r\n\r\n", b"\r\nContent-Encoding: gzip\r\n\r\n")
@@ -83,13 +83,13 @@ def _archives(tmp_path_factory):
 class TestTools:
     @pytest.mark.parametrize(("tool", "version"), PASSED)
     def test_a_tool_is_content(self, archives, tool, version):
-        """The checkers of warcio, fastwarc and warctools end with 0 and complain of nothing."""
+        """The checkers of warcio, fastwarc and warctools end with status 0 and print nothing."""
         done = run(tool, archives[version])
 
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
     def test_warctools_minds_the_version_only(self, archives, tmp_path):
-        """A WARC/1.1 file passes warcvalid once it calls itself 1.0, and by that alone."""
+        """A WARC/1.1 file passes warcvalid once its version is changed to 1.0, and nothing else."""
         records = [data.replace(b"WARC/1.1", b"WARC/1.0", 1) for data in members(archives["1.1"].read_bytes())]
         renamed = tmp_path / "renamed.warc.gz"
         renamed.write_bytes(b"".join(zlib.compress(data, 1, 31) for data in records))
@@ -99,7 +99,7 @@ class TestTools:
 
     @pytest.mark.parametrize("tool", TOOLS)
     def test_a_tool_would_notice(self, archives, tmp_path, tool):
-        """The same checkers complain of a changed byte and a missing end, so that their silence means something."""
+        """The same checkers report a changed byte and a missing end, so their silence means something."""
         changed = [data.replace(b"hello", b"hellO", 1) for data in members(archives["1.0"].read_bytes())]
         damaged = tmp_path / "damaged.warc.gz"
         damaged.write_bytes(b"".join(zlib.compress(data, 1, 31) for data in changed)[:-500])
@@ -108,12 +108,12 @@ class TestTools:
 
     @pytest.mark.parametrize("version", ["1.0", "1.1"])
     def test_warcio_gives_every_page_back(self, archives, version):
-        """Without transfer coding and without content coding, the bodies are those that were exchanged."""
+        """Decoded from transfer and content coding, the bodies are those that were exchanged."""
         assert _bodies_by_warcio(archives[version]) == {made.url: made.body for made in EXCHANGES}
 
     @pytest.mark.parametrize("version", ["1.0", "1.1"])
     def test_fastwarc_gives_every_byte_back(self, archives, version):
-        """Heads and bodies come back as they came over the wire."""
+        """Heads and bodies come back as they were on the wire."""
         assert _blocks_by_fastwarc(archives[version]) == {made.url: made.head + made.wire for made in EXCHANGES}
 
 
@@ -136,7 +136,7 @@ def _blocks_by_fastwarc(path):
 
 
 def _answers():
-    """What our client takes of the answers that curl is tested with, odd heads and broken bodies among them."""
+    """What our client accepts of the answers in curl's tests, with odd heads and broken bodies."""
     for path in sorted((cases("http-raw") / "responses").iterdir()):
         answer = Answer(1 << 20)
         try:
@@ -153,7 +153,7 @@ def _answers():
 
 class TestReal:
     def test_odd_answers(self, tmp_path):
-        """Whatever head our client accepts, the archive has its very bytes, and is an archive for the tools too."""
+        """For every head that our client accepts, the archive has its exact bytes and passes the tools."""
         exchanges = list(_answers())
         assert len(exchanges) > 80
         path = _write(tmp_path, exchanges, version="1.0")
@@ -164,7 +164,7 @@ class TestReal:
         assert {tool: run(tool, path).returncode for tool in TOOLS} == dict.fromkeys(TOOLS, 0)
 
     def test_real_pages(self, tmp_path):
-        """Newspaper pages, plain and in chunks, come back as they went in."""
+        """Newspaper pages, plain and in chunks, come back unchanged."""
         pages = sorted((cases("html-newspaper") / "pages").glob("*.gz"))[:20]
         assert pages
         exchanges = [

@@ -1,4 +1,4 @@
-"""What the archive says of an exchange, record by record, and how its files follow one another."""
+"""What the archive says about an exchange, record by record, and the sequence of its files."""
 
 import hashlib
 from base64 import b32encode
@@ -25,7 +25,7 @@ def _archive(tmp_path):
 
 
 def records(archive):
-    """All records, of all files, in order; the archive ends with it."""
+    """The records of all files, in order. Closes the archive."""
     archive.stop()
     return [record for path in files(archive.root) for record in read(path)]
 
@@ -36,7 +36,7 @@ def of_kind(found, kind):
 
 class TestRecords:
     def test_an_exchange_is_three_records(self, archive):
-        """Response, request and metadata follow the warcinfo; the last two name the first, all have URL and date."""
+        """Response, request and metadata follow the warcinfo; the last two name the first; all have URL and date."""
         archive.write(exchange("http://a.test/x", PAGE))
         warcinfo, response, request, metadata = records(archive)
 
@@ -50,7 +50,7 @@ class TestRecords:
         assert len({record.id for record in (warcinfo, response, request, metadata)}) == 4
 
     def test_the_bytes_are_those_of_the_wire(self, archive):
-        """Blocks are the heads exactly as sent and received, and the body with its transfer coding."""
+        """The blocks are the heads exactly as sent and received, and the body with its transfer coding."""
         odd = exchange(body=PAGE, head=b"HTTP/1.1  200 ok\nX:\xff y\n\n")
         coded = chunked("http://a.test/2", PAGE)
         archive.write(odd)
@@ -61,14 +61,14 @@ class TestRecords:
         assert [record.block for record in of_kind(found, "request")] == [odd.request, coded.request]
 
     def test_a_payload_has_its_digest(self, archive):
-        """SHA-1 in base32, of the body as it came, content coding and all."""
+        """The payload digest is the SHA-1, in base 32, of the body as received, with its content coding."""
         archive.write(exchange(body=PAGE))
         response = of_kind(records(archive), "response")[0]
 
         assert response.fields["WARC-Payload-Digest"] == digest(PAGE)
 
     def test_a_transfer_coded_answer_has_its_digest_in_the_metadata(self, archive):
-        """The tools and the standard disagree what the field would mean there, so it is left out."""
+        """The tools and the standard disagree on the field's meaning there, so it is left out."""
         archive.write(chunked("http://a.test/", PAGE))
         _, response, _, metadata = records(archive)
 
@@ -77,7 +77,7 @@ class TestRecords:
 
     @pytest.mark.parametrize("reason", ["length", "time", "disconnect", "unspecified"])
     def test_a_truncated_answer_says_why(self, archive, reason):
-        """WARC-Truncated has the reason; without one there is no such field."""
+        """WARC-Truncated gives the reason; without one there is no such field."""
         archive.write(exchange(truncated=reason))
         archive.write(exchange("http://a.test/2"))
         first, second = of_kind(records(archive), "response")
@@ -86,7 +86,7 @@ class TestRecords:
         assert "WARC-Truncated" not in second.fields
 
     def test_metadata_tells_the_way_to_the_page(self, archive):
-        """The standard's fields, the source tag, what was wrong, and what the caller adds or overrules."""
+        """It has the standard's fields, the source tag, the flaws, and what the caller adds or overrides."""
         link = Link("http://a.test/", path="LLR", via="http://b.test/", seed="http://seed.test/")
         odd = exchange(flaws=("coding", "certificate_date"), tls="TLSv1.3 TLS_AES_128_GCM_SHA256")
         archive.write(odd, link, title="Hello", via="overruled")
@@ -104,7 +104,7 @@ class TestRecords:
         assert metadata.fields["Content-Type"] == "application/warc-fields"
 
     def test_an_exchange_without_heads_is_a_resource(self, archive):
-        """FTP and Gopher have no request that could be kept, and their payload is the block."""
+        """FTP and Gopher have no request to keep, and their payload is the block."""
         archive.write(exchange("ftp://a.test/x", b"file", head=b"", request=b"", headers=[]))
         _, resource, metadata = records(archive)
 
@@ -114,7 +114,7 @@ class TestRecords:
         assert metadata.fields["WARC-Concurrent-To"] == resource.id
 
     def test_a_file_begins_with_what_the_crawl_is(self, archive):
-        """The warcinfo record has the caller's information, the file's last name, and the standard it follows."""
+        """The warcinfo record has the caller's information, the file's final name and the standard's version."""
         archive.write(exchange())
         warcinfo = records(archive)[0]
 
@@ -128,7 +128,7 @@ class TestRecords:
         }
 
     def test_the_older_version_knows_whole_seconds(self, tmp_path):
-        """In WARC/1.0 dates have no fraction and the profile is that version's."""
+        """In WARC/1.0 dates have no fraction, and the profile is that version's."""
         archive = Archive(tmp_path, version="1.0")
         archive.write(exchange("http://a.test/1", PAGE))
         archive.write(exchange("http://a.test/2", PAGE), duplicate=True)
@@ -142,7 +142,7 @@ class TestRecords:
 
 class TestRevisits:
     def test_a_duplicate_names_its_original(self, archive):
-        """The head is kept, the body is not; the response with this payload is named, with its address and date."""
+        """A revisit keeps the head, drops the body and names the response with this payload, its URL and date."""
         archive.write(exchange("http://a.test/1", PAGE))
         again = exchange("http://a.test/2", PAGE, started=NOW + 9)
         archive.write(again, duplicate=True)
@@ -167,7 +167,7 @@ class TestRevisits:
         assert [record.fields["WARC-Refers-To-Target-URI"] for record in revisits] == ["http://a.test/1"] * 2
 
     def test_chunks_do_not_matter(self, archive):
-        """The payload is compared without its transfer coding."""
+        """Payloads are compared without transfer coding."""
         archive.write(chunked("http://a.test/1", PAGE))
         archive.write(chunked("http://a.test/2", PAGE, size=99), duplicate=True)
 
@@ -182,14 +182,14 @@ class TestRevisits:
         ids=["another payload", "truncated"],
     )
     def test_what_cannot_be_found_again_is_written_whole(self, archive, second):
-        """A body seen before whose payload is not in the archive (coded otherwise, forgotten, cut) is no revisit."""
+        """A duplicate whose payload is not in the archive (differently coded, forgotten, cut) is no revisit."""
         archive.write(exchange("http://a.test/1", PAGE))
         archive.write(second, duplicate=True)
 
         assert len(of_kind(records(archive), "response")) == 2
 
     def test_a_truncated_or_empty_payload_is_nobodys_original(self, archive):
-        """What was cut off is not referred to, nor is nothing."""
+        """Truncated and empty payloads are never referred to."""
         archive.write(exchange("http://a.test/1", PAGE, truncated="length"))
         archive.write(exchange("http://a.test/2", PAGE), duplicate=True)
         archive.write(exchange("http://a.test/3", b""))
@@ -198,14 +198,14 @@ class TestRevisits:
         assert of_kind(records(archive), "revisit") == []
 
     def test_only_what_is_called_a_duplicate_is_one(self, archive):
-        """The caller decides: the same robots.txt of two hosts stays two responses."""
+        """The caller decides: the same robots.txt on two hosts is two responses."""
         archive.write(exchange("http://a.test/1", PAGE))
         archive.write(exchange("http://a.test/2", PAGE))
 
         assert of_kind(records(archive), "revisit") == []
 
     def test_what_was_not_written_is_no_original(self, tmp_path):
-        """A full disk leaves nothing behind that a later record could refer to."""
+        """After a full disk no later record refers to the one that was not written."""
         disk = BreakingDisk()
         archive = Archive(tmp_path, disk)
         archive.write(exchange("http://a.test/0"))
@@ -221,7 +221,7 @@ class TestRevisits:
 
 class TestFiles:
     def test_a_file_being_written_ends_in_open(self, archive):
-        """It loses that ending when it is finished and a checkpoint has noted it."""
+        """The ending is removed when the file is finished and a checkpoint has noted it."""
         assert files(archive.root) == []
         archive.write(exchange())
         assert [path.name for path in files(archive.root)] == ["test-20231114221320-00000.warc.gz.open"]
@@ -230,7 +230,7 @@ class TestFiles:
         assert [path.name for path in files(archive.root)] == ["test-20231114221320-00000.warc.gz"]
 
     def test_a_full_file_is_followed_by_the_next(self, tmp_path):
-        """The capture that reaches `max_size` is the last of its file; each file has its own warcinfo."""
+        """The capture that reaches `max_size` is the last in its file; each file has its own warcinfo."""
         archive = Archive(tmp_path, max_size=2500)
         for number in range(6):
             archive.write(exchange(f"http://a.test/{number}", bytes([number]) * 2000))
@@ -250,7 +250,7 @@ class TestFiles:
         assert addresses == [f"http://a.test/{number}" for number in range(6)]
 
     def test_serial_numbers_go_on_after_a_stop(self, tmp_path):
-        """A crawl that is resumed begins a file of its own, with the next number."""
+        """A resumed crawl begins another file, with the next number."""
         for seed in (1, 2):
             archive = Archive(tmp_path, seed=seed)
             archive.write(exchange())
@@ -264,10 +264,10 @@ class TestFiles:
         assert files(archive.root) == []
 
     def test_a_full_disk_at_the_first_record(self, tmp_path):
-        """The file that could not be begun is begun by the next capture, or by that of the next start."""
+        """A file that could not be begun is begun by the next capture, or by the first one after a restart."""
         disk = BreakingDisk()
         archive = Archive(tmp_path, disk)
-        archive.db.set("x", b"")  # the transaction is open: the next writing is the file's
+        archive.db.set("x", b"")  # the transaction is open: the next write is the file's
         disk.fail_at = disk.operations + 2
         with pytest.raises(StoreError, match="No space"):
             archive.write(exchange())
@@ -280,7 +280,7 @@ class TestFiles:
 
     @pytest.mark.parametrize("prefix", ["", "a/b", "a b", "a\n", "ü"])
     def test_a_prefix_is_part_of_a_name(self, tmp_path, prefix):
-        """What could lead elsewhere or is no plain name is refused."""
+        """A prefix that contains a path or is not a plain name is refused."""
         with pytest.raises(ValueError, match="cannot begin with"):
             Archive(tmp_path, prefix=prefix)
 
@@ -294,15 +294,15 @@ class TestFiles:
 class TestLabel:
     @given(binary(min_size=20, max_size=20))
     def test_it_is_base32(self, sha1):
-        """A digest's letters are those that base64.b32encode gives."""
+        """The letters are those of base64.b32encode."""
         assert label(sha1) == f"sha1:{b32encode(sha1).decode()}"
 
     @given(*[binary(min_size=20, max_size=20)] * 3)
     def test_three_labels_are_those_of_each(self, one, two, three):
-        """Made together, no digest's letters reach into those of another."""
+        """Three labels made together are the labels of each."""
         assert labels(one, two, three) == (label(one), label(two), label(three))
 
     @given(binary(), binary())
     def test_a_digest_is_of_both_parts(self, block, rest):
-        """In two parts it is what it is in one."""
+        """The digest of two parts is the digest of the whole."""
         assert sha1(block, rest) == hashlib.sha1(block + rest).digest()  # noqa: S324 - as archives have it

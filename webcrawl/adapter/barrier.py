@@ -1,4 +1,4 @@
-"""A checkpoint falls between pages, never into one: downloads wait here while pages under way are finished."""
+"""Keeps checkpoints between pages: finished downloads wait here until the pages before them are booked."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Hashable
 
 
 class Barrier:
-    """What is inside was downloaded and is not yet booked; `shut` waits until nothing is."""
+    """Pages inside are downloaded but not yet booked; `shut` waits until none is left."""
 
     def __init__(self) -> None:
         self._inside: set[Hashable] = set()
@@ -27,13 +27,13 @@ class Barrier:
         self._empty.clear()
 
     def leave(self, page: Hashable) -> None:
-        """The page is booked; leaving without having entered is no fault."""
+        """The page is booked; a page that never entered may leave."""
         self._inside.discard(page)
         if not self._inside:
             self._empty.set()
 
     async def shut(self) -> None:
-        """Lets nobody in any more, and waits until all inside have left."""
+        """Lets no more pages in, and waits until all inside have left."""
         self._open.clear()
         await self._empty.wait()
 

@@ -14,7 +14,7 @@ from webcrawl.adapter.scheduler import scheduler_of
 
 
 class SeenFilter(BaseDupeFilter):
-    """Says `seen` of every request: a new one comes to the frontier by itself, as soon as the seen store knows.
+    """Reports every request as seen: the seen store hands new ones to the frontier itself, later.
 
     IgnoreRequest is raised for one that will not come.
     """

@@ -1,4 +1,4 @@
-"""Download handlers: Scrapy's request in, Scrapy's response out, one of the crawl's own clients between them."""
+"""Download handlers: they take a Scrapy request, let one of the crawl's clients fetch it, and return a response."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from webcrawl.net.errors import ConnectFailed, ConnectTimeout, DnsFailed, FetchE
 from webcrawl.net.network import Network
 from webcrawl.net.protocols import ProtocolModule
 
-# Scrapy's names for what went wrong, so that errbacks know them; the first that fits
+# The exceptions of Scrapy that errbacks expect; the first match counts
 ERRORS: tuple[tuple[type[FetchError], type[Exception]], ...] = (
     (DnsFailed, CannotResolveHostError),
     (ConnectTimeout, DownloadTimeoutError),
@@ -42,7 +42,7 @@ class HttpHandler(BaseDownloadHandler):
     """
 
     def module(self, network: Network) -> ProtocolModule:
-        """Who is asked."""
+        """The protocol module that fetches this handler's URLs."""
         return network.http
 
     @cached_property
@@ -74,7 +74,7 @@ class HttpHandler(BaseDownloadHandler):
         return to_response(exchange, request)
 
     def _count(self, names: list[str]) -> None:
-        """What docs/hostile.md names, in the crawl's own counters."""
+        """Counts, in the crawl's own counters, under the names of docs/hostile.md."""
         scheduler_of(self.crawler).crawl.count(names)
 
 

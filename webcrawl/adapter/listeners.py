@@ -1,4 +1,4 @@
-"""Whether a signal has listeners: asking first is cheaper than putting the arguments of an unheard one together."""
+"""Whether a signal has listeners: checking is cheaper than building the arguments of a signal that nobody receives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ordinary Scrapy requests as links, which is what the frontier keeps, and back."""
+"""Converts ordinary Scrapy requests to links, which the frontier stores, and back."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgpack
 from scrapy import Request, Spider
 from scrapy.utils.request import request_from_dict
 
-from webcrawl.adapter.trip import KEY, Trip
+from webcrawl.adapter.trip import KEY, Trip, give_trip
 from webcrawl.model import Link
 from webcrawl.urls.canonical import canonical
 
@@ -20,7 +20,7 @@ NOT_STORED = frozenset({KEY, "depth", "verbatim_url", "download_slot", "download
 
 
 def to_link(request: Request, spider: Spider) -> Link:
-    """The link that stands for this request; InvalidUrl if nobody can fetch its URL.
+    """The link that represents this request. Raises InvalidUrl if its URL cannot be fetched.
 
     All but the URL is packed into one opaque word. Callbacks must be methods of the spider, as with any scheduler that
     keeps requests on disk; values of `meta` that are no plain data are left out.
@@ -46,11 +46,10 @@ def to_request(link: Link, spider: Spider, trip: Trip) -> Request:
     """The request again, with its trip."""
     if not link.request:
         errback = getattr(spider, "failed", None)
-        return Request(link.url, errback=errback, meta={KEY: trip, "depth": link.depth, "verbatim_url": True})
+        return give_trip(Request(link.url, errback=errback, meta={"depth": link.depth, "verbatim_url": True}), trip)
     request = request_from_dict({**_extra(link), "url": link.url}, spider=spider)
-    request.meta[KEY] = trip
     request.meta["depth"] = link.depth
-    return request
+    return give_trip(request, trip)
 
 
 def has_errback(link: Link) -> bool:

@@ -8,7 +8,7 @@ from scrapy import Request
 from scrapy.http import Response
 from twisted.python.failure import Failure
 
-from webcrawl.adapter.trip import KEY, Trip
+from webcrawl.adapter.trip import KEY, Trip, give_trip
 from webcrawl.crawl.visitor import Visitor
 from webcrawl.items import Page
 
@@ -16,15 +16,16 @@ ALONE = {"dont_redirect": True, "dont_retry": True, "dont_cache": True, "handle_
 
 
 class RobotsRequests:
-    """Books the answers; a page of one goes to the pipelines where the spider makes pages too."""
+    """Books the answers. If the spider's items are pages, robots.txt goes to the pipelines as one too."""
 
     def __init__(self, visitor: Visitor, *, pages: bool) -> None:
         self._visitor, self._pages = visitor, pages
 
     def request(self, url: str, trip: Trip) -> Request:
         """The request of a link that is a prerequisite."""
-        meta = {**ALONE, KEY: trip, "verbatim_url": True}
-        return Request(url, callback=self.answered, errback=self.failed, dont_filter=True, meta=meta)
+        meta = {**ALONE, "verbatim_url": True}
+        request = Request(url, callback=self.answered, errback=self.failed, dont_filter=True, meta=meta)
+        return give_trip(request, trip)
 
     def answered(self, response: Response) -> Iterator[Page]:
         trip: Trip = response.meta[KEY]

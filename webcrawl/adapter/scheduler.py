@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Self
@@ -37,16 +36,16 @@ from webcrawl.urls.canonical import InvalidUrl
 
 logger = logging.getLogger(__name__)
 
-# A host's next turn within so many seconds is worth keeping its connection open; many a turn comes late, when others
-# wait for the same processor. Five seconds are what servers keep theirs (Apache).
+# A connection is kept open if its host's next turn is due within NEAR seconds. SLACK is added because turns come late
+# when the processor is busy; servers keep idle connections for about five seconds (Apache's default).
 NEAR, SLACK = 10.0, 5.0
-PAUSE = 0.001  # seconds between two slices of the work ahead of a checkpoint, most of which only wait for the disk
-GRACE = 5.0  # seconds that downloads under way have left when the crawl is stopped
-NO_OUTCOME = Outcome(Status.OUT_OF_SCOPE)  # a middleware let the request go no further: nobody was asked
+PAUSE = 0.001  # seconds between two slices of the work ahead of a checkpoint, most of which wait for the disk
+GRACE = 5.0  # seconds that downloads under way get when the crawl is stopped
+NO_OUTCOME = Outcome(Status.OUT_OF_SCOPE)  # a middleware stopped the request: no host was asked
 
 
 class FrontierScheduler:
-    """Requests go in as links and come out when their hosts may be asked; nothing here ever waits."""
+    """Takes requests in as links and hands them out when their hosts may be asked. No method blocks."""
 
     crawl: Crawl
     visitor: Visitor
@@ -61,6 +60,7 @@ class FrontierScheduler:
         self._closed = True  # until it is opened
         self.on_checkpoint: Callable[[], None] | None = None
         self.failed: StoreError | None = None
+        self._saved = "of this run"
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -78,12 +78,15 @@ class FrontierScheduler:
         lists, limit = getattr(spider, "seed_lists", None), getattr(spider, "seed_limit", None)
         self.crawl, self.visitor = assemble(
             values,
+            spider=spider.name,
+            arguments={"seeds": lists, "limit": limit},
             seeds=Seeds(lists, limit, values["URL_MAX_LENGTH"]) if lists else None,
             on_ready=partial(_from_thread, loop, self.wake),
             wants_refusal=has_errback,
         )
         downloader, makes_pages = downloader_of(self.crawler), getattr(spider, "makes_pages", False)
         self._barrier = downloader.barrier
+        downloader.network.shortage.on_end = self.wake
         self._closed = False
         self.crawl.begin()
         self._robots = RobotsRequests(self.visitor, pages=makes_pages)
@@ -96,7 +99,7 @@ class FrontierScheduler:
         return deferred_from_coro(self._close())
 
     async def _close(self) -> None:
-        """No request is under way any more: what is left is queued, and in this last checkpoint."""
+        """Takes the last checkpoint: no request is under way any more."""
         if self._closed:  # it could not be opened
             return
         if self._timer is not None:
@@ -113,9 +116,9 @@ class FrontierScheduler:
         return self.crawl.pending
 
     def enqueue_request(self, request: Request) -> bool:
-        """Any request of a spider or a middleware; what fails must not raise here, or Scrapy would hang."""
+        """Accepts any request of a spider or middleware. Nothing may raise here: Scrapy would hang."""
         try:
-            # What a spider starts from passes the seen test whatever Scrapy's default says: a crawl is resumed.
+            # Start requests pass the seen test although Scrapy marks them dont_filter: a crawl may be resumed.
             free = request.dont_filter and not request.meta.get("is_start_request")
             if free or not self.dupefilter.request_seen(request):
                 self.crawl.insert(to_link(request, self.spider), variant(request))
@@ -127,22 +130,24 @@ class FrontierScheduler:
         except StoreError as error:
             self.fail(error)
             return False
-        except Exception:  # a callback that is no method of the spider, an argument that is no plain data
+        except Exception:  # e.g. a callback that is not a method of the spider
             logger.exception("%s cannot be kept on disk", request)
             return False
         self.wake()
         return True
 
     def next_request(self) -> Request | None:
-        now = time.time()
-        refusal = self.crawl.take_refusal()  # before more can be dropped
-        if refusal is not None:
-            return to_request(unpack(refusal.record), self.spider, Trip(refusal=refusal))
         try:
-            link = self.crawl.take(now)
+            return self._next_request(self.crawl.now())
         except Exception as error:  # noqa: BLE001 - whatever it is, what it was in the middle of is half done
             self.fail(error)
             return None
+
+    def _next_request(self, now: float) -> Request | None:
+        refusal = self.crawl.take_refusal()  # before more can be dropped
+        if refusal is not None:
+            return to_request(unpack(refusal.record), self.spider, Trip(refusal=refusal))
+        link = self.crawl.take(now)
         if link is None:
             self._wake_at(self.crawl.next_ready(), now)
             return None
@@ -158,28 +163,32 @@ class FrontierScheduler:
     # -- the crawl's side
 
     async def checkpoint(self, *, last: bool = False) -> None:
-        """All ahead of it in slices, then between two pages, in one turn of the event loop."""
+        """Writes ahead in slices, then commits between two pages, in one turn of the event loop."""
         barrier = self._barrier
         async with self._saving:
-            if self._closed:  # while this one waited for its turn the last one was made
+            if self._closed:  # the last checkpoint was taken while this one waited
                 return
             await by_turns(self.crawl.prepare())
             try:
                 await barrier.shut()
-                if self.failed is not None:  # something of a page is not on disk: it must not be booked either
+                if self.failed is not None:  # part of a page is not on disk, so it must not be booked
                     raise self.failed
                 self.crawl.checkpoint(last=last)
+                self._saved = f"after the checkpoint of {time.strftime('%H:%M:%S')}"
                 if self.on_checkpoint is not None:
                     self.on_checkpoint()
             finally:
                 barrier.open()
 
     def fail(self, error: Exception) -> None:
-        """The state on disk is the last checkpoint's, and nothing can be added to it: the crawl ends.
+        """Ends the crawl: the state on disk stays that of the last checkpoint.
 
-        What is no StoreError is a mistake of ours, in the middle of a change: that must not be committed either.
+        Any other exception is a bug that left a change half done, which must not be committed.
         """
         if self.failed is None:
+            taken = self.crawl.taken_away()
+            if taken is not None:  # whatever failed, failed because of that
+                error = StoreError(f"{taken}: nothing {self._saved} is kept")
             known = isinstance(error, StoreError)
             self.failed = error if isinstance(error, StoreError) else StoreError(f"half a change: {error!r}")
             logger.critical("%s", self.failed, exc_info=None if known else error)
@@ -204,7 +213,7 @@ class FrontierScheduler:
         self._barrier.leave(request)
 
     def _wake_at(self, ready: float | None, now: float) -> None:
-        """One timer, for the earliest time that anybody waits for: the engine itself looks every 5 seconds only."""
+        """Sets one timer for the earliest due time: by itself the engine looks only every 5 seconds."""
         if ready is None or (self._timer is not None and now < self._timer_at <= ready):
             return
         if self._timer is not None:
@@ -218,13 +227,13 @@ class FrontierScheduler:
 
 
 async def by_turns(slices: Iterator[None]) -> None:
-    """Work in slices, with turns of the event loop between them; to go on at once would be a core lost to waiting."""
+    """Runs work in slices, with pauses between them: without a pause the loop would spin while the disk syncs."""
     for _ in slices:
         await asyncio.sleep(PAUSE)
 
 
 def _from_thread(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
-    """A merge may end when the loop is closed already: then there is nothing to wake."""
+    """A merge may end after the loop was closed; then there is nothing to wake."""
     with contextlib.suppress(RuntimeError):
         loop.call_soon_threadsafe(call)
 

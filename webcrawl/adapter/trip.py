@@ -23,6 +23,7 @@ class Trip:
     exchange: Exchange | None = None  # its bytes, where one of the crawl's own clients made it
     abandoned: bool = False  # cut short by the end of the crawl: not booked, fetched again by the next run
     comes_again: bool = False  # will be retried: the spider is not told yet
+    owner: int = 0  # id of the request that it travels with: a copy of its meta makes no second owner
 
     def answer(self) -> tuple[Link, Exchange]:
         """The link, and what came of it."""
@@ -31,7 +32,13 @@ class Trip:
         return self.link, self.exchange
 
 
+def give_trip(request: Request, trip: Trip) -> Request:
+    """The request, with this trip."""
+    request.meta[KEY], trip.owner = trip, id(request)
+    return request
+
+
 def trip_of(request: Request) -> Trip | None:
-    """The trip of one of the scheduler's requests; None for a request that went round it."""
+    """The trip of one of the scheduler's requests; None for a request that bypassed it, whatever meta it copied."""
     trip: Trip | None = request.meta.get(KEY)
-    return trip
+    return trip if trip is not None and trip.owner == id(request) else None

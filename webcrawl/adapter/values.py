@@ -1,4 +1,4 @@
-"""The settings of a crawler as checked, plain values."""
+"""The settings of a crawler, checked, as plain values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LINK_LOG = "webcrawl.pipelines.link_log.LinkLogPipeline"
 
 
 def plain_values(settings: BaseSettings) -> dict[str, Any]:
-    """Every setting that webcrawl reads, those of Scrapy's among them; SettingError for an impossible one."""
+    """Every setting that webcrawl reads, Scrapy's included; SettingError if one has an impossible value."""
     return {
         **check(settings),
         "LINK_LOG": settings.getwithbase("ITEM_PIPELINES").get(LINK_LOG) is not None,
@@ -23,5 +23,5 @@ def plain_values(settings: BaseSettings) -> dict[str, Any]:
 
 
 def values_of(crawler: Crawler) -> dict[str, Any]:
-    """Those of a crawler, with what its spider has changed."""
+    """The values of a crawler, with its spider's custom settings."""
     return plain_values(crawler.settings)

@@ -13,6 +13,7 @@ DNS_PORT = 53
 
 _BRACKETED = re.compile(r"\[([^]]+)\](?::([0-9]+))?")
 _PLAIN = re.compile(r"([^:]+)(?::([0-9]+))?")
+_PORTS = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 _NAME = re.compile(r"(?!.*\.[0-9]+$)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*\.?", re.IGNORECASE)
 
 
@@ -28,6 +29,17 @@ class Networks:
 
 
 @dataclass(frozen=True, slots=True)
+class PortRanges:
+    """Ports, alone or from one to another."""
+
+    allowed: str = "comma-separated ports from 1 to 65535 and ranges of them, such as 7071,8000-8099, or none"
+
+    def read(self, value: Any, /) -> tuple[range, ...]:
+        written = [str(one) if type(one) is int else one for one in value] if isinstance(value, list) else value
+        return tuple(_range(word) for word in words(written))
+
+
+@dataclass(frozen=True, slots=True)
 class Servers:
     """Name servers, by address or name, and port."""
 
@@ -35,6 +47,14 @@ class Servers:
 
     def read(self, value: Any, /) -> tuple[tuple[str, int], ...]:
         return tuple(_server(word) for word in words(value))
+
+
+def _range(word: str) -> range:
+    found = _PORTS.fullmatch(word)
+    first, last = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
+    if not 0 < first <= last < 65_536:
+        raise ValueError(f"{word!r} is neither a port nor a range")
+    return range(first, last + 1)
 
 
 def _server(word: str) -> tuple[str, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from webcrawl.checks.addresses import Networks, Servers
+from webcrawl.checks.addresses import Networks, PortRanges, Servers
 from webcrawl.checks.code import Component, Components, Dotted, DottedList, DottedOrders, Expressions, Extensions
 from webcrawl.checks.kinds import Choice, Choices, Kind, Line, Name, Number, Rate, Switch, Whole, Word
 from webcrawl.checks.places import File, Folder
@@ -64,6 +64,7 @@ KINDS: dict[str, Kind] = {
     "DNS_NAMESERVERS": Servers(),
     "HOSTS_FILE": File(),
     "PRIVATE_NETWORKS_ALLOWED": Networks(),
+    "PORTS_ALLOWED": PortRanges(),
     "REDIRECT_MAX_HOPS": Whole(0, 100),
     "DOWNLOAD_TRUNCATE": Whole(1024, 2**31 - 1),
     "CONTENT_SEEN": Choice(("skip", "process")),

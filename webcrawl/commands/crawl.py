@@ -1,4 +1,4 @@
-"""`scrapy crawl`, which looks before it leaps: what would go wrong is said in one line, with exit status 1."""
+"""`scrapy crawl`, with checks before the start: any problem is one line and exit status 1."""
 
 from __future__ import annotations
 
@@ -14,26 +14,30 @@ from scrapy import signals
 from scrapy.commands.crawl import Command as CrawlCommand
 from scrapy.exceptions import UsageError
 
-from webcrawl.commands.preflight import CannotStart, preflight
+from webcrawl.commands.preflight import CannotStart, preflight, preflight_spider
+from webcrawl.commands.signals import OneSignal
 from webcrawl.fastpath.names import ForeignScrapy
 from webcrawl.store.errors import StoreError
 
 logger = logging.getLogger(__name__)
 
-INTERRUPTED = 130  # what a shell says of a program that Ctrl-C ended
-BROKEN = ("error_breaker", "store_failed")  # ends that nobody asked for
+INTERRUPTED = 130  # a shell's exit status for a program that Ctrl-C ended
+BROKEN = ("error_breaker", "store_failed")  # reasons that count as a failure
 
 
 class Command(CrawlCommand):
-    """Scrapy's own command; before the spider `web` runs, its arguments, settings and files are checked."""
+    """Scrapy's own command. Before a spider runs, its settings and files are checked, and `web`'s arguments."""
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        """The first thing that Scrapy calls: nothing is logged yet, so that the line stands alone."""
+        """Runs the checks here, where Scrapy has logged nothing yet, so that the line stands alone."""
         super().process_options(args, opts)
-        if args != ["web"] or self.settings is None:
+        if len(args) != 1 or self.settings is None:
             return
         try:
-            preflight(self.settings, opts.spargs)
+            if args == ["web"]:
+                preflight(self.settings, opts.spargs)
+            else:
+                preflight_spider(self.settings, args[0])
         except CannotStart as error:
             _tell(str(error), self.settings["LOG_FILE"])
             sys.exit(1)
@@ -50,6 +54,7 @@ class Command(CrawlCommand):
         self._crawler = self.crawler_process.create_crawler(args[0])
         self._crawler.signals.connect(self._closed, signals.spider_closed)
         crawling = self.crawler_process.crawl(self._crawler, **opts.spargs)
+        OneSignal().install_soon()
         self.crawler_process.start()
         if self.crawler_process.bootstrap_failed:
             self.exitcode = 1
@@ -74,7 +79,7 @@ class Command(CrawlCommand):
 
 
 def _tell(line: str, log: Any) -> None:
-    """On standard error; and in the log file, which is all that scrapyd shows of a job."""
+    """Writes to standard error, and to the log file, which is all that scrapyd shows of a job."""
     sys.stderr.write(f"{line}\n")
     if log:
         with Path(log).open("a", encoding="utf-8") as file:

@@ -1,4 +1,4 @@
-"""`scrapy demo`: the whole crawler seen working, on a machine with no network."""
+"""`scrapy demo`: shows the whole crawler at work, on a machine without a network."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import SETTINGS_PRIORITIES, Settings
 
 from webcrawl.commands.preflight import CannotStart, preflight
+from webcrawl.commands.signals import OneSignal
 from webcrawl.profiling.profile import profiled
 from webcrawl.store.crawldb import CrawlDB
 
-PAGES = 100  # a host's on the average: at a page a second it lasts longer than anybody looks
-KINDS = (  # a little of what the real web has
+PAGES = 100  # per host on average: at one page per second more than anyone waits for
+KINDS = (  # a sample of what the real web has
     *("chunked", "no_length", "etag", "coding_gzip", "coding_br", "charset_header", "source_a", "spellings"),
     *("redirect_301", "status_404", "duplicate", "status_503"),
     *("robots_missing", "robots_empty", "robots_disallow", "robots_wildcard", "robots_moved"),
@@ -33,32 +34,32 @@ READY = re.compile(r"simweb ready: .* dns ([^\s;]+);")
 
 
 class Command(ScrapyCommand):
-    """Starts the synthetic web in a process of its own, crawls it politely, and says what came of it."""
+    """Starts the synthetic web in a separate process, crawls it politely, and prints a summary."""
 
     requires_project = True
-    _made: str | None = None  # the temporary JOBDIR: it is left for people to look at
+    _made: str | None = None  # the temporary JOBDIR, kept for the user to look at
 
     def syntax(self) -> str:
         return "[options]"
 
     def short_desc(self) -> str:
-        return "See the crawler work: half a minute on the synthetic web, no network needed"
+        return "Crawl the synthetic web for half a minute; needs no network"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        parser.add_argument("--hosts", type=int, default=300, metavar="N", help="hosts (default: %(default)s)")
-        parser.add_argument("--seconds", type=float, default=30, metavar="S", help="how long (default: %(default)s)")
-        parser.set_defaults(profile=None)  # Scrapy's own --profile writes a cProfile file, and makes all twice as slow
-        parser.add_argument(
-            "--profile", action="store_true", dest="by_stage", help="say where the processor's time went, by stage"
-        )
+        parser.add_argument("--hosts", type=int, default=300, metavar="N", help="hosts to serve (default: %(default)s)")
+        parser.add_argument("--seconds", type=float, default=30, metavar="S", help="duration (default: %(default)s)")
+        parser.set_defaults(profile=None)  # Scrapy's own --profile writes a cProfile file, twice as slow
+        parser.add_argument("--profile", action="store_true", dest="by_stage", help="print the CPU time by stage")
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         super().process_options(args, opts)
+        if args:
+            raise UsageError(f"unexpected argument: {args[0]}")
         if not 1 <= opts.hosts <= 100_000 or not 1 <= opts.seconds <= 86_400:
-            _refuse("demo: allowed is --hosts from 1 to 100000, --seconds from 1 to 86400")
+            _refuse("demo: allowed are --hosts from 1 to 100000 and --seconds from 1 to 86400")
         if self._given("JOBDIR") and Path(self._own["JOBDIR"], "state").exists():
-            _refuse(f"demo: JOBDIR = {self._own['JOBDIR']}: has a crawl in it, of a web that is gone")
+            _refuse(f"demo: JOBDIR = {self._own['JOBDIR']}: already holds a crawl of an earlier demo web")
         wanted = {
             "USER_AGENT": "webcrawl-demo/1.0 (+http://site0.test/)",
             "LOG_LEVEL": "WARNING",
@@ -79,12 +80,11 @@ class Command(ScrapyCommand):
         return self.settings
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        if args:
-            raise UsageError
+        del args
         with TemporaryDirectory(prefix="webcrawl-demo-web-") as folder:
             try:
                 with _simweb(opts.hosts, Path(folder)) as web:
-                    what = f"{opts.hosts} synthetic hosts on loopback, for {opts.seconds:g} seconds"
+                    what = f"{opts.hosts} synthetic hosts on loopback for {opts.seconds:g} s"
                     self._crawl(*web, what, profile=opts.by_stage)
             except CannotStart as error:
                 if self._made is not None:
@@ -97,12 +97,13 @@ class Command(ScrapyCommand):
             self._own.set("JOBDIR", self._made, "cmdline")
         self._own.set("DNS_NAMESERVERS", nameserver, "cmdline")
         preflight(self._own, {"seeds": str(seeds)})
-        _say(f"crawling {what}; Ctrl-C ends it")
+        _say(f"crawling {what} (Ctrl-C to stop)")
         if not sys.stderr.isatty():
             logging.getLogger("webcrawl.extensions.progress").addHandler(_Said())
         assert self.crawler_process is not None  # noqa: S101 - Scrapy makes it before it runs a command
         with profiled() if profile else nullcontext() as found:
             self.crawler_process.crawl("web", seeds=str(seeds))
+            OneSignal().install_soon()
             self.crawler_process.start()
         stats = _stats(Path(self._own["JOBDIR"]))
         _say(_summary(Path(self._own["JOBDIR"]), stats))
@@ -111,7 +112,7 @@ class Command(ScrapyCommand):
 
 
 class _Said(logging.Handler):
-    """Progress as plain lines, where there is no terminal to show it on."""
+    """Prints progress as plain lines where there is no terminal."""
 
     def emit(self, record: logging.LogRecord) -> None:
         _say(record.getMessage())
@@ -119,9 +120,10 @@ class _Said(logging.Handler):
 
 @contextmanager
 def _simweb(hosts: int, folder: Path) -> Iterator[tuple[Path, str]]:
-    """Its seeds and its name server. In a session of its own: a Ctrl-C is meant for the crawler alone.
+    """Yields the seed file and the name server's address.
 
-    It reads a pipe that ends with this process, however that ends: nothing would end it after a kill -9.
+    The web runs in its own session, so that Ctrl-C stops only the crawler. It reads a pipe that closes when this
+    process ends, even by kill -9, and stops then.
     """
     seeds, errors = folder / "seeds.txt", folder / "errors"
     options = ["--hosts", hosts, "--pages", hosts * PAGES, "--seeds", seeds, "--kinds", ",".join(KINDS)]
@@ -150,15 +152,15 @@ def _stats(jobdir: Path) -> dict[str, Any]:
 
 def _summary(jobdir: Path, stats: Mapping[str, Any]) -> str:
     if not stats.get("reason"):
-        return f"interrupted before its end; what there is of it is in {jobdir}"
+        return f"interrupted before the end; output in {jobdir}"
     with closing(CrawlDB(jobdir / "state")) as db:
         ((hosts,),) = db.query("SELECT count(*) FROM host")
     archives = [path.stat().st_size for path in jobdir.glob("warc/*")]
-    pages, seconds = stats["pages"], stats["seconds"]
+    pages, seconds, plural = stats["pages"], stats["seconds"], "s" * (len(archives) != 1)
     return (
-        f"{pages} pages in {seconds:g} s, {pages / max(seconds, 0.1):.0f} a second, of {hosts} hosts, "
-        f"never two at once of one; {stats['queued']} URLs queued, {stats['failures']} failures\n"
-        f"{sum(archives) / 1e6:.1f} MB in {len(archives)} WARC files; all of it is in {jobdir}"
+        f"{pages} pages from {hosts} hosts in {seconds:g} s ({pages / max(seconds, 0.1):.0f} pages/s), "
+        f"never two requests to one host at a time; {stats['queued']} URLs queued, {stats['failures']} failures\n"
+        f"{sum(archives) / 1e6:.1f} MB in {len(archives)} WARC file{plural}; everything is in {jobdir}"
     )
 
 

@@ -1,4 +1,4 @@
-"""All that can be known to be wrong before the first request: each is one line, and the crawl does not begin."""
+"""Finds everything that can be wrong before the first request: one line each, and the crawl does not start."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from scrapy.settings import BaseSettings
+from scrapy.spiderloader import get_spider_loader
+from scrapy.utils.misc import load_object
 
+from webcrawl.adapter.scheduler import FrontierScheduler
 from webcrawl.adapter.values import plain_values
 from webcrawl.checks import SettingError
 from webcrawl.crawl.assembly import assemble
@@ -23,23 +26,23 @@ from webcrawl.seeds import top1m
 from webcrawl.seeds.errors import SeedError
 from webcrawl.seeds.reader import Seeds
 from webcrawl.store.errors import StoreError
+from webcrawl.store.lock import Lock
+from webcrawl.text.credentials import text_without_credentials
 from webcrawl.urls.filters.scope import SCOPES
 from webcrawl.urls.rules_file import RulesError
 from webcrawl.verify.start import check_start
 
 ARGUMENTS = ("seeds", "scope", "limit")
 SCRAPYDS = "_job"  # given by scrapyd with every job
-
-
 REASONS = (SettingError, RulesError, SeedError, StoreError, DnsFailed, top1m.CannotProvide, ForeignScrapy)
 
 
 class CannotStart(Exception):  # noqa: N818 - reads as what it is
-    """Why the crawl does not begin, in one line."""
+    """The reason why the crawl cannot start, in one line."""
 
 
 def preflight(settings: BaseSettings, arguments: Mapping[str, str]) -> None:
-    """Raises CannotStart. A list of seeds that can be had is fetched; JOBDIR is made, and recovered after a crash."""
+    """Raises CannotStart. Downloads a missing seed list if possible; creates JOBDIR, or recovers it after a crash."""
     try:
         check_scrapy()
         _arguments(arguments)
@@ -47,14 +50,34 @@ def preflight(settings: BaseSettings, arguments: Mapping[str, str]) -> None:
         with _quiet("webcrawl.seeds"):
             top1m.provide(arguments["seeds"], values["TOP1M_URL"])
             _seeds(arguments["seeds"], values["URL_MAX_LENGTH"])
-        _folder(Path(values["JOBDIR"]), values)
+        _folder(values, "web")
         _await(_name_servers(values["DNS_NAMESERVERS"]))
     except REASONS as error:
-        raise CannotStart(" ".join(str(error).split())) from error
+        raise CannotStart(_line(error)) from error
+
+
+def preflight_spider(settings: BaseSettings, name: str) -> None:
+    """The same for a spider of a user's, of whose arguments nothing is known: its settings and its JOBDIR."""
+    try:
+        spider = get_spider_loader(settings).load(name)
+    except KeyError:
+        return  # Scrapy's own command says so
+    own = settings.copy()
+    spider.update_settings(own)
+    try:
+        if issubclass(load_object(own["SCHEDULER"]), FrontierScheduler):
+            check_scrapy()
+            _folder(plain_values(own), name)
+    except REASONS as error:
+        raise CannotStart(_line(error)) from error
+
+
+def _line(error: Exception) -> str:
+    return text_without_credentials(" ".join(str(error).split()))
 
 
 def _await(work: Coroutine[Any, Any, None]) -> None:
-    """Not by asyncio.run, which leaves the thread without the loop that Scrapy is going to ask for."""
+    """Runs a coroutine. asyncio.run would leave the thread without the loop that Scrapy asks for later."""
     loop = asyncio.new_event_loop()
     try:
         loop.run_until_complete(work)
@@ -64,7 +87,7 @@ def _await(work: Coroutine[Any, Any, None]) -> None:
 
 @contextmanager
 def _quiet(name: str) -> Iterator[None]:
-    """The crawl itself is going to say the same again."""
+    """Silences a logger: the crawl logs the same messages again."""
     logger = logging.getLogger(name)
     level = logger.level
     logger.setLevel(logging.CRITICAL)
@@ -77,7 +100,7 @@ def _quiet(name: str) -> Iterator[None]:
 def _arguments(given: Mapping[str, str]) -> None:
     for name in given:
         if name not in ARGUMENTS and name != SCRAPYDS:
-            raise CannotStart(f"-a {name}=…: there is no such argument; known are {', '.join(ARGUMENTS)}")
+            raise CannotStart(f"-a {name}=…: unknown argument; allowed are {', '.join(ARGUMENTS)}")
     if not given.get("seeds", "").strip():
         raise CannotStart("no seeds: scrapy crawl web -a seeds=FILE[,FILE…]")
     if given.get("scope", "any") not in SCOPES:
@@ -91,33 +114,50 @@ def _seeds(src: str, max_length: int) -> None:
     seeds = Seeds(src, None, max_length)
     try:
         if next(seeds, None) is None:
-            raise SeedError(f"{src}: has no seeds, only comments and empty lines")
+            raise SeedError(f"{src}: no seeds, only comments and empty lines")
     finally:
         seeds.close()
 
 
-def _folder(folder: Path, values: Mapping[str, Any]) -> None:
-    """Opens all that is there: it may be locked by another process, damaged, foreign, or of another version."""
+def _folder(values: Mapping[str, Any], spider: str) -> None:
+    """Opens everything in JOBDIR, which may be another process's or spider's, damaged, or of another version."""
+    folder = Path(values["JOBDIR"])
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise CannotStart(f"JOBDIR = {folder}: cannot be made ({error.strerror})") from error
+        raise CannotStart(f"JOBDIR = {folder}: cannot be created ({error.strerror})") from error
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise CannotStart(f"JOBDIR = {folder}: cannot be written to")
-    for damage in check_start(folder):
-        raise damage
+        raise CannotStart(f"JOBDIR = {folder}: is not writable")
     try:
-        crawl, _ = assemble(values)
+        _check(folder)
+        with _quiet("webcrawl.crawl.terms"):
+            crawl, _ = assemble(values, spider=spider)
     except OSError as error:
-        raise CannotStart(f"JOBDIR = {folder}: {error}") from error
+        path = f"{error.filename}: " if error.filename else ""
+        raise CannotStart(f"JOBDIR = {folder}: {path}{error.strerror or error}") from error
     crawl.close()
+
+
+def _check(folder: Path) -> None:
+    """Looks for damage. Only with the lock: a running crawl changes its files while they are read."""
+    state, log = folder / "state", folder / "logs" / "crawl.log"
+    if not (state / "crawl.db").exists() and log.is_file() and log.stat().st_size:  # a new crawl would empty it
+        raise CannotStart(f"{folder}: has a crawl's logs, but no state/crawl.db: restore it, or use another JOBDIR")
+    if not state.exists():
+        return
+    lock = Lock(state)
+    try:
+        lock.add(folder)
+        for damage in check_start(folder):
+            raise damage
+    finally:
+        lock.close()
 
 
 async def _name_servers(servers: tuple[tuple[str, int], ...]) -> None:
     if not servers:
-        return  # the system's: a crawl of addresses only, or by the hosts file, needs none
-    names = [f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in servers]
-    lookup = NameServers(names, timeout=2.0, tries=2)  # long enough for a person to wait
+        return  # the system's: a crawl of addresses or by a hosts file needs none
+    lookup = NameServers(servers, timeout=2.0, tries=2)  # as long as a user waits
     try:
         await lookup.probe()
     finally:

@@ -1,4 +1,4 @@
-"""`scrapy simweb`: only the synthetic web."""
+"""`scrapy simweb`: serves the synthetic web."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scrapy.exceptions import UsageError
 
 
 class Command(ScrapyCommand):
-    """Serves until it is interrupted; docs/simweb.md says what."""
+    """Serves until interrupted; docs/simweb.md describes the web."""
 
     requires_project = True
     requires_crawler_process = False
@@ -21,7 +21,7 @@ class Command(ScrapyCommand):
         return "[options]"
 
     def short_desc(self) -> str:
-        return "Serve the synthetic web: hosts siteN.test on loopback, with a name server of their own"
+        return "Serve the synthetic web: hosts siteN.test on loopback, with their own name server"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
@@ -31,7 +31,7 @@ class Command(ScrapyCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if args:
-            raise UsageError
+            raise UsageError(f"unexpected argument: {args[0]}")
         from webcrawl.simweb import cli  # noqa: PLC0415 - as above
 
         try:

@@ -1,4 +1,4 @@
-"""`scrapy verify`: whether all is there that a crawl left, and as it was written."""
+"""`scrapy verify`: checks that everything a crawl left is complete and undamaged."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from webcrawl.verify.whole import verify
 
 
 class Command(ScrapyCommand):
-    """Exit status 0 and a summary, or 1 and a line a damaged place; docs/operations.md has examples."""
+    """Exit status 0 and a summary, or 1 and one line per damaged place; docs/operations.md has examples."""
 
     requires_project = True
     requires_crawler_process = False
@@ -27,12 +27,12 @@ class Command(ScrapyCommand):
         return "JOBDIR"
 
     def short_desc(self) -> str:
-        return "Check every file that a crawl left, and change none: it may be running"
+        return "Check every file of a crawl, running or not, without changing any"
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         del opts
         if len(args) != 1:
-            raise UsageError
+            raise UsageError("one folder: scrapy verify JOBDIR")
         found: Counter[str] = Counter()
         damages = 0
         try:
@@ -52,19 +52,19 @@ class Command(ScrapyCommand):
 
 
 def _summary(jobdir: str, found: Counter[str]) -> list[str]:
-    outputs = f"outputs: {found['files']} files of {found['bytes']} bytes, {found['records']} WARC records"
+    outputs = f"outputs: {found['files']} files, {found['bytes']} bytes, {found['records']} WARC records"
     lines = [
-        f"{jobdir}: all is there",
-        f"frontier: {found['queued']} URLs queued, {found['hosts']} hosts, robots.txt of {found['robots']}",
-        f"seen: {found['keys']} URLs, {found['waiting']} links not yet judged",
+        f"{jobdir}: no damage found",
+        f"frontier: {found['queued']} URLs queued, {found['hosts']} hosts, {found['robots']} robots.txt",
+        f"seen: {found['keys']} URLs, {found['waiting']} links not yet looked up",
         f"{outputs}, {found['lines']} log lines",
     ]
     if found["behind"]:
-        lines.append(f"{found['behind']} bytes were written after the last checkpoint: the next start cuts them off")
+        lines.append(f"{found['behind']} bytes written after the last checkpoint will be cut off by the next start")
     return lines
 
 
 def _say(line: str) -> None:
-    """A damaged name may be anything."""
+    """Prints a line, escaped: a damaged name may contain anything."""
     sys.stdout.write(f"{readable(line)}\n")
     sys.stdout.flush()

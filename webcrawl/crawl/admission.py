@@ -1,4 +1,4 @@
-"""The frontier's admission check for a crawl: what became excluded while it was queued, then robots.txt."""
+"""The admission check of a crawl: rejects URLs excluded since they were queued, then asks robots.txt."""
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,6 +10,7 @@ from random import Random
 from typing import Any
 
 from webcrawl.crawl.admission import CrawlAdmission
+from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.counters import SavedCounters
 from webcrawl.crawl.crawl import CLEAN, Crawl, Parts
 from webcrawl.crawl.crawl_log import CrawlLog
@@ -18,6 +18,7 @@ from webcrawl.crawl.filter_states import FilterStates
 from webcrawl.crawl.refusals import Refusals
 from webcrawl.crawl.robots import RobotsAdmission
 from webcrawl.crawl.seeding import Seeding
+from webcrawl.crawl.terms import keep_terms, terms_of
 from webcrawl.crawl.visitor import LinkRules, Visitor
 from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.booking import Limits
@@ -48,17 +49,20 @@ LATELY = 16  # places for each entry of the URL cache: together they take half o
 def assemble(
     values: Mapping[str, Any],
     *,
+    spider: str,
+    arguments: Mapping[str, object] | None = None,
     seeds: Seeds | None = None,
     on_ready: Callable[[], None] | None = None,
     wants_refusal: Callable[[Link], bool] = lambda _: False,
 ) -> tuple[Crawl, Visitor]:
-    """The crawl in JOBDIR, new or resumed.
+    """The crawl in JOBDIR, new or resumed. OtherTerms if it is not this spider's, or cannot go on with these settings.
 
-    `on_ready` is called, from a thread, when new URLs are known; `wants_refusal` says which links' requests want to
-    know that the frontier dropped them.
+    `on_ready` is called, from a thread, when new URLs are ready; `wants_refusal` says which links have a request whose
+    errback must be called if the frontier drops them.
     """
     db = CrawlDB(Path(values["JOBDIR"]) / "state")
     try:
+        keep_terms(db, terms_of(spider, arguments or {}, values))  # before a file is cut back
         crawl = Crawl(open_parts(values, db, seeds=seeds, on_ready=on_ready, wants_refusal=wants_refusal))
         return crawl, _visitor(values, crawl, db)
     except BaseException:
@@ -76,6 +80,7 @@ def open_parts(
 ) -> Parts:
     """What a crawl is made of, with its state from `db`."""
     outputs = Outputs(db, Path(values["JOBDIR"]))
+    clock = CrawlClock(db)
     log = CrawlLog(outputs.open("logs/crawl.log"))
     refusals = Refusals(db, log, wants_refusal)
     pipeline = build_pipeline(values, _key(db))
@@ -93,10 +98,11 @@ def open_parts(
     SavedCounters(db, {"crawl": counters, "refused": pipeline.filtered})
     return Parts(
         db=db,
+        clock=clock,
         pipeline=pipeline,
         seen=seen,
         content=ContentSeen(db, memory=content_memory),
-        frontier=_frontier(values, db, hooks),
+        frontier=_frontier(values, db, hooks, clock),
         robots=robots,
         seeding=Seeding(db, seeds, pipeline, seen, all_first=values["URL_SCOPE"] == "seeds"),
         outputs=outputs,
@@ -107,14 +113,14 @@ def open_parts(
     )
 
 
-def _frontier(values: Mapping[str, Any], db: CrawlDB, hooks: Hooks) -> Frontier:
+def _frontier(values: Mapping[str, Any], db: CrawlDB, hooks: Hooks, clock: CrawlClock) -> Frontier:
     return open_frontier(
         db,
         Shape(values["FRONTIER_LEVELS"], values["FRONTIER_BIAS"], values["FRONTIER_MEMORY"] * MIB),
         _rules(values),
         hooks,
         random=Random(values["RANDOM_SEED"]),
-        now=0.0 if db.get(CLEAN) else time.time(),
+        now=0.0 if db.get(CLEAN) else clock(),
     )
 
 
@@ -154,7 +160,7 @@ def _limits(values: Mapping[str, Any]) -> Limits:
 
 
 def _key(db: CrawlDB) -> bytes:
-    """Drawn once a crawl: fingerprints of another crawl mean nothing here."""
+    """The key of all hashes, drawn once per crawl: fingerprints of another crawl mean nothing here."""
     key = db.get("key")
     if key is None:
         key = os.urandom(KEY_BYTES)

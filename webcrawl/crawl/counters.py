@@ -1,4 +1,4 @@
-"""Counters of the whole crawl, whatever the number of runs it takes: a part of the checkpoint."""
+"""Counters of the whole crawl, over all its runs; part of the checkpoint."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ META = "tallies"
 
 
 class SavedCounters:
-    """These counters, by name; each goes on from the last checkpoint."""
+    """Restores these counters from the last checkpoint, and saves them with each."""
 
     def __init__(self, db: CrawlDB, counters: Mapping[str, Counter[str]]) -> None:
         self._db, self._counters = db, counters

@@ -1,4 +1,4 @@
-"""The crawl without a fetcher: what is found goes in, what may be fetched comes out (docs/design.md, left to right).
+"""The crawl without a fetcher: found links go in, links that may be fetched come out (docs/design.md).
 
 A fetcher calls `take`, `discover` for the links of the page, and `finish`.
 """
@@ -10,15 +10,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.crawl_log import CrawlLog
 from webcrawl.crawl.refusals import Refusal, Refusals
 from webcrawl.crawl.robots import RobotsAdmission
 from webcrawl.crawl.seeding import Seeding
 from webcrawl.frontier.frontier import Frontier
-from webcrawl.model import Exchange, Link, Outcome, pack_found
+from webcrawl.model import Exchange, Link, Outcome, Status, pack_found
 from webcrawl.seen.content import ContentSeen
 from webcrawl.seen.protocol import SeenStore
 from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.errors import TakenAway
 from webcrawl.store.outputs import Output, Outputs
 from webcrawl.urls.hosts import host_of
 from webcrawl.urls.lately import Lately
@@ -35,9 +37,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a crawl is made of. It owns them all, and closes those that can be closed."""
+    """What a crawl is made of. The crawl owns all parts, and closes those that hold files or threads."""
 
     db: CrawlDB
+    clock: CrawlClock
     pipeline: LinkPipeline
     seen: SeenStore
     content: ContentSeen
@@ -52,10 +55,11 @@ class Parts:
 
 
 class Crawl:
-    """Links, seen store, frontier, robots rules, seeds and outputs of one crawl, and its checkpoint."""
+    """Facade of one crawl: links, seen store, frontier, robots rules, seeds, outputs, and the checkpoint."""
 
     def __init__(self, parts: Parts) -> None:
         self._db, self._pipeline, self._lately = parts.db, parts.pipeline, parts.lately
+        self._clock = parts.clock
         self._seen, self._content, self._frontier = parts.seen, parts.content, parts.frontier
         self._robots, self._seeding, self._refusals = parts.robots, parts.seeding, parts.refusals
         self._outputs, self._log, self._counters = parts.outputs, parts.log, parts.counters
@@ -63,6 +67,10 @@ class Crawl:
 
     def __repr__(self) -> str:
         return f"<Crawl {self._frontier!r} {self._seen!r}>"
+
+    def now(self) -> float:
+        """The time that `take` and its like want: seconds since 1970, whatever is done to the machine's clock."""
+        return self._clock()
 
     # -- in
 
@@ -80,9 +88,9 @@ class Crawl:
         self._lately.add(url for _, url, _ in found)
 
     def submit(self, link: Link, variant: str = "") -> bool:
-        """A link that comes alone, from a request of a user's spider; each variant of a URL is seen by itself.
+        """Takes a single link, from a request of a user's spider; each variant of a URL is seen separately.
 
-        False if a filter keeps it out.
+        Returns False if a filter drops it.
         """
         if not self._pipeline.process(link.via, link.depth, [link.url]):
             return False
@@ -90,12 +98,12 @@ class Crawl:
         return True
 
     def insert(self, link: Link, variant: str = "") -> None:
-        """A link to be fetched whether or not it was seen; from now on it was."""
+        """Queues a link whether or not it was seen before, and marks it as seen."""
         self._frontier.add([link.pack()])
         self._seen.submit([self._pipeline.key(link.url, variant)], [KNOWN])
 
     def count_filtered(self, reason: str) -> None:
-        """Counts a link that never became one: nobody can fetch its URL."""
+        """Counts a request whose URL cannot become a link, under the reason why."""
         self._pipeline.filtered[reason] += 1
 
     def feed(self, now: float, *, seeds: bool = True) -> bool:
@@ -134,8 +142,10 @@ class Crawl:
 
     def next_ready(self) -> float | None:
         """When there may be something to do: a time (0 is now), or None as long as nothing is found or finished."""
-        if self._seeding.first or self._refusals.waiting:
+        if self._refusals.waiting:
             return 0.0
+        if self._seeding.first:
+            return None if self._seeding.waits else 0.0
         ready = self._frontier.next_ready()
         if self._seen.pending and not self._seen.busy:  # they may be of hosts that need not wait
             merge = self._merged_at + PATIENCE
@@ -147,16 +157,16 @@ class Crawl:
         return self._frontier.next_turn(link)
 
     def take_refusal(self) -> Refusal | None:
-        """A request that ended unasked, on its way to its errback; then `refusal_delivered`."""
+        """The next request whose errback is due although it was never sent; call `refusal_delivered` afterwards."""
         return self._refusals.take()
 
     def refusal_delivered(self, refusal: Refusal) -> None:
-        self._refusals.told(refusal)
+        self._refusals.delivered(refusal)
 
     # -- answers
 
     def seen_body(self, digest: bytes) -> bool:
-        """Whether a body with this digest was seen before; from now on it was."""
+        """Whether a body with this digest was seen before; marks it as seen."""
         return self._content.seen(digest)
 
     def robots_answered(self, link: Link, status: int, body: bytes, location: str | None, now: float) -> None:
@@ -167,11 +177,14 @@ class Crawl:
 
     def tries_again(self, link: Link, outcome: Outcome) -> bool:
         """Whether `finish` is going to queue the link once more."""
-        return self._frontier.tries_again(link, outcome)
+        return outcome.status == Status.UNTRIED or self._frontier.tries_again(link, outcome)
 
     def finish(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
-        """Books the end of a download, at the time when it ended."""
-        final = self._frontier.done(link, outcome, outcome.at)
+        """Books the end of a download, at the time when it ended; one that could not be tried leaves no trace."""
+        if outcome.status == Status.UNTRIED:
+            self._frontier.put_back(link, self._ended(outcome))
+            return
+        final = self._frontier.done(link, outcome, self._ended(outcome))
         counters = self._counters
         counters["failures" if outcome.status < 0 else "pages"] += 1
         counters[f"status/{outcome.status}"] += 1
@@ -180,6 +193,9 @@ class Crawl:
         if final:
             annotations = [f"truncated:{exchange.truncated}"] if exchange is not None and exchange.truncated else []
             self._log.finished(link, outcome, exchange, annotations)
+
+    def _ended(self, outcome: Outcome) -> float:
+        return self._clock.at(outcome.ended) if outcome.ended else 0.0
 
     # -- how it is going
 
@@ -193,9 +209,9 @@ class Crawl:
         """Pages fetched, over all runs."""
         return self._counters["pages"]
 
-    def ready_hosts(self, now: float) -> int:
+    def ready_hosts(self) -> int:
         """Hosts that may be asked and are not."""
-        return self._frontier.ready(now)
+        return self._frontier.ready(self._clock())
 
     def count(self, names: Iterable[str]) -> None:
         """Adds one to each of these counters."""
@@ -232,7 +248,7 @@ class Crawl:
         return self._db.prepare()
 
     def begin(self) -> None:
-        """Before the first URL is fetched: if this run is killed at once, the next must know that there was one."""
+        """Call it before the first URL is fetched: if this run is killed at once, the next must know of it."""
         if self._db.get(CLEAN) != b"":
             self.checkpoint()
 
@@ -240,6 +256,14 @@ class Crawl:
         """`last`: nothing is in flight any more. A run that finds no such mark knows that hosts were asked since."""
         self._db.set(CLEAN, b"1" if last else b"")
         self._db.checkpoint()
+
+    def taken_away(self) -> TakenAway | None:
+        """What of JOBDIR was moved, removed or replaced since it was opened."""
+        try:
+            self._db.presence.check()
+        except TakenAway as error:
+            return error
+        return None
 
     def close(self) -> None:
         """Leaves the state as of the last checkpoint."""

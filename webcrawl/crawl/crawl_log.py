@@ -1,4 +1,4 @@
-"""logs/crawl.log: a line for every URL that is finished, in Heritrix's fields (docs/logs.md)."""
+"""logs/crawl.log: one line per finished URL, in Heritrix's format (docs/logs.md)."""
 
 from __future__ import annotations
 
@@ -10,32 +10,17 @@ from webcrawl.store.outputs import Output
 
 
 class CrawlLog:
-    """What becomes of every URL."""
+    """Records the end of every URL."""
 
     def __init__(self, output: Output) -> None:
         self._output = output
 
     def finished(self, link: Link, outcome: Outcome, exchange: Exchange | None, annotations: list[str]) -> None:
-        """A URL that was asked for."""
+        """A URL that was fetched, or that failed."""
         if link.attempt:
             annotations.append(f"{link.attempt + 1}t")
-        self._output.write(
-            line(
-                now=outcome.at or time.time(),
-                status=outcome.status,
-                size=len(exchange.payload) if exchange else None,
-                url=link.url,
-                path=link.path,
-                via=link.via,
-                content_type=exchange.content_type if exchange else "",
-                started=exchange.started if exchange else None,
-                seconds=outcome.seconds,
-                digest=exchange.digest if exchange else "",
-                seed=link.seed,
-                annotations=annotations,
-            )
-        )
+        self._output.write(line(outcome.at or time.time(), link, outcome, exchange, annotations))
 
     def dropped(self, link: Link, status: int) -> None:
-        """A URL that ends without having been asked for."""
+        """A URL that ended without a request."""
         self.finished(link, Outcome(status), None, [])

@@ -1,4 +1,4 @@
-"""What filters have learnt, as a part of the checkpoint."""
+"""What filters have learned, as part of the checkpoint."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ META = "filters"
 
 
 class FilterStates:
-    """The states of a chain's filters, under their names."""
+    """Saves and restores the states of a chain's filters, by name."""
 
     def __init__(self, db: CrawlDB, chain: Chain) -> None:
         self._db, self._chain = db, chain

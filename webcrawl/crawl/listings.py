@@ -1,4 +1,4 @@
-"""Listings of FTP and menus of Gopher read for their links: pages are more than HTML."""
+"""The links of FTP listings and Gopher menus."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from webcrawl.net.gopher_menu import MENU, item_url, items
 
 
 def ftp_links(body: bytes, content_type: str, url: str) -> Found:
-    """Files, folders, and links that may be either; nothing that is not in this folder."""
+    """Files, folders and symbolic links of this folder; names that point elsewhere are left out."""
     base = split_type(url)[0]
     found = Found(base if base.endswith("/") else f"{base}/", _encoding(body))
     for entry in entries(body, mlsd=content_type.endswith("format=mlsd")):
@@ -23,7 +23,7 @@ def ftp_links(body: bytes, content_type: str, url: str) -> Found:
 
 
 def menu_links(body: bytes, _: str, url: str) -> Found:
-    """Items that lead somewhere; searches do not."""
+    """Items that are resources; searches are not."""
     found = Found(url, _encoding(body))
     for item in items(body):
         link = item_url(item)
@@ -33,7 +33,7 @@ def menu_links(body: bytes, _: str, url: str) -> Found:
 
 
 LISTINGS: dict[str, Callable[[bytes, str, str], Found]] = {LISTING: ftp_links, MENU: menu_links}
-"""Content type -> who reads the links of such a body, as LinkReader.links does those of HTML."""
+"""Content type -> the function that extracts the links of such a body, as LinkReader.links does for HTML."""
 
 
 def _link(href: str, name: bytes, encoding: str) -> FoundLink:
@@ -41,7 +41,7 @@ def _link(href: str, name: bytes, encoding: str) -> FoundLink:
 
 
 def _encoding(body: bytes) -> str:
-    """Neither protocol says it: UTF-8 if it can be (RFC 2640 for FTP), else what nearly everybody else had."""
+    """Neither protocol declares it: UTF-8 if the bytes are valid (RFC 2640 for FTP), else windows-1252."""
     try:
         body.decode()
     except UnicodeDecodeError:

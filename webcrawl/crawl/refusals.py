@@ -1,4 +1,7 @@
-"""Refusals: requests that the frontier ends unasked, on their way to their errbacks. Part of the checkpoint."""
+"""Refusals: requests that the frontier ends without sending them, until their errbacks are called.
+
+They are part of the checkpoint.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ class Refusal:
 
 
 class Refusals:
-    """Logs every drop; those that `wants` asks for wait here until their errback was called."""
+    """Logs every dropped link; those that `wants` selects wait here for their errback."""
 
     def __init__(self, db: CrawlDB, log: CrawlLog, wants: Callable[[Link], bool]) -> None:
         self._db, self._log, self._wants = db, log, wants
@@ -57,14 +60,15 @@ class Refusals:
         return bool(self._waiting)
 
     def take(self) -> Refusal | None:
-        """The next one to deliver; then `told`."""
+        """The next one to deliver; call `delivered` afterwards."""
         if not self._waiting:
             return None
         refusal = self._waiting.popleft()
         self._under_way[refusal] = None
         return refusal
 
-    def told(self, refusal: Refusal) -> None:
+    def delivered(self, refusal: Refusal) -> None:
+        """Its errback was called."""
         del self._under_way[refusal]
 
     # -- the checkpoint

@@ -1,4 +1,4 @@
-"""robots.txt on its way through the frontier: asked for first, politely, redirects and all (docs/robots.md)."""
+"""The robots.txt part of admission: fetches it first, in the host's turn, redirects included (docs/robots.md)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from webcrawl.net.robots_book import Heard, RobotsBook, Verdict, origin_of, robo
 from webcrawl.net.robots_policy import follows
 from webcrawl.urls.hosts import host_of
 
-CHASE = 300.0  # seconds for a redirected robots.txt to be had from another host
-LOOK = 5.0  # seconds until a URL that waits for that looks again
-CHASES = 4096  # at once; one more is not chased but tried again later
+CHASE = 300.0  # seconds to wait for a robots.txt that was redirected to another host
+LOOK = 5.0  # seconds until a URL that waits for it is tried again
+CHASES = 4096  # at most so many at once; beyond that an origin is tried again later
 
 
 @dataclass(slots=True)
@@ -26,7 +26,7 @@ class Chase:
 
 
 class RobotsAdmission:
-    """A part of the admission check. A prerequisite's link has the path `P` and the origin it is for as history."""
+    """Part of the admission check. A prerequisite's link has the path `P`; its history is the origin it is for."""
 
     def __init__(self, book: RobotsBook) -> None:
         self.book = book
@@ -59,7 +59,7 @@ class RobotsAdmission:
     def answered(
         self, link: Link, status: int, body: bytes, location: str | None, now: float, expedite: Callable[[bytes], None]
     ) -> Heard | None:
-        """Books the answer to a prerequisite; None while a redirect is followed.
+        """Books the answer to a robots.txt request; returns None while a redirect is being followed.
 
         `location` is the canonical URL that the answer redirects to, if it does and the crawl may go there. On
         another host it takes that host's turn, though its first one: the origin's URLs wait for it.

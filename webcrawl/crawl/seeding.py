@@ -1,4 +1,4 @@
-"""From the seed lists into the crawl, as fast as it needs them; the place in the lists is part of the checkpoint."""
+"""Feeds seeds into the crawl as it needs them; the position in the seed lists is part of the checkpoint."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ class Seeding:
     ) -> None:
         self._db, self._seeds, self._pipeline, self._seen = db, seeds, pipeline, seen
         self.ended = seeds is None
+        self.waits = False  # for what our machine lacks to read on
         self._all_first = all_first
         position = db.get(META)
         if seeds is not None and position is not None:
@@ -47,7 +48,7 @@ class Seeding:
 
     @property
     def first(self) -> bool:
-        """Whether the crawl waits for the seeds."""
+        """Whether the crawl must wait until all seeds are read."""
         return self._all_first and not self.ended
 
     def read(self, most: int) -> bool:
@@ -61,12 +62,20 @@ class Seeding:
     def _next(self, most: int) -> Iterator[str]:
         while self._seeds is not None and not self.ended and most:
             try:
-                yield next(self._seeds).url
-                most -= 1
+                url = next(self._seeds).url
             except StopIteration:
                 self.ended = True
-            except SeedError as error:  # the lists after it are read all the same
-                logger.error("%s", error)  # noqa: TRY400 - a line, no traceback
+            except SeedError as error:  # go on with the next list
+                logger.error("%s", error)  # noqa: TRY400 - one line, no traceback
+            except OSError as error:  # a lack of our machine's, not of the list
+                if not self.waits:
+                    logger.warning("no more seeds for the moment: %s", error)
+                self.waits = True
+                return
+            else:
+                self.waits = False
+                most -= 1
+                yield url
 
     def prepare(self) -> Iterator[None]:
         return iter(())

@@ -1,4 +1,4 @@
-"""What becomes of an answer: a redirect is a link, robots.txt is booked, a new page's links go to the crawl."""
+"""Turns an answer into a page: a redirect becomes a link, robots.txt is booked, a new page's links are submitted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HOPS = {**dict.fromkeys(("img", "srcset", "script", "style", "media", "object", 
 
 @dataclass(frozen=True, slots=True)
 class LinkRules:
-    """What the settings say of links and of bodies seen before."""
+    """What the settings say about links and bodies seen before."""
 
     followed: frozenset[str]  # kinds of links
     redirects: int  # how many in a row
@@ -30,7 +30,7 @@ class LinkRules:
 
 
 class Visitor:
-    """Makes a Page of every answer, and does all that it means for the crawl."""
+    """Turns every answer into a Page, and tells the crawl what follows from it."""
 
     def __init__(self, crawl: Crawl, digests: Callable[[bytes], bytes], reader: LinkReader, rules: LinkRules) -> None:
         self._crawl, self._digests, self._reader = crawl, digests, reader
@@ -43,7 +43,7 @@ class Visitor:
         page = Page.of(link, exchange)
         location = _location(exchange)
         if link.path.endswith("P"):
-            self._robots(link, exchange, location)
+            self._crawl.robots_answered(link, exchange.status, exchange.body, location, self._crawl.now())
         elif location:
             if _redirects(link) < self._redirects:
                 self._crawl.discover(link, [location], lambda _: "R", redirect=True)
@@ -55,18 +55,17 @@ class Visitor:
         return page
 
     def _knows_links(self, page: Page) -> bool:
-        """Another's page with the same body had the same links, but other ones of them were inside its scope."""
+        """Whether the links of this body were submitted before.
+
+        The same body on another site has the same links, but there others of them are in scope.
+        """
         if self._home is None:
             return page.duplicate
         return self._crawl.seen_body(self._digests(page.digest + self._home(page.url).encode()))
 
     def robots_failed(self, link: Link, outcome: Outcome) -> None:
         """No answer for robots.txt."""
-        self._crawl.robots_answered(link, outcome.status, b"", None, outcome.at)
-
-    def _robots(self, link: Link, exchange: Exchange, location: str) -> None:
-        now = exchange.started + exchange.timings.total
-        self._crawl.robots_answered(link, exchange.status, exchange.body, location, now)
+        self._crawl.robots_answered(link, outcome.status, b"", None, self._crawl.now())
 
     def _read(self, page: Page, exchange: Exchange) -> None:
         links = LISTINGS.get(page.content_type, self._reader.links)
@@ -98,13 +97,11 @@ def _redirects(link: Link) -> int:
 
 
 def _location(exchange: Exchange) -> str:
-    """Where the answer redirects to, in canonical form; empty if it does not, or nowhere that a crawl can go."""
-    if exchange.status not in REDIRECTS:
+    """The canonical URL that the answer redirects to; empty if there is none, or none that can be fetched."""
+    location = exchange.header(b"location") if exchange.status in REDIRECTS else None
+    if location is None:
         return ""
-    for name, value in exchange.headers:
-        if name.lower() == b"location":
-            try:
-                return canonical(value.decode("utf-8", "replace").strip(), exchange.url)
-            except InvalidUrl:
-                return ""
-    return ""
+    try:
+        return canonical(location.decode("utf-8", "replace").strip(), exchange.url)
+    except InvalidUrl:
+        return ""

@@ -1,7 +1,8 @@
-"""Unexpected errors: their tracebacks in logs/errors.log, and an end of the crawl when there are too many (Nielsen)."""
+"""Writes unexpected errors to logs/errors.log, and ends the crawl when there are too many (Nielsen)."""
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
 from collections import deque
@@ -19,7 +20,7 @@ LINE = "%(asctime)s %(name)s: %(message)s"
 
 
 class ErrorBreaker(logging.Handler):
-    """A log handler: whatever is logged as an error with a traceback was not expected.
+    """A log handler that treats every error logged with a traceback as unexpected.
 
     What a page or a server can cause at will has an outcome and a counter, and never comes here.
     """
@@ -54,7 +55,8 @@ class ErrorBreaker(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         if not record.exc_info or self._file is None:
             return
-        self._file.emit(record)
+        with contextlib.suppress(OSError):  # its folder is gone: the next checkpoint says so
+            self._file.emit(record)
         if self._crawler.stats is not None:
             self._crawler.stats.inc_value("errors/unexpected")
         now = time.monotonic()

@@ -1,4 +1,4 @@
-"""Checkpoints: every CHECKPOINT_INTERVAL seconds, and at once on SIGUSR1."""
+"""Takes a checkpoint every CHECKPOINT_INTERVAL seconds, and at once on SIGUSR1."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Checkpoints:
 
     def opened(self) -> None:
         loop = asyncio.get_running_loop()
-        with contextlib.suppress(ValueError, RuntimeError):  # only the main thread may listen to signals
+        with contextlib.suppress(ValueError, RuntimeError):  # only the main thread may handle signals
             loop.add_signal_handler(signal.SIGUSR1, self._now.set)
         scheduler = scheduler_of(self._crawler)
         try:
@@ -68,6 +68,6 @@ class Checkpoints:
 
 
 def _pipelines(crawler: Crawler) -> tuple[object, ...]:
-    """In their order; whatever ITEM_PROCESSOR is, it has them where Scrapy's own has."""
+    """In their order. Any ITEM_PROCESSOR keeps them where Scrapy's own does."""
     pipelines: tuple[object, ...] = crawler.engine.scraper.itemproc.middlewares if crawler.engine else ()
     return pipelines

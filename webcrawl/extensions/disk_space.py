@@ -1,4 +1,4 @@
-"""Too little room on JOBDIR's disk: fetching pauses, and goes on when there is room again."""
+"""Pauses fetching while the disk of JOBDIR is nearly full."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from webcrawl.adapter.values import values_of
 
 logger = logging.getLogger(__name__)
 
-INTERVAL = 5.0  # seconds between two looks
+INTERVAL = 5.0  # seconds between two checks
 MIB = 1 << 20
 
 
 class DiskSpace:
-    """Pauses the engine, not the crawl: what is under way is finished, and a checkpoint is still possible."""
+    """Pauses only the engine: requests under way are finished, and checkpoints continue."""
 
     def __init__(self, crawler: Crawler, folder: Path, least: int) -> None:
         self._crawler, self._folder, self._least = crawler, folder, least
@@ -49,15 +49,20 @@ class DiskSpace:
 
     def look(self) -> None:
         engine = self._crawler.engine
-        free = shutil.disk_usage(self._folder).free // MIB
+        try:
+            free = shutil.disk_usage(self._folder).free // MIB
+        except OSError:  # JOBDIR was moved or removed: the next checkpoint finds out, and says so
+            return
         short = free < self._least
         if engine is None or short == self._paused:
             return
         self._paused = short
         if short:
-            logger.warning("%d MiB left for %s, MIN_FREE_DISK is %d: fetching pauses", free, self._folder, self._least)
+            logger.warning(
+                "%d MiB free for %s, less than MIN_FREE_DISK = %d: fetching is paused", free, self._folder, self._least
+            )
             engine.pause()
         else:
-            logger.info("%d MiB left for %s: fetching goes on", free, self._folder)
+            logger.info("%d MiB free for %s: fetching resumes", free, self._folder)
             engine.unpause()
             scheduler_of(self._crawler).wake()

@@ -1,4 +1,4 @@
-"""Python's cycle collector at a crawl's pace."""
+"""Tunes Python's cycle collector for a crawl."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ THRESHOLDS = 50_000, 20, 50
 
 
 class Garbage:
-    """What exists at the start is never looked at again, and a page's own cycles some thousand pages later.
+    """Excludes all objects that exist at the start, and collects cycles only every few thousand pages.
 
     With Python's defaults collecting takes as long as all else that Scrapy does for a request (docs/performance.md).
     """
@@ -30,7 +30,7 @@ class Garbage:
 
     def opened(self) -> None:
         gc.freeze()
-        atexit.register(gc.freeze)  # to look for cycles when all goes anyway takes 0.1 s
+        atexit.register(gc.freeze)  # a last search for cycles at exit would take 0.1 s
         gc.set_threshold(*THRESHOLDS)
 
     def closed(self) -> None:

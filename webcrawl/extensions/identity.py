@@ -1,4 +1,4 @@
-"""Who the crawl says it is: a crawler without a contact is one that administrators block."""
+"""Warns about a missing contact: administrators block crawlers that do not say who they are."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Identity:
 
     def opened(self) -> None:
         logger.warning(
-            "USER_AGENT is the default, %r, which says nothing of you: name a page or an address where you can be "
-            "reached, as in -s USER_AGENT='mybot/1.0 (+https://example.org/bot)'",
+            "USER_AGENT is the default, %r: add a page or an address where you can be reached, "
+            "as in -s USER_AGENT='mybot/1.0 (+https://example.org/bot)'",
             defaults.USER_AGENT,
         )

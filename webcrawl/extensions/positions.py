@@ -1,4 +1,4 @@
-"""Pipelines that take part in the checkpoint: what they keep is of the same moment as all else (docs/extending.md)."""
+"""Pipelines that take part in the checkpoint, so that their state always matches the crawl's (docs/extending.md)."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class TakesPart(Protocol):
     """A pipeline with both hooks."""
 
     def checkpoint(self) -> Any:
-        """Where it stands, as a plain value that msgpack can pack; all it did up to now is safe on its disk."""
+        """Returns its position, as a value that msgpack can pack; all it did so far must be safe on disk."""
 
     def restore(self, position: Any) -> None:
-        """Goes back to where it stood at the last checkpoint; None if that one had nothing of it."""
+        """Goes back to its position at the last checkpoint; None if that checkpoint had none."""
 
 
 class Positions:
-    """Restores every pipeline once, then asks each at every checkpoint.
+    """Restores every pipeline once, then saves the position of each with every checkpoint.
 
     A hook that raises ends the crawl: without a checkpoint more and more would have to be done again, and with one
     that lacks a position the pipeline would have lost pages.
@@ -45,7 +45,7 @@ class Positions:
             except Exception as error:
                 raise _failed(name, "restore", error) from error
         if self._pipelines:
-            db.join(self, first=True)  # what a hook writes to an output is to count
+            db.join(self, first=True)  # before the outputs: a hook may write to one
 
     def __repr__(self) -> str:
         return f"<Positions {' '.join(self._pipelines)}>"
@@ -74,6 +74,6 @@ def _name(pipeline: object) -> str:
 
 
 def _failed(name: str, hook: str, error: Exception) -> StoreError:
-    """The mistake is somebody's own: its traceback goes to logs/errors.log."""
+    """The bug is in the pipeline: its traceback goes to logs/errors.log."""
     logger.error("%s.%s failed", name, hook, exc_info=error)
     return StoreError(f"{name}.{hook}: {error!r}")

@@ -1,4 +1,4 @@
-"""How the crawl is going: a line every 10 seconds in the log, or one that stands still on a terminal."""
+"""Shows progress: a line in the log every 10 seconds, or a live line on a terminal."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-INTERVAL = 10.0  # seconds between two lines in a log
-BLINK = 0.5  # and between two of a terminal's
+INTERVAL = 10.0  # seconds between two lines in the log
+BLINK = 0.5  # seconds between two updates of the live line
 
 
 class Progress:
-    """Reads the crawl's counters. `live` is whether standard error is a terminal, `logged` whether the log is not."""
+    """`live`: standard error is a terminal. `logged`: the log goes elsewhere, so it gets lines too."""
 
     def __init__(self, crawler: Crawler, *, live: bool, logged: bool) -> None:
         self._crawler, self._logged = crawler, logged
@@ -42,7 +42,7 @@ class Progress:
         return extension
 
     def opened(self) -> None:
-        self._crawler.signals.connect(self.closed, signals.spider_closed)  # only now: some spiders cannot be opened
+        self._crawler.signals.connect(self.closed, signals.spider_closed)  # not before: opening may fail
         self._crawl = scheduler_of(self._crawler).crawl
         self._begun = _now(self._crawl)
         if self._live is not None:
@@ -61,7 +61,7 @@ class Progress:
         logger.info("%s", Lines(self._crawl, self._begun).line())
 
     def _start(self, live: Live) -> None:
-        """Log lines that go to the same terminal are printed above the live one."""
+        """Prints log lines that go to the same terminal above the live line."""
         before = sys.stderr
         live.start()
         for handler in logging.getLogger().handlers:
@@ -96,7 +96,7 @@ class Lines:
         rate = (pages - self._since[0][1]) / max(now - self._since[0][0], 1e-9)
         self._since.append((now, pages))
         figures = self._crawl.stats()
-        ready = self._crawl.ready_hosts(time.time())
+        ready = self._crawl.ready_hosts()
         waiting = figures["hosts"] - figures["in_flight"] - ready
         return (
             f"{pages} pages ({rate:.1f}/s), {figures['queued']} queued, "
@@ -106,7 +106,7 @@ class Lines:
 
 
 def _live() -> Live:
-    from rich.console import Console  # noqa: PLC0415 - here and below: 0.04 s that a crawl without a terminal needs not
+    from rich.console import Console  # noqa: PLC0415 - here and below: saves 0.04 s in a crawl without a terminal
     from rich.live import Live  # noqa: PLC0415
 
     return Live(console=Console(stderr=True), auto_refresh=False, transient=True)

@@ -1,4 +1,4 @@
-"""The log, on a terminal or in LOG_FILE, without what a terminal would obey."""
+"""Escapes control characters in the log, which may quote foreign text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from webcrawl.logs.readable import ReadableFormatter
 
 
 class ReadableLog:
-    """As long as the crawl runs whatever handlers there are write readable lines."""
+    """While the crawl runs, all log handlers write readable lines."""
 
     def __init__(self) -> None:
         self._before: list[tuple[logging.Handler, logging.Formatter | None]] = []

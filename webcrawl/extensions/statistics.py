@@ -1,4 +1,4 @@
-"""stats.json: the crawl's counters for people and scripts, whole at every checkpoint and at the end."""
+"""Writes stats.json, the crawl's counters, at every checkpoint and at the end."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ logger = logging.getLogger(__name__)
 
 
 class Statistics:
-    """`reason` is null while the crawl runs; the times are those of this run, the counters the whole crawl's."""
+    """`reason` is null while the crawl runs. Times are of this run, counters of the whole crawl."""
 
     def __init__(self, crawler: Crawler, folder: Path) -> None:
         self._crawler, self._path = crawler, folder / "stats.json"
         self._started = 0.0
+        self._begun = 0.0  # the same by time.monotonic
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -32,8 +33,8 @@ class Statistics:
         return extension
 
     def opened(self) -> None:
-        self._crawler.signals.connect(self.closed, signals.spider_closed)  # only now: some spiders cannot be opened
-        self._started = time.time()
+        self._crawler.signals.connect(self.closed, signals.spider_closed)  # not before: opening may fail
+        self._started, self._begun = time.time(), time.monotonic()
         scheduler = scheduler_of(self._crawler)
         self._crawl = scheduler.crawl
         scheduler.on_checkpoint = self.save
@@ -42,7 +43,7 @@ class Statistics:
         self.save(reason)
 
     def save(self, reason: str | None = None) -> None:
-        """Whole or not at all; that it cannot be written is told, and no reason to end a crawl."""
+        """Replaces the file as a whole. Failing to write it is logged, and does not end the crawl."""
         new = self._path.with_suffix(".json.new")
         try:
             new.write_text(json.dumps(self._figures(reason), indent=1) + "\n", encoding="utf-8")
@@ -51,13 +52,12 @@ class Statistics:
             logger.warning("%s: not written: %s", self._path, error)
 
     def _figures(self, reason: str | None) -> dict[str, Any]:
-        now = time.time()
         stats = self._crawler.stats
         return {
             "reason": reason,
             "started": iso(int(self._started), fraction=False),
-            "at": iso(int(now), fraction=False),
-            "seconds": round(now - self._started, 1),
+            "at": iso(int(time.time()), fraction=False),
+            "seconds": round(time.monotonic() - self._begun, 1),
             **self._crawl.stats(),
             "errors": stats.get_value("errors/unexpected", 0) if stats is not None else 0,
         }

@@ -1,4 +1,4 @@
-"""What makes Scrapy's engine ten times faster, and nothing else; alone in the house with Scrapy's private names."""
+"""Shortens a request's way through Scrapy's engine; the only package that uses Scrapy's private names."""
 
 from webcrawl.fastpath.install import install
 

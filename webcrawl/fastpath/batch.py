@@ -1,4 +1,4 @@
-"""Pages that are at hand together are worked on together, stage after stage.
+"""Processes the pages that are ready at the same time together, stage by stage.
 
 A stage then finds its code and its tables in the processor's caches, and a page needs no task: 5 % of all CPU time
 (docs/decisions/fastpath-request-path.md).
@@ -23,7 +23,7 @@ Leave = Callable[[Output, Response, Request], Coroutine[Any, Any, None]]
 
 
 def parse_all(spider: Spider | None) -> ParseAll | None:
-    """A spider's `parse_all`, if it stands beside its `parse`: whoever overrides `parse` alone gets each page there."""
+    """A spider's `parse_all`, unless a subclass overrides `parse` alone: then it gets one page at a time."""
     for kind in type(spider).__mro__:
         if "parse" in vars(kind):
             return getattr(spider, "parse_all", None) if "parse_all" in vars(kind) else None
@@ -31,7 +31,7 @@ def parse_all(spider: Spider | None) -> ParseAll | None:
 
 
 class Batch:
-    """Answers on their way to a spider: its `parse_all` gets those at hand, `leave` what came of each."""
+    """Collects answers for the spider's `parse_all`, and passes the result of each on to `leave`."""
 
     def __init__(self, parse_all: ParseAll, leave: Leave) -> None:
         self._parse_all, self._leave = parse_all, leave
@@ -40,7 +40,7 @@ class Batch:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def add(self, request: Request, response: Response) -> None:
-        """It is worked on when all that has arrived in this turn of the loop is there."""
+        """Adds one answer; the batch is processed when this turn of the event loop is over."""
         if not self._waiting:
             self._loop.call_soon(self._work)
         self._waiting.append((request, response))
@@ -52,13 +52,13 @@ class Batch:
         try:
             outputs = self._parse_all([response for _, response in batch])
             ends = list(zip(batch, outputs, strict=True))
-        except Exception as error:  # noqa: BLE001 - what it means is the scraper's affair
+        except Exception as error:  # noqa: BLE001 - the scraper handles it
             ends = [(one, error) for one in batch]
         for (request, response), output in ends:
             self._begin(self._leave(output, response, request))
 
     def _begin(self, leaving: Coroutine[Any, Any, None]) -> None:
-        """Up to its first wait it runs at once; most have none, and those that have go on as a task."""
+        """Runs it up to its first wait. Most never wait; the others continue as a task."""
         try:
             waits_for = leaving.send(None)
         except StopIteration:
@@ -77,7 +77,7 @@ def _rest(leaving: Coroutine[Any, Any, None], waits_for: Any) -> Generator[Any, 
     while True:
         try:
             go_on = partial(leaving.send, (yield waits_for))
-        except BaseException as error:  # noqa: BLE001 - a cancellation too is the coroutine's affair
+        except BaseException as error:  # noqa: BLE001 - the coroutine handles a cancellation too
             go_on = partial(leaving.throw, error)
         try:
             waits_for = go_on()

@@ -1,4 +1,4 @@
-"""Scrapy's engine, as far as no public name reaches: its slot, which exists from the scheduler's `open` on."""
+"""What only private names of Scrapy's engine reach: its slot, which exists from the scheduler's `open` on."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scrapy.core.engine import ExecutionEngine
 
 
 class Engine:
-    """Wakes the engine, and says that it is going to close."""
+    """Wakes the engine, and reports that it begins to close."""
 
     def __init__(self, engine: ExecutionEngine | None, closing: Callable[[], None]) -> None:
         if engine is None or engine._slot is None:  # noqa: SLF001 - here and below: the slot has no public name
@@ -28,7 +28,7 @@ class Engine:
     def wake(self) -> None:
         """Makes the engine ask the scheduler again, at once: by itself it asks when a request ends, or every 5 seconds.
 
-        `nextcall.schedule()` does the same by five times the calls; two per page, 2 us.
+        `nextcall.schedule()` does the same with five times the calls: 1.3 us more, twice per page.
         """
         nextcall: Any = self.slot.nextcall
         if nextcall._call is None and self.slot.closing is None:  # noqa: SLF001

@@ -1,4 +1,4 @@
-"""The one way in."""
+"""The only entry of the fast path."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from webcrawl.fastpath.signals import skip_unheard_signals
 def install(
     engine: ExecutionEngine | None, *, finished: Callable[[Request, Trip], None], closing: Callable[[], None]
 ) -> Engine:
-    """From the scheduler's `open` on, requests of the scheduler pass through the engine on the short way.
+    """Installs the request path in an engine; call it in the scheduler's `open`.
 
-    `finished` is called when all is done for a request: its items have left the pipelines, or its failure is handled.
-    Scrapy's signals report downloads, not this, and for some requests nothing. `closing` is called when the spider
-    begins to close. ForeignScrapy if this Scrapy has other private names than those used here.
+    `finished` is called when a request is entirely done: its items have left the pipelines, or its failure is handled.
+    Scrapy has no signal for that. `closing` is called when the spider begins to close. Raises ForeignScrapy if the
+    installed Scrapy lacks a private name that is used here.
     """
     check()
     handle = Engine(engine, closing)

@@ -8,32 +8,46 @@ from __future__ import annotations
 from types import FunctionType
 
 import scrapy
-from scrapy.core.engine import ExecutionEngine
-from scrapy.core.scraper import Scraper
+from scrapy.core.engine import ExecutionEngine, _Slot
+from scrapy.core.scraper import Scraper, Slot
+from scrapy.core.spidermw import SpiderMiddlewareManager
 from scrapy.pipelines import ItemPipelineManager
+from scrapy.signalmanager import SignalManager
 from scrapy.utils.reactor import CallLaterOnce
 
 SCRAPY = (2, 19)
-# Methods that are called or replaced, and attributes that a constructor sets.
+# Underscored methods that are called or replaced, and attributes that a constructor sets.
 PRIVATE: dict[type, tuple[str, ...]] = {
     ExecutionEngine: ("_slot", "_start_scheduled_request"),
     Scraper: ("_check_if_closing", "_process_spidermw_output_async", "_scrape"),
     ItemPipelineManager: ("_mw_methods_requiring_spider", "_spider"),
     CallLaterOnce: ("_call",),
 }
+# Names without an underscore that no documentation promises, replaced or relied upon.
+UNDOCUMENTED: dict[type, tuple[str, ...]] = {
+    ExecutionEngine: ("logformatter", "scraper"),
+    _Slot: ("add_request", "close", "closing", "nextcall", "remove_request", "scheduler"),
+    Scraper: ("concurrent_items", "handle_spider_output_async", "handle_spider_error", "slot", "spidermw"),
+    Slot: ("MIN_RESPONSE_SIZE", "active", "active_size", "finish_response"),
+    ItemPipelineManager: ("methods",),
+    SpiderMiddlewareManager: ("methods", "scrape_response_async"),
+    SignalManager: ("send_catch_log", "send_catch_log_async", "sender"),
+}
 
 
 class ForeignScrapy(Exception):  # noqa: N818 - reads as what it is
-    """A Scrapy that this version of webcrawl was not tried with, in one line."""
+    """The installed Scrapy is not one that this version of webcrawl was tested with; the message is one line."""
 
 
-def check(version: tuple[int | str, ...] = scrapy.version_info, names: dict[type, tuple[str, ...]] = PRIVATE) -> None:
-    """Raises ForeignScrapy unless all is as it was when the fast path was written."""
+def check(version: tuple[int | str, ...] = scrapy.version_info, *lists: dict[type, tuple[str, ...]]) -> None:
+    """Raises ForeignScrapy unless version and names are those that the fast path was written for."""
     wanted = ".".join(map(str, SCRAPY))
     here = ".".join(map(str, version))
     if version[:2] != SCRAPY:
         raise ForeignScrapy(f"Scrapy {here} is installed: webcrawl needs {wanted}; pip install 'scrapy~={wanted}.0'")
-    missing = [f"{kind.__name__}.{name}" for kind, known in names.items() for name in known if not _has(kind, name)]
+    lists = lists or (PRIVATE, UNDOCUMENTED)
+    used = [(kind, name) for names in lists for kind, some in names.items() for name in some]
+    missing = [f"{kind.__name__}.{name}" for kind, name in used if not _has(kind, name)]
     if missing:
         raise ForeignScrapy(f"Scrapy {here} has no {', '.join(missing)}: webcrawl needs an unchanged Scrapy {wanted}")
 

@@ -1,4 +1,4 @@
-"""Sends only the signals that have listeners: Scrapy looks for them, and makes a coroutine, for none too."""
+"""Skips signals without listeners, for which Scrapy too searches the connections and makes a coroutine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from webcrawl.adapter.listeners import has_listener
 
 
 def skip_unheard_signals(manager: SignalManager) -> None:
-    """Four signals per page without a listener cost 20 us; asking first costs 2."""
+    """A signal without a listener costs 0.3 us in place of 1.9; each page causes seven."""
     send, send_async = manager.send_catch_log, manager.send_catch_log_async
 
     def send_catch_log(signal: object, **kwargs: Any) -> list[tuple[Any, Any]]:

@@ -9,7 +9,7 @@ from heapq import heappop, heappush
 
 from webcrawl.frontier.back import BackEnd
 from webcrawl.frontier.booking import Booking
-from webcrawl.frontier.hosts import Host, State
+from webcrawl.frontier.hosts import FIRST, Host, State
 from webcrawl.frontier.parts import Hooks, Queues, Rules
 from webcrawl.frontier.rotation import Rotation
 from webcrawl.model import Link, Outcome, Status, unpack
@@ -206,13 +206,7 @@ class Frontier:
 
     def done(self, link: Link, outcome: Outcome, now: float) -> bool:
         """Books the outcome of a download; returns False if the link will be retried."""
-        host = self._back.active[host_of(link.url)]
-        if host.given is None:
-            raise ValueError(f"not handed out: {link.url}")
-        host.given = None
-        self.in_flight -= 1
-        self._back.asked_unproven -= host.unproven()  # unchanged since it was handed out: only booking changes it
-        self._hosts.touch(host)
+        host = self._received(link)
         retired = host.retired
         again = self._book(host, link, outcome, now)
         if again is not None:
@@ -226,6 +220,25 @@ class Frontier:
         if len(self._back.active) < self._rotation.width:
             self._rotation.refill()
         return again is None
+
+    def put_back(self, link: Link, now: float) -> None:
+        """Takes back a link that was not requested, for a lack of ours: it goes first again, all else is as before."""
+        host = self._received(link)
+        heappush(host.later, (FIRST, link.pack()))
+        self.queued += 1
+        self.counters["put back"] += 1
+        self._settle(host, now)
+
+    def _received(self, link: Link) -> Host:
+        """The host of a link in flight, which no longer is."""
+        host = self._back.active[host_of(link.url)]
+        if host.given is None:
+            raise ValueError(f"not handed out: {link.url}")
+        host.given = None
+        self.in_flight -= 1
+        self._back.asked_unproven -= host.unproven()  # unchanged since it was handed out: only booking changes it
+        self._hosts.touch(host)
+        return host
 
     def _settle(self, host: Host, now: float) -> None:
         """Schedules the host again, or gives its place away."""

@@ -17,7 +17,9 @@ from webcrawl.store.errors import DamagedFile
 
 SORTED = 1 << 13  # hosts sorted at once: 3 ms
 SLICE = 32  # rows written between two turns of the event loop; each may write a block of its queue too
-FIRST = -1.0  # due time of a record in flight at a crash: robots.txt must precede the URL that needs it, or comes twice
+# Due time of a record that is to be handed out again, in flight at a crash or put back: robots.txt must precede the URL
+# that needs it, or comes twice.
+FIRST = -1.0
 
 
 class State(IntEnum):

@@ -1,11 +1,11 @@
-"""The URLs that a style sheet names: url() and @import, by the tokens of CSS Syntax Level 3."""
+"""URLs in style sheets: url() and @import, tokenised by CSS Syntax Level 3."""
 
 from __future__ import annotations
 
 import re
 
-# Comments and other strings are tokens of their own, so that nothing is found within them. Every alternative can
-# end at the end of the text, and no quantifier gives back: the time is linear whatever the text.
+# Comments and other strings are tokens of their own, so nothing is found inside them. Every alternative may end at the
+# end of the text and all quantifiers are possessive: the time is linear for any text.
 _TOKEN = re.compile(
     r"""/\*.*?(?:\*/|\Z)
       | (?<![-\w\\]) url\( \s*+ (?: "((?:[^"\\\n\f\r]|\\.)*+)"? | '((?:[^'\\\n\f\r]|\\.)*+)'?
@@ -19,7 +19,7 @@ _ESCAPE = re.compile(r"\\(?:([0-9a-fA-F]{1,6})(?:\r\n|[ \t\n\f\r])?|(\r\n|[\n\f\
 
 
 def urls(style: str) -> list[str]:
-    """The URLs in their order, escapes undone."""
+    """The URLs in document order, unescaped."""
     found: list[str] = []
     for token in _TOKEN.finditer(style):
         url = token[token.lastindex] if token.lastindex else ""

@@ -1,11 +1,11 @@
-"""The encodings of the web: which one a label names, and how it is decoded."""
+"""Web encodings: labels to names, and decoding (Encoding Standard)."""
 
 from __future__ import annotations
 
 import codecs
 from functools import lru_cache
 
-import webencodings  # type: ignore[import-untyped,unused-ignore]  # it has no hints
+import webencodings  # type: ignore[import-untyped,unused-ignore]  # untyped
 
 UTF_8 = "utf-8"
 WINDOWS_1252 = "windows-1252"
@@ -18,21 +18,21 @@ _CODECS = {"gbk": "gb18030"}  # the standard has one decoder for both
 
 
 def lookup(label: str) -> str | None:
-    """The encoding that this label names, by its name in the Encoding Standard, lower-case."""
+    """The Encoding Standard's name, in lower case, for this label; None if it is unknown."""
     return webencodings.LABELS.get(label.strip(SPACE).lower()) if label.isascii() else None
 
 
 def codec(encoding: str) -> str:
-    """Python's name of the codec for an encoding that `lookup` returned."""
+    """Python's codec name for an encoding that `lookup` returned."""
     known = webencodings.lookup(encoding)
     return _CODECS.get(encoding) or (known.codec_info.name if known else UTF_8)
 
 
 def decode(body: bytes, encoding: str) -> str:
-    """The text, without its byte order mark; what the encoding does not know becomes U+FFFD. Never raises."""
+    """The text, without its byte order mark; undecodable bytes become U+FFFD. Never raises."""
     if encoding == UTF_8:
         return body.removeprefix(codecs.BOM_UTF8).decode("utf-8", "replace")
-    if encoding == REPLACEMENT:  # encodings that can hide markup: the standard shows nothing of them
+    if encoding == REPLACEMENT:  # encodings that can hide markup: the standard shows none of it
         return "\ufffd" if body else ""
     if encoding == USER_DEFINED:
         return body.decode("latin-1").translate(_USER_DEFINED)
@@ -46,9 +46,9 @@ _USER_DEFINED = {byte: 0xF700 + byte for byte in range(0x80, 0x100)}
 
 @lru_cache(64)
 def _table(encoding: str) -> str:
-    """A character for each byte, those too that Python's codec has none for: asked about 2 MiB of them it took 0.8 s.
+    """One character per byte, also for bytes that Python's codec lacks: 2 MiB of those took its error handler 0.8 s.
 
-    Python's windows codecs leave holes where the standard's tables have the control character of that number.
+    Where Python's windows codecs have holes, the standard's tables have the control character of that number.
     """
     known = (bytes((byte,)).decode(codec(encoding), "replace") for byte in range(256))
     controls = _CONTROLS if encoding.startswith("windows-") else ()

@@ -1,24 +1,24 @@
-"""The encoding of a body that declares none, guessed from its bytes: Firefox's detector, on a sample."""
+"""Guesses the encoding of a body that declares none, by Firefox's detector on a sample."""
 
 from __future__ import annotations
 
 import codecs
 import re
 
-from chardetng_py import EncodingDetector  # type: ignore[import-untyped,unused-ignore]  # it has no hints
+from chardetng_py import EncodingDetector  # type: ignore[import-untyped,unused-ignore]  # untyped
 
 from webcrawl.html import encodings
 
 SAMPLE = 1024
-# Neither bracket is ever the second byte of a character: text may be cut there.
+# No encoding uses `<` or `>` as the second byte of a character: text may be cut there.
 _BEYOND_ASCII = re.compile(rb"[\x80-\xff][^<>]*")
 
 
 def guess(body: bytes, host: str = "") -> str:
-    """UTF-8 if it is valid, else what the detector makes of the text around bytes beyond ASCII.
+    """UTF-8 if the body is valid UTF-8, else the detector's guess from the text around non-ASCII bytes.
 
-    The detector takes 0.1 µs a byte, so it gets the words that can tell encodings apart, not the whole body; the top
-    level domain of `host` tips the balance between encodings that differ by language only, as it does in browsers.
+    The detector takes 0.1 µs per byte, so it gets only text that distinguishes encodings, not the whole body. As in
+    browsers, the top-level domain of `host` decides between encodings that differ only by language.
     """
     if body.isascii():
         return _detected(body[:SAMPLE], host) if b"\x1b" in body else encodings.WINDOWS_1252
@@ -28,7 +28,7 @@ def guess(body: bytes, host: str = "") -> str:
 
 
 def is_utf_8(body: bytes) -> bool:
-    """Whether the body is UTF-8; it may have been cut off within a character."""
+    """Whether the body is UTF-8, possibly truncated within a character."""
     try:
         return len(body) - codecs.utf_8_decode(body, "strict", False)[1] < 4
     except UnicodeDecodeError:
@@ -36,7 +36,7 @@ def is_utf_8(body: bytes) -> bool:
 
 
 def sample(body: bytes, length: int = SAMPLE) -> bytes:
-    """The first pieces of text that are not ASCII, from their first byte beyond it to the next markup."""
+    """The first pieces of non-ASCII text, each from its first non-ASCII byte to the next markup."""
     pieces: list[bytes] = []
     size = 0
     for piece in _BEYOND_ASCII.finditer(body):
@@ -49,7 +49,7 @@ def sample(body: bytes, length: int = SAMPLE) -> bytes:
 
 def _detected(text: bytes, host: str) -> str:
     detector = EncodingDetector()
-    detector.feed(text, last=False)  # a sample may end within a character
+    detector.feed(text, last=False)  # the sample may end within a character
     domain = host.rpartition(".")[2].lower()
     tld = domain.encode() if domain.isascii() and domain.isalnum() and not domain.isdigit() else None
     return encodings.lookup(detector.guess(tld=tld, allow_utf8=False)) or encodings.WINDOWS_1252

@@ -1,4 +1,4 @@
-"""The kinds of links: the names that LINK_SOURCES knows, and the attributes that each is read from."""
+"""The kinds of links in LINK_SOURCES, and the attributes that each is read from."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 FOLLOWED = ("a", "area", "frame", "iframe", "refresh", "canonical")
 KINDS = (*FOLLOWED, "link", "img", "srcset", "script", "style", "media", "object", "form")
-# tag -> the attributes with one URL, and each one's kind. Elements of several kinds are read in this order.
+# tag -> (attribute that holds one URL, kind), in the order in which they are read
 ATTRIBUTES: dict[str, tuple[tuple[str, str], ...]] = {
     "a": (("href", "a"), ("xlink:href", "a")),
     "area": (("href", "area"),),
@@ -30,21 +30,12 @@ ATTRIBUTES: dict[str, tuple[tuple[str, str], ...]] = {
     "button": (("formaction", "form"),),
 }
 SRCSETS = {"img": "srcset", "source": "srcset", "link": "imagesrcset"}
-# what is read of every page, whichever links are wanted
+# read from every page, whatever kinds are wanted
 HEAD = ("base", "link", "meta", "title", "noframes")
 
 
-def parse_sources(value: str) -> frozenset[str]:
-    """The kinds that a LINK_SOURCES names; ValueError names one that is not known."""
-    names = value.split()
-    unknown = sorted(set(names) - {*KINDS, "all"})
-    if unknown:
-        raise ValueError(f"{' '.join(unknown)}: not a kind of link; known are {' '.join(KINDS)} and all")
-    return frozenset(KINDS) if "all" in names else frozenset(names)
-
-
 def tags(kinds: Iterable[str]) -> frozenset[str]:
-    """The elements to look at for these kinds; none if it takes all elements."""
+    """The elements that can have links of these kinds; empty means all elements."""
     wanted = set(kinds)
     if "style" in wanted:
         return frozenset()
@@ -53,8 +44,8 @@ def tags(kinds: Iterable[str]) -> frozenset[str]:
 
 
 def selector(kinds: Iterable[str]) -> str:
-    """The same as a CSS selector."""
+    """The same elements as a CSS selector."""
     wanted = set(kinds)
     parts = ",".join(sorted(tags(wanted - {"style"})))
-    # A list reports an element once for each part that matches; `:is` once, for 3 % of the parsing.
+    # A selector list reports an element once for every part that matches, `:is` once; it costs 3 % of the parsing.
     return f":is({parts},style,[style])" if "style" in wanted else parts

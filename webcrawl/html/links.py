@@ -1,4 +1,4 @@
-"""The links of a page: every kind in LINK_SOURCES, with the document's base and encoding, as a browser sees them."""
+"""A page's links of all kinds in LINK_SOURCES, with the document's base and encoding, as a browser sees them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NO_BASE = ("data:", "javascript:")  # HTML Standard 4.2.3: these cannot be a do
 
 
 class LinkReader:
-    """Reads the links of the wanted kinds; made once for a crawl, used by one thread."""
+    """Reads links of the wanted kinds. One per crawl, used by one thread."""
 
     def __init__(self, wanted: Iterable[str] = kinds.FOLLOWED, *, anchor_text: bool = False) -> None:
         self.wanted = frozenset(wanted)
@@ -35,9 +35,9 @@ class LinkReader:
         return f"<LinkReader {' '.join(sorted(self.wanted))}>"
 
     def links(self, body: bytes, content_type: str, url: str, encoding: str = "") -> Found:
-        """What `body`, fetched from `url`, links to; a document that is neither HTML nor XHTML has no links.
+        """The links of `body`, fetched from `url`; a document that is neither HTML nor XHTML has none.
 
-        `encoding` is the document's, if the caller knows it already. Never raises, whatever the bytes.
+        Pass `encoding` if it is already known. Never raises, whatever the bytes.
         """
         encoding = encoding or encoding_of(body, content_type, url)
         found = Found(url, encoding)
@@ -48,7 +48,7 @@ class LinkReader:
         text = body if same else encodings.decode(body, encoding).encode()
         reading = Reading(found, self._table, self.wanted, anchor_text=self._anchor_text)
         reading.read((self._xml.elements if kind == "xml" else self._html)(_defused(text)), len(text))
-        if reading.hidden:  # all in one: there may be as many as the page has room for
+        if reading.hidden:  # parsed once, together: a page may contain very many
             reading.read(self._html(_defused("".join(reading.hidden).encode())), len(text))
         if encoding != encodings.UTF_8:
             found.links = [(kind, with_query(link, encoding), text, no) for kind, link, text, no in found.links]
@@ -56,17 +56,17 @@ class LinkReader:
         return found
 
     def _html(self, html: bytes) -> Iterable[Element]:
-        """The elements of a page, by the tree that can bear it."""
+        """The page's elements, by libxml2 if the page is too heavy for lexbor."""
         return (self._plain if guard.heavy(html) else self._lexbor).elements(html)
 
 
 def _defused(text: bytes) -> bytes:
-    """Attributes of one tag cost the square of their number in both trees."""
+    """The attributes of one tag cost time quadratic in their number in both parsers."""
     return guard.defused(text) if len(text) > guard.LONG else text
 
 
 def _base(url: str, href: str | None) -> str:
-    """The first base element's URL, relative to the document's own; that one if it cannot be used."""
+    """The first base element's URL, resolved against the document's; the latter if it is unusable."""
     if not href:
         return url
     try:

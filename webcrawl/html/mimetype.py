@@ -1,4 +1,4 @@
-"""Content-Type as browsers read it: the parser of the MIME Sniffing Standard, section 4.4."""
+"""Content-Type as browsers parse it: MIME Sniffing Standard 4.4."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-LONGEST = 1024  # characters that are looked at: 60,000 semicolons cost 70 ms, and 1,024 such headers their memory
+LONGEST = 1024  # characters parsed: 60,000 semicolons would cost 70 ms, and the cache would keep 1,024 such headers
 SPACE = "\t\n\r "  # the standard's "HTTP whitespace"
 _TOKEN = re.compile(r"[-!#$%&'*+.^_`|~0-9A-Za-z]+")
 _VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
@@ -16,18 +16,18 @@ _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 @dataclass(slots=True)
 class MimeType:
-    """A media type: its essence, `text/html`, and its parameters; names are lower-case."""
+    """A media type: its essence, as in `text/html`, and its parameters by lower-case name."""
 
     essence: str
     parameters: dict[str, str] = field(default_factory=dict)
 
 
 def parse(header: str) -> MimeType | None:
-    """What a Content-Type header says; None if it says nothing that can be used."""
+    """Parses a Content-Type header; None if it is unusable."""
     return _parse(header[:LONGEST])
 
 
-@lru_cache(1024)  # a crawl meets few, over and over
+@lru_cache(1024)  # a crawl meets few different ones
 def _parse(header: str) -> MimeType | None:
     head, _, rest = header.strip(SPACE).partition(";")
     kind, slash, subtype = head.partition("/")
@@ -41,9 +41,9 @@ def _parse(header: str) -> MimeType | None:
 
 
 def _parameter(text: str, parameters: dict[str, str]) -> str:
-    """Reads one parameter, the first of its name wins; returns what follows its semicolon."""
+    """Reads one parameter and returns the text after its semicolon. The first parameter of a name wins."""
     name, equals, rest = text.lstrip(SPACE).partition("=")
-    if ";" in name or not equals:  # no value: passed over
+    if ";" in name or not equals:  # no value: skip it
         return text.partition(";")[2]
     if rest.startswith('"'):
         quoted = _QUOTED.match(rest)

@@ -1,7 +1,7 @@
 """The declared encoding in a document's first bytes: the HTML Standard's "prescan a byte stream".
 
-Every expression needs the byte that ends its piece: where the prefix ends earlier it does not match, which is the
-standard's "runs out of bytes" and ends the prescan.
+Every expression includes the byte that ends its piece. Where the prefix ends earlier it does not match: the standard's
+"runs out of bytes", which ends the prescan.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _QUOTED = re.compile(rb"""[\0- ]*+ = [\0- ]*+ (?: "([^"]*+)" | '([^']*+)' )""", 
 
 
 def declared(body: bytes, length: int = LENGTH) -> str | None:
-    """The encoding that a meta element, or else the XML declaration, in the first bytes declares."""
+    """The encoding declared in the first `length` bytes by a meta element, else by the XML declaration."""
     head = body[:length]
     if head.startswith(b"<\0?\0x\0"):
         return "utf-16le"
@@ -41,7 +41,7 @@ def declared(body: bytes, length: int = LENGTH) -> str | None:
 
 
 def xml_declared(head: bytes) -> str | None:
-    """The encoding of an XML declaration."""
+    """The encoding that an XML declaration names."""
     declaration = _XML.match(head)
     found = _QUOTED.match(declaration[1].partition(b"encoding")[2]) if declaration else None
     label = (found[1] or found[2] or b"") if found else b""
@@ -59,7 +59,7 @@ def _meta(head: bytes) -> str | None:
     at = 0
     while tag := _TAG.search(head, at):
         if tag["comment"]:
-            at = head.find(b"-->", tag.end() - 2)  # the dashes may be those of `<!--`
+            at = head.find(b"-->", tag.end() - 2)  # they may be the dashes of `<!--`
         elif tag["meta"]:
             found, at = _meta_element(head, tag.end())
             if found:
@@ -79,7 +79,7 @@ def _meta_element(head: bytes, at: int) -> tuple[str | None, int]:
     end = _attributes(head, at, attributes)
     if not end:
         return None, 0
-    if b"charset" in attributes:  # overrules what content said before it, and is not overruled after
+    if b"charset" in attributes:  # wins over content, whichever comes first
         encoding = encodings.lookup(attributes[b"charset"].decode("latin-1"))
     elif attributes.get(b"http-equiv") == b"content-type":
         encoding = from_content(attributes.get(b"content", b"").decode("latin-1"))
@@ -89,7 +89,7 @@ def _meta_element(head: bytes, at: int) -> tuple[str | None, int]:
 
 
 def _attributes(head: bytes, at: int, found: dict[bytes, bytes]) -> int:
-    """Reads a tag's attributes, the first of a name counts; returns where it ends, 0 if the bytes end first."""
+    """Reads a tag's attributes, the first of each name; returns where the tag ends, 0 if the bytes run out."""
     while attribute := _ATTRIBUTE.match(head, at):
         at = attribute.end()
         if attribute["end"]:
@@ -100,7 +100,7 @@ def _attributes(head: bytes, at: int, found: dict[bytes, bytes]) -> int:
 
 
 def _ascii_based(encoding: str | None) -> str | None:
-    """A declaration that could be read byte by byte cannot be in UTF-16, whatever it says."""
+    """A declaration that was readable as bytes is not in UTF-16, whatever it says."""
     if encoding in encodings.UTF_16:
         return encodings.UTF_8
     return encodings.WINDOWS_1252 if encoding == "x-user-defined" else encoding

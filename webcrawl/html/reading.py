@@ -1,4 +1,4 @@
-"""One page's elements turned into its links: what each element means, by the HTML Standard."""
+"""Turns a page's elements into links: what each element means by the HTML Standard."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from webcrawl.html.refresh import refresh
 from webcrawl.html.trees import Element
 
 Attributes = dict[str, str | None]
-Table = Mapping[str, tuple[tuple[str, str], ...]]  # tag -> attributes with one URL, and the kind of each
-ANCHOR_TEXT = 500  # characters of one link's text
-ANCHOR_TEXTS = 1 << 20  # of all together: links within links ask for the same text again and again
+Table = Mapping[str, tuple[tuple[str, str], ...]]  # tag -> (attribute that holds one URL, kind)
+ANCHOR_TEXT = 500  # characters per link
+ANCHOR_TEXTS = 1 << 20  # characters per page: links nested in links repeat the same text
 TITLE = 1000
 
 
@@ -26,15 +26,15 @@ class Reading:
         self._texts = ANCHOR_TEXTS if anchor_text else 0
         self._room = 0
         self.base: str | None = None
-        self.hidden: list[str] = []  # markup that is text to a browser with frames; a crawler is shown it (Heritrix)
+        self.hidden: list[str] = []  # <noframes>: text to a browser with frames, markup to a crawler (as in Heritrix)
         self._titled = False
-        self._robots: set[str] = set()  # a frozenset made larger by each of 40,000 elements would take 13 s
+        self._robots: set[str] = set()  # growing a frozenset 40,000 times would take 13 s
 
     def read(self, elements: Iterable[Element], room: int) -> None:
-        """Reads all elements; anchors, which are most, without a call for each.
+        """Reads all elements; anchors, the most frequent, inline to save a call.
 
-        `room` is the document's size. In XML elements whose text is markup may nest: 255 of them around a megabyte
-        would make a quarter of a gigabyte of it.
+        `room`, the document's size, bounds the text read as markup: in XML such elements may nest, and 255 of them
+        around a megabyte would yield a quarter of a gigabyte.
         """
         self._room = room
         links, anchors, styles, texts = self._links, "a" in self._wanted, "style" in self._wanted, self._texts > 0
@@ -97,12 +97,12 @@ class Reading:
         if (attributes.get("name") or "").strip(SPACE).lower() == "robots":
             self._robots |= {part.strip(SPACE) for part in content.lower().split(",")} - {""}
         if self._found.refresh is None and (attributes.get("http-equiv") or "").lower() == "refresh":
-            self._found.refresh = found = refresh(content)  # the first one that can be read counts
+            self._found.refresh = found = refresh(content)  # the first valid one counts
             if found and found[1] and "refresh" in self._wanted:
                 self._add("refresh", found[1], {})
 
     def _markup(self, element: Element) -> str:
-        """No more of it, all together, than the document has room for."""
+        """The element's text, at most `room` characters per document in all."""
         if self._room <= 0:
             return ""
         text = element.text()[: self._room]
@@ -119,7 +119,7 @@ class Reading:
         self._links.append((kind, url, " ".join(alt.split())[:ANCHOR_TEXT], nofollow))
 
     def _text(self, element: Element) -> str:
-        """LARM's anchor text: what stands between <a> and </a>."""
+        """Anchor text as in LARM: the text between <a> and </a>."""
         if self._texts <= 0:
             return ""
         text = element.text()

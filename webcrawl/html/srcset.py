@@ -1,16 +1,16 @@
-"""The URLs of a srcset attribute, by the HTML Standard's "parse a srcset attribute" (4.8.4.3.10)."""
+"""URLs of a srcset attribute, by the HTML Standard's "parse a srcset attribute" (4.8.4.3.10)."""
 
 from __future__ import annotations
 
 import re
 
 _URL = re.compile(r"[\t\n\f\r ,]*+([^\t\n\f\r ]++)")
-# Up to the comma that ends a candidate: one within parentheses does not, nor does a second opening bracket nest.
+# Up to the comma that ends a candidate. A comma in parentheses does not; parentheses do not nest.
 _DESCRIPTORS = re.compile(r"[^,(]*+(?:\([^)]*+(?:\)|\Z)[^,(]*+)*+")
 
 
 def urls(value: str) -> list[str]:
-    """The URLs of all candidates, also of those whose descriptors a browser would refuse."""
+    """The URLs of all candidates, including those whose descriptors a browser would reject."""
     found: list[str] = []
     at = 0
     while candidate := _URL.match(value, at):

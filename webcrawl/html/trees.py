@@ -1,4 +1,4 @@
-"""A document as elements in their order, by lexbor, or by libxml2 for XML and for what lexbor must not be given."""
+"""A document's elements in order: by lexbor, or by libxml2 for XML and pages too heavy for lexbor."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Protocol
 
-from lxml import etree  # type: ignore[import-untyped,unused-ignore]  # it has no hints
+from lxml import etree  # type: ignore[import-untyped,unused-ignore]  # untyped
 from selectolax.lexbor import LexborCSSSelector, LexborDocumentOptions, LexborHTMLParser, SelectolaxError
 
-from webcrawl.html.guard import ATTRIBUTES
+from webcrawl.html.grammar import ATTRIBUTES
 
 XHTML = "{http://www.w3.org/1999/xhtml}"
 SVG = "{http://www.w3.org/2000/svg}"
 _NAMESPACES = {"{http://www.w3.org/1999/xlink}": "xlink:"}
-_PIECES = 256  # of text below one element: libxml2 nests 2048 deep, and each level asks for its text
+_PIECES = 256  # text nodes read below one element: libxml2 nests 2048 deep, and text is read at each level
 
 
 class Element(Protocol):
-    """What links are read from; selectolax's nodes are such."""
+    """What links are read from. selectolax's nodes satisfy it."""
 
     @property
     def tag(self) -> str | None: ...
@@ -28,26 +28,26 @@ class Element(Protocol):
 
 
 class LexborTree:
-    """HTML by the standard's own algorithm. Contents of templates are not in the document.
+    """HTML by the standard's algorithm; the contents of templates are not in the document.
 
-    Without events nothing is copied into <selectedcontent>: a link in an <option> is one link.
+    Without events nothing is copied into <selectedcontent>, so a link in an <option> counts once.
     """
 
     def __init__(self, selector: str) -> None:
         self._selector = selector
-        # One for all pages saves making a CSS parser for each.
-        self._find = LexborCSSSelector().find  # type: ignore[no-untyped-call,unused-ignore]  # its hints lack this one
+        # Shared by all pages: saves creating a CSS parser for each.
+        self._find = LexborCSSSelector().find  # type: ignore[no-untyped-call,unused-ignore]  # missing from its stubs
 
     def elements(self, html: bytes) -> Iterable[Element]:
         try:
             root = LexborHTMLParser(html, options=LexborDocumentOptions.WO_EVENTS).root
             return self._find(self._selector, root) if root is not None else ()
-        except SelectolaxError:  # out of memory, as lexbor says it
+        except SelectolaxError:  # lexbor's way to report out of memory
             return ()
 
 
 class PlainElement:
-    """An element of libxml2's tree with HTML's names."""
+    """An element of libxml2's tree, under HTML's names."""
 
     __slots__ = ("_element", "attributes", "tag")
 
@@ -60,10 +60,10 @@ class PlainElement:
 
 
 class PlainTree:
-    """HTML by libxml2: no rules of the standard that make elements again, hence always linear; 2048 deep at most."""
+    """HTML by libxml2. It never reopens elements, so it is always linear; it nests at most 2048 deep."""
 
     def __init__(self, tags: frozenset[str] = frozenset()) -> None:
-        self._tags = tags  # none: all
+        self._tags = tags  # empty: all
 
     def elements(self, html: bytes) -> Iterator[Element]:
         root = _parse(html, etree.HTMLParser(encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True))
@@ -73,14 +73,14 @@ class PlainTree:
             if template.getparent() is not None:
                 template.getparent().remove(template)
         for element in root.iter(*self._tags) if self._tags else root.iter(etree.Element):
-            # `items`, for the mapping `attrib` refuses names like `{`
+            # `items`, because the mapping `attrib` rejects names such as `{`
             yield PlainElement(element, element.tag, dict(element.items()))
 
 
 class XmlTree:
-    """XHTML that is served as XML. Entities are never expanded and nothing is loaded.
+    """XHTML served as XML. Entities are never expanded and nothing is loaded.
 
-    lxml looks for the value of each attribute from the first one on: 27,000 of one tag took 2.4 s.
+    lxml looks up each attribute's value by a scan from the first: 27,000 attributes of one tag took 2.4 s.
     """
 
     def elements(self, xml: bytes) -> Iterator[Element]:
@@ -101,7 +101,7 @@ class XmlTree:
 def _parse(text: bytes, parser: etree._FeedParser) -> etree._Element | None:
     try:
         return etree.fromstring(text, parser)
-    except (etree.LxmlError, ValueError):  # nothing at all that could be read
+    except (etree.LxmlError, ValueError):  # nothing readable
         return None
 
 

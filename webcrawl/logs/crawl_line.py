@@ -1,52 +1,31 @@
-"""A line of logs/crawl.log, in Heritrix's fields and widths, so that programs that read its logs read ours."""
+"""One line of logs/crawl.log, in Heritrix's fields and widths, so that tools for its logs read ours."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from urllib.parse import quote_from_bytes
 
+from webcrawl.model import Exchange, Link, Outcome
 from webcrawl.text.dates import digits, iso
+from webcrawl.text.percent import visible
 
 NOTHING = "-"
-NO_TYPE = "no-type"  # Heritrix's word where there is no content type
-_STRANGE = re.compile(r"[^!-~]+")
+NO_TYPE = "no-type"  # Heritrix's word for a missing content type
 
 
-def line(
-    *,
-    now: float,
-    status: int,
-    size: int | None,
-    url: str,
-    path: str,
-    via: str,
-    content_type: str,
-    started: float | None,
-    seconds: float,
-    digest: str,
-    seed: str,
-    annotations: Sequence[str],
-    slot: int = 1,
-) -> bytes:
-    """One line of twelve fields. A server may send what it likes as a type: the log is ASCII without blanks."""
-    length = NOTHING if size is None else str(size)
-    kind = content_type.partition(";")[0].strip()
-    fetched = NOTHING if started is None else f"{digits(started)}+{max(0, round(seconds * 1000))}"
-    notes = ",".join([_field(note).replace(",", "%2C") for note in annotations])
+def line(now: float, link: Link, outcome: Outcome, exchange: Exchange | None, annotations: Sequence[str]) -> bytes:
+    """Twelve fields, in ASCII and without blanks inside a field, whatever the server sent.
+
+    Heritrix numbers its threads in the eighth field. This crawler has none, so the number is always 1.
+    """
+    if exchange is None:
+        size, kind, fetched, digest = NOTHING, "", NOTHING, ""
+    else:
+        size, kind = str(len(exchange.payload)), exchange.content_type.partition(";")[0].strip()
+        fetched, digest = f"{digits(exchange.started)}+{max(0, round(outcome.seconds * 1000))}", exchange.digest
+    texts = (link.url, link.path, link.via, digest, link.seed)
+    url, path, via, digest, seed = [visible(text) or NOTHING for text in texts]
+    notes = ",".join([(visible(note) or NOTHING).replace(",", "%2C") for note in annotations]) or NOTHING
     return (
-        f"{iso(now)} {status:>5} {length:>10} {_field(url)} {_field(path)} {_field(via)} {_field(kind or NO_TYPE)}"
-        f" #{slot:03d} {fetched} {_field(digest)} {_field(seed)} {notes or NOTHING}\n"
+        f"{iso(now)} {outcome.status:>5} {size:>10} {url} {path} {via} {visible(kind) or NO_TYPE} #001 {fetched}"
+        f" {digest} {seed} {notes}\n"
     ).encode("ascii")
-
-
-def _field(text: str) -> str:
-    if not text:
-        return NOTHING
-    if text.isascii() and text.isprintable() and " " not in text:  # nearly all
-        return text
-    return _STRANGE.sub(_percent, text)
-
-
-def _percent(match: re.Match[str]) -> str:
-    return quote_from_bytes(match[0].encode("utf-8", "surrogatepass"), safe="")

@@ -1,4 +1,4 @@
-"""Lines of logs/links.log: LARM's five fields, tab-separated UTF-8, a line a link."""
+"""Lines of logs/links.log: one per link, LARM's five fields, tab-separated UTF-8."""
 
 from __future__ import annotations
 
@@ -6,24 +6,25 @@ import re
 from collections.abc import Iterable
 
 from webcrawl.logs.readable import STRANGE, spelled
+from webcrawl.text.credentials import url_without_credentials
 
 _ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 _STRANGE = re.compile(rf"\\|{STRANGE}")
 
 
 def lines(page_url: str, links: Iterable[tuple[str, str, str | None, str]]) -> bytes:
-    """Page, address as written, its normal form (empty if it has none), kind of link, anchor text."""
+    """Page URL, link as written but without credentials, its canonical form or nothing, kind of link, anchor text."""
     page = _field(page_url)
     return "".join(
         [
-            f"{page}\t{_field(raw)}\t{_field(url or '')}\t{_field(kind)}\t{_field(anchor)}\n"
+            f"{page}\t{_field(url_without_credentials(raw))}\t{_field(url or '')}\t{_field(kind)}\t{_field(anchor)}\n"
             for kind, raw, url, anchor in links
         ]
     ).encode()
 
 
 def _field(text: str) -> str:
-    if text.isprintable() and "\\" not in text:  # nearly all; isprintable costs 0.05 us, the expression 1 us
+    if text.isprintable() and "\\" not in text:  # nearly always; isprintable costs 0.05 us, the expression 1 us
         return text
     return _STRANGE.sub(_escape, text)
 

@@ -1,4 +1,4 @@
-"""What is wrong with a certificate that was accepted all the same."""
+"""What is wrong with a certificate that was accepted anyway."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ipaddress import ip_address
 from cryptography import x509
 from cryptography.utils import CryptographyDeprecationWarning
 
-# What the library says of rubbish. It parses lazily: any field may turn out to be some.
+# What the library raises for malformed fields. It parses lazily, so any access may raise.
 _UNREADABLE = (ValueError, x509.InvalidVersion, x509.DuplicateExtension, x509.UnsupportedGeneralNameType)
 
 
 @dataclass(frozen=True, slots=True)
 class _Certificate:
-    """What is asked of one."""
+    """The fields that are checked."""
 
     begins: datetime
     ends: datetime
@@ -27,17 +27,17 @@ class _Certificate:
 
 
 def certificate_flaws(der: bytes, host: str, now: float) -> tuple[str, ...]:
-    """Names of what a browser would complain of: dates, names, self-issued; the chain is not followed."""
+    """What a browser would complain about: dates, names, self-issued. The chain is not verified."""
     certificate = _read(der)
     return ("certificate_unreadable",) if certificate is None else tuple(_flaws(certificate, host, now))
 
 
 @lru_cache(256)
 def _read(der: bytes) -> _Certificate | None:
-    """Remembered, for it takes 25 us, and a provider shows one certificate for hundreds of its hosts."""
+    """Cached: parsing takes 25 us, and a provider serves one certificate for hundreds of hosts."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", CryptographyDeprecationWarning)  # of rubbish it will once refuse
+            warnings.simplefilter("ignore", CryptographyDeprecationWarning)  # about malformed fields
             found = x509.load_der_x509_certificate(der)
         begins, ends = found.not_valid_before_utc, found.not_valid_after_utc
         return _Certificate(begins, ends, tuple(_names(found)), self_issued=found.issuer == found.subject)
@@ -67,5 +67,5 @@ def _matches(name: str, host: str) -> bool:
     host = host.rstrip(".")
     if ":" in host:
         return name == str(ip_address(host))
-    # RFC 6125 6.4.3: a wildcard stands for the leftmost label, as a whole
+    # RFC 6125 6.4.3: a wildcard matches exactly the leftmost label
     return name == host or (name.startswith("*.") and "." in host and name[2:] == host.partition(".")[2])

@@ -7,12 +7,12 @@ from bisect import bisect_left
 from collections.abc import Callable
 from typing import Protocol, cast
 
-import brotli  # type: ignore[import-untyped]  # has no hints of its own
+import brotli  # type: ignore[import-untyped]  # untyped
 from backports import zstd
 from isal import igzip_lib
 
 ACCEPTED = b"gzip, deflate, br, zstd"
-# isal's hints call its error an instance
+# isal's stubs declare its error class as an instance
 ERRORS: tuple[type[Exception], ...] = (
     cast("type[Exception]", igzip_lib.IsalError),
     brotli.error,
@@ -20,20 +20,18 @@ ERRORS: tuple[type[Exception], ...] = (
     EOFError,
 )
 
-_MAX_MEMBERS = 1024  # of one gzip or zstd stream; each costs some microseconds, and an empty one only 20 bytes
-_WINDOW: dict[int, int] = {
-    zstd.DecompressionParameter.window_log_max: 23
-}  # RFC 9659: 8 MiB is what a receiver must support
-_TRAILER = 8  # bytes of checksum and size at the end of a gzip member
+_MAX_MEMBERS = 1024  # per gzip or zstd stream; each costs some microseconds, and an empty one takes only 20 bytes
+_WINDOW: dict[int, int] = {zstd.DecompressionParameter.window_log_max: 23}  # RFC 9659: a receiver must support 8 MiB
+_TRAILER = 8  # bytes: checksum and size at the end of a gzip member
 _EXTRA, _NAME, _COMMENT, _CHECKED = 4, 8, 16, 2  # flags of a gzip member's header, RFC 1952 2.3.1
 _FIELDS = _EXTRA | _NAME | _COMMENT | _CHECKED
 _MAGIC = b"\x1f\x8b\x08"
 _LONGEST_HEADER = 128 << 10
-_REDONE = 256 << 10  # bytes of a brotli stream that are read again to find its end: 18 times, 60 ms in all
+_REDONE = 256 << 10  # longest brotli stream decoded again to find its end: 18 times, 60 ms in all
 
 
 class Coding(Protocol):
-    """One coding being undone: bz2's interface, which igzip and zstd have already."""
+    """A decoder of one coding. This is bz2's interface, which igzip and zstd have already."""
 
     @property
     def eof(self) -> bool:
@@ -42,11 +40,11 @@ class Coding(Protocol):
 
     @property
     def needs_input(self) -> bool:
-        """True if everything has come out that the input so far holds."""
+        """True if all output for the input so far has been returned."""
         ...
 
     def decompress(self, data: bytes, max_length: int) -> bytes:
-        """Take data, give about max_length bytes at the most; raises one of ERRORS."""
+        """Decode data into about max_length bytes at most; raises one of ERRORS."""
         ...
 
 
@@ -56,13 +54,13 @@ class _Inner(Coding, Protocol):
 
 
 class Members:
-    """A coding whose streams may be put one after the other; what follows the last one is ignored."""
+    """A coding whose streams may be concatenated; data after the last one is ignored."""
 
     def __init__(self, new: Callable[[], _Inner], magic: re.Pattern[bytes], width: int) -> None:
         self._new, self._magic, self._width = new, magic, width
         self._inner = new()
         self._members = 1
-        self._rest = b""  # what came after a member's end
+        self._rest = b""  # input after the end of a member
         self._ended = False
 
     @property
@@ -94,14 +92,14 @@ class Members:
 
 
 class Gunzip:
-    """A gzip member, whose last bytes are fed apart: a wrong checksum then costs none of the content.
+    """A gzip member. Its last bytes are fed separately, so that a wrong checksum loses no content.
 
-    Its header is fed whole: isal 1.9 loses its way in one with several fields that comes in pieces.
+    Its header is fed whole: isal 1.9 fails on one with several optional fields that arrives in pieces.
     """
 
     def __init__(self) -> None:
         self._igzip = igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP)
-        self._header: bytes | None = b""  # what there is of it; None once all of it is
+        self._header: bytes | None = b""  # what has arrived of it; None once it is complete
         self._last = b""
 
     @property
@@ -132,7 +130,7 @@ class Gunzip:
 
 
 def _header_is_whole(data: bytes) -> bool:
-    """Whether the header that these bytes begin with ends among them, if it is one and has several fields."""
+    """Whether a header with several optional fields ends within these bytes; True if they are no such header."""
     if data[:3] != _MAGIC[: len(data)]:
         return True
     if len(data) < 12:
@@ -150,7 +148,7 @@ def _header_is_whole(data: bytes) -> bool:
 
 
 class Inflate:
-    """What servers call deflate: zlib's format, as RFC 9110 has it, or without its header, as old servers do."""
+    """What servers call deflate: zlib's format as in RFC 9110, or raw deflate as old servers send it."""
 
     def __init__(self) -> None:
         self._start = b""
@@ -176,16 +174,16 @@ class Inflate:
 
 
 class Brotli:
-    """Brotli's own decoder under the names of the Protocol.
+    """Brotli's decoder behind the Protocol.
 
-    Where anything follows its end in the same piece it fails, and keeps what it had made of that piece to itself: then
-    the end is looked for, and the stream is read again up to there.
+    The library fails if anything follows the stream's end in the same piece, and withholds the output of that piece.
+    Then we search for the end and decode the stream again up to there.
     """
 
     def __init__(self) -> None:
         self._decoder = brotli.Decompressor()
-        self._drained = True  # it takes input while output waits inside: only a short answer says there is no more
-        self._fed: list[bytes] = []  # all that came, unless that is too much
+        self._drained = True  # it accepts input while output is pending; only a short result says there is none left
+        self._fed: list[bytes] = []  # all input, up to _REDONE
         self._came = self._made = 0
 
     @property
@@ -218,7 +216,7 @@ class Brotli:
             self._fed.append(data)
 
     def _again(self) -> bytes:
-        """What had not come out yet of all that can be read."""
+        """Output not returned yet, of all that can be decoded."""
         coded = b"".join(self._fed)
         before = len(coded) - len(self._fed[-1]) if self._fed else 0
         sizes = range(len(coded))

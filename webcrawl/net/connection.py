@@ -1,4 +1,4 @@
-"""One connection to a server: asks, waits, hands the answer's bytes on."""
+"""One connection to an HTTP server: sends a request and collects the response."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from webcrawl.net.protocols import Clock
 
 
 class Connection(asyncio.Protocol):
-    """A Protocol, not a stream: it costs half of what aiohttp does (docs/net.md).
+    """An asyncio Protocol rather than a stream: half the cost of aiohttp (docs/net.md).
 
-    `opened` and `lost` are called once each, whoever ends the connection.
+    Calls `opened` and `lost` once each, whichever side ends the connection.
     """
 
     __slots__ = (
@@ -46,15 +46,15 @@ class Connection(asyncio.Protocol):
         self._answer: Answer | None = None
         self._waiter: asyncio.Future[Message] | None = None
         self.open = False
-        self.first_byte = 0.0  # when the answer to the last question began
+        self.first_byte = 0.0  # when the response to the last request began
         self.ip = ""
         self.tls = ""
         self.flaws: tuple[str, ...] = ()
 
     async def ask(self, request: bytes, answer: Answer) -> Message:
-        """Send a request and wait for its answer, as long as nobody calls `expire`; raises FetchError.
+        """Send a request and wait for the response, or until `expire` is called; raises FetchError.
 
-        The connection is open afterwards only if it may be asked again.
+        Afterwards the connection is open only if it can be reused.
         """
         if self._transport is None:
             raise EmptyAnswer("the connection has ended")
@@ -71,16 +71,17 @@ class Connection(asyncio.Protocol):
             self._answer = self._waiter = None
 
     async def encrypt(self, context: ssl.SSLContext, name: str) -> ssl.SSLObject:
-        """Put TLS under what is said from now on; raises OSError."""
-        if self._transport is None:
+        """Start TLS on the connection; raises OSError."""
+        if self._transport is None or self._transport.is_closing():
             raise ConnectionResetError("the connection ended before the handshake")
         self._transport = await self._loop.start_tls(self._transport, self, context, server_hostname=name)
-        if self._transport is None:
+        channel = self._transport.get_extra_info("ssl_object") if self._transport is not None else None
+        if channel is None:
             raise ConnectionResetError("the connection ended in the handshake")
-        return cast("ssl.SSLObject", self._transport.get_extra_info("ssl_object"))
+        return cast("ssl.SSLObject", channel)
 
     def expire(self) -> None:
-        """Waits no longer: what has come of the answer is the answer, if its head is there."""
+        """Stop waiting: return the truncated response, or fail if its head is incomplete."""
         if self._answer is not None:
             try:
                 self._finish(self._answer.expire())
@@ -88,7 +89,7 @@ class Connection(asyncio.Protocol):
                 self._fail(error)
 
     def abort(self) -> None:
-        """End the connection at once: nothing that is still under way is wanted."""
+        """Close the connection at once and drop pending data."""
         self.open = False
         if self._transport is not None:
             self._transport.abort()
@@ -100,7 +101,7 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         answer = self._answer
-        if answer is None:  # bytes nobody asked for: whose they are cannot be known
+        if answer is None:  # unrequested bytes: they belong to no request
             self.abort()
             return
         if not self.first_byte:

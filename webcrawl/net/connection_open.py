@@ -1,4 +1,4 @@
-"""From a name to an open HTTP connection: reach it, encrypt it."""
+"""Opens HTTP connections: connect, then TLS."""
 
 from __future__ import annotations
 
@@ -11,30 +11,26 @@ from webcrawl.net.connection import Connection
 from webcrawl.net.connection_reach import Reach
 from webcrawl.net.errors import CertificateRefused, TlsFailed, TlsTimeout
 from webcrawl.net.http_target import Target
-from webcrawl.net.protocols import Clock, Guard, Resolver
+from webcrawl.net.protocols import Access
+from webcrawl.net.shortage import is_ours
 
 
 class Opener:
-    """Opens connections for HTTP, with TLS where the URL says so."""
+    """Opens HTTP connections, with TLS for https."""
 
-    def __init__(
-        self, resolver: Resolver, guard: Guard, *, tls: ssl.SSLContext, timeout: float, clock: Clock, now: Clock
-    ) -> None:
-        self._tls, self._timeout, self._clock, self._now = tls, timeout, clock, now
+    def __init__(self, access: Access, tls: ssl.SSLContext) -> None:
+        self._tls, self._timeout = tls, access.connect_timeout
+        self._clock, self._now, self._shortage = access.clock, access.now, access.shortage
         self._reach: Reach[Connection] = Reach(
-            resolver,
-            guard,
-            lambda opened, lost: Connection(asyncio.get_running_loop(), clock, opened, lost),
-            timeout=timeout,
-            clock=clock,
+            access, lambda opened, lost: Connection(asyncio.get_running_loop(), access.clock, opened, lost), "http"
         )
 
     def __len__(self) -> int:
-        """Connections that are open."""
+        """Open connections."""
         return len(self._reach)
 
     async def open(self, target: Target, timings: Timings) -> Connection:
-        """Connect to the first address that lets us; raises FetchError."""
+        """Connect to the first address that accepts; raises FetchError."""
         connection = await self._reach.open(target.host, target.port, timings)
         if target.secure:
             start = self._clock()
@@ -42,13 +38,13 @@ class Opener:
                 await self._encrypt(connection, target.host)
             except BaseException:
                 connection.abort()
-                self._reach.lost(connection)  # asyncio tells nobody when it drops a connection in its handshake
+                self._reach.lost(connection)  # asyncio does not report a connection dropped in its handshake
                 raise
             timings.tls = self._clock() - start
         return connection
 
     async def close(self) -> None:
-        """End all connections; return when their sockets are closed."""
+        """Close all connections; return when their sockets are closed."""
         await self._reach.close()
 
     async def _encrypt(self, connection: Connection, host: str) -> None:
@@ -60,6 +56,8 @@ class Opener:
         except ssl.SSLCertVerificationError as error:
             raise CertificateRefused(error.verify_message) from error
         except OSError as error:
+            if is_ours(error):
+                raise self._shortage.begins(error) from error
             raise TlsFailed(str(error) or type(error).__name__) from error
         cipher = channel.cipher()
         connection.tls = f"{channel.version()} {cipher[0] if cipher else ''}"
@@ -71,5 +69,5 @@ class Opener:
 def _server_name(host: str) -> str:
     name = host.rstrip(".")  # RFC 6066 3: without a trailing dot
     if not all(0 < len(label) < 64 for label in name.split(".")):
-        raise TlsFailed(f"no name that TLS can carry: {host[:100]!r}")
+        raise TlsFailed(f"not a name that TLS can carry: {host[:100]!r}")
     return name

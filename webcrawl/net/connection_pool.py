@@ -1,4 +1,4 @@
-"""Connections kept open because their host's next turn is near."""
+"""Connections kept open because their host is due again soon."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from webcrawl.net.connection import Connection
 
 Key = tuple[bool, str, int]  # secure, host, port
 
-_SWEEP = 1.0  # seconds between looks at what has stayed too long: one timer, not one a connection
+_SWEEP = 1.0  # seconds between checks for expired connections: one timer for all instead of one per connection
 
 
 class ConnectionPool:
-    """Keeps one connection a server, `limit` in all; the one kept longest gives way."""
+    """Keeps one connection per server, at most `limit` in all; the oldest is evicted."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._kept: dict[Key, tuple[Connection, float]] = {}  # in the order they came
+        self._kept: dict[Key, tuple[Connection, float]] = {}  # in the order of insertion
         self._sweeper: asyncio.TimerHandle | None = None
 
     def __len__(self) -> int:
@@ -28,7 +28,7 @@ class ConnectionPool:
         return connection if connection is not None and connection.open else None
 
     def keep(self, key: Key, connection: Connection, seconds: float) -> None:
-        """Keep a connection for so long at the most."""
+        """Keep a connection for at most this long."""
         if self._limit <= 0:
             connection.abort()
             return
@@ -40,13 +40,17 @@ class ConnectionPool:
         if self._sweeper is None:
             self._sweeper = loop.call_later(_SWEEP, self._sweep)
 
+    def give_up(self) -> None:
+        """Close all idle connections: somebody else needs their descriptors."""
+        for connection, _ in self._kept.values():
+            connection.abort()
+        self._kept.clear()
+
     def close(self) -> None:
         if self._sweeper is not None:
             self._sweeper.cancel()
             self._sweeper = None
-        for connection, _ in self._kept.values():
-            connection.abort()
-        self._kept.clear()
+        self.give_up()
 
     def _sweep(self) -> None:
         loop = asyncio.get_running_loop()

@@ -1,25 +1,24 @@
-"""From a name to an open connection: resolve, check, connect. The one place where sockets to others are opened."""
+"""Opens connections: resolve, check, connect. The only place that opens sockets to crawled servers."""
 
 from __future__ import annotations
 
 import asyncio
-import errno
 import socket
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar, cast
 
 from webcrawl.model import Timings
-from webcrawl.net.errors import AddressRefused, ConnectFailed, ConnectTimeout, FetchError, NoSocket
-from webcrawl.net.protocols import Clock, Guard, Resolver
+from webcrawl.net.errors import AddressRefused, ConnectFailed, ConnectTimeout, FetchError, NoSocket, PortRefused
+from webcrawl.net.protocols import Access
+from webcrawl.net.shortage import is_ours, port_lacks
 
-_MAX_ADDRESSES = 4  # tried one after the other; a name with a hundred dead addresses must not cost a hundred time-outs
-_OURS = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EADDRNOTAVAIL))
+_MAX_ADDRESSES = 4  # tried in turn; a name with a hundred dead addresses must not cost a hundred timeouts
 
 
 class Reachable(Protocol):
-    """A connection, an asyncio Protocol besides."""
+    """A connection; also an asyncio Protocol."""
 
-    ip: str  # whom it is connected to
+    ip: str  # of the server
 
     def abort(self) -> None: ...
 
@@ -29,90 +28,99 @@ Heard = Callable[[C], None]
 
 
 class Reach(Generic[C]):
-    """Opens connections; the address that the guard has let through is the one that is connected to.
+    """Opens connections of one scheme, to exactly the address that the guard has checked.
 
-    `make` is given two functions that the connection has to call, once each: when it stands, when it has ended.
+    `make` gets two functions that the connection must call once each: when it is open and when it is lost.
     """
 
     def __init__(
         self,
-        resolver: Resolver,
-        guard: Guard,
+        access: Access,
         make: Callable[[Heard[C], Heard[C]], C],
-        *,
-        timeout: float,
-        clock: Clock,
+        scheme: str,
     ) -> None:
-        self._resolver, self._guard, self._make = resolver, guard, make
-        self._timeout, self._clock = timeout, clock
+        self._access, self._clock, self._make = access, access.clock, make
+        self._scheme, self._ports = scheme, access.ports
         self._connections: set[C] = set()
-        self._none = asyncio.Event()  # no connection is open
+        self._none = asyncio.Event()  # set while no connection is open
         self._none.set()
 
     def __len__(self) -> int:
-        """Connections that are open."""
+        """Open connections."""
         return len(self._connections)
 
     async def open(self, host: str, port: int, timings: Timings) -> C:
-        """Connect to the first address that lets us; raises FetchError."""
+        """Connect to the first address that accepts; raises FetchError."""
+        if not self._ports.allow(self._scheme, port):
+            raise PortRefused(f"port {port} is not for {self._scheme}")
         start = self._clock()
-        addresses = await self._resolver.resolve(host)
+        try:
+            addresses = await self._access.resolver.resolve(host)
+        except NoSocket as error:
+            raise self._access.shortage.begins(error) from error
         timings.dns = self._clock() - start
         start = self._clock()
         connection = await self._first(addresses[:_MAX_ADDRESSES], port)
         timings.connect = self._clock() - start
         return connection
 
-    async def connect(self, address: str, port: int) -> C:
-        """Connect to this address, if the guard lets us; raises FetchError."""
-        self._guard.check(address, port)
-        _check_literal(address)
-        loop = asyncio.get_running_loop()
-        connection = self._make(self._opened, self.lost)
-        try:
-            try:
-                async with asyncio.timeout(self._timeout):
-                    await loop.create_connection(lambda: cast("asyncio.Protocol", connection), address, port)
-            except BaseException:
-                self.lost(connection)  # uvloop tells nobody when it drops a connection whose opener was just cancelled
-                raise
-        except TimeoutError as error:
-            raise ConnectTimeout(f"{address} port {port}") from error
-        except OSError as error:
-            if error.errno in _OURS:
-                raise NoSocket(str(error)) from error
-            raise ConnectFailed(f"{address} port {port}: {error}") from error
-        connection.ip = address
-        return connection
+    async def open_data(self, address: str, port: int) -> C:
+        """Connect to a port that an FTP server has named for a transfer; raises FetchError."""
+        if not self._ports.allow_data(port):
+            raise PortRefused(f"port {port} is not for a transfer")
+        return await self._connect(address, port)
 
     async def close(self) -> None:
-        """End all connections; return when their sockets are closed."""
+        """Close all connections; return when their sockets are closed."""
         for connection in list(self._connections):
             connection.abort()
         await self._none.wait()
 
     def lost(self, connection: C) -> None:
-        """A connection has ended."""
+        """Forget a connection that has ended."""
         self._connections.discard(connection)
         if not self._connections:
             self._none.set()
-
-    def _opened(self, connection: C) -> None:
-        self._connections.add(connection)
-        self._none.clear()
 
     async def _first(self, addresses: list[str], port: int) -> C:
         error: FetchError = ConnectFailed("no address")
         for address in addresses:
             try:
-                return await self.connect(address, port)
+                return await self._connect(address, port)
             except (AddressRefused, ConnectFailed) as failed:
                 error = failed
         raise error
 
+    async def _connect(self, address: str, port: int) -> C:
+        """Connect to this address if the guard allows it."""
+        self._access.guard.check(address, port)
+        _check_literal(address)
+        loop = asyncio.get_running_loop()
+        connection = self._make(self._opened, self.lost)
+        try:
+            try:
+                async with asyncio.timeout(self._access.connect_timeout):
+                    await loop.create_connection(lambda: cast("asyncio.Protocol", connection), address, port)
+            except BaseException:
+                self.lost(connection)  # uvloop does not report a connection whose opener was just cancelled
+                raise
+        except TimeoutError as error:
+            raise ConnectTimeout(f"{address} port {port}") from error
+        except OSError as error:
+            if is_ours(error) or port_lacks(error, address, port):
+                raise self._access.shortage.begins(error) from error
+            raise ConnectFailed(f"{address} port {port}: {error}") from error
+        connection.ip = address
+        self._access.shortage.opened = True
+        return connection
+
+    def _opened(self, connection: C) -> None:
+        self._connections.add(connection)
+        self._none.clear()
+
 
 def _check_literal(address: str) -> None:
-    """A name here would be resolved again, behind the guard's back."""
+    """Reject a name: it would be resolved again, bypassing the guard."""
     try:
         socket.inet_pton(socket.AF_INET6 if ":" in address else socket.AF_INET, address)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""When questions have to be answered: one timer for all of them."""
+"""Deadlines of all pending requests on one timer."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from webcrawl.net.connection import Connection
 
 
 class Deadlines:
-    """Ends the questions that are late, to the millisecond; a timer for each would cost 4 us a page."""
+    """Expires late requests, to the millisecond. A timer for each request would cost 4 us per page."""
 
     def __init__(self) -> None:
         self._asked: dict[Connection, float] = {}
         self._timer: asyncio.TimerHandle | None = None
-        self._at = float("inf")  # when it looks: no later than the first deadline
+        self._at = float("inf")  # when the timer fires: no later than the first deadline
 
     def add(self, connection: Connection, deadline: float) -> None:
-        """A question is asked; the loop's time."""
+        """Watch a request; `deadline` is in the loop's time."""
         self._asked[connection] = deadline
         if deadline < self._at:
             self._look_at(deadline)
 
     def remove(self, connection: Connection) -> None:
-        """It is answered, or given up."""
+        """Stop watching: the request is answered or abandoned."""
         self._asked.pop(connection, None)
 
     def close(self) -> None:
-        """No timer is left behind."""
+        """Cancel the timer."""
         if self._timer is not None:
             self._timer.cancel()
         self._timer, self._at = None, float("inf")

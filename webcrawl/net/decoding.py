@@ -1,4 +1,4 @@
-"""Content codings undone while the body arrives, with a bound on every byte they make."""
+"""Decodes content codings while the body arrives, with a bound on every stage's output."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from collections.abc import Sequence
 
 from webcrawl.net.codings import CODINGS, ERRORS, Coding
 
-_PIECE = 65536  # bytes asked of a coding at a time
-_MAX_CODINGS = 4  # nested; more is no page but a bomb
-_NOTHING = frozenset((b"identity", b"none", b""))  # labels that say: no coding
+_PIECE = 65536  # bytes decoded at a time
+_MAX_CODINGS = 4  # nested; more is a bomb, not a page
+_NOTHING = frozenset((b"identity", b"none", b""))  # labels that mean no coding
 
 
-class UnknownCoding(Exception):  # noqa: N818 - a label, no failure
-    """A coding that we do not know, or too many of them."""
+class UnknownCoding(Exception):  # noqa: N818 - a label, not a failure
+    """An unknown coding, or too many of them."""
 
 
 class Decoder:
-    """Undoes codings piece by piece; holds `limit` bytes and one piece at the most.
+    """Decodes piece by piece; holds at most `limit` bytes and one piece.
 
-    A stage in the middle may make no more than `limit` twice over: gzip in gzip would else turn a megabyte
-    into a terabyte on its way to nothing.
+    An intermediate stage may output at most twice `limit`: otherwise gzip in gzip could expand a megabyte to a
+    terabyte on the way to an empty page.
     """
 
     __slots__ = ("_limit", "_made", "_out", "_stages", "broken", "full")
@@ -29,11 +29,11 @@ class Decoder:
         self._made = [0] * len(codings)
         self._limit = limit
         self._out = bytearray()
-        self.full = False  # more than `limit` came out
-        self.broken = False  # what came is not what its label says
+        self.full = False  # the output exceeds `limit`
+        self.broken = False  # the data is not in the coding that its label names
 
     def feed(self, data: bytes) -> None:
-        """Take what arrived; once full or broken, nothing is done with it."""
+        """Decode what arrived; ignored once full or broken."""
         if self.full or self.broken:
             return
         try:
@@ -42,13 +42,13 @@ class Decoder:
             self.broken = True
 
     def finish(self) -> None:
-        """The body is complete; a coded stream that is not is broken."""
+        """Mark the body as complete: a coded stream that has not ended is broken."""
         if not self.full and not self.broken and not all(stage.eof for stage in self._stages):
             self.broken = True
 
     @property
     def started(self) -> bool:
-        """True if anything came out."""
+        """True if there is any output."""
         return bool(self._out)
 
     @property
@@ -73,7 +73,7 @@ class Decoder:
 
 
 def decoder(codings: Sequence[bytes], limit: int) -> Decoder | None:
-    """A decoder for these codings, None if there is nothing to undo; raises UnknownCoding."""
+    """A decoder for these codings, None if there is nothing to decode; raises UnknownCoding."""
     names = [name for name in codings if name not in _NOTHING]
     if len(names) > _MAX_CODINGS or not CODINGS.keys() >= set(names):
         raise UnknownCoding(b", ".join(names[:10]).decode("latin-1"))

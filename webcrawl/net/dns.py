@@ -1,4 +1,4 @@
-"""Names to addresses for the crawl: remembered, one question a name, so many at a time (Mercator 3.3)."""
+"""Resolves names for the crawl: cached, one query per name, a bounded number at a time (Mercator 3.3)."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from functools import partial
 
 from webcrawl.net.dns_answer import Answer, Failure, Lookup
 from webcrawl.net.dns_literal import known_without_asking
-from webcrawl.net.errors import DnsFailed
+from webcrawl.net.errors import DnsFailed, NoSocket
 
-SHORTEST, LONGEST = 60.0, 86_400.0  # seconds that addresses are kept, whatever their TTL says
+SHORTEST, LONGEST = 60.0, 86_400.0  # seconds that addresses are cached, whatever their TTL
 
 
 class CachingResolver:
-    """Answers from the hosts file, then from memory, then by asking; the last `size` names are remembered.
+    """Answers from the hosts file, then from a cache of `size` names, then by a query.
 
-    However many ask for a name, one question is on its way. It outlives those who asked: a cancelled
-    download leaves its answer to the next one.
+    Concurrent callers for one name share one query. It outlives its callers: the answer to a cancelled download is
+    cached for the next one.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class CachingResolver:
         self._tasks: set[asyncio.Task[Answer]] = set()
         self._closed = False
         self.counters: Counter[str] = Counter()
-        self.seconds = 0.0  # that questions took, one after the other
+        self.seconds = 0.0  # sum of all queries' durations
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -50,14 +50,16 @@ class CachingResolver:
 
     @property
     def in_flight(self) -> int:
-        """Names that are being asked for now, those that wait for a place included."""
+        """Names being resolved, including those that wait for their turn."""
         return len(self._asked)
 
     async def resolve(self, host: str) -> list[str]:
-        """The host's addresses, best first; raises DnsFailed. A cached name costs 1 us."""
+        """The host's addresses, best first; raises DnsFailed or NoSocket. A cached name costs 1 us."""
         answer = self._remembered(host)
         if answer is None:
             answer = await self._ask_once(host)
+        if answer.failure is Failure.NO_SOCKET:
+            raise NoSocket(answer.failure.words)
         if answer.failure is not None:
             raise DnsFailed(f"{host}: {answer.failure.words}", permanent=answer.failure.permanent)
         return list(answer.addresses)
@@ -93,11 +95,12 @@ class CachingResolver:
     async def _ask(self, name: str) -> Answer:
         async with self._places:
             answer = await self._measured(name)
-        self._keep(name, answer)
+        if answer.failure is not Failure.NO_SOCKET:
+            self._keep(name, answer)
         return answer
 
     def _settle(self, name: str, task: asyncio.Task[Answer]) -> None:
-        """Whatever became of the question, those who wait for it hear of it."""
+        """Pass the result, an error or a cancellation on to all callers."""
         self._tasks.discard(task)
         future = self._asked.pop(name)
         if task.cancelled():
@@ -128,11 +131,11 @@ class CachingResolver:
             self._kept.popitem(last=False)
 
     async def probe(self) -> None:
-        """Raise DnsFailed, with a line for the user, if no name server answers at all."""
+        """Raise DnsFailed, with a one-line message for the user, if no name server answers."""
         await self._lookup.probe()
 
     async def close(self) -> None:
-        """Whoever still waits gets DnsFailed; no task and no socket is left."""
+        """Pending callers get DnsFailed; no task and no socket is left."""
         self._closed = True
         tasks = list(self._tasks)
         for task in tasks:

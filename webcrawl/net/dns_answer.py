@@ -1,4 +1,4 @@
-"""What a question about a host's name ends with, and who may be asked."""
+"""The result of a DNS query, and the interface of what performs it."""
 
 from __future__ import annotations
 
@@ -8,22 +8,23 @@ from typing import Protocol
 
 
 class Failure(Enum):
-    """Why a name has no address: the words for people, whether asking again is in vain, seconds it is remembered.
+    """Why a name has no address: message, whether it is permanent, seconds it is cached.
 
-    RFC 2308 lets "no such name" live for hours and a server's failure for five minutes at the most; RFC 9520
-    wants a failure remembered at all. 30 s are less than HOST_RETRY_WAIT, so that a host's next try asks anew.
+    RFC 2308 allows "no such name" to be cached for hours and a server failure for five minutes; RFC 9520 requires
+    failures to be cached. 30 s is less than HOST_RETRY_WAIT, so that a host's next try queries again.
     """
 
     NO_NAME = ("no such name", True, 600.0)
     NO_ADDRESS = ("the name has no address", True, 600.0)
-    BAD_NAME = ("not a name that DNS could know", True, 600.0)
+    BAD_NAME = ("not a valid DNS name", True, 600.0)
     SERVER_FAILED = ("the name server failed", False, 30.0)
     REFUSED = ("the name server refused", False, 30.0)
-    BAD_ANSWER = ("the name server's answer makes no sense", False, 30.0)
+    BAD_ANSWER = ("invalid answer from the name server", False, 30.0)
     TIMEOUT = ("no answer from a name server", False, 30.0)
+    NO_SOCKET = ("this machine has no socket for the question", False, 0.0)
     CLOSED = ("the resolver is closed", False, 0.0)
 
-    def __init__(self, words: str, permanent: bool, seconds: float) -> None:  # noqa: FBT001 - an enum's row
+    def __init__(self, words: str, permanent: bool, seconds: float) -> None:  # noqa: FBT001 - a row of the enum
         self.words = words
         self.permanent = permanent
         self.seconds = seconds
@@ -31,7 +32,7 @@ class Failure(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Addresses and the seconds they hold, or a failure."""
+    """Addresses and their TTL in seconds, or a failure."""
 
     addresses: tuple[str, ...] = ()
     ttl: float = 0.0
@@ -39,16 +40,16 @@ class Answer:
 
 
 class Lookup(Protocol):
-    """Asks for a name, without any memory of its own: that is CachingResolver's."""
+    """Queries a name, without caching: CachingResolver does that."""
 
     async def ask(self, host: str) -> Answer:
-        """The answer for a lower-case name without the root's dot; whatever happens is an Answer."""
+        """The answer for a lower-case name without trailing dot. Every failure is an Answer."""
         ...
 
     async def probe(self) -> None:
-        """Raise DnsFailed, with a line for the user, if nobody is there to answer any question."""
+        """Raise DnsFailed, with a one-line message for the user, if no server answers at all."""
         ...
 
     async def close(self) -> None:
-        """Give up what is still asked for and leave nothing running."""
+        """Cancel pending queries and leave nothing running."""
         ...

@@ -1,20 +1,21 @@
-"""Asks name servers directly, many at a time, by c-ares: Mercator's cure for resolvers that ask one by one."""
+"""Queries name servers directly and concurrently, through c-ares (Mercator 3.3: system resolvers query one by one)."""
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterable
-from ipaddress import ip_address
-from urllib.parse import urlsplit
 
 import pycares
 
+from webcrawl.net.authority import host_port
 from webcrawl.net.dns_answer import Answer, Failure
 from webcrawl.net.dns_chain import Chain
-from webcrawl.net.dns_channel import Channel
+from webcrawl.net.dns_channel import NO_SOCKET, Channel
 from webcrawl.net.errors import DnsFailed
+from webcrawl.net.shortage import missing_socket
 
-HOPS = 8  # CNAMEs that may stand between a name and its addresses
-QUESTIONS = 4096  # after which c-ares' own cache goes: it cannot be switched off, keeps 1.3 KB a name up to an hour
+HOPS = 8  # CNAMEs between a name and its addresses, at most
+QUESTIONS = 4096  # per channel: c-ares' own cache cannot be disabled and keeps 1.3 KB per name for up to an hour
 FAILURES = {
     pycares.errno.ARES_ENODATA: Failure.NO_ADDRESS,
     pycares.errno.ARES_ENOTFOUND: Failure.NO_NAME,
@@ -24,20 +25,24 @@ FAILURES = {
     pycares.errno.ARES_EREFUSED: Failure.REFUSED,
     pycares.errno.ARES_ETIMEOUT: Failure.TIMEOUT,
     pycares.errno.ARES_ECONNREFUSED: Failure.TIMEOUT,
+    pycares.errno.ARES_ENOMEM: Failure.NO_SOCKET,
+    NO_SOCKET: Failure.NO_SOCKET,
     pycares.errno.ARES_ECANCELLED: Failure.CLOSED,
     pycares.errno.ARES_EDESTRUCTION: Failure.CLOSED,
 }
 
 
 class NameServers:
-    """`servers` are `address:port`, none are the system's; each is tried `tries` times, for longer each time.
+    """Asks `servers`, by default the system's; each is tried `tries` times, waiting longer each time.
 
-    IPv4 first, IPv6 only for a name without it: one question a name instead of two, and every crawler has IPv4.
+    IPv4 first, IPv6 only for a name without it: one question per name instead of two, and every crawler has IPv4.
+    Raises DnsFailed if a server is given by a name that the system cannot resolve.
     """
 
-    def __init__(self, servers: Iterable[str] = (), *, timeout: float = 3.0, tries: int = 3) -> None:
-        self._servers, self._timeout, self._tries = tuple(map(_checked, servers)), timeout, tries
-        self._channels: list[Channel] = []  # the last one is asked, the others wait for their last answers
+    def __init__(self, servers: Iterable[tuple[str, int]] = (), *, timeout: float = 3.0, tries: int = 3) -> None:
+        self._servers = tuple(place for host, port in servers for place in _places(host, port))
+        self._timeout, self._tries = timeout, tries
+        self._channels: list[Channel] = []  # queries go to the last one; the others wait for their last answers
         self._closed = False
 
     def __repr__(self) -> str:
@@ -51,12 +56,15 @@ class NameServers:
         return answer
 
     async def _ask(self, host: str, qtype: int) -> Answer:
-        """A name server should follow CNAMEs itself, and says the last one's name if it does not."""
+        """Follows CNAMEs that the name server has not followed itself."""
         chain = Chain(host)
         for _ in range(HOPS):
             if self._closed:
                 return Answer(failure=Failure.CLOSED)
-            records, error = await self._current().ask(chain.name, qtype)
+            channel = self._current()
+            if channel is None:
+                return Answer(failure=Failure.NO_SOCKET)
+            records, error = await channel.ask(chain.name, qtype)
             if error:
                 return Answer(failure=FAILURES.get(error, Failure.BAD_ANSWER))
             if not chain.follow(records):
@@ -65,8 +73,11 @@ class NameServers:
                 return Answer(chain.addresses, chain.ttl)
         return Answer(failure=Failure.BAD_ANSWER)
 
-    def _current(self) -> Channel:
+    def _current(self) -> Channel | None:
+        """The channel for the next query; None if there is no descriptor to make one with."""
         if not self._channels or self._channels[-1].asked >= QUESTIONS:
+            if missing_socket():  # c-ares could not read resolv.conf, and would ask 127.0.0.1
+                return None
             for channel in self._channels:
                 channel.retire()
             self._channels = [channel for channel in self._channels if not channel.closed]
@@ -74,8 +85,10 @@ class NameServers:
         return self._channels[-1]
 
     async def probe(self) -> None:
-        """Any answer will do, an error too: only silence counts. The root's name servers are known to every server."""
+        """Any answer will do, even an error; only silence fails. Every server knows the root's name servers."""
         channel = self._current()
+        if channel is None:
+            raise DnsFailed(Failure.NO_SOCKET.words)
         _, error = await channel.ask(".", pycares.QUERY_TYPE_NS)
         if FAILURES.get(error) is Failure.TIMEOUT:
             raise DnsFailed(f"no name server answers at {channel.servers}")
@@ -86,14 +99,10 @@ class NameServers:
             channel.close()
 
 
-def _checked(server: str) -> str:
-    """The server as it is: c-ares passes over what it cannot read, without a word."""
+def _places(host: str, port: int) -> list[str]:
+    """`address:port` of each address of this host: c-ares takes no names, and ignores what it cannot read."""
     try:
-        place = urlsplit(f"//{server}")
-        ip_address(place.hostname or "")
-        valid = place.port != 0
-    except ValueError:
-        valid = False
-    if not valid:
-        raise ValueError(f"{server!r} is no address:port of a name server")
-    return server
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)
+    except OSError as error:
+        raise DnsFailed(f"DNS_NAMESERVERS = {host}:{port}: {error.strerror}") from error
+    return [host_port(str(place[0]), port) for *_, place in found]

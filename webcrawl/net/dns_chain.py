@@ -1,4 +1,4 @@
-"""What an answer section says about a name: where its CNAMEs lead, and the addresses at their end."""
+"""Reads an answer section: follows CNAMEs to the addresses at their end."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from dataclasses import dataclass
 
 from pycares import AAAARecordData, ARecordData, CNAMERecordData, DNSRecord
 
-MOST = 8  # addresses of one name that are kept: a crawler will not try more
+MOST = 8  # addresses kept per name: a crawler will not try more
 
 
 @dataclass(slots=True)
 class Chain:
-    """The last name that is known, its addresses if there are any, and the seconds that all of it holds."""
+    """The last name reached, its addresses if known, and the smallest TTL on the way."""
 
     name: str
     ttl: float = float("inf")
     addresses: tuple[str, ...] = ()
 
     def follow(self, records: Sequence[DNSRecord]) -> bool:
-        """Goes on through the records of one answer; False if they lead nowhere."""
+        """Follow the records of one answer; False if they lead nowhere."""
         start = self.name
         aliases = {_key(record.name): record for record in records if isinstance(record.data, CNAMERecordData)}
-        while record := aliases.pop(self.name, None):  # pop, so that a ring of them ends
+        while record := aliases.pop(self.name, None):  # pop, so that a loop ends
             if isinstance(record.data, CNAMERecordData):
                 self.name, self.ttl = _key(record.data.cname), min(self.ttl, record.ttl)
         found = [

@@ -1,4 +1,4 @@
-"""A c-ares channel driven by the event loop: no thread, and the loop's own sockets and timer."""
+"""A c-ares channel on the event loop's sockets and timer, without a thread."""
 
 from __future__ import annotations
 
@@ -7,16 +7,21 @@ from functools import partial
 
 import pycares
 
-TICK = 0.1  # seconds between two looks at c-ares' own time-outs while questions are open
+from webcrawl.net.shortage import missing_socket
+
+NO_SOCKET = -1  # as an error number, beside those of c-ares
+# Errors of c-ares that may have been caused by a socket that could not be opened; it does not say which were.
+UNCLEAR = frozenset((pycares.errno.ARES_ECONNREFUSED, pycares.errno.ARES_ETIMEOUT, pycares.errno.ARES_EFILE))
+TICK = 0.1  # seconds between checks of c-ares' timeouts while queries are open
 
 Result = tuple[list[pycares.DNSRecord], int]
-"""The answer section, and c-ares' error number or 0."""
+"""The answer section, and c-ares' error number, NO_SOCKET or 0."""
 
 
 class Channel:
-    """Questions by UDP, and again by TCP where the answer was truncated: c-ares does that.
+    """Queries by UDP; c-ares repeats them by TCP if the answer is truncated.
 
-    In the loop a question costs 52 us CPU, by the library's event thread (which aiodns uses) 60.
+    A query costs 52 us CPU in the loop, 60 through the library's event thread (which aiodns uses).
     """
 
     def __init__(self, servers: tuple[str, ...], timeout: float, tries: int) -> None:
@@ -24,7 +29,7 @@ class Channel:
         self._open: set[asyncio.Future[Result]] = set()
         self._sockets: set[int] = set()
         self._timer: asyncio.TimerHandle | None = None
-        self._last = False  # the channel closes itself after its last answer
+        self._last = False  # close after the last answer
         self.closed = False
         self.asked = 0
         self._ares = pycares.Channel(
@@ -36,25 +41,29 @@ class Channel:
 
     @property
     def servers(self) -> str:
-        """Whom it asks."""
+        """The name servers it queries."""
         return ", ".join(self._ares.servers)
 
     def ask(self, name: str, qtype: int) -> asyncio.Future[Result]:
-        """The future's result says all; it never raises."""
+        """Start a query; failures are in the result, the future never raises."""
         future: asyncio.Future[Result] = self._loop.create_future()
         self._open.add(future)
         self.asked += 1
         try:
             self._ares.query(name, qtype, callback=partial(self._answered, future))
-        except (pycares.AresError, ValueError):  # a name that c-ares cannot put into a question
+        except ValueError:  # a name that c-ares cannot encode
             self._answered(future, None, pycares.errno.ARES_EBADNAME)
+        except pycares.AresError as error:  # it may have called back before
+            self._answered(future, None, error.args[0])
         if self._timer is None and self._open:
             self._timer = self._loop.call_later(TICK, self._tick)
         return future
 
     def _answered(self, future: asyncio.Future[Result], result: pycares.DNSResult | None, error: int | None) -> None:
         self._open.discard(future)
-        if not future.done():  # its asker may have been cancelled
+        if not future.done():  # the caller may have been cancelled
+            if error in UNCLEAR and missing_socket():
+                error = NO_SOCKET
             future.set_result((result.answer if result else [], error or 0))
         if self._last and not self._open:
             self._loop.call_soon(self.close)  # not from inside c-ares' callback
@@ -66,7 +75,7 @@ class Channel:
             self._timer = self._loop.call_later(TICK, self._tick)
 
     def _socket_state(self, fd: int, readable: bool, writable: bool) -> None:  # noqa: FBT001 - c-ares' signature
-        if self.closed:  # c-ares closes the last sockets in a thread of its own
+        if self.closed:  # c-ares closes the last sockets in its own thread
             return
         self._loop.remove_reader(fd)
         self._loop.remove_writer(fd)
@@ -79,13 +88,13 @@ class Channel:
             self._sockets.add(fd)
 
     def retire(self) -> None:
-        """Asks no more, and closes when nothing is open."""
+        """Accept no more queries; close when none is open."""
         self._last = True
         if not self._open:
             self.close()
 
     def close(self) -> None:
-        """What is open ends as cancelled."""
+        """Cancel open queries and close."""
         if self.closed:
             return
         self._ares.cancel()

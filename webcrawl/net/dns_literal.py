@@ -1,4 +1,4 @@
-"""Hosts that are addresses themselves, or that no name server needs to be asked about."""
+"""Hosts that need no query: literal addresses, and what cannot be a name."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from ipaddress import IPv6Address, ip_address
 from webcrawl.net.dns_answer import Answer, Failure
 
 LONGEST_NAME = 253  # RFC 1035 2.3.4, as text
-# The URL standard's "ends in a number": such a host is an IPv4 address or nothing at all. Left to itself,
-# the system's resolver would read 0x7f.1 as 127.0.0.1.
+# The URL Standard's "ends in a number": such a host is an IPv4 address or invalid. Some resolvers would read 0x7f.1 as
+# 127.0.0.1.
 _NUMBER = re.compile(r"(?:.*\.)?(?:[0-9]+|0[xX][0-9a-fA-F]*)", re.DOTALL).fullmatch
 _LABELS = re.compile(r"[^.]{1,63}(?:\.[^.]{1,63})*", re.DOTALL).fullmatch
 
 
 def known_without_asking(host: str) -> Answer | None:
-    """The answer for an address in the URL standard's spelling, or for what is no name; None: ask for it."""
+    """The answer for an address in the URL Standard's spelling or an invalid name; None if a query is needed."""
     if ":" in host or _NUMBER(host):
         return _literal(host)
     if len(host) > LONGEST_NAME or not host.isascii() or not _LABELS(host):

@@ -1,6 +1,6 @@
-"""What can go wrong between a URL and its bytes: each error has a status for the log and a name for the stats."""
+"""Everything that can go wrong in a fetch: each error has a status for the log and a name for the stats."""
 
-# ruff: noqa: N818 - an error is named after what happened, as the log and the stats name it
+# ruff: noqa: N818 - errors are named as in the log and the stats
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from webcrawl.model import Status
 
 
 class FetchError(Exception):
-    """A download that ended without an answer that could be used."""
+    """A download that ended without a usable response."""
 
     status: ClassVar[Status] = Status.UNEXPECTED
     name: ClassVar[str] = "unexpected"
 
 
 class BadUrl(FetchError):
-    """The URL, or a header asked for, cannot be sent as it is."""
+    """The URL, or a requested header, cannot be sent as it is."""
 
     status = Status.UNSUPPORTED
     name = "bad_url"
 
 
 class DnsFailed(FetchError):
-    """The host's name has no address; `permanent` if the name servers say that there is none."""
+    """The host's name has no address; `permanent` if the name servers say so."""
 
     status = Status.DNS_FAILED
     name = "dns"
@@ -35,20 +35,28 @@ class DnsFailed(FetchError):
 
 
 class AddressRefused(FetchError):
-    """The guard does not let us connect to this address."""
+    """The guard forbids connecting to this address."""
 
     status = Status.EXCLUDED
     name = "address_refused"
 
 
-class NoSocket(FetchError):
-    """No socket is left on our side: nothing the host is to blame for."""
+class PortRefused(FetchError):
+    """The port is not one that the crawl may use for this protocol."""
 
+    status = Status.EXCLUDED
+    name = "port_refused"
+
+
+class NoSocket(FetchError):
+    """Our machine lacks descriptors, ports or memory for a socket: to be tried again, charged to nobody."""
+
+    status = Status.UNTRIED
     name = "no_socket"
 
 
 class ConnectFailed(FetchError):
-    """No address of the host took the connection."""
+    """No address of the host accepted the connection."""
 
     status = Status.CONNECT_FAILED
     name = "connect"
@@ -61,75 +69,75 @@ class ConnectTimeout(ConnectFailed):
 
 
 class TlsFailed(ConnectFailed):
-    """The connection stood, the TLS handshake failed."""
+    """Connected, but the TLS handshake failed."""
 
     name = "tls"
 
 
 class TlsTimeout(TlsFailed):
-    """The TLS handshake did not end in time."""
+    """The TLS handshake timed out."""
 
     name = "tls_timeout"
 
 
 class CertificateRefused(TlsFailed):
-    """The certificate does not verify, and the crawl insists on it."""
+    """The certificate does not verify, and the crawl requires it."""
 
     name = "certificate"
 
 
 class TimedOut(FetchError):
-    """The deadline passed before the answer's head was there."""
+    """The deadline passed before the response's head was complete."""
 
     status = Status.TIMEOUT
     name = "timeout"
 
 
 class ConnectionLost(FetchError):
-    """The connection ended within the answer's head."""
+    """The connection ended within the response's head."""
 
     status = Status.CONNECTION_LOST
     name = "lost"
 
 
 class EmptyAnswer(ConnectionLost):
-    """The connection ended before the answer's first byte."""
+    """The connection ended before the response's first byte."""
 
     name = "empty_answer"
 
 
 class BadAnswer(FetchError):
-    """What came cannot be read as an HTTP answer; Heritrix has no number of its own for it."""
+    """Not a readable HTTP response; Heritrix has no code of its own for it."""
 
     status = Status.CONNECTION_LOST
     name = "bad_answer"
 
 
 class NotHttp(BadAnswer):
-    """No status line: HTTP/0.9, another protocol, or rubbish."""
+    """No status line: HTTP/0.9, another protocol, or garbage."""
 
     name = "not_http"
 
 
 class BadHead(BadAnswer):
-    """A head that no reading makes sense of."""
+    """A head that cannot be parsed, even leniently."""
 
     name = "bad_head"
 
 
 class HeadTooLong(BadAnswer):
-    """More bytes of head, or more fields in it, than any honest server sends."""
+    """A head with more bytes or fields than any honest server sends."""
 
     name = "head_too_long"
 
 
 class TooManyInterim(BadAnswer):
-    """One 1xx answer after the other."""
+    """Too many 1xx responses in a row."""
 
     name = "too_many_interim"
 
 
 class Upgraded(BadAnswer):
-    """The server switches to a protocol that nobody asked for."""
+    """The server switches to a protocol that was not requested."""
 
     name = "upgraded"

@@ -1,9 +1,8 @@
-"""An FTP client made for crawling: one file or one listing a visit, everything bounded (docs/protocols.md)."""
+"""An FTP client for crawling: one file or listing per login, everything bounded (docs/protocols.md)."""
 
 from __future__ import annotations
 
 import asyncio
-import time
 from dataclasses import dataclass, field
 
 from webcrawl.model import Exchange, Timings
@@ -15,16 +14,16 @@ from webcrawl.net.ftp_reply import Reply, http_date
 from webcrawl.net.ftp_session import FtpRefused, FtpSession
 from webcrawl.net.ftp_target import FtpTarget, as_folder, parse_ftp
 from webcrawl.net.http_request import Headers
-from webcrawl.net.protocols import Clock, Guard, Resolver
+from webcrawl.net.protocols import Access, Bounds
 from webcrawl.net.stream import Stream
 from webcrawl.net.stream_body import read_body
 
-_FAREWELL = 5.0  # seconds for the word that a transfer was whole, when all its bytes are there
+_FAREWELL = 5.0  # seconds to wait for the server's confirmation after the last byte of a transfer
 
 
 @dataclass(slots=True)
 class _Visit:
-    """One fetch on its way; the answer grows in it."""
+    """The state of one fetch."""
 
     url: str
     target: FtpTarget
@@ -34,7 +33,7 @@ class _Visit:
     timings: Timings = field(default_factory=Timings)
     headers: list[tuple[bytes, bytes]] = field(default_factory=list)
     status: int = 200
-    size: int | None = None  # that the server promised
+    size: int | None = None  # as announced by the server
     ip: str = ""
     payload: bytes = b""
     truncated: str = ""
@@ -44,37 +43,26 @@ class _Visit:
 
 
 class FtpClient:
-    """Fetches ftp URLs. How many at once, and how politely, is the caller's affair."""
+    """Fetches ftp URLs. Concurrency and politeness are up to the caller."""
 
-    def __init__(
-        self,
-        resolver: Resolver,
-        guard: Guard,
-        *,
-        user_agent: str,
-        truncate: int = 2 * 2**20,
-        timeout: float = 60.0,
-        connect_timeout: float = 10.0,
-        clock: Clock = time.monotonic,
-        now: Clock = time.time,
-    ) -> None:
-        # RFC 1635: an address as password; some servers look for its @ only.
+    def __init__(self, access: Access, bounds: Bounds, *, user_agent: str) -> None:
+        # RFC 1635: the password is a mail address; some servers check only for its @.
         agent = user_agent if "@" in user_agent else f"{user_agent}@"
         self._password = "".join(c if " " <= c <= "~" else " " for c in agent).encode()
-        self._truncate, self._timeout = truncate, timeout
-        self._clock, self._now = clock, now
-        self._reach: Reach[Stream] = Reach(resolver, guard, Stream, timeout=connect_timeout, clock=clock)
+        self._truncate, self._timeout = bounds.truncate, bounds.timeout
+        self._clock, self._now = access.clock, access.now
+        self._reach: Reach[Stream] = Reach(access, Stream, "ftp")
 
     async def fetch(
         self,
         url: str,
         headers: Headers = (),  # noqa: ARG002 - FTP has none
         *,
-        keep: float = 0.0,  # noqa: ARG002 - a visit is one login: servers count their visitors
+        keep: float = 0.0,  # noqa: ARG002 - one login per fetch: servers limit their sessions
         method: str = "GET",
         body: bytes = b"",  # noqa: ARG002
     ) -> Exchange:
-        """The file or the listing that the URL names, within `timeout` seconds; raises FetchError."""
+        """Fetch the file or listing that the URL names, within `timeout` seconds; raises FetchError."""
         if method != "GET":
             raise BadUrl(f"{method} of {url[:200]!r}")
         loop = asyncio.get_running_loop()
@@ -98,7 +86,7 @@ class FtpClient:
         return self._exchange(visit)
 
     async def close(self) -> None:
-        """End all connections and wait until their sockets are closed."""
+        """Close all connections and wait until their sockets are closed."""
         await self._reach.close()
 
     async def _call(self, visit: _Visit) -> FtpSession:
@@ -107,7 +95,7 @@ class FtpClient:
         return FtpSession(control, self._reach)
 
     async def _ask(self, session: FtpSession, visit: _Visit) -> Stream | None:
-        """The connection with what was asked for; None if the answer leads elsewhere."""
+        """Log in and start the transfer: its data connection, or None for a redirect."""
         asked = self._clock()
         await session.log_in(self._password)
         await session.enter(visit.target.folders)
@@ -125,7 +113,7 @@ class FtpClient:
         except FtpRefused as refused:
             if refused.reply.kind != 5 or not await session.has_folder(name):
                 raise
-            visit.status = 301  # so that what it lists is relative to it, and is known by one URL
+            visit.status = 301  # so that its listing has one URL, to which the entries are relative
             visit.say(b"location", as_folder(visit.url))
             return None
         kind = type_of(name)
@@ -153,7 +141,7 @@ class FtpClient:
     def _exchange(self, visit: _Visit) -> Exchange:
         visit.timings.total = self._clock() - visit.begun
         payload = visit.payload
-        cut = visit.truncated and not visit.target.name  # half a line of a listing is another name
+        cut = visit.truncated and not visit.target.name  # half a line of a listing would be another name
         return Exchange(
             url=visit.url,
             request=b"",
@@ -171,7 +159,7 @@ class FtpClient:
 
 
 async def _listing(session: FtpSession, visit: _Visit) -> Stream:
-    """MLSD is made for programs (RFC 3659 7); LIST for people, and every server knows it."""
+    """MLSD is machine-readable (RFC 3659 7); LIST is made for people, but every server knows it."""
     await session.passive()
     try:
         data = await session.transfer(b"MLSD")

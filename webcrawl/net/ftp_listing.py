@@ -1,4 +1,4 @@
-"""FTP listings: MLSD, and LIST as Unix and MS-DOS write it; names are bytes, nothing makes this raise."""
+"""Parses FTP listings: MLSD, and LIST as Unix and MS-DOS write it. Names are bytes; never raises."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-LISTING = "text/x-ftp-listing"  # nobody has registered a type; the parameter `format` is mlsd or list
+LISTING = "text/x-ftp-listing"  # no type is registered; the parameter `format` is mlsd or list
 _MAX_LINE = 8192
 
 _FACT = re.compile(rb"([^=;\s]+)=([^;]*)")
@@ -18,7 +18,7 @@ _WHEN = (
     rb"(?:(?:[A-Za-z\x80-\xff]{3,12}\.?\s{1,9}%(day)b|%(day)b\.?\s{1,9}[A-Za-z\x80-\xff]{3,12}\.?),?\s{1,9}(?:%(time)b|[0-9]{4})"
     rb"|[0-9]{4}-[0-9]{2}-[0-9]{2}\s(?:%(time)b))" % {b"day": _DAY, b"time": _TIME}
 )
-# The columns between mode and size differ from server to server: the first size that a date follows is the one.
+# The columns between mode and size differ between servers: the size is the first number followed by a date.
 _UNIX = re.compile(
     rb"([bcdflpsD-])(?:[rwxsStTlL-]{9}[+.@]?| \[[A-Z-]{8}\])(?=\s).*?\s([0-9][0-9,]*)\s{1,99}%b\s(.+)" % _WHEN,
     re.DOTALL,
@@ -31,7 +31,7 @@ _DOS = re.compile(
 
 
 class Entry(NamedTuple):
-    """One line. `kind` is file, folder, link or other; a link may be to either."""
+    """One line. `kind` is file, folder, link or other; a link may point to a file or a folder."""
 
     name: bytes
     kind: str
@@ -39,7 +39,7 @@ class Entry(NamedTuple):
 
 
 def entries(listing: bytes, *, mlsd: bool) -> Iterator[Entry]:
-    """Those that can be read, in their order."""
+    """The readable lines, in order."""
     read = mlsd_entry if mlsd else list_entry
     for line in listing.split(b"\n"):
         if len(line) <= _MAX_LINE and (entry := read(line.removesuffix(b"\r"))) is not None:
@@ -47,7 +47,7 @@ def entries(listing: bytes, *, mlsd: bool) -> Iterator[Entry]:
 
 
 def mlsd_entry(line: bytes) -> Entry | None:
-    """RFC 3659 7.2: facts, each ended by a semicolon, one space, the name to the end of the line."""
+    """RFC 3659 7.2: facts that each end in a semicolon, a space, the name up to the end of the line."""
     facts, space, name = line.partition(b" ")
     if not space or not name or (facts and not facts.endswith(b";")):
         return None
@@ -63,7 +63,7 @@ def mlsd_entry(line: bytes) -> Entry | None:
 
 
 def list_entry(line: bytes) -> Entry | None:
-    """A line of LIST, in whichever of the two dialects it is."""
+    """A line of LIST, in either dialect."""
     match = _UNIX.fullmatch(line)
     if match is not None:
         letter, size, name = match.groups()
@@ -80,7 +80,7 @@ def list_entry(line: bytes) -> Entry | None:
 
 def _mlsd_kind(kind: bytes) -> str:
     if kind in (b"dir", b"cdir", b"pdir"):
-        return "folder" if kind == b"dir" else "other"  # the listed folder itself, and the one above
+        return "folder" if kind == b"dir" else "other"  # cdir is the listed folder itself, pdir its parent
     if kind.startswith((b"os.unix=slink", b"os.unix=symlink")):
         return "link"
     return "file" if kind in (b"file", b"") else "other"

@@ -1,4 +1,4 @@
-"""What an FTP server says on the control connection (RFC 959 4.2): bytes in, replies out, no I/O."""
+"""Parses FTP replies on the control connection (RFC 959 4.2): bytes in, replies out, no I/O."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import NamedTuple
 
 from webcrawl.net.errors import BadAnswer
 
-_MAX_REPLY = 64 * 1024  # bytes; as much as a head of HTTP may have
+_MAX_REPLY = 64 * 1024  # bytes, the same as for an HTTP head
 _LINE = re.compile(rb"([1-5][0-9]{2})(?:([ -])([^\n]*))?")
 _EXTENDED = re.compile(r"\((.)\1\1([0-9]{1,5})\1\)")
 _PASSIVE = re.compile(r"(?<![0-9,])[0-9]{1,3}(?:,[0-9]{1,3}){3},([0-9]{1,3}),([0-9]{1,3})(?![0-9,])")
 
 
 class NotFtp(BadAnswer):
-    """No reply of FTP: another protocol, rubbish, or a reply that makes no sense here."""
+    """Not a valid FTP reply: another protocol, garbage, or a reply that makes no sense here."""
 
     name = "not_ftp"
 
@@ -28,33 +28,33 @@ class ReplyTooLong(BadAnswer):
 
 
 class Reply(NamedTuple):
-    """The code, and the text of the last line."""
+    """The code and the text of the last line."""
 
     code: int
     text: str
 
     @property
     def kind(self) -> int:
-        """1 go on waiting, 2 done, 3 say more, 4 not now, 5 no."""
+        """The first digit: 1 wait for more, 2 done, 3 continue, 4 try later, 5 no."""
         return self.code // 100
 
 
 class ReplyReader:
-    """Feed it what arrives; `take` gives the next reply, once it is there whole."""
+    """Feed it what arrives; `take` returns the next reply once it is complete."""
 
     __slots__ = ("_at", "_buffer", "_opened", "_taken")
 
     def __init__(self) -> None:
         self._buffer = b""
-        self._at = 0  # where the rest begins: to cut it off line by line would cost the square of their number
-        self._opened = b""  # the code of the reply of several lines that has begun
-        self._taken = 0  # bytes of it
+        self._at = 0  # where the unread rest begins: slicing it off line by line would be quadratic
+        self._opened = b""  # the code of a multi-line reply in progress
+        self._taken = 0  # its bytes so far
 
     def feed(self, data: bytes) -> None:
         self._buffer, self._at = self._buffer[self._at :] + data, 0
 
     def take(self) -> Reply | None:
-        """The next reply, None while it is not there whole; raises BadAnswer."""
+        """The next reply, None while it is incomplete; raises BadAnswer."""
         while True:
             start = self._at
             end = self._buffer.find(b"\n", start)
@@ -71,7 +71,7 @@ class ReplyReader:
 
     def _read(self, line: bytes) -> Reply | None:
         match = _LINE.match(line)
-        if self._opened:  # RFC 959 4.2: ends with the line that begins with the same code and a space
+        if self._opened:  # RFC 959 4.2: ends at the line that begins with the same code and a space
             last = match is not None and match[1] == self._opened and line[3:4] in (b"", b" ")
             if match is None or not last:
                 return None
@@ -90,7 +90,7 @@ def extended_port(reply: Reply) -> int:
 
 
 def passive_port(reply: Reply) -> int:
-    """The port of a reply to PASV; raises NotFtp. Its address is not even read: it may be anybody's (RFC 2577 3)."""
+    """The port of a reply to PASV; raises NotFtp. Its address is ignored: it could be anyone's (RFC 2577 3)."""
     match = _PASSIVE.search(reply.text)
     return _port(int(match[1]) * 256 + int(match[2]) if match else 0, reply)
 
@@ -102,7 +102,7 @@ def _port(port: int, reply: Reply) -> int:
 
 
 def http_date(when: str) -> str:
-    """The date of a MDTM (RFC 3659 2.3) as HTTP writes it; empty if it is none."""
+    """The date of an MDTM reply (RFC 3659 2.3) in HTTP format; empty if invalid."""
     try:
         return format_datetime(datetime.strptime(when[:14], "%Y%m%d%H%M%S").replace(tzinfo=UTC), usegmt=True)
     except ValueError:

@@ -1,4 +1,4 @@
-"""One anonymous visit to an FTP server: what is said, in which order, and what a refusal means."""
+"""One anonymous FTP session: the commands, their order, and what a refusal means."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from webcrawl.net.errors import ConnectionLost, EmptyAnswer
 from webcrawl.net.ftp_reply import NotFtp, Reply, ReplyReader, extended_port, passive_port
 from webcrawl.net.stream import Stream
 
-# What HTTP would say, so that frontier, robots.txt rules and log readers need no second table. Others by the hundred.
+# FTP codes as HTTP statuses, so that frontier, robots.txt rules and log readers need no second table.
 STATUSES = {
     120: 503,  # ready in nnn minutes
-    332: 403,  # an account is wanted
-    421: 503,  # closing down, or too many visitors
+    332: 403,  # needs an account
+    421: 503,  # shutting down, or too many sessions
     530: 403,  # not logged in
     532: 403,
-    550: 404,  # not there, or not for us: servers do not say which
+    550: 404,  # missing or forbidden: servers do not say which
     551: 404,
     553: 404,
 }
 BY_HUNDRED = {4: 500, 5: 400}
 
 
-class FtpRefused(Exception):  # noqa: N818 - an ordinary answer, no error
-    """The server says no; an answer like any other."""
+class FtpRefused(Exception):  # noqa: N818 - an ordinary answer, not an error
+    """The server refused; `status` is the HTTP status that this means."""
 
     def __init__(self, reply: Reply, status: int) -> None:
         super().__init__(f"{reply.code} {reply.text}")
@@ -30,18 +30,18 @@ class FtpRefused(Exception):  # noqa: N818 - an ordinary answer, no error
 
 
 class FtpSession:
-    """Its methods raise FetchError or FtpRefused; deadlines are the caller's, who also calls `quit` or `abort`."""
+    """Methods raise FetchError or FtpRefused. The caller sets deadlines and ends with `quit` or `abort`."""
 
     def __init__(self, control: Stream, reach: Reach[Stream]) -> None:
         self._control, self._reach = control, reach
         self._replies = ReplyReader()
         self._heard = self._left = False
-        self._extended = True  # EPSV, until it is refused
+        self._extended = True  # use EPSV, until the server refuses it
         self._data: Stream | None = None
         self._final: Reply | None = None
 
     async def log_in(self, password: bytes) -> None:
-        """As anonymous; RFC 1635 wants to know who comes."""
+        """Log in as anonymous; by RFC 1635 the password identifies the crawler."""
         _accept(await self._reply())
         reply = await self.command(b"USER anonymous")
         if reply.code == 331:
@@ -49,7 +49,7 @@ class FtpSession:
         _accept(reply)
 
     async def enter(self, folders: list[bytes]) -> None:
-        """Folder by folder, as RFC 1738 3.2.2 has it: only the server knows what joins two names."""
+        """Change folder by folder (RFC 1738 3.2.2): only the server knows its path separator."""
         for folder in folders:
             _accept(await self.command(b"CWD " + folder))
 
@@ -57,17 +57,17 @@ class FtpSession:
         return (await self.command(b"CWD " + name)).kind == 2
 
     async def fact(self, command: bytes) -> str:
-        """What SIZE or MDTM say (RFC 3659); many servers know neither."""
+        """The reply to SIZE or MDTM (RFC 3659), empty if refused; many servers know neither."""
         reply = await self.command(command)
         return reply.text.strip() if reply.code == 213 else ""
 
     async def transfer(self, command: bytes) -> Stream:
-        """The data connection, `passive`'s last one, on which now comes what the command asks for."""
+        """Send the command; the data connection that `passive` opened, on which its data arrives."""
         data = self._data
         if data is None:
-            raise RuntimeError("no data connection was made")
+            raise RuntimeError("no data connection: call passive() first")
         reply = await self.command(command)
-        if reply.kind == 2:  # a short one, over before its beginning was told
+        if reply.kind == 2:  # a short transfer, over before its start was announced
             self._final = reply
         elif reply.kind != 1:
             data.abort()
@@ -75,19 +75,19 @@ class FtpSession:
         return data
 
     async def end(self) -> Reply:
-        """The server's last word on a transfer: only this says that it was whole."""
+        """Wait for the server's final reply to a transfer, the only proof that it was complete."""
         while self._final is None or self._final.kind == 1:
             self._final = await self._reply()
         return self._final
 
     def quit(self) -> None:
-        """Leave politely; nobody waits for the answer."""
+        """Send QUIT and close, without waiting for the reply."""
         self._control.write(b"QUIT\r\n")
         self._control.close()
         self._left = True
 
     def abort(self) -> None:
-        """End at once what has not been left: an abort drops what is still to be written."""
+        """Close at once. After `quit` the control connection is left alone: an abort would drop unsent data."""
         if not self._left:
             self._control.abort()
         if self._data is not None:
@@ -96,37 +96,37 @@ class FtpSession:
     async def command(self, line: bytes) -> Reply:
         self._control.write(line + b"\r\n")
         reply = await self._reply()
-        if reply.code == 421:  # RFC 959 5.4: may come to any command, and is the last word
+        if reply.code == 421:  # RFC 959 5.4: may answer any command, and ends the session
             raise refusal(reply)
         return reply
 
     async def passive(self) -> None:
-        """Make a data connection, always to the server that we talk to: what PASV says of an address is ignored."""
+        """Open a data connection, always to the same server: the address in a PASV reply is ignored."""
         if self._extended:
             reply = await self.command(b"EPSV")
             if reply.kind == 2:
-                self._data = await self._reach.connect(self._control.ip, extended_port(reply))
+                self._data = await self._reach.open_data(self._control.ip, extended_port(reply))
                 return
             self._extended = False
         reply = await self.command(b"PASV")
         _accept(reply)
-        self._data = await self._reach.connect(self._control.ip, passive_port(reply))
+        self._data = await self._reach.open_data(self._control.ip, passive_port(reply))
 
     async def _reply(self) -> Reply:
         while (reply := self._replies.take()) is None:
             data = await self._control.read()
             if not data:
-                raise ConnectionLost("within the talk") if self._heard else EmptyAnswer("no word of greeting")
+                raise ConnectionLost("within the session") if self._heard else EmptyAnswer("no greeting")
             self._heard = True
             self._replies.feed(data)
         return reply
 
 
 def refusal(reply: Reply) -> FtpRefused:
-    """What a reply means that is no yes; raises NotFtp if it cannot be one to what was said."""
+    """The error that a negative reply means; raises NotFtp if the reply makes no sense here."""
     status = STATUSES.get(reply.code) or BY_HUNDRED.get(reply.kind)
     if status is None:
-        raise NotFtp(f"{reply.code} has no place here")
+        raise NotFtp(f"unexpected reply {reply.code}")
     return FtpRefused(reply, status)
 
 

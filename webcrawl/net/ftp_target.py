@@ -1,4 +1,4 @@
-"""An FTP URL taken apart into what is said to the server (RFC 1738 3.2)."""
+"""Parses an FTP URL into what is sent to the server (RFC 1738 3.2)."""
 
 from __future__ import annotations
 
@@ -6,23 +6,16 @@ import re
 from typing import NamedTuple
 from urllib.parse import quote, unquote_to_bytes
 
-from webcrawl.net.authority import AUTHORITY
+from webcrawl.net.authority import LINE_BREAKING, host_port_path, queryless
 from webcrawl.net.errors import BadUrl
 
-# Printable ASCII only, as for HTTP; RFC 1738 knows no query: a `?` is part of the name, as it is for curl.
-_URL = re.compile(
-    r"[Ff][Tt][Pp]://"
-    rf"{AUTHORITY}"
-    r"(/[!-\"$-~]*)?(?:#.*)?",
-    re.DOTALL,
-)
+_URL = queryless("ftp")  # RFC 1738 has no query: a `?` is part of the name, as for curl
 _TYPE = re.compile(r";type=([aidAID])$")
-_UNSPEAKABLE = re.compile(rb"[\r\n\0]")  # would end the command and begin another
-_MAX_FOLDERS = 100  # a round trip each
+_MAX_FOLDERS = 100  # one round trip each
 
 
 class FtpTarget(NamedTuple):
-    """Where to connect, the folders to go into one by one, and the file there; names are bytes."""
+    """Where to connect, the folders to enter one by one, and the file; names are bytes."""
 
     host: str
     port: int
@@ -32,34 +25,28 @@ class FtpTarget(NamedTuple):
 
 
 def parse_ftp(url: str) -> FtpTarget:
-    """Take an absolute ftp URL apart; raises BadUrl."""
-    match = _URL.fullmatch(url)
-    if match is None:
-        raise BadUrl(f"not a URL that can be asked for: {url[:200]!r}")
-    host, digits, path = match.groups()
-    port = int(digits) if digits else 21
-    if not 0 < port < 65536:
-        raise BadUrl(f"no such port: {port}")
-    path, kind = split_type((path or "/")[1:])
+    """Parse an absolute ftp URL; raises BadUrl."""
+    host, port, path = host_port_path(url, _URL, 21)
+    path, kind = split_type(path)
     *folders, name = [unquote_to_bytes(segment) for segment in path.split("/")]
-    if _UNSPEAKABLE.search(b"".join((*folders, name))):
+    if LINE_BREAKING.search(b"".join((*folders, name))):
         raise BadUrl(f"a name that cannot be sent: {url[:200]!r}")
     if kind == "d":
         folders, name = [*folders, name], b""
     if len(folders) > 1 and not folders[0]:
-        folders[0] = b"/"  # `//etc` is from the root, as with curl; an empty name leads nowhere else
+        folders[0] = b"/"  # `//etc` is relative to the root, as for curl; other empty names are ignored
     folders = [folder for folder in folders if folder]
     if len(folders) > _MAX_FOLDERS:
         raise BadUrl(f"{len(folders)} folders deep")
-    return FtpTarget(host.lower().strip("[]"), port, folders, name, kind == "a")
+    return FtpTarget(host, port, folders, name, kind == "a")
 
 
 def split_type(path: str) -> tuple[str, str]:
-    """What stands before `;type=`, and the letter after it, small; empty if there is none."""
+    """The path before `;type=`, and the letter after it in lower case, empty if there is none."""
     match = _TYPE.search(path)
     return (path[: match.start()], match[1].lower()) if match else (path, "")
 
 
 def as_folder(url: str) -> str:
-    """The URL of what turned out to be a folder: what it lists can be relative to it."""
+    """The URL of a folder, with a final `/` so that its entries can be relative to it."""
     return quote(split_type(url.partition("#")[0])[0], safe="!$%&'()*+,/:;=@[]~") + "/"

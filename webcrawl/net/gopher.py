@@ -1,60 +1,48 @@
-"""A Gopher client made for crawling (RFC 1436): one selector a connection, everything bounded (docs/protocols.md)."""
+"""A Gopher client for crawling (RFC 1436): one selector per connection, everything bounded (docs/protocols.md)."""
 
 from __future__ import annotations
 
 import asyncio
-import time
 
 from webcrawl.model import Exchange, Timings
 from webcrawl.net.connection_reach import Reach
 from webcrawl.net.errors import BadUrl, EmptyAnswer, TimedOut
 from webcrawl.net.filetypes import type_of
 from webcrawl.net.gopher_menu import MENU, NO_LINKS, is_refusal
-from webcrawl.net.gopher_target import FOREIGN_PORTS, GopherTarget, parse_gopher
+from webcrawl.net.gopher_target import GopherTarget, parse_gopher
 from webcrawl.net.gopher_text import ends, plain
 from webcrawl.net.http_request import Headers
-from webcrawl.net.protocols import Clock, Guard, Resolver
+from webcrawl.net.protocols import Access, Bounds
 from webcrawl.net.stream import Stream
 from webcrawl.net.stream_body import read_body
 
-_PATIENCE = 1.0  # seconds for a server to close when it has said that this was all
-_LINES = frozenset("017")  # what is sent as lines, a dot at the end
+_PATIENCE = 1.0  # seconds for a server to close after the line that ends its answer
+_LINES = frozenset("017")  # types sent as lines, with a dot at the end
 _TYPES = {"0": "text/plain", "1": MENU, "7": MENU, "h": "text/html", "g": "image/gif", "4": "application/mac-binhex40"}
 
 
 class GopherClient:
-    """Fetches gopher URLs. How many at once, and how politely, is the caller's affair."""
+    """Fetches gopher URLs. Concurrency and politeness are up to the caller."""
 
-    def __init__(
-        self,
-        resolver: Resolver,
-        guard: Guard,
-        *,
-        truncate: int = 2 * 2**20,
-        timeout: float = 60.0,
-        connect_timeout: float = 10.0,
-        patience: float = _PATIENCE,
-        clock: Clock = time.monotonic,
-        now: Clock = time.time,
-    ) -> None:
-        self._truncate, self._timeout, self._patience = truncate, timeout, patience
-        self._clock, self._now = clock, now
-        self._reach: Reach[Stream] = Reach(resolver, guard, Stream, timeout=connect_timeout, clock=clock)
+    def __init__(self, access: Access, bounds: Bounds, *, patience: float = _PATIENCE) -> None:
+        self._truncate, self._timeout, self._patience = bounds.truncate, bounds.timeout, patience
+        self._clock, self._now = access.clock, access.now
+        self._reach: Reach[Stream] = Reach(access, Stream, "gopher")
 
     async def fetch(
         self,
         url: str,
         headers: Headers = (),  # noqa: ARG002 - Gopher has none
         *,
-        keep: float = 0.0,  # noqa: ARG002 - a connection is one question
+        keep: float = 0.0,  # noqa: ARG002 - one request per connection
         method: str = "GET",
         body: bytes = b"",  # noqa: ARG002
     ) -> Exchange:
-        """What the URL's selector gives, within `timeout` seconds; raises FetchError."""
+        """Fetch the URL's selector within `timeout` seconds; raises FetchError."""
         target = parse_gopher(url)
-        form = target.kind == "7" and target.search  # filled in by whoever made the link
-        if method != "GET" or target.port in FOREIGN_PORTS or (target.kind in NO_LINKS and not form):
-            raise BadUrl(f"nothing that a crawl asks for: {url[:200]!r}")
+        form = target.kind == "7" and target.search  # filled in by the link's author
+        if method != "GET" or (target.kind in NO_LINKS and not form):
+            raise BadUrl(f"not a URL to crawl: {url[:200]!r}")
         loop, timings = asyncio.get_running_loop(), Timings()
         started, begun, deadline = self._now(), self._clock(), loop.time() + self._timeout
         try:
@@ -78,7 +66,7 @@ class GopherClient:
         return _exchange(url, target, payload, truncated, stream.ip, started, timings)
 
     async def close(self) -> None:
-        """End all connections and wait until their sockets are closed."""
+        """Close all connections and wait until their sockets are closed."""
         await self._reach.close()
 
 
@@ -87,7 +75,7 @@ def _exchange(
 ) -> Exchange:
     kind = _TYPES.get(target.kind) or type_of(target.selector)
     body = plain(payload) if target.kind == "0" else payload
-    if truncated and kind == MENU:  # half a line is another selector
+    if truncated and kind == MENU:  # half a line would be another selector
         body = payload[: payload.rfind(b"\n") + 1]
     return Exchange(
         url=url,

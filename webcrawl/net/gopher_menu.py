@@ -1,4 +1,4 @@
-"""Gopher menus (RFC 1436 3.4-3.8): items, and the URLs of those that lead somewhere."""
+"""Gopher menus (RFC 1436 3.4-3.8): items, and the URLs they link to."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from urllib.parse import quote
 
+from webcrawl.net.authority import host_port
+
 MENU = "text/x-gopher-menu"
-# Text of the menu itself, an error, the same again elsewhere, a form to fill in, and what needs another protocol:
-# phone books (2), telnet (8, T).
+# Menu text (i), errors (3), mirrors (+), search forms (7), and other protocols: phone books (2), telnet (8, T).
 NO_LINKS = frozenset("i3+728T")
 _MAX_LINE = 8192
-# Each label's end is plain to see: were its dot optional within the repetition, 30 letters would take for ever.
+# Labels are delimited unambiguously: with an optional dot inside the repetition, 30 letters would backtrack forever.
 _HOST = re.compile(r"[0-9A-Za-z_-]{1,63}(?:\.[0-9A-Za-z_-]{1,63}){0,126}\.?|\[?[0-9A-Fa-f]{0,4}:[0-9A-Fa-f:.]{1,44}\]?")
 _PORT = re.compile(rb" *([0-9]{1,5}) *")
-_STEPS = re.compile(rb"(?:\A|/)\.\.?(?:/|\Z)")  # a URL cannot keep these, encoded or not: it would lead elsewhere
-_SAFE = "/~!$&'()*+,;=:@"  # what a path may have; all else is percent-encoded, a `?` and a `%` above all
+_STEPS = re.compile(rb"(?:\A|/)\.\.?(?:/|\Z)")  # a URL cannot contain these, encoded or not: they would be resolved
+_SAFE = "/~!$&'()*+,;=:@"  # allowed in a path; all else is percent-encoded, above all `?` and `%`
 
 
 class Item(NamedTuple):
@@ -30,21 +31,21 @@ class Item(NamedTuple):
 
 
 def items(menu: bytes) -> Iterator[Item]:
-    """Up to the line that has nothing but a dot, or the end; lines that are no items are left out."""
+    """The items up to a line with only a dot, or the end; other lines are skipped."""
     for raw in menu.split(b"\n"):
         line = raw.removesuffix(b"\r")
         if line == b".":
             return
-        fields = line.split(b"\t", 4)  # what follows the port is Gopher+'s
+        fields = line.split(b"\t", 4)  # after the port come Gopher+ fields
         if len(fields) >= 4 and fields[0] and len(line) <= _MAX_LINE:
             yield Item(chr(fields[0][0]), fields[0][1:], fields[1], fields[2], fields[3])
 
 
 def item_url(item: Item) -> str:
-    """Where an item leads; empty if nowhere that a crawl can go."""
+    """The URL of an item; empty if a crawl cannot follow it."""
     if item.kind in NO_LINKS or not "!" <= item.kind <= "~":
         return ""
-    if item.kind == "h":  # the gopher community's way to the web: no selector but a URL
+    if item.kind == "h":  # Gopher's convention for web links: a URL as selector
         url = item.selector.removeprefix(b"/")
         if url[:4].upper() == b"URL:":
             return url[4:].decode("utf-8", "replace")
@@ -53,13 +54,12 @@ def item_url(item: Item) -> str:
     host, port = item.host.strip().decode("latin-1"), _PORT.fullmatch(item.port)
     if not _HOST.fullmatch(host) or port is None or not 0 < int(port[1]) < 65536:
         return ""
-    if ":" in host:
-        host = f"[{host.strip('[]')}]"
-    return f"gopher://{host}:{int(port[1])}/{quote(item.kind, safe='')}{quote(item.selector, safe=_SAFE)}"
+    place = host_port(host.strip("[]"), int(port[1]))
+    return f"gopher://{place}/{quote(item.kind, safe='')}{quote(item.selector, safe=_SAFE)}"
 
 
 def is_refusal(answer: bytes) -> bool:
-    """Whether an answer is nothing but an error: Gopher has no status, only items of type 3."""
+    """Whether an answer is only an error: Gopher has no status, only items of type 3."""
     if not answer.startswith(b"3") or len(answer) > _MAX_LINE:
         return False
     lines = [line for line in answer.split(b"\n") if line.strip(b"\r.")]

@@ -1,4 +1,4 @@
-"""The last look at an address before a connection: whatever name, redirect or scheme led there (docs/dns.md)."""
+"""Checks each address just before connecting, whatever name, redirect or scheme led there (docs/dns.md)."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 from webcrawl.net.errors import AddressRefused
-from webcrawl.net.guard_networks import NAT64, SIX_TO_FOUR, SPECIAL4, SPECIAL6, TEREDO, UNICAST6, network
+from webcrawl.net.guard_networks import ISATAP, NAT64, SIX_TO_FOUR, SPECIAL4, SPECIAL6, TEREDO, UNICAST6, network
+
+_LAST = 0xFFFF_FFFF  # the bits of an IPv4 address at the end of another
 
 
 class AddressGuard:
-    """Lets global unicast addresses through, and what lies in one of the networks `allowed`.
+    """Allows global unicast addresses and those in the networks `allowed`.
 
-    The verdicts of the last `size` addresses are remembered, for one costs 5 to 10 us.
+    Caches the verdicts of the last `size` addresses: one costs 5 to 10 us.
     """
 
     def __init__(self, allowed: Iterable[str] = (), *, size: int = 2**16) -> None:
@@ -29,7 +31,7 @@ class AddressGuard:
             raise AddressRefused(f"{address} port {port}: {reason}")
 
     def _examine(self, text: str) -> str:
-        """Why not; empty if the address may be connected to."""
+        """Why the address is refused; empty if it is allowed."""
         try:
             address = ip_address(text)
         except ValueError:
@@ -47,19 +49,21 @@ class AddressGuard:
         number = int(address)
         if any(number in allowed for allowed in self._allowed6):
             return ""
-        wrapped = _wrapped(number)
-        if wrapped:
-            return next((f"wraps {IPv4Address(n)}: {why}" for n in wrapped if (why := self._examine4(n))), "")
+        translated = _translated(number)
+        wrapped = [*translated, number & _LAST] if number >> 32 & _LAST in ISATAP else translated
+        inside = next((f"wraps {IPv4Address(n)}: {why}" for n in wrapped if (why := self._examine4(n))), "")
+        if inside or translated:
+            return inside
         special = next((special.name for special in SPECIAL6 if number in special), "")
         return special or ("" if number in UNICAST6 else "not global unicast")
 
 
-def _wrapped(number: int) -> list[int]:
-    """The IPv4 addresses that packets to this IPv6 one are sent on to by a translator or a tunnel."""
+def _translated(number: int) -> list[int]:
+    """The IPv4 addresses to which a translator or tunnel forwards packets for this IPv6 address."""
     if number in NAT64:  # RFC 6052 2.2: the last 32 bits
-        return [number & 0xFFFF_FFFF]
+        return [number & _LAST]
     if number in SIX_TO_FOUR:  # RFC 3056 2: after the first 16 bits
-        return [number >> 80 & 0xFFFF_FFFF]
-    if number in TEREDO:  # RFC 4380 4: the server, and the client with its bits turned over
-        return [number >> 64 & 0xFFFF_FFFF, ~number & 0xFFFF_FFFF]
+        return [number >> 80 & _LAST]
+    if number in TEREDO:  # RFC 4380 4: the server, and the client with its bits inverted
+        return [number >> 64 & _LAST, ~number & _LAST]
     return []

@@ -1,6 +1,7 @@
-"""The IANA special-purpose address registries, as far as a crawler must not go there (RFC 6890, RFC 8190).
+"""The blocks of IANA's special-purpose address registries that a crawler must not enter (RFC 6890, RFC 8190).
 
-Written out rather than asked of `ipaddress`: its `is_global` has changed between Python's patch releases.
+Those have the metadata services of clouds (169.254.169.254, 100.100.100.200, fd00:ec2::254), except one of Azure's.
+Written out because `ipaddress.is_global` has changed between Python's patch releases.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from ipaddress import ip_network
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """An address, as a number, is in it if its masked bits are `bits`: 0.1 us, `ipaddress` takes 3."""
+    """A numeric address is in it if its masked bits equal `bits`: 0.1 us, where `ipaddress` takes 3."""
 
     bits: int
     mask: int
@@ -22,7 +23,7 @@ class Network:
 
 
 def network(text: str, name: str = "") -> Network:
-    """The network in CIDR form; ValueError if it is none."""
+    """Parses CIDR notation; raises ValueError."""
     found = ip_network(text)
     return Network(int(found.network_address), int(found.netmask), name)
 
@@ -32,6 +33,7 @@ SPECIAL4 = [
     network("10.0.0.0/8", "private"),
     network("100.64.0.0/10", "shared by a carrier's customers"),
     network("127.0.0.0/8", "loopback"),
+    network("168.63.129.16/32", "Azure's host of each virtual machine"),
     network("169.254.0.0/16", "link-local"),
     network("172.16.0.0/12", "private"),
     network("192.0.0.0/24", "protocol assignments"),
@@ -45,10 +47,11 @@ SPECIAL4 = [
     network("240.0.0.0/4", "reserved"),
 ]
 
-UNICAST6 = network("2000::/3")  # RFC 4291 2.4: all that is assigned so far, and nothing outside it
+UNICAST6 = network("2000::/3")  # RFC 4291 2.4: the only block assigned so far
 NAT64 = network("64:ff9b::/96")
 SIX_TO_FOUR = network("2002::/16")
 TEREDO = network("2001::/32")
+ISATAP = frozenset((0x0000_5EFE, 0x0200_5EFE))  # RFC 5214 6.1: before an IPv4 address, whatever the prefix
 SPECIAL6 = [
     network("::/128", "unspecified"),
     network("::1/128", "loopback"),

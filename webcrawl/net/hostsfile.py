@@ -1,4 +1,4 @@
-"""Names in the form of /etc/hosts, which go before DNS."""
+"""HOSTS_FILE: names in the format of /etc/hosts, which take precedence over DNS."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def read_hosts(path: Path) -> dict[str, tuple[str, ...]]:
-    """Lower-case name -> its addresses in the file's order; a line that is none is a ValueError that says where."""
+    """Lower-case name -> its addresses in file order; ValueError names a bad line."""
     hosts: dict[str, tuple[str, ...]] = {}
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         address, *names = line.partition("#")[0].split() or [""]
@@ -16,7 +16,7 @@ def read_hosts(path: Path) -> dict[str, tuple[str, ...]]:
         try:
             address = str(ip_address(address))
         except ValueError as error:
-            raise ValueError(f"{path}, line {number}: {address!r} is no address") from error
+            raise ValueError(f"{path}, line {number}: {address!r} is not an address") from error
         if not names:
             raise ValueError(f"{path}, line {number}: no name follows {address}")
         for name in names:

@@ -1,10 +1,9 @@
-"""An HTTP/1.1 client made for crawling: exact bytes, bounded everything, connections kept only while useful."""
+"""An HTTP/1.1 client for crawling: exact bytes, everything bounded, connections kept only while useful."""
 
 from __future__ import annotations
 
 import asyncio
 import ssl
-import time
 from dataclasses import dataclass
 
 from webcrawl.model import Exchange, Timings
@@ -17,52 +16,47 @@ from webcrawl.net.http_answer import Answer
 from webcrawl.net.http_message import Message
 from webcrawl.net.http_request import Headers, RequestWriter
 from webcrawl.net.http_target import Target, parse_target
-from webcrawl.net.protocols import Clock, Guard, Resolver
+from webcrawl.net.protocols import Access, Bounds
 from webcrawl.net.tls import tls_context
 
 
 @dataclass(slots=True)
 class Counters:
-    """What became of connections, for the stats."""
+    """Connection counts, for the stats."""
 
     opened: int = 0
     reused: int = 0
-    stale: int = 0  # kept, asked, and found closed by the server
+    stale: int = 0  # kept connections that the server had closed before the next request
 
 
 class HttpClient:
-    """Fetches http and https URLs. How many at once, and how politely, is the caller's affair."""
+    """Fetches http and https URLs. Concurrency and politeness are up to the caller."""
 
     def __init__(
         self,
-        resolver: Resolver,
-        guard: Guard,
+        access: Access,
+        bounds: Bounds,
         *,
         user_agent: str,
-        truncate: int = 2 * 2**20,
-        timeout: float = 60.0,
-        connect_timeout: float = 10.0,
         keep_at_most: int = 256,
-        accept_language: str = "",
         tls: ssl.SSLContext | None = None,
-        clock: Clock = time.monotonic,
-        now: Clock = time.time,
     ) -> None:
-        self._writer = RequestWriter(user_agent, accept_language)
-        self._truncate, self._timeout = truncate, timeout
-        self._clock, self._now = clock, now
-        self._opener = Opener(resolver, guard, tls=tls or tls_context(), timeout=connect_timeout, clock=clock, now=now)
+        self._writer = RequestWriter(user_agent)
+        self._truncate, self._timeout = bounds.truncate, bounds.timeout
+        self._clock, self._now = access.clock, access.now
+        self._opener = Opener(access, tls or tls_context())
         self._pool = ConnectionPool(keep_at_most)
+        access.shortage.on_pause = self._pool.give_up
         self._deadlines = Deadlines()
         self.counters = Counters()
 
     async def fetch(
         self, url: str, headers: Headers = (), *, keep: float = 0.0, method: str = "GET", body: bytes = b""
     ) -> Exchange:
-        """Ask for a URL and wait for its answer, `timeout` seconds in all; raises FetchError.
+        """Request a URL and wait for the response, `timeout` seconds in all; raises FetchError.
 
-        `keep`: seconds for which the connection is worth keeping, because its host will be asked again. A kept one
-        that ends without an answer is an error: to ask once more is the caller's affair, who waits between questions.
+        `keep`: seconds to keep the connection for the host's next request. A kept connection that ends without a
+        response is an error; the caller retries, since it keeps the delay between requests.
         """
         target = parse_target(url)
         head = self._writer.head(target, headers, method=method, keep=keep > 0, length=len(body))
@@ -79,7 +73,7 @@ class HttpClient:
         asked = self._clock()
         try:
             message = await connection.ask(head + body, answer)
-        except EmptyAnswer:  # whether the server read the question cannot be known
+        except EmptyAnswer:  # the server may or may not have read the request
             self.counters.stale += reused
             raise
         finally:
@@ -94,7 +88,7 @@ class HttpClient:
         return _exchange(url, head, started, timings, connection, message)
 
     async def close(self) -> None:
-        """End all connections and wait until their sockets are closed."""
+        """Close all connections and wait until their sockets are closed."""
         self._pool.close()
         self._deadlines.close()
         await self._opener.close()

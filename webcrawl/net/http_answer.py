@@ -1,4 +1,4 @@
-"""One answer as it arrives: no I/O here, bytes in, a message out."""
+"""Parses one response as it arrives: bytes in, a message out, no I/O."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from webcrawl.net.errors import ConnectionLost, EmptyAnswer, HeadTooLong, TimedO
 from webcrawl.net.http_head import END_OF_HEAD, LEAST_HEAD, MAX_HEAD, Head, check_start, read_head
 from webcrawl.net.http_message import Message
 
-_MAX_INTERIM = 10  # 1xx answers before the real one
+_MAX_INTERIM = 10  # 1xx responses before the final one
 
 
 class Answer:
-    """Feed it what the connection receives until it gives the message; what cannot be used raises a BadAnswer."""
+    """Feed it what arrives until it returns the message; an unusable response raises BadAnswer."""
 
     __slots__ = ("_bodiless", "_buffer", "_interim", "_message", "_seen", "_truncate")
 
@@ -23,7 +23,7 @@ class Answer:
         self._message: Message | None = None
 
     def feed(self, data: bytes) -> Message | None:
-        """Take what arrived; the message, once nothing more is wanted."""
+        """Parse what arrived; returns the message once it is finished."""
         message = self._message
         if message is None:
             data = self._feed_head(data)
@@ -31,7 +31,7 @@ class Answer:
         return message if message is not None and message.feed(data) else None
 
     def lost(self, *, reset: bool) -> Message:
-        """The connection has ended, in order or by a reset; raises ConnectionLost if no head is there."""
+        """The connection has ended, cleanly or by a reset; raises ConnectionLost if the head is incomplete."""
         if self._message is not None:
             self._message.lost(reset=reset)
             return self._message
@@ -40,21 +40,21 @@ class Answer:
         raise EmptyAnswer("no byte of answer")
 
     def expire(self) -> Message:
-        """The deadline has passed: a truncated message; raises TimedOut if no head is there."""
+        """The deadline has passed: a truncated message; raises TimedOut if the head is incomplete."""
         if self._message is None:
             raise TimedOut("no head within the deadline")
         self._message.stop("time")
         return self._message
 
     def _feed_head(self, data: bytes) -> bytes:
-        """Read heads until the final one is there; return what follows it."""
+        """Read heads up to the final one; returns the data after it."""
         self._seen += len(data)
         searched = len(self._buffer)
         data = self._buffer + data if searched else data
         while True:
             if data[:1] in (b"\r", b"\n"):  # RFC 9112 2.2: empty lines before the status line are ignored
                 data, searched = data.lstrip(b"\r\n"), 0
-            room = MAX_HEAD - (self._seen - len(data))  # what stands before has taken the rest
+            room = MAX_HEAD - (self._seen - len(data))  # interim heads and empty lines count too
             if data and room < LEAST_HEAD:
                 raise HeadTooLong(f"{self._seen} bytes")
             check_start(data)

@@ -1,4 +1,4 @@
-"""A chunked body put together again: RFC 9112 7.1, read by llhttp."""
+"""Decodes a chunked body (RFC 9112 7.1) with llhttp."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ _CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
 class Chunks:
-    """Feed it what follows the head; `payload` grows by what the chunks held.
+    """Feed it what follows the head; appends the chunks' contents to `payload`.
 
-    One call of feed costs one call of Python a chunk at most, and none a trailer field: a body in chunks of
-    one byte costs no more than its bytes.
+    llhttp calls Python at most once per chunk and never for trailer fields, so a body in one-byte chunks costs no
+    more than its bytes.
     """
 
     __slots__ = ("_parser", "broken", "complete", "excess", "on_body", "payload")
@@ -20,11 +20,11 @@ class Chunks:
         self.payload = bytearray()
         self.complete = False
         self.broken = False
-        self.excess = False  # something follows the last chunk
+        self.excess = False  # data after the last chunk
         self.on_body = self.payload.extend
         self._parser = HttpResponseParser(self)
-        # Padded sizes and line ends of LF alone are met in the wild. llhttp takes "3 LF" only with both line-end
-        # flags, and waits on after "0 LF LF": such a body ends with its connection.
+        # Padded sizes and bare LF line ends occur in the wild. llhttp takes "3 LF" only with both line-end flags, and
+        # still waits after "0 LF LF": such a body ends with its connection.
         self._parser.set_dangerous_leniencies(
             lenient_spaces_after_chunk_size=True,
             lenient_optional_cr_before_lf=True,
@@ -40,18 +40,18 @@ class Chunks:
             self.broken = not self.complete
 
     def end(self) -> None:
-        """The connection has ended: enough, if all that is missing is the empty line after the last chunk."""
+        """The connection has ended: the body is complete if only the empty line after the last chunk is missing."""
         size = len(self.payload)
         self.feed(b"\r\n")
-        del self.payload[size:]  # within a chunk, the line end is taken for content
+        del self.payload[size:]  # inside a chunk, the line end counts as content
 
     def on_message_begin(self) -> None:
-        if self.complete:  # else another answer's body would be taken for more of this one's
+        if self.complete:  # otherwise another response's body would be appended to this one
             raise HttpParserError("another message")
 
     def on_message_complete(self) -> None:
         self.complete = True
 
     def close(self) -> None:
-        """Let go of the parser, which holds on to this object."""
+        """Drop the parser, which refers back to this object."""
         del self._parser

@@ -1,4 +1,4 @@
-"""Where an answer's body ends and what it is wrapped in: RFC 9112 6.3."""
+"""Where a response's body ends, and its codings: RFC 9112 6.3."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ _TELLING = frozenset((b"content-length", b"transfer-encoding", b"content-encodin
 
 @dataclass(slots=True)
 class Framing:
-    """How to read what follows the head."""
+    """How to read the data after the head."""
 
     chunked: bool
     length: int | None  # None: until the connection closes, unless chunked
     codings: list[bytes]  # in the order they were applied
-    persistent: bool  # may the connection be used again?
+    persistent: bool  # whether the connection may be reused
 
 
 def frame(head: Head, *, bodiless: bool = False) -> Framing:
-    """Decide from the head; `bodiless`: the answer to HEAD."""
+    """The framing that this head declares; `bodiless`: the response to HEAD."""
     told: dict[bytes, list[bytes]] = {}
     for name, value in head.headers:
         if (lower := name.lower()) in _TELLING:
@@ -33,7 +33,7 @@ def frame(head: Head, *, bodiless: bool = False) -> Framing:
     chunked = transfer[-1:] == [b"chunked"]
     while transfer[-1:] == [b"chunked"]:
         transfer.pop()
-    # Codings of the transfer lie around those of the content, and are undone in the same way.
+    # Transfer codings wrap the content codings and are decoded in the same way.
     codings = codings + transfer
     if chunked:
         return Framing(chunked=True, length=None, codings=codings, persistent=persistent)

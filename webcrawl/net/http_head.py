@@ -1,4 +1,4 @@
-"""The head of an answer: found in the stream, kept exactly, read by llhttp."""
+"""The head of a response: its end in the stream, its exact bytes, parsed by llhttp."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 from webcrawl.net.errors import BadHead, HeadTooLong, NotHttp
 from webcrawl.net.http_mend import mend
 
-MAX_HEAD = 65536  # bytes of all heads of an answer, 1xx counted in; browsers allow 256 KiB, Apache sends 8
+MAX_HEAD = 65536  # bytes of all heads of a response, including 1xx; browsers allow 256 KiB, Apache sends 8
 MAX_HEADERS = 200  # fields
 LEAST_HEAD = len(b"HTTP/1.1 200\n\n")
 
-END_OF_HEAD = re.compile(rb"\n\r?\n")  # RFC 9112 2.2: a recipient may take a single LF as line end
+END_OF_HEAD = re.compile(rb"\n\r?\n")  # RFC 9112 2.2: a recipient may accept a bare LF as line end
 _START = b"HTTP/"
 
 
 @dataclass(slots=True)
 class Head:
-    """A head that was read; `raw` is how it came."""
+    """A parsed head; `raw` is its exact bytes."""
 
     raw: bytes
     status: int
@@ -29,15 +29,15 @@ class Head:
 
 
 def check_start(data: bytes) -> None:
-    """Raise NotHttp as soon as the first bytes cannot become a status line."""
+    """Raise NotHttp as soon as the first bytes cannot begin a status line."""
     if data[:5] != _START[: len(data)]:
-        raise NotHttp(f"the answer starts with {data[:40]!r}")
+        raise NotHttp(f"the response starts with {data[:40]!r}")
 
 
 def read_head(raw: bytes) -> Head:
-    """Read a head that is there as a whole; what llhttp refuses is mended once."""
+    """Parse a complete head; one that llhttp rejects is repaired and parsed again."""
     if b"\0" in raw:
-        raise BadHead("a NUL in the head")
+        raise BadHead("NUL in the head")
     try:
         head = _parse(raw)
     except HttpParserError:
@@ -59,7 +59,7 @@ def _mended(raw: bytes) -> Head:
 
 
 class _Fields:
-    """What llhttp tells while it reads a head."""
+    """Receives llhttp's callbacks for a head."""
 
     __slots__ = ("complete", "headers")
 
@@ -79,10 +79,8 @@ def _parse(raw: bytes) -> Head:
     parser = HttpResponseParser(fields)
     try:
         parser.feed_data(raw)
-    except (
-        HttpParserError,
-        HttpParserUpgrade,
-    ):  # llhttp stops at a 101, with or without Upgrade: the caller refuses it by its status
+    except (HttpParserError, HttpParserUpgrade):
+        # llhttp stops at a 101, with or without Upgrade; the caller rejects its status.
         if not fields.complete or parser.get_status_code() != 101:
             raise
     if not fields.complete:

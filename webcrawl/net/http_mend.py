@@ -1,4 +1,4 @@
-"""Broken heads made readable, the way browsers read them; the parser still has the last word."""
+"""Repairs broken heads the way browsers read them; the parser still decides."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from webcrawl.net.errors import BadHead
 
 _STATUS_LINE = re.compile(rb"HTTP/([0-9])\.([0-9])[ \t]+([0-9]{3})(?![0-9])[ \t]*(.*)")
 _TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
-# RFC 9112 2.2: a bare CR is replaced with a space; so are other controls. NUL never comes here.
+# RFC 9112 2.2: a bare CR is replaced with a space; so are other controls. NUL is rejected before.
 _SPACED = bytes(32 if (code < 32 and code != 9) or code == 127 else code for code in range(256))
 _FRAMING = (b"content-length", b"transfer-encoding")
 _LONGEST = 2**63 - 1
 
 
 def mend(raw: bytes) -> bytes:
-    """The head as its sender may have meant it: CRLF line ends, only lines that are fields, one length at most."""
+    """The head as its sender may have meant it: CRLF line ends, only valid fields, at most one length."""
     status_line, *rest = raw.replace(b"\r\n", b"\n").rstrip(b"\n").split(b"\n")
     lines = [_status(status_line)]
     lengths: set[int] = set()
@@ -29,8 +29,8 @@ def mend(raw: bytes) -> bytes:
         coded = coded or name.lower() == b"transfer-encoding"
         lines.append(b"%b: %b" % (name, value))
     if len(lengths) > 1 and not coded:
-        raise BadHead(f"lengths that contradict each other: {sorted(lengths)[:5]}")
-    # RFC 9112 6.3: Transfer-Encoding overrides Content-Length. A length that no file has tells nothing.
+        raise BadHead(f"contradictory lengths: {sorted(lengths)[:5]}")
+    # RFC 9112 6.3: Transfer-Encoding overrides Content-Length. An impossibly large length is ignored.
     if lengths and not coded and max(lengths) <= _LONGEST:
         lines.append(b"Content-Length: %d" % lengths.pop())
     return b"\r\n".join(lines) + b"\r\n\r\n"
@@ -48,7 +48,7 @@ def _status(line: bytes) -> bytes:
 def _fields(lines: list[bytes]) -> list[tuple[bytes, bytes]]:
     fields: list[tuple[bytes, bytes]] = []
     for line in lines:
-        if line[:1] in (b" ", b"\t") and fields:  # RFC 9112 5.2: a folded line goes on after a space
+        if line[:1] in (b" ", b"\t") and fields:  # RFC 9112 5.2: a folded line is joined by a space
             name, value = fields[-1]
             fields[-1] = (name, (value + b" " + line.translate(_SPACED).strip()).strip())
             continue

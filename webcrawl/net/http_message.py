@@ -1,4 +1,4 @@
-"""A message whose head is read: its body collected as it came, without its wrappings and decoded, within bounds."""
+"""A message after its head: collects the body as received, without transfer coding, and decoded, within bounds."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _SLACK = 65536
 
 
 class Message:
-    """Collects a body up to `truncate` bytes once decoded.
+    """Collects a body of up to `truncate` decoded bytes.
 
-    What travels may be twice that, for chunk sizes, trailers and codings that make nothing out of much.
-    A body that is not chunked is kept once, however many of its three forms are asked for.
+    Up to twice as much may be received, for chunk sizes, trailers and codings with little output. A body that is not
+    chunked is stored once for all of its three forms.
     """
 
     __slots__ = (
@@ -40,7 +40,7 @@ class Message:
         self._chunks = Chunks() if framing.chunked else None
         self._decoder: Decoder | None = None
         self.complete = False
-        self.excess = False  # bytes follow that belong to no message we asked for
+        self.excess = False  # data after the message that was not requested
         self.truncated = ""
         self.flaws: list[str] = []
         try:
@@ -50,32 +50,32 @@ class Message:
 
     @property
     def done(self) -> bool:
-        """True when nothing more is wanted."""
+        """True if no more data is needed."""
         return self.complete or bool(self.truncated)
 
     @property
     def reusable(self) -> bool:
-        """True if the connection may be asked again."""
+        """True if the connection may be reused."""
         return self.complete and self._framing.persistent and not self.excess
 
     def feed(self, data: bytes) -> bool:
-        """Take what arrived; True when nothing more is wanted."""
+        """Store what arrived; True if no more data is needed."""
         if self._chunks is not None:
             self._feed_chunks(self._chunks, data)
         else:
             self._feed_plain(data)
         if self._over():
-            self.truncated = "length"  # even if all of it is there: what is kept is cut
+            self.truncated = "length"  # even if the message is complete: the stored body is cut
         return self.done
 
     def lost(self, *, reset: bool) -> None:
-        """The connection has ended: right for a body that ends with it, wrong for any other."""
+        """The connection has ended: this completes a body that lasts until the close, and truncates any other."""
         if self._chunks is not None:
             self._chunks.end()
             self.complete = self._chunks.complete
         else:
             self.complete = self._framing.length is None and not reset
-        self.excess = True  # there is no connection any more
+        self.excess = True  # the connection is gone, not reusable
         if not self.complete:
             self.stop("disconnect")
 
@@ -83,7 +83,7 @@ class Message:
         self.truncated = self.truncated or reason
 
     def forms(self) -> tuple[bytes, bytes, bytes]:
-        """The body as received, without its transfer coding, and decoded; to be asked for once, at the end."""
+        """The body as received, without transfer coding, and decoded. Call once, at the end."""
         if self._chunks is None:
             wire = payload = self._plain()
         else:
@@ -138,6 +138,6 @@ class Message:
             decoding.finish()
         if decoding.broken:
             self.flaws.append("coding")
-            if not decoding.started:  # a wrong label: browsers give up, a crawler may still find text in it
+            if not decoding.started:  # a wrong label: browsers give up, but it may still be text
                 return payload[: self._truncate]
         return decoding.body

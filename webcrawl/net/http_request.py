@@ -1,4 +1,4 @@
-"""The bytes of a request's head."""
+"""Writes request heads."""
 
 from __future__ import annotations
 
@@ -13,27 +13,26 @@ Headers = Iterable[tuple[bytes, bytes]]
 
 _METHOD = re.compile(r"[A-Z]{1,20}")
 _NAME = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")  # RFC 9110 5.6.2, token
-_VALUE = re.compile(rb"[\t -~\x80-\xff]*")  # RFC 9110 5.5: no CR, LF, NUL, whoever wrote it
-# What frames the message is ours to say. A proxy's are Scrapy's middleware's, whatever the environment names as a
-# proxy: there is none here, and its password would go to every server.
+_VALUE = re.compile(rb"[\t -~\x80-\xff]*")  # RFC 9110 5.5: no CR, LF, NUL
+# Framing headers are always ours. Scrapy's middleware adds proxy headers if the environment names a proxy: this client
+# uses none, and would send the proxy's password to every server.
 _FRAMING = (b"host", b"connection", b"content-length", b"transfer-encoding", b"te", b"upgrade")
 _OURS = frozenset((*_FRAMING, b"proxy-authorization", b"proxy-connection"))
 
 
 class RequestWriter:
-    """Writes heads that differ in little more than their target."""
+    """Writes heads that mostly differ only in their target."""
 
-    def __init__(self, user_agent: str, accept_language: str = "") -> None:
+    def __init__(self, user_agent: str) -> None:
         self._defaults = [
             (b"User-Agent", user_agent.encode()),
             (b"Accept", b"text/html,application/xhtml+xml,*/*;q=0.8"),
-            (b"Accept-Language", accept_language.encode()),
             (b"Accept-Encoding", ACCEPTED),
         ]
-        self._usual = b"".join(_line(name, value) for name, value in self._defaults if value)
+        self._usual = b"".join(_line(name, value) for name, value in self._defaults)
 
     def head(self, target: Target, headers: Headers = (), *, method: str = "GET", keep: bool, length: int = 0) -> bytes:
-        """The head for this target; a header given replaces ours, those that frame the message stay ours."""
+        """The head for this target. `headers` replace the defaults, except those that frame the message."""
         if not _METHOD.fullmatch(method):
             raise BadUrl(f"not a method: {method[:40]!r}")
         parts = [f"{method} {target.path} HTTP/1.1\r\nHost: {target.authority}\r\n".encode("ascii")]
@@ -45,7 +44,7 @@ class RequestWriter:
 
     def _fields(self, given: list[tuple[bytes, bytes]]) -> bytes:
         names = {name.lower() for name, _ in given}
-        fields = [(name, value) for name, value in self._defaults if value and name.lower() not in names]
+        fields = [(name, value) for name, value in self._defaults if name.lower() not in names]
         fields += [(name, value) for name, value in given if name.lower() not in _OURS]
         return b"".join(_line(name, value) for name, value in fields)
 

@@ -1,4 +1,4 @@
-"""A URL taken apart into what a connection and a request line need."""
+"""Parses an HTTP URL into what a connection and a request line need."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 from webcrawl.net.authority import AUTHORITY
 from webcrawl.net.errors import BadUrl
 
-# Printable ASCII only: no CR, LF, NUL or space can reach the request line, whoever wrote the URL.
+# Printable ASCII only: no CR, LF, NUL or space can reach the request line.
 _URL = re.compile(
     r"([Hh][Tt][Tt][Pp][Ss]?)://"
     rf"{AUTHORITY}"
@@ -20,20 +20,20 @@ _PORTS = {"http": 80, "https": 443}
 
 
 class Target(NamedTuple):
-    """Where to connect and what to ask for; userinfo and fragment are left out, they are never sent."""
+    """Where to connect and what to request; userinfo and fragment are never sent."""
 
     secure: bool
     host: str  # a name or a literal address, without brackets
     port: int
     authority: str  # the Host header
-    path: str  # with the query: the request line's origin-form
+    path: str  # and query: the request line's origin-form
 
 
 def parse_target(url: str) -> Target:
-    """Take an absolute http or https URL apart; raises BadUrl."""
+    """Parse an absolute http or https URL; raises BadUrl."""
     match = _URL.fullmatch(url)
     if match is None:
-        raise BadUrl(f"not a URL that can be asked for: {url[:200]!r}")
+        raise BadUrl(f"not a URL that can be requested: {url[:200]!r}")
     scheme, host, digits, path, query = match.groups()
     scheme, host = scheme.lower(), host.lower()
     port = int(digits) if digits else _PORTS[scheme]

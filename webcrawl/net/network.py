@@ -1,8 +1,7 @@
-"""What all protocol handlers of a crawl share: names, the guard, and the clients (assembled from the settings)."""
+"""Assembles the resolver, the guard and the clients of a crawl from its settings."""
 
 from __future__ import annotations
 
-import resource
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,44 +13,33 @@ from webcrawl.net.gopher import GopherClient
 from webcrawl.net.guard import AddressGuard
 from webcrawl.net.hostsfile import read_hosts
 from webcrawl.net.http import HttpClient
+from webcrawl.net.protocols import Access, Bounds
 from webcrawl.net.tls import tls_context
+from webcrawl.ports import Ports
 
 
 class Network:
-    """Made of checked settings."""
+    """Everything that the protocol handlers of a crawl share; made from checked settings."""
 
-    def __init__(self, values: Mapping[str, Any]) -> None:
-        servers = [f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in values["DNS_NAMESERVERS"]]
+    def __init__(self, values: Mapping[str, Any], *, keep_at_most: int = 256) -> None:
         hosts = read_hosts(Path(values["HOSTS_FILE"])) if values["HOSTS_FILE"] else {}
-        self.resolver = CachingResolver(NameServers(servers), hosts, timeout=values["DNS_TIMEOUT"])
-        self.guard = AddressGuard(map(str, values["PRIVATE_NETWORKS_ALLOWED"]))
+        self.resolver = CachingResolver(NameServers(values["DNS_NAMESERVERS"]), hosts, timeout=values["DNS_TIMEOUT"])
+        guard = AddressGuard(map(str, values["PRIVATE_NETWORKS_ALLOWED"]))
+        self.access = Access(self.resolver, guard, ports=Ports(values["PORTS_ALLOWED"]))
+        self.shortage = self.access.shortage
+        bounds = Bounds(values["DOWNLOAD_TRUNCATE"], values["DOWNLOAD_TIMEOUT"])
         self.http = HttpClient(
-            self.resolver,
-            self.guard,
+            self.access,
+            bounds,
             user_agent=values["USER_AGENT"],
-            truncate=values["DOWNLOAD_TRUNCATE"],
-            timeout=values["DOWNLOAD_TIMEOUT"],
-            keep_at_most=_worth_keeping(values),
+            keep_at_most=keep_at_most,
             tls=tls_context(verify=values["DOWNLOAD_VERIFY_CERTIFICATES"]),
         )
-
-        bounds = {"truncate": values["DOWNLOAD_TRUNCATE"], "timeout": values["DOWNLOAD_TIMEOUT"]}
-        self.ftp = FtpClient(self.resolver, self.guard, user_agent=values["USER_AGENT"], **bounds)
-        self.gopher = GopherClient(self.resolver, self.guard, **bounds)
+        self.ftp = FtpClient(self.access, bounds, user_agent=values["USER_AGENT"])
+        self.gopher = GopherClient(self.access, bounds)
 
     async def close(self) -> None:
+        self.shortage.close()
         for client in (self.http, self.ftp, self.gopher):
             await client.close()
         await self.resolver.close()
-
-
-def _worth_keeping(values: Mapping[str, Any]) -> int:
-    """Connections: one for each host in the rotation, if the system lets this process open so many files.
-
-    The rotation widens where fetchers starve, but TLS takes at least 45 KB a connection: 1,000 instead of 768 were 3 %
-    of a page's time and 25 MiB.
-    """
-    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    fetchers: int = values["CONCURRENT_REQUESTS"]
-    rotation: int = values["FRONTIER_QUEUES"]
-    return max(min(rotation, files // 2 - fetchers), 64)

@@ -1,15 +1,19 @@
-"""What the clients of this room need of others, and what others need of a client."""
+"""What protocol clients are given, and what they must offer."""
 
 from __future__ import annotations
 
+import time
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from webcrawl.model import Exchange
 from webcrawl.net.http_request import Headers
+from webcrawl.net.shortage import Shortage
+from webcrawl.ports import Ports
 
 
 class Resolver(Protocol):
-    """Turns a host's name into its addresses."""
+    """Resolves host names."""
 
     async def resolve(self, host: str) -> list[str]:
         """The host's addresses, best first and at least one; raises DnsFailed."""
@@ -17,7 +21,7 @@ class Resolver(Protocol):
 
 
 class Guard(Protocol):
-    """Stands before every connection."""
+    """Checks the address of every connection."""
 
     def check(self, address: str, port: int) -> None:
         """Raise AddressRefused unless the crawl may connect to this address."""
@@ -25,16 +29,37 @@ class Guard(Protocol):
 
 
 class Clock(Protocol):
-    """Seconds, from whatever beginning."""
+    """Seconds since some fixed time."""
 
     def __call__(self) -> float: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What every client connects with."""
+
+    resolver: Resolver
+    guard: Guard
+    ports: Ports = field(default_factory=Ports, kw_only=True)
+    connect_timeout: float = 10.0  # seconds for one address, and for a TLS handshake
+    clock: Clock = time.monotonic  # measures
+    now: Clock = time.time  # seconds since 1970
+    shortage: Shortage = field(default_factory=Shortage, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What one fetch may take."""
+
+    truncate: int = 2 * 2**20  # bytes of a decoded body
+    timeout: float = 60.0  # seconds in all
+
+
 class ProtocolModule(Protocol):
-    """Speaks one protocol (Mercator 2): a client that a download handler asks. What it has no use for it ignores."""
+    """A client of one protocol (Mercator 2), used by a download handler; ignores what its protocol lacks."""
 
     async def fetch(
         self, url: str, headers: Headers = (), *, keep: float = 0.0, method: str = "GET", body: bytes = b""
     ) -> Exchange:
-        """The answer, whatever it is, within bounds of bytes and time; raises FetchError."""
+        """The answer, whatever its status, within bounds of bytes and time; raises FetchError."""
         ...

@@ -6,7 +6,7 @@ from email.utils import parsedate_to_datetime
 
 
 def retry_after(value: bytes | None, now: float) -> float:
-    """Seconds to wait from now on; 0 where nothing sensible is asked for."""
+    """Seconds to wait from `now`; 0 if the header is missing or invalid."""
     text = (value or b"").decode("latin-1").strip()
     if text.isascii() and text.isdigit():
         return float(text[:9])

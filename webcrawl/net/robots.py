@@ -1,4 +1,4 @@
-"""What a host's robots.txt says to this crawler (RFC 9309): the rules of its group, and nothing of the others'."""
+"""Parses robots.txt (RFC 9309): the rules of this crawler's group only."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from dataclasses import dataclass, field
 from webcrawl.net.robots_lines import records
 from webcrawl.net.robots_pattern import is_plain, matches, path_of, pattern_of
 
-# Patterns with `*` or `$` of one group: each may cost 6 us a verdict, so that a host with 30,000 of them could slow
-# the whole crawl. 1,927 sites' files have 528 at the most; a file with more than this forbids everything.
+# Patterns with `*` or `$` in one group: each may cost 6 us per verdict, so a host with 30,000 of them could slow the
+# whole crawl. 1,927 real files have at most 528; a file with more than this forbids everything.
 MOST_SPECIAL = 4096
-_token = re.compile(rb"[A-Za-z_-]*").match  # RFC 9309 2.2.1; what follows it, a version for instance, is not compared
+_token = re.compile(rb"[A-Za-z_-]*").match  # RFC 9309 2.2.1; what follows, such as a version, is ignored
 
 
 class Rules:
-    """The rules that hold for this crawler: pattern -> whether it allows or forbids, the longest that matches decides.
+    """The rules for this crawler: pattern -> whether it allows; the longest matching pattern decides.
 
-    `weight` is about the bytes of memory that they take: for real files 4 KB in the mean, where a Protego takes 21.
+    `weight` estimates their bytes of memory: 4 KB on average for real files, where a Protego takes 21.
     """
 
     __slots__ = ("_allowing", "_plain", "_special", "crawl_delay", "weight")
 
     def __init__(self, rules: Mapping[str, bool], crawl_delay: float = 0.0) -> None:
         if all(rules.values()):
-            rules = {}  # what nothing forbids is allowed
+            rules = {}  # without a prohibition everything is allowed
         self.crawl_delay = crawl_delay  # seconds
-        # Long before short, and of one length what allows first (RFC 9309 2.2.2), so that the first match decides.
+        # Longest first, and at equal length allow first (RFC 9309 2.2.2), so that the first match decides.
         ordered = sorted(rules, key=lambda pattern: (-len(pattern), not rules[pattern]))
         self._plain = tuple(filter(is_plain, ordered))
         self._special = tuple(pattern for pattern in ordered if not is_plain(pattern))
@@ -57,13 +57,13 @@ class Rules:
         return not plain or plain in self._allowing
 
     def items(self) -> Iterator[tuple[str, bool]]:
-        """Each pattern, and whether it allows."""
+        """Each pattern and whether it allows."""
         return ((pattern, pattern in self._allowing) for pattern in (*self._plain, *self._special))
 
 
 @dataclass(slots=True)
 class RobotsTxt:
-    """A file as this crawler reads it."""
+    """A parsed robots.txt."""
 
     rules: Rules
     sitemaps: list[str]
@@ -76,22 +76,20 @@ class _Group:
     crawl_delay: float = 0.0
 
     def add(self, pattern: str, *, allow: bool) -> None:
-        """Of two equal patterns the one that allows is used (RFC 9309 2.2.2)."""
+        """Of two equal patterns the allowing one wins (RFC 9309 2.2.2)."""
         self.rules[pattern] = allow or self.rules.get(pattern, False)
         folder, _, page = pattern.rpartition("/")
-        if allow and page.startswith(
-            "index.htm"
-        ):  # Google's and Protego's: who lets this page be read means the folder
+        if allow and page.startswith("index.htm"):  # as Google and Protego do: allowing this page allows the folder
             self.rules[f"{folder}/$"] = True
 
 
 def parse(body: bytes, agent: str) -> RobotsTxt:
-    """The file for the crawler with this product token. Any bytes are a file, though maybe one without rules."""
+    """Parse the file for the crawler with this product token. Any bytes are valid, though maybe without rules."""
     ours, everyones = _Group(), _Group()
     token = agent.lower().encode()
-    groups: list[_Group] = []  # that the lines are for
+    groups: list[_Group] = []  # to which the current lines apply
     sitemaps: list[str] = []
-    closed = False  # a rule has been read: the next user-agent line begins another group
+    closed = False  # after a rule, the next user-agent line begins another group
     for kind, value in records(body):
         if kind == "user-agent":
             if closed:
@@ -115,7 +113,7 @@ def parse(body: bytes, agent: str) -> RobotsTxt:
 
 
 def product_token(user_agent: str) -> str:
-    """The name that robots.txt files call a crawler by: `webcrawl/0.1 (+contact)` -> `webcrawl`."""
+    """The crawler's name in robots.txt files: `webcrawl/0.1 (+contact)` -> `webcrawl`."""
     match = _token(user_agent.strip().encode())
     return match[0].decode() if match else ""
 

@@ -1,6 +1,6 @@
-"""What is known of all hosts' robots.txt: whether a URL may be fetched now, or what must be asked first.
+"""The robots.txt rules of all hosts: whether a URL may be fetched now, or its robots.txt must be fetched first.
 
-The scheduler's side: docs/robots.md has the steps. Nothing here does I/O but the table's row in and out.
+docs/robots.md has the steps. The only I/O is reading and writing the table's rows.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from webcrawl.net.robots_policy import Meaning, meaning
 SCHEMES = ("http:", "https:", "ftp:")  # RFC 9309 2.3
 _PATH = "/robots.txt"
 KEEP = 86_400.0  # seconds, RFC 9309 2.4: no longer than 24 hours
-TRIES = 3  # for a robots.txt that cannot be had
+TRIES = 3  # for a robots.txt that cannot be fetched
 HOSTS = 2**18
-_SHUT = b"!"  # begins the row of an origin whose robots.txt could not be had; the number of tries follows
+_SHUT = b"!"  # begins the row of an origin whose robots.txt could not be fetched; the number of tries follows
 
 
 class Verdict(Enum):
@@ -27,33 +27,33 @@ class Verdict(Enum):
 
     ALLOWED = "fetch it"
     FORBIDDEN = "it ends: Status.ROBOTS_FORBIDDEN"
-    FETCH = "ask for its host's robots.txt first, then again"
-    WAIT = "robots.txt could not be had: put it back until next_try"
+    FETCH = "fetch its host's robots.txt first, then ask again"
+    WAIT = "robots.txt could not be fetched: put it back until next_try"
     UNREACHABLE = "it ends: Status.ROBOTS_UNREACHABLE"
 
 
 class RobotsTable(Protocol):
-    """Where rules lie for good: webcrawl.frontier.robots_rows.RobotsRows."""
+    """Persistent storage for rules: webcrawl.frontier.robots_rows.RobotsRows."""
 
     def robots(self, origin: str) -> tuple[float, bytes] | None:
-        """Until when the row holds, and the row."""
+        """When the row expires, and the row."""
         ...
 
     def set_robots(self, origin: str, until: float, rules: bytes) -> None:
-        """Replaces the row."""
+        """Replace the row."""
         ...
 
     def sweep(self, before: float) -> None:
-        """Removes some of the rows that held until an earlier time than `before`."""
+        """Delete some of the rows that expired before `before`."""
         ...
 
 
 @dataclass(slots=True)
 class Heard:
-    """What else a robots.txt said."""
+    """What a robots.txt says besides its rules."""
 
     meaning: Meaning
-    crawl_delay: float = 0.0  # seconds, 0 if it asks for none
+    crawl_delay: float = 0.0  # seconds, 0 for none
     sitemaps: list[str] = field(default_factory=list)
 
 
@@ -61,7 +61,7 @@ class Heard:
 class _Entry:
     until: float
     rules: Rules
-    tries: int = 0  # that failed, in a row
+    tries: int = 0  # that failed in a row
 
     @property
     def shut(self) -> Verdict:
@@ -69,10 +69,10 @@ class _Entry:
 
 
 class RobotsBook:
-    """Rules by origin (`scheme://host:port`), those in use in memory, the others in the table.
+    """Rules by origin (`scheme://host:port`), those in use cached in memory, all in the table.
 
-    `memory` bounds the bytes of all rules in memory, HOSTS their number. Times are seconds since 1970,
-    for they are kept. A verdict costs 5 us, 40 when its rules must come from the table.
+    `memory` bounds the bytes of all rules in memory, HOSTS their number. Times are seconds since 1970, since they are
+    stored. A verdict costs 5 us, 40 if its rules are loaded from the table.
     """
 
     def __init__(self, table: RobotsTable, agent: str, *, retry_wait: float = 60.0, memory: int = 32 << 20) -> None:
@@ -89,7 +89,7 @@ class RobotsBook:
         return f"<RobotsBook origins={len(self._entries)} bytes={self._weight}>"
 
     def verdict(self, url: str, now: float) -> Verdict:
-        """For a canonical URL whose turn has come."""
+        """What to do with a canonical URL that is due."""
         if not url.startswith(SCHEMES):
             return Verdict.ALLOWED
         origin = origin_of(url)
@@ -103,12 +103,12 @@ class RobotsBook:
         return Verdict.ALLOWED if entry.rules.allowed(url) else Verdict.FORBIDDEN
 
     def next_try(self, url: str) -> float:
-        """When to come again with a URL that has to wait."""
+        """When to try a waiting URL again."""
         entry = self._entry(origin_of(url))
         return entry.until if entry is not None else 0.0
 
     def answered(self, origin: str, status: int, body: bytes, now: float) -> Heard:
-        """Books the end of a request for an origin's robots.txt: of its last hop, for the origin of the first."""
+        """Record the response to a robots.txt request: the last hop's, for the origin of the first hop."""
         what = meaning(status)
         self.counters[what.name.lower()] += 1
         self._table.sweep(now - KEEP)
@@ -121,9 +121,9 @@ class RobotsBook:
         return Heard(what, txt.rules.crawl_delay, txt.sitemaps)
 
     def _shut(self, origin: str, now: float) -> None:
-        """Asked again later each time; after the last try the origin is unreachable for a day."""
+        """Retry after longer and longer waits; after the last try the origin is unreachable for a day."""
         before = self._entry(origin)
-        counts = before is not None and before.tries < TRIES and before.until >= now - KEEP  # or its row may be gone
+        counts = before is not None and before.tries < TRIES and before.until >= now - KEEP  # or its row may be swept
         tries = before.tries + 1 if before is not None and counts else 1
         until = now + (self._retry_wait * 2.0 ** (tries - 1) if tries < TRIES else KEEP)
         self._table.set_robots(origin, until, _SHUT + str(tries).encode())
@@ -165,5 +165,5 @@ def origin_of(url: str) -> str:
 
 
 def robots_url(origin: str) -> str:
-    """Where an origin's robots.txt is."""
+    """The URL of an origin's robots.txt."""
     return origin + _PATH

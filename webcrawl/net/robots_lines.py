@@ -1,11 +1,11 @@
-"""robots.txt as bytes, to its records: what RFC 9309 says, and what real files need (docs/robots.md)."""
+"""Splits robots.txt into records: by RFC 9309, with what real files need (docs/robots.md)."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-LIMIT = 500 * 1024  # RFC 9309 2.5: at least this much is read
+LIMIT = 500 * 1024  # RFC 9309 2.5: at least this much must be parsed
 BOM = b"\xef\xbb\xbf"
 SPELLINGS = {
     b"user-agent": "user-agent",
@@ -27,7 +27,7 @@ _LINE = re.compile(rb"[^\r\n]+").finditer
 
 
 def records(body: bytes) -> Iterator[tuple[str, bytes]]:
-    """Field and value of each line that is a record, the field in the right spelling; no other line is there."""
+    """Field, in its correct spelling, and value of each line that is a record; other lines are skipped."""
     for match in _LINE(_text(body)):
         line = match[0].partition(b"#")[0].strip()
         field, colon, value = line.partition(b":")
@@ -42,13 +42,13 @@ def records(body: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def _text(body: bytes) -> bytes:
-    """The lines that are whole within the limit, in UTF-8, without the mark that may begin it."""
+    """The complete lines within the limit, as UTF-8, without byte order mark."""
     if len(body) > LIMIT:
         body = body[:LIMIT]
         body = body[: max(body.rfind(b"\n"), body.rfind(b"\r")) + 1]
     if body[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return body.decode("utf-16", "replace").removeprefix("\ufeff").encode("utf-8", "replace")
-    for length in (3, 2, 1):  # half a mark is one too: Google's tests have it
+    for length in (3, 2, 1):  # a partial mark counts: Google's tests have it
         if body.startswith(BOM[:length]):
             return body[length:]
     return body

@@ -1,6 +1,6 @@
-"""Rules as they lie in the frontier's table: a robots.txt of this crawler's group alone, compressed.
+"""Rules as stored in the frontier's table: a compressed robots.txt with only this crawler's group.
 
-300 bytes in the mean of real files instead of 5,000, and 25 us to load instead of 200.
+For real files 300 bytes on average instead of 5,000, and 25 us to load instead of 200.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import zstandard
 from webcrawl.net.robots import Rules
 
 FIELDS = {True: "Allow: ", False: "Disallow: "}
-_compressor = zstandard.ZstdCompressor(level=1, write_checksum=True)  # SQLite has none: 4 bytes
+_compressor = zstandard.ZstdCompressor(level=1, write_checksum=True)  # 4 bytes; SQLite has none
 _decompressor = zstandard.ZstdDecompressor()
 
 
 def pack(rules: Rules, agent: str) -> bytes:
-    """Empty if everything is allowed."""
+    """The row for these rules; empty if everything is allowed."""
     if not len(rules) and not rules.crawl_delay:
         return b""
     lines = [f"User-agent: {agent or '*'}", f"Crawl-delay: {rules.crawl_delay!r}"]
@@ -24,7 +24,7 @@ def pack(rules: Rules, agent: str) -> bytes:
 
 
 def unpack(data: bytes, agent: str) -> Rules | None:
-    """The rules, or None if they are another crawler's (USER_AGENT was changed) or cannot be read."""
+    """The rules; None if they are another crawler's (USER_AGENT was changed) or unreadable."""
     if not data:
         return Rules({})
     try:

@@ -1,7 +1,7 @@
-"""Paths and the patterns of robots.txt in one form, so that they can be compared octet by octet (RFC 9309 2.2.2).
+"""Normalises paths and robots.txt patterns so that they can be compared octet by octet (RFC 9309 2.2.2).
 
-Every octet that RFC 3986 does not let stand in a URI is percent-encoded, an encoded unreserved character is
-decoded, hexadecimal digits are capitals. In paths `*` and `$` are encoded too: unencoded, they are signs.
+Octets that RFC 3986 does not allow in a URI are percent-encoded, encoded unreserved characters are decoded,
+hexadecimal digits are upper case. In paths `*` and `$` are encoded too: unencoded, they are wildcards.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ _ODD_IN_PATTERN = re.compile(rf"%[0-9A-Fa-f]{{2}}|[^{_PLAIN}%*]".encode())
 
 
 def path_of(url: str) -> str:
-    """Path and query of a canonical URL in comparable form."""
+    """Path and query of a canonical URL, normalised."""
     start = url.find("/", url.find("//") + 2)
     path = url[start:] if start > 0 else "/"
     return _ODD_IN_PATH.sub(_path_octet, path) if _ODD_IN_PATH.search(path) else path
 
 
 def pattern_of(value: bytes) -> str:
-    """A rule's value in comparable form; empty if no path can match it."""
+    """A rule's value, normalised; empty if no path can match it."""
     if not value.startswith((b"/", b"*")):
         return ""
     anchor = value.endswith(b"$")
@@ -30,12 +30,12 @@ def pattern_of(value: bytes) -> str:
 
 
 def is_plain(pattern: str) -> bool:
-    """Whether a path matches simply by beginning like the pattern."""
+    """Whether the pattern is a plain prefix."""
     return "*" not in pattern and not pattern.endswith("$")
 
 
 def matches(pattern: str, path: str) -> bool:
-    """What stands between stars is looked for as early as possible, so that the time is linear."""
+    """Searches each part between stars at its earliest place, so the time is linear."""
     anchored = pattern.endswith("$")
     first, *middle = pattern.removesuffix("$").split("*")
     if not path.startswith(first):

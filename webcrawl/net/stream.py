@@ -1,4 +1,4 @@
-"""A connection that is read as it comes, piece by piece: what FTP and Gopher speak over."""
+"""A connection read piece by piece, for FTP and Gopher."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import cast
 
 from webcrawl.net.connection_reach import Heard
 
-_FULL = 256 * 1024  # bytes that nobody has read yet; the server waits until somebody does
+_FULL = 256 * 1024  # unread bytes at which the transport stops reading
 
 
 class Stream(asyncio.Protocol):
-    """What arrives is kept, up to a bound, until it is read; one reader at a time."""
+    """Buffers what arrives, up to a bound, until it is read. One reader at a time."""
 
     __slots__ = (
         "_buffer",
@@ -32,8 +32,8 @@ class Stream(asyncio.Protocol):
         self._buffer = bytearray()
         self._waiter: asyncio.Future[None] | None = None
         self._ended = self._paused = False
-        self.reset = False  # it did not end in order
-        self.first_byte = 0.0  # when it came, the loop's time
+        self.reset = False  # whether it ended uncleanly
+        self.first_byte = 0.0  # when it arrived, in the loop's time
         self.ip = ""
 
     def write(self, data: bytes) -> None:
@@ -41,7 +41,7 @@ class Stream(asyncio.Protocol):
             self._transport.write(data)
 
     async def read(self) -> bytes:
-        """What has arrived, as soon as there is something; nothing at the end, in order or not."""
+        """Wait for data and return it; empty at the end, clean or not."""
         while not self._buffer and not self._ended:
             self._waiter = asyncio.get_running_loop().create_future()
             try:
@@ -56,12 +56,12 @@ class Stream(asyncio.Protocol):
         return data
 
     def abort(self) -> None:
-        """End the connection at once: nothing that is still under way is wanted."""
+        """Close the connection at once and drop pending data."""
         if self._transport is not None:
             self._transport.abort()
 
     def close(self) -> None:
-        """End the connection when what was written has left."""
+        """Close the connection after sending what was written."""
         if self._transport is not None:
             self._transport.close()
 
@@ -79,7 +79,7 @@ class Stream(asyncio.Protocol):
         self._wake()
 
     def eof_received(self) -> bool:
-        """A server that has closed its side may still wait for our last word."""
+        """The server has closed its side; the transport closes ours after sending what was written."""
         self._ended = True
         self._wake()
         return False

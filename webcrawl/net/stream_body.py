@@ -1,4 +1,4 @@
-"""A body that lasts until the connection ends, read within bounds of bytes and time."""
+"""Reads a body that lasts until the connection ends, within bounds of bytes and time."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ async def read_body(
     complete: Callable[[bytes], bool] | None = None,
     patience: float = 0.0,
 ) -> tuple[bytes, str]:
-    """The body, at most `limit` bytes, and why it is not whole, in WARC's words; `deadline` is the loop's time.
+    """At most `limit` bytes of body, and why it is truncated, in WARC's words; `deadline` is in the loop's time.
 
-    Where `complete` finds its last bytes to be an end, the server has `patience` seconds left to close or go on.
+    If `complete` recognises the last bytes as an end, the server has `patience` seconds to close or send more.
     """
     loop = asyncio.get_running_loop()
     body = bytearray()

@@ -14,7 +14,7 @@ from webcrawl.urls.canonical import canonical_links
 
 
 class LinkLogPipeline:
-    """From, to as written, to normalised, kind, anchor text; part of the checkpoint like the archive."""
+    """Logs from, to as written, to normalised, kind and anchor text of each link; part of the checkpoint."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler

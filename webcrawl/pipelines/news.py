@@ -1,4 +1,4 @@
-"""What is not new goes no further than the archive: bodies seen before, and the crawl's own robots.txt."""
+"""Drops pages that are not new after the archive: bodies seen before, and the crawl's own robots.txt."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from webcrawl.items import Page
 
 
 class NewsPipeline:
-    """Stands between the archive and the processing modules; CONTENT_SEEN=process lets duplicates pass."""
+    """Runs between the archive and the processing modules. With CONTENT_SEEN=process duplicates pass."""
 
     def __init__(self, *, skip_seen: bool) -> None:
         self._skip_seen = skip_seen

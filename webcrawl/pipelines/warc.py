@@ -17,7 +17,8 @@ from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.items import Page
 from webcrawl.store.errors import StoreError
-from webcrawl.warc.writer import WarcWriter
+from webcrawl.text.credentials import text_without_credentials
+from webcrawl.warc.writer import WarcFiles, WarcWriter
 
 MB = 1_000_000
 
@@ -37,12 +38,11 @@ class WarcPipeline:
         return cls(crawler, values)
 
     def open_spider(self) -> None:
+        prefix, max_size = self._values["WARC_PREFIX"], self._values["WARC_MAX_SIZE"]
         self._writer = scheduler_of(self._crawler).crawl.attach(
             partial(
                 WarcWriter,
-                prefix=self._values["WARC_PREFIX"],
-                max_size=self._values["WARC_MAX_SIZE"] * MB,
-                info=_info(self._crawler.settings),
+                files=WarcFiles(prefix, max_size * MB, _info(self._crawler.settings)),
                 random=SystemRandom(),
                 clock=time.time,
             )
@@ -53,7 +53,7 @@ class WarcPipeline:
             metadata = {"title": item.title} if item.title else {}
             try:
                 self._writer.write(item.link, item.exchange, duplicate=item.duplicate, metadata=metadata)
-            except StoreError as error:  # not archived, not done: the next run fetches the page again
+            except Exception as error:  # whatever it is, this page is not archived: it must not be booked
                 scheduler_of(self._crawler).fail(error)
                 raise DropItem(str(error)) from error
         return item
@@ -72,12 +72,13 @@ def _is_record(page: Page) -> bool:
 
 
 def _info(settings: BaseSettings) -> dict[str, str]:
-    """The settings of the crawl, for readers of the archive; none of them is a secret."""
+    """The settings of the crawl, for readers of the archive, who need no credentials."""
     names = sorted(name for name in vars(defaults) if name.isupper())
+    written = " ".join(f"{name}={settings[name]!r}" for name in names)
     return {
         "software": "webcrawl",
         "format": "WARC File Format 1.1",
         "http-header-user-agent": str(settings["USER_AGENT"]),
         "robots": "obey" if settings.getbool("ROBOTSTXT_OBEY") else "ignore",
-        "settings": " ".join(f"{name}={settings[name]!r}" for name in names),
+        "settings": text_without_credentials(written),
     }

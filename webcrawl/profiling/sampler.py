@@ -1,8 +1,8 @@
-"""A sampling profiler: who is at work each time that this process has used so much CPU time more.
+"""A sampling profiler: looks at the stack each time the process has used a fixed amount of CPU time.
 
-Python runs a signal's handler between two of its instructions: after a call into C, and when a function begins. So the
-frame that the handler sees is the one that called into C, or a function that has not done anything yet, whose time is
-not what was measured but that of whoever called it (docs/decisions/profiling-sampler.md).
+Python runs signal handlers between two instructions: after a call into C, and at the start of a function. So the frame
+that the handler sees either called into C, or is a function that has done nothing yet; in that case the time measured
+belongs to its caller (docs/decisions/profiling-sampler.md).
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ Judge = Callable[[FrameType | None], str]
 
 
 class Sampler:
-    """As a context: samples from its beginning to its end. `spent` has all CPU seconds, by what `judge` said.
+    """Samples while used as a context. `spent` has all CPU seconds, by the names that `judge` gave.
 
-    One at a time in a process, and in its main thread. Other threads are looked at when that one is.
+    Only one can run per process, in its main thread. Other threads are sampled together with that one.
     """
 
     def __init__(self, judge: Judge, *, interval: float = INTERVAL) -> None:
@@ -36,8 +36,8 @@ class Sampler:
         self.samples = 0
         self._judge, self._interval = judge, interval
         self._main = threading.get_ident()
-        self._clocks: dict[int, float] = {}  # of other threads, by their numbers: CPU seconds so far
-        self._before: dict[int, str] = {}  # and what each was at when it was last seen to be at something
+        self._clocks: dict[int, float] = {}  # CPU seconds so far of other threads, by thread number
+        self._before: dict[int, str] = {}  # and the stage in which each was last seen working
         self._sampling = False
         self._sampled = (0.0, 0.0)  # CPU seconds of the process and of the main thread at the last sample
 
@@ -54,11 +54,11 @@ class Sampler:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         signal.setitimer(signal.ITIMER_PROF, 0.0)
-        signal.signal(signal.SIGPROF, signal.SIG_IGN)  # by default, one that is still on its way would end the process
+        signal.signal(signal.SIGPROF, signal.SIG_IGN)  # by default, a pending signal would end the process
         self._sample(signal.SIGPROF, sys._getframe())  # noqa: SLF001 - documented all the same
 
     def _sample(self, _: int, frame: FrameType | None) -> None:
-        if self._sampling:  # a finalizer runs within a sample
+        if self._sampling:  # a finalizer runs during a sample
             return
         self._sampling = True
         try:
@@ -75,13 +75,13 @@ class Sampler:
         for thread, stack in _frames().items():
             if thread != self._main:
                 others -= self._sample_other(thread, stack)
-        self.spent[""] += others  # of threads that are gone
+        self.spent[""] += others  # of threads that have ended
 
     def _sample_other(self, thread: int, stack: FrameType) -> float:
-        """What another thread has used since the last sample; if it waits now, it did what it was seen at last."""
+        """CPU time of another thread since the last sample, for its last known stage if the thread waits now."""
         used = _clock(thread)
         since = used - self._clocks.get(thread, 0.0)
-        since = used if since < 0 else since  # a new thread has a gone one's number
+        since = used if since < 0 else since  # a new thread reuses the number of an ended one
         self._clocks[thread] = used
         stage = self._before[thread] = self._judge(stack) or self._before.get(thread, "")
         self.spent[stage] += since
@@ -89,17 +89,17 @@ class Sampler:
 
 
 def _worked(frame: FrameType | None) -> FrameType | None:
-    """The frame whose time it was."""
+    """The frame that used the time."""
     if frame is not None and frame.f_code.co_code[frame.f_lasti] == RESUME:
         return frame.f_back
     return frame
 
 
 def _frames() -> dict[int, FrameType]:
-    """What all threads are at.
+    """The frames of all threads.
 
-    The interpreter holds a lock meanwhile, for which a second call waits for ever: nothing of Python's may run within
-    the first one, no finalizer of garbage either.
+    The interpreter holds a lock during the call, on which a second call would wait forever. So no Python code may run
+    within the first call, including finalizers of garbage.
     """
     enabled = gc.isenabled()
     gc.disable()
@@ -111,5 +111,5 @@ def _frames() -> dict[int, FrameType]:
 
 
 def _clock(thread: int) -> float:
-    """CPU seconds of a thread. Python knows it, so it is there, as long as we have the interpreter for ourselves."""
+    """CPU seconds of a thread. It exists, because Python lists it and no other thread runs meanwhile."""
     return time.clock_gettime(time.pthread_getcpuclockid(thread))

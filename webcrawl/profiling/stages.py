@@ -1,4 +1,4 @@
-"""Which stage of a page's way a line of code belongs to: the table behind `scrapy demo --profile`."""
+"""Assigns each line of code to a stage of a page's processing: the table behind `scrapy demo --profile`."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ DISK = "disk, checkpoints"
 LOGS = "logs, statistics, pipelines"
 START = "start"
 OTHER = "other"
-CALLER = ""  # who called it has to answer for it
+CALLER = ""  # its callers are charged
 
-# The longest beginning of a file's name that is here counts. C code counts for the line of Python that called it: what
-# nobody called but the event loop is uvloop's own code, OpenSSL, and the kernel's work on sockets.
+# The longest matching prefix of a file's name decides. C code counts as the line of Python that called it. What only
+# the event loop calls is uvloop's own code, OpenSSL, and the kernel's work on sockets.
 FILES: Mapping[str, str] = {
     "asyncio/": LOOP,
     "selectors.py": LOOP,
@@ -80,14 +80,15 @@ FILES: Mapping[str, str] = {
     "webcrawl/model.py": CALLER,
     "webcrawl/text/digest.py": DIGESTS,
     "webcrawl/text/dates.py": CALLER,
+    "webcrawl/text/percent.py": CALLER,
     "webcrawl/items.py": CALLER,
 }
-# What a file's name is told from; packages first, for they may lie below either of the others.
+# File names are relative to these; packages first, because they may be installed below either of the others.
 ROOTS = ("/site-packages/", "/dist-packages/", f"{Path(webcrawl.__file__).parents[1]}/", f"{Path(os.__file__).parent}/")
 
 
 def judge(files: Mapping[str, str] = FILES) -> Callable[[FrameType | None], str]:
-    """The judge of a Sampler: the innermost frame that has a stage decides, unless the stack is an import's."""
+    """The judge of a Sampler: the innermost frame with a stage decides, unless the stack is an import's."""
 
     @lru_cache(1 << 16)
     def stage_of(code: CodeType) -> str:
@@ -107,8 +108,8 @@ def judge(files: Mapping[str, str] = FILES) -> Callable[[FrameType | None], str]
 
 
 def _compresses(frame: FrameType) -> bool:
-    """Whether that is what the frame is about: the records' fields and their compression are one function."""
-    line: int | None = frame.f_lineno  # none for what the compiler has put in, as a loop's way back
+    """Whether the frame is compressing: one function makes the record's fields and compresses them."""
+    line: int | None = frame.f_lineno  # none for instructions that the compiler adds, such as a loop's jump back
     return line is not None and "compress(" in linecache.getline(frame.f_code.co_filename, line)
 
 

@@ -22,7 +22,8 @@ class Seeds:
     """The seeds of SRC, comma-separated paths. The constructor opens every list; each is read when its turn comes.
 
     A list that turns out to be unreadable later raises SeedError at that point; iteration can continue with
-    the next list.
+    the next list. When this machine lacks a descriptor or memory to read one, that is an OSError, and iteration can
+    continue with the same list.
     """
 
     def __init__(self, src: str, limit: int | None = None, max_length: int = MAX_LENGTH) -> None:
@@ -34,6 +35,8 @@ class Seeds:
         self._sources = [Source(path) for path in paths]
         self._limit = math.inf if limit is None else limit
         self._max_length = max_length
+        self._list: SeedList
+        self._ended = self._cut_off = False
         self._begin(Position(src))
 
     @property
@@ -74,18 +77,24 @@ class Seeds:
     def __next__(self) -> Seed:
         while not self._ended and self.taken < self._limit:
             try:
+                if self._cut_off:
+                    self._list = SeedList(self._list.source, self._list.place(), self._max_length)
+                    self._cut_off = False
                 if (seed := self._list.next()) is not None:
                     return seed
                 self._list.check_end()
             except SeedError:
                 self._leave()
                 raise
+            except OSError:
+                self._cut_off = True
+                raise
             self._leave()
         self.close()
         raise StopIteration
 
     def _begin(self, before: Position) -> None:
-        self._ended = False
+        self._ended = self._cut_off = False
         self._before = before
         self._list = SeedList(self._sources[before.file], before.place, self._max_length)
 

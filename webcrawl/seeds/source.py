@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import errno
 import gzip
 import lzma
 import re
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 BLOCK = 65_536  # bytes read at a time: all that a list holds in memory, whatever its length
 
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
+# Of our machine's making, whatever the list
+_OURS = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOMEM))
 # What the unpackers raise for damaged files. ValueError: a NUL in the path; IndexError: a file without a name in a zip;
 # struct.error: a zip field that is cut short.
 _DAMAGE = (
@@ -141,10 +144,15 @@ class _Utf16:
 
 @contextmanager
 def _as_seed_error(path: str) -> Iterator[None]:
-    """Turns errors of the system and of the unpackers into SeedError, one line that names the file."""
+    """Turns errors of the system and of the unpackers into SeedError, one line that names the file.
+
+    What this machine lacks for the moment says nothing about the list: that stays an OSError.
+    """
     try:
         yield
     except OSError as error:
+        if error.errno in _OURS:
+            raise
         raise SeedError(f"{path}: {error.strerror or error}") from error
     except _DAMAGE as error:
         raise SeedError(f"{path}: {str(error) or 'ends in the middle'}") from error

@@ -59,6 +59,7 @@ class BloomSeen:
             self._bloom = BloomFilter(_capacity(memory, error_rate), error_rate)
         else:
             self._bloom = bloomfile.read(self._file)
+            db.presence.add(self._file)
         self._names.clean({self._file.name} if self._file is not None else ())
         for keys in self._log.replay():
             for key in keys:
@@ -132,6 +133,7 @@ class BloomSeen:
             if self._file is not None:
                 self._db.discard(self._file)
             self._file = path
+            self._db.presence.add(path)
             self._log.forget(self._cut)
         if self._writing is None and len(self._log) >= self._snapshot:
             self._cut = self._log.cut()

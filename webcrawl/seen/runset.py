@@ -62,6 +62,7 @@ class RunSet:
         if (run.count, run.columns) != (count, self._columns):
             run.close()
             raise DamagedFile(path, path.stat().st_size, f"{run.count} keys where the checkpoint says {count}")
+        self._db.presence.add(path)
         return run
 
     def plan(self, count: int) -> list[Run]:
@@ -89,6 +90,7 @@ class RunSet:
             row = (change.added.path.name, self._store, change.added.count)
             self._db.execute("INSERT INTO run VALUES (?, ?, ?)", row)
             self.runs.append(change.added)
+            self._db.presence.add(change.added.path)
             self.runs.sort(key=len, reverse=True)
 
     def save(self) -> None:

@@ -1,4 +1,4 @@
-"""What is asked of the synthetic web and what it answers, as plain values: no socket knows more."""
+"""Requests to the synthetic web and its answers, as plain values without sockets."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ HTML = "text/html; charset=utf-8"
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One request, as far as an answer may depend on it."""
+    """The parts of a request that an answer may depend on."""
 
     host: int
     path: str  # the request target: path and query
     accept: str = ""  # Accept-Encoding
     etag: str = ""  # If-None-Match
     since: str = ""  # If-Modified-Since
-    attempt: int = 1  # how often this URL has been asked for, this time included
+    attempt: int = 1  # requests for this URL so far, this one included
 
 
 class Anchor(NamedTuple):
-    """A link as a crawler should find it: where it stands, and its URL in canonical form."""
+    """A link as a crawler should find it: its kind, and its URL in canonical form."""
 
     source: str  # one of the crawl's LINK_SOURCES
     url: str
@@ -46,25 +46,25 @@ Step = bytes | float  # bytes to send, or seconds to wait
 
 @dataclass(slots=True)
 class Answer:
-    """An answer. With a `script`, its steps are what is sent, head included, and the rest is for the truth."""
+    """An answer. If there is a `script`, its steps are sent, head included; the other fields are for the truth."""
 
     status: int = 200
     body: bytes = b""
     type: str = HTML
     headers: tuple[str, ...] = ()  # further header lines
     links: Sequence[Anchor] = ()
-    location: str = ""  # where a redirect leads, in canonical form; "" if nowhere a crawler may go
+    location: str = ""  # where a redirect leads, in canonical form; "" if a crawler may not go there
     retry_after: float = 0.0
     delay: float = 0.0  # seconds before the first byte
     chunked: bool = False
-    sized: bool = True  # whether the head tells the body's length
+    sized: bool = True  # whether the head states the body's length
     script: Iterable[Step] | None = None
     ending: Ending = Ending.KEEP
-    broken: bool = False  # no complete answer comes: another try is in order
+    broken: bool = False  # no complete answer is sent: a crawler should retry
 
     @property
     def again(self) -> bool:
-        """Whether a crawler may try again later."""
+        """Whether a crawler may retry."""
         return self.broken or self.status in (408, 429) or 500 <= self.status < 600
 
 
@@ -72,7 +72,7 @@ REASONS = {status.value: status.phrase for status in HTTPStatus}
 
 
 def head(answer: Answer, date: str, *, length: int | None = None, close: bool = False, chunked: bool = False) -> bytes:
-    """The head of an answer; without a length or chunks its body lasts until the connection ends."""
+    """The head of an answer. Without a length or chunks the body ends with the connection."""
     lines = [
         f"HTTP/1.1 {answer.status} {REASONS.get(answer.status, 'Unheard Of')}",
         "Server: simweb",
@@ -83,7 +83,7 @@ def head(answer: Answer, date: str, *, length: int | None = None, close: bool = 
     lines += answer.headers
     if chunked:
         lines.append("Transfer-Encoding: chunked")
-    elif length is not None and answer.status not in (204, 304):  # RFC 9110 8.6: no length where no content can be
+    elif length is not None and answer.status not in (204, 304):  # RFC 9110 8.6: no length where no content is allowed
         lines.append(f"Content-Length: {length}")
     if answer.retry_after:
         lines.append(f"Retry-After: {ceil(answer.retry_after)}")

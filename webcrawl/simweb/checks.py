@@ -1,4 +1,4 @@
-"""What a log must not show of a polite crawler."""
+"""Checks of a request log for what a polite crawler must not do."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def by_address(hit: Hit) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Two requests that followed each other too soon."""
+    """Two successive requests that came too close together."""
 
     first: Hit
     second: Hit
@@ -38,7 +38,7 @@ class Gap:
 
 
 def overlaps(log: Iterable[Hit], key: Key = by_host) -> list[tuple[Hit, Hit]]:
-    """Each request that began while another one to the same host was not answered yet, and that other one."""
+    """Each request that began before an earlier one to the same host was answered, with that earlier request."""
     found = []
     for hits in _grouped(log, key):
         longest = hits[0]
@@ -51,7 +51,7 @@ def overlaps(log: Iterable[Hit], key: Key = by_host) -> list[tuple[Hit, Hit]]:
 
 
 def gaps(log: Iterable[Hit], rule: Rule, key: Key = by_host, *, slack: float = 0.001) -> list[Gap]:
-    """The pairs of requests to one host between which the client waited less than `rule` says after the first."""
+    """The successive requests to one host between which the client waited less than `rule` asks after the first."""
     found = []
     for hits in _grouped(log, key):
         for first, second in pairwise(hits):
@@ -62,7 +62,7 @@ def gaps(log: Iterable[Hit], rule: Rule, key: Key = by_host, *, slack: float = 0
 
 
 def robots_first(log: Iterable[Hit]) -> list[Hit]:
-    """Each first request to an origin that is not for its robots.txt (or for what another's is redirected to)."""
+    """Each first request to an origin that is not for robots.txt, its own or one that another redirects to."""
     asked: set[str] = set()
     found = []
     for hit in sorted(log, key=lambda hit: hit.started):
@@ -77,7 +77,7 @@ def robots_first(log: Iterable[Hit]) -> list[Hit]:
 
 
 def trap_hits(log: Iterable[Hit]) -> Counter[tuple[str, str]]:
-    """How many pages of traps were asked for, by host and kind of trap."""
+    """Requests for trap pages, by host and kind of trap."""
     counts: Counter[tuple[str, str]] = Counter()
     for hit in log:
         entrance = trap_entrance(hit.url)
@@ -93,7 +93,7 @@ def mercator(
     maximum: float = 300.0,
     crawl_delay_max: float = 300.0,
 ) -> Rule:
-    """The wait that politeness asks for after a hit, seen from the server.
+    """The wait that politeness asks for after a hit, as the server sees it.
 
     The server sees a download begin later and end sooner than the client does, so this is a lower bound.
     """

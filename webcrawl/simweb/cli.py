@@ -1,4 +1,4 @@
-"""The command line, for `scrapy simweb` and `python -m webcrawl.simweb` alike."""
+"""The command line of `scrapy simweb` and `python -m webcrawl.simweb`."""
 
 from __future__ import annotations
 
@@ -18,36 +18,79 @@ from webcrawl.simweb.mix import even, hostile
 from webcrawl.simweb.server import Server
 from webcrawl.simweb.world import World
 
+MAX_LATENCY = 3600.0  # seconds
+
 
 class UsageError(ValueError):
-    """What was asked for cannot be; the message is one line for a person."""
+    """The options are impossible; the message is one line for the user."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--hosts", type=int, default=100, metavar="N", help="hosts, siteN.test (default: %(default)s)")
-    add("--pages", type=int, default=10_000, metavar="M", help="pages of all hosts together (default: %(default)s)")
-    add("--port", type=int, default=8000, metavar="P", help="port of all hosts; 0: a free one (default: %(default)s)")
-    add("--dns-port", type=int, default=8053, metavar="D", help="port of the name server (default: %(default)s)")
-    add("--tls-port", type=int, default=8443, metavar="P", help="port of https hosts, if any (default: %(default)s)")
+    add("--hosts", type=int, default=100, metavar="N", help="number of hosts, siteN.test (default: %(default)s)")
+    add(
+        "--pages",
+        type=int,
+        default=10_000,
+        metavar="M",
+        help="number of pages on all hosts together (default: %(default)s)",
+    )
+    add(
+        "--port",
+        type=int,
+        default=8000,
+        metavar="P",
+        help="port of all hosts, 0 for any free one (default: %(default)s)",
+    )
+    add(
+        "--dns-port",
+        type=int,
+        default=8053,
+        metavar="D",
+        help="port of the name server, 0 for any free one (default: %(default)s)",
+    )
+    add(
+        "--tls-port",
+        type=int,
+        default=8443,
+        metavar="P",
+        help="port of https hosts, 0 for any free one (default: %(default)s)",
+    )
     add("--latency", type=float, default=0.0, metavar="S", help="seconds before each answer (default: %(default)s)")
-    add("--seed", type=int, default=0, metavar="S", help="another seed, another web (default: %(default)s)")
-    add("--log", type=Path, metavar="FILE", help="log every request into FILE, as JSON lines")
-    add("--seeds", type=Path, metavar="FILE", help="write the hosts' roots into FILE (default: a temporary file)")
-    add("--hostile", action="store_true", help="every kind of oddity there is")
-    add("--kinds", default="", metavar="NAME,NAME", help="these kinds of oddities, in equal shares (docs/simweb.md)")
-    add("--size", default="20000-40000", metavar="LOW-HIGH", help="bytes of a page (default: %(default)s)")
-    add("--links", type=int, default=40, metavar="N", help="links of a page (default: %(default)s)")
-    add("--addresses", type=int, default=32, metavar="N", help="addresses the hosts share (default: %(default)s)")
-    add("--until-eof", action="store_true", help="end when standard input does: who started this is gone")
+    add(
+        "--seed",
+        type=int,
+        default=0,
+        metavar="S",
+        help="seed of the random generator: each gives another web (default: %(default)s)",
+    )
+    add("--log", type=Path, metavar="FILE", help="log every request to FILE, as JSON lines")
+    add("--seeds", type=Path, metavar="FILE", help="write the hosts' root URLs to FILE (default: a temporary file)")
+    add("--hostile", action="store_true", help="add every kind of odd answer, host, name and robots.txt")
+    add(
+        "--kinds",
+        default="",
+        metavar="NAME,NAME",
+        help="add these kinds only, in equal shares (docs/simweb.md lists them)",
+    )
+    add("--size", default="20000-40000", metavar="LOW-HIGH", help="size of a page in bytes (default: %(default)s)")
+    add("--links", type=int, default=40, metavar="N", help="links per page (default: %(default)s)")
+    add(
+        "--addresses",
+        type=int,
+        default=32,
+        metavar="N",
+        help="number of addresses that the hosts share (default: %(default)s)",
+    )
+    add("--until-eof", action="store_true", help="stop at the end of standard input, when the parent process has gone")
 
 
 def run(options: argparse.Namespace) -> None:
-    """Serves until SIGINT, SIGTERM or, if asked to, the end of standard input. Raises UsageError before that."""
+    """Serves until SIGINT, SIGTERM or, if asked to, the end of standard input. Raises UsageError before it starts."""
     try:
         world = _world(options)
         log = Log(options.log, keep=False)
-        server = Server(world, dns_port=options.dns_port, latency=max(options.latency, 0.0), log=log)
+        server = Server(world, dns_port=options.dns_port, latency=options.latency, log=log)
         with _seeds(world, options.seeds) as seeds:
             loop = new_event_loop()
             loop.run_until_complete(_serve(server, seeds, until_eof=options.until_eof))
@@ -64,7 +107,7 @@ async def _serve(server: Server, seeds: Path, *, until_eof: bool) -> None:
         loop.add_reader(sys.stdin, _read_on, stop)
     await server.start()
     world = server.world
-    print(  # noqa: T201 -- the line that whoever started this waits for
+    print(  # noqa: T201 -- the parent process waits for this line
         f"simweb ready: {world.hosts} hosts, {world.pages} pages, http port {world.port}, dns {server.nameserver}; "
         f"crawl it: scrapy crawl web -a seeds={seeds} -s DNS_NAMESERVERS={server.nameserver} "
         "-s PRIVATE_NETWORKS_ALLOWED=127.0.0.0/16",
@@ -82,7 +125,9 @@ def _read_on(stop: asyncio.Event) -> None:
 def _world(options: argparse.Namespace) -> World:
     low, dash, high = options.size.partition("-")
     if not (low.isdecimal() and (high or low).isdecimal()):
-        raise UsageError(f"--size is LOW-HIGH in bytes, not {options.size!r}")
+        raise UsageError(f"--size {options.size}: expected LOW-HIGH in bytes")
+    if not 0 <= options.latency <= MAX_LATENCY:
+        raise UsageError(f"--latency {options.latency:g}: allowed is 0 to {MAX_LATENCY:g} seconds")
     kinds = [kind.strip() for kind in options.kinds.split(",") if kind.strip()]
     return World(
         options.hosts,
@@ -99,7 +144,7 @@ def _world(options: argparse.Namespace) -> World:
 
 @contextmanager
 def _seeds(world: World, path: Path | None) -> Iterator[Path]:
-    """The file of seeds; one that nobody asked for goes away again."""
+    """The seed file. A temporary one is removed again."""
     with TemporaryDirectory(prefix="simweb-") as folder:
         path = path or Path(folder) / "seeds.txt"
         with path.open("w", encoding="ascii") as file:

@@ -14,7 +14,7 @@ from webcrawl.simweb.names import Question, Reply
 
 
 class NameServer:
-    """Answers messages; `asked` counts the questions by name, type and transport."""
+    """Answers DNS messages; `asked` counts the questions by name, type and transport."""
 
     def __init__(self, reply: Callable[[Question], Reply]) -> None:
         self._reply = reply
@@ -22,7 +22,7 @@ class NameServer:
         self.connections: set[_Connection] = set()
 
     def respond(self, message: bytes, *, tcp: bool) -> bytes | None:
-        """The answer to a query, None where there is none to be given."""
+        """The answer to a message, None if it gets none."""
         parsed = parse(message, tcp=tcp)
         if parsed is None:
             return None
@@ -35,7 +35,7 @@ class NameServer:
 
 
 class _Connection:
-    """What both transports need to be ended."""
+    """What both transports share."""
 
     def __init__(self, server: NameServer) -> None:
         self._server = server
@@ -54,7 +54,7 @@ class _Connection:
 
 
 class Udp(_Connection, asyncio.DatagramProtocol):
-    """A message a datagram."""
+    """One message per datagram."""
 
     def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
         answer = self._server.respond(data, tcp=False)
@@ -63,7 +63,7 @@ class Udp(_Connection, asyncio.DatagramProtocol):
 
 
 class Tcp(_Connection, asyncio.Protocol):
-    """RFC 1035, 4.2.2: a length of two bytes before each message."""
+    """Each message is preceded by its length in two bytes (RFC 1035, 4.2.2)."""
 
     def __init__(self, server: NameServer) -> None:
         super().__init__(server)

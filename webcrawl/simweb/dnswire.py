@@ -10,11 +10,11 @@ from webcrawl.simweb.names import AAAA, CNAME, A, Question, Record, Reply
 _HEADER = struct.Struct(">6H")
 _RESPONSE, _AUTHORITATIVE, _TRUNCATED, _RECURSION = 0x8000, 0x0400, 0x0200, 0x0180
 _IN = 1
-MAX_UDP = 512  # 2.3.4; longer answers are marked as truncated, for EDNS is not spoken here
+MAX_UDP = 512  # RFC 1035, 2.3.4; longer answers are truncated, since this server does not support EDNS
 
 
 def parse(message: bytes, *, tcp: bool) -> tuple[int, Question, bytes] | None:
-    """The id of a query, its question, and that question's bytes; None if it is no query with one question."""
+    """The id of a query, its question, and that question's bytes; None if it is not a query with one question."""
     if len(message) < _HEADER.size:
         return None
     number, flags, questions, *_ = _HEADER.unpack_from(message)
@@ -30,7 +30,7 @@ def parse(message: bytes, *, tcp: bool) -> tuple[int, Question, bytes] | None:
 
 
 def pack(number: int, question: Question, asked: bytes, reply: Reply) -> bytes:
-    """The message that answers; the question goes back letter for letter, upper and lower case as it came."""
+    """The answer message. It repeats the question exactly, in the same upper and lower case."""
     records = b"".join(map(_record, reply.records))
     size = _HEADER.size + len(asked) + len(records)
     short = not question.tcp and (reply.truncated or size > MAX_UDP)

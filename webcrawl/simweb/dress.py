@@ -1,4 +1,4 @@
-"""Hosts that are sound, and send every answer in a way of their own."""
+"""Hosts that work, but send every answer in an unusual form."""
 
 from __future__ import annotations
 

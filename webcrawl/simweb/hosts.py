@@ -1,4 +1,4 @@
-"""Hosts of which nothing can be had, robots.txt included."""
+"""Hosts that never answer properly, not even for robots.txt."""
 
 from __future__ import annotations
 

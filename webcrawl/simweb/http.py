@@ -1,4 +1,4 @@
-"""The HTTP/1.1 side of the synthetic web: one connection, its requests in turn, each logged."""
+"""The HTTP/1.1 server of the synthetic web: each connection answers its requests in turn and logs them."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from webcrawl.simweb.log import Hit
 BAD_REQUEST = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 NOTED = {b"host": "host", b"accept-encoding": "accept", b"if-none-match": "etag", b"if-modified-since": "since"}
 CHUNK = 8192
-AT_ONCE = 1 << 16  # bytes that a socket's empty buffer has room for
+AT_ONCE = 1 << 16  # bytes that fit into a socket's empty buffer
 
 
 @dataclass(slots=True)
 class Request:
-    """A request as it came over the wire."""
+    """A request as received."""
 
     scheme: str
     method: str
     target: str
-    notes: dict[str, str]  # the headers that an answer may depend on, by the names in NOTED
+    notes: dict[str, str]  # the headers that an answer may depend on, by their names in NOTED
     keep: bool
 
     @property
@@ -41,16 +41,16 @@ class Request:
 class Desk:
     """What all connections share."""
 
-    answer: Callable[[Request], tuple[Answer, int]]  # and the how many-th time it was asked for
+    answer: Callable[[Request], tuple[Answer, int]]  # and which request for this URL it is, from 1
     finished: Callable[[Hit], None]
     latency: float
     connections: set[Connection] = field(default_factory=set)
     date: str = ""
-    begun: int = 0  # requests, whether answered or not
+    begun: int = 0  # requests, answered or not
 
 
 class Connection(asyncio.Protocol):
-    """Requests may come pipelined; they are answered one after the other."""
+    """Requests may be pipelined; they are answered one after the other."""
 
     def __init__(self, desk: Desk, scheme: str) -> None:
         self._desk, self._scheme = desk, scheme
@@ -69,8 +69,9 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport: asyncio.Transport = transport  # type: ignore[assignment]  # a stream server's always is one
-        # With no buffer of its own, "the answer has gone" means: into the kernel. Where a plain transport pauses above
-        # the limit, one for TLS pauses at it: with a limit of 0 it would after every write, and not always go on.
+        # Without a buffer in the process, "the answer was sent" means that the kernel has it. A plain transport pauses
+        # above the limit, but one for TLS pauses at it: a limit of 0 would pause it after every write, and it
+        # might not resume.
         self._transport.set_write_buffer_limits(high=1 if self._scheme == "https" else 0)
         self._address, self._client = transport.get_extra_info("sockname")[0], transport.get_extra_info("peername")[1]
         self._desk.connections.add(self)
@@ -95,7 +96,7 @@ class Connection(asyncio.Protocol):
             self._refuse()
 
     def stop(self) -> None:
-        """The server ends."""
+        """Called when the server stops."""
         self._end("stopped")
         self._transport.abort()
 
@@ -120,7 +121,7 @@ class Connection(asyncio.Protocol):
     # -- answers
 
     def _refuse(self) -> None:
-        """What came is no request; it is logged all the same, after the one that is being answered."""
+        """Answers something that is not HTTP; it is logged too, after the request that is being answered."""
         self._book("left")
         request = Request(self._scheme, "", self._target or "/", self._notes, keep=False)
         hit = self._begin(request)
@@ -129,7 +130,7 @@ class Connection(asyncio.Protocol):
         self._end("sent")
 
     def _answer_next(self) -> None:
-        """Takes the next request as soon as the last one is answered. A plain answer costs no task."""
+        """Takes the next request once the last one is answered. A plain answer needs no task."""
         while self._waiting and self._hit is None and not self._closing:
             request = self._waiting.popleft()
             hit = self._begin(request)
@@ -144,7 +145,7 @@ class Connection(asyncio.Protocol):
             self._task = asyncio.get_running_loop().create_task(self._answer(hit, request, answer, later))
 
     async def _answer(self, hit: Hit, request: Request, answer: Answer, later: float) -> None:
-        """An answer that takes time, from what is left to be written of it."""
+        """Sends an answer that takes time, or waits for one that was not sent at once."""
         if later:
             await asyncio.sleep(later)
         if answer.script is not None:
@@ -162,14 +163,14 @@ class Connection(asyncio.Protocol):
                 continue
             if not hit.bytes and step.startswith(b"HTTP/1."):
                 hit.status = int(step[9:12])
-            await asyncio.sleep(0)  # an endless script gives others their turn, however fast its client reads
+            await asyncio.sleep(0)  # an endless script must not starve other connections
             self._write(hit, step)
             await self._drained.wait()
         if answer.ending is Ending.HANG:
             await asyncio.sleep(inf)
 
     def _write(self, hit: Hit, data: bytes, *, last: bool = False) -> None:
-        """The end of an answer that the kernel takes whole is booked first: its client may have it at once."""
+        """Sends data. An answer that fits into the kernel's buffer ends before it: the client may have it at once."""
         hit.bytes += len(data)
         if last and len(data) <= AT_ONCE:
             hit.ended = time.monotonic()
@@ -198,14 +199,14 @@ class Connection(asyncio.Protocol):
         return hit
 
     def _book(self, outcome: str) -> None:
-        """The request in progress, if any, has ended."""
+        """Ends the request in progress, if any, and logs it."""
         hit, self._hit = self._hit, None
         if hit is not None:
             hit.ended, hit.outcome = hit.ended or time.monotonic(), outcome
             self._desk.finished(hit)
 
     def _end(self, outcome: str, ending: Ending = Ending.CLOSE) -> None:
-        """The request in progress has ended, and so has the connection unless it is kept."""
+        """Ends the request in progress, and the connection too unless it is kept."""
         self._book(outcome)
         if ending is not Ending.KEEP:
             self._close(ending)

@@ -1,4 +1,4 @@
-"""The log of every request: when it came, when its answer had gone, and what that was."""
+"""The log of every request: when it came, what the answer was, and when it was sent."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ class Hit:
 
     started: float
     wall: float
-    url: str  # as it was asked for: scheme, Host header, request target
+    url: str  # as requested: scheme, Host header, request target
     address: str  # the server's
     client: int  # the client's port
     attempt: int = 1
     ended: float = 0.0
-    status: int = 0  # 0: the answer had none
+    status: int = 0  # 0 if the answer had none
     bytes: int = 0  # sent, head included
     retry_after: int = 0
     outcome: str = ""  # "sent", "left" (by the client), "reset", or "stopped" with the server
@@ -39,7 +39,7 @@ FIELDS = tuple(field.name for field in fields(Hit))
 
 
 class Log:
-    """Hits in the order of their ends: in memory, if `keep`, and as JSON lines in a file, if one is named."""
+    """Hits in the order in which they ended: in memory if `keep`, and as JSON lines in the file at `path`."""
 
     def __init__(self, path: Path | None = None, *, keep: bool = True) -> None:
         self.hits: list[Hit] = []

@@ -1,4 +1,4 @@
-"""Which kinds a world is made of. A mix is a plain dict: name of a kind -> its share of its group."""
+"""The kinds that a world is made of. A mix is a plain dict of the names of kinds and their shares of their groups."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _GROUP = {kind: group for group, kinds in GROUPS.items() for kind in kinds}
 
 
 def even(kinds: Iterable[str], share: float = 1.0) -> dict[str, float]:
-    """These kinds, which have `share` of their group together, each as much as another."""
+    """These kinds in equal parts, with `share` of each group together."""
     kinds = list(kinds)
     sizes = {group: sum(_group(kind) == group for kind in kinds) for group in GROUPS}
     return {kind: share / sizes[_group(kind)] for kind in kinds}
 
 
 def hostile() -> dict[str, float]:
-    """Every kind there is: a special answer to each page, and a quarter of the hosts odd in each way."""
+    """Every kind: a special answer on each page, and a quarter of the hosts odd in each way."""
     mix = even(GROUPS["page"])
     for group in ("robots", "dns", "host", "name"):
         mix |= even(GROUPS[group], 0.25)
@@ -46,7 +46,7 @@ def hostile() -> dict[str, float]:
 
 
 def by_group(mix: Mapping[str, float]) -> dict[str, dict[str, float]]:
-    """The mix, parted by the groups of its kinds."""
+    """The mix, split by the groups of its kinds."""
     parted: dict[str, dict[str, float]] = {group: {} for group in GROUPS}
     for kind, share in mix.items():
         parted[_group(kind)][kind] = share
@@ -55,5 +55,5 @@ def by_group(mix: Mapping[str, float]) -> dict[str, dict[str, float]]:
 
 def _group(kind: str) -> str:
     if kind not in _GROUP:
-        raise ValueError(f"no kind of the synthetic web: {kind!r}; docs/simweb.md names them all")
+        raise ValueError(f"{kind}: not a kind of the synthetic web; docs/simweb.md lists all kinds")
     return _GROUP[kind]

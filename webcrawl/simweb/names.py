@@ -1,4 +1,4 @@
-"""What the name server knows: for each kind of name, the answer to a question."""
+"""The answers of the name server, for each kind of name."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class Rcode(IntEnum):
 
 
 class Standing(IntEnum):
-    """Whether pages of a host can be had."""
+    """Whether pages of a host can be fetched."""
 
     OPEN = 0
-    UNSURE = 1  # a crawler may get them, or may have reasons not to
+    UNSURE = 1  # some crawlers may fetch them, others may refuse to
     SHUT = 2
 
 
@@ -44,17 +44,17 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the server says to a question, if anything."""
+    """The server's reply to a question, if it sends one."""
 
     rcode: Rcode = Rcode.NOERROR
     records: tuple[Record, ...] = ()
-    truncated: bool = False  # over UDP nothing but the TC bit: ask again over TCP
+    truncated: bool = False  # over UDP only the TC bit is sent, so that the client asks again over TCP
     silent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked, and how many times it has been asked that way."""
+    """A question, and how many times it has been asked that way."""
 
     name: str
     type: int
@@ -63,7 +63,7 @@ class Question:
 
 
 def reply(world: World, question: Question) -> Reply:
-    """The answer to a question; a host's aliases exist as long as its CNAMEs lead there."""
+    """The reply to a question. A host's aliases exist if its own kind uses them."""
     alias, _, name = question.name.partition(".via.")
     host = world.number(name or alias)
     if host is None:
@@ -76,7 +76,7 @@ def _plain(world: World, host: int, question: Question) -> Reply:
 
 
 def _addresses(question: Question, *addresses: str, ttl: int = TTL) -> tuple[Record, ...]:
-    """No AAAA but what is asked for below: the synthetic web lives in 127.0.0.0/8."""
+    """No AAAA records, except those of `_aaaa`: the synthetic web is in 127.0.0.0/8."""
     if question.type != A:
         return ()
     return tuple(Record(question.name, A, address, ttl) for address in addresses)
@@ -91,7 +91,7 @@ def _silent(_: World, __: int, ___: Question) -> Reply:
 
 
 def _cname(world: World, host: int, question: Question) -> Reply:
-    """Two aliases before the address: RFC 1034, 3.6.2 has the server follow them itself."""
+    """Two aliases before the address. The server follows them itself (RFC 1034, 3.6.2)."""
     name, chain = world.name(host), [question.name]
     if question.name == name:
         chain += [f"a.via.{name}", f"b.via.{name}"]
@@ -144,7 +144,7 @@ def _recovers(world: World, host: int, question: Question) -> Reply:
 
 
 OUTSIDE = "127.9.9.9"  # outside the 127.0.0.0/16 that a crawl of this web is allowed
-DEAD = "127.0.255.254"  # nothing ever listens here
+DEAD = "127.0.255.254"  # nothing listens here
 
 NAMES: dict[str, Callable[[World, int, Question], Reply]] = {
     "dns_nxdomain": _failing(Rcode.NXDOMAIN),
@@ -168,6 +168,6 @@ STANDING: dict[str, Standing] = {
         ("dns_nxdomain", "dns_servfail", "dns_refused", "dns_silent", "dns_cname_loop", "dns_dead", "dns_outside"),
         Standing.SHUT,
     ),
-    # A guard may refuse a name as soon as one of its addresses is forbidden.
+    # A guard may refuse a name if any of its addresses is forbidden.
     "dns_mixed": Standing.UNSURE,
 }

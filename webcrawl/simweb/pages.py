@@ -1,8 +1,8 @@
-"""Tree pages: where their links lead, and how they look.
+"""Tree pages: where their links lead, and their HTML.
 
-Page j of a host links to its children 8j+1 to 8j+8, so that every page of a host can be reached from its root;
-the root of host i links to the roots of hosts 2i+1 and 2i+2, so that every host can be reached from host 0.
-The other links lead anywhere: four of five to pages of the same host.
+Page j of a host links to its children 8j+1 to 8j+8, so that every page of a host can be reached from its root. The root
+of host i links to the roots of hosts 2i+1 and 2i+2, so that every host can be reached from host 0. The other links are
+random: four of five lead to pages of the same host.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from webcrawl.simweb.world import World
 
 CHILDREN = 8
-LOCAL = 205  # of 256 links at random: 80 %
+LOCAL = 205  # of 256 random links: 80 %
 PICTURES = 16
 
 _TOP = """<!DOCTYPE html>
@@ -40,7 +40,7 @@ _BOTTOM = """</main><p><img src="/static/picture-{picture}.png" alt="a picture">
 
 
 def links(world: World, host: int, page: int, chance: tuple[int, ...]) -> Iterator[tuple[int, int, int]]:
-    """Host and page that each link leads to, and the number that decides how it is written."""
+    """Host and page that each link leads to, and a number that decides how it is written."""
     size, hosts = world.pages_of(host), world.hosts
     left = iter(chance)
     first = CHILDREN * page + 1
@@ -59,13 +59,13 @@ def links(world: World, host: int, page: int, chance: tuple[int, ...]) -> Iterat
 
 
 def extras(world: World, host: int, page: int) -> list[str]:
-    """The URLs of the special answers that this page leads to."""
+    """The URLs of the special answers that this page links to."""
     kind = world.kind("page", world.first_page(host) + page)
     return KINDS[kind].entries(Place(world, host, kind, page)) if kind else []
 
 
 def anchors(world: World, host: int, page: int) -> list[Anchor]:
-    """Every link of the page, whatever its source."""
+    """Every link of the page, of any kind."""
     chance = draws(world.seed, host, page, 64)
     origin = world.origin(host)
     found = [
@@ -83,7 +83,7 @@ def anchors(world: World, host: int, page: int) -> list[Anchor]:
 
 
 def render(world: World, host: int, page: int) -> bytes:
-    """The page's HTML, of a size between the world's bounds unless its links alone need more."""
+    """The page's HTML. Its size is within the world's bounds, unless its links alone need more."""
     chance = draws(world.seed, host, page, 64)
     deep = depth(path(page))
     written = [
@@ -114,7 +114,7 @@ def render(world: World, host: int, page: int) -> bytes:
 
 
 def _href(world: World, host: int, deep: int, link: tuple[int, int, int]) -> str:
-    """A link as an author would write it: rooted, relative, absolute, without a scheme, with a fragment."""
+    """A link as an author might write it: rooted, relative, absolute, without a scheme, or with a fragment."""
     other, page, number = link
     target, form = path(page), number >> 8 & 0xFF
     if "&" in target:

@@ -1,4 +1,4 @@
-"""The URL paths of tree pages: page number -> path and back."""
+"""The URL paths of tree pages: from page number to path and back."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _NUMBER = re.compile(r"/.*?(?:-|\?id=)([1-9]\d{0,9})(?:\.html|&view=full)?")
 
 
 def path(page: int) -> str:
-    """The request target of a page; eight forms take turns, so that rules about paths meet some of each."""
+    """The request target of a page. Eight forms take turns, so that path rules meet some of each."""
     if not page:
         return "/"
     form, section, word = page & 7, SECTIONS[page >> 3 & 7], WORDS[(page ^ page >> 7) & 127]
@@ -24,7 +24,7 @@ def path(page: int) -> str:
 
 
 def number(target: str) -> int | None:
-    """The page that has this path, whether a host has so many pages or not."""
+    """The number of the page with this path, even if the host has fewer pages."""
     if target == "/":
         return 0
     match = _NUMBER.fullmatch(target)
@@ -34,10 +34,10 @@ def number(target: str) -> int | None:
 
 
 def relative(depth: int, target: str) -> str:
-    """`target` as it is written on a page `depth` folders deep."""
+    """`target` as written on a page `depth` folders deep."""
     return "../" * depth + target[1:] or "./"
 
 
 def depth(target: str) -> int:
-    """Folders between the root and a page; a query counts for nothing."""
+    """Folders between the root and a page, without the query."""
     return target.partition("?")[0].count("/") - 1

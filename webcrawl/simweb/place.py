@@ -1,4 +1,4 @@
-"""Where a special answer stands: `/x/KIND/NUMBER/REST`. The page of that number links to it, and nothing else."""
+"""The place of a special answer, `/x/KIND/NUMBER/REST`. Only the page of that number links to it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Place:
 
     @property
     def path(self) -> str:
-        """The path of the place's own first URL."""
+        """The path of the place's first URL."""
         return f"/x/{self.kind}/{self.number}"
 
     @property
@@ -49,7 +49,7 @@ class Place:
         return self.world.origin(self.host)
 
     def landing(self, name: str = "here") -> str:
-        """The path of an ordinary page that is found through this place only."""
+        """The path of an ordinary page that only this place links to."""
         return f"/x/landing/{self.number}/{self.kind}/{name}"
 
     def anchor(self, source: str = "a", name: str = "here", *, nofollow: bool = False) -> Anchor:
@@ -61,7 +61,7 @@ class Place:
 
 
 def document(title: str, body: str, head: str = "") -> bytes:
-    """A small page; no two places have the same title, so that no two bodies are alike by chance."""
+    """A small page. Titles must differ between places, so that no two bodies are equal by chance."""
     return (
         f'<!DOCTYPE html>\n<html><head><meta charset="utf-8"><title>{escape(title)}</title>{head}</head>\n'
         f"<body><h1>{escape(title)}</h1>\n{body}\n</body></html>\n"

@@ -1,4 +1,4 @@
-"""robots.txt of every kind, and what each forbids: the rules as text, and again as a plain condition."""
+"""Every kind of robots.txt, and what it forbids: the rules as text, and again as a plain condition."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from webcrawl.simweb.names import Standing
 if TYPE_CHECKING:
     from webcrawl.simweb.world import World
 
-FOLDER = "/x/robots/"  # where a robots.txt may be redirected to; its last part says how many hops remain
-LIMIT = 500 * 1024  # RFC 9309, 2.5: at least so much of the file is parsed; this crawl parses no more
+FOLDER = "/x/robots/"  # where a robots.txt may redirect to; the last part of the path is the number of hops left
+LIMIT = 500 * 1024  # RFC 9309, 2.5: a crawler must parse at least this much; ours parses no more
 
 
 def _nothing(_: str) -> bool:
@@ -36,7 +36,7 @@ _ARCHIVE_TEXT = "User-agent: *\nDisallow: /archive/\n"
 
 @dataclass(frozen=True, slots=True)
 class Robots:
-    """One kind: its text, in which {agent} is the crawler's token and {delay} the delay, and what it forbids."""
+    """One kind: its text, where {agent} is the crawler's token and {delay} the delay, and what it forbids."""
 
     text: str = ""
     forbids: Callable[[str], bool] = _nothing
@@ -46,7 +46,7 @@ class Robots:
     headers: tuple[str, ...] = ()
     location: str = ""  # a path, or {other} for another host's
     delay: bool = False
-    fails: int = 0  # so many times there is no answer but 503
+    fails: int = 0  # number of attempts that get a 503
     ending: Ending = Ending.KEEP
     standing: Standing = Standing.OPEN
 
@@ -55,7 +55,7 @@ PLAIN = Robots("User-agent: *\nDisallow:\n")
 ROBOTS: dict[str, Robots] = {
     "robots_missing": Robots("Disallow: /\n", status=404),
     "robots_gone": Robots(status=410),
-    "robots_denied": Robots("User-agent: *\nDisallow: /\n", status=403),  # RFC 9309, 2.3.1.3: as if there were none
+    "robots_denied": Robots("User-agent: *\nDisallow: /\n", status=403),  # RFC 9309, 2.3.1.3: like a missing file
     "robots_empty": Robots(),
     "robots_disallow": Robots(_ARCHIVE_TEXT, _ARCHIVE),
     "robots_nothing": Robots("User-agent: *\nDisallow: /\n", _everything),
@@ -75,7 +75,7 @@ ROBOTS: dict[str, Robots] = {
         "User-agent: *\nDisallow: /\n\nUser-agent: nobody\nUser-agent: {agent}\nDisallow: /music/\n",
         _folder("music"),
     ),
-    "robots_merged": Robots(  # RFC 9309, 2.2.1: groups of one agent count as one
+    "robots_merged": Robots(  # RFC 9309, 2.2.1: groups of the same agent are merged
         "User-agent: {agent}\nDisallow: /news/\n\nUser-agent: x\nDisallow: /\n\n"
         "User-agent: {agent}\nDisallow: /wiki/\n",
         _folder("news", "wiki"),
@@ -108,7 +108,7 @@ ROBOTS: dict[str, Robots] = {
 
 
 def is_robots(path: str) -> bool:
-    """Whether this is a robots.txt, or what another one may be redirected to."""
+    """Whether this is a robots.txt, or what another one may redirect to."""
     return path == "/robots.txt" or path.startswith(FOLDER)
 
 
@@ -127,7 +127,7 @@ def crawl_delay(world: World, host: int) -> float:
 
 
 def standing(world: World, host: int) -> Standing:
-    """What the host's robots.txt alone makes of the host."""
+    """How far the host's robots.txt alone lets a crawler in."""
     kind = of(world, host)
     if "{other}" not in kind.location:
         return kind.standing
@@ -137,7 +137,7 @@ def standing(world: World, host: int) -> Standing:
 
 
 def answer(world: World, ask: Ask) -> Answer:
-    """The answer to /robots.txt, or to what one may be redirected to."""
+    """The answer to /robots.txt, or to the target of a redirected one."""
     if ask.path.startswith(FOLDER):
         return _redirected(world, ask)
     kind = of(world, ask.host)

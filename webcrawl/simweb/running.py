@@ -1,4 +1,4 @@
-"""The synthetic web in a thread of its own, for tests and demonstrations."""
+"""The synthetic web in a thread, for tests and demonstrations."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from webcrawl.simweb.world import World
 
 
 def wait_until_idle(server: Server, seconds: float = 10.0) -> None:
-    """Waits until every request is in the log: a client has its answer a moment before that.
+    """Waits until every request is in the log: a client gets its answer a moment earlier.
 
-    Raises TimeoutError if the server is still answering after so many seconds.
+    Raises TimeoutError if the server is still answering after that many seconds.
     """
     end = time.monotonic() + seconds
     while server.busy:
@@ -28,7 +28,7 @@ def wait_until_idle(server: Server, seconds: float = 10.0) -> None:
 
 @contextmanager
 def running(world: World, *, latency: float = 0.0, log: Log | None = None) -> Iterator[Server]:
-    """The world, served as long as the block lasts; afterwards its log is complete."""
+    """Serves the world for the duration of the block; afterwards its log is complete."""
     server = Server(world, latency=latency, log=log)
     started, loop = Event(), new_event_loop()
     stop = asyncio.Event()

@@ -1,4 +1,4 @@
-"""The synthetic web as a running server: sockets, connections, name server and log brought together."""
+"""The server of the synthetic web: sockets, connections, name server and log."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DNS_ADDRESS = "127.0.0.1"
 
 
 class _Closing(Protocol):
-    """What is ended by `stop`, and `closed` when it has."""
+    """Can be ended with `stop`; `closed` is done when it has ended."""
 
     closed: asyncio.Future[None]
 
@@ -30,9 +30,9 @@ class _Closing(Protocol):
 
 
 class Server:
-    """Serves a world, whose port it settles. `await start()`, `close()`; connections queue from the beginning.
+    """Serves a world. Connections are accepted from the constructor on and answered after `await start()`.
 
-    Ports that are 0 are any free ones. A server for https runs if the world's mix has https hosts.
+    A port of 0 is any free one; the world gets the real one. There is an https server if the mix has https hosts.
     """
 
     def __init__(self, world: World, *, dns_port: int = 0, latency: float = 0.0, log: Log | None = None) -> None:
@@ -60,12 +60,12 @@ class Server:
 
     @property
     def nameserver(self) -> str:
-        """The name server, as DNS_NAMESERVERS wants it."""
+        """The name server's address, in the form of DNS_NAMESERVERS."""
         return f"{DNS_ADDRESS}:{self._udp.getsockname()[1]}"
 
     @property
     def busy(self) -> int:
-        """Requests that have come and are not in the log yet."""
+        """Requests that have arrived and are not in the log yet."""
         return self._desk.begun - self.log.count
 
     async def start(self) -> None:
@@ -83,7 +83,7 @@ class Server:
         await loop.create_datagram_endpoint(lambda: Udp(self.names), sock=self._udp)
 
     async def close(self) -> None:
-        """Ends at once: what is being answered is logged as stopped."""
+        """Stops at once. Requests in progress are logged as stopped."""
         for server in self._servers:
             server.close()
         connections: list[_Closing] = [*self._desk.connections, *self.names.connections]

@@ -1,7 +1,7 @@
-"""Listening sockets, on loopback addresses alone.
+"""Listening sockets, on loopback addresses only.
 
-A socket bound to 0.0.0.0 would be reached from outside; each address is bound by itself instead. Linux answers on
-all of 127.0.0.0/8; other systems have 127.0.0.1 only, and then so has the synthetic web.
+A socket bound to 0.0.0.0 could be reached from outside, so each address is bound separately. Linux answers on all of
+127.0.0.0/8; other systems have only 127.0.0.1, and so has the synthetic web there.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ BACKLOG = 2048
 
 
 def listen(addresses: Sequence[str], port: int) -> list[socket.socket]:
-    """A TCP socket on each address, all with the same port; for port 0 one that is free on all of them."""
+    """A TCP socket on each address, all with the same port; port 0 is any port that is free on all of them."""
     for attempt in range(TRIES):
         opened: list[socket.socket] = []
         try:

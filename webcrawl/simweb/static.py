@@ -1,4 +1,4 @@
-"""What every host has beside its pages: style sheet, script, pictures, the search form's target."""
+"""What every host has besides its pages: style sheet, script, pictures, and the target of the search form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A certificate made at start, signed by itself, for every name under .test."""
+"""A self-signed certificate for every name under .test, made at start."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cryptography.x509.oid import NameOID
 
 
 def server_context() -> ssl.SSLContext:
-    """A context with a fresh P-256 key: what most of the web's servers have, and cheap."""
+    """A context with a fresh P-256 key: cheap, and what most servers of the web have."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "simweb")])
     now = datetime.now(UTC)
@@ -32,7 +32,7 @@ def server_context() -> ssl.SSLContext:
     pem = serialization.Encoding.PEM
     secret = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    with TemporaryDirectory() as folder:  # the ssl module reads keys from files alone
+    with TemporaryDirectory() as folder:  # the ssl module reads keys only from files
         path = Path(folder) / "simweb.pem"
         path.touch(mode=0o600)
         path.write_bytes(secret + certificate.public_bytes(pem))

@@ -1,4 +1,4 @@
-"""Which URLs a crawl of the synthetic web must ask for, may ask for, and must not: found by walking the world."""
+"""Which URLs a crawl of the synthetic web must fetch, may fetch and must not fetch, found by walking the world."""
 
 from __future__ import annotations
 
@@ -22,15 +22,18 @@ ROBOTS_ATTEMPTS = 18  # three tries of up to six requests
 
 
 def registered(host: str) -> str:
-    """The registered domain of a name under .test: the public suffix list's last rule, one label and the suffix."""
+    """The registered domain of a name under .test, by the public suffix list's default rule: the last two labels."""
     return ".".join(host.split(".")[-2:])
 
 
 @dataclass(slots=True)
 class Truth:
-    """`must`: asked for once each, or up to three times if it is in `retried` too. `may`: can be found, but only
-    by way of something about which crawlers may differ. `traps`: their entrances; what lies behind may be asked for.
-    `excluded`: found, and not to be asked for, and why.
+    """The URLs of a crawl, by what it has to do with them.
+
+    `must`: to be fetched once, or up to three times if in `retried` too.
+    `may`: found only by way of something that crawlers may treat differently.
+    `traps`: entrances of traps; the pages behind them may be fetched.
+    `excluded`: found, but not to be fetched, with the reason.
     """
 
     world: World
@@ -44,23 +47,23 @@ class Truth:
         return f"<Truth must={len(self.must)} retried={len(self.retried)} excluded={len(self.excluded)}>"
 
     def never(self, url: str) -> bool:
-        """Whether no crawl with these rules may ask for this URL."""
+        """Whether no crawl with these rules may fetch this URL."""
         return not (url in self.must or url in self.may or self._trap(url) or self._robots(url))
 
     def complaints(self, hits: Iterable[Hit]) -> Iterator[str]:
-        """Every way in which these requests differ from the truth, a line each."""
+        """Every way in which these requests differ from the truth, one line each."""
         counts: Counter[str] = Counter()
         for hit in hits:
             counts[hit.url] += 1
             if hit.address == OUTSIDE:
-                yield f"asked at an address outside the allowed range: {hit.url}"
-        yield from (f"not asked for: {url}" for url in sorted(self.must - counts.keys()))
+                yield f"sent to an address outside the allowed range: {hit.url}"
+        yield from (f"not requested: {url}" for url in sorted(self.must - counts.keys()))
         for url, count in sorted(counts.items()):
             limit = ROBOTS_ATTEMPTS if self._robots(url) else ATTEMPTS if url in self.retried else 1
             if self.never(url):
-                yield f"must not be asked for ({self.excluded.get(url, 'no link leads there')}): {url}"
+                yield f"must not be requested ({self.excluded.get(url, 'no link leads there')}): {url}"
             elif count > limit and not self._trap(url):
-                yield f"asked for {count} times, not {limit} at most: {url}"
+                yield f"requested {count} times, at most {limit} allowed: {url}"
 
     def _trap(self, url: str) -> bool:
         entrance = trap_entrance(url)
@@ -81,20 +84,16 @@ def truth(
     *,
     follow: Iterable[str] = FOLLOWED,
     max_hops: int = 5,
-    obey_robots: bool = True,
     obey_nofollow: bool = False,
-    domain_of: Callable[[str], str] = registered,
     wanted: Callable[[str], bool] = lambda _: True,
 ) -> Truth:
     """The truth for a crawl from these seeds.
 
-    `scope` is the crawl's; `wanted` stands for its URL filters. Depth, page budgets and the retiring of hosts that
-    fail often are not reckoned with: a test that compares with the truth sets their limits high.
+    `scope` is the crawl's; `wanted` stands for its URL filters. Limits on depth, page budgets and retired hosts are not
+    modelled: a test that compares a crawl with the truth sets them high.
     """
     seeds = list(seeds)
-    walk = _Walk(world, _scope(scope, seeds, domain_of), frozenset(follow), max_hops)
-    walk.obey_robots, walk.obey_nofollow, walk.wanted = obey_robots, obey_nofollow, wanted
-    return walk.run(seeds)
+    return _Walk(world, _scope(scope, seeds), frozenset(follow), max_hops, obey_nofollow, wanted).run(seeds)
 
 
 @dataclass(slots=True)
@@ -103,16 +102,15 @@ class _Walk:
     inside: Scope
     follow: frozenset[str]
     max_hops: int
-    obey_robots: bool = True
-    obey_nofollow: bool = False
-    wanted: Callable[[str], bool] = lambda _: True
+    obey_nofollow: bool
+    wanted: Callable[[str], bool]
     found: Truth = field(init=False)
-    reached: set[str] = field(default_factory=set)  # by a link that is no redirect
+    reached: set[str] = field(default_factory=set)  # by a link other than a redirect
     hops: dict[str, int] = field(default_factory=dict)  # the fewest redirects in a row that led to a URL
     unsure: list[str] = field(default_factory=list)
 
     def run(self, seeds: list[str]) -> Truth:
-        """First what is certain; then, from what is not, all that it might lead to."""
+        """First walks what is certain, then what the uncertain URLs might lead to."""
         self.found = Truth(self.world)
         self._walk(seeds, self.found.must)
         self._walk(self.unsure, self.found.may)
@@ -145,7 +143,7 @@ class _Walk:
             queue.extend(self._next(url, hops))
 
     def _refusal(self, url: str) -> str:
-        """Why a URL that lies in the crawl's scope is not asked for; "" if it is."""
+        """Why a URL inside the crawl's scope is not fetched; "" if it is."""
         place = self.world.locate(url)
         if place is None:
             return "no such host"
@@ -155,12 +153,12 @@ class _Walk:
         standing = self.world.standing(host)
         if standing is Standing.SHUT:
             return "host unreachable"
-        if self.obey_robots and robots.forbids(self.world, host, path):
+        if robots.forbids(self.world, host, path):
             return "robots.txt"
         return "unsure" if standing is Standing.UNSURE else ""
 
     def _next(self, url: str, hops: int) -> Iterator[tuple[str, int]]:
-        """What this URL leads to within the scope, each with the redirects that led there."""
+        """The URLs inside the scope that this one leads to, each with the number of redirects in a row."""
         host, path = self.world.locate(url) or (0, "")
         page = self.world.page_at(host, path)
         if page is not None:
@@ -194,7 +192,7 @@ class _Walk:
             yield target, hops + 1
 
     def _ask(self, url: str, host: int, path: str) -> Answer:
-        """The last answer that a crawler gets, which tries again where that may help."""
+        """The last answer for a crawler that retries where that may help."""
         answer = Answer()
         for attempt in range(1, ATTEMPTS + 1):
             answer = self.world.answer(Ask(host, path, attempt=attempt))
@@ -204,9 +202,9 @@ class _Walk:
         return answer
 
 
-def _scope(name: str, seeds: list[str], domain_of: Callable[[str], str]) -> Scope:
+def _scope(name: str, seeds: list[str]) -> Scope:
     def domain(url: str) -> str:
-        return domain_of(_host(url))
+        return registered(_host(url))
 
     domains = {domain(url) for url in seeds}
     scopes: dict[str, Scope] = {

@@ -1,4 +1,4 @@
-"""Filler: text that costs a page nothing but its copying."""
+"""Filler text that is cheap to produce: pages copy parts of one long string."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ LENGTH = 2**18
 
 @lru_cache(4)
 def filler(seed: int) -> str:
-    """LENGTH characters of words, twice over: any LENGTH of them that begin in the first half can be cut out.
+    """LENGTH characters of words, repeated once, so that any LENGTH characters from the first half can be cut out.
 
-    Pages cut anywhere, within words too, so that each has exactly its size.
+    Pages cut it anywhere, even within words, so that each page has exactly its size.
     """
     chance = Random(seed)
     words = chance.choices(WORDS, k=LENGTH // 6)

@@ -1,4 +1,4 @@
-"""The synthetic web itself: everything about host i and page j is computed when it is asked for."""
+"""The synthetic web itself: host i and page j are computed on request."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ MAX_ADDRESSES = 60_000
 
 
 class World:
-    """`hosts` hosts with `pages` pages together, the sizes by Zipf's law, drawn from `seed`.
+    """`hosts` hosts with `pages` pages together, distributed by Zipf's law; `seed` determines everything.
 
-    `mix` says which kinds of hosts, names, robots.txt and extra links there are, and their shares
-    (docs/simweb.md names them); without one every answer is a plain 200. `slow` is the unit of all that takes
-    time, in seconds; `clock` tells the changing pages the time. Port 0 is settled by the server that serves it.
+    `mix` gives the kinds of hosts, names, robots.txt and extra links with their shares (docs/simweb.md lists them);
+    without one every answer is a plain 200. `slow` is the unit of everything that takes time, in seconds; `clock` is
+    the time of the changing pages. If a port is 0, the server that serves the world sets it.
     """
 
     def __init__(
@@ -60,14 +60,14 @@ class World:
         return f"<World hosts={self.hosts} pages={self.pages} seed={self.seed}>"
 
     def settle(self, port: int, tls_port: int) -> None:
-        """From now on the hosts' URLs have these ports."""
+        """Sets the ports of the hosts' URLs."""
         self.port, self.tls_port = port, tls_port
         self.origin = lru_cache(2**17)(self._origin)
 
     # -- hosts
 
     def kind(self, group: str, number: int) -> str:
-        """The kind that a host (or, in the group "page", a page of the whole world) is of; "" for a plain one."""
+        """The kind of a host, or in the group "page" of a page counted over the whole world; "" for a plain one."""
         return self._groups[group].at(number)
 
     def name(self, host: int) -> str:
@@ -75,14 +75,14 @@ class World:
         return f"site{host}{parent}.test"
 
     def number(self, name: str) -> int | None:
-        """The host of this name, None if this world has none."""
+        """The number of the host with this name, None if there is none."""
         match = NAME.fullmatch(name)
         if match is None or int(match[1]) >= self.hosts or self.name(int(match[1])) != name:
             return None
         return int(match[1])
 
     def address(self, host: int) -> str:
-        """The loopback address that serves this host; several hosts share one."""
+        """The loopback address of this host; several hosts share one."""
         return address(host % self.addresses)
 
     def _origin(self, host: int) -> str:
@@ -91,7 +91,7 @@ class World:
         return f"http://{self.name(host)}" + ("" if self.port == 80 else f":{self.port}")
 
     def locate(self, url: str) -> tuple[int, str] | None:
-        """Host and request target of a canonical URL, None if it is none of this world."""
+        """Host and request target of a canonical URL, None if it is not in this world."""
         parts = url.split("/", 3)
         if len(parts) != 4:
             return None
@@ -101,13 +101,13 @@ class World:
         return host, "/" + parts[3]
 
     def seeds(self) -> Iterator[str]:
-        """The root of every host."""
+        """The root URL of every host."""
         return (f"{self.origin(host)}/" for host in range(self.hosts))
 
     # -- pages
 
     def first_page(self, host: int) -> int:
-        """How many pages all hosts before this one have: every host one, and the rest by Zipf's law."""
+        """The number of pages of all hosts before this one: one each, the rest by Zipf's law."""
         return host + int(self._per_nat * log(host + 1))
 
     def _pages_of(self, host: int) -> int:
@@ -115,12 +115,12 @@ class World:
         return end - self.first_page(host)
 
     def page_at(self, host: int, path: str) -> int | None:
-        """The tree page that this request target names, if any."""
+        """The number of the tree page at this request target, if there is one."""
         page = paths.number(path)
         return page if page is not None and page < self.pages_of(host) else None
 
     def answer(self, ask: Ask) -> Answer:
-        """What the web answers; asking changes nothing."""
+        """The answer to a request. Asking changes nothing."""
         kind = self.kind("host", ask.host)
         if kind in hosts.DOWN:
             return hosts.DOWN[kind](self)
@@ -139,7 +139,7 @@ class World:
         return static.answer(ask) or Answer(404, b"<title>Not found</title><p>There is no such page here.")
 
     def standing(self, host: int) -> names.Standing:
-        """Whether any page of this host can be had: by its name, its server and its robots.txt."""
+        """Whether pages of this host can be fetched, judging by its name, its server and its robots.txt."""
         return max(
             names.STANDING.get(self.kind("dns", host), names.Standing.OPEN),
             names.Standing.SHUT if self.kind("host", host) in hosts.DOWN else names.Standing.OPEN,
@@ -153,10 +153,10 @@ def address(index: int) -> str:
 
 def _validate(hosts: int, pages: int, size: tuple[int, int], links: int, addresses: int) -> None:
     if not 1 <= hosts <= pages:
-        raise ValueError(f"at least one host, and a page for each: not {hosts} hosts and {pages} pages")
+        raise ValueError(f"{hosts} hosts and {pages} pages: at least one host and one page per host are needed")
     if not 0 <= size[0] <= size[1] <= 2_000_000:
-        raise ValueError(f"sizes of pages are from 0 to 2,000,000 bytes, the smaller one first: not {size}")
+        raise ValueError(f"page sizes {size}: allowed is 0 to 2,000,000 bytes, the smaller one first")
     if not 10 <= links <= 60:
-        raise ValueError(f"a page has 10 to 60 links, not {links}")
+        raise ValueError(f"{links} links per page: allowed is 10 to 60")
     if not 1 <= addresses <= MAX_ADDRESSES:
-        raise ValueError(f"1 to {MAX_ADDRESSES} addresses, not {addresses}")
+        raise ValueError(f"{addresses} addresses: allowed is 1 to {MAX_ADDRESSES}")

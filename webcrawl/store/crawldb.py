@@ -5,7 +5,7 @@ COMMIT is the checkpoint, a crash is a rollback. docs/files.md describes the tab
 
 from __future__ import annotations
 
-import os
+import contextlib
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -13,9 +13,10 @@ from typing import Any, Protocol
 
 from webcrawl.store import rowcrc
 from webcrawl.store.disk import Disk, remove_unnamed
-from webcrawl.store.errors import DamagedFile, StoreError
-from webcrawl.store.lock import lock
+from webcrawl.store.errors import DamagedFile, StateLocked, StoreError
+from webcrawl.store.lock import Lock
 from webcrawl.store.log import LIMIT, Log
+from webcrawl.store.presence import Presence
 from webcrawl.store.schema import check_header, connect, create
 
 DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
@@ -42,6 +43,7 @@ class Part(Protocol):
 class CrawlDB:
     """Opens and locks a crawl's state folder. Readers see the last checkpoint, the owner also what came since.
 
+    The write transaction begins with the opening and again with each COMMIT, so that no other process can write.
     After an error only `close` works: SQLite may have rolled back, so memory and disk may disagree. Reopening
     restores the last checkpoint.
     """
@@ -54,15 +56,16 @@ class CrawlDB:
         self._discarded: list[Path] = []
         self._failure: BaseException | None = None
         self._log = Log(self.path, log_limit)
+        self.presence = Presence()
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._lock: int | None = lock(folder / "lock")
+            self._lock: Lock | None = Lock(folder)
         except OSError as error:
             raise self._failed(error) from error
         try:
             self._db = self._open()
         except BaseException as error:
-            os.close(self._lock)
+            self._lock.close()
             self._lock = None
             if isinstance(error, (*ERRORS, OSError)):
                 raise self._failed(error) from error
@@ -76,7 +79,31 @@ class CrawlDB:
             check_header(self.path)
         else:
             create(self.path, self.disk)
-        return connect(self.path)
+        db = connect(self.path)
+        try:
+            self._begin(db)
+        except sqlite3.OperationalError as error:
+            db.close()
+            if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
+                raise StateLocked(self.folder) from error
+            raise
+        for path in (self.folder, self.path, *self._log.files):
+            self.presence.add(path)
+        return db
+
+    def own(self, folder: Path) -> None:
+        """Locks another folder of the crawl; from now on it must stay where it is."""
+        if self._lock is not None:
+            try:
+                self._lock.add(folder)
+            except OSError as error:
+                raise self._failed(error) from error
+        self.presence.add(folder)
+
+    def _begin(self, db: sqlite3.Connection) -> None:
+        """Takes SQLite's writer lock, which no second process gets either, before anything is changed."""
+        self._log.make_room()
+        db.execute("BEGIN IMMEDIATE")
 
     # -- reading and writing in the open transaction
 
@@ -102,8 +129,7 @@ class CrawlDB:
             raise self._refusal()
         try:
             if not self._db.in_transaction:
-                self._log.make_room()
-                self._db.execute("BEGIN IMMEDIATE")
+                self._begin(self._db)
             run(sql, args)
         except (sqlite3.Error, OSError) as error:
             raise self._failed(error) from error
@@ -149,7 +175,8 @@ class CrawlDB:
         self._parts.insert(0 if first else len(self._parts), part)
 
     def discard(self, path: Path) -> None:
-        """Removes a file after the next checkpoint, which no longer names it."""
+        """Removes a file after the next checkpoint, which no longer names it; if it is gone already, so be it."""
+        self.presence.forget(path)
         self._discarded.append(path)
 
     def prepare(self) -> Iterator[None]:
@@ -165,6 +192,7 @@ class CrawlDB:
         try:
             for part in self._parts:
                 part.save()
+            self.presence.check()
             if self._db.in_transaction:
                 self._db.execute("COMMIT")
         except (sqlite3.Error, OSError) as error:
@@ -174,6 +202,8 @@ class CrawlDB:
             raise
         self._remove_discarded()
         self._log.copy_back()
+        with contextlib.suppress(sqlite3.Error, OSError):  # the next change tries again
+            self._begin(self._db)
 
     def _remove_discarded(self) -> None:
         """Failing here does not affect the checkpoint: a file that no checkpoint names is removed at the next start."""
@@ -183,14 +213,14 @@ class CrawlDB:
 
     def close(self) -> None:
         """Discards all work since the last checkpoint. A second call does nothing."""
-        lock_fd, self._lock = self._lock, None
-        if lock_fd is None:
+        lock, self._lock = self._lock, None
+        if lock is None:
             return
         self._log.wait()
         try:
             self._db.close()
         finally:
-            os.close(lock_fd)
+            lock.close()
 
     def check(self) -> Iterator[DamagedFile]:
         """Yields the damage that SQLite's integrity check finds."""

@@ -20,6 +20,13 @@ class DamagedFile(StoreError):  # noqa: N818 - reads as what it is
 class StateLocked(StoreError):  # noqa: N818
     """Another process is using this crawl."""
 
+    def __init__(self, folder: Path) -> None:
+        super().__init__(f"{folder}: another process is using this crawl")
+
+
+class TakenAway(StoreError):  # noqa: N818
+    """A file or folder of the running crawl was moved, removed or replaced."""
+
 
 class StateVersion(StoreError):  # noqa: N818
     """The state is sound, but this program does not know its version."""

@@ -9,6 +9,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 logger = logging.getLogger(__name__)
 
@@ -25,6 +26,7 @@ class Log:
     def __init__(self, database: Path, limit: int = LIMIT) -> None:
         self._database, self._limit = database, limit
         self._path = Path(f"{database}-wal")
+        self.files = self._path, Path(f"{database}-shm")  # it and its index
         self._copying: threading.Thread | None = None
 
     def __len__(self) -> int:
@@ -68,7 +70,8 @@ class Log:
     def _copy(self) -> None:
         """Failure loses nothing: the log stays as it is."""
         try:
-            with contextlib.closing(sqlite3.connect(self._database, timeout=60)) as db:
+            uri = f"file:{quote(str(self._database.absolute()))}?mode=rw"  # where there is no file it makes none
+            with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=60)) as db:
                 db.execute("PRAGMA synchronous = FULL")
                 db.execute("PRAGMA wal_checkpoint(PASSIVE)")
         except sqlite3.Error as error:

@@ -128,6 +128,7 @@ class Outputs:
 
     def __init__(self, db: CrawlDB, root: Path, at_once: int = AT_ONCE) -> None:
         self._db, self._root, self._at_once = db, root, at_once
+        db.own(root)
         self._open: dict[str, Output] = {}
         self._syncing: threading.Thread | None = None
         self._error: OSError | None = None
@@ -139,6 +140,7 @@ class Outputs:
         damages = list(self.check())
         if damages:
             raise damages[0]
+        self._missed: set[str] = set()
         self._unnamed = {name for name in self._noted if not (root / name).exists()}  # still with .open
         for name, (length, _) in self._noted.items():
             self._cut(self._where(name), length)
@@ -165,6 +167,13 @@ class Outputs:
                 logger.warning("%s: keeps its %s: %s", self._root / name, OPEN, error)
             else:
                 self._unnamed.discard(name)
+
+    def _miss(self) -> None:
+        """Warns once of each closed file that is gone. The crawl needs it only at its next start."""
+        for name in self._noted.keys() - self._open.keys() - self._unnamed - self._missed:
+            if not (self._root / name).exists():
+                self._missed.add(name)
+                logger.warning("%s: moved or removed: the crawl cannot be resumed without it", self._root / name)
 
     def _committed(self) -> bool:
         """Whether the COMMIT after the last `save` succeeded: if not, the database refuses all calls."""
@@ -198,11 +207,13 @@ class Outputs:
             output.closed = False
             return output
         full = self._root / path
+        self._db.presence.check()  # in a root that was moved the folders would be created again, where it was
         try:
             full.parent.mkdir(parents=True, exist_ok=True)
             if path not in self._noted and full.exists():
                 self._cut(full, 0)
             output = self._open[path] = Output(self._db.disk, full, self._noted.get(path, NOTHING), self._at_once)
+            self._db.presence.add(full)
         except OSError as error:
             raise StoreError(f"{full}: {error}") from error
         return output
@@ -222,6 +233,7 @@ class Outputs:
     def prepare(self) -> Iterator[None]:
         """Syncs in a thread; `save` syncs the little that is written meanwhile."""
         self._rename()
+        self._miss()
         for output in self._open.values():
             output.flush()
         ready = [output for output in self._open.values() if output.unsynced]
@@ -250,7 +262,9 @@ class Outputs:
                 output.sync()
         self._note()
         for name in [name for name, output in self._open.items() if output.closed]:
-            self._open.pop(name).release()
+            output = self._open.pop(name)
+            self._db.presence.forget(output.path)
+            output.release()
 
     def _note(self) -> None:
         marks = {name: output.mark() for name, output in self._open.items()}

@@ -60,6 +60,8 @@ def create(path: Path, disk: Disk) -> None:
 
 def check_header(path: Path) -> None:
     """Checks the header without SQLite, which would already write to a file that may not be ours."""
+    if not path.is_file():
+        raise DamagedFile(path, 0, "not a file")
     with path.open("rb") as file:
         head = file.read(100)
     if len(head) < 100 or not head.startswith(b"SQLite format 3\0"):

@@ -1,4 +1,4 @@
-"""Times as logs and archives write them: UTC, to the millisecond, whatever the locale."""
+"""Times as logs and archives write them: UTC, to the millisecond, independent of the locale."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ _ISO, _DIGITS = "%Y-%m-%dT%H:%M:%S", "%Y%m%d%H%M%S"
 
 
 def iso(seconds: float, *, fraction: bool = True) -> str:
-    """Seconds since 1970 as 2011-06-23T17:12:08.802Z, or without its fraction, which WARC 1.0 does not know."""
+    """Seconds since 1970 as 2011-06-23T17:12:08.802Z, or without the fraction, which WARC 1.0 does not have."""
     whole, thousandths = divmod(round(seconds * 1000), 1000)
     return _second(_ISO, whole) + (f".{thousandths:03d}Z" if fraction else "Z")
 
 
 def digits(seconds: float) -> str:
-    """The same as 17 digits, the form of ARC files: 20110623171208802."""
+    """Seconds since 1970 as 17 digits, the form of ARC files: 20110623171208802."""
     whole, thousandths = divmod(round(seconds * 1000), 1000)
     return f"{_second(_DIGITS, whole)}{thousandths:03d}"
 
 
 @lru_cache(32)
 def _second(form: str, seconds: int) -> str:
-    """Remembered, for it takes 8 us, and a second has hundreds of lines."""
+    """Cached: it takes 8 us, and hundreds of lines share a second."""
     return time.strftime(form, time.gmtime(seconds))

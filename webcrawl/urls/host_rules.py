@@ -30,6 +30,7 @@ class HostRules:
         self._starts = dict(sorted(starts.items(), key=_longest))
         self._ends = dict(sorted(ends.items(), key=_longest))
         self._synonyms = synonyms
+        self.rules = starts, ends, synonyms
         self.host = lru_cache(size)(self._host)
 
     def __call__(self, url: str) -> str:

@@ -1,4 +1,4 @@
-"""The frontier's rows: host records and their queues, the front-end's, robots.txt rules, and whether they add up."""
+"""Checks the frontier's rows (host records, queues, robots.txt rules), and that they agree with each other."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from webcrawl.verify.queues import Queues, link_flaw
 from webcrawl.verify.snapshot import Snapshot
 
 RECORD = (float, list, float, int, int, int, str, list, bytes | None)  # of a host, packed
-QUEUE = len(RECORD) - 1  # where its queue is; behind it may be that of its urgent URLs
+QUEUE = len(RECORD) - 1  # index of a host's queue; the queue of its urgent URLs may follow
 RULES = re.compile(r"User-agent: [^\n]+\nCrawl-delay: [-+.0-9a-z]+(\n(Allow|Disallow): [^\n]*)*")
 
 
 def check_frontier(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
-    """Reads all of it once; tallies hosts, URLs queued and robots.txt rules."""
+    """Reads everything once; counts hosts, queued URLs and robots.txt rules."""
     queues = Queues(snapshot)
     mine: Counter[str] = Counter()
     parked: Counter[str] = Counter()
@@ -34,7 +34,7 @@ def check_frontier(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedF
     for damage in _front(snapshot, queues, mine, parked, whole=whole):
         whole = False
         yield damage
-    if whole:  # else the queues that could not be read would each cost a line for every block
+    if whole:  # otherwise every block of an unreadable queue would be reported too
         yield from queues.check_blocks(mine)
     yield from _robots(snapshot, queues, mine)
     found.update(mine)
@@ -56,11 +56,11 @@ def _hosts(snapshot: Snapshot, queues: Queues, found: Counter[str], parked: Coun
             found["queued"] += count
             parked[name] += state is State.PARKED
             if bool(count) is (state is State.IDLE):
-                yield snapshot.damaged(f"{what}: {count} URLs, and its state is {state.name}", value=data)
+                yield snapshot.damaged(f"{what}: {count} URLs in state {state.name}", value=data)
 
 
 def _links(snapshot: Snapshot, records: Iterable[bytes], what: str, host: str | None = None) -> int:
-    """How many they are; raises DamagedFile if one is no link, or of another host."""
+    """The number of records. Raises DamagedFile if one is not a link, or belongs to another host."""
     count = 0
     for record in records:
         count += 1
@@ -71,7 +71,7 @@ def _links(snapshot: Snapshot, records: Iterable[bytes], what: str, host: str | 
 
 
 def _host(row: tuple[str, int, bytes, int]) -> tuple[State, list[bytes], list[bytes]]:
-    """Its state, its URLs to be tried again, its queues; ValueError if that is no host record."""
+    """State, URLs to retry, and queues of a host; ValueError if this is not a host record."""
     if not rowcrc.agrees(rowcrc.host, row):
         raise ValueError("checksum")
     name, state, data, _ = row
@@ -112,7 +112,7 @@ def _front(
             yield snapshot.damaged(f"table meta, {META}: {queued} URLs queued, the queues have {found['queued']}")
         if whole and waiting != +parked:
             odd = next(iter((waiting - parked) | (parked - waiting)))
-            yield snapshot.damaged(f"table meta, {META}: {odd} waits in line and is not parked, or the other way round")
+            yield snapshot.damaged(f"table meta, {META}: {odd} is parked or waiting in line, but not both")
 
 
 def _robots(snapshot: Snapshot, queues: Queues, found: Counter[str]) -> Iterator[DamagedFile]:
@@ -125,7 +125,7 @@ def _robots(snapshot: Snapshot, queues: Queues, found: Counter[str]) -> Iterator
             continue
         try:
             if not isinstance(until, float) or "://" not in origin or not _are_rules(queues, rules, what):
-                yield snapshot.damaged(f"{what}: no rules of an origin", value=rules)
+                yield snapshot.damaged(f"{what}: not the rules of an origin", value=rules)
         except (ValueError, TypeError) as error:
             yield snapshot.damaged(f"{what}: {error}", value=rules)
         except DamagedFile as damage:
@@ -133,7 +133,7 @@ def _robots(snapshot: Snapshot, queues: Queues, found: Counter[str]) -> Iterator
 
 
 def _are_rules(queues: Queues, rules: bytes, what: str) -> bool:
-    """Nothing, or an exclamation mark and a number of tries, or a packed robots.txt of one group."""
+    """Valid are: nothing, an exclamation mark and a number of tries, or a packed robots.txt with one group."""
     if not rules or rules.startswith(b"!"):
         return not rules or 0 < int(rules[1:]) < 10
     return RULES.fullmatch(queues.unpacked(rules, what).decode()) is not None

@@ -1,4 +1,4 @@
-"""Logs, line by line, up to the length that the last checkpoint noted."""
+"""Checks logs line by line, up to the length that the last checkpoint noted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SHAPES = {  # docs/logs.md
 
 
 def check_lines(path: Path, file: BinaryIO, name: str, length: int, found: Counter[str]) -> Iterator[DamagedFile]:
-    """Each line that has not its fields."""
+    """Yields each line that does not have its fields."""
     fits, at = SHAPES[name].fullmatch, 0
     while at < length:
         line = file.readline(min(LONGEST, length - at))

@@ -1,8 +1,8 @@
-"""crawl.db-wal, frame by frame: SQLite takes the first frame that is wrong for the end, whatever stood behind it.
+"""Checks crawl.db-wal frame by frame: SQLite ends the log at the first invalid frame, whatever follows it.
 
-The format is that of sqlite.org/fileformat2.html, section 4. A log whose end is torn is no damage: no checkpoint was
-finished there. It is damage if a finished one is cut off: SQLite's index says how far the log was synced, and no frame
-is written behind a COMMIT before that COMMIT is synced.
+For the format see sqlite.org/fileformat2.html, section 4. A torn end is no damage: no checkpoint was finished there. It
+is damage if a finished checkpoint is cut off. That can be told because SQLite's index says how far the log was synced,
+and because no frame is written behind a COMMIT before that COMMIT is synced.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(slots=True)
 class _Walk:
-    """How far the log is good, and what stands behind that."""
+    """How far the log is valid, and what follows the first invalid frame."""
 
-    frames: int = 0  # good ones, from the first on
-    committed: int = 0  # of them, up to the last COMMIT
+    frames: int = 0  # valid ones, from the first on
+    committed: int = 0  # those up to the last COMMIT
     bad: bool = False
-    commits_behind: int = 0  # good frames behind the bad one that end a transaction
-    behind: bool = False  # there is a good frame behind one of these
+    commits_behind: int = 0  # valid frames behind the invalid one that end a transaction
+    behind: bool = False  # whether a valid frame follows one of those
 
 
 def check_log(path: Path) -> Iterator[DamagedFile]:
-    """The place where finished checkpoints are cut off, if there is one.
+    """Yields the place from which on finished checkpoints are cut off, if there is one.
 
-    A running crawl may begin its log anew while it is read: then it is read again.
+    A running crawl may restart its log during the check; then the log is checked again.
     """
     damages: list[DamagedFile] = []
     for _ in range(10):
@@ -71,11 +71,11 @@ def _check(path: Path, file: BinaryIO, head: bytes) -> Iterator[DamagedFile]:
     walk = _walk(file, head, size, sums)
     if walk.committed < synced or (walk.bad and walk.commits_behind and walk.behind):
         at = HEADER + walk.frames * (FRAME + size)
-        yield DamagedFile(path, at, "checksum of a frame: SQLite would forget the checkpoints from here on")
+        yield DamagedFile(path, at, "checksum of a frame: SQLite would drop the checkpoints from here on")
 
 
 def _synced(index: Path, salt: bytes) -> int:
-    """Frames up to the last COMMIT as SQLite's index has them; 0 if it is of no use: torn, or of another log."""
+    """Frames up to the last COMMIT by SQLite's index; 0 if the index is torn or belongs to another log."""
     if not index.exists():
         return 0
     with index.open("rb") as file:
@@ -120,7 +120,7 @@ def _note(walk: _Walk, right: Flags, commits: Flags) -> None:
             walk.commits_behind += commit
 
 
-# -- SQLite's checksum: (a, b) -> (a + b + x, a + 2b + x + y) for each pair of words x, y. It is linear, so that a whole
+# -- SQLite's checksum: (a, b) -> (a + b + x, a + 2b + x + y) for each pair of words x, y. It is linear, so a whole
 # frame is a product with constants: 2 us where a loop takes 300.
 
 
@@ -139,7 +139,7 @@ def _times(matrix: Words, rows: Words) -> Words:
 
 
 def _sums(rows: Words) -> Words:
-    """The checksum of each row of words, begun at 0."""
+    """The checksum of each row of words, starting from 0."""
     return _times(_factors(rows.shape[1] // 2), rows)
 
 

@@ -1,4 +1,4 @@
-"""A file of gzip members, unpacked one after the other in bounded memory; the places of each are bytes of the file."""
+"""Unpacks a file of gzip members one by one in bounded memory; all positions are bytes of the file."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import BinaryIO, cast
 from isal import igzip_lib, isal_zlib
 
 GZIP = 31  # zlib's number for a gzip member with the largest window
-READ = 1 << 14  # bytes read at once: a record has some thousand, and what is read behind it is read again
-PIECE = 1 << 18  # bytes unpacked at once
+READ = 1 << 14  # bytes per read: a record has a few thousand, and bytes read beyond it are read again
+PIECE = 1 << 18  # bytes unpacked at a time
 MAGIC = b"\x1f\x8b\x08"
-HEADER = MAGIC + bytes(5)  # as the writer makes it: no flags, no time
+HEADER = MAGIC + bytes(5)  # as our writer makes it: no flags, no time
 ERROR = cast("type[Exception]", igzip_lib.IsalError)  # isal's hints call it an instance
 
 
 class Torn(Exception):  # noqa: N818 - reads as what it is
-    """A member, or the record in it, that is not whole."""
+    """A gzip member, or the record in it, is damaged."""
 
 
 class Member:
-    """One member, from the byte `at` of a file that counts up to `end`."""
+    """One member, from byte `at` of a file that counts up to byte `end`."""
 
     def __init__(self, file: BinaryIO, at: int, end: int) -> None:
         self._file, self._at, self._end = file, at, end
@@ -28,11 +28,11 @@ class Member:
         self._data = b""
         file.seek(at)
         if file.read(len(HEADER)) != HEADER:
-            raise Torn("no gzip member")
+            raise Torn("not a gzip member")
         file.seek(at)
 
     def _more(self) -> bool:
-        """Unpacks a piece; False at the end of the member, whose checksum and length were right."""
+        """Unpacks some more; False at the end of a member whose checksum and length are right."""
         while not self._unpacker.eof:
             if not self._packed:
                 self._packed = self._file.read(min(READ, self._end - self._at))
@@ -42,7 +42,7 @@ class Member:
             try:
                 data = self._unpacker.decompress(self._packed, PIECE)
             except ERROR as error:
-                raise Torn(f"its compression: {error}") from error
+                raise Torn(f"compression: {error}") from error
             self._packed = self._unpacker.unconsumed_tail
             if data:
                 self._data += data
@@ -50,18 +50,18 @@ class Member:
         return False
 
     def read(self, most: int) -> bytes:
-        """Some bytes, at most so many; none at the end."""
+        """Up to `most` bytes; none at the end."""
         if not self._data and not self._more():
             return b""
         data, self._data = self._data[:most], self._data[most:]
         return data
 
     def until(self, mark: bytes, most: int) -> bytes:
-        """All up to this mark and with it; Torn if it does not come within so many bytes."""
+        """The bytes up to and including this mark; Torn if it does not come within `most` bytes."""
         at = self._data.find(mark)
         while at < 0:
             if len(self._data) > most or not self._more():
-                raise Torn("no head of a record")
+                raise Torn("no end of a record's head")
             at = self._data.find(mark)
         at += len(mark)
         data, self._data = self._data[:at], self._data[at:]
@@ -69,12 +69,12 @@ class Member:
 
     @property
     def next(self) -> int:
-        """Where the next member begins; all of this one has been read."""
+        """Where the next member begins, once this one has been read completely."""
         return self._at - len(self._unpacker.unused_data)
 
 
 def find(file: BinaryIO, at: int, end: int) -> int:
-    """Where, from this byte on, something begins that may be a member; or `end`."""
+    """The first position from `at` on where a member may begin; or `end`."""
     tail = b""
     while at < end:
         file.seek(at)

@@ -1,4 +1,4 @@
-"""The files that a crawl only appends to, each up to the length that the last checkpoint noted."""
+"""Checks the files that a crawl appends to, each up to the length that the last checkpoint noted."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from webcrawl.verify.archive import check_archive
 from webcrawl.verify.lines import SHAPES, check_lines
 from webcrawl.verify.snapshot import Snapshot
 
-PIECE = 1 << 18  # bytes read at once
+PIECE = 1 << 18  # bytes per read
 Check = Callable[[Path, BinaryIO, str, Mark], Iterator[DamagedFile]]
 
 
 def check_outputs(snapshot: Snapshot, jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
-    """Reads them all; tallies files, bytes that count, bytes behind them, records and lines."""
+    """Reads all of them; counts files, bytes noted, bytes after those, records and lines."""
     yield from _each(snapshot, jobdir, partial(_check, found))
 
 
 def check_lengths(snapshot: Snapshot, jobdir: Path) -> Iterator[DamagedFile]:
-    """Those that are missing or too short."""
+    """Yields the files that are missing or too short."""
     yield from _each(snapshot, jobdir, _check_length)
 
 
@@ -43,14 +43,14 @@ def _each(snapshot: Snapshot, jobdir: Path, check: Check) -> Iterator[DamagedFil
             continue
         file = _open(jobdir, str(name))
         if file is None:
-            yield DamagedFile(jobdir / name, 0, f"missing, {length} bytes are noted")
+            yield DamagedFile(jobdir / name, 0, f"missing, {length} bytes expected")
             continue
         with file:
             yield from check(Path(file.name), file, str(name), (length, bytes_crc))
 
 
 def _open(jobdir: Path, name: str) -> BinaryIO | None:
-    """A finished file may still have its `.open`; a running crawl may take it off at this very moment."""
+    """Opens a file that may still have its `.open`, which a running crawl may remove at this moment."""
     for candidate in (name, f"{name}{OPEN}", name, name.removesuffix(OPEN)):
         try:
             return (jobdir / candidate).open("rb")
@@ -64,7 +64,7 @@ def _check_length(path: Path, file: BinaryIO, name: str, mark: Mark) -> Iterator
     length, _ = mark
     size = os.fstat(file.fileno()).st_size
     if size < length:
-        yield DamagedFile(path, size, f"the file ends early, {length} bytes are noted")
+        yield DamagedFile(path, size, f"the file ends early, {length} bytes expected")
 
 
 def _check(found: Counter[str], path: Path, file: BinaryIO, name: str, mark: Mark) -> Iterator[DamagedFile]:
@@ -77,7 +77,7 @@ def _check(found: Counter[str], path: Path, file: BinaryIO, name: str, mark: Mar
     for damage in chain(_check_length(path, file, name, mark), _form(path, file, name, min(size, length), found)):
         sound = False
         yield damage
-    if sound and _crc(file, length) != bytes_crc:  # else the places are told already
+    if sound and _crc(file, length) != bytes_crc:  # otherwise the places have been reported
         yield DamagedFile(path, 0, f"checksum of the first {length} bytes")
 
 

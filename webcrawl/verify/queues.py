@@ -1,4 +1,4 @@
-"""Saved queues against the table of blocks: every record read, every block named once (docs/files.md)."""
+"""Checks saved queues against the table of blocks: every record is read, every block named once (docs/files.md)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from webcrawl.verify.snapshot import Snapshot
 
 
 class Queues:
-    """Reads queues by their descriptors; remembers, in 8 bytes each, which blocks were named."""
+    """Reads queues by their descriptors, and remembers in 8 bytes each which blocks they name."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -30,7 +30,7 @@ class Queues:
         return f"<Queues of {self._snapshot.path} blocks={len(self._named)}>"
 
     def records(self, saved: bytes, what: str) -> Iterator[bytes]:
-        """All records of a queue. Raises DamagedFile at the first thing that is wrong, in the end for their number."""
+        """All records of a queue. Raises DamagedFile at the first damage, and at the end if their number is wrong."""
         if len(saved) < HEAD.size:
             raise self._snapshot.damaged(f"{what}: a saved queue is cut short")
         packing, count, place, size = HEAD.unpack_from(saved)
@@ -38,7 +38,7 @@ class Queues:
         if packing == ZSTD:
             body = self.unpacked(body, f"{what}: a saved queue")
         if packing not in (PLAIN, ZSTD) or len(body) < size * 8 or (place and not size):
-            raise self._snapshot.damaged(f"{what}: a saved queue does not fit its own sizes")
+            raise self._snapshot.damaged(f"{what}: the sizes of a saved queue do not match its data")
         ids = np.frombuffer(body, "<u8", size).tolist()
         self._named.extend(ids)
         found = 0
@@ -63,26 +63,26 @@ class Queues:
         """The bytes of a zstd frame, which has a checksum."""
         try:
             if zstandard.frame_content_size(data) > LARGEST:
-                raise self._snapshot.damaged(f"{what}: too large to be true", value=data)
+                raise self._snapshot.damaged(f"{what}: impossibly large", value=data)
             return self._unpack(data)
         except (zstandard.ZstdError, TypeError) as error:
             raise self._snapshot.damaged(f"{what}: {error}", value=data) from error
 
     def _cut(self, data: bytes, place: int, what: str) -> Iterator[bytes]:
-        """The records from this byte on, which must be where one begins."""
+        """The records from byte `place` on, where one must begin."""
         at = 0
         while at < len(data):
             start, end = bounds(data, at)
             if end > len(data) or at < place < end:
-                raise self._snapshot.damaged(f"{what}: a record that is cut")
+                raise self._snapshot.damaged(f"{what}: a record is cut")
             if at >= place:
                 yield data[start:end]
             at = end
         if at < place:
-            raise self._snapshot.damaged(f"{what}: the queue goes on at byte {place} of {len(data)}")
+            raise self._snapshot.damaged(f"{what}: the queue continues at byte {place} of {len(data)}")
 
     def check_blocks(self, found: Counter[str]) -> Iterator[DamagedFile]:
-        """Blocks that no queue names or that two name; call it when all queues are read."""
+        """Yields blocks that no queue or more than one queue names. Call it after reading all queues."""
         named = np.sort(np.frombuffer(self._named, np.uint64))
         for number in np.unique(named[1:][named[1:] == named[:-1]]).tolist():
             yield self._snapshot.damaged(f"table block, {number}: two queues name it")
@@ -94,12 +94,12 @@ class Queues:
 
 
 def link_flaw(record: bytes, host: str | None = None) -> str:
-    """Why these bytes are no link (of this host); empty if they are."""
+    """Why these bytes are not a link (of this host); empty if they are."""
     try:
         link = unpack(record)
         name = host_of(link.url)
     except (ValueError, IndexError):
-        return f"no link: {record[:80]!r}"
+        return f"not a link: {record[:80]!r}"
     if not (link.url.isascii() and link.url.isprintable()) or (link.path and not link.path.isalpha()):
-        return f"no link: {record[:80]!r}"
+        return f"not a link: {record[:80]!r}"
     return f"a link of another host: {link.url[:80]!r}" if host not in (None, name) else ""

@@ -1,4 +1,4 @@
-"""The seen store's rows and files, whichever of the three stores it is (docs/seen.md)."""
+"""Checks the seen store's rows and files, for each of the three stores (docs/seen.md)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from webcrawl.verify.snapshot import Snapshot
 
 
 def check_seen(snapshot: Snapshot, files: SeenFiles, found: Counter[str]) -> Iterator[DamagedFile]:
-    """Reads all of it once; tallies the keys, and the records that wait in U."""
+    """Reads everything once; counts the keys, and the records waiting in U."""
     now = _state(snapshot)
     found["keys"], found["waiting"] = now.new, now.end - now.judged
     yield from files.check()
@@ -31,9 +31,9 @@ def check_seen(snapshot: Snapshot, files: SeenFiles, found: Counter[str]) -> Ite
     logged = _logged(snapshot)
     fresh = np.frombuffer(_sized(snapshot, known.NAME, 8), "<u8")
     if bool((fresh[1:] <= fresh[:-1]).any()):
-        yield snapshot.damaged(f"table meta, {known.NAME}: not ascending keys")
+        yield snapshot.damaged(f"table meta, {known.NAME}: not in ascending order")
     _sized(snapshot, content.NAME, content.SIZE)
-    # A Bloom filter's log is shortened when its bits are written, so it has no number of its own.
+    # The log of a Bloom filter is shortened when its bits are written, so it has no count to compare.
     keys = {"disk": len(fresh) + files.keys, "memory": logged}.get(now.store, now.new)
     if keys != now.new and not files.damages:
         yield snapshot.damaged(f"table meta, {state.NAME}: {now.new} keys, the store has {keys}")
@@ -57,19 +57,19 @@ def _state(snapshot: Snapshot) -> State:
 def _sized(snapshot: Snapshot, name: str, unit: int) -> bytes:
     value = snapshot.get(name) or b""
     if len(value) % unit:
-        raise snapshot.damaged(f"table meta, {name}: {len(value)} bytes, no multiple of {unit}")
+        raise snapshot.damaged(f"table meta, {name}: {len(value)} bytes, not a multiple of {unit}")
     return value
 
 
 def _waiting(snapshot: Snapshot, now: State) -> Iterator[DamagedFile]:
-    """U: rows one after the other, each with as many records as keys, up to the end."""
+    """U: consecutive rows, each with as many records as keys, up to the end."""
     at, first_of_all = None, now.end
     for first, stored, records, crc in snapshot.rows("SELECT seq, keys, records, crc FROM waiting ORDER BY seq"):
         what = f"table waiting, record {first}"
         if at is None:
             first_of_all = first
         elif at != first:
-            yield snapshot.damaged(f"{what}: the row before it ends at {at}")
+            yield snapshot.damaged(f"{what}: the previous row ends at {at}")
         if not rowcrc.agrees(rowcrc.waiting, (first, stored, crc)):
             yield snapshot.damaged(f"{what}: checksum of the keys", value=stored)
         keys = stored if isinstance(stored, bytes) else b""
@@ -78,7 +78,7 @@ def _waiting(snapshot: Snapshot, now: State) -> Iterator[DamagedFile]:
         if flaw:
             yield snapshot.damaged(f"{what}: {flaw}", value=records)
     if first_of_all > now.begin or (at is not None and at != now.end):
-        yield snapshot.damaged(f"table waiting: has {first_of_all} to {at}, not {now.begin} to {now.end}")
+        yield snapshot.damaged(f"table waiting: has {first_of_all} to {at}, expected {now.begin} to {now.end}")
 
 
 def _row_flaw(size: int, packed: bytes) -> str:
@@ -97,26 +97,28 @@ def _row_flaw(size: int, packed: bytes) -> str:
 
 
 def _verdicts(snapshot: Snapshot, now: State) -> Iterator[DamagedFile]:
-    """Pieces one after the other, up to what is judged."""
+    """Consecutive pieces, up to the last record judged."""
     head = verdicts.COUNT.size
     pieces = []
     for first, value in _numbered(snapshot, verdicts.NAME, f"substr(value, 1, {head}), length(value)"):
         count = verdicts.COUNT.unpack(value[0])[0] if isinstance(value[0], bytes) and len(value[0]) == head else -1
         if value[1] != head + (count + 7) // 8:
-            yield snapshot.damaged(f"table meta, {verdicts.NAME}{first}: verdicts of another length")
+            yield snapshot.damaged(f"table meta, {verdicts.NAME}{first}: wrong length")
         pieces.append((first, first + count))
     if any(one[1] != two[0] for one, two in pairwise(pieces)):
-        yield snapshot.damaged(f"table meta, {verdicts.NAME}*: pieces that do not follow each other")
+        yield snapshot.damaged(f"table meta, {verdicts.NAME}*: pieces are not consecutive")
     if pieces and not pieces[0][0] <= now.begin <= pieces[-1][1] == now.judged:
-        yield snapshot.damaged(f"table meta, {verdicts.NAME}*: {pieces[0][0]} to {pieces[-1][1]}, not to {now.judged}")
+        yield snapshot.damaged(
+            f"table meta, {verdicts.NAME}*: {pieces[0][0]} to {pieces[-1][1]}, expected to {now.judged}"
+        )
 
 
 def _logged(snapshot: Snapshot) -> int:
-    """The keys of a store that has its set in memory; their rows follow each other."""
+    """The keys of a store that keeps its set in memory; their rows are consecutive."""
     at = None
     for first, (size,) in _numbered(snapshot, keylog.NAME, "ifnull(length(value), -1)"):
         if size % 8 or at not in (None, first):
-            raise snapshot.damaged(f"table meta, {keylog.NAME}{first}: does not follow the row before it")
+            raise snapshot.damaged(f"table meta, {keylog.NAME}{first}: does not continue the previous row")
         at = first + size // 8
     return at or 0
 

@@ -1,4 +1,4 @@
-"""The seen store's files, all opened at once: a running crawl removes them when it has written better ones."""
+"""The seen store's files, opened all at once: a running crawl removes files that it has replaced."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from webcrawl.store.runs import Run
 from webcrawl.verify.snapshot import Snapshot
 
 COLUMNS = {"url": 1, "content": 2}  # of a store's runs
-TRIES = 3  # for files that a running crawl replaces between the checkpoint that is read and their opening
+TRIES = 3  # a running crawl may replace files between the checkpoint that is read and their opening
 
 
 class SeenFiles:
-    """What the tables `run` and `meta` name; `damages` are those that cannot be opened."""
+    """The files named in the tables `run` and `meta`; `damages` are those that cannot be opened."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._folder = snapshot.path.parent / "seen"
@@ -41,13 +41,13 @@ class SeenFiles:
 
     def _open_run(self, snapshot: Snapshot, name: str, store: str, count: int) -> None:
         if store not in COLUMNS or not str(name).startswith(f"{store}-") or "/" in name:
-            self.damages.append(snapshot.damaged(f"table run: {name} of the store {store}"))
+            self.damages.append(snapshot.damaged(f"table run: {name}, store {store}"))
             return
         path = self._folder / name
         try:
             run = Run(path)
         except (FileNotFoundError, ValueError):  # a name may be damaged
-            self.damages.append(DamagedFile(path, 0, "the checkpoint names it, but it is not there"))
+            self.damages.append(DamagedFile(path, 0, "missing, named by the checkpoint"))
         except DamagedFile as damage:
             self.damages.append(damage)
         else:
@@ -62,10 +62,10 @@ class SeenFiles:
         try:
             self._bloom = path, self._closing.enter_context(path.open("rb"))
         except (FileNotFoundError, NotADirectoryError, ValueError):  # a name may be damaged
-            self.damages.append(DamagedFile(path, 0, "the checkpoint names it, but it is not there"))
+            self.damages.append(DamagedFile(path, 0, "missing, named by the checkpoint"))
 
     def check(self) -> Iterator[DamagedFile]:
-        """Each damaged place of all of them."""
+        """Yields each damaged place in these files."""
         yield from self.damages
         for run in self._runs:
             yield from run.check()
@@ -77,7 +77,7 @@ class SeenFiles:
 
 
 def opened(state: Path) -> tuple[Snapshot, SeenFiles]:
-    """A checkpoint and its files; what is missing at the last try is missing."""
+    """A checkpoint and its files; what is missing on the last try is reported missing."""
     for left in reversed(range(TRIES)):
         snapshot = Snapshot(state)
         files = SeenFiles(snapshot)

@@ -1,4 +1,4 @@
-"""crawl.db as the last checkpoint left it, read without changing a byte: docs/operations.md, "Is it all there?"."""
+"""Reads crawl.db as of the last checkpoint, without changing a byte: docs/operations.md, "Checking a crawl"."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from webcrawl.store.schema import LAYOUT, TABLES, check_header
 
 PAGE = re.compile(r"\bpage (\d+)")  # in a line of SQLite's own check
 PAGE_SIZE = 8192
-PREFIX = 64  # bytes of a value that lie together on its page
-# A crawl that is just being opened makes the log's index anew, or takes it away with the log: for some milliseconds
-# nobody can read who must not write.
+PREFIX = 64  # bytes of a value that are contiguous on its page
+# A crawl that is just opening its database recreates the log's index, or removes it with the log. For some milliseconds
+# a reader that must not write cannot read.
 PATIENCE, PAUSE = 10.0, 0.02  # seconds
-# Bytes of a log in which nothing stands yet. If its index has no owner SQLite does not see that this one is empty, and
-# tries for ever (3.40, wal.c, walBeginShmUnreliable).
+# Bytes of a log without frames. If its index has no owner, SQLite does not notice that this log is empty, and retries
+# endlessly (3.40, wal.c, walBeginShmUnreliable).
 HEADER = 32
-SEARCHES = 100  # of whole files: each takes a second a GiB
-# What never changes in the header of a database of ours (sqlite.org/fileformat2.html, 1.3); SQLite overlooks some.
+SEARCHES = 100  # of whole files: each takes one second per GiB
+# The constant header fields of our databases (sqlite.org/fileformat2.html, 1.3); SQLite does not check all of them.
 FIXED = {
     16: bytes.fromhex("2000 02 02 00 40 20 20"),  # page size, WAL for writer and reader, nothing reserved, fractions
     44: (4).to_bytes(4, "big"),  # schema format
@@ -40,14 +40,14 @@ FIXED = {
 
 
 class Changed(StoreError):  # noqa: N818 - reads as what it is
-    """A crawl was started on files that lay still when reading began."""
+    """A crawl was started on files that were at rest when reading began."""
 
 
 class Snapshot:
-    """One open read transaction. SQLite may only do what changes nothing, so the way in depends on what lies there.
+    """One open read transaction. SQLite must not change anything, so the way to open depends on the files.
 
-    Without a log, or with its header alone, the file is read as it lies, as long as that stays so. With a log and its
-    index (a crawl that runs, or was killed) the index is opened for reading only: SQLite then makes one of its own in
+    Without a log, or with a log that is only a header, the database is read as it is, provided that it stays unchanged.
+    With a log and its index (a running or killed crawl) the index is opened read-only; SQLite makes another one in
     memory if it has no owner. A log without its index, as in a careless copy, is read in a copy of both.
     """
 
@@ -96,12 +96,14 @@ class Snapshot:
         return db
 
     def _check_layout(self, db: sqlite3.Connection) -> None:
-        """By other definitions other values would be read."""
+        """Other table definitions would change what is read."""
         with closing(sqlite3.connect(":memory:")) as made:
             made.executescript(TABLES)
             odd = set(made.execute(LAYOUT)) ^ set(db.execute(LAYOUT))
         if odd:
-            raise self.damaged(f"table sqlite_schema, {min(str(row[1]) for row in odd)}: not as it was made")
+            raise self.damaged(
+                f"table sqlite_schema, {min(str(row[1]) for row in odd)}: not the definition of this version"
+            )
 
     def __repr__(self) -> str:
         return f"<Snapshot {self.path} still={self._still is not None} copy={self._copy is not None}>"
@@ -118,14 +120,15 @@ class Snapshot:
         return about.st_ino, about.st_size, about.st_mtime_ns, log
 
     def check_still(self) -> None:
-        """Raises Changed if what was read without any lock may have been a mixture of old and new."""
+        """Raises Changed if what was read without a lock may be a mixture of old and new."""
         if self._still is not None and self._stamp() != self._still:
-            raise Changed(f"{self.path.parent}: a crawl was started on it meanwhile: verify it again")
+            raise Changed(f"{self.path.parent}: a crawl was started on it during the check: verify it again")
 
     def rows(self, sql: str, args: Sequence[Any] = ()) -> Iterator[Any]:
-        """The rows of this SELECT, one after the other, in whatever memory one takes."""
+        """The rows of this SELECT, one at a time, in the memory of one."""
         try:
-            # Not the cursor itself: whoever leaves off reading would close it, which is an error once this is closed.
+            # Not the cursor itself: it would be closed when iteration stops early, an error once the database is
+            # closed.
             yield from iter(self._db.execute(sql, args).fetchone, None)
         except ERRORS as error:
             raise self.damaged(f"{error} ({sql})") from error
@@ -136,9 +139,10 @@ class Snapshot:
         return _bytes(found[0][0]) if found else None
 
     def damaged(self, why: str, offset: int = 0, value: object = None) -> DamagedFile:
-        """A place given by its offset, or by the value of a row that lies there, looked for as long as there are few.
+        """Damage at this offset, or at the bytes of this value if they are found; the number of searches is limited.
 
-        0 if it is not found. The log is searched from its end: what it has of a page is newer than the database.
+        The offset is 0 if they are not found. The log is searched from its end and before the database: it has the
+        newest state of a page.
         """
         self._searches += 1
         if isinstance(value, bytes) and value and self._searches <= SEARCHES:
@@ -149,15 +153,15 @@ class Snapshot:
         return DamagedFile(self.path, offset, why)
 
     def check_head(self) -> Iterator[DamagedFile]:
-        """The header's fixed fields."""
+        """Checks the header's constant fields."""
         with self.path.open("rb") as file:
             head = file.read(100)
         for at, fixed in FIXED.items():
             if head[at : at + len(fixed)] != fixed:
-                yield self.damaged(f"header: {head[at : at + len(fixed)].hex()} where {fixed.hex()} belongs", at)
+                yield self.damaged(f"header: {head[at : at + len(fixed)].hex()} instead of {fixed.hex()}", at)
 
     def check(self) -> Iterator[DamagedFile]:
-        """The header, then every page by SQLite's own check."""
+        """Checks the header, then every page with SQLite's integrity check."""
         yield from self.check_head()
         for (text,) in self.rows("PRAGMA integrity_check"):
             for line in text.splitlines():
@@ -184,7 +188,7 @@ def _last_place(path: Path, data: bytes) -> int:
     try:
         with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as whole:
             return whole.rfind(data)
-    except (OSError, ValueError):  # it is not there, or empty
+    except (OSError, ValueError):  # missing or empty
         return -1
 
 

@@ -1,4 +1,4 @@
-"""What can be known within a second to be damaged, before a crawl is started and SQLite or recovery changes a file."""
+"""Finds damage within a second, before a crawl starts and SQLite or recovery changes a file."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from webcrawl.verify.snapshot import needs_copy
 
 
 def check_start(jobdir: Path) -> Iterator[DamagedFile]:
-    """The log's frames, the database's header, files that are missing or too short; nothing if there is no crawl.
+    """Checks the log's frames, the database's header, and for files missing or too short. No crawl means no damage.
 
-    A log that SQLite would cut off without a word is refused here: it would set the crawl back to a checkpoint whose
-    files are gone. Whether a block or a record can be read is known when it is read.
+    A log that SQLite would silently cut off is refused here: it would set the crawl back to a checkpoint whose files
+    are gone. Damaged blocks and records are found when they are read.
     """
     state = jobdir / "state"
     if not (state / "crawl.db").exists():

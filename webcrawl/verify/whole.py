@@ -1,4 +1,4 @@
-"""All that a crawl left, checked from one read transaction; nothing is written, and nobody is waited for."""
+"""Checks everything that a crawl left, in one read transaction. It writes nothing and waits for no lock."""
 
 from __future__ import annotations
 
@@ -20,23 +20,24 @@ from webcrawl.verify.seen import check_seen
 from webcrawl.verify.seenfiles import SeenFiles, opened
 from webcrawl.verify.snapshot import Changed, Snapshot
 
-TRIES, PAUSE = 3, 1.0  # seconds: a crawl takes less to be opened
+TRIES, PAUSE = 3, 1.0  # seconds: a crawl takes less to open its files
+MAPPINGS = {"seeds": json.loads, "terms": json.loads, "tallies": msgpack.unpackb, "filters": msgpack.unpackb}
 
 
 class NoCrawl(StoreError):  # noqa: N818 - reads as what it is
-    """The folder holds nothing that can be verified."""
+    """The folder holds nothing to verify."""
 
 
 def verify(jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
-    """Each damaged place; `found` has the summary's figures when all are taken. StoreError: nothing can be said."""
+    """Yields each damaged place; afterwards `found` has the summary's figures. StoreError: the check is impossible."""
     state = jobdir / "state"
     if not jobdir.is_dir():
-        raise NoCrawl(f"{jobdir}: there is no such folder")
+        raise NoCrawl(f"{jobdir}: no such folder")
     if not (state / "crawl.db").exists():
         if (state / "crawl.db-wal").exists():
-            yield DamagedFile(state / "crawl.db-wal", 0, "a log without its crawl.db")
+            yield DamagedFile(state / "crawl.db-wal", 0, "the log exists, but crawl.db does not")
             return
-        raise NoCrawl(f"{jobdir}: no crawl, there is no state/crawl.db in it")
+        raise NoCrawl(f"{jobdir}: not a crawl: state/crawl.db is missing")
     for left in reversed(range(TRIES)):
         sound, mine = True, Counter[str]()
         try:
@@ -46,14 +47,14 @@ def verify(jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
         except Changed:
             if not sound or not left:
                 raise
-            time.sleep(PAUSE)  # until a crawl that has just begun has a log, to be read by
+            time.sleep(PAUSE)  # until the crawl that has just started has a log to read from
         else:
             found.update(mine)
             return
 
 
 def _unchanged(jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
-    """What is damaged as long as nothing changes: half old and half new looks damaged too."""
+    """The damage found while nothing changes: a mixture of old and new would look damaged too."""
     snapshot, files = opened(jobdir / "state")
     try:
         for damage in _all(snapshot, files, jobdir, found):
@@ -77,7 +78,7 @@ def _all(snapshot: Snapshot, files: SeenFiles, jobdir: Path, found: Counter[str]
 
 
 def _guarded(check: Callable[[], Iterator[DamagedFile]]) -> Iterator[DamagedFile]:
-    """What one check cannot go on behind is a damaged place, and no reason to leave out the others."""
+    """Reports damage that ends one check, so that the others still run."""
     try:
         yield from check()
     except DamagedFile as damage:
@@ -91,11 +92,16 @@ def _meta_sums(snapshot: Snapshot) -> Iterator[DamagedFile]:
 
 
 def _meta(snapshot: Snapshot) -> Iterator[DamagedFile]:
-    """The small values whose forms are known: key, place in the seeds, counters, what filters and pipelines keep."""
+    """Checks the small values of known form: key, position in the seeds, counters, state of filters and pipelines."""
     key = snapshot.get("key")
     if key is not None and len(key) != KEY_BYTES:
         yield snapshot.damaged(f"table meta, key: {len(key)} bytes, not {KEY_BYTES}")
-    for name, read in (("seeds", json.loads), ("tallies", msgpack.unpackb), ("filters", msgpack.unpackb)):
+    for name, read in (
+        ("seeds", json.loads),
+        ("terms", json.loads),
+        ("tallies", msgpack.unpackb),
+        ("filters", msgpack.unpackb),
+    ):
         value = snapshot.get(name)
         try:
             named = value is None or isinstance(read(value), dict)
@@ -103,7 +109,7 @@ def _meta(snapshot: Snapshot) -> Iterator[DamagedFile]:
             yield snapshot.damaged(f"table meta, {name}: {error}")
         else:
             if not named:
-                yield snapshot.damaged(f"table meta, {name}: no values by name")
+                yield snapshot.damaged(f"table meta, {name}: not a mapping")
     for name, value in snapshot.rows("SELECT name, value FROM meta WHERE name GLOB 'pipeline.*'"):
         try:
             msgpack.unpackb(value, strict_map_key=False)
@@ -112,13 +118,13 @@ def _meta(snapshot: Snapshot) -> Iterator[DamagedFile]:
     archive = (snapshot.get("warc") or b"0 ").decode(errors="replace")
     number, _, path = archive.partition(" ")
     if not number.isdecimal() or (path and not list(snapshot.rows("SELECT 1 FROM output WHERE path = ?", (path,)))):
-        yield snapshot.damaged(f"table meta, warc: {archive!r} is no number and noted output")
+        yield snapshot.damaged(f"table meta, warc: {archive!r} is not a number and a noted output")
 
 
 def _stats(path: Path) -> Iterator[DamagedFile]:
-    """It may be missing: nothing reads it back, and it may be removed."""
+    """stats.json may be missing: nothing reads it back, so a user may delete it."""
     try:
         if path.exists() and not isinstance(json.loads(path.read_bytes()), dict):
-            yield DamagedFile(path, 0, "no counters by name")
+            yield DamagedFile(path, 0, "not a mapping")
     except ValueError as error:
         yield DamagedFile(path, getattr(error, "pos", 0), str(error))

@@ -1,4 +1,4 @@
-"""What is written of one exchange: its records, decided and put together without a file in sight."""
+"""The WARC records of one exchange, assembled in memory: no file is touched here."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ from dataclasses import dataclass
 from webcrawl.model import Exchange, Link
 from webcrawl.text.dates import iso
 from webcrawl.text.digest import labels, sha1
-from webcrawl.warc.fields import fields, line, named, uri
+from webcrawl.text.percent import visible
+from webcrawl.warc.fields import fields, line, named
 from webcrawl.warc.originals import Originals
-from webcrawl.warc.record import HTTP_REQUEST, HTTP_RESPONSE, WARC_FIELDS, member
-
-First = tuple[str, str, str, bytes, bytes]  # the first record's type, own fields, content type, block in two parts
+from webcrawl.warc.record import HTTP_REQUEST, HTTP_RESPONSE, WARC_FIELDS, Record, member
 
 
 @dataclass(slots=True)
 class Capture:
-    """The records of one exchange, and what a later revisit must know of its payload."""
+    """The records of one exchange, and what a later revisit record needs to refer to them."""
 
     data: bytes
     digest: str
@@ -28,7 +27,7 @@ class Capture:
 
 
 class Captures:
-    """Makes records of exchanges, in one version of the standard."""
+    """Turns exchanges into records, in one version of the standard."""
 
     def __init__(self, version: str, originals: Originals, new_id: Callable[[], str]) -> None:
         self._version, self._originals, self._new_id = version, originals, new_id
@@ -37,30 +36,26 @@ class Captures:
     def take(
         self, link: Link, exchange: Exchange, *, warcinfo: str, duplicate: bool, metadata: Mapping[str, str]
     ) -> Capture:
-        """Response or revisit or resource, request, metadata: each names the first, as the standard's 5.7 has it."""
+        """A response, revisit or resource record, then request and metadata, which refer to it (WARC 1.1, 5.7)."""
         when = iso(exchange.started, fraction=self._version != "1.0")
-        identifier, address, digest = self._new_id(), uri(exchange.url), exchange.digest
+        identifier, address, digest = self._new_id(), visible(exchange.url), exchange.digest
         common = (
             f"{line('WARC-Target-URI', address)}WARC-Date: {when}\r\n"
             f"{line('WARC-IP-Address', exchange.ip)}WARC-Warcinfo-ID: {warcinfo}\r\n"
         )
         original = self._originals.find(digest) if duplicate and exchange.head and not exchange.truncated else None
-        kind, own, content_type, block, rest = (
-            self._revisit(exchange, digest, original) if original else _answer(exchange, digest)
-        )
-        request, about = exchange.request, fields(_about(link, exchange, digest, metadata))
-        of_first, of_request, of_about = labels(sha1(block, rest), sha1(request), sha1(about))
-        version, lines = self._version, f"WARC-Record-ID: {identifier}\r\n{common}{own}"
-        records = [member(version, kind, lines, of_first, content_type, block, rest)]
+        first = self._revisit(exchange, digest, original) if original else _answer(exchange, digest)
+        request = Record("request", "", HTTP_REQUEST, exchange.request)
+        about = Record("metadata", "", WARC_FIELDS, fields(_about(link, exchange, digest, metadata)))
+        digests = labels(sha1(first.block, first.rest), sha1(request.block), sha1(about.block))
+        records = [member(self._version, first, digests[0], f"WARC-Record-ID: {identifier}\r\n{common}")]
         common += f"WARC-Concurrent-To: {identifier}\r\n"
-        if request:
-            lines = f"WARC-Record-ID: {self._new_id()}\r\n{common}"
-            records.append(member(version, "request", lines, of_request, HTTP_REQUEST, request))
-        lines = f"WARC-Record-ID: {self._new_id()}\r\n{common}"
-        records.append(member(version, "metadata", lines, of_about, WARC_FIELDS, about))
+        for record, label in ((request, digests[1]), (about, digests[2])):
+            if record.block:
+                records.append(member(self._version, record, label, f"WARC-Record-ID: {self._new_id()}\r\n{common}"))
         return Capture(b"".join(records), digest, identifier, address, when, original is None)
 
-    def _revisit(self, exchange: Exchange, digest: str, original: tuple[str, str, str]) -> First:
+    def _revisit(self, exchange: Exchange, digest: str, original: tuple[str, str, str]) -> Record:
         identifier, address, when = original
         own = (
             f"WARC-Profile: {self._profile}\r\nWARC-Refers-To: {identifier}\r\n"
@@ -68,29 +63,31 @@ class Captures:
             f"WARC-Payload-Digest: {digest}\r\n"
             "WARC-Truncated: length\r\n"  # "shall be used for any identical-digest truncation"
         )
-        return "revisit", own, HTTP_RESPONSE, exchange.head, b""
+        return Record("revisit", own, HTTP_RESPONSE, exchange.head)
 
 
-def _answer(exchange: Exchange, digest: str) -> First:
+def _answer(exchange: Exchange, digest: str) -> Record:
     own, head, payload = line("WARC-Truncated", exchange.truncated), exchange.head, exchange.payload
     if not head or not _is_transfer_coded(exchange):
         own += f"WARC-Payload-Digest: {digest}\r\n"
     if head:
-        return "response", own, HTTP_RESPONSE, head, exchange.wire
-    # ftp and gopher have none: the payload is the block
+        return Record("response", own, HTTP_RESPONSE, head, exchange.wire)
+    # FTP and Gopher have no head: the payload is the block
     content_type = line("Content-Type", exchange.content_type or "application/octet-stream") if payload else ""
-    return "resource", own, content_type, payload, b""
+    return Record("resource", own, content_type, payload)
 
 
 def _is_transfer_coded(exchange: Exchange) -> bool:
-    """The payload digest is of the payload without transfer coding (6.3.2), but `warcio check` and `fastwarc check -p`
-    take it with; such a response says nothing on the matter, its metadata record does.
+    """Whether the payload digest must be left out of the response record.
+
+    The standard's digest is of the payload without transfer coding (6.3.2), but `warcio check` and `fastwarc check -p`
+    include the coding. The metadata record has the digest of such a response.
     """
     return exchange.wire != exchange.payload
 
 
 def _about(link: Link, exchange: Exchange, digest: str, metadata: Mapping[str, str]) -> dict[str, str]:
-    """The standard's three fields, Heritrix's source tag, then ours."""
+    """The standard's three fields, Heritrix's source tag, then this project's own."""
     return {
         "via": link.via,
         "hopsFromSeed": link.path,

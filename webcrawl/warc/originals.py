@@ -1,4 +1,4 @@
-"""Where payloads were written lately, so that a revisit record can name the one that it stands for."""
+"""Where recent payloads were written, so that a revisit record can refer to the original."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ LIMIT = 1 << 15  # about 300 bytes each
 
 
 class Originals:
-    """The last payloads written or met again, between half of `limit` and all of it.
+    """The payloads written or found most recently, between `limit / 2` and `limit` of them.
 
-    Two generations: a full one becomes the old one, what is met in the old one joins the new one. Payloads that come
-    often stay for ever, as popular URLs do in Mercator's cache.
+    There are two generations. A full new generation replaces the old one; a payload found in the old generation moves
+    to the new one. So popular payloads are never dropped, like popular URLs in Mercator's cache.
     """
 
     def __init__(self, limit: int = LIMIT) -> None:
@@ -24,7 +24,7 @@ class Originals:
         return len(self._new) + len(self._old)
 
     def find(self, digest: str) -> tuple[str, str, str] | None:
-        """Identifier, address and date of the record that holds this payload, if it is remembered."""
+        """Identifier, address and date of the record that holds this payload, if still remembered."""
         packed = self._new.get(digest)
         if packed is None:
             packed = self._old.pop(digest, None)
@@ -35,7 +35,7 @@ class Originals:
         return identifier, address, date
 
     def add(self, digest: str, identifier: str, address: str, date: str) -> None:
-        """None of the three has a blank: they are kept as one string."""
+        """None of the three may contain a blank: they are stored as one string."""
         self._old.pop(digest, None)
         self._put(digest, f"{identifier} {address} {date}".encode())
 

@@ -1,10 +1,11 @@
-"""The archive of a crawl: warc/*.warc.gz below JOBDIR, one file open at a time (docs/warc.md)."""
+"""The archive of a crawl: JOBDIR/warc/*.warc.gz, one file open at a time (docs/warc.md)."""
 
 from __future__ import annotations
 
 import logging
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from random import Random
 
 from webcrawl.model import Exchange, Link
@@ -15,49 +16,50 @@ from webcrawl.text.digest import label, sha1
 from webcrawl.warc.capture import Captures
 from webcrawl.warc.fields import fields, named
 from webcrawl.warc.originals import Originals
-from webcrawl.warc.record import WARC_FIELDS, member
+from webcrawl.warc.record import WARC_FIELDS, Record, member
 
 logger = logging.getLogger(__name__)
 
 FOLDER = "warc"
-STATE = "warc"  # in the database: the next serial number, and the file that is open
-DRAWN = 64  # identifiers at once
-# RFC 9562: the groups that a UUID is written in, and the six of its bits that are fixed in version 4.
+STATE = "warc"  # in the database: the next serial number, and the open file
+DRAWN = 64  # identifiers per call of the random generator
+# RFC 9562: the groups of digits in a UUID, and the six of its bits that version 4 fixes.
 _GROUPS = re.compile("(.{8})(.{4})(.{4})(.{4})(.{12})")
 _DRAWN_BITS = int("ffffffffffff0fff3fffffffffffffff" * DRAWN, 16)
 _FIXED_BITS = int("00000000000040008000000000000000" * DRAWN, 16)
 STANDARD = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-{}/"
 
 
-class WarcWriter:
-    """Writes what was exchanged; a file of `max_size` bytes is finished after the capture that made it so.
+@dataclass(frozen=True, slots=True)
+class WarcFiles:
+    """What the files look like: how their names begin, at how many bytes one is finished, what its warcinfo says."""
 
-    `random` must never repeat itself, in this crawl or another, for it makes the records' identifiers: outside of
-    tests it is a SystemRandom. `info` goes into the warcinfo record at the head of every file.
+    prefix: str
+    max_size: int
+    info: Mapping[str, str]
+    version: str = "1.1"
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[A-Za-z0-9._-]+", self.prefix):
+            raise ValueError(f"a WARC file's name cannot begin with {self.prefix!r}")
+
+
+class WarcWriter:
+    """Writes exchanges to WARC files.
+
+    `random` draws the records' identifiers, so it must never repeat itself, in this crawl or in another: outside of
+    tests it is a SystemRandom.
     """
 
     def __init__(
-        self,
-        db: CrawlDB,
-        outputs: Outputs,
-        *,
-        prefix: str,
-        max_size: int,
-        info: Mapping[str, str],
-        random: Random,
-        clock: Callable[[], float],
-        version: str = "1.1",
+        self, db: CrawlDB, outputs: Outputs, files: WarcFiles, *, random: Random, clock: Callable[[], float]
     ) -> None:
-        if not re.fullmatch(r"[A-Za-z0-9._-]+", prefix):
-            raise ValueError(f"a WARC file's name cannot begin with {prefix!r}")
-        self._db, self._outputs = db, outputs
-        self._prefix, self._max_size, self._info = prefix, max_size, info
+        self._db, self._outputs, self._files, self._clock = db, outputs, files, clock
         self._new_id = identifiers(random).__next__
-        self._clock, self._version = clock, version
         self._originals = Originals()
-        self._captures = Captures(version, self._originals, self._new_id)
+        self._captures = Captures(files.version, self._originals, self._new_id)
         self._output: Output | None = None
-        self._warcinfo = ""  # the open file's
+        self._warcinfo = ""  # identifier of the open file's warcinfo record
         self._serial = 0
         self._resume()
 
@@ -65,28 +67,28 @@ class WarcWriter:
         return f"<WarcWriter serial={self._serial} {self._output!r}>"
 
     def write(self, link: Link, exchange: Exchange, *, duplicate: bool, metadata: Mapping[str, str]) -> None:
-        """All records of the exchange, or an error and none of them.
+        """Writes all records of the exchange, or raises and writes none.
 
-        A `duplicate`, a body that was seen before, becomes a revisit if its payload is among those written lately;
-        else it is written whole: an archive must not refer to what nobody can find in it.
+        A `duplicate`, a body seen before, becomes a revisit record if its payload was written recently. Otherwise it is
+        written whole: an archive must not refer to a record that it does not hold.
         """
         output = self._output or self._begin()
         capture = self._captures.take(link, exchange, warcinfo=self._warcinfo, duplicate=duplicate, metadata=metadata)
         output.write(capture.data if output.tell() else self._head(output) + capture.data)
         if capture.is_original and exchange.payload and not exchange.truncated:
             self._originals.add(capture.digest, capture.identifier, capture.address, capture.date)
-        if output.tell() >= self._max_size:
+        if output.tell() >= self._files.max_size:
             self._finish(output)
 
     def close(self) -> None:
-        """Finishes the open file; the next checkpoint notes it, and its name loses the `.open` after that."""
+        """Finishes the open file. It loses its `.open` after the next checkpoint has noted it."""
         if self._output is not None and self._output.tell():
             self._finish(self._output)
 
     # -- files
 
     def _resume(self) -> None:
-        """A file left open by a crash is finished: what comes now may have other settings, and so another warcinfo."""
+        """Finishes a file that a crash left open: this run may have other settings, and so another warcinfo."""
         state = self._db.get(STATE)
         if state is not None:
             serial, _, path = state.decode().partition(" ")
@@ -99,7 +101,7 @@ class WarcWriter:
 
     def _begin(self) -> Output:
         stamp = re.sub(r"\D", "", iso(self._clock(), fraction=False))
-        output = self._open(f"{FOLDER}/{self._prefix}-{stamp}-{self._serial:05d}.warc.gz{OPEN}")
+        output = self._open(f"{FOLDER}/{self._files.prefix}-{stamp}-{self._serial:05d}.warc.gz{OPEN}")
         self._serial += 1
         self._note(f"{FOLDER}/{output.path.name}")
         return output
@@ -121,23 +123,24 @@ class WarcWriter:
     # -- records
 
     def _head(self, output: Output) -> bytes:
-        """The warcinfo record. Written together with the first capture, so that no file holds nothing else."""
+        """The warcinfo record. It is written together with the first capture, so that no file consists of it alone."""
+        version = self._files.version
         about = {
-            **named(self._info),
-            "format": f"WARC File Format {self._version}",
-            "conformsTo": STANDARD.format(self._version),
+            **named(self._files.info),
+            "format": f"WARC File Format {version}",
+            "conformsTo": STANDARD.format(version),
         }
         head = {
             "WARC-Record-ID": self._warcinfo,
-            "WARC-Date": iso(self._clock(), fraction=self._version != "1.0"),
+            "WARC-Date": iso(self._clock(), fraction=version != "1.0"),
             "WARC-Filename": output.path.name.removesuffix(OPEN),
         }
-        block = fields(about)
-        return member(self._version, "warcinfo", fields(head).decode(), label(sha1(block)), WARC_FIELDS, block)
+        record = Record("warcinfo", fields(head).decode(), WARC_FIELDS, fields(about))
+        return member(version, record, label(sha1(record.block)))
 
 
 def identifiers(random: Random) -> Iterator[str]:
-    """UUIDs of version 4; the kernel is asked once for so many."""
+    """Endless version 4 UUIDs, DRAWN per system call."""
     while True:
         digits = f"{random.getrandbits(128 * DRAWN) & _DRAWN_BITS | _FIXED_BITS:0{32 * DRAWN}x}"
         for one, two, three, four, five in _GROUPS.findall(digits):

@@ -30,11 +30,11 @@ KINDS: dict[str, Kind] = {
     **liars.KINDS,
     **traps.KINDS,
 }
-LANDING = documents.LANDING  # not one of them: the ordinary page that a special answer leads to
+LANDING = documents.LANDING  # not in KINDS: the ordinary page that a special answer links to
 
 
 def trap_entrance(url: str) -> str | None:
-    """The URL, without what follows the number, of a page in a trap; None for any other URL."""
+    """The entrance of the trap that a URL is in: the URL up to its number. None for any other URL."""
     parts = url.split("/", 6)
     if len(parts) < 6 or parts[3] != "x" or parts[4] not in KINDS or not KINDS[parts[4]].trap:
         return None

@@ -1,4 +1,4 @@
-"""Bodies that are no small HTML page: binaries, wrong labels, great size."""
+"""Bodies other than small HTML pages: binary data, wrong labels, large documents."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _linked(place: Place, media: str) -> Answer:
 
 
 def _big(place: Place) -> Answer:
-    """A page of 5 MiB whose only link stands in front."""
+    """A page of 5 MiB whose only link is at the front."""
     answer = _linked(place, "text/html; charset=utf-8")
     answer.body += b"<p>and so on, and on, and on; " * (BIG // 30)
     return answer

@@ -1,4 +1,4 @@
-"""Connections that break and answers that break the rules of HTTP. None has links: a crawler may drop them all."""
+"""Broken connections and answers that violate HTTP. None has links: a crawler may drop them all."""
 
 from __future__ import annotations
 

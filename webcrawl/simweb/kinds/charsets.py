@@ -1,6 +1,6 @@
-"""Documents in other encodings. Their link is spelled in their own letters: only the right encoding finds it.
+"""Documents in other encodings. The link is spelled in the document's script: only the right encoding finds it.
 
-A URL's path is written in UTF-8 whatever the page's encoding (URL standard, 4.4), so the target is the same.
+The path of a URL is UTF-8 whatever the page's encoding (URL standard, 4.4), so the target does not change.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from webcrawl.simweb.place import Place
 
 @dataclass(frozen=True, slots=True)
 class Charset:
-    """How a page is encoded, what it says about that, and the word that its link ends with."""
+    """A page's encoding, what the page says about it, and the word at the end of its link."""
 
     codec: str
     word: str

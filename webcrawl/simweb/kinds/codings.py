@@ -1,4 +1,4 @@
-"""Content codings, right and wrong, and bombs."""
+"""Content codings, right and wrong, and decompression bombs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _page(place: Place) -> bytes:
 
 
 def _coded(name: str, *packs: Pack) -> Kind:
-    """Coded if the client takes it, plain if not: that is what servers do."""
+    """Coded if the client accepts it, otherwise plain, as servers do."""
     tokens = set(name.split(", "))
 
     def answer(place: Place) -> Answer:
@@ -53,12 +53,12 @@ def _coded(name: str, *packs: Pack) -> Kind:
 
 
 def _mislabelled(place: Place) -> Answer:
-    """Says gzip and is plain text."""
+    """Plain text labelled as gzip."""
     return Answer(body=_page(place), headers=("Content-Encoding: gzip",), links=[place.anchor()])
 
 
 def _cut(place: Place) -> Answer:
-    """A gzip stream without its end; what is there decodes, and the link stands in front."""
+    """A gzip stream without its end. The rest can be decoded, and the link is at the front."""
     return Answer(body=gzip(_page(place))[:-12], headers=("Content-Encoding: gzip",), links=[place.anchor()])
 
 
@@ -68,12 +68,12 @@ def _blank() -> bytes:
 
 @lru_cache(1)
 def _gzipped() -> bytes:
-    """Packed once for all bombs of gzip: it takes a quarter of a second."""
+    """Compressed once for all gzip bombs: it takes a quarter of a second."""
     return gzip(_blank(), 3)
 
 
 def _tower(times: int) -> bytes:
-    """A bomb packed again and again: some hundred bytes of many million."""
+    """A bomb compressed repeatedly: many million bytes in some hundred."""
     data = _gzipped()
     for _ in range(times - 1):
         data = gzip(data, 3)

@@ -1,4 +1,4 @@
-"""Sound documents: the landing page, duplicates, and pages that change with time."""
+"""Valid documents: the landing page, duplicates, and pages that change with time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from webcrawl.simweb.answers import Anchor, Answer
 from webcrawl.simweb.kinds.kind import Kind
 from webcrawl.simweb.place import Place, document
 
-MODIFIED = 1_000_000_000  # when everything that does not change was written: September 2001
+MODIFIED = 1_000_000_000  # modification time of what never changes: September 2001
 
 
 def _landing(place: Place) -> Answer:
@@ -22,7 +22,7 @@ def _copies(place: Place) -> list[str]:
 
 
 def _duplicate(place: Place) -> Answer:
-    """A body that depends on nothing but the number; its link is absolute, so that it leads to one place."""
+    """A body that depends only on the number. Its link is absolute, so that all copies lead to the same place."""
     world = place.world
     host = place.number % world.hosts
     url = f"{world.origin(host)}{place.landing()}"
@@ -50,7 +50,7 @@ def _modified(place: Place) -> Answer:
 
 
 def _changing(place: Place) -> Answer:
-    """A page that is another one after every `slow` seconds of the world's clock, and says so."""
+    """A page that changes every `slow` seconds of the world's clock, and its ETag with it."""
     edition = int(place.world.clock() / max(place.world.slow, 1e-3))
     tag = f'"{edition}"'
     if place.ask and place.ask.etag == tag:

@@ -1,4 +1,4 @@
-"""Answers that are no pages."""
+"""Error statuses and empty answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _error(status: int, *, later: bool = False) -> Kind:
 
 
 def _recovers(place: Place) -> Answer:
-    """Overloaded twice, then well: a crawler that tries three times gets the page."""
+    """Overloaded twice, then fine: a crawler that tries three times gets the page."""
     if place.attempt <= 2:
         return Answer(503, document(f"{place.attempt} at {place.url}", "<p>Soon."))
     return Answer(body=document(place.url, f'<a href="{place.landing()}">on</a>'), links=[place.anchor()])
@@ -31,7 +31,7 @@ def _no_content(_: Place) -> Answer:
 
 
 def _not_modified(_: Place) -> Answer:
-    """To a request that had no condition."""
+    """A 304 to a request without a condition."""
     return Answer(304, type="")
 
 

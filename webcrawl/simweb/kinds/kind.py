@@ -1,4 +1,4 @@
-"""What a kind of special answers is."""
+"""What makes up a kind of special answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Heads and bodies that never end, lengths that lie, answers to other questions. None has links."""
+"""Heads and bodies that never end, false lengths, unsolicited answers. None has links."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _sends(*steps: Step, ending: Ending = Ending.CLOSE) -> Kind:
 
 
 def _endless(first: bytes, again: bytes) -> Kind:
-    """The beginning, then the same for ever, as fast as it is taken."""
+    """A beginning, then the same bytes without end, as fast as the client reads them."""
 
     def script() -> Iterator[Step]:
         yield first
@@ -58,7 +58,7 @@ KINDS = {
     "chunk_negative": _sends(_CHUNKED + chunk(_BODY) + b"-5\r\nagain\r\n" + LAST_CHUNK),
     "chunk_feeds": _sends((_CHUNKED + chunk(_BODY) + LAST_CHUNK).replace(b"\r", b"")),
     "never_closed": _sends(b"HTTP/1.0 200 OK\r\nContent-Type: text/html\r\n\r\n" + _BODY, ending=Ending.HANG),
-    # bodies where there are none, answers where there was no question
+    # bodies where none are allowed, answers without a request
     "body_of_204": _sends(b"HTTP/1.1 204 No Content\r\n" + _LENGTH + b"\r\n" + _BODY, ending=Ending.KEEP),
     "body_of_304": _sends(b"HTTP/1.1 304 Not Modified\r\n" + _LENGTH + b"\r\n" + _BODY, ending=Ending.KEEP),
     "answer_unasked": _sends(_OK + _LENGTH + b"\r\n" + _BODY + _STOLEN, ending=Ending.KEEP),
@@ -66,7 +66,7 @@ KINDS = {
     "interim_only": _sends(b"HTTP/1.1 100 Continue\r\n\r\n"),
     "switching_late": _sends(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n"),
     "upgrade_offered": _sends(_OK + b"Connection: Upgrade\r\nUpgrade: h2c\r\n" + _LENGTH + b"\r\n" + _BODY),
-    # other protocols, and hardly this one
+    # other protocols, or barely HTTP
     "speaks_http2": _sends(b"\0\0\x06\x04\0\0\0\0\0\0\x03\0\0\0\x64"),
     "speaks_icy": _sends(b"ICY 200 OK\r\nContent-Type: audio/mpeg\r\n\r\n" + _BODY),
     "speaks_ssh": _sends(b"SSH-2.0-OpenSSH_9.6\r\n", ending=Ending.HANG),

@@ -1,4 +1,4 @@
-"""Redirects, and where they lead."""
+"""Redirects to all kinds of targets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from webcrawl.simweb.place import Place, document
 
 
 def _to(location: str, canonical: str, status: int = 302) -> Answer:
-    """A redirect with a body of its own, as servers send it; its links are no way to follow."""
+    """A redirect with a body, as servers send it. A crawler must not follow links in the body."""
     return Answer(
         status, document(f"Moved to {canonical}", "<p>Moved."), headers=(f"Location: {location}",), location=canonical
     )
@@ -26,7 +26,7 @@ def _relative(place: Place) -> Answer:
 
 
 def _spelled(place: Place) -> Answer:
-    # Raw UTF-8 in a header, as half the web sends it; latin-1 is how bytes are written here.
+    # Raw UTF-8 in a header, as half the web sends it. The head is encoded as latin-1, so the bytes are spelled in it.
     location = place.landing("Grüße und so").encode().decode("latin-1")
     return _to(location, place.origin + place.landing("Gr%C3%BC%C3%9Fe%20und%20so"))
 
@@ -67,7 +67,7 @@ def _elsewhere(place: Place) -> Answer:
 
 
 def _inside(place: Place) -> Answer:
-    """The literal address of a server that a crawl must not be led to."""
+    """The literal address of a server that a crawl must not reach."""
     return _to(f"http://{OUTSIDE}:{place.world.port}/never/inside", "")
 
 

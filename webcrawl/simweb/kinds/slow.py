@@ -1,4 +1,4 @@
-"""Answers that take their time, whole ones and others. The unit is the world's `slow` seconds."""
+"""Slow answers, complete and incomplete. The unit is the world's `slow` seconds."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _trickle(place: Place) -> Answer:
 
 
 def _drip(place: Place) -> Answer:
-    """A head, then a byte now and then, for ever."""
+    """A head, then a byte now and then, without end."""
 
     def script() -> Iterator[Step]:
         yield _CHUNKED
@@ -60,7 +60,7 @@ def _drip_head(place: Place) -> Answer:
 
 
 def _endless(_: Place) -> Answer:
-    """A body that never ends, as fast as it is taken."""
+    """A body that never ends, sent as fast as the client reads."""
 
     def script() -> Iterator[Step]:
         piece = chunk(b"<p>more and more</p>" * 3000)

@@ -1,4 +1,4 @@
-"""Links of every source and every spelling, and what looks like a link and is none."""
+"""Links of every kind and spelling, and things that look like links."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from webcrawl.simweb.answers import Anchor, Answer
 from webcrawl.simweb.kinds.kind import Kind
 from webcrawl.simweb.place import Place, document
 
-# What a page of each source has in its body (or, with "head", there); {0} is where the link leads.
+# What a page of each kind has in its body, or in its head (_IN_HEAD); {0} is the link's target.
 _WRITTEN = {
     "a": '<a href="{0}">a page</a>',
     "area": '<map name="m"><area shape="rect" coords="0,0,9,9" href="{0}" alt="a place"></map>',
@@ -52,7 +52,7 @@ def _base(place: Place) -> Answer:
 
 
 def _spellings(place: Place) -> Answer:
-    """Every link is one that browsers follow: the URL standard's parser and the HTML standard's attribute rules."""
+    """Every link is one that browsers follow, by the URL standard's parser and the HTML standard's attribute rules."""
     own, site = place.landing, place.origin
     authority = site.partition("//")[2]
     written = {

@@ -27,7 +27,7 @@ class ExclusionFilter:
         self._path = path
         self._interval = interval
         self._clock = clock
-        self._due = clock() + interval
+        self._looked = clock()
         self._complaint = ""
         with readable(path):
             self._stamp = self._look()
@@ -47,8 +47,8 @@ class ExclusionFilter:
 
     def _current(self) -> ExclusionRules:
         now = self._clock()
-        if now >= self._due:
-            self._due = now + self._interval
+        if not 0 <= now - self._looked < self._interval:  # less than 0: the clock was set back
+            self._looked = now
             self._reread()
         return self._rules
 

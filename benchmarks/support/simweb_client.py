@@ -1,4 +1,4 @@
-"""A client that only counts: kept connections, each asking for page after page, no parsing of what comes."""
+"""A client that only counts: kept connections that request page after page, without parsing the answers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LENGTH = b"Content-Length: "
 
 
 class Reader(asyncio.Protocol):
-    """One connection: a request after each answer, until there are no more."""
+    """One connection, with a request after each answer until there are no more."""
 
     def __init__(self, requests: Iterator[bytes], totals: list[int], done: asyncio.Future[None]) -> None:
         self._requests, self._totals, self._done = requests, totals, done
@@ -52,7 +52,7 @@ class Reader(asyncio.Protocol):
 async def fetch_all(
     address: str, port: int, requests: Iterator[bytes], connections: int, context: ssl.SSLContext | None = None
 ) -> list[int]:
-    """Answers and bytes received for all the requests, over so many connections."""
+    """Answers and bytes received for all requests, over so many connections."""
     loop, totals = asyncio.get_running_loop(), [0, 0]
     done = [loop.create_future() for _ in range(connections)]
     opened = [

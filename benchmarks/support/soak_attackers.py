@@ -11,7 +11,7 @@ from itertools import count
 from multiprocessing.connection import Connection
 from typing import Any
 
-from benchmarks.processes import beside
+from benchmarks.support.processes import beside
 from webcrawl.simweb import World, names, sockets
 from webcrawl.simweb.dns import NameServer, Tcp, Udp
 from webcrawl.simweb.names import A, Question, Record, Reply

@@ -1,4 +1,4 @@
-"""One JSON line a figure, so that runs can be compared by other programs."""
+"""One JSON line per figure, so that other programs can compare runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 
 def report(name: str, **figures: object) -> None:
-    """Prints a line: what was measured, its figures, and the peak memory of this process so far."""
+    """Prints one line: what was measured, the figures, and the peak memory of this process so far."""
     rounded = {key: round(value, 3) if isinstance(value, float) else value for key, value in figures.items()}
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     sys.stdout.write(json.dumps({"benchmark": name, **rounded, "peak_rss_mib": peak}) + "\n")
@@ -20,7 +20,7 @@ def report(name: str, **figures: object) -> None:
 
 
 def percent(parts: Mapping[str, float]) -> dict[str, float]:
-    """Of all parts together, the largest first."""
+    """Shares of the total, the largest first."""
     total = sum(parts.values())
     return {name: round(100 * parts[name] / total, 1) for name in sorted(parts, key=parts.__getitem__, reverse=True)}
 

@@ -1,4 +1,4 @@
-"""What the seen store is compared with."""
+"""The baselines for the seen store."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from rocksdict import AccessType, BlockBasedOptions, Cache, Options, Rdict, Writ
 
 
 class Rocks:
-    """RocksDB as an exact set of fingerprints: each batch one sorted multi-get and one write, without a log.
+    """RocksDB as an exact set of fingerprints: one sorted multi-get and one write per batch, without a log.
 
-    The filters of memtables and files, and leaving out the log, made it 1.8 times as fast.
+    The filters of memtables and files, and the missing log, made it 1.8 times as fast.
     """
 
     def __init__(self, path: Path) -> None:
@@ -33,7 +33,7 @@ class Rocks:
         self._db = Rdict(str(path), options, access_type=AccessType.read_write())
 
     def submit(self, keys: array[int]) -> int:
-        """How many of the batch were new."""
+        """The number of new keys in the batch."""
         ordered = np.unique(np.frombuffer(keys, np.uint64)).astype(">u8").tobytes()
         batch = [ordered[at : at + 8] for at in range(0, len(ordered), 8)]
         new = [key for key, value in zip(batch, self._db[batch], strict=True) if value is None]
@@ -48,7 +48,7 @@ class Rocks:
 
 
 class PlainSet:
-    """A Python set of integers: what a crawl that need not scale would take."""
+    """A Python set of integers: enough for a crawl that need not scale."""
 
     def __init__(self) -> None:
         self._keys: set[int] = set()

@@ -1,4 +1,4 @@
-"""What is submitted in the seen store's benchmarks: distinct keys by number, so that nothing need be kept."""
+"""The input of the seen store's benchmarks: distinct keys computed from numbers, so that none must be kept."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Keys = npt.NDArray[np.uint64]
 
 
 def spread(numbers: Keys) -> Keys:
-    """Another key for each number (splitmix64's finalizer, which is a bijection)."""
+    """A different key for each number (splitmix64's finalizer, which is a bijection)."""
     keys = numbers * np.uint64(0x9E37_79B9_7F4A_7C15)
     keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58_476D_1CE4_E5B9)
     keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D0_49BB_1331_11EB)
@@ -20,14 +20,14 @@ def spread(numbers: Keys) -> Keys:
 
 
 def as_array(keys: Keys) -> array[int]:
-    """What the store takes."""
+    """The keys in the form that the store takes."""
     batch = array("Q")
     batch.frombytes(keys.tobytes())
     return batch
 
 
 class Stream:
-    """Batches whose even places are the next keys, and whose odd places are any of the earlier ones."""
+    """Batches: even places have the next keys, odd places any earlier ones."""
 
     def __init__(self) -> None:
         self._chance = np.random.default_rng(1)
@@ -44,7 +44,7 @@ class Stream:
 
 
 class Strided:
-    """Keys that are sorted as made, for a file of a billion: odd ones, one in each of equal ranges."""
+    """Keys that are sorted as made, for a file of a billion: one odd key in each of equal ranges."""
 
     def __init__(self, count: int) -> None:
         self._count, self._step = count, (1 << 64) // count
@@ -54,7 +54,7 @@ class Strided:
         return (numbers * np.uint64(self._step) + spread(numbers) % np.uint64(self._step)) | np.uint64(1)
 
     def batch(self, step: int, size: int) -> array[int]:
-        """Even places: keys that are not in the file, being even. Odd places: keys that are."""
+        """Even places have even keys, which are not in the file; odd places have keys of the file."""
         half = size // 2
         keys = np.empty(size, np.uint64)
         keys[::2] = spread(np.arange(step * half, (step + 1) * half, dtype=np.uint64)) & np.uint64(2**64 - 2)
@@ -63,7 +63,7 @@ class Strided:
 
 
 def pages(distinct: int, count: int) -> Iterator[tuple[list[int], list[bytes]]]:
-    """Pages of 40 links of 70 bytes: 20 new, 20 any of the earlier ones."""
+    """Pages of 40 links of 70 bytes: 20 new ones, 20 earlier ones."""
     stream = Stream()
     for page in range(count):
         numbers = stream.numbers(distinct + 20 * page, 40)

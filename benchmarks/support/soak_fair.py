@@ -10,8 +10,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from benchmarks.processes import beside
-from benchmarks.soak_attackers import attacking
+from benchmarks.support.processes import beside
+from benchmarks.support.soak_attackers import attacking
 from webcrawl.simweb import World, running
 from webcrawl.simweb.log import Log, read
 

@@ -1,4 +1,4 @@
-"""What a process costs, seen from outside: a program under test, or the server beside it."""
+"""The cost of another process: a program under test, or the server beside it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 @dataclass(slots=True)
 class Cost:
-    """Of a process from its start to its end, and what it printed."""
+    """The cost of a process from its start to its end, and what it printed."""
 
     cpu: float  # seconds, user and system, of all threads
     seconds: float
@@ -27,7 +27,7 @@ class Cost:
 def cost(command: list[str]) -> Cost:
     """Runs a command to its end; RuntimeError if it fails."""
     begun = time.perf_counter()
-    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}  # as users have it
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}  # as users run it
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env) as process:
         said = process.stdout.read() if process.stdout else ""
         _, status, usage = os.wait4(process.pid, 0)
@@ -39,7 +39,7 @@ def cost(command: list[str]) -> Cost:
 
 @contextmanager
 def beside(serve: Callable[..., None], *args: object) -> Iterator[str]:
-    """`serve(connection, *args)` in a process of its own, until it is sent a word; what it said when it was ready."""
+    """Runs `serve(connection, *args)` in a separate process until it is sent a message; yields its first message."""
     here, there = get_context("spawn").Pipe()
     process = get_context("spawn").Process(target=serve, args=(there, *args), daemon=True)
     process.start()
@@ -53,6 +53,6 @@ def beside(serve: Callable[..., None], *args: object) -> Iterator[str]:
 
 
 def cpu_so_far(process: int) -> float:
-    """CPU seconds of a process that is running."""
+    """CPU seconds so far of a running process."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / TICKS

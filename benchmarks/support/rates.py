@@ -1,4 +1,4 @@
-"""Pages a CPU second of webcrawl, of plain Scrapy in two forms, and of the limit, on the same web."""
+"""Pages per CPU second of webcrawl, of plain Scrapy in two forms, and of the limit, on the same web."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.crawl import IMPOLITE, PORT, TLS_PORT, measured, served, webcrawl
-from benchmarks.processes import Cost, cpu_so_far
-from benchmarks.report import report
+from benchmarks.support.crawling import IMPOLITE, PORT, TLS_PORT, measured, served, webcrawl
+from benchmarks.support.processes import Cost, cpu_so_far
+from benchmarks.support.report import report
 
-PAGES_A_HOST = {False: 20, True: 4}  # over TLS few, for a connection costs as much as a page, and politeness ends it
-FEWER = {"scrapy": 10, "by-hand": 4}  # plain Scrapy gets a smaller web, which takes it as long
+PAGES_A_HOST = {
+    False: 20,
+    True: 4,
+}  # few over TLS: connections are not kept and cost as much as pages
+FEWER = {"scrapy": 10, "by-hand": 4}  # plain Scrapy gets a smaller web, for about the same run time
 
-MOST = 0.9  # of a web's pages: webcrawl's trap filters leave out some of the largest hosts
+MOST = 0.9  # share of a web's pages: webcrawl's trap filters skip some pages of the largest hosts
 
 
 @dataclass(slots=True, frozen=True)
@@ -40,14 +43,14 @@ class Web:
 
     @property
     def arguments(self) -> list[str]:
-        """What the programs that are compared are told."""
+        """The arguments of the programs under test."""
         port = TLS_PORT if self.tls else PORT
         return [*map(str, (self.hosts, self.pages, port)), *(["--tls"] if self.tls else [])]
 
 
 @dataclass(slots=True)
 class Rate:
-    """What came of a run; robots.txt files are not among the pages."""
+    """The result of a run; robots.txt files do not count as pages."""
 
     pages: int
     cost: Cost
@@ -59,7 +62,7 @@ class Rate:
 
 
 def run_webcrawl(web: Web) -> Rate:
-    """The whole crawler, everything on but politeness."""
+    """The whole crawler, with everything on but politeness."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         rate = _run(web, webcrawl(folder, web.hosts, *IMPOLITE, tls=web.tls))
@@ -79,12 +82,12 @@ def run_by_hand(web: Web) -> Rate:
 
 
 def run_limit(web: Web) -> Rate:
-    """No crawler at all."""
+    """The limit, without a crawler."""
     return _run(web, [sys.executable, "-m", "benchmarks.bare", *web.arguments])
 
 
 def run_archive(web: Web) -> Rate:
-    """No crawler, and its archive."""
+    """The limit with the archive."""
     return _run(web, [sys.executable, "-m", "benchmarks.bare", *web.arguments, "--archive"])
 
 
@@ -115,7 +118,7 @@ def measure(name: str, web: Web) -> Rate:
     """Runs one of RUNS, and prints its line."""
     rate = RUNS[name](web)
     if rate.pages < MOST * web.pages // FEWER.get(name, 1):
-        raise RuntimeError(f"{name} crawled {rate.pages} pages of {web}: that is no measurement")
+        raise RuntimeError(f"{name} crawled {rate.pages} pages of {web}: too few for a measurement")
     report(
         f"suite/{name}",
         web=str(web),

@@ -1,4 +1,4 @@
-"""The web of `benchmarks.soak`: the synthetic one with all its kinds, FTP and gopher servers, and attackers."""
+"""The web of `benchmarks.soak`: the synthetic web with all its kinds, FTP and gopher servers, and attackers."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from benchmarks.processes import beside
-from benchmarks.soak_attackers import attacking
+from benchmarks.support.processes import beside
+from benchmarks.support.soak_attackers import attacking
 from webcrawl.simweb import World, hostile, running
 from webcrawl.simweb.log import Log
 
 HTTPS = 0.2  # of the hosts
-SLOW = 0.05  # seconds: the unit of all that takes time
+SLOW = 0.05  # seconds: the unit of everything that takes time
 SITES = 8  # FTP and gopher hosts each
 FOLDERS, FILES = 40, 20  # of an FTP host
-MENUS = 1500  # of a gopher host; each has as many items as there are kinds of them
+MENUS = 1500  # of a gopher host; each has one item of each kind
 
 
 class Gopher:
-    """A tree of menus; their other items are all that a gopher server may do to a client."""
+    """A tree of menus, whose other items are everything that a gopher server may do to a client."""
 
     def __init__(self, name: str) -> None:
         self._name, self.port = name, 0
@@ -37,7 +37,7 @@ class Gopher:
             line = await reader.readline()
             await self._answer(line.strip().decode("latin-1"), writer)
         except (ConnectionError, ValueError):
-            pass  # a crawler that has enough leaves
+            pass  # the crawler has had enough and left
         finally:
             writer.close()
 
@@ -74,11 +74,11 @@ class Gopher:
 
 
 class Files:
-    """pyftpdlib, a folder for each host: equal listings would be one content."""
+    """pyftpdlib with one folder per host: equal listings would count as the same content."""
 
     def __init__(self, folder: Path) -> None:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # it stands on asyncore
+            warnings.simplefilter("ignore", DeprecationWarning)  # pyftpdlib uses asyncore
             from pyftpdlib.authorizers import DummyAuthorizer  # noqa: PLC0415
             from pyftpdlib.handlers import FTPHandler  # noqa: PLC0415
             from pyftpdlib.ioloop import IOLoop  # noqa: PLC0415
@@ -94,7 +94,7 @@ class Files:
             self.ports.append(FTPServer((f"127.0.1.{site + 1}", 0), handler, ioloop=self._loop).address[1])
 
     def start(self) -> None:
-        """Serves as long as the process lives."""
+        """Serves until the process ends."""
         Thread(target=lambda: self._loop.loop(timeout=None, blocking=True), daemon=True).start()
 
 
@@ -137,7 +137,7 @@ def _serve(ready: Connection, folder: Path, hosts: int, pages: int) -> None:
 
 @contextmanager
 def served(folder: Path, hosts: int, pages: int, *, attacked: bool) -> Iterator[str]:
-    """The web, in processes of its own; its name server. Leaves seeds.txt, hosts and asked.jsonl in the folder."""
+    """The web, in separate processes; yields its name server. Writes seeds.txt, hosts and asked.jsonl to the folder."""
     names = [f"127.0.1.{site + 1} ftp{site}.test\n127.0.2.{site + 1} gopher{site}.test\n" for site in range(SITES)]
     (folder / "hosts").write_text("".join(names))
     with ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""What must be true of a crawl that has stopped, whatever it was sent: each rule that is broken, in a line."""
+"""The rules for a crawl that has stopped, whatever it was sent; each broken one is reported in one line."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from webcrawl.seen.verdicts import NAME as NEW
 from webcrawl.simweb import overlaps, robots_first
 from webcrawl.simweb.log import read
 from webcrawl.simweb.robots import is_robots
+from webcrawl.verify.frontier import QUEUE
 from webcrawl.verify.queues import Queues
 from webcrawl.verify.snapshot import Snapshot
 
@@ -35,7 +36,7 @@ BAD = re.compile(r"\b(ERROR|CRITICAL|Traceback|never retrieved|never awaited|Res
 
 
 def thirds(samples: Sequence[float], done: Sequence[int]) -> tuple[Sequence[float], ...]:
-    """The samples of each third of the work: of the time it would be the machine's other load that decides."""
+    """The samples of each third of the work. Thirds of the time would depend on the machine's other load."""
     one, two = (bisect_left(done, max(done, default=0) * part / 3) for part in (1, 2))
     return samples[:one], samples[one:two], samples[two:]
 
@@ -43,7 +44,7 @@ def thirds(samples: Sequence[float], done: Sequence[int]) -> tuple[Sequence[floa
 def flat(
     name: str, parts: Sequence[Sequence[float]], figures: Mapping[str, Figure] = FIGURES, *, spare: int = 0
 ) -> Iterator[str]:
-    """The figures of the last third are no more than a twentieth (and `spare`) above the second third's."""
+    """The figures of the last third may exceed the second third's by a twentieth (and `spare`)."""
     _, second, last = parts
     if not second or not last:
         yield f"{name}: too few samples"
@@ -54,7 +55,7 @@ def flat(
 
 
 def said(output: Path, jobdir: Path) -> Iterator[str]:
-    """No error of the crawl's own: neither told, nor logged, nor counted."""
+    """There is no internal error, printed, logged or counted."""
     for line in output.read_text(errors="replace").splitlines():
         if BAD.search(line):
             yield f"it said: {line[:300]!r}"
@@ -68,12 +69,12 @@ def said(output: Path, jobdir: Path) -> Iterator[str]:
 
 
 def accounted(jobdir: Path, asked: Path) -> Iterator[str]:
-    """Each URL known is queued or has its one line; each one that a server was asked for is known, one at a time."""
+    """Every known URL is queued or has one log line; every requested URL is known, and requested one at a time."""
     stats = json.loads((jobdir / "stats.json").read_text())
     lines, rules = Counter[str](), set()
     for line in (jobdir / "logs/crawl.log").read_text().splitlines():
         url, way = line.split()[3:5]
-        if way.endswith("P"):  # robots.txt may be asked for again, and is no link
+        if way.endswith("P"):  # robots.txt may be fetched again, and is not a link
             rules.add(url)
         else:
             lines[url] += 1
@@ -94,24 +95,25 @@ def accounted(jobdir: Path, asked: Path) -> Iterator[str]:
 
 
 def _is_rules(url: str) -> bool:
-    """Whether a server's log has it for its rules."""
+    """Whether a URL in the server's log is a robots.txt."""
     return is_robots("/" + url.split("/", 3)[3])
 
 
 def _queued(snapshot: Snapshot) -> Iterator[Link]:
-    """What all queues hold at the last checkpoint, the hosts' and the front-end's."""
+    """The links in all queues at the last checkpoint, the hosts' and the front-end's."""
     queues = Queues(snapshot)
     for (data,) in snapshot.rows("SELECT data FROM host"):
-        *_, later, queue = msgpack.unpackb(data)
-        yield from (unpack(record) for _, record in later)
-        if queue is not None:
-            yield from map(unpack, queues.records(queue, "host"))
+        values = msgpack.unpackb(data)
+        yield from (unpack(record) for _, record in values[QUEUE - 1])
+        for queue in values[QUEUE:]:
+            if queue is not None:
+                yield from map(unpack, queues.records(queue, "host"))
     for saved in msgpack.unpackb(snapshot.get(META) or b"")["front"]:
         yield from map(unpack, queues.records(saved, "front"))
 
 
 def _kept(snapshot: Snapshot) -> int:
-    """New URLs that the seen store has judged and the frontier has not taken."""
+    """New URLs that the seen store has judged and the frontier has not taken yet."""
     begin, kept = json.loads(snapshot.get(SEEN) or b"")["begin"], 0
     for name, value in snapshot.rows("SELECT name, value FROM meta WHERE name GLOB ?", (f"{NEW}*",)):
         count, skipped = COUNT.unpack_from(value)[0], max(0, begin - int(name.removeprefix(NEW)))
@@ -121,7 +123,7 @@ def _kept(snapshot: Snapshot) -> int:
 
 
 def sound(jobdir: Path) -> Iterator[str]:
-    """`scrapy verify` has nothing to say, and another's reader finds each record's digest right."""
+    """`scrapy verify` finds no damage, and another reader confirms each record's digest."""
     command = [sys.executable, "-m", "scrapy", "verify", str(jobdir)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -132,5 +134,5 @@ def sound(jobdir: Path) -> Iterator[str]:
                 for record in ArchiveIterator(file, parse_http=False):
                     if record.record_type != WarcRecordType.warcinfo and not record.verify_block_digest():
                         yield f"{path.name}: {record.record_id}: block digest"
-        except OSError as error:  # its compression
+        except OSError as error:  # damaged compression
             yield f"{path.name}: {error}"

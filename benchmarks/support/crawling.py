@@ -1,0 +1,63 @@
+"""Crawls of the synthetic web, with server and crawler on one core each."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from benchmarks.support.processes import Cost, cost
+
+PORT, TLS_PORT, DNS_PORT = 18_110, 18_143, 18_153
+CRAWLER, SERVER = "0", "1"
+IMPOLITE = ("POLITENESS_MIN_DELAY=0", "POLITENESS_FACTOR=0")
+
+
+@contextmanager
+def served(hosts: int, pages: int, *options: str) -> Iterator[int]:
+    """Serves the synthetic web in a separate process; yields its process id."""
+    command = ["taskset", "-c", SERVER, sys.executable, "-m", "webcrawl.simweb"]
+    command += [
+        "--hosts",
+        str(hosts),
+        "--pages",
+        str(pages),
+        "--port",
+        str(PORT),
+        "--tls-port",
+        str(TLS_PORT),
+        "--dns-port",
+        str(DNS_PORT),
+        *options,
+    ]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        if server.stdout is None or not server.stdout.readline().startswith("simweb ready"):
+            raise RuntimeError("the synthetic web did not start")
+        yield server.pid
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def measured(command: list[str]) -> Cost:
+    """The cost of a crawler on its core."""
+    return cost(["taskset", "-c", CRAWLER, *command])
+
+
+def webcrawl(folder: Path, hosts: int, *settings: str, tls: bool = False) -> list[str]:
+    """The command for a crawl of all hosts."""
+    seeds, scheme, port = folder / "seeds.txt", "https" if tls else "http", TLS_PORT if tls else PORT
+    seeds.write_text("".join(f"{scheme}://site{i}.test:{port}/\n" for i in range(hosts)))
+    command = [sys.executable, "-m", "scrapy", "crawl", "web", "-a", f"seeds={seeds}"]
+    values = [
+        f"JOBDIR={folder / 'job'}",
+        f"DNS_NAMESERVERS=127.0.0.1:{DNS_PORT}",
+        "PRIVATE_NETWORKS_ALLOWED=127.0.0.0/16",
+        "CONCURRENT_REQUESTS=256",
+        "LOG_LEVEL=ERROR",
+        *settings,
+    ]
+    return command + [part for value in values for part in ("-s", value)]

@@ -1,0 +1,62 @@
+"""Signals that belong together count as one."""
+
+import signal
+from functools import partial
+
+import pytest
+
+from webcrawl.commands.signals import NUMBERS, SAME, OneSignal
+
+
+@pytest.fixture(name="heard")
+def _heard():
+    """Handlers as Scrapy installs them: the first installs the second, which has all further signals ignored."""
+    heard, before = [], [(number, signal.getsignal(number)) for number in NUMBERS]
+
+    def install(handler):
+        for number in NUMBERS:
+            signal.signal(number, handler)
+
+    def graceful(*_):
+        heard.append("end")
+        install(forced)
+
+    def forced(*_):
+        heard.append("force")
+        install(signal.SIG_IGN)
+
+    install(graceful)
+    yield heard
+    for number, handler in before:
+        signal.signal(number, handler)
+
+
+@pytest.fixture(name="send")
+def _send(heard):
+    """Sends a signal at a time of the handler's clock."""
+    now = [0.0]
+    OneSignal(partial(now.__getitem__, 0)).install()
+
+    def send(number, at):
+        now[0] = at
+        signal.raise_signal(number)
+
+    return send
+
+
+def test_a_second_signal_within_half_a_second_is_the_same(heard, send):
+    """Signals of either kind within half a second of the first end the crawl once, and gracefully."""
+    for number, at in ((signal.SIGINT, 10.0), (signal.SIGTERM, 10.0), (signal.SIGINT, 10.0 + SAME - 0.01)):
+        send(number, at)
+
+    assert heard == ["end"]
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_a_later_one_forces_the_end(heard, send, number):
+    """A signal half a second after the first one forces the end, and those after it are ignored."""
+    for at in (10.0, 10.0 + SAME, 20.0):
+        send(number, at)
+
+    assert heard == ["end", "force"]
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN

@@ -1,0 +1,159 @@
+"""The spider and the settings that a crawl was begun with, as later runs are compared with them."""
+
+import json
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from scrapy.settings import Settings
+
+from webcrawl.adapter.values import plain_values
+from webcrawl.crawl.terms import META, OtherTerms, changes, keep_terms, refuse, terms_of
+from webcrawl.store.crawldb import CrawlDB
+
+FOLDINGS = "webcrawl.urls.foldings"
+JOB = Path("crawls/web")
+
+
+def terms(spider="web", arguments=None, **settings):
+    """Those of a crawl with these settings."""
+    values = Settings()
+    values.setmodule("webcrawl.settings")
+    values.setdict(settings, "cmdline")
+    return terms_of(spider, arguments or {}, plain_values(values))
+
+
+def told(before, now):
+    return [*changes(before, now)]
+
+
+class TestRefused:
+    def test_another_spider(self):
+        """A crawl belongs to the spider that began it."""
+        with pytest.raises(OtherTerms) as caught:
+            refuse(JOB, terms(), terms("follow"))
+
+        assert str(caught.value) == "crawls/web: belongs to the spider web, not follow: use another JOBDIR"
+
+    @pytest.mark.parametrize(
+        ("before", "now"),
+        [
+            pytest.param("none", f"{FOLDINGS}.no_index", id="one more"),
+            pytest.param(f"{FOLDINGS}.no_index", "none", id="one less"),
+            pytest.param(f"{FOLDINGS}.no_index, {FOLDINGS}.lower_path", f"{FOLDINGS}.no_index", id="one of two"),
+            pytest.param(
+                f"{FOLDINGS}.no_index, {FOLDINGS}.lower_path", f"{FOLDINGS}.lower_path, {FOLDINGS}.no_index", id="order"
+            ),
+        ],
+    )
+    def test_other_foldings(self, before, now):
+        """The line has the setting, both values and the two ways out."""
+        with pytest.raises(OtherTerms) as caught:
+            refuse(JOB, terms(URL_FOLDINGS=before), terms(URL_FOLDINGS=now))
+
+        assert str(caught.value) == (
+            f"URL_FOLDINGS was {before}, now {now}: it decides which URLs count as one, which cannot change within a "
+            "crawl; change it back, or use another JOBDIR than crawls/web"
+        )
+
+    def test_other_host_rules(self, tmp_path):
+        """Rules are compared, not the names of their files, nor comments, nor the order of lines."""
+        files = {
+            "one": "# mirrors\nstartsWith(www.)=\nsynonym(a.test)=b.test\n",
+            "same": "synonym(a.test)=b.test\n\nstartsWith(www.)=",
+            "less": "startsWith(www.)=\n",
+            "empty": "# nothing yet\n",
+        }
+        for name, text in files.items():
+            (tmp_path / name).write_text(text)
+        of = {name: terms(URL_HOST_RULES=str(tmp_path / name)) for name in files} | {"no file": terms()}
+
+        refuse(JOB, of["one"], of["same"])
+        refuse(JOB, of["empty"], of["no file"])
+        for other in ("less", "empty", "no file"):
+            with pytest.raises(OtherTerms, match=r"URL_HOST_RULES was .*/one \([0-9a-f]{12}\), now "):
+                refuse(JOB, of["one"], of[other])
+
+    @pytest.mark.parametrize("name", ["URL_FOLDINGS", "URL_HOST_RULES"])
+    def test_a_setting_that_did_not_exist_then(self, tmp_path, name):
+        """What is not in the notes of the last run was not set."""
+        (tmp_path / "rules").write_text("startsWith(www.)=\n")
+        before, now = terms(), terms(URL_FOLDINGS=f"{FOLDINGS}.no_index", URL_HOST_RULES=tmp_path / "rules")
+        del before[name]
+        both = {other: before[other] if other in before and other != name else text for other, text in now.items()}
+
+        with pytest.raises(OtherTerms, match=f"^{name} was none"):
+            refuse(JOB, before, both)
+
+
+class TestTold:
+    @pytest.mark.parametrize(
+        ("name", "before", "now", "line"),
+        [
+            ("URL_SCOPE", "any", "seeds", "URL_SCOPE was any, now seeds"),
+            ("POLITENESS_FACTOR", 10, "2.5", "POLITENESS_FACTOR was 10, now 2.5"),
+            ("WARC_ENABLED", True, "no", "WARC_ENABLED was on, now off"),
+            ("URL_INCLUDE", [], "/a", "URL_INCLUDE was none, now /a"),
+            ("DNS_NAMESERVERS", "127.0.0.1:53", "[::1]:54", "DNS_NAMESERVERS was 127.0.0.1:53, now ::1:54"),
+            ("HOSTS_FILE", None, "/etc/hosts", "HOSTS_FILE was none, now /etc/hosts"),
+            (
+                "TOP1M_URL",
+                "http://a.test/",
+                "http://me:secret@a.test/x",
+                "TOP1M_URL was http://a.test/, now http://a.test/x",
+            ),
+            ("ITEM_PIPELINES", {}, {"webcrawl.items.Page": 3}, "ITEM_PIPELINES webcrawl.items.Page was none, now 3"),
+            ("USER_AGENT", "a" * 119, "b" * 121, f"USER_AGENT was {'a' * 119}, now {'b' * 120}..."),
+        ],
+    )
+    def test_another_value(self, name, before, now, line):
+        """A setting that has changed is one line with both values; of a mapping one line for each entry."""
+        assert told(terms(**{name: before}), terms(**{name: now})) == [line]
+
+    def test_other_arguments(self):
+        """The lists of seeds and their limit are told too."""
+        before, now = (
+            terms(arguments={"seeds": "a.txt", "limit": None}),
+            terms(arguments={"seeds": "b.txt", "limit": 3}),
+        )
+
+        assert told(before, now) == ["-a seeds was a.txt, now b.txt", "-a limit was none, now 3"]
+
+    @pytest.mark.parametrize(
+        "settings",
+        [
+            {"JOBDIR": "elsewhere"},
+            {"LOG_LEVEL": "DEBUG"},
+            {"CLOSESPIDER_PAGECOUNT": 3},
+            {"LINK_SOURCES": ["a", "area", "frame", "iframe", "refresh", "canonical"]},
+            {"POLITENESS_FACTOR": "10.0"},
+        ],
+    )
+    def test_nothing_to_tell(self, settings):
+        """A run's length, its log and the folder's place are its own affair, and another spelling is no change."""
+        assert told(terms(), terms(**settings)) == []
+
+
+class TestKept:
+    def test_of_the_last_run(self, tmp_path, caplog):
+        """Each run is compared with the one before it."""
+        caplog.set_level("INFO", "webcrawl.crawl.terms")
+        said = []
+        for scope in ("any", "host", "host", "any"):
+            with closing(CrawlDB(tmp_path)) as db:
+                keep_terms(db, terms(URL_SCOPE=scope))
+                db.checkpoint()
+            said.append(caplog.messages)
+            caplog.clear()
+
+        assert said == [[], ["URL_SCOPE was any, now host"], [], ["URL_SCOPE was host, now any"]]
+
+    def test_a_crawl_from_before_they_were_kept(self, tmp_path):
+        """A crawl without them takes those of its first run that has them."""
+        with closing(CrawlDB(tmp_path)) as db:
+            db.set("clean", b"1")
+            keep_terms(db, terms("follow", URL_FOLDINGS=f"{FOLDINGS}.no_index"))
+
+            assert json.loads(db.get(META))["spider"] == "follow"
+            with pytest.raises(OtherTerms):
+                keep_terms(db, terms("web"))

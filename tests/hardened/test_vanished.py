@@ -1,0 +1,69 @@
+"""A crawl whose files are taken away says so, and does not end as if all were well."""
+
+# Seen on 2026-11-21, before this was fixed: all six crawls ended with status 0 and reason `finished`. Of the removed
+# JOBDIR nothing was left; without its database an archive of 861,982 bytes was.
+
+import re
+import shutil
+
+import pytest
+
+from tests.support.crawling import Crawl, wait_until
+
+SETTINGS = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0, "CONCURRENT_REQUESTS": 4, "CHECKPOINT_INTERVAL": 0.2}
+
+
+def move(job):
+    job.rename(job.with_name("moved"))
+
+
+def remove(job):
+    shutil.rmtree(job.rename(job.with_name("gone")))
+
+
+def replace(job):
+    """Another folder of that name, as a careless copy makes it."""
+    job.rename(job.with_name("moved"))
+    shutil.copytree(job.with_name("moved"), job)
+
+
+def remove_database(job):
+    (job / "state/crawl.db").unlink()
+
+
+def remove_archive(job):
+    (path,) = (job / "warc").glob("*.open")
+    path.unlink()
+
+
+def remove_log(job):
+    (job / "logs/crawl.log").unlink()
+
+
+@pytest.mark.parametrize(
+    ("take_away", "name"),
+    [
+        pytest.param(move, "", id="moved"),
+        pytest.param(replace, "", id="replaced"),
+        pytest.param(remove, "", id="removed"),
+        pytest.param(remove_database, "state/crawl.db", id="database"),
+        pytest.param(remove_archive, "warc/", id="archive"),
+        pytest.param(remove_log, "logs/crawl.log", id="log"),
+    ],
+)
+def test_what_is_taken_away_ends_the_crawl(tmp_path, simweb, take_away, name):
+    """When JOBDIR or a file that the crawl writes is gone, one line names it, and the crawl ends with status 1."""
+    server = simweb(4, 80, latency=0.05)
+    (tmp_path / "seeds.txt").write_text("\n".join(server.world.seeds()))
+    settings = {"DNS_NAMESERVERS": server.nameserver, **SETTINGS}
+    crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
+
+    running = crawl.start()
+    wait_until(lambda: server.log.count > 20)
+    take_away(tmp_path / "job")
+    status = running.wait()
+
+    said = crawl.output.read_text()
+    assert (status, re.findall(r"Spider closed \((\w+)\)", said)) == (1, ["store_failed"])
+    assert len(re.findall(rf"CRITICAL: .*{re.escape(str(crawl.jobdir / name))}", said)) == 1
+    assert "Traceback" not in said

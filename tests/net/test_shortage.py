@@ -1,0 +1,202 @@
+"""A machine that lacks sockets: new connections wait, and neither URL nor host is charged."""
+
+import asyncio
+import errno
+import logging
+import os
+import socket
+
+import pytest
+
+from tests.support.net_http import OK, Gate, Names, Visits, client, run, serving
+from webcrawl.model import Status, Timings
+from webcrawl.net import shortage
+from webcrawl.net.connection_reach import Reach
+from webcrawl.net.dns import CachingResolver
+from webcrawl.net.dns_answer import Answer, Failure
+from webcrawl.net.errors import ConnectFailed, FetchError, NoSocket
+from webcrawl.net.protocols import Access
+from webcrawl.net.shortage import Shortage
+from webcrawl.net.stream import Stream
+
+LACKS = [errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EADDRNOTAVAIL]
+
+
+class Failing(asyncio.SelectorEventLoop):
+    """A loop whose connections fail with these error numbers, then succeed."""
+
+    def __init__(self, *numbers):
+        super().__init__()
+        self.numbers = list(numbers)
+
+    async def create_connection(self, *args, **options):
+        if self.numbers:
+            number = self.numbers.pop(0)
+            raise OSError(number, os.strerror(number))
+        return await super().create_connection(*args, **options)
+
+
+def on(loop, coroutine):
+    with asyncio.Runner(loop_factory=lambda: loop) as runner:
+        return runner.run(asyncio.wait_for(coroutine, 10))
+
+
+async def connected(access, host="127.0.0.1", port=1):
+    """The error of one attempt."""
+    reach = Reach(access, Stream)
+    try:
+        with pytest.raises(FetchError) as caught:
+            await reach.connect(host, port)
+        return caught.value
+    finally:
+        await reach.close()
+        access.shortage.close()
+
+
+class TestErrors:
+    @pytest.mark.parametrize("number", LACKS)
+    def test_what_this_machine_lacks_is_no_socket(self, number):
+        """Out of descriptors, buffers, memory or ports: NoSocket, whose status is nobody's outcome."""
+
+        async def scenario():
+            return await connected(Access(Names(), Gate()))
+
+        error = on(Failing(number), scenario())
+
+        assert type(error) is NoSocket
+        assert error.status == Status.UNTRIED
+
+    @pytest.mark.parametrize("number", [errno.ECONNREFUSED, errno.EHOSTUNREACH, errno.EPERM])
+    def test_what_the_host_refuses_is_its_own(self, number):
+        """A refused connection is the host's failure."""
+
+        async def scenario():
+            return await connected(Access(Names(), Gate()))
+
+        assert type(on(Failing(number), scenario())) is ConnectFailed
+
+    def test_an_address_that_no_address_of_ours_can_reach_is_no_lack(self, monkeypatch):
+        """EADDRNOTAVAIL for IPv6 without IPv6 is the host's failure: waiting would not help."""
+
+        class Unreachable(socket.socket):
+            def connect(self, address):
+                raise OSError(errno.EADDRNOTAVAIL, "no source address")
+
+        async def scenario():
+            monkeypatch.setattr(shortage.socket, "socket", Unreachable)
+            return await connected(Access(Names(), Gate()))
+
+        assert type(on(Failing(errno.EADDRNOTAVAIL), scenario())) is ConnectFailed
+
+
+class TestPauses:
+    def test_a_pause_ends_by_itself(self):
+        """While there is a pause `end` waits; then `on_end` is called."""
+
+        async def scenario():
+            short, calls = Shortage(), []
+            short.on_end = lambda: calls.append(short.paused)
+            short.begins("it is so")
+            await short.end()
+            short.close()
+            return calls
+
+        assert run(scenario()) == [False]
+
+    def test_pauses_grow_while_nothing_opens(self, monkeypatch):
+        """A pause is twice as long as the one before, up to the longest; after a connection it is the shortest."""
+        monkeypatch.setattr(shortage, "SHORTEST", 0.01)
+        monkeypatch.setattr(shortage, "LONGEST", 0.03)
+
+        async def scenario():
+            short, lengths = Shortage(), []
+            for opened in (False, False, False, True):
+                begun = asyncio.get_running_loop().time()
+                short.begins("x")
+                await short.end()
+                lengths.append(asyncio.get_running_loop().time() - begun)
+                short.opened = opened
+            begun = asyncio.get_running_loop().time()
+            short.begins("x")
+            await short.end()
+            lengths.append(asyncio.get_running_loop().time() - begun)
+            short.close()
+            return lengths
+
+        first, second, third, fourth, after = run(scenario())
+
+        assert first < second < third
+        assert fourth == pytest.approx(third, abs=0.01)
+        assert after < second
+
+    def test_a_shortage_is_told_once_and_its_end_once(self, monkeypatch, caplog):
+        """However many connections fail, the log has one line when it begins and one when it is over."""
+        monkeypatch.setattr(shortage, "SHORTEST", 0.001)
+        monkeypatch.setattr(shortage, "QUIET", 0.05)
+        caplog.set_level(logging.INFO)
+
+        async def scenario():
+            short = Shortage()
+            for _ in range(5):
+                short.begins("too many open files")
+                short.begins("too many open files")
+                await short.end()
+            await asyncio.sleep(0.1)
+
+        run(scenario())
+
+        assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
+
+    def test_idle_connections_are_given_up_first(self):
+        """When a pause begins, connections that were kept for later requests are closed."""
+        visits = Visits(OK)
+
+        async def scenario():
+            short = Shortage()
+            async with serving(visits) as port, client(shortage=short) as http:
+                await http.fetch(f"http://127.0.0.1:{port}/", keep=10)
+                short.begins("x")
+                await http.fetch(f"http://127.0.0.1:{port}/", keep=10)
+                short.close()
+
+        run(scenario())
+
+        assert visits.connections == 2
+
+
+class TestNames:
+    class Lookup:
+        """Gives these answers, one after the other."""
+
+        def __init__(self, *answers):
+            self.answers = list(answers)
+
+        async def ask(self, host):
+            return self.answers.pop(0)
+
+    def test_a_question_that_could_not_be_sent_is_no_failure_of_the_name(self):
+        """Without a socket for the question resolving raises NoSocket, and asks again the next time."""
+        lookup = self.Lookup(Answer(failure=Failure.NO_SOCKET), Answer(("192.0.2.1",), 60.0))
+
+        async def scenario():
+            resolver = CachingResolver(lookup)
+            with pytest.raises(NoSocket):
+                await resolver.resolve("a.test")
+            return await resolver.resolve("a.test")
+
+        assert run(scenario()) == ["192.0.2.1"]
+
+    def test_a_name_without_a_socket_begins_a_pause(self):
+        """What DNS lacks, connections will lack too."""
+
+        async def scenario():
+            short = Shortage()
+            access = Access(CachingResolver(self.Lookup(Answer(failure=Failure.NO_SOCKET))), Gate(), shortage=short)
+            try:
+                with pytest.raises(NoSocket):
+                    await Reach(access, Stream).open("a.test", 80, Timings())
+                return short.paused
+            finally:
+                short.close()
+
+        assert run(scenario()) is True

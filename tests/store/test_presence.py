@@ -1,0 +1,120 @@
+"""A checkpoint is none when the files it is written to are no longer where the next run looks for them."""
+
+import shutil
+from contextlib import closing
+
+import pytest
+
+from tests.support.outputs import Crawl
+from webcrawl.store.errors import StoreError, TakenAway
+
+
+@pytest.fixture(name="job")
+def _job(tmp_path):
+    return tmp_path / "job"
+
+
+@pytest.fixture(name="crawl")
+def _crawl(job):
+    """A crawl with a checkpoint, a line that is noted, and one that is not."""
+    with closing(Crawl(job)) as crawl:
+        log = crawl.outputs.open("logs/crawl.log")
+        log.write(b"noted\n")
+        crawl.db.set("x", b"noted")
+        crawl.checkpoint()
+        log.write(b"not noted\n")
+        crawl.db.set("x", b"not noted")
+        yield crawl
+
+
+def replace(path):
+    """A file with the same bytes."""
+    data = path.read_bytes()
+    path.unlink()
+    path.with_name("between").touch()  # takes the inode, which the next file would get
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("name", ["state/crawl.db", "state/crawl.db-wal", "state/crawl.db-shm", "logs/crawl.log"])
+@pytest.mark.parametrize(("change", "word"), [(lambda path: path.unlink(), "moved or removed"), (replace, "replaced")])
+def test_a_file_that_is_taken_away(job, crawl, name, change, word):
+    """A file that is gone, or another one, fails the checkpoint with its path; nothing more can be done after that."""
+    change(job / name)
+
+    with pytest.raises(TakenAway) as caught:
+        crawl.checkpoint()
+    assert str(caught.value) == f"{job / name}: {word} while the crawl ran"
+    with pytest.raises(StoreError, match="unusable since"):
+        crawl.db.set("x", b"later")
+
+
+def test_the_outermost_is_named(job, crawl):
+    """Of a folder that is gone with all that is in it, the folder is named."""
+    shutil.rmtree(job)
+
+    with pytest.raises(TakenAway, match=f"{job}: moved or removed"):
+        crawl.db.checkpoint()
+
+
+def test_a_moved_crawl_is_as_of_its_last_checkpoint(tmp_path, job, crawl):
+    """What was moved is whole, and goes on from there."""
+    job.rename(tmp_path / "moved")
+    with pytest.raises(TakenAway):
+        crawl.db.checkpoint()
+    crawl.close()
+
+    assert not job.exists()
+    with closing(Crawl(tmp_path / "moved")) as again:
+        assert again.db.get("x") == b"noted"
+    assert (tmp_path / "moved/logs/crawl.log").read_bytes() == b"noted\n"
+
+
+def test_what_is_put_in_its_place_is_left_alone(tmp_path, job, crawl):
+    """A copy at the path of a crawl that was moved is not changed by a byte."""
+    job.rename(tmp_path / "moved")
+    shutil.copytree(tmp_path / "moved", job)
+    before = {path: path.read_bytes() for path in job.rglob("*") if path.is_file()}
+    with pytest.raises(TakenAway, match=f"{job}: replaced"):
+        crawl.db.checkpoint()
+    crawl.close()
+
+    assert {path: path.read_bytes() for path in job.rglob("*") if path.is_file()} == before
+
+
+def test_a_moved_folder_is_not_made_again(tmp_path, job, crawl):
+    """No output is begun in a new folder at the old path."""
+    job.rename(tmp_path / "moved")
+
+    with pytest.raises(TakenAway):
+        crawl.outputs.open("warc/a.warc.gz.open")
+    assert not job.exists()
+
+
+def test_what_was_closed_may_go(job, crawl):
+    """A closed output, and a file that the next checkpoint removes anyway, may be gone."""
+    other = crawl.outputs.open("warc/a.warc.gz.open")
+    other.write(b"data")
+    other.finish()
+    doomed = job / "state/old"
+    doomed.touch()
+    crawl.db.presence.add(doomed)
+    crawl.checkpoint()
+    crawl.db.discard(doomed)
+    doomed.unlink()
+    crawl.checkpoint()
+
+    assert crawl.db.get("x") == b"not noted"
+
+
+def test_a_finished_file_is_missed_once(job, crawl, caplog):
+    """A closed output that is gone is warned of, once: the crawl goes on, but the next start needs the file."""
+    other = crawl.outputs.open("warc/a.warc.gz.open")
+    other.write(b"data")
+    other.finish()
+    for _ in range(2):
+        crawl.checkpoint()
+    (job / "warc/a.warc.gz").unlink()
+    for _ in range(3):
+        crawl.checkpoint()
+
+    assert caplog.messages == [f"{job}/warc/a.warc.gz: moved or removed: the crawl cannot be resumed without it"]

@@ -1,0 +1,63 @@
+"""Ports that nobody may come to: who connects is counted, and sent away without a word."""
+
+import selectors
+import socket
+from collections import Counter
+from contextlib import ExitStack, contextmanager, suppress
+from threading import Event, Thread
+
+FREE = 1024  # ports from here on may be listened on by everybody
+
+
+class Doors:
+    """`visits` counts the connections to each port of `address`."""
+
+    def __init__(self, address, listening):
+        self.address, self.visits = address, Counter()
+        self._selector, self._stop = selectors.DefaultSelector(), Event()
+        for door in listening:
+            self._selector.register(door, selectors.EVENT_READ)
+
+    def serve(self):
+        while not self._stop.is_set():
+            for key, _ in self._selector.select(0.02):
+                visitor, _ = key.fileobj.accept()
+                visitor.close()
+                self.visits[key.fileobj.getsockname()[1]] += 1
+
+    def stop(self):
+        self._stop.set()
+
+
+@contextmanager
+def doors(ports):
+    """They listen on these ports of an address of their own; on those below 1024 only where that is allowed."""
+    with ExitStack() as stack:
+        address, listening = _listening(ports)
+        for door in listening:
+            stack.enter_context(door)
+        found = Doors(address, listening)
+        thread = Thread(target=found.serve, name="doors", daemon=True)
+        thread.start()
+        try:
+            yield found
+        finally:
+            found.stop()
+            thread.join()
+
+
+def _listening(ports):
+    for number in range(1, 250):
+        address, opened = f"127.0.88.{number}", []
+        try:
+            opened += [socket.create_server((address, port)) for port in ports if port >= FREE]
+        except OSError:
+            for door in opened:
+                door.close()
+            continue
+        for port in ports:
+            if port < FREE:
+                with suppress(OSError):
+                    opened.append(socket.create_server((address, port)))
+        return address, opened
+    raise OSError("no address of 127.0.88.0/24 has all these ports free")

@@ -1,0 +1,117 @@
+"""What the system may be short of for a moment, as settings name it: event loops and pipelines of a crawl."""
+
+import asyncio
+import errno
+import os
+import threading
+import time
+from contextlib import suppress
+
+import uvloop
+
+from tests.support.prepared import memory
+
+SHORT = 0.5  # seconds
+
+
+class Short(uvloop.Loop):
+    """An event loop whose system lets it connect nowhere, until half a second after the first attempt."""
+
+    number = errno.EMFILE
+    _end = 0.0
+
+    async def create_connection(self, *args, **options):
+        self._end = self._end or time.monotonic() + SHORT
+        if time.monotonic() < self._end:
+            raise OSError(self.number, os.strerror(self.number))
+        return await super().create_connection(*args, **options)
+
+
+class ShortOfDescriptors(Short):
+    """The process has too many files open."""
+
+
+class ShortOfFiles(Short):
+    """All processes together have."""
+
+    number = errno.ENFILE
+
+
+class ShortOfPorts(Short):
+    """Every local port is in use."""
+
+    number = errno.EADDRNOTAVAIL
+
+
+class ShortOfBuffers(Short):
+    """The kernel has no room for a socket's buffers."""
+
+    number = errno.ENOBUFS
+
+
+class ShortOfMemory(Short):
+    """The kernel has no memory for a socket."""
+
+    number = errno.ENOMEM
+
+
+class Hoarder:
+    """A pipeline that holds every free descriptor of the process for half a second, from the first page on."""
+
+    _held: list[int] | None = None
+
+    def process_item(self, item):
+        if self._held is None:
+            self.hoard()
+        return item
+
+    def hoard(self):
+        self._held = []
+        with suppress(OSError):
+            while True:
+                self._held.append(os.open(os.devnull, os.O_RDONLY))
+        asyncio.get_running_loop().call_later(SHORT, self._release)
+
+    def _release(self):
+        for fd in self._held:
+            os.close(fd)
+
+
+class EarlyHoarder(Hoarder):
+    """One that does so before the lists of seeds are opened."""
+
+    def open_spider(self):
+        self.hoard()
+
+
+class NoThread:
+    """A pipeline after whose twentieth page the system starts no thread, and says so."""
+
+    def __init__(self):
+        self._left = 20
+
+    def process_item(self, item):
+        self._left -= 1
+        if not self._left:
+            self.shorten()
+        return item
+
+    def shorten(self):
+        threading._start_new_thread = self.start
+
+    def start(self, *_):
+        raise RuntimeError("can't start new thread")
+
+
+class StillbornThread(NoThread):
+    """One whose threads die of a want of memory before they can say that they run."""
+
+    def start(self, *_):
+        return 0
+
+
+class NoMemory(NoThread):
+    """One after whose twentieth page the process gets no more address space."""
+
+    def shorten(self):
+        memory(0)()

@@ -1,0 +1,42 @@
+"""Ctrl-C once, however many signals it takes: a terminal signals a whole process group, and so may `timeout`."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable
+from types import FrameType
+
+from scrapy.utils.asyncio import call_later
+
+SAME = 0.5  # seconds within which further signals count as the one before
+NUMBERS = (signal.SIGINT, signal.SIGTERM)
+Handler = Callable[[int, FrameType | None], object]
+
+
+class OneSignal:
+    """Stands before Scrapy's handlers, of which the first ends the crawl and installs the second, which forces it."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._last = float("-inf")
+        self._behind: dict[int, Handler] = {}
+
+    def install_soon(self) -> None:
+        """Call before the event loop runs: Scrapy installs its handlers right before that."""
+        call_later(0, self.install)
+
+    def install(self) -> None:
+        for number in NUMBERS:
+            handler = signal.getsignal(number)
+            if callable(handler) and handler != self.handle:  # not signal.SIG_IGN
+                self._behind[number] = handler
+                signal.signal(number, self.handle)
+
+    def handle(self, number: int, frame: FrameType | None) -> None:
+        now = self._clock()
+        if now - self._last < SAME:
+            return
+        self._last = now
+        self._behind[number](number, frame)
+        self.install()

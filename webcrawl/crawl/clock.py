@@ -1,0 +1,69 @@
+"""The crawl's own time, which no setting of the machine's clock changes.
+
+Ready times, retries and robots.txt rules are kept on disk as seconds since 1970. If these were read off the machine's
+clock, a step back would stop the crawl until the clock had caught up, and a step forward would end every wait at once.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+
+import msgpack
+
+from webcrawl.store.crawldb import CrawlDB
+
+logger = logging.getLogger(__name__)
+
+META = "clock"
+STEP = 60.0  # seconds by which the machine's clock must jump to be reported
+
+
+class CrawlClock:
+    """Seconds since 1970 when the crawl began; from then on time passes evenly, and never back, in all its runs.
+
+    Between two runs the machine's clock says how much time has passed, but never less than none.
+    """
+
+    def __init__(
+        self, db: CrawlDB, *, wall: Callable[[], float] = time.time, steady: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._db, self._wall, self._steady = db, wall, steady
+        now, before = wall(), db.get(META)
+        last, ahead = msgpack.unpackb(before) if before is not None else (now, 0.0)
+        self._ahead: float = ahead
+        self._start: float = max(now - ahead, last) - steady()
+        self._compare()
+        db.join(self)
+
+    def __repr__(self) -> str:
+        return f"<CrawlClock now={self()} ahead={self._ahead}>"
+
+    def __call__(self) -> float:
+        """The time now."""
+        return self._compare()
+
+    def at(self, steady: float) -> float:
+        """The time at which `time.monotonic` said this."""
+        return self._start + steady
+
+    def _compare(self) -> float:
+        """Returns the time. `_ahead` is what the machine's clock shows beyond it."""
+        now = self._start + self._steady()
+        before, self._ahead = self._ahead, self._wall() - now
+        if abs(step := self._ahead - before) >= STEP:
+            logger.warning(
+                "the machine's clock jumped %s by %.0f seconds; this changes no host's wait",
+                "forward" if step > 0 else "back",
+                abs(step),
+            )
+        return now
+
+    # -- the checkpoint
+
+    def prepare(self) -> Iterator[None]:
+        return iter(())
+
+    def save(self) -> None:
+        self._db.set(META, msgpack.packb((self._compare(), self._ahead)))

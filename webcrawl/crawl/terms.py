@@ -1,0 +1,111 @@
+"""What a crawl was last run with: the spider, its arguments, the settings. Kept in the state, compared at each start.
+
+A JOBDIR belongs to one spider, and the settings of FIXED hold for the whole crawl: with others, URLs that were
+fetched would count as new. All other settings may change; a change is logged.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.errors import StoreError
+from webcrawl.text.credentials import text_without_credentials
+from webcrawl.urls.host_rules import read_host_rules
+
+logger = logging.getLogger(__name__)
+
+META = "terms"
+FIXED = ("URL_FOLDINGS", "URL_HOST_RULES")  # which URLs count as one
+# Settings that say nothing about the crawl, only where it lies, how long a run lasts and how much it says.
+UNSAID = ("JOBDIR", "CLOSESPIDER_", "LOG_", "LINK_LOG")
+SPIDER = "spider"
+NONE = "none"
+LONGEST = 120  # characters of a value in the log
+Terms = dict[str, str]
+
+
+class OtherTerms(StoreError):  # noqa: N818 - reads as what it is
+    """The crawl in JOBDIR cannot be resumed with this spider or these settings."""
+
+
+def terms_of(spider: str, arguments: Mapping[str, object], values: Mapping[str, Any]) -> Terms:
+    """By name, as text; of a setting that is a mapping each entry by itself."""
+    terms = {SPIDER: spider} | {f"-a {name}": _text(value) for name, value in arguments.items()}
+    for name, value in values.items():
+        if name == "URL_HOST_RULES" and value:
+            terms[name] = _host_rules(Path(value))
+        elif isinstance(value, Mapping):
+            terms |= {f"{name} {_text(key)}": _text(one) for key, one in value.items()}
+        elif not name.startswith(UNSAID):
+            terms[name] = _text(value)
+    return terms
+
+
+def keep_terms(db: CrawlDB, now: Terms) -> None:
+    """Compares with the last run, raises OtherTerms or logs the changes, and keeps these for the next run.
+
+    A crawl that has none, because it was begun before they were kept, takes these.
+    """
+    saved = db.get(META)
+    if saved is not None:
+        before = json.loads(saved)
+        refuse(db.folder.parent, before, now)
+        for line in changes(before, now):
+            logger.info("%s", line)
+    kept = json.dumps(now).encode()
+    if kept != saved:
+        db.set(META, kept)
+
+
+def refuse(jobdir: Path, before: Terms, now: Terms) -> None:
+    """Raises OtherTerms if these cannot follow those."""
+    if before[SPIDER] != now[SPIDER]:
+        raise OtherTerms(f"{jobdir}: belongs to the spider {before[SPIDER]}, not {now[SPIDER]}: use another JOBDIR")
+    for name in FIXED:
+        old, new = before.get(name, NONE), now.get(name, NONE)
+        if _essence(name, old) != _essence(name, new):
+            raise OtherTerms(
+                f"{name} was {old}, now {new}: it decides which URLs count as one, which cannot change within a crawl; "
+                f"change it back, or use another JOBDIR than {jobdir}"
+            )
+
+
+def changes(before: Terms, now: Terms) -> Iterator[str]:
+    """A line for each term that has changed."""
+    for name in dict.fromkeys((*before, *now)):
+        old, new = before.get(name, NONE), now.get(name, NONE)
+        if old != new:
+            yield f"{name} was {_short(old)}, now {_short(new)}"
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, float):
+        return f"{value:.15g}"
+    if isinstance(value, list | tuple):
+        return ", ".join(":".join(map(_text, one)) if isinstance(one, tuple) else _text(one) for one in value) or NONE
+    if isinstance(value, type):
+        return f"{value.__module__}.{value.__qualname__}"
+    return NONE if value is None or value == "" else text_without_credentials(str(value))
+
+
+def _host_rules(path: Path) -> str:
+    """The file and what is in it; the name may change, the rules may not."""
+    rules = read_host_rules(path).rules
+    digest = sha256(json.dumps(rules, sort_keys=True).encode()).hexdigest()[:12]
+    return f"{path} ({digest})" if any(rules) else NONE
+
+
+def _essence(name: str, text: str) -> str:
+    return text.rpartition(" ")[2] if name == "URL_HOST_RULES" else text
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."

@@ -1,0 +1,20 @@
+"""Percent-encoding of text as UTF-8, for fields in which not every character is allowed."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import quote_from_bytes
+
+_STRANGE = re.compile(r"[^!-~]+")
+
+
+def visible(text: str) -> str:
+    """The text as ASCII without blanks and control characters; the rest is percent-encoded."""
+    if text.isascii() and text.isprintable() and " " not in text:  # nearly always, and the search is slower
+        return text
+    return _STRANGE.sub(encoded, text)
+
+
+def encoded(match: re.Match[str]) -> str:
+    """The matched characters, percent-encoded."""
+    return quote_from_bytes(match[0].encode("utf-8", "surrogatepass"), safe="")
