@@ -119,6 +119,25 @@ class TestArguments:
         assert line == "-a limit=0: must be a whole number from 1"
 
 
+class TestSpiders:
+    @pytest.mark.parametrize("spider", ["webb", "Web", "web\n"])
+    def test_an_unknown_spider(self, tmp_path, seeds, spider):
+        """A spider that the project does not have is one line with those that it has."""
+        line = refused(Crawl(tmp_path / "job", {"seeds": seeds}, spider=spider))
+
+        assert line.endswith(": no such spider; this project has web")
+
+    @pytest.mark.parametrize("words", [[], ["web", "web"]])
+    def test_not_one_spider(self, tmp_path, words):
+        """No spider, or two, is a usage error in one line, exit status 2."""
+        crawl = Crawl(tmp_path / "job")
+        crawl.words = lambda **settings: ["scrapy", "crawl", *words]
+
+        assert crawl.run() == 2
+        assert crawl.output.read_text().splitlines()[-1].endswith("exactly one spider is needed: scrapy crawl NAME")
+        assert "Traceback" not in crawl.output.read_text()
+
+
 class TestSettings:
     @pytest.mark.parametrize(
         ("name", "value", "allowed"),

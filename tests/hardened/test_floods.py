@@ -8,6 +8,9 @@
 from itertools import count
 
 from tests.support.crowds import Crowd, side_by_side
+from tests.support.known import known_fault
+
+pytestmark = known_fault
 
 GOOD = [f"good{number}.test" for number in range(20)]
 SETTINGS = {"CONCURRENT_REQUESTS": 16, "POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0.2}

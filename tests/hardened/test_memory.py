@@ -17,8 +17,11 @@ import pytest
 
 from tests.support.crashes import sound
 from tests.support.crawling import Crawl
+from tests.support.known import known_fault
 from tests.support.prepared import memory, start
 from webcrawl.simweb import truth, wait_until_idle
+
+pytestmark = known_fault
 
 SHORTAGES = "tests.support.shortages"
 LIMITS = 4  # that are tried, a quarter of a MiB apart, from the first one on with which a crawl can begin

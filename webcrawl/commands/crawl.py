@@ -31,7 +31,9 @@ class Command(CrawlCommand):
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Runs the checks here, where Scrapy has logged nothing yet, so that the line stands alone."""
         super().process_options(args, opts)
-        if len(args) != 1 or self.settings is None:
+        if len(args) != 1:
+            raise UsageError("exactly one spider is needed: scrapy crawl NAME", print_help=False)
+        if self.settings is None:
             return
         try:
             if args == ["web"]:
@@ -45,8 +47,6 @@ class Command(CrawlCommand):
             sys.exit(INTERRUPTED)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        if len(args) != 1:
-            raise UsageError("one spider: scrapy crawl NAME")
         if self.crawler_process is None:
             raise RuntimeError("Scrapy runs this command with a crawler process")
         self._closed_well = False

@@ -60,8 +60,9 @@ def preflight_spider(settings: BaseSettings, name: str) -> None:
     """The same for a spider of a user's, of whose arguments nothing is known: its settings and its JOBDIR."""
     try:
         spider = get_spider_loader(settings).load(name)
-    except KeyError:
-        return  # Scrapy's own command says so
+    except KeyError as error:
+        known = ", ".join(sorted(get_spider_loader(settings).list()))
+        raise CannotStart(f"{name!r}: no such spider; this project has {known or 'none'}") from error
     own = settings.copy()
     spider.update_settings(own)
     try:
