@@ -1,7 +1,8 @@
 """A long crawl of a web with every known fault, checked at its end.
 
-The web has every kind of the synthetic web at once, and TLS, FTP and gopher hosts; times are a tenth of the defaults or
-less, and memory limits are small enough to be reached. The exit status is 1 if a rule of `soak_judge` is broken.
+The web has every kind of the synthetic web at once, TLS, FTP and gopher hosts, and attackers; times are a tenth of the
+defaults or less, and memory limits are small enough to be reached. Before it, two short crawls of good hosts show what
+attackers cost them (`soak_fair`). The exit status is 1 if a rule of `soak_judge` or `soak_fair` is broken.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from threading import Event, Thread
 from typing import Self
 
 from benchmarks.support.report import report
+from benchmarks.support.soak_fair import fair, rates
 from benchmarks.support.soak_judge import accounted, flat, said, sound, thirds
 from benchmarks.support.soak_web import served
 
@@ -126,43 +128,57 @@ def judged(folder: Path, samples: Sampler, status: int) -> Iterator[str]:
     yield from sound(folder / "job")
 
 
-def run(folder: Path, requests: int, hosts: int, settings: list[str]) -> int:
-    with served(folder, hosts, max(requests, hosts)) as nameserver:
-        samples, status, seconds = crawl(folder, nameserver, requests, settings)
-    (folder / "samples.json").write_text(json.dumps([samples.mib, samples.sockets, samples.files, samples.done]))
-    broken = list(islice(judged(folder, samples, status), LINES))
+def run(folder: Path, options: argparse.Namespace) -> int:
+    broken: list[str] = []
+    figures: dict[str, object] = {}
+    if options.phase:
+        alone, beside = rates(folder, options.phase, SETTINGS)
+        figures = {"good": alone, "good_beside_attackers": beside}
+        broken += fair(alone, beside)
+    if options.requests:
+        figures |= soak(folder, options, broken)
     for line in broken:
         print(line, file=sys.stderr)
+    report("soak", **figures, broken=len(broken))
+    return bool(broken)
+
+
+def soak(folder: Path, options: argparse.Namespace, broken: list[str]) -> dict[str, object]:
+    """The long crawl: its figures; the rules that it breaks are added to `broken`."""
+    pages = max(options.requests, options.hosts)
+    with served(folder, options.hosts, pages, attacked=not options.without_attackers) as nameserver:
+        samples, status, seconds = crawl(folder, nameserver, options.requests, options.setting)
+    (folder / "samples.json").write_text(json.dumps([samples.mib, samples.sockets, samples.files, samples.done]))
+    broken += islice(judged(folder, samples, status), LINES)
     stats = json.loads((folder / "job/stats.json").read_text())
     mib, sockets, files = (thirds(part, samples.done) for part in (samples.mib, samples.sockets, samples.files))
     names = ("pages", "failures", "queued", "hosts", "bytes", "links", "seen/keys", "errors")
-    report(
-        "soak",
+    return {
         **{name: stats[name] for name in names},
-        outcomes=sum(name.startswith(("outcome/", "truncated/", "flaw/")) for name in stats),
-        seconds=seconds,
-        mib=[round(fmean(part or [0]), 1) for part in mib],
-        mib_max=[round(max(part, default=0), 1) for part in mib],
-        sockets_min=[min(part, default=0) for part in sockets],
-        sockets_max=[max(part, default=0) for part in sockets],
-        files_max=[max(part, default=0) for part in files],
-        broken=len(broken),
-    )
-    return bool(broken)
+        "outcomes": sum(name.startswith(("outcome/", "truncated/", "flaw/")) for name in stats),
+        "seconds": seconds,
+        "mib": [round(fmean(part or [0]), 1) for part in mib],
+        "mib_max": [round(max(part, default=0), 1) for part in mib],
+        "sockets_min": [min(part, default=0) for part in sockets],
+        "sockets_max": [max(part, default=0) for part in sockets],
+        "files_max": [max(part, default=0) for part in files],
+    }
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.soak", description=__doc__)
-    parser.add_argument("--requests", type=int, default=300_000, help="answers after which the crawl is stopped")
+    parser.add_argument("--requests", type=int, default=300_000, help="answers that end the long crawl; 0: none")
     parser.add_argument("--hosts", type=int, default=4000, help="hosts of the synthetic web")
+    parser.add_argument("--without-attackers", action="store_true", help="no attackers in the long crawl")
+    parser.add_argument("--phase", type=float, default=40, help="seconds of each of the two short crawls; 0: none")
     parser.add_argument("--keep", type=Path, help="new folder for all files (default: a temporary one)")
-    parser.add_argument("-s", "--setting", action="append", default=[], help="setting NAME=VALUE for webcrawl")
+    parser.add_argument("-s", "--setting", action="append", default=[], help="setting NAME=VALUE for the long crawl")
     args = parser.parse_args()
     if args.keep:
         args.keep.mkdir(parents=True)
-        return run(args.keep.absolute(), args.requests, args.hosts, args.setting)
+        return run(args.keep.absolute(), args)
     with tempfile.TemporaryDirectory() as folder:
-        return run(Path(folder), args.requests, args.hosts, args.setting)
+        return run(Path(folder), args)
 
 
 if __name__ == "__main__":

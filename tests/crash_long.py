@@ -1,4 +1,7 @@
-"""Long crash tests: `python -m tests.crash_long --kills 20 --pages 1200`, `… --faults`; see docs/crashes.md."""
+"""Long crash tests: `python -m tests.crash_long --kills 20 --pages 1200`, `… --settings random`, `… --faults`.
+
+See docs/crashes.md.
+"""
 
 import argparse
 import signal
@@ -9,12 +12,14 @@ import time
 from collections import Counter
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 from random import Random
 
 from tests.crash.test_faults import Faulty, every_fault, killed_in_the_middle, sample
 from tests.support.crashes import HOSTILE, assert_as_untouched, crash, crawl_of, warm
 from tests.support.crawling import Crawl, Running
+from tests.support.restarts import drawn
 from webcrawl.simweb import World, running
 
 IN_FLIGHT = 60
@@ -69,9 +74,13 @@ def kill(options, folder, simweb):
     )
     crawl = crawl_of(folder / "killed", server, SETTINGS, Command)
     each = max(20, options.pages * 5 // (options.kills + 1))  # three requests per page, and nearly as many lost ones
-    killed = crash(crawl, server, chance, kills=options.kills, requests=(each // 6, each // 2), patience=150, pause=0.3)
+    settings = _told(drawn(Random(options.seed))) if options.settings == "random" else repeat({})
+    requests = (each // 6, each // 2)
+    killed = crash(
+        crawl, server, chance, kills=options.kills, requests=requests, settings=settings, patience=150, pause=0.3
+    )
     whole = crash(crawl_of(folder / "whole", quiet, SETTINGS, Command), quiet, chance, patience=150)
-    assert len(killed.deaths) == options.kills
+    assert len(killed.deaths) == options.kills, crawl.output.read_text()[-2000:]
     assert_as_untouched(server, killed, whole, IN_FLIGHT, slack=SLACK)
     _say(
         f"{len(killed.deaths)} kills, {len(killed.hits)} requests where an untouched crawl took {len(whole.hits)}; "
@@ -100,6 +109,13 @@ def fault(options, folder, simweb):
         )
 
 
+def _told(settings):
+    """The settings of each run, printed before it begins."""
+    for number, values in enumerate(settings, 1):
+        _say(f"run {number}: {' '.join(f'{name}={value}' for name, value in values.items())}")
+        yield values
+
+
 def _say(line):
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
@@ -111,9 +127,11 @@ def main():
     parser.add_argument("--hosts", type=int, default=150)
     parser.add_argument("--pages", type=int, default=1200)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--settings", choices=("same", "random"), default="same", help="of each run after a kill")
     parser.add_argument("--faults", action="store_true", help="all faults, instead of kills")
     parser.add_argument("--most", type=int, default=10**9, help="no more faults than these of each crawl")
     options = parser.parse_args()
+    _say(f"seed {options.seed}")
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="crash-")))
 

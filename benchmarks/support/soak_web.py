@@ -1,4 +1,4 @@
-"""The web of `benchmarks.soak`: the synthetic web with all its kinds, FTP and gopher servers, in one process."""
+"""The web of `benchmarks.soak`: the synthetic web with all its kinds, FTP and gopher servers, and attackers."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ import socket
 import struct
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
 from benchmarks.support.processes import beside
+from benchmarks.support.soak_attackers import attacking
 from webcrawl.simweb import World, hostile, running
 from webcrawl.simweb.log import Log
 
@@ -107,9 +108,14 @@ def _fill(folder: Path, chance: random.Random) -> None:
     (folder / "robots.txt").write_text("User-agent: *\nDisallow: /folder%201/\n")
 
 
-def _serve(ready: Connection, folder: Path, hosts: int, pages: int) -> None:
+def _world(hosts: int, pages: int) -> dict[str, Any]:
     mix = hostile() | {"https": HTTPS}
-    world = World(hosts, pages, port=0, tls_port=0, mix=mix, size=(2000, 4000), links=20, slow=SLOW)
+    sizes = {"size": (2000, 4000), "links": 20, "slow": SLOW}
+    return {"hosts": hosts, "pages": pages, "port": 0, "tls_port": 0, "mix": mix, **sizes}
+
+
+def _serve(ready: Connection, folder: Path, hosts: int, pages: int) -> None:
+    world = World(**_world(hosts, pages))
     files, sites = Files(folder), [Gopher(f"gopher{site}.test") for site in range(SITES)]
     loop = asyncio.new_event_loop()
 
@@ -130,9 +136,14 @@ def _serve(ready: Connection, folder: Path, hosts: int, pages: int) -> None:
 
 
 @contextmanager
-def served(folder: Path, hosts: int, pages: int) -> Iterator[str]:
-    """The web, in a separate process; yields its name server. Writes seeds.txt, hosts and asked.jsonl to the folder."""
+def served(folder: Path, hosts: int, pages: int, *, attacked: bool) -> Iterator[str]:
+    """The web, in separate processes; yields its name server. Writes seeds.txt, hosts and asked.jsonl to the folder."""
     names = [f"127.0.1.{site + 1} ftp{site}.test\n127.0.2.{site + 1} gopher{site}.test\n" for site in range(SITES)]
     (folder / "hosts").write_text("".join(names))
-    with beside(_serve, folder, hosts, pages) as nameserver:
+    with ExitStack() as stack:
+        nameserver = stack.enter_context(beside(_serve, folder, hosts, pages))
+        if attacked:
+            nameserver, seeds = stack.enter_context(attacking(**_world(hosts, pages)))
+            with (folder / "seeds.txt").open("a") as file:
+                file.write("".join(f"\n{url}" for url in seeds))
         yield nameserver

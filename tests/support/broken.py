@@ -147,21 +147,27 @@ def copied(crawl, folder):
 
 
 def _doomed(words, project, output, fault, notes):
-    """The child process: with small files and buffers, a small crawl does all that a large one does."""
-    import webcrawl.pipelines.warc
-    import webcrawl.seen.content
-    import webcrawl.seen.disk
-    from webcrawl.seen.layout import Layout
+    """The child process."""
     from webcrawl.store import crawldb
 
     disk, connect = DoomedDisk(fault, notes), crawldb.connect
     crawldb.Disk = lambda: disk
     crawldb.connect = lambda path: DoomedConnection(connect(path), disk)
+    small()
+    _crawl(words, project, output)
+
+
+def small():
+    """In the child process: files and buffers so small that a small crawl does all that a large one does."""
+    import webcrawl.pipelines.warc
+    import webcrawl.seen.content
+    import webcrawl.seen.disk
+    from webcrawl.seen.layout import Layout
+
     webcrawl.pipelines.warc.MB = 15_000
     webcrawl.seen.content.FRESH = 4
-    small = Layout(chunk=8, budget=64, largest=64, row=8, fresh=16, at_once=1)
-    webcrawl.seen.disk.layout = lambda _: small
-    _crawl(words, project, output)
+    layout = Layout(chunk=8, budget=64, largest=64, row=8, fresh=16, at_once=1)
+    webcrawl.seen.disk.layout = lambda _: layout
 
 
 def _roomy(words, project, output, free):
