@@ -62,7 +62,9 @@ def drawn(options, subject):
 def subject_and_cases(options, simweb, folder):
     if options.limits or options.strokes:
         cases = LIMITS if options.limits else [*strokes(), *DROPPED]
-        cases = [case for case in cases if str(case).startswith(options.only or options.case or "")]
+        cases = [
+            case for case in cases if str(case).startswith(options.only or "") and options.case in (None, str(case))
+        ]
         longer = {"pages": 60, "latency": 0.02, "HOST_MAX_FAILURES": 20} if options.strokes else {}
         return Subject(simweb, folder, **longer), cases
     subject = Subject(simweb, folder)
