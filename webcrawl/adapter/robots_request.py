@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from scrapy import Request
 from scrapy.http import Response
@@ -11,6 +11,7 @@ from twisted.python.failure import Failure
 from webcrawl.adapter.trip import KEY, Trip, give_trip
 from webcrawl.crawl.visitor import Visitor
 from webcrawl.items import Page
+from webcrawl.store.errors import StoreError
 
 ALONE = {"dont_redirect": True, "dont_retry": True, "dont_cache": True, "handle_httpstatus_all": True}
 
@@ -18,8 +19,8 @@ ALONE = {"dont_redirect": True, "dont_retry": True, "dont_cache": True, "handle_
 class RobotsRequests:
     """Books the answers. If the spider's items are pages, robots.txt goes to the pipelines as one too."""
 
-    def __init__(self, visitor: Visitor, *, pages: bool) -> None:
-        self._visitor, self._pages = visitor, pages
+    def __init__(self, visitor: Visitor, fail: Callable[[Exception], None], *, pages: bool) -> None:
+        self._visitor, self._fail, self._pages = visitor, fail, pages
 
     def request(self, url: str, trip: Trip) -> Request:
         """The request of a link that is a prerequisite."""
@@ -29,7 +30,11 @@ class RobotsRequests:
 
     def answered(self, response: Response) -> Iterator[Page]:
         trip: Trip = response.meta[KEY]
-        page = self._visitor.visit(*trip.answer())
+        try:
+            page = self._visitor.visit(*trip.answer())
+        except (StoreError, OSError, MemoryError) as error:  # a lack of ours: the answer is not booked
+            self._fail(error)
+            return
         if self._pages:
             yield page
 

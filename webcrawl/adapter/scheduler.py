@@ -90,7 +90,7 @@ class FrontierScheduler:
         downloader.network.shortage.on_end = self.wake
         self._closed = False
         self.crawl.begin()
-        self._robots = RobotsRequests(self.visitor, pages=makes_pages)
+        self._robots = RobotsRequests(self.visitor, self.fail, pages=makes_pages)
         self._engine = install(self.crawler.engine, finished=self._finished, closing=self._closing)
         if not makes_pages:
             downloader.on_outcome = self._hide
@@ -107,7 +107,7 @@ class FrontierScheduler:
             self._timer.cancel()
         try:
             await self.checkpoint(last=True)
-        except StoreError as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, this checkpoint was not made
             self.fail(error)
         finally:
             self._closed = True

@@ -61,7 +61,7 @@ class Checkpoints:
             begun = time.perf_counter()
             try:
                 await scheduler.checkpoint()
-            except StoreError as error:
+            except Exception as error:  # noqa: BLE001 - whatever it is, this checkpoint was not made
                 scheduler.fail(error)
                 return
             logger.info("checkpoint in %.2f s: %r", time.perf_counter() - begun, scheduler.crawl)

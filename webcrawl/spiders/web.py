@@ -67,7 +67,7 @@ class WebSpider(Spider):
     def _output(self, page: Any, wrong: Exception | None) -> list[Page] | Exception:
         if wrong is None:
             return [page]
-        if isinstance(wrong, StoreError):
+        if isinstance(wrong, (StoreError, OSError, MemoryError)):  # a lack of ours: the page is not done
             self._scheduler.fail(wrong)
             return []
         return wrong

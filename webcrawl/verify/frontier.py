@@ -78,7 +78,7 @@ def _host(row: tuple[str, int, bytes, int]) -> tuple[State, list[bytes], list[by
     values = msgpack.unpackb(data)
     if not 0 <= len(values) - len(RECORD) <= 1 or not all(map(isinstance, values, (*RECORD, bytes))):
         raise ValueError("no host record")
-    ready_at, times, *numbers, _, later = values[:QUEUE]
+    ready_at, times, *numbers, _retired, _, later = values[:QUEUE]
     if not name or min(ready_at, *times, *numbers) < 0:
         raise ValueError("times and counts below nothing")
     return (
