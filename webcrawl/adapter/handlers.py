@@ -69,7 +69,7 @@ class HttpHandler(BaseDownloadHandler):
         if exchange.truncated or exchange.flaws:
             truncated = [f"truncated/{exchange.truncated}"] if exchange.truncated else []
             self._count([*truncated, *(f"flaw/{flaw}" for flaw in exchange.flaws)])
-        if self._makes_pages:  # of the exchange, which has all that is in a response
+        if self._makes_pages and trip is not None and not trip.inline:  # of the exchange, which has all of a response
             return Response(exchange.url, exchange.status, body=exchange.body, request=request)
         return to_response(exchange, request)
 

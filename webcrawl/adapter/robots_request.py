@@ -11,9 +11,11 @@ from twisted.python.failure import Failure
 from webcrawl.adapter.trip import KEY, Trip, give_trip
 from webcrawl.crawl.visitor import Visitor
 from webcrawl.items import Page
+from webcrawl.model import Outcome, Status
 from webcrawl.store.errors import StoreError
 
 ALONE = {"dont_redirect": True, "dont_retry": True, "dont_cache": True, "handle_httpstatus_all": True}
+UNHEARD = Outcome(Status.UNEXPECTED)  # a middleware let nothing through
 
 
 class RobotsRequests:
@@ -37,6 +39,14 @@ class RobotsRequests:
             return
         if self._pages:
             yield page
+
+    def heard(self, trip: Trip) -> Page | None:
+        """Books the answer for an inline download that waits for it; returns the page to archive, if there is one."""
+        if trip.exchange is not None:
+            return self._visitor.visit(*trip.answer())
+        if trip.link is not None:
+            self._visitor.robots_failed(trip.link, trip.outcome or UNHEARD)
+        return None
 
     def failed(self, failure: Failure) -> None:
         trip: Trip = failure.request.meta[KEY]  # type: ignore[attr-defined] # Scrapy sets it

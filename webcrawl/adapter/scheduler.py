@@ -20,16 +20,19 @@ from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.internet.defer import Deferred
 
 from webcrawl.adapter.close import close_spider
-from webcrawl.adapter.downloader import downloader_of
+from webcrawl.adapter.downloader import GRACE, downloader_of
+from webcrawl.adapter.inline import OpenCrawl
 from webcrawl.adapter.requests import has_errback, to_link, to_request, variant
 from webcrawl.adapter.robots_request import RobotsRequests
 from webcrawl.adapter.trip import Trip
+from webcrawl.adapter.turns import Turns
 from webcrawl.adapter.values import values_of
 from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.visitor import Visitor
 from webcrawl.fastpath import install
 from webcrawl.fastpath.engine import Engine
+from webcrawl.items import Page
 from webcrawl.model import Outcome, Status, unpack
 from webcrawl.seeds.reader import Seeds
 from webcrawl.store.errors import StoreError
@@ -41,7 +44,6 @@ logger = logging.getLogger(__name__)
 # when the processor is busy; servers keep idle connections for about five seconds (Apache's default).
 NEAR, SLACK = 10.0, 5.0
 PAUSE = 0.001  # seconds between two slices of the work ahead of a checkpoint, most of which wait for the disk
-GRACE = 5.0  # seconds that downloads under way get when the crawl is stopped
 NO_OUTCOME = Outcome(Status.OUT_OF_SCOPE)  # a middleware stopped the request: no host was asked
 
 
@@ -62,6 +64,8 @@ class FrontierScheduler:
         self.on_checkpoint: Callable[[], None] | None = None
         self.failed: StoreError | None = None
         self._saved = "of this run"
+        self._archive: Callable[[Page], None] = _nowhere
+        self._end_archive: Callable[[], None] | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -86,14 +90,26 @@ class FrontierScheduler:
             wants_refusal=has_errback,
         )
         downloader, makes_pages = downloader_of(self.crawler), getattr(spider, "makes_pages", False)
-        self._barrier = downloader.barrier
+        self._barrier, self._inline = downloader.barrier, downloader.inline
         downloader.network.shortage.on_end = self.wake
         self._closed = False
         self.crawl.begin()
         self._robots = RobotsRequests(self.visitor, self.fail, pages=makes_pages)
         self._engine = install(self.crawler.engine, finished=self._finished, closing=self._closing)
+        downloader.turns = Turns(
+            self.crawl.inline, downloader.in_flight, self.wake, share_addresses=values["POLITENESS_PER_IP"]
+        )
+        archive = self._archive_inline if makes_pages else _nowhere
+        self._inline.crawl = OpenCrawl(self.crawl.inline, downloader.turns, self._robots, archive, self.fail)
         if not makes_pages:
             downloader.on_outcome = self._hide
+
+    def archives(self, write: Callable[[Page], None], end: Callable[[], None]) -> None:
+        """Whoever archives pages archives by `write` what is downloaded without becoming an item; then `end`."""
+        self._archive, self._end_archive = write, end
+
+    def _archive_inline(self, page: Page) -> None:
+        self._archive(page)
 
     def close(self, reason: str) -> Deferred[None]:
         del reason
@@ -105,7 +121,10 @@ class FrontierScheduler:
             return
         if self._timer is not None:
             self._timer.cancel()
+        self._inline.close()
         try:
+            if self._end_archive is not None:
+                self._end_archive()  # again: pipelines may have awaited something while they closed
             await self.checkpoint(last=True)
         except Exception as error:  # noqa: BLE001 - whatever it is, this checkpoint was not made
             self.fail(error)
@@ -114,7 +133,7 @@ class FrontierScheduler:
             self.crawl.close()
 
     def has_pending_requests(self) -> bool:
-        return self.crawl.pending
+        return self.crawl.pending or self._inline.waiting > 0
 
     def enqueue_request(self, request: Request) -> bool:
         """Accepts any request of a spider or middleware. Nothing may raise here: Scrapy would hang."""
@@ -171,7 +190,8 @@ class FrontierScheduler:
                 return
             await by_turns(self.crawl.prepare())
             try:
-                await barrier.shut()
+                await barrier.shut(self._may_be_stuck)
+                self.crawl.inline.leave_out([trip.link.url for trip in barrier.out if trip.link is not None])
                 if self.failed is not None:  # part of a page is not on disk, so it must not be booked
                     raise self.failed
                 self.crawl.checkpoint(last=last)
@@ -203,15 +223,25 @@ class FrontierScheduler:
         if trip.link is not None and trip.outcome is not None:
             trip.comes_again = trip.abandoned or self.crawl.tries_again(trip.link, trip.outcome)
 
-    def _finished(self, request: Request, trip: Trip) -> None:
-        if trip.link is not None and not trip.abandoned:
+    def _may_be_stuck(self) -> bool:
+        return self._inline.waiting > 0
+
+    def _finished(self, trip: Trip) -> None:
+        trip.booked = True
+        if not (trip.abandoned or self._inline.cut_short):
             try:
-                self.crawl.finish(trip.link, trip.outcome or NO_OUTCOME, trip.exchange)
+                self._book(trip)
             except Exception as error:  # noqa: BLE001 - as above
                 self.fail(error)
+        self._barrier.leave(trip)
+
+    def _book(self, trip: Trip) -> None:
+        for write in trip.writes or ():
+            write()
+        if trip.link is not None:
+            self.crawl.finish(trip.link, trip.outcome or NO_OUTCOME, trip.exchange)
         elif trip.refusal is not None:
             self.crawl.refusal_delivered(trip.refusal)
-        self._barrier.leave(request)
 
     def _wake_at(self, ready: float | None, now: float) -> None:
         """Sets one timer for the earliest due time: by itself the engine looks only every 5 seconds."""
@@ -225,6 +255,10 @@ class FrontierScheduler:
     def _wake(self) -> None:
         self._timer = None
         self.wake()
+
+
+def _nowhere(page: Page) -> None:
+    """For a crawl without an archive."""
 
 
 async def by_turns(slices: Iterator[None]) -> None:

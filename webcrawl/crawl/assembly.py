@@ -15,6 +15,7 @@ from webcrawl.crawl.counters import SavedCounters
 from webcrawl.crawl.crawl import CLEAN, Crawl, Parts
 from webcrawl.crawl.crawl_log import CrawlLog
 from webcrawl.crawl.filter_states import FilterStates
+from webcrawl.crawl.halfway import Halfway
 from webcrawl.crawl.refusals import Refusals
 from webcrawl.crawl.robots import RobotsAdmission
 from webcrawl.crawl.seeding import Seeding
@@ -110,6 +111,7 @@ def open_parts(
         lately=Lately(LATELY * values["URL_CACHE_SIZE"]),
         refusals=refusals,
         counters=counters,
+        halfway=Halfway(db),
     )
 
 

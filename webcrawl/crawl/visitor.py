@@ -50,7 +50,10 @@ class Visitor:
         elif 200 <= exchange.status < 300 and exchange.body:
             page.digest = self._digests(exchange.body)
             page.duplicate = self._crawl.seen_body(page.digest)
-            if not (self._knows_links(page) and self._skip_seen):
+            known = self._knows_links(page)
+            if page.duplicate and self._crawl.comes_again(link):  # it was first seen as this very page
+                page.duplicate = known = False
+            if not (known and self._skip_seen):
                 self._read(page, exchange)
         return page
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from scrapy import Request
 from scrapy.core.engine import ExecutionEngine
 
 from webcrawl.adapter.trip import Trip
@@ -14,9 +13,7 @@ from webcrawl.fastpath.request_path import RequestPath
 from webcrawl.fastpath.signals import skip_unheard_signals
 
 
-def install(
-    engine: ExecutionEngine | None, *, finished: Callable[[Request, Trip], None], closing: Callable[[], None]
-) -> Engine:
+def install(engine: ExecutionEngine | None, *, finished: Callable[[Trip], None], closing: Callable[[], None]) -> Engine:
     """Installs the request path in an engine; call it in the scheduler's `open`.
 
     `finished` is called when a request is entirely done: its items have left the pipelines, or its failure is handled.

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DropItem
 
 from webcrawl.adapter.scheduler import scheduler_of
+from webcrawl.adapter.trip import when_finished
 from webcrawl.store.errors import StoreError
 from webcrawl.store.outputs import Output
 
@@ -22,9 +24,12 @@ class PipelineOutput:
         return f"<PipelineOutput {self._output!r}>"
 
     def write(self, data: bytes) -> None:
-        """Appends all of `data`. If the disk does not take it, the crawl ends and the next run fetches the page."""
+        """Appends all of `data`, when the page under way is finished; at once if there is none.
+
+        If the disk does not take it, the crawl ends and the next run fetches the page.
+        """
         try:
-            self._output.write(data)
+            when_finished(partial(self._output.write, data))
         except StoreError as error:
             self._fail(error)
             raise DropItem(str(error)) from error

@@ -14,6 +14,7 @@ from scrapy.settings import BaseSettings
 
 from webcrawl import settings as defaults
 from webcrawl.adapter.scheduler import scheduler_of
+from webcrawl.adapter.trip import when_finished
 from webcrawl.adapter.values import values_of
 from webcrawl.items import Page
 from webcrawl.store.errors import StoreError
@@ -38,8 +39,10 @@ class WarcPipeline:
         return cls(crawler, values)
 
     def open_spider(self) -> None:
+        scheduler = scheduler_of(self._crawler)
+        scheduler.archives(self._write, self.close_spider)
         prefix, max_size = self._values["WARC_PREFIX"], self._values["WARC_MAX_SIZE"]
-        self._writer = scheduler_of(self._crawler).crawl.attach(
+        self._writer = scheduler.crawl.attach(
             partial(
                 WarcWriter,
                 files=WarcFiles(prefix, max_size * MB, _info(self._crawler.settings)),
@@ -49,14 +52,18 @@ class WarcPipeline:
         )
 
     def process_item(self, item: Any) -> Any:
-        if isinstance(item, Page) and self._writer is not None and item.link and item.exchange and _is_record(item):
-            metadata = {"title": item.title} if item.title else {}
+        if isinstance(item, Page):
             try:
-                self._writer.write(item.link, item.exchange, duplicate=item.duplicate, metadata=metadata)
+                when_finished(partial(self._write, item))
             except Exception as error:  # whatever it is, this page is not archived: it must not be booked
                 scheduler_of(self._crawler).fail(error)
                 raise DropItem(str(error)) from error
         return item
+
+    def _write(self, page: Page) -> None:
+        if self._writer is not None and page.link and page.exchange and _is_record(page):
+            metadata = {"title": page.title} if page.title else {}
+            self._writer.write(page.link, page.exchange, duplicate=page.duplicate, metadata=metadata)
 
     def close_spider(self) -> None:
         if self._writer is not None:
