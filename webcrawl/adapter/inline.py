@@ -123,7 +123,10 @@ class Inline:
             if isinstance(decision, Link):
                 await self._ask_robots(crawl, decision)
             else:
-                crawl.books.refused(link, via, kind, int(decision))
+                try:
+                    crawl.books.refused(link, via, kind, int(decision))
+                except Exception as error:  # noqa: BLE001 - whatever it is, it is not kept
+                    crawl.fail(error)
                 raise IgnoreRequest(reason_of(int(decision)))
 
     async def _asked(self, crawl: OpenCrawl, request: Request, trip: Trip) -> Response:

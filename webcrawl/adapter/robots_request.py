@@ -15,7 +15,7 @@ from webcrawl.model import Outcome, Status
 from webcrawl.store.errors import StoreError
 
 ALONE = {"dont_redirect": True, "dont_retry": True, "dont_cache": True, "handle_httpstatus_all": True}
-UNHEARD = Outcome(Status.UNEXPECTED)  # a middleware let nothing through
+UNHEARD = Outcome(Status.UNEXPECTED)  # answered by somebody else: nobody knows what the host's robots.txt says
 
 
 class RobotsRequests:
@@ -33,19 +33,20 @@ class RobotsRequests:
     def answered(self, response: Response) -> Iterator[Page]:
         trip: Trip = response.meta[KEY]
         try:
-            page = self._visitor.visit(*trip.answer())
+            page = self.heard(trip)
         except (StoreError, OSError, MemoryError) as error:  # a lack of ours: the answer is not booked
             self._fail(error)
             return
-        if self._pages:
+        if self._pages and page is not None:
             yield page
 
     def heard(self, trip: Trip) -> Page | None:
-        """Books the answer for an inline download that waits for it; returns the page to archive, if there is one."""
+        """Books what came of the request; returns the answer's page, if one of the crawl's own clients got it."""
         if trip.exchange is not None:
             return self._visitor.visit(*trip.answer())
         if trip.link is not None:
-            self._visitor.robots_failed(trip.link, trip.outcome or UNHEARD)
+            failed = trip.outcome if trip.outcome is not None and trip.outcome.status < 0 else UNHEARD
+            self._visitor.robots_failed(trip.link, failed)
         return None
 
     def failed(self, failure: Failure) -> None:

@@ -97,7 +97,11 @@ class FrontierScheduler:
         self._robots = RobotsRequests(self.visitor, self.fail, pages=makes_pages)
         self._engine = install(self.crawler.engine, finished=self._finished, closing=self._closing)
         downloader.turns = Turns(
-            self.crawl.inline, downloader.in_flight, self.wake, share_addresses=values["POLITENESS_PER_IP"]
+            self.crawl.inline,
+            downloader.in_flight,
+            self.wake,
+            self.fail,
+            share_addresses=values["POLITENESS_PER_IP"],
         )
         archive = self._archive_inline if makes_pages else _nowhere
         self._inline.crawl = OpenCrawl(self.crawl.inline, downloader.turns, self._robots, archive, self.fail)

@@ -29,10 +29,18 @@ class Line:
     busy: bool = False  # one of them has the host
     timer: asyncio.TimerHandle | None = None
 
+    def end(self, error: Exception) -> None:
+        """All who wait get this error."""
+        for _, grant in self.waiting:
+            if not grant.done():
+                grant.set_exception(error)
+        self.waiting.clear()
+
 
 class Turns:
     """Hosts are lent in the order of their lines; `on_release` is called when the frontier has one back.
 
+    `fail` is told of a disk that does not work, for which those in line get the same error.
     `share_addresses`: politeness is also per address, so a request to one host may hold up another.
     """
 
@@ -41,10 +49,12 @@ class Turns:
         crawl: InlineDownloads,
         in_flight: Callable[[str], Outcome | None],
         on_release: Callable[[], None],
+        fail: Callable[[Exception], None],
         *,
         share_addresses: bool = False,
     ) -> None:
         self._crawl, self._in_flight, self._on_release = crawl, in_flight, on_release
+        self._fail = fail
         self._share_addresses = share_addresses
         self.lines: dict[str, Line] = {}
 
@@ -65,10 +75,13 @@ class Turns:
         return await self._granted(line, grant, link)
 
     async def own(self, link: Link) -> None:
-        """For a request of the scheduler's whose host was lent while a middleware kept it: it goes before the line."""
-        line = self.lines.get(host_of(link.url))
+        """For a request of the scheduler's whose host was lent before it reached the network: it goes first."""
+        name = host_of(link.url)
+        line = self.lines.get(name)
         if line is None:
-            return
+            if not self._share_addresses or self._crawl.seconds_until(name) <= 0:
+                return
+            line = self.lines[name] = Line(name)  # its address is lent with another host
         grant: Grant = asyncio.get_running_loop().create_future()
         line.waiting.appendleft((None, grant))
         await self._granted(line, grant, None)
@@ -88,7 +101,10 @@ class Turns:
 
     def leave(self, link: Link, outcome: Outcome | None) -> None:
         """The host was asked, with this outcome; none: the caller has given up."""
-        self._crawl.give_back(link, outcome)
+        try:
+            self._crawl.give_back(link, outcome)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is not booked
+            self._fail(error)
         self.own_left(host_of(link.url))
 
     def own_left(self, name: str) -> None:
@@ -109,12 +125,16 @@ class Turns:
     def end(self, error: Exception) -> None:
         """All who wait get this error."""
         for line in self.lines.values():
-            for _, grant in line.waiting:
-                if not grant.done():
-                    grant.set_exception(error)
-            line.waiting.clear()
+            line.end(error)
 
     def _serve(self, line: Line) -> None:
+        try:
+            self._serve_next(line)
+        except Exception as error:  # noqa: BLE001 - whatever it is, whoever waits must hear of it
+            self._fail(error)
+            line.end(error)
+
+    def _serve_next(self, line: Line) -> None:
         if line.timer is not None:
             line.timer.cancel()
             line.timer = None
