@@ -158,6 +158,16 @@ class TestAnswers:
         assert awaiting("forbidden") == [["IgnoreRequest: robots forbidden"]]
         assert site.paths() == ["/first"]
 
+    def test_a_middleware_may_know_robots_txt(self, site, awaiting):
+        """What a middleware answers in a robots.txt's place is obeyed, by awaited and by queued requests."""
+        middlewares = json.dumps({**DOWNLOADER_MIDDLEWARES, f"{SPIDERS}.Answering": 600})
+
+        assert awaiting("from start", DOWNLOADER_MIDDLEWARES=middlewares) == [
+            ["IgnoreRequest: robots forbidden"],
+            ["after"],
+        ]
+        assert site.paths(robots=True) == ["/first"]
+
     def test_a_redirect_takes_its_own_turn(self, site, awaiting):
         """Scrapy's redirect middleware follows, at the host's next turn."""
         assert awaiting("moved") == [["a.test/to/moved"]]

@@ -8,6 +8,7 @@ from urllib.parse import urljoin, urlsplit
 
 from scrapy import Request, Spider
 from scrapy.exceptions import IgnoreRequest
+from scrapy.http import Response
 from scrapy.pipelines.files import FilesPipeline
 
 from webcrawl.pipelines.output import open_output
@@ -174,6 +175,15 @@ class LoggingIn:
         if not request.url.endswith(("/login", "/robots.txt")) and request.url not in self.known:
             self.known.add(request.url)
             note(self.crawler, await ask(self.crawler, urljoin(request.url, "/login")))
+
+
+class Answering:
+    """A downloader middleware that knows what robots.txt says."""
+
+    def process_request(self, request):
+        if request.url.endswith("/robots.txt"):
+            return Response(request.url, body=b"User-agent: *\nDisallow: /forbidden\nDisallow: /one\n")
+        return None
 
 
 class Paging(WebSpider):

@@ -172,21 +172,22 @@ class Inline:
         trip = Trip(link, inline=True)
         request = crawl.robots.request(link.url, trip)
         try:
+            response = None
             try:
-                await self._through(partial(self._in_slot, trip=trip), request)
+                response = await self._through(partial(self._in_slot, trip=trip), request)
             except Exception:
                 if self.closed:
                     raise
-            self._heard(crawl, trip)  # before the turn ends: there may be a Crawl-delay in it
+            self._heard(crawl, trip, response)  # before the turn ends: there may be a Crawl-delay in it
         finally:
             _give_back(crawl, trip)
 
-    def _heard(self, crawl: OpenCrawl, trip: Trip) -> None:
+    def _heard(self, crawl: OpenCrawl, trip: Trip, response: Response | Request | None) -> None:
         link, outcome = trip.link, trip.outcome
         if link is None:
             return
         try:
-            page = crawl.robots.heard(trip)
+            page = crawl.robots.heard(trip, response if isinstance(response, Response) else None)
             if outcome is not None:
                 crawl.books.answered(link, None, "", outcome, trip.exchange, last=True)
             if page is not None:

@@ -11,11 +11,10 @@ from twisted.python.failure import Failure
 from webcrawl.adapter.trip import KEY, Trip, give_trip
 from webcrawl.crawl.visitor import Visitor
 from webcrawl.items import Page
-from webcrawl.model import Outcome, Status
+from webcrawl.model import Status
 from webcrawl.store.errors import StoreError
 
 ALONE = {"dont_redirect": True, "dont_retry": True, "dont_cache": True, "handle_httpstatus_all": True}
-UNHEARD = Outcome(Status.UNEXPECTED)  # answered by somebody else: nobody knows what the host's robots.txt says
 
 
 class RobotsRequests:
@@ -33,23 +32,24 @@ class RobotsRequests:
     def answered(self, response: Response) -> Iterator[Page]:
         trip: Trip = response.meta[KEY]
         try:
-            page = self.heard(trip)
+            page = self.heard(trip, response)
         except (StoreError, OSError, MemoryError) as error:  # a lack of ours: the answer is not booked
             self._fail(error)
             return
         if self._pages and page is not None:
             yield page
 
-    def heard(self, trip: Trip) -> Page | None:
+    def heard(self, trip: Trip, response: Response | None) -> Page | None:
         """Books what came of the request; returns the answer's page, if one of the crawl's own clients got it."""
         if trip.exchange is not None:
             return self._visitor.visit(*trip.answer())
-        if trip.link is not None:
-            failed = trip.outcome if trip.outcome is not None and trip.outcome.status < 0 else UNHEARD
-            self._visitor.robots_failed(trip.link, failed)
+        if trip.link is not None and response is not None:  # from a middleware, or somebody else's handler
+            self._visitor.robots_said(trip.link, response.status, response.body)
+        elif trip.link is not None:
+            self._visitor.robots_said(trip.link, trip.outcome.status if trip.outcome else Status.UNEXPECTED)
         return None
 
     def failed(self, failure: Failure) -> None:
         trip: Trip = failure.request.meta[KEY]  # type: ignore[attr-defined] # Scrapy sets it
         if trip.link is not None and trip.outcome is not None:
-            self._visitor.robots_failed(trip.link, trip.outcome)
+            self._visitor.robots_said(trip.link, trip.outcome.status)

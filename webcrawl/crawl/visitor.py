@@ -9,7 +9,7 @@ from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.listings import LISTINGS
 from webcrawl.html.links import LinkReader
 from webcrawl.items import Page
-from webcrawl.model import Exchange, Link, Outcome
+from webcrawl.model import Exchange, Link
 from webcrawl.net.robots_policy import REDIRECTS
 from webcrawl.urls.canonical import InvalidUrl, canonical
 
@@ -66,9 +66,9 @@ class Visitor:
             return page.duplicate
         return self._crawl.seen_body(self._digests(page.digest + self._home(page.url).encode()))
 
-    def robots_failed(self, link: Link, outcome: Outcome) -> None:
-        """No answer for robots.txt."""
-        self._crawl.robots_answered(link, outcome.status, b"", None, self._crawl.now())
+    def robots_said(self, link: Link, status: int, body: bytes = b"") -> None:
+        """An answer to a robots.txt request of which no exchange is known, or none."""
+        self._crawl.robots_answered(link, status, body, None, self._crawl.now())
 
     def _read(self, page: Page, exchange: Exchange) -> None:
         links = LISTINGS.get(page.content_type, self._reader.links)
