@@ -21,6 +21,7 @@ from twisted.internet.defer import Deferred
 
 from webcrawl.adapter.close import close_spider
 from webcrawl.adapter.downloader import downloader_of
+from webcrawl.adapter.lacks import Lacks
 from webcrawl.adapter.requests import has_errback, to_link, to_request, variant
 from webcrawl.adapter.robots_request import RobotsRequests
 from webcrawl.adapter.trip import Trip
@@ -30,6 +31,7 @@ from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.visitor import Visitor
 from webcrawl.fastpath import install
 from webcrawl.fastpath.engine import Engine
+from webcrawl.lack import lack
 from webcrawl.model import Outcome, Status, unpack
 from webcrawl.seeds.reader import Seeds
 from webcrawl.store.errors import StoreError
@@ -42,6 +44,7 @@ logger = logging.getLogger(__name__)
 NEAR, SLACK = 10.0, 5.0
 PAUSE = 0.001  # seconds between two slices of the work ahead of a checkpoint, most of which wait for the disk
 GRACE = 5.0  # seconds that downloads under way get when the crawl is stopped
+LACKS = (StoreError, OSError)  # what is no bug, so that a line says enough
 NO_OUTCOME = Outcome(Status.OUT_OF_SCOPE)  # a middleware stopped the request: no host was asked
 
 
@@ -62,6 +65,7 @@ class FrontierScheduler:
         self.on_checkpoint: Callable[[], None] | None = None
         self.failed: StoreError | None = None
         self._saved = "of this run"
+        self._lacks: Lacks | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -73,6 +77,13 @@ class FrontierScheduler:
         return deferred_from_coro(self._open(spider))
 
     async def _open(self, spider: Spider) -> None:
+        try:
+            self._begin(spider)
+        except BaseException:
+            logging.getLogger(_Hush.logger).addFilter(_Hush())
+            raise
+
+    def _begin(self, spider: Spider) -> None:
         loop = asyncio.get_running_loop()
         self.spider = spider
         values = values_of(self.crawler)
@@ -88,12 +99,15 @@ class FrontierScheduler:
         downloader, makes_pages = downloader_of(self.crawler), getattr(spider, "makes_pages", False)
         self._barrier = downloader.barrier
         downloader.network.shortage.on_end = self.wake
+        downloader.on_lack = self.fail
         self._closed = False
         self.crawl.begin()
         self._robots = RobotsRequests(self.visitor, self.fail, pages=makes_pages)
         self._engine = install(self.crawler.engine, finished=self._finished, closing=self._closing)
         if not makes_pages:
             downloader.on_outcome = self._hide
+        self._lacks = Lacks(self.fail, loop)
+        self._lacks.watch()
 
     def close(self, reason: str) -> Deferred[None]:
         del reason
@@ -112,6 +126,8 @@ class FrontierScheduler:
         finally:
             self._closed = True
             self.crawl.close()
+            if self._lacks is not None:
+                self._lacks.unwatch()
 
     def has_pending_requests(self) -> bool:
         return self.crawl.pending
@@ -128,7 +144,7 @@ class FrontierScheduler:
         except InvalidUrl as error:
             self.crawl.count_filtered(error.reason)
             return False
-        except StoreError as error:
+        except (StoreError, OSError, MemoryError) as error:
             self.fail(error)
             return False
         except Exception:  # e.g. a callback that is not a method of the spider
@@ -169,6 +185,8 @@ class FrontierScheduler:
         async with self._saving:
             if self._closed:  # the last checkpoint was taken while this one waited
                 return
+            if self.failed is not None:  # nothing more is kept
+                raise self.failed
             await by_turns(self.crawl.prepare())
             try:
                 await barrier.shut()
@@ -190,13 +208,22 @@ class FrontierScheduler:
             taken = self.crawl.taken_away()
             if taken is not None:  # whatever failed, failed because of that
                 error = StoreError(f"{taken}: nothing {self._saved} is kept")
-            known = isinstance(error, StoreError)
-            self.failed = error if isinstance(error, StoreError) else StoreError(f"half a change: {error!r}")
-            logger.critical("%s", self.failed, exc_info=None if known else error)
+            self.failed = self._failure(error)
+            logger.critical("%s", self.failed, exc_info=None if isinstance(error, LACKS) or lack(error) else error)
             close_spider(self.crawler, "store_failed")
+            if self._lacks is not None and lack(error):
+                self._lacks.give_way()
+
+    def _failure(self, error: Exception) -> StoreError:
+        if isinstance(error, StoreError):
+            return error
+        what = lack(error) or (str(error) if isinstance(error, OSError) else "")
+        failure = StoreError(f"{what}: nothing {self._saved} is kept" if what else f"half a change: {error!r}")
+        failure.__cause__ = error
+        return failure
 
     def _closing(self) -> None:
-        call_later(GRACE, downloader_of(self.crawler).abandon)
+        call_later(0.0 if lack(self.failed) else GRACE, downloader_of(self.crawler).abandon)
 
     def _hide(self, trip: Trip) -> None:
         """As with Scrapy's own retries, the spider gets only the last answer to a request."""
@@ -225,6 +252,18 @@ class FrontierScheduler:
     def _wake(self) -> None:
         self._timer = None
         self.wake()
+
+
+class _Hush(logging.Filter):
+    """Leaves out, once, that Scrapy failed to close a scraper that it never opened: why is said in a line elsewhere."""
+
+    logger = "scrapy.core.engine"
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.msg != "Scraper close failure":
+            return True
+        logging.getLogger(self.logger).removeFilter(self)
+        return False
 
 
 async def by_turns(slices: Iterator[None]) -> None:

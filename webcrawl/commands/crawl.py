@@ -17,6 +17,7 @@ from scrapy.exceptions import UsageError
 from webcrawl.commands.preflight import CannotStart, preflight, preflight_spider
 from webcrawl.commands.signals import OneSignal
 from webcrawl.fastpath.names import ForeignScrapy
+from webcrawl.lack import lack
 from webcrawl.store.errors import StoreError
 
 logger = logging.getLogger(__name__)
@@ -43,6 +44,11 @@ class Command(CrawlCommand):
         except CannotStart as error:
             _tell(str(error), self.settings["LOG_FILE"])
             sys.exit(1)
+        except (OSError, MemoryError, RuntimeError) as error:
+            if not _of_system(error):
+                raise
+            _tell(_line(error), self.settings["LOG_FILE"])
+            sys.exit(1)
         except KeyboardInterrupt:
             sys.exit(INTERRUPTED)
 
@@ -68,7 +74,9 @@ class Command(CrawlCommand):
     def _explain(self, error: BaseException | None) -> None:
         """The state was sound a moment ago; if it cannot be opened after all, that is one line, without a traceback."""
         if error is not None:
-            logger.critical("%s", error, exc_info=None if isinstance(error, (StoreError, ForeignScrapy)) else error)
+            known = isinstance(error, (StoreError, ForeignScrapy))
+            line = _line(error) if _of_system(error) and not known else str(error)
+            logger.critical("%s", line, exc_info=None if known or _of_system(error) else error)
             self.exitcode = 1
 
     def _closed(self, reason: str) -> None:
@@ -76,6 +84,15 @@ class Command(CrawlCommand):
         scheduler = self._crawler.engine.scheduler if self._crawler.engine else None
         if reason in BROKEN or getattr(scheduler, "failed", None):
             self.exitcode = 1
+
+
+def _of_system(error: BaseException) -> bool:
+    """Whether the system refused something, which is no mistake in code."""
+    return isinstance(error, OSError) or bool(lack(error))
+
+
+def _line(error: BaseException) -> str:
+    return f"the crawl cannot start: {lack(error) or error}"
 
 
 def _tell(line: str, log: Any) -> None:

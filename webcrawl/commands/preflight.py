@@ -47,6 +47,7 @@ def preflight(settings: BaseSettings, arguments: Mapping[str, str]) -> None:
         check_scrapy()
         _arguments(arguments)
         values = plain_values(settings)
+        values["URL_SCOPE"] = arguments.get("scope") or values["URL_SCOPE"]
         with _quiet("webcrawl.seeds"):
             top1m.provide(arguments["seeds"], values["TOP1M_URL"])
             _seeds(arguments["seeds"], values["URL_MAX_LENGTH"])

@@ -13,6 +13,7 @@ from scrapy.exceptions import UsageError
 
 from webcrawl.logs.readable import readable
 from webcrawl.store.errors import StoreError
+from webcrawl.verify.outputs import ABSENT
 from webcrawl.verify.whole import verify
 
 
@@ -59,6 +60,7 @@ def _summary(jobdir: str, found: Counter[str]) -> list[str]:
         f"seen: {found['keys']} URLs, {found['waiting']} links not yet looked up",
         f"{outputs}, {found['lines']} log lines",
     ]
+    lines += [f"{name.removeprefix(ABSENT)}: finished, and no longer here" for name in found if name.startswith(ABSENT)]
     if found["behind"]:
         lines.append(f"{found['behind']} bytes written after the last checkpoint will be cut off by the next start")
     return lines

@@ -25,7 +25,7 @@ class PipelineOutput:
         """Appends all of `data`. If the disk does not take it, the crawl ends and the next run fetches the page."""
         try:
             self._output.write(data)
-        except StoreError as error:
+        except (StoreError, MemoryError) as error:
             self._fail(error)
             raise DropItem(str(error)) from error
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import logging
 import os
-import threading
 from collections.abc import Iterator
+from concurrent.futures import Future
 from pathlib import Path
 
 from webcrawl.store import rowcrc
@@ -26,6 +26,7 @@ AT_ONCE = 1 << 16  # bytes buffered per file: one system call for 5 pages instea
 # memory that was never used before is expensive, above all on a virtual machine (docs/performance.md).
 WINDOW = 8 << 20
 OPEN = ".open"  # a file's suffix until it is finished
+FINISHED = "finished."  # before a file's name, in the table meta: the crawl needs it no more
 Mark = tuple[int, int]  # a file's length, and the crc32 of that many bytes
 NOTHING: Mark = 0, 0
 
@@ -121,18 +122,19 @@ class Output:
 class Outputs:
     """All outputs of a crawl, below `root`. As a Part it notes lengths after syncing the bytes.
 
-    Opening truncates every file to its noted length. If one is shorter than noted or missing, that is DamagedFile and
+    Opening truncates every file to its noted length. If one is shorter than noted, or missing, that is DamagedFile and
     nothing is truncated. A finished file is noted under its final name and renamed after that COMMIT: until then, and
-    after a crash in between, it still has its `.open`.
+    after a crash in between, it still has its `.open`. From then on it is its owner's, who may take it away.
     """
 
     def __init__(self, db: CrawlDB, root: Path, at_once: int = AT_ONCE) -> None:
         self._db, self._root, self._at_once = db, root, at_once
         db.own(root)
         self._open: dict[str, Output] = {}
-        self._syncing: threading.Thread | None = None
-        self._error: OSError | None = None
+        self._syncing: Future[None] | None = None
+        self._error: OSError | MemoryError | None = None
         self._noted: dict[str, Mark] = {}
+        self._finished = {name.removeprefix(FINISHED) for name, _ in db.named(FINISHED)}
         for row in db.query(NOTED):
             if not rowcrc.agrees(rowcrc.output, row):
                 raise DamagedFile(db.path, 0, f"table output, {row[0]}: checksum")
@@ -141,9 +143,12 @@ class Outputs:
         if damages:
             raise damages[0]
         self._missed: set[str] = set()
-        self._unnamed = {name for name in self._noted if not (root / name).exists()}  # still with .open
-        for name, (length, _) in self._noted.items():
-            self._cut(self._where(name), length)
+        here = {name for name in self._noted if self._where(name).exists()}
+        self._unnamed = {name for name in here if not (root / name).exists()}  # still with .open
+        for name in here:
+            self._cut(self._where(name), self._noted[name][0])
+        if gone := len(self._noted) - len(here):
+            logger.info("%s: %d finished files are no longer there: scrapy verify names them", root, gone)
         self._rename()
         db.join(self)
 
@@ -163,14 +168,16 @@ class Outputs:
         for name in sorted(self._unnamed):
             try:
                 self._db.disk.rename(self._root / f"{name}{OPEN}", self._root / name)
+            except FileNotFoundError:  # its owner was faster
+                self._unnamed.discard(name)
             except OSError as error:
                 logger.warning("%s: keeps its %s: %s", self._root / name, OPEN, error)
             else:
                 self._unnamed.discard(name)
 
     def _miss(self) -> None:
-        """Warns once of each closed file that is gone. The crawl needs it only at its next start."""
-        for name in self._noted.keys() - self._open.keys() - self._unnamed - self._missed:
+        """Warns once of each file of a pipeline that does not run now, if it is gone: it would be needed again."""
+        for name in self._noted.keys() - self._open.keys() - self._finished - self._missed:
             if not (self._root / name).exists():
                 self._missed.add(name)
                 logger.warning("%s: moved or removed: the crawl cannot be resumed without it", self._root / name)
@@ -237,21 +244,20 @@ class Outputs:
         for output in self._open.values():
             output.flush()
         ready = [output for output in self._open.values() if output.unsynced]
-        self._syncing = threading.Thread(target=self._sync, args=(ready,), name="sync-outputs", daemon=True)
-        self._syncing.start()
-        while self._syncing.is_alive():
+        self._syncing = self._db.worker.submit(self._sync, ready)
+        while not self._db.worker.done(self._syncing):
             yield
 
     def _sync(self, outputs: list[Output]) -> None:
         try:
             for output in outputs:
                 output.sync()
-        except OSError as error:  # a second fsync would report success: the error must be kept
+        except (OSError, MemoryError) as error:  # a second fsync would report success: the error must be kept
             self._error = error
 
     def save(self) -> None:
         if self._syncing is not None:
-            self._syncing.join()
+            self._db.worker.result(self._syncing)
         if self._error is not None:
             raise StoreError(f"{self._root}: {self._error}") from self._error
         for folder in {output.path.parent for name, output in self._open.items() if name not in self._noted}:
@@ -260,8 +266,12 @@ class Outputs:
             output.flush()
             if output.unsynced:
                 output.sync()
+            self._db.presence.lengthen(output.path, output.mark()[0])
         self._note()
-        for name in [name for name, output in self._open.items() if output.closed]:
+        closed = [name for name, output in self._open.items() if output.closed]
+        if closed:
+            self._db.presence.check()  # for the last time of these
+        for name in closed:
             output = self._open.pop(name)
             self._db.presence.forget(output.path)
             output.release()
@@ -272,6 +282,8 @@ class Outputs:
         for name in finished:
             self._noted.pop(name, None)
             marks[name.removesuffix(OPEN)] = marks.pop(name)
+            self._finished.add(name.removesuffix(OPEN))
+            self._db.set(FINISHED + name.removesuffix(OPEN), b"")
         changed = {name: mark for name, mark in marks.items() if mark != self._noted.get(name)}
         if finished:
             self._db.executemany(FORGET, [(name,) for name in finished])
@@ -290,17 +302,19 @@ class Outputs:
     def close(self) -> None:
         """Closes all files. The next start truncates what no checkpoint has noted."""
         if self._syncing is not None:
-            self._syncing.join()
+            self._db.worker.result(self._syncing)
         self._rename()
         for output in self._open.values():
             output.release()
         self._open.clear()
 
     def check(self) -> Iterator[DamagedFile]:
-        """Yields each output that is missing or shorter than the last checkpoint noted."""
+        """Yields each output that is shorter than the last checkpoint noted, or missing although it is not finished."""
         for name, (length, _) in self._noted.items():
             path = self._where(name)
             if not path.exists():
+                if name in self._finished:
+                    continue
                 yield DamagedFile(path, 0, f"missing, {length} bytes are noted")
             elif path.stat().st_size < length:
                 yield DamagedFile(path, path.stat().st_size, f"the file ends early, {length} bytes are noted")
