@@ -11,7 +11,7 @@ import pytest
 from tests.support.faults import BreakingDisk, ForgetfulDisk
 from tests.support.outputs import Crawl
 from webcrawl.store.disk import Disk
-from webcrawl.store.errors import DamagedFile, StoreError
+from webcrawl.store.errors import DamagedFile, StoreError, TakenAway
 
 
 @pytest.fixture(name="crawl")
@@ -113,12 +113,10 @@ class TestFinish:
 class TestTakenAway:
     """A finished file is its owner's."""
 
-    @pytest.mark.parametrize("early", [True, False], ids=["before it has its name", "later"])
-    def test_it_may_go_while_the_crawl_runs(self, crawl, tmp_path, caplog, early):
+    def test_it_may_go_while_the_crawl_runs(self, crawl, tmp_path, caplog):
         """The crawl goes on without a word, and so does the next one; the file stays noted."""
         _finished(crawl)
-        crawl.checkpoint()
-        if not early:
+        for _ in range(2):
             crawl.checkpoint()
         shutil.rmtree(tmp_path / "warc")
         crawl.checkpoint()
@@ -128,6 +126,28 @@ class TestTakenAway:
             again.checkpoint()
             assert again.noted() == {"warc/a": 6}
         assert caplog.messages == []
+
+    @pytest.mark.parametrize(
+        ("take", "how"),
+        [
+            pytest.param(lambda path: path.unlink(), "moved or removed", id="removed"),
+            pytest.param(lambda path: path.write_bytes(b"rec"), "cut off", id="cut off"),
+            pytest.param(lambda path: [path.unlink(), path.mkdir()], "replaced", id="replaced"),
+        ],
+    )
+    @pytest.mark.parametrize("noted", [True, False])
+    def test_with_open_it_is_still_ours(self, crawl, tmp_path, take, how, noted):
+        """What befalls a file before it has its final name fails the next checkpoint, or else the end."""
+        _finished(crawl)
+        for _ in crawl.db.prepare():
+            pass
+        if noted:
+            crawl.db.checkpoint()
+        take(tmp_path / "warc/a.open")
+
+        with pytest.raises(TakenAway, match=rf"a\.open: {how} while the crawl ran"):
+            crawl.outputs.close() if noted else crawl.db.checkpoint()
+        crawl.outputs._unnamed.clear()
 
     def test_it_may_come_back(self, crawl, tmp_path):
         """A file that is back is left as it is; if it is too short by then, it is damaged."""

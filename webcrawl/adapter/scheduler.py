@@ -125,7 +125,10 @@ class FrontierScheduler:
             self.fail(error)
         finally:
             self._closed = True
-            self.crawl.close()
+            try:
+                self.crawl.close()
+            except Exception as error:  # noqa: BLE001 - what was committed stays; but something is wrong
+                self.fail(error)
             if self._lacks is not None:
                 self._lacks.unwatch()
 

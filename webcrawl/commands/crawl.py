@@ -14,11 +14,9 @@ from scrapy import signals
 from scrapy.commands.crawl import Command as CrawlCommand
 from scrapy.exceptions import UsageError
 
-from webcrawl.commands.preflight import CannotStart, preflight, preflight_spider
+from webcrawl.commands.preflight import REASONS, CannotStart, preflight, preflight_spider
 from webcrawl.commands.signals import OneSignal
-from webcrawl.fastpath.names import ForeignScrapy
 from webcrawl.lack import lack
-from webcrawl.store.errors import StoreError
 
 logger = logging.getLogger(__name__)
 
@@ -74,7 +72,7 @@ class Command(CrawlCommand):
     def _explain(self, error: BaseException | None) -> None:
         """The state was sound a moment ago; if it cannot be opened after all, that is one line, without a traceback."""
         if error is not None:
-            known = isinstance(error, (StoreError, ForeignScrapy))
+            known = isinstance(error, REASONS)
             line = _line(error) if _of_system(error) and not known else str(error)
             logger.critical("%s", line, exc_info=None if known or _of_system(error) else error)
             self.exitcode = 1

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -21,7 +22,8 @@ from webcrawl.seen.content import ContentSeen
 from webcrawl.seen.protocol import SeenStore
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import TakenAway
-from webcrawl.store.outputs import Output, Outputs
+from webcrawl.store.output import Output
+from webcrawl.store.outputs import Outputs
 from webcrawl.urls.hosts import host_of
 from webcrawl.urls.lately import Lately
 from webcrawl.urls.pipeline import LinkPipeline
@@ -267,8 +269,6 @@ class Crawl:
 
     def close(self) -> None:
         """Leaves the state as of the last checkpoint."""
-        self._seeding.close()
-        self._seen.close()
-        self._content.close()
-        self._outputs.close()
-        self._db.close()
+        with ExitStack() as rest:  # all are closed, whatever the first one raises
+            for part in (self._db, self._outputs, self._content, self._seen, self._seeding):
+                rest.callback(part.close)

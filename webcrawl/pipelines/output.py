@@ -9,7 +9,7 @@ from scrapy.exceptions import DropItem
 
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.store.errors import StoreError
-from webcrawl.store.outputs import Output
+from webcrawl.store.output import Output
 
 
 class PipelineOutput:

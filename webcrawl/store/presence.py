@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from stat import S_ISREG
 
 from webcrawl.store.errors import TakenAway
 
@@ -48,16 +49,24 @@ class Presence:
 
     def check(self) -> None:
         """Raises TakenAway for the path nearest to the root, if any leads elsewhere or nowhere (1.5 us per path)."""
-        changed = [(path, how) for path in self._expected if (how := self._changed(path))]
-        if changed:
-            raise TakenAway(*min(changed, key=lambda one: len(one[0].parts)))
+        found = [
+            (path, how)
+            for path, expected in self._expected.items()
+            if (how := changed(path, self._least[path], expected)) is not None
+        ]
+        if found:
+            raise TakenAway(*min(found, key=lambda one: len(one[0].parts)))
 
-    def _changed(self, path: Path) -> str:
-        """What happened to it; empty if nothing did."""
-        try:
-            about = path.stat()
-        except OSError:
-            return "moved or removed"
-        if (about.st_dev, about.st_ino) != self._expected[path]:
-            return "replaced"
-        return "cut off" if about.st_size < self._least[path] else ""
+
+def changed(path: Path, least: int, expected: Identity | None = None) -> str | None:
+    """What has happened to this file, which must have so many bytes; None if nothing has.
+
+    Without an identity, it must be a file at least.
+    """
+    try:
+        about = path.stat()
+    except OSError:
+        return "moved or removed"
+    if (about.st_dev, about.st_ino) != expected if expected is not None else not S_ISREG(about.st_mode):
+        return "replaced"
+    return "cut off" if about.st_size < least else None

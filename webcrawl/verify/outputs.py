@@ -12,7 +12,8 @@ from typing import BinaryIO
 
 from webcrawl.store import rowcrc
 from webcrawl.store.errors import DamagedFile
-from webcrawl.store.outputs import FINISHED, NOTED, OPEN, Mark
+from webcrawl.store.output import OPEN, Mark
+from webcrawl.store.outputs import FINISHED, NOTED
 from webcrawl.verify.archive import check_archive
 from webcrawl.verify.lines import SHAPES, check_lines
 from webcrawl.verify.snapshot import Snapshot
