@@ -17,6 +17,7 @@ from scrapy.utils.misc import load_object
 from webcrawl.adapter.scheduler import FrontierScheduler
 from webcrawl.adapter.values import plain_values
 from webcrawl.checks import SettingError
+from webcrawl.commands.feeds import BadFeed, check_feeds
 from webcrawl.crawl.assembly import assemble
 from webcrawl.fastpath.names import ForeignScrapy
 from webcrawl.fastpath.names import check as check_scrapy
@@ -34,7 +35,7 @@ from webcrawl.verify.start import check_start
 
 ARGUMENTS = ("seeds", "scope", "limit")
 SCRAPYDS = "_job"  # given by scrapyd with every job
-REASONS = (SettingError, RulesError, SeedError, StoreError, DnsFailed, top1m.CannotProvide, ForeignScrapy)
+REASONS = (SettingError, RulesError, SeedError, StoreError, DnsFailed, top1m.CannotProvide, ForeignScrapy, BadFeed)
 
 
 class CannotStart(Exception):  # noqa: N818 - reads as what it is
@@ -47,6 +48,7 @@ def preflight(settings: BaseSettings, arguments: Mapping[str, str]) -> None:
         check_scrapy()
         _arguments(arguments)
         values = plain_values(settings)
+        check_feeds(settings)
         with _quiet("webcrawl.seeds"):
             top1m.provide(arguments["seeds"], values["TOP1M_URL"])
             _seeds(arguments["seeds"], values["URL_MAX_LENGTH"])
@@ -68,6 +70,7 @@ def preflight_spider(settings: BaseSettings, name: str) -> None:
     try:
         if issubclass(load_object(own["SCHEDULER"]), FrontierScheduler):
             check_scrapy()
+            check_feeds(own)
             _folder(plain_values(own), name)
     except REASONS as error:
         raise CannotStart(_line(error)) from error
@@ -103,7 +106,7 @@ def _arguments(given: Mapping[str, str]) -> None:
         if name not in ARGUMENTS and name != SCRAPYDS:
             raise CannotStart(f"-a {name}=…: unknown argument; allowed are {', '.join(ARGUMENTS)}")
     if not given.get("seeds", "").strip():
-        raise CannotStart("no seeds: scrapy crawl web -a seeds=FILE[,FILE…]")
+        raise CannotStart("no seeds: scrapy crawl web -a seeds=FILE or a URL, several with commas between")
     if given.get("scope", "any") not in SCOPES:
         raise CannotStart(f"-a scope={given['scope']}: must be {', '.join(SCOPES)}")
     limit = given.get("limit", "1")
