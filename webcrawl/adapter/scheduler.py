@@ -21,6 +21,7 @@ from twisted.internet.defer import Deferred
 
 from webcrawl.adapter.close import close_spider
 from webcrawl.adapter.downloader import downloader_of
+from webcrawl.adapter.given import warnings
 from webcrawl.adapter.requests import has_errback, to_link, to_request, variant
 from webcrawl.adapter.robots_request import RobotsRequests
 from webcrawl.adapter.trip import Trip
@@ -76,6 +77,8 @@ class FrontierScheduler:
         loop = asyncio.get_running_loop()
         self.spider = spider
         values = values_of(self.crawler)
+        for line in warnings(self.crawler.settings, spider):
+            logger.warning("%s", line)
         lists, limit = getattr(spider, "seed_lists", None), getattr(spider, "seed_limit", None)
         self.crawl, self.visitor = assemble(
             values,
