@@ -30,13 +30,13 @@ def is_given(settings: BaseSettings, name: str) -> bool:
 
 def warnings(settings: BaseSettings, spider: Spider) -> Iterator[str]:
     """A line for each setting of the user's that is unknown but near a known one, or known and without effect."""
-    makes_pages: bool = getattr(spider, "makes_pages", False)
+    reader = PAGES if getattr(spider, "makes_pages", False) else REQUESTS
 
     def given(name: str) -> bool:
         return is_given(settings, name)
 
     names = [name for name in settings if name.isupper() and given(name)]
-    yield from unheard({name: settings[name] for name in names}, _enabled(settings, makes_pages=makes_pages))
+    yield from unheard({name: settings[name] for name in names}, enabled(settings) | {reader})
     yield from overruled(given)
     yield from mistyped(names, _known())
     for name in DEPRECATED:
@@ -44,8 +44,9 @@ def warnings(settings: BaseSettings, spider: Spider) -> Iterator[str]:
             yield f"{spider.name}.{name}: no effect, set {name.upper()} in custom_settings"
 
 
-def _enabled(settings: BaseSettings, *, makes_pages: bool) -> set[str]:
-    found = {PAGES if makes_pages else REQUESTS}
+def enabled(settings: BaseSettings) -> set[str]:
+    """The names of the classes of Scrapy's components that are enabled."""
+    found: set[str] = set()
     for kind in COMPONENTS:
         found |= {_class(path) for path, order in settings.getwithbase(kind).items() if order is not None}
     return found
