@@ -246,9 +246,12 @@ class TestReading:
         monkeypatch.setattr("webcrawl.adapter.options._environment", lambda _: None)
         return RequestOptions(get_crawler())
 
-    @pytest.mark.parametrize("meta", [{}, {"depth": 3}, {"download_timeout": None, "proxy": "", "download_maxsize": 0}])
+    @pytest.mark.parametrize(
+        "meta",
+        [{}, {"depth": 3}, {"download_timeout": None, "proxy": "", "download_maxsize": 0}, {"download_timeout": 180.0}],
+    )
     def test_nothing_asked(self, options, meta):
-        """Without options, and with empty ones, a request is as the settings have it."""
+        """Without options, and with those that say what the settings say, a request is as all others."""
         assert options.of(Request("http://a.test/", meta=meta)) is PLAIN
 
     @pytest.mark.parametrize(

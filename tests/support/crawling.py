@@ -108,7 +108,7 @@ def wait_until(happened, seconds=PATIENCE):
         time.sleep(0.005)
 
 
-def _crawl(words, project, output, environment):
+def _crawl(words, project, output, environment=()):
     """Becomes what the command line would have started, in the child."""
     descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(descriptor, 1)

@@ -45,8 +45,8 @@ def warnings(settings: BaseSettings, spider: Spider) -> Iterator[str]:
 
 
 def enabled(settings: BaseSettings) -> set[str]:
-    """The names of the classes of Scrapy's components that are enabled."""
-    found: set[str] = set()
+    """The names of the classes of those components that are enabled."""
+    found = {_class(settings["LOG_FORMATTER"])}
     for kind in COMPONENTS:
         found |= {_class(path) for path, order in settings.getwithbase(kind).items() if order is not None}
     return found

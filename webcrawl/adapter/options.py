@@ -28,6 +28,7 @@ class RequestOptions:
 
     def __init__(self, crawler: Crawler) -> None:
         self._environment = _environment(crawler)
+        self._timeout = crawler.settings.getfloat("DOWNLOAD_TIMEOUT")  # Scrapy's middleware writes it in each request
 
     def of(self, request: Request) -> Options:
         """The options of a request; raises BadOption."""
@@ -38,8 +39,9 @@ class RequestOptions:
         meta = request.meta
         if request.url.startswith("ftp:") and (given := sorted(OF_FTP & meta.keys())):
             raise BadOption(f"{given[0]}: this FTP client logs in anonymously, passively, and writes no file")
+        timeout = _number(meta, "download_timeout", LONGEST)
         options = Options(
-            timeout=_number(meta, "download_timeout", LONGEST),
+            timeout=timeout if timeout != self._timeout else 0.0,
             maxsize=int(_number(meta, "download_maxsize", LARGEST)),
             proxy=_proxy(request),
             bind=_bind(meta.get("bindaddress")),

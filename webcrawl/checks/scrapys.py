@@ -91,6 +91,7 @@ UNHEARD = (
     Unheard("RETRY_EXCEPTIONS RETRY_PRIORITY_ADJUST", "the frontier retries what docs/frontier.md says", fine=_NEVER),
     Unheard("RETRY_GIVE_UP_LOG_LEVEL", "crawl.log has a line for each URL that is given up", fine=_NEVER),
     Unheard("ROBOTSTXT_PARSER", "robots.txt is read by the crawl's own parser", fine=_NEVER),
+    _without("LogFormatter", "DEFAULT_DROPITEM_LOG_LEVEL", _NEVER, "LOG_FORMATTER logs no dropped items"),
     _without("LogStats", "LOGSTATS_INTERVAL", why="the progress line takes its place"),
     _without(
         "RemoteControl",

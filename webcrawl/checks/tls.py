@@ -36,5 +36,5 @@ class Ciphers:
         try:
             tls_context(ciphers=found)
         except ssl.SSLError as error:
-            raise ValueError(error.reason or str(error)) from error
+            raise ValueError(", ".join(map(str, error.args))) from error
         return found
