@@ -237,7 +237,7 @@ class TestWeb:
         said = made.output.read_text()
         assert status == 1
         assert said.count("\n") == 1
-        assert "http_proxy in the environment = 'socks5://127.0.0.1:1': must be http://" in said
+        assert "http_proxy in the environment = 'socks5://127.0.0.1:1': must be an http:// proxy" in said
 
 
 class TestReading:

@@ -31,7 +31,8 @@ class TestTaken:
             ({"REDIRECT_MAX_TIMES": 7}, {"REDIRECT_MAX_HOPS": 7}),
             ({"REDIRECT_ENABLED": "False"}, {"REDIRECT_MAX_HOPS": 0}),
             ({"REDIRECT_ENABLED": True}, {"REDIRECT_MAX_HOPS": 5}),
-            ({"RETRY_HTTP_CODES": "403, 500"}, {"RETRY_HTTP_CODES": frozenset((403, 500))}),
+            ({"DEPTH_LIMIT": None}, {"URL_MAX_DEPTH": 50}),
+            ({"RETRY_HTTP_CODES": "500, 403"}, {"RETRY_HTTP_CODES": (403, 500)}),
         ],
     )
     def test_what_stands_for_what(self, settings, values):

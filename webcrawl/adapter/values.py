@@ -38,7 +38,7 @@ def _check_proxies(found: Mapping[str, str]) -> None:
             parse_proxy(found[scheme])
         except BadOption as error:
             name, shown = f"{scheme}_proxy in the environment", text_without_credentials(found[scheme])
-            raise SettingError(name, shown, "http://[user:password@]host[:port]") from error
+            raise SettingError(name, shown, "an http:// proxy: host and port, with or without credentials") from error
 
 
 def values_of(crawler: Crawler) -> dict[str, Any]:

@@ -188,9 +188,9 @@ class StatusCodes:
 
     allowed: str = "comma-separated HTTP statuses from 100 to 599, or none"
 
-    def read(self, value: Any, /) -> frozenset[int]:
+    def read(self, value: Any, /) -> tuple[int, ...]:
         written = words(value) if isinstance(value, str) else value
-        return frozenset(Whole(100, 599).read(one) for one in written)
+        return tuple(sorted({Whole(100, 599).read(one) for one in written}))
 
 
 @dataclass(frozen=True, slots=True)

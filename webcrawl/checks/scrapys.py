@@ -130,9 +130,10 @@ def translated(settings: Mapping[str, Any], given: Given) -> dict[str, Any]:
     """Values for our settings that the user has set by Scrapy's names only; these must be checked already."""
     found: dict[str, Any] = {}
     for one in TAKEN:
-        value = one.value(settings[one.theirs]) if given(one.theirs) and not given(one.ours) else None
-        if value is not None:
-            found[one.ours] = value
+        if one.theirs in settings and given(one.theirs) and not given(one.ours):
+            value = one.value(settings[one.theirs])
+            if value is not None:
+                found[one.ours] = value
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+import warnings
 
 VERSIONS = {
     "TLSv1.0": ssl.TLSVersion.TLSv1,
@@ -30,8 +31,10 @@ def tls_context(
     else:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
-    context.minimum_version = VERSIONS[least] if least else ssl.TLSVersion.MINIMUM_SUPPORTED
-    context.maximum_version = VERSIONS[most] if most else ssl.TLSVersion.MAXIMUM_SUPPORTED
+    with warnings.catch_warnings():  # Python's, of TLS 1.0 and 1.1
+        warnings.simplefilter("ignore", DeprecationWarning)
+        context.minimum_version = VERSIONS[least] if least else ssl.TLSVersion.MINIMUM_SUPPORTED
+        context.maximum_version = VERSIONS[most] if most else ssl.TLSVersion.MAXIMUM_SUPPORTED
     # OpenSSL 3 allows TLS 1.0 and 1.1 at no higher level
     context.set_ciphers(f"{ANY}:@SECLEVEL=0" if ciphers == ANY else ciphers)
     context.options |= 0x4  # SSL_OP_LEGACY_SERVER_CONNECT: servers without secure renegotiation
