@@ -184,7 +184,7 @@ class Crawl:
     def finish(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
         """Books the end of a download, at the time when it ended; one that could not be tried leaves no trace."""
         if outcome.status == Status.UNTRIED:
-            self._frontier.put_back(link, self._ended(outcome))
+            self._frontier.put_back(link, self._ended(outcome), outcome.wait)
             return
         final = self._frontier.done(link, outcome, self._ended(outcome))
         counters = self._counters
