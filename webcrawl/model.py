@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import Any
 
 from webcrawl.text.digest import label, sha1
 
@@ -89,6 +90,11 @@ def authority_of(record: Packed) -> str:
     return record.split(b"/", 3)[2].decode()
 
 
+def via_of(record: Packed) -> str:
+    """The page that a packed link was found on."""
+    return record.split(b" ", 3)[2].decode()
+
+
 def is_urgent(record: Packed) -> bool:
     """Whether a packed link has a priority above 0."""
     if record.endswith(b" "):  # a page's link: no request behind it
@@ -147,6 +153,8 @@ class Exchange:
     truncated: str = ""  # WARC's reasons: length, time, disconnect, unspecified
     flaws: tuple[str, ...] = ()  # what was wrong with an answer that could still be used
     tls: str = ""  # version and cipher suite of the encrypted connection
+    links_cut: int = 0  # links that are not followed because the page has too many
+    found: Any = field(default=None, repr=False, compare=False)  # the Found of a large body that was read ahead
     _digest: str = field(default="", repr=False, compare=False)
     _type: str | None = field(default=None, repr=False, compare=False)
 

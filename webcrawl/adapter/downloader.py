@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NoReturn
 
 from scrapy import Request, signals
@@ -72,6 +72,7 @@ class FrontierDownloader:
         self.network = Network(values, keep_at_most=fits.kept)
         self.barrier = Barrier()
         self.on_outcome: Callable[[Trip], None] | None = None  # called for the scheduler's own, before the spider
+        self.read_ahead: Callable[[Trip], Awaitable[None]] | None = None  # called for each answer, as early as possible
         self._under_way: dict[Trip, asyncio.Task[Any]] = {}
         crawler.signals.connect(self.network.close, signals.engine_stopped)
 
@@ -116,6 +117,8 @@ class FrontierDownloader:
             self._send(signals.response_downloaded, request, response=response)
             if trip.exchange is not None:  # by one of the crawl's own handlers
                 _add(trip.outcome, trip.exchange)
+                if self.read_ahead is not None:
+                    await self.read_ahead(trip)
             return response
         finally:
             self._send(signals.request_left_downloader, request)

@@ -22,6 +22,7 @@ from twisted.internet.defer import Deferred
 from webcrawl.adapter.close import close_spider
 from webcrawl.adapter.downloader import downloader_of
 from webcrawl.adapter.given import warnings
+from webcrawl.adapter.reading_ahead import ReadingAhead
 from webcrawl.adapter.requests import has_errback, to_link, to_request, variant
 from webcrawl.adapter.robots_request import RobotsRequests
 from webcrawl.adapter.trip import Trip
@@ -97,7 +98,9 @@ class FrontierScheduler:
         self.crawl.begin()
         self._robots = RobotsRequests(self.visitor, self.fail, pages=makes_pages)
         self._engine = install(self.crawler.engine, finished=self._finished, closing=self._closing)
-        if not makes_pages:
+        if makes_pages:
+            downloader.read_ahead = ReadingAhead(self.visitor)
+        else:
             downloader.on_outcome = self._hide
 
     def close(self, reason: str) -> Deferred[None]:

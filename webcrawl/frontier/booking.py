@@ -27,6 +27,7 @@ class Limits:
     crawl_delay_max: float = 300.0  # CRAWL_DELAY_MAX
     attempts: int = 3  # per URL, the first included: RETRY_TIMES + 1
     retry_codes: frozenset[int] | None = None  # RETRY_HTTP_CODES; None: those of the table in outcomes.py
+    domain_share: int = 16  # FRONTIER_DOMAIN_SHARE: a domain may have one queue in this many while others wait
 
 
 class Booking:
