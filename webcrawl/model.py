@@ -133,7 +133,7 @@ class Exchange:
     """One request and its answer as bytes: what the archive keeps and the page is made of."""
 
     url: str
-    request: bytes  # the head that was sent, exactly
+    request: bytes  # what was sent, exactly: the head, and the body if there was one
     status: int
     head: bytes  # the head that came, exactly, with its empty line
     headers: list[tuple[bytes, bytes]]
@@ -146,6 +146,7 @@ class Exchange:
     truncated: str = ""  # WARC's reasons: length, time, disconnect, unspecified
     flaws: tuple[str, ...] = ()  # what was wrong with an answer that could still be used
     tls: str = ""  # version and cipher suite of the encrypted connection
+    archived: bool = field(default=False, repr=False, compare=False)  # whether the archive has it
     _digest: str = field(default="", repr=False, compare=False)
     _type: str | None = field(default=None, repr=False, compare=False)
 

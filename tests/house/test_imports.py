@@ -28,7 +28,7 @@ RINGS = {
         ),
         *("warc", "logs", "crawl"),
     },
-    "adapter": {"adapter", "spiders", "pipelines", "extensions", "commands"},
+    "adapter": {"__main__", "adapter", "addon", "commands", "extensions", "pipelines", "spiders"},
     "fast path": {"fastpath"},
     "beside": {"simweb", "verify", "profiling"},
 }
@@ -62,8 +62,8 @@ ENTRY = {  # all that the adapter may know of the fast path: the one call, what 
 }
 FRAMEWORKS = {"scrapy", "twisted", "itemadapter", "parsel"}
 THIRD = {  # all that the core, and what stands beside the rings, may import of others
-    *("ada_url", "backports", "blake3", "brotli", "chardetng_py", "cryptography", "httptools", "isal", "lxml"),
-    *("msgpack", "numpy", "pybloom_live", "pycares", "re2", "rich", "selectolax", "siphashc", "tldextract"),
+    *("ada_url", "backports", "blake3", "brotli", "chardetng_py", "compression", "cryptography", "httptools", "isal"),
+    *("lxml", "msgpack", "numpy", "pybloom_live", "pycares", "re2", "rich", "selectolax", "siphashc", "tldextract"),
     *("uvloop", "webencodings", "zstandard"),
 }
 KNOWN = THIRD | sys.stdlib_module_names | {house.PACKAGE.name}

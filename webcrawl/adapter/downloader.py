@@ -30,7 +30,7 @@ from twisted.internet.defer import Deferred
 
 from webcrawl.adapter.barrier import Barrier
 from webcrawl.adapter.listeners import has_listener
-from webcrawl.adapter.trip import Trip, trip_of
+from webcrawl.adapter.trip import Trip, give_trip, trip_of
 from webcrawl.adapter.values import values_of
 from webcrawl.model import Exchange, Outcome, Status
 from webcrawl.net.descriptors import Room, in_use, raise_limit, room
@@ -72,6 +72,7 @@ class FrontierDownloader:
         self.network = Network(values, keep_at_most=fits.kept)
         self.barrier = Barrier()
         self.on_outcome: Callable[[Trip], None] | None = None  # called for the scheduler's own, before the spider
+        self.on_bypass: Callable[[Request, Exchange], None] | None = None  # called for all others that got an answer
         self._under_way: dict[Trip, asyncio.Task[Any]] = {}
         crawler.signals.connect(self.network.close, signals.engine_stopped)
 
@@ -99,7 +100,9 @@ class FrontierDownloader:
 
     async def download(self, request: Request) -> Response:
         """The download itself, its outcome, and Scrapy's three signals of it."""
-        trip = trip_of(request) or Trip()
+        trip = trip_of(request)
+        if trip is None or trip.link is None:  # it went round the scheduler: a new trip each time it is downloaded
+            give_trip(request, trip := Trip())
         begun = time.monotonic()
         self._send(signals.request_reached_downloader, request)
         try:
@@ -113,6 +116,8 @@ class FrontierDownloader:
             self._send(signals.response_downloaded, request, response=response)
             if trip.exchange is not None:  # by one of the crawl's own handlers
                 _add(trip.outcome, trip.exchange)
+                if trip.link is None and self.on_bypass is not None:
+                    self.on_bypass(request, trip.exchange)
             return response
         finally:
             self._send(signals.request_left_downloader, request)

@@ -12,6 +12,7 @@ from scrapy.exceptions import (
     DownloadConnectionRefusedError,
     DownloadFailedError,
     DownloadTimeoutError,
+    NotSupported,
 )
 from scrapy.http import Headers, Response
 from scrapy.responsetypes import responsetypes
@@ -54,6 +55,8 @@ class HttpHandler(BaseDownloadHandler):
         return getattr(self.crawler.spider, "makes_pages", False)
 
     async def download_request(self, request: Request) -> Response:
+        if not self._makes_pages and request.meta.get("proxy"):  # to go direct instead would tell the site who we are
+            raise NotSupported("webcrawl goes through no proxy; set HTTPPROXY_ENABLED = False to go direct")
         headers = [(name, value) for name, values in request.headers.items() for value in values]
         trip = trip_of(request)
         keep = trip.keep if trip is not None else 0.0

@@ -14,7 +14,9 @@ from scrapy import signals
 from scrapy.commands.crawl import Command as CrawlCommand
 from scrapy.exceptions import UsageError
 
-from webcrawl.commands.preflight import CannotStart, preflight, preflight_spider
+from webcrawl.adapter.close import EndedBadly
+from webcrawl.commands.cannot_start import CannotStart
+from webcrawl.commands.preflight import preflight, preflight_spider
 from webcrawl.commands.signals import OneSignal
 from webcrawl.fastpath.names import ForeignScrapy
 from webcrawl.store.errors import StoreError
@@ -22,7 +24,6 @@ from webcrawl.store.errors import StoreError
 logger = logging.getLogger(__name__)
 
 INTERRUPTED = 130  # a shell's exit status for a program that Ctrl-C ended
-BROKEN = ("error_breaker", "store_failed")  # reasons that count as a failure
 
 
 class Command(CrawlCommand):
@@ -66,16 +67,16 @@ class Command(CrawlCommand):
             self.exitcode = INTERRUPTED
 
     def _explain(self, error: BaseException | None) -> None:
-        """The state was sound a moment ago; if it cannot be opened after all, that is one line, without a traceback."""
-        if error is not None:
+        """The state was sound a moment ago; if it cannot be opened after all, that is one line, without a traceback.
+
+        A crawl that ended badly has said why.
+        """
+        if error is not None and not isinstance(error, EndedBadly):
             logger.critical("%s", error, exc_info=None if isinstance(error, (StoreError, ForeignScrapy)) else error)
             self.exitcode = 1
 
-    def _closed(self, reason: str) -> None:
+    def _closed(self) -> None:
         self._closed_well = True
-        scheduler = self._crawler.engine.scheduler if self._crawler.engine else None
-        if reason in BROKEN or getattr(scheduler, "failed", None):
-            self.exitcode = 1
 
 
 def _tell(line: str, log: Any) -> None:

@@ -59,7 +59,7 @@ class HttpClient:
         response is an error; the caller retries, since it keeps the delay between requests.
         """
         target = parse_target(url)
-        head = self._writer.head(target, headers, method=method, keep=keep > 0, length=len(body))
+        request = self._writer.head(target, headers, method=method, keep=keep > 0, length=len(body)) + body
         started, begun, timings = self._now(), self._clock(), Timings()
         deadline = asyncio.get_running_loop().time() + self._timeout
         key = (target.secure, target.host, target.port)
@@ -72,7 +72,7 @@ class HttpClient:
         self._deadlines.add(connection, deadline)
         asked = self._clock()
         try:
-            message = await connection.ask(head + body, answer)
+            message = await connection.ask(request, answer)
         except EmptyAnswer:  # the server may or may not have read the request
             self.counters.stale += reused
             raise
@@ -85,7 +85,7 @@ class HttpClient:
                 self._pool.keep(key, connection, keep)
             else:
                 connection.abort()
-        return _exchange(url, head, started, timings, connection, message)
+        return _exchange(url, request, started, timings, connection, message)
 
     async def close(self) -> None:
         """Close all connections and wait until their sockets are closed."""
