@@ -132,6 +132,15 @@ class TestRings:
 
         assert (run.returncode, run.stderr.strip()) == (1, ""), run.stderr
 
+    def test_pybloom_is_for_its_store_only(self):
+        """No module but the Bloom filter's own two loads pybloom-live, which is built where it is installed."""
+        names = [module for module in MODULES if module not in ("webcrawl.seen.bloom", "webcrawl.seen.bloomfile")]
+        names = [name for name in names if not name.endswith("__main__")]
+        code = f"import sys, {', '.join(names)}; sys.exit('pybloom_live' in sys.modules)"
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=house.ROOT)
+
+        assert (run.returncode, run.stderr.strip()) == (0, "")
+
 
 class TestRulesFail:
     """The rules above, broken."""
