@@ -264,7 +264,9 @@ EXTENSIONS = {
     "webcrawl.extensions.disk_space.DiskSpace": 300,
     "webcrawl.extensions.progress.Progress": 400,
     "webcrawl.extensions.statistics.Statistics": 410,
+    "webcrawl.extensions.summary.Summary": 415,
     "webcrawl.extensions.identity.Identity": 420,
+    "webcrawl.extensions.following.Following": 430,
     "webcrawl.extensions.garbage.Garbage": 500,
     "webcrawl.extensions.trim.Trim": 510,
 }

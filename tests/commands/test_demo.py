@@ -47,11 +47,10 @@ def test_it_crawls_and_tells(tmp_path):
         said, errors = process.communicate(timeout=60)
 
     assert (process.returncode, errors) == (0, "")
-    first, progress, summary, archive = said.splitlines()
+    first, summary, archive = said.splitlines()
     assert first == "crawling 20 synthetic hosts on loopback for 2 s (Ctrl-C to stop)"
-    assert re.match(r"\d+ pages \([\d.]+/s\), \d+ queued, hosts: ", progress)
-    pages, hosts = re.match(r"(\d+) pages from (\d+) hosts in [\d.]+ s \(\d+ pages/s\), ", summary).groups()
-    assert int(pages) >= int(hosts) == 20
+    pages, hosts = re.match(r"(\d+) pages in [\d.]+ s \(\d+ pages/s\) from (\d+) hosts; ", summary).groups()
+    assert int(pages) >= int(hosts) > 0
     assert re.match(r"[\d.]+ MB in 1 WARC file; ", archive)
     assert archive.endswith(f"everything is in {tmp_path}/job")
     assert len(list((tmp_path / "job/warc").iterdir())) == 1

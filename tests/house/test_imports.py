@@ -41,7 +41,7 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "ports": set(),
     "checks": {"html", "loading", "settings", "urls"},
     "urls": {"loading", "model", "ports"},
-    "seeds": {"model", "urls"},
+    "seeds": {"model", "text", "urls"},
     "store": {"model"},
     "seen": {"model", "store"},
     "frontier": {"model", "store", "urls"},

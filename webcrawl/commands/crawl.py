@@ -16,6 +16,7 @@ from scrapy.exceptions import UsageError
 
 from webcrawl.adapter.close import EndedBadly
 from webcrawl.commands.cannot_start import CannotStart
+from webcrawl.commands.details import demote_details
 from webcrawl.commands.preflight import preflight, preflight_spider
 from webcrawl.commands.signals import OneSignal
 from webcrawl.fastpath.names import ForeignScrapy
@@ -24,10 +25,19 @@ from webcrawl.store.errors import StoreError
 logger = logging.getLogger(__name__)
 
 INTERRUPTED = 130  # a shell's exit status for a program that Ctrl-C ended
+ARGUMENTS = (
+    "-a seeds=SRC: where to start: files of URLs or domains (.txt, .csv, also packed as .gz or .zip) and URLs, with "
+    "commas between; needed.  -a scope=any|seeds|domain|host: which links to follow: all, those in the registered "
+    "domains of the seeds, in the page's own, or on its host (default: any).  -a limit=N: only the first N seeds."
+)
 
 
 class Command(CrawlCommand):
     """Scrapy's own command. Before a spider runs, its settings and files are checked, and `web`'s arguments."""
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument_group("Arguments of the spider web", ARGUMENTS)
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Runs the checks here, where Scrapy has logged nothing yet, so that the line stands alone."""
@@ -36,6 +46,7 @@ class Command(CrawlCommand):
             raise UsageError("exactly one spider is needed: scrapy crawl NAME", print_help=False)
         if self.settings is None:
             return
+        demote_details()
         try:
             if args == ["web"]:
                 preflight(self.settings, opts.spargs)

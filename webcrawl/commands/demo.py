@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory, mkdtemp
@@ -172,17 +172,9 @@ def _stats(jobdir: Path) -> dict[str, Any]:
 def _summary(jobdir: Path, stats: Mapping[str, Any]) -> str:
     if not stats.get("reason"):
         return f"interrupted before the end; output in {jobdir}"
-    from webcrawl.store.crawldb import CrawlDB  # noqa: PLC0415
+    from webcrawl.extensions.summary import summary  # noqa: PLC0415
 
-    with closing(CrawlDB(jobdir / "state")) as db:
-        ((hosts,),) = db.query("SELECT count(*) FROM host")
-    archives = [path.stat().st_size for path in jobdir.glob("warc/*")]
-    pages, seconds, plural = stats["pages"], stats["seconds"], "s" * (len(archives) != 1)
-    return (
-        f"{pages} pages from {hosts} hosts in {seconds:g} s ({pages / max(seconds, 0.1):.0f} pages/s), "
-        f"never two requests to one host at a time; {stats['queued']} URLs queued, {stats['failures']} failures\n"
-        f"{sum(archives) / 1e6:.1f} MB in {len(archives)} WARC file{plural}; everything is in {jobdir}"
-    )
+    return "\n".join(summary(jobdir, stats, stats["seconds"]))
 
 
 def _say(line: str) -> None:

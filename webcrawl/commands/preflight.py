@@ -19,6 +19,7 @@ from webcrawl.adapter.scheduler import FrontierScheduler
 from webcrawl.adapter.values import plain_values
 from webcrawl.checks import SettingError
 from webcrawl.commands.cannot_start import CannotStart
+from webcrawl.commands.feeds import BadFeed, check_feeds
 from webcrawl.crawl.assembly import assemble
 from webcrawl.fastpath.names import ForeignScrapy
 from webcrawl.fastpath.names import check as check_scrapy
@@ -35,7 +36,7 @@ from webcrawl.urls.rules_file import RulesError
 from webcrawl.verify.start import check_start
 
 ARGUMENTS = ("seeds", "scope", "limit")
-REASONS = (SettingError, RulesError, SeedError, StoreError, DnsFailed, top1m.CannotProvide, ForeignScrapy)
+REASONS = (SettingError, RulesError, SeedError, StoreError, DnsFailed, top1m.CannotProvide, ForeignScrapy, BadFeed)
 
 
 def preflight(settings: BaseSettings, arguments: Mapping[str, str]) -> None:
@@ -44,6 +45,7 @@ def preflight(settings: BaseSettings, arguments: Mapping[str, str]) -> None:
         check_scrapy()
         _arguments(arguments)
         values = plain_values(settings)
+        check_feeds(settings)
         _lists(arguments["seeds"], values)
         _folder(values, "web")
         _await(_name_servers(values["DNS_NAMESERVERS"]))
@@ -68,6 +70,7 @@ def preflight_crawler(settings: BaseSettings, name: str, seeds: str = "") -> Non
     """The same for a crawl whose settings are complete, those of its spider and of add-ons included."""
     try:
         check_scrapy()
+        check_feeds(settings)
         values = plain_values(settings)
         if seeds:
             _lists(seeds, values)
@@ -106,7 +109,7 @@ def _arguments(given: Mapping[str, str]) -> None:
         if name not in ARGUMENTS and name != JOB:
             raise CannotStart(f"-a {name}=…: unknown argument; allowed are {', '.join(ARGUMENTS)}")
     if not given.get("seeds", "").strip():
-        raise CannotStart("no seeds: scrapy crawl web -a seeds=FILE[,FILE…]")
+        raise CannotStart("no seeds: scrapy crawl web -a seeds=FILE or a URL, several with commas between")
     if given.get("scope", "any") not in SCOPES:
         raise CannotStart(f"-a scope={given['scope']}: must be {', '.join(SCOPES)}")
     limit = given.get("limit", "1")

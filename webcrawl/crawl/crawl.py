@@ -239,6 +239,10 @@ class Crawl:
         """A file below JOBDIR, for appending; what is written to it is part of the checkpoint."""
         return self._outputs.open(path)
 
+    def flush_outputs(self) -> None:
+        """Writes what the outputs have buffered; a checkpoint does so too."""
+        self._outputs.flush()
+
     def attach(self, make: Callable[[CrawlDB, Outputs], T]) -> T:
         """Makes a part that keeps state of its own in the checkpoint: an archive, the positions of pipelines."""
         return make(self._db, self._outputs)

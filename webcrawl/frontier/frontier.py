@@ -207,8 +207,10 @@ class Frontier:
     def done(self, link: Link, outcome: Outcome, now: float) -> bool:
         """Books the outcome of a download; returns False if the link will be retried."""
         host = self._received(link)
-        retired = host.retired
+        retired, pages = host.retired, host.pages
         again = self._book(host, link, outcome, now)
+        if not pages and host.pages:
+            self.counters["hosts answered"] += 1
         if again is not None:
             heappush(host.later, (again, replace(link, attempt=link.attempt + 1).pack()))
             self.queued += 1

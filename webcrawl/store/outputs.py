@@ -218,6 +218,11 @@ class Outputs:
             raise StoreError(f"{full}: {error}") from error
         return output
 
+    def flush(self) -> None:
+        """Writes what is buffered, so that whoever follows a file sees it."""
+        for output in self._open.values():
+            output.flush()
+
     def sweep(self, pattern: str) -> None:
         """Removes files that match `pattern` and that no checkpoint has noted: their names are not opened again."""
         for path in self._root.glob(pattern):
@@ -234,8 +239,7 @@ class Outputs:
         """Syncs in a thread; `save` syncs the little that is written meanwhile."""
         self._rename()
         self._miss()
-        for output in self._open.values():
-            output.flush()
+        self.flush()
         ready = [output for output in self._open.values() if output.unsynced]
         self._syncing = threading.Thread(target=self._sync, args=(ready,), name="sync-outputs", daemon=True)
         self._syncing.start()
