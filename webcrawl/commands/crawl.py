@@ -14,7 +14,9 @@ from scrapy import signals
 from scrapy.commands.crawl import Command as CrawlCommand
 from scrapy.exceptions import UsageError
 
+from webcrawl import settings as defaults
 from webcrawl.adapter.close import EndedBadly
+from webcrawl.adapter.jobdir import JOB, default_jobdir
 from webcrawl.commands.cannot_start import CannotStart
 from webcrawl.commands.details import demote_details
 from webcrawl.commands.preflight import preflight, preflight_spider
@@ -47,6 +49,8 @@ class Command(CrawlCommand):
         if self.settings is None:
             return
         demote_details()
+        if JOB in opts.spargs and self.settings["JOBDIR"] == defaults.JOBDIR:
+            self.settings.set("JOBDIR", default_jobdir(args[0], opts.spargs[JOB]))
         try:
             if args == ["web"]:
                 preflight(self.settings, opts.spargs)
