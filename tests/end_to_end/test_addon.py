@@ -18,6 +18,7 @@ CONFIG = "[settings]\ndefault = shop.settings\n"
 SETTINGS = """
 BOT_NAME = "shop"
 SPIDER_MODULES = ["shop.spiders"]
+COOKIES_ENABLED = False  # Scrapy's middleware asks the internet for public suffixes
 ADDONS = {"webcrawl.WebcrawlAddon": 300}
 """
 SPIDERS = '''
@@ -52,6 +53,24 @@ class Asking(scrapy.Spider):
         aside = scrapy.Request(response.urljoin("aside"), method="POST", body=b"a=b")
         answer = await self.crawler.engine.download_async(aside)
         yield {"answer": answer.text}
+
+
+class Refused(scrapy.Spider):
+    """Asks for what it cannot have."""
+
+    name = "refused"
+
+    def __init__(self, start="", **kwargs):
+        super().__init__(**kwargs)
+        self.start_urls = [start]
+
+    def parse(self, response):
+        proxy = {"proxy": "http://127.0.0.1:1"}
+        yield scrapy.Request(response.urljoin("aside"), self.parse, errback=self.failed, meta=proxy)
+        yield scrapy.Request("data:,x", self.parse)
+
+    def failed(self, failure):
+        yield {"failed": failure.type.__name__}
 '''
 PIPELINES = """
 class Broken:
@@ -144,6 +163,17 @@ class TestCrawl:
         assert about[0].block.endswith(b"\r\n\r\ngot a=b")
         assert about[1].block.endswith(b"\r\n\r\na=b")
         assert "{'answer': 'got a=b'}" in crawl.output.read_text()
+
+    def test_what_it_cannot_have(self, project):
+        """A request through a proxy fails instead of going direct; one for no network is named in the log."""
+        with serving(Linked) as site:
+            crawl = crawl_of(project, f"{site}/0", "refused", PRIVATE_NETWORKS_ALLOWED="127.0.0.0/8")
+            assert crawl.run() == 0
+
+        said = crawl.output.read_text()
+        assert "{'failed': 'NotSupported'}" in said
+        assert "WARNING: <GET data:,x> cannot be crawled: " in said
+        assert archived(crawl.jobdir) == {f"{site}/robots.txt": 1, f"{site}/0": 1}
 
 
 class TestEnds:

@@ -64,6 +64,7 @@ class FrontierScheduler:
         self.failed: StoreError | None = None
         self._saved = "of this run"
         self._reason = ""
+        self._told: set[str] = set()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -131,6 +132,9 @@ class FrontierScheduler:
         except IgnoreRequest:
             return False
         except InvalidUrl as error:
+            if error.reason not in self._told:  # Scrapy has handlers for some of these, data: and file:
+                self._told.add(error.reason)
+                logger.warning("%s cannot be crawled: %s; others like it are only counted", request, error)
             self.crawl.count_filtered(error.reason)
             return False
         except StoreError as error:
