@@ -98,7 +98,7 @@ def is_crawl(spider: Spider) -> bool:
 
     Those must not touch the crawl in JOBDIR. They replace the spider's `start`; `shell` makes no spider.
     """
-    return not spider.start.__module__.startswith("scrapy.commands.")
+    return not getattr(spider.start, "__module__", "").startswith("scrapy.commands.")
 
 
 def refuse(settings: BaseSettings, *, is_broad: bool) -> None:
