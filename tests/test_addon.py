@@ -70,13 +70,6 @@ class TestSettings:
         }
         assert web["COOKIES_ENABLED"] is False
 
-    @pytest.mark.parametrize(("delay", "least", "most"), [(0, 1, 300), (0.5, 1, 300), (5, 5, 300), (400, 400, 400)])
-    def test_a_download_delay_is_kept(self, updated, delay, least, most):
-        """DOWNLOAD_DELAY is the least wait, where it is longer than webcrawl's own."""
-        found = updated({"DOWNLOAD_DELAY": delay})
-
-        assert (found["POLITENESS_MIN_DELAY"], found["POLITENESS_MAX_DELAY"]) == (least, most)
-
     def test_the_jobdir(self, updated):
         """It is named after the spider, for a job of scrapyd after the job too, unless the project names one."""
         assert updated()["JOBDIR"] == "crawls/shop"
@@ -104,15 +97,6 @@ class TestRefused:
         """Each is refused in one line that names the setting."""
         with pytest.raises(CannotStart, match=line):
             updated(project)
-
-    def test_a_proxy(self, updated, monkeypatch):
-        """A proxy in the environment would not be used, so it is refused; `web` has no middleware for it."""
-        monkeypatch.setenv("https_proxy", "http://127.0.0.1:1")
-
-        with pytest.raises(CannotStart, match=r"^https_proxy: webcrawl goes through no proxy"):
-            updated()
-        updated({"HTTPPROXY_ENABLED": False})
-        updated({"JOBDIR": "web"}, WebSpider)
 
 
 class TestCommands:

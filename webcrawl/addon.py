@@ -8,7 +8,6 @@ import sys
 from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Any, Self
-from urllib.request import getproxies
 
 from scrapy import Spider
 from scrapy.crawler import Crawler
@@ -81,9 +80,8 @@ class WebcrawlAddon:
             priority = max(settings.getpriority(name) or 0, SETTINGS_PRIORITIES[PRIORITY])
             settings.set(name, settings.getdict(name) | dict(added), priority)
         settings.set("JOBDIR", default_jobdir(spider.name, vars(spider).get(JOB, "")), PRIORITY)
-        _keep_delay(settings)
         try:
-            refuse(settings, is_broad=is_broad)
+            refuse(settings)
             preflight_crawler(settings, spider.name, getattr(spider, "seed_lists", ""))
         except CannotStart as error:
             if not _ends_a_command():
@@ -101,7 +99,7 @@ def is_crawl(spider: Spider) -> bool:
     return not getattr(spider.start, "__module__", "").startswith("scrapy.commands.")
 
 
-def refuse(settings: BaseSettings, *, is_broad: bool) -> None:
+def refuse(settings: BaseSettings) -> None:
     """Raises CannotStart for what the project wants and cannot have together with the crawl."""
     for name, ours in {"SCHEDULER": FrontierScheduler, "DOWNLOADER": FrontierDownloader}.items():
         if not issubclass(load_object(settings[name]), ours):
@@ -113,10 +111,6 @@ def refuse(settings: BaseSettings, *, is_broad: bool) -> None:
         handler = settings.getwithbase("DOWNLOAD_HANDLERS")[scheme]
         if handler is None or not issubclass(load_object(handler), HttpHandler):
             raise CannotStart(f"DOWNLOAD_HANDLERS: {scheme} is {handler}: webcrawl fetches it itself; remove the entry")
-    proxies = [] if is_broad or not settings.getbool("HTTPPROXY_ENABLED") else sorted(getproxies().keys() - {"no"})
-    if proxies:
-        way_out = "unset it, or set HTTPPROXY_ENABLED = False to go direct"
-        raise CannotStart(f"{proxies[0]}_proxy: webcrawl goes through no proxy; {way_out}")
 
 
 def _ends_a_command() -> bool:
@@ -129,11 +123,3 @@ def _ends_a_command() -> bool:
     except RuntimeError:
         return False
     return "scrapy.cmdline" in sys.modules
-
-
-def _keep_delay(settings: BaseSettings) -> None:
-    """DOWNLOAD_DELAY is the least wait in Scrapy too."""
-    delay = settings.getfloat("DOWNLOAD_DELAY")
-    if delay > defaults.POLITENESS_MIN_DELAY:
-        settings.set("POLITENESS_MIN_DELAY", delay, PRIORITY)
-        settings.set("POLITENESS_MAX_DELAY", max(delay, defaults.POLITENESS_MAX_DELAY), PRIORITY)

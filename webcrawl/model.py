@@ -103,10 +103,11 @@ class Outcome:
 
     status: int  # HTTP's, or one of Status
     seconds: float = 0.0  # how long the download took: Mercator waits a multiple of it
-    wait: float = 0.0  # what the server asked for by Retry-After
+    wait: float = 0.0  # what the server asked for by Retry-After, or how long what is UNTRIED has to wait
     ip: str = ""  # the address that answered
     at: float = 0.0  # when it ended, seconds since 1970
     ended: float = 0.0  # the same by time.monotonic; 0: no host was asked
+    retries: int | None = None  # how often the URL may be tried again; None: as the settings say
 
 
 @dataclass(slots=True)

@@ -151,6 +151,18 @@ class TestStatistics:
         assert crawl.run() == 0
         assert crawl.stats["pages"] == crawl.stats["status/200"] == 44
 
+    def test_both_url_caches_count(self, tmp_path, simweb):
+        """The hit rate of the caches is over all links that passed the canonical form, whichever cache knew them."""
+        crawl = crawl_of(tmp_path, simweb(2, 40))
+
+        assert crawl.run() == 0
+
+        stats = crawl.stats
+        known = stats["links/known"]
+        assert known > 0
+        asked = stats["seen/submitted"] + known
+        assert stats["seen/cache_hit_rate"] == (stats["seen/cache_hits"] + known) / asked
+
     def test_in_scrapys_stats_too(self, tmp_path, simweb):
         """Extensions that read Scrapy's stats find the crawl's counters there, under `webcrawl/`."""
         crawl = crawl_of(tmp_path, simweb(2, 10))

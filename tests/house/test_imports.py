@@ -39,7 +39,7 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "model": {"text"},
     "loading": set(),
     "ports": set(),
-    "checks": {"html", "loading", "settings", "urls"},
+    "checks": {"html", "loading", "net", "settings", "urls"},
     "urls": {"loading", "model", "ports"},
     "seeds": {"model", "text", "urls"},
     "store": {"model"},

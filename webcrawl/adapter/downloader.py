@@ -34,7 +34,7 @@ from webcrawl.adapter.trip import Trip, give_trip, trip_of
 from webcrawl.adapter.values import values_of
 from webcrawl.model import Exchange, Outcome, Status
 from webcrawl.net.descriptors import Room, in_use, raise_limit, room
-from webcrawl.net.errors import FetchError, NoSocket
+from webcrawl.net.errors import FetchError, Untried
 from webcrawl.net.network import Network
 from webcrawl.net.retry_after import retry_after
 from webcrawl.net.shortage import is_ours
@@ -108,16 +108,17 @@ class FrontierDownloader:
         try:
             response = await self._handled(request, trip)
         except Exception as error:
-            trip.outcome = _outcome(_status(error, request), begun)
-            trip.comes_again = trip.outcome.status == Status.UNTRIED
+            trip.outcome = outcome = _outcome(_status(error, request), begun)
+            outcome.wait, outcome.retries = _wait(error), _retries(request.meta)
+            trip.comes_again = outcome.status == Status.UNTRIED
             raise
         else:
             trip.outcome = _outcome(response.status, begun)
+            if response.status >= 400:
+                trip.outcome.retries = _retries(request.meta)
             self._send(signals.response_downloaded, request, response=response)
             if trip.exchange is not None:  # by one of the crawl's own handlers
                 _add(trip.outcome, trip.exchange)
-                if trip.link is None and self.on_bypass is not None:
-                    self.on_bypass(request, trip.exchange)
             return response
         finally:
             self._send(signals.request_left_downloader, request)
@@ -125,6 +126,8 @@ class FrontierDownloader:
                 await self.barrier.enter(request)
                 if self.on_outcome is not None:
                     self.on_outcome(trip)
+            elif trip.exchange is not None and self.on_bypass is not None:
+                self.on_bypass(request, trip.exchange)
 
     async def refuse(self, request: Request, trip: Trip) -> NoReturn:
         """A refusal waits at the barrier as well before the spider's errback gets it."""
@@ -160,6 +163,8 @@ class FrontierDownloader:
             except Exception as error:
                 if not _untried(error):
                     raise
+                wait = _wait(error)
+            await asyncio.sleep(wait)
             await self.network.shortage.end()
 
     def abandon(self) -> None:
@@ -185,7 +190,20 @@ def _room(values: Mapping[str, Any]) -> Room:
 
 def _untried(error: Exception) -> bool:
     """Whether the request was not made, for a lack of this machine's; also by somebody else's handler."""
-    return isinstance(error.__cause__, NoSocket) or (isinstance(error, OSError) and is_ours(error))
+    return isinstance(error.__cause__, Untried) or (isinstance(error, OSError) and is_ours(error))
+
+
+def _wait(error: Exception) -> float:
+    """How long what this request lacked will be missing."""
+    return error.__cause__.wait if isinstance(error.__cause__, Untried) else 0.0
+
+
+def _retries(meta: Mapping[str, Any]) -> int | None:
+    """How often a request wants to be retried at most, if it says so."""
+    if meta.get("dont_retry"):
+        return 0
+    most = meta.get("max_retry_times")
+    return max(most, 0) if isinstance(most, int) else None
 
 
 def _outcome(status: int, begun: float) -> Outcome:

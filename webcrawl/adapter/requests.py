@@ -57,6 +57,11 @@ def has_errback(link: Link) -> bool:
     return "errback" in _extra(link)
 
 
+def stored_meta(link: Link) -> dict[str, Any]:
+    """The meta of the request behind this link, without what is made anew."""
+    return dict(_extra(link).get("meta", {}))
+
+
 def _extra(link: Link) -> dict[str, Any]:
     return dict(msgpack.unpackb(urlsafe_b64decode(link.request.rpartition(".")[2]), strict_map_key=False))
 

@@ -21,9 +21,11 @@ from twisted.internet.defer import Deferred
 
 from webcrawl.adapter.close import BROKEN, EndedBadly, close_spider
 from webcrawl.adapter.downloader import downloader_of
+from webcrawl.adapter.given import warnings
 from webcrawl.adapter.requests import has_errback, referer, to_link, to_request, variant
 from webcrawl.adapter.robots_request import RobotsRequests
 from webcrawl.adapter.trip import Trip
+from webcrawl.adapter.unheard_meta import UnheardMeta
 from webcrawl.adapter.values import values_of
 from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.crawl import Crawl
@@ -55,6 +57,7 @@ class FrontierScheduler:
     def __init__(self, crawler: Crawler, dupefilter: BaseDupeFilter) -> None:
         self.crawler, self.dupefilter = crawler, dupefilter
         self._engine: Engine | None = None
+        self._unheard = UnheardMeta(crawler.settings)
         self._timer: Any = None
         self._timer_at = float("inf")
         self._saving = asyncio.Lock()
@@ -79,6 +82,8 @@ class FrontierScheduler:
         loop = asyncio.get_running_loop()
         self.spider = spider
         values = values_of(self.crawler)
+        for line in warnings(self.crawler.settings, spider):
+            logger.warning("%s", line)
         lists, limit = getattr(spider, "seed_lists", None), getattr(spider, "seed_limit", None)
         self.crawl, self.visitor = assemble(
             values,
@@ -125,6 +130,7 @@ class FrontierScheduler:
     def enqueue_request(self, request: Request) -> bool:
         """Accepts any request of a spider or middleware. Nothing may raise here: Scrapy would hang."""
         try:
+            self._unheard.check(request)
             # Start requests pass the seen test although Scrapy marks them dont_filter: a crawl may be resumed.
             free = request.dont_filter and not request.meta.get("is_start_request")
             if free or not self.dupefilter.request_seen(request):

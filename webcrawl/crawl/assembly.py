@@ -156,6 +156,8 @@ def _limits(values: Mapping[str, Any]) -> Limits:
         host_failures=values["HOST_MAX_FAILURES"],
         retry_wait=values["HOST_RETRY_WAIT"],
         crawl_delay_max=values["CRAWL_DELAY_MAX"],
+        attempts=values["RETRY_TIMES"] + 1 if values["RETRY_ENABLED"] else 1,
+        retry_codes=frozenset(values["RETRY_HTTP_CODES"]) if values["RETRY_HTTP_CODES"] is not None else None,
     )
 
 

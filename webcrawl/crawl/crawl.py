@@ -78,7 +78,9 @@ class Crawl:
         self, page: Link, links: Sequence[str], hop: Callable[[int], str], *, base: str = "", redirect: bool = False
     ) -> None:
         """The links of a page, in one batch; `hop` gives the letter of each by its position."""
+        absorbed = self._lately.absorbed
         found = self._pipeline.process(page.url, page.depth + (not redirect), links, base, self._lately)
+        self._counters["links/known"] += self._lately.absorbed - absorbed
         self._counters["links"] += len(links)
         self._counters["links/new"] += len(found)
         if not found:
@@ -182,7 +184,7 @@ class Crawl:
     def finish(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
         """Books the end of a download, at the time when it ended; one that could not be tried leaves no trace."""
         if outcome.status == Status.UNTRIED:
-            self._frontier.put_back(link, self._ended(outcome))
+            self._frontier.put_back(link, self._ended(outcome), outcome.wait)
             return
         final = self._frontier.done(link, outcome, self._ended(outcome))
         counters = self._counters
@@ -219,7 +221,10 @@ class Crawl:
 
     def stats(self) -> dict[str, int | float]:
         """All counters by name."""
-        frontier, counters = self._frontier, self._counters
+        frontier, counters, seen = self._frontier, self._counters, self._seen.stats()
+        known = counters["links/known"]  # hits too: without that cache this one would have seen them
+        asked = seen["submitted"] + known
+        seen["cache_hit_rate"] = (seen["cache_hits"] + known) / asked if asked else 0.0
         return {
             **{name: counters[name] for name in ("pages", "failures", "bytes")},
             **counters,
@@ -230,7 +235,7 @@ class Crawl:
             "bad_seeds": self._seeding.bad,
             **{f"frontier/{name}": value for name, value in frontier.counters.items()},
             **{f"refused/{name}": value for name, value in self._pipeline.filtered.items()},
-            **{f"seen/{name}": value for name, value in self._seen.stats().items()},
+            **{f"seen/{name}": value for name, value in seen.items()},
         }
 
     # -- the checkpoint

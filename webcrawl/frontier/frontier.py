@@ -223,9 +223,14 @@ class Frontier:
             self._rotation.refill()
         return again is None
 
-    def put_back(self, link: Link, now: float) -> None:
-        """Takes back a link that was not requested, for a lack of ours: it goes first again, all else is as before."""
+    def put_back(self, link: Link, now: float, wait: float = 0.0) -> None:
+        """Takes back a link that was not requested, for a lack of ours: it goes first again, all else is as before.
+
+        `wait`: seconds for which the lack will last.
+        """
         host = self._received(link)
+        if wait:
+            host.ready_at = max(host.ready_at, now + wait)
         heappush(host.later, (FIRST, link.pack()))
         self.queued += 1
         self.counters["put back"] += 1
