@@ -140,7 +140,7 @@ class Exchange:
     """One request and its answer as bytes: what the archive keeps and the page is made of."""
 
     url: str
-    request: bytes  # the head that was sent, exactly
+    request: bytes  # what was sent, exactly: the head, and the body if there was one
     status: int
     head: bytes  # the head that came, exactly, with its empty line
     headers: list[tuple[bytes, bytes]]
@@ -155,6 +155,7 @@ class Exchange:
     tls: str = ""  # version and cipher suite of the encrypted connection
     links_cut: int = 0  # links that are not followed because the page has too many
     found: Any = field(default=None, repr=False, compare=False)  # the Found of a large body that was read ahead
+    archived: bool = field(default=False, repr=False, compare=False)  # whether the archive has it
     _digest: str = field(default="", repr=False, compare=False)
     _type: str | None = field(default=None, repr=False, compare=False)
 

@@ -17,7 +17,8 @@ from tests.support.crawling import Crawl
 from tests.support.places import ROOT
 from tests.support.prepared import bound_by_permissions, start
 from tests.support.tampering import tampered
-from webcrawl.commands.preflight import CannotStart, preflight
+from webcrawl.commands.cannot_start import CannotStart
+from webcrawl.commands.preflight import preflight
 
 GOOD = b"http://site0.test/\n"
 

@@ -30,7 +30,7 @@ from twisted.internet.defer import Deferred
 
 from webcrawl.adapter.barrier import Barrier
 from webcrawl.adapter.listeners import has_listener
-from webcrawl.adapter.trip import Trip, trip_of
+from webcrawl.adapter.trip import Trip, give_trip, trip_of
 from webcrawl.adapter.values import values_of
 from webcrawl.model import Exchange, Outcome, Status
 from webcrawl.net.descriptors import Room, in_use, raise_limit, room
@@ -73,6 +73,7 @@ class FrontierDownloader:
         self.barrier = Barrier()
         self.on_outcome: Callable[[Trip], None] | None = None  # called for the scheduler's own, before the spider
         self.read_ahead: Callable[[Trip], Awaitable[None]] | None = None  # called for each answer, as early as possible
+        self.on_bypass: Callable[[Request, Exchange], None] | None = None  # called for all others that got an answer
         self._under_way: dict[Trip, asyncio.Task[Any]] = {}
         crawler.signals.connect(self.network.close, signals.engine_stopped)
 
@@ -100,7 +101,9 @@ class FrontierDownloader:
 
     async def download(self, request: Request) -> Response:
         """The download itself, its outcome, and Scrapy's three signals of it."""
-        trip = trip_of(request) or Trip()
+        trip = trip_of(request)
+        if trip is None or trip.link is None:  # it went round the scheduler: a new trip each time it is downloaded
+            give_trip(request, trip := Trip())
         begun = time.monotonic()
         self._send(signals.request_reached_downloader, request)
         try:
@@ -126,6 +129,8 @@ class FrontierDownloader:
                 await self.barrier.enter(request)
                 if self.on_outcome is not None:
                     self.on_outcome(trip)
+            elif trip.exchange is not None and self.on_bypass is not None:
+                self.on_bypass(request, trip.exchange)
 
     async def refuse(self, request: Request, trip: Trip) -> NoReturn:
         """A refusal waits at the barrier as well before the spider's errback gets it."""

@@ -19,11 +19,11 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.internet.defer import Deferred
 
-from webcrawl.adapter.close import close_spider
+from webcrawl.adapter.close import BROKEN, EndedBadly, close_spider
 from webcrawl.adapter.downloader import downloader_of
 from webcrawl.adapter.given import warnings
 from webcrawl.adapter.reading_ahead import ReadingAhead
-from webcrawl.adapter.requests import has_errback, to_link, to_request, variant
+from webcrawl.adapter.requests import has_errback, referer, to_link, to_request, variant
 from webcrawl.adapter.robots_request import RobotsRequests
 from webcrawl.adapter.trip import Trip
 from webcrawl.adapter.unheard_meta import UnheardMeta
@@ -33,7 +33,7 @@ from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.visitor import Visitor
 from webcrawl.fastpath import install
 from webcrawl.fastpath.engine import Engine
-from webcrawl.model import Outcome, Status, unpack
+from webcrawl.model import Exchange, Link, Outcome, Status, unpack
 from webcrawl.seeds.reader import Seeds
 from webcrawl.store.errors import StoreError
 from webcrawl.urls.canonical import InvalidUrl
@@ -64,8 +64,11 @@ class FrontierScheduler:
         self._saving = asyncio.Lock()
         self._closed = True  # until it is opened
         self.on_checkpoint: Callable[[], None] | None = None
+        self.archive: Callable[[Link, Exchange], None] | None = None  # of what the spider did not make a Page
         self.failed: StoreError | None = None
         self._saved = "of this run"
+        self._reason = ""
+        self._told: set[str] = set()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -94,17 +97,20 @@ class FrontierScheduler:
         downloader, makes_pages = downloader_of(self.crawler), getattr(spider, "makes_pages", False)
         self._barrier = downloader.barrier
         downloader.network.shortage.on_end = self.wake
+        downloader.on_bypass = self._bypassed
         self._closed = False
         self.crawl.begin()
         self._robots = RobotsRequests(self.visitor, self.fail, pages=makes_pages)
-        self._engine = install(self.crawler.engine, finished=self._finished, closing=self._closing)
+        self._engine = install(
+            self.crawler.engine, finished=self._finished, closing=self._closing, failure=self._failure
+        )
         if makes_pages:
             downloader.read_ahead = ReadingAhead(self.visitor)
         else:
             downloader.on_outcome = self._hide
 
     def close(self, reason: str) -> Deferred[None]:
-        del reason
+        self._reason = reason
         return deferred_from_coro(self._close())
 
     async def _close(self) -> None:
@@ -135,6 +141,9 @@ class FrontierScheduler:
         except IgnoreRequest:
             return False
         except InvalidUrl as error:
+            if error.reason not in self._told:  # Scrapy has handlers for some of these, data: and file:
+                self._told.add(error.reason)
+                logger.warning("%s cannot be crawled: %s; others like it are only counted", request, error)
             self.crawl.count_filtered(error.reason)
             return False
         except StoreError as error:
@@ -204,6 +213,9 @@ class FrontierScheduler:
             logger.critical("%s", self.failed, exc_info=None if known else error)
             close_spider(self.crawler, "store_failed")
 
+    def _failure(self) -> EndedBadly | None:
+        return EndedBadly(self._reason) if self.failed is not None or self._reason in BROKEN else None
+
     def _closing(self) -> None:
         call_later(GRACE, downloader_of(self.crawler).abandon)
 
@@ -215,12 +227,19 @@ class FrontierScheduler:
     def _finished(self, request: Request, trip: Trip) -> None:
         if trip.link is not None and not trip.abandoned:
             try:
+                if self.archive is not None and trip.exchange is not None and not trip.exchange.archived:
+                    self.archive(trip.link, trip.exchange)
                 self.crawl.finish(trip.link, trip.outcome or NO_OUTCOME, trip.exchange)
             except Exception as error:  # noqa: BLE001 - as above
                 self.fail(error)
         elif trip.refusal is not None:
             self.crawl.refusal_delivered(trip.refusal)
         self._barrier.leave(request)
+
+    def _bypassed(self, request: Request, exchange: Exchange) -> None:
+        """The answer to a request that a callback, a middleware or a pipeline sent without the scheduler."""
+        if self.archive is not None:
+            self.archive(Link(exchange.url, via=referer(request)), exchange)
 
     def _wake_at(self, ready: float | None, now: float) -> None:
         """Sets one timer for the earliest due time: by itself the engine looks only every 5 seconds."""

@@ -6,7 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.checks.addresses import LocalAddress, Networks, PortRanges, Servers
-from webcrawl.checks.code import Component, Components, Dotted, DottedList, DottedOrders, Expressions, Extensions
+from webcrawl.checks.code import (
+    Component,
+    Components,
+    Dotted,
+    DottedList,
+    DottedOrders,
+    Expressions,
+    Extensions,
+    MaybeComponent,
+)
 from webcrawl.checks.kinds import Choice, Choices, Kind, Line, Name, Number, Rate, StatusCodes, Switch, Whole, Word
 from webcrawl.checks.places import File, Folder
 from webcrawl.checks.tls import Ciphers, TlsVersion
@@ -94,7 +103,7 @@ KINDS: dict[str, Kind] = {
     "ITEM_PROCESSOR": Component(),
     "CONCURRENT_ITEMS": Whole(1, 1_000_000),
     "SCRAPER_SLOT_MAX_ACTIVE_SIZE": Whole(1, 1 << 40),
-    "ASYNCIO_EVENT_LOOP": Component(),
+    "ASYNCIO_EVENT_LOOP": MaybeComponent(),
     "COOKIES_ENABLED": Switch(),
     "REMOTE_CONTROL_ENABLED": Switch(),
     "TELNETCONSOLE_ENABLED": Switch(),

@@ -14,8 +14,12 @@ from scrapy import signals
 from scrapy.commands.crawl import Command as CrawlCommand
 from scrapy.exceptions import UsageError
 
+from webcrawl import settings as defaults
+from webcrawl.adapter.close import EndedBadly
+from webcrawl.adapter.jobdir import JOB, default_jobdir
+from webcrawl.commands.cannot_start import CannotStart
 from webcrawl.commands.details import demote_details
-from webcrawl.commands.preflight import CannotStart, preflight, preflight_spider
+from webcrawl.commands.preflight import preflight, preflight_spider
 from webcrawl.commands.signals import OneSignal
 from webcrawl.fastpath.names import ForeignScrapy
 from webcrawl.store.errors import StoreError
@@ -28,7 +32,6 @@ ARGUMENTS = (
     "commas between; needed.  -a scope=any|seeds|domain|host: which links to follow: all, those in the registered "
     "domains of the seeds, in the page's own, or on its host (default: any).  -a limit=N: only the first N seeds."
 )
-BROKEN = ("error_breaker", "store_failed")  # reasons that count as a failure
 
 
 class Command(CrawlCommand):
@@ -46,6 +49,8 @@ class Command(CrawlCommand):
         if self.settings is None:
             return
         demote_details()
+        if JOB in opts.spargs and self.settings["JOBDIR"] == defaults.JOBDIR:
+            self.settings.set("JOBDIR", default_jobdir(args[0], opts.spargs[JOB]))
         try:
             if args == ["web"]:
                 preflight(self.settings, opts.spargs)
@@ -77,16 +82,16 @@ class Command(CrawlCommand):
             self.exitcode = INTERRUPTED
 
     def _explain(self, error: BaseException | None) -> None:
-        """The state was sound a moment ago; if it cannot be opened after all, that is one line, without a traceback."""
-        if error is not None:
+        """The state was sound a moment ago; if it cannot be opened after all, that is one line, without a traceback.
+
+        A crawl that ended badly has said why.
+        """
+        if error is not None and not isinstance(error, EndedBadly):
             logger.critical("%s", error, exc_info=None if isinstance(error, (StoreError, ForeignScrapy)) else error)
             self.exitcode = 1
 
-    def _closed(self, reason: str) -> None:
+    def _closed(self) -> None:
         self._closed_well = True
-        scheduler = self._crawler.engine.scheduler if self._crawler.engine else None
-        if reason in BROKEN or getattr(scheduler, "failed", None):
-            self.exitcode = 1
 
 
 def _tell(line: str, log: Any) -> None:

@@ -106,7 +106,7 @@ class HttpClient:
         if proxy is not None:
             self._proxied.answered(proxy, target, message.head.status)
         bounds.check(message.truncated)
-        return _exchange(url, head, started, timings, connection, message)
+        return _exchange(url, head + body, started, timings, connection, message)
 
     async def close(self) -> None:
         """Close all connections and wait until their sockets are closed."""
