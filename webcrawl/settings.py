@@ -125,6 +125,9 @@ FRONTIER_QUEUES = 0
 # Number of host queues that the back-end may grow to while the downloader starves.
 FRONTIER_MAX_QUEUES = 30_000
 
+# While others wait, hosts of one registered domain have one in this many of FRONTIER_QUEUES, at least 4; 1: no limit.
+FRONTIER_DOMAIN_SHARE = 16
+
 # --- Politeness ---
 
 # Decides how long to leave a host alone after a response.
@@ -181,6 +184,9 @@ CONTENT_SEEN = "skip"
 
 # Kinds of links to follow.
 LINK_SOURCES = "a area frame iframe refresh canonical"
+
+# Links to follow per page, the first ones; 0 means all. FTP listings and Gopher menus are never cut.
+PAGE_MAX_LINKS = 50_000
 
 # Do not follow links marked nofollow, nor those of pages whose meta robots say so.
 OBEY_NOFOLLOW = False
@@ -264,7 +270,9 @@ EXTENSIONS = {
     "webcrawl.extensions.disk_space.DiskSpace": 300,
     "webcrawl.extensions.progress.Progress": 400,
     "webcrawl.extensions.statistics.Statistics": 410,
+    "webcrawl.extensions.summary.Summary": 415,
     "webcrawl.extensions.identity.Identity": 420,
+    "webcrawl.extensions.following.Following": 430,
     "webcrawl.extensions.garbage.Garbage": 500,
     "webcrawl.extensions.trim.Trim": 510,
 }

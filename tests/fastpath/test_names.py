@@ -7,7 +7,8 @@ from scrapy.core.engine import ExecutionEngine
 from scrapy.settings import Settings
 
 from tests.support.places import ROOT
-from webcrawl.commands.preflight import CannotStart, preflight
+from webcrawl.commands.cannot_start import CannotStart
+from webcrawl.commands.preflight import preflight
 from webcrawl.fastpath.names import PRIVATE, UNDOCUMENTED, ForeignScrapy, check
 
 LINE = r"Scrapy 2\.20\.1 is installed: webcrawl needs 2\.19; pip install 'scrapy~=2\.19\.0'"

@@ -194,6 +194,23 @@ class TestFailures:
         add(frontier, "http://a/1")
         attempts = [link.attempt for _, link in drain(frontier, 0, LOST)]
         assert attempts == [0, 1, 2]
+
+    @pytest.mark.parametrize(("retries", "attempts"), [(None, 3), (0, 1), (1, 2), (4, 5)])
+    def test_a_request_may_say_how_often(self, db, retries, attempts):
+        """An outcome that says how often its URL may be tried again comes before the limit of all."""
+        frontier = make(db)
+        add(frontier, "http://a/")
+
+        outcome = Outcome(500, 0.1, retries=retries)
+        assert len(list(drain(frontier, 0, outcome))) == attempts
+
+    @pytest.mark.parametrize(("status", "attempts"), [(403, 3), (500, 1), (Status.TIMEOUT, 3)])
+    def test_the_statuses_may_be_others(self, db, status, attempts):
+        """With statuses of the user's these are tried again and no other; what is no status is as ever."""
+        frontier = make(db, Limits(1, 10, retry_codes=frozenset((403,))))
+        add(frontier, "http://a/")
+
+        assert len(list(drain(frontier, 0, Outcome(status, 0.1)))) == attempts
         assert len(frontier) == 0
 
     def test_done_tells_whether_the_url_comes_again(self, db):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NoReturn
 
 from scrapy import Request, signals
@@ -30,12 +30,12 @@ from twisted.internet.defer import Deferred
 
 from webcrawl.adapter.barrier import Barrier
 from webcrawl.adapter.listeners import has_listener
-from webcrawl.adapter.trip import Trip, trip_of
+from webcrawl.adapter.trip import Trip, give_trip, trip_of
 from webcrawl.adapter.values import values_of
 from webcrawl.lack import lack
 from webcrawl.model import Exchange, Outcome, Status
 from webcrawl.net.descriptors import Room, in_use, raise_limit, room
-from webcrawl.net.errors import FetchError, NoSocket
+from webcrawl.net.errors import FetchError, Untried
 from webcrawl.net.network import Network
 from webcrawl.net.retry_after import retry_after
 from webcrawl.net.shortage import is_ours
@@ -74,6 +74,8 @@ class FrontierDownloader:
         self.barrier = Barrier()
         self.on_outcome: Callable[[Trip], None] | None = None  # called for the scheduler's own, before the spider
         self.on_lack: Callable[[Exception], None] = _nothing  # called when memory or threads are missing
+        self.read_ahead: Callable[[Trip], Awaitable[None]] | None = None  # called for each answer, as early as possible
+        self.on_bypass: Callable[[Request, Exchange], None] | None = None  # called for all others that got an answer
         self._under_way: dict[Trip, asyncio.Task[Any]] = {}
         crawler.signals.connect(self.network.close, signals.engine_stopped)
 
@@ -101,22 +103,27 @@ class FrontierDownloader:
 
     async def download(self, request: Request) -> Response:
         """The download itself, its outcome, and Scrapy's three signals of it."""
-        trip = trip_of(request) or Trip()
+        trip = trip_of(request)
+        if trip is None or trip.link is None:  # it went round the scheduler: a new trip each time it is downloaded
+            give_trip(request, trip := Trip())
         begun = time.monotonic()
         self._send(signals.request_reached_downloader, request)
         try:
             response = await self._handled(request, trip)
         except Exception as error:
-            if lack(error):
-                self.on_lack(error)
-            trip.outcome = _outcome(_status(error, request), begun)
-            trip.comes_again = trip.outcome.status == Status.UNTRIED
+            trip.outcome = outcome = _outcome(_status(error, request), begun)
+            outcome.wait, outcome.retries = _wait(error), _retries(request.meta)
+            trip.comes_again = outcome.status == Status.UNTRIED
             raise
         else:
             trip.outcome = _outcome(response.status, begun)
+            if response.status >= 400:
+                trip.outcome.retries = _retries(request.meta)
             self._send(signals.response_downloaded, request, response=response)
             if trip.exchange is not None:  # by one of the crawl's own handlers
                 _add(trip.outcome, trip.exchange)
+                if self.read_ahead is not None:
+                    await self.read_ahead(trip)
             return response
         finally:
             self._send(signals.request_left_downloader, request)
@@ -124,6 +131,8 @@ class FrontierDownloader:
                 await self.barrier.enter(request)
                 if self.on_outcome is not None:
                     self.on_outcome(trip)
+            elif trip.exchange is not None and self.on_bypass is not None:
+                self.on_bypass(request, trip.exchange)
 
     async def refuse(self, request: Request, trip: Trip) -> NoReturn:
         """A refusal waits at the barrier as well before the spider's errback gets it."""
@@ -148,6 +157,10 @@ class FrontierDownloader:
                 raise
             task.uncancel()
             raise DownloadCancelledError("the crawl ends") from None
+        except Exception as error:
+            if lack(error):
+                self.on_lack(error)
+            raise
         finally:
             del self._under_way[trip]
 
@@ -159,6 +172,8 @@ class FrontierDownloader:
             except Exception as error:
                 if not _untried(error):
                     raise
+                wait = _wait(error)
+            await asyncio.sleep(wait)
             await self.network.shortage.end()
 
     def abandon(self) -> None:
@@ -184,7 +199,20 @@ def _room(values: Mapping[str, Any]) -> Room:
 
 def _untried(error: Exception) -> bool:
     """Whether the request was not made, for a lack of this machine's; also by somebody else's handler."""
-    return isinstance(error.__cause__, NoSocket) or (isinstance(error, OSError) and is_ours(error))
+    return isinstance(error.__cause__, Untried) or (isinstance(error, OSError) and is_ours(error))
+
+
+def _wait(error: Exception) -> float:
+    """How long what this request lacked will be missing."""
+    return error.__cause__.wait if isinstance(error.__cause__, Untried) else 0.0
+
+
+def _retries(meta: Mapping[str, Any]) -> int | None:
+    """How often a request wants to be retried at most, if it says so."""
+    if meta.get("dont_retry"):
+        return 0
+    most = meta.get("max_retry_times")
+    return max(most, 0) if isinstance(most, int) else None
 
 
 def _outcome(status: int, begun: float) -> Outcome:

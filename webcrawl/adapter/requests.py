@@ -25,7 +25,7 @@ def to_link(request: Request, spider: Spider) -> Link:
     All but the URL is packed into one opaque word. Callbacks must be methods of the spider, as with any scheduler that
     keeps requests on disk; values of `meta` that are no plain data are left out.
     """
-    url, via = canonical(request.url), _referer(request)
+    url, via = canonical(request.url), referer(request)
     given = request.to_dict(spider=spider)
     given["meta"] = {key: value for key, value in request.meta.items() if key not in NOT_STORED and _is_plain(value)}
     extra = {key: value for key, value in given.items() if key != "url" and value != DEFAULTS.get(key)}
@@ -57,11 +57,16 @@ def has_errback(link: Link) -> bool:
     return "errback" in _extra(link)
 
 
+def stored_meta(link: Link) -> dict[str, Any]:
+    """The meta of the request behind this link, without what is made anew."""
+    return dict(_extra(link).get("meta", {}))
+
+
 def _extra(link: Link) -> dict[str, Any]:
     return dict(msgpack.unpackb(urlsafe_b64decode(link.request.rpartition(".")[2]), strict_map_key=False))
 
 
-def _referer(request: Request) -> str:
+def referer(request: Request) -> str:
     """The page on which a request was found, as Scrapy's referer middleware notes it; empty if it does not."""
     try:
         return canonical((request.headers.get(b"Referer") or b"").decode())

@@ -19,12 +19,16 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.internet.defer import Deferred
 
-from webcrawl.adapter.close import close_spider
+from webcrawl.adapter.close import BROKEN, EndedBadly, close_spider
 from webcrawl.adapter.downloader import downloader_of
+from webcrawl.adapter.failures import as_failure, hush
+from webcrawl.adapter.given import warnings
 from webcrawl.adapter.lacks import Lacks
-from webcrawl.adapter.requests import has_errback, to_link, to_request, variant
+from webcrawl.adapter.reading_ahead import ReadingAhead
+from webcrawl.adapter.requests import has_errback, referer, to_link, to_request, variant
 from webcrawl.adapter.robots_request import RobotsRequests
 from webcrawl.adapter.trip import Trip
+from webcrawl.adapter.unheard_meta import UnheardMeta
 from webcrawl.adapter.values import values_of
 from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.crawl import Crawl
@@ -32,7 +36,7 @@ from webcrawl.crawl.visitor import Visitor
 from webcrawl.fastpath import install
 from webcrawl.fastpath.engine import Engine
 from webcrawl.lack import lack
-from webcrawl.model import Outcome, Status, unpack
+from webcrawl.model import Exchange, Link, Outcome, Status, unpack
 from webcrawl.seeds.reader import Seeds
 from webcrawl.store.errors import StoreError
 from webcrawl.urls.canonical import InvalidUrl
@@ -44,7 +48,6 @@ logger = logging.getLogger(__name__)
 NEAR, SLACK = 10.0, 5.0
 PAUSE = 0.001  # seconds between two slices of the work ahead of a checkpoint, most of which wait for the disk
 GRACE = 5.0  # seconds that downloads under way get when the crawl is stopped
-LACKS = (StoreError, OSError)  # what is no bug, so that a line says enough
 NO_OUTCOME = Outcome(Status.OUT_OF_SCOPE)  # a middleware stopped the request: no host was asked
 
 
@@ -58,14 +61,18 @@ class FrontierScheduler:
     def __init__(self, crawler: Crawler, dupefilter: BaseDupeFilter) -> None:
         self.crawler, self.dupefilter = crawler, dupefilter
         self._engine: Engine | None = None
+        self._unheard = UnheardMeta(crawler.settings)
         self._timer: Any = None
         self._timer_at = float("inf")
         self._saving = asyncio.Lock()
         self._closed = True  # until it is opened
         self.on_checkpoint: Callable[[], None] | None = None
+        self.archive: Callable[[Link, Exchange], None] | None = None  # of what the spider did not make a Page
         self.failed: StoreError | None = None
         self._saved = "of this run"
         self._lacks: Lacks | None = None
+        self._reason = ""
+        self._told: set[str] = set()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -80,13 +87,15 @@ class FrontierScheduler:
         try:
             self._begin(spider)
         except BaseException:
-            logging.getLogger(_Hush.logger).addFilter(_Hush())
+            hush()
             raise
 
     def _begin(self, spider: Spider) -> None:
         loop = asyncio.get_running_loop()
         self.spider = spider
         values = values_of(self.crawler)
+        for line in warnings(self.crawler.settings, spider):
+            logger.warning("%s", line)
         lists, limit = getattr(spider, "seed_lists", None), getattr(spider, "seed_limit", None)
         self.crawl, self.visitor = assemble(
             values,
@@ -100,17 +109,22 @@ class FrontierScheduler:
         self._barrier = downloader.barrier
         downloader.network.shortage.on_end = self.wake
         downloader.on_lack = self.fail
+        downloader.on_bypass = self._bypassed
         self._closed = False
         self.crawl.begin()
         self._robots = RobotsRequests(self.visitor, self.fail, pages=makes_pages)
-        self._engine = install(self.crawler.engine, finished=self._finished, closing=self._closing)
-        if not makes_pages:
+        self._engine = install(
+            self.crawler.engine, finished=self._finished, closing=self._closing, failure=self._failure
+        )
+        if makes_pages:
+            downloader.read_ahead = ReadingAhead(self.visitor)
+        else:
             downloader.on_outcome = self._hide
         self._lacks = Lacks(self.fail, loop)
         self._lacks.watch()
 
     def close(self, reason: str) -> Deferred[None]:
-        del reason
+        self._reason = reason
         return deferred_from_coro(self._close())
 
     async def _close(self) -> None:
@@ -138,6 +152,7 @@ class FrontierScheduler:
     def enqueue_request(self, request: Request) -> bool:
         """Accepts any request of a spider or middleware. Nothing may raise here: Scrapy would hang."""
         try:
+            self._unheard.check(request)
             # Start requests pass the seen test although Scrapy marks them dont_filter: a crawl may be resumed.
             free = request.dont_filter and not request.meta.get("is_start_request")
             if free or not self.dupefilter.request_seen(request):
@@ -145,6 +160,9 @@ class FrontierScheduler:
         except IgnoreRequest:
             return False
         except InvalidUrl as error:
+            if error.reason not in self._told:  # Scrapy has handlers for some of these, data: and file:
+                self._told.add(error.reason)
+                logger.warning("%s cannot be crawled: %s; others like it are only counted", request, error)
             self.crawl.count_filtered(error.reason)
             return False
         except (StoreError, OSError, MemoryError) as error:
@@ -208,22 +226,17 @@ class FrontierScheduler:
         Any other exception is a bug that left a change half done, which must not be committed.
         """
         if self.failed is None:
+            if self._lacks is not None and lack(error):
+                self._lacks.give_way()  # now, for there may be no memory for the line
             taken = self.crawl.taken_away()
             if taken is not None:  # whatever failed, failed because of that
                 error = StoreError(f"{taken}: nothing {self._saved} is kept")
-            self.failed = self._failure(error)
-            logger.critical("%s", self.failed, exc_info=None if isinstance(error, LACKS) or lack(error) else error)
+            self.failed, told = as_failure(error, self._saved)
+            logger.critical("%s", self.failed, exc_info=None if told else error)
             close_spider(self.crawler, "store_failed")
-            if self._lacks is not None and lack(error):
-                self._lacks.give_way()
 
-    def _failure(self, error: Exception) -> StoreError:
-        if isinstance(error, StoreError):
-            return error
-        what = lack(error) or (str(error) if isinstance(error, OSError) else "")
-        failure = StoreError(f"{what}: nothing {self._saved} is kept" if what else f"half a change: {error!r}")
-        failure.__cause__ = error
-        return failure
+    def _failure(self) -> EndedBadly | None:
+        return EndedBadly(self._reason) if self.failed is not None or self._reason in BROKEN else None
 
     def _closing(self) -> None:
         call_later(0.0 if lack(self.failed) else GRACE, downloader_of(self.crawler).abandon)
@@ -236,12 +249,19 @@ class FrontierScheduler:
     def _finished(self, request: Request, trip: Trip) -> None:
         if trip.link is not None and not trip.abandoned:
             try:
+                if self.archive is not None and trip.exchange is not None and not trip.exchange.archived:
+                    self.archive(trip.link, trip.exchange)
                 self.crawl.finish(trip.link, trip.outcome or NO_OUTCOME, trip.exchange)
             except Exception as error:  # noqa: BLE001 - as above
                 self.fail(error)
         elif trip.refusal is not None:
             self.crawl.refusal_delivered(trip.refusal)
         self._barrier.leave(request)
+
+    def _bypassed(self, request: Request, exchange: Exchange) -> None:
+        """The answer to a request that a callback, a middleware or a pipeline sent without the scheduler."""
+        if self.archive is not None:
+            self.archive(Link(exchange.url, via=referer(request)), exchange)
 
     def _wake_at(self, ready: float | None, now: float) -> None:
         """Sets one timer for the earliest due time: by itself the engine looks only every 5 seconds."""
@@ -255,18 +275,6 @@ class FrontierScheduler:
     def _wake(self) -> None:
         self._timer = None
         self.wake()
-
-
-class _Hush(logging.Filter):
-    """Leaves out, once, that Scrapy failed to close a scraper that it never opened: why is said in a line elsewhere."""
-
-    logger = "scrapy.core.engine"
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        if record.msg != "Scraper close failure":
-            return True
-        logging.getLogger(self.logger).removeFilter(self)
-        return False
 
 
 async def by_turns(slices: Iterator[None]) -> None:

@@ -14,18 +14,31 @@ from scrapy import signals
 from scrapy.commands.crawl import Command as CrawlCommand
 from scrapy.exceptions import UsageError
 
-from webcrawl.commands.preflight import REASONS, CannotStart, preflight, preflight_spider
+from webcrawl import settings as defaults
+from webcrawl.adapter.close import EndedBadly
+from webcrawl.adapter.jobdir import JOB, default_jobdir
+from webcrawl.commands.cannot_start import CannotStart
+from webcrawl.commands.details import demote_details
+from webcrawl.commands.preflight import REASONS, preflight, preflight_spider
 from webcrawl.commands.signals import OneSignal
 from webcrawl.lack import lack
 
 logger = logging.getLogger(__name__)
 
 INTERRUPTED = 130  # a shell's exit status for a program that Ctrl-C ended
-BROKEN = ("error_breaker", "store_failed")  # reasons that count as a failure
+ARGUMENTS = (
+    "-a seeds=SRC: where to start: files of URLs or domains (.txt, .csv, also packed as .gz or .zip) and URLs, with "
+    "commas between; needed.  -a scope=any|seeds|domain|host: which links to follow: all, those in the registered "
+    "domains of the seeds, in the page's own, or on its host (default: any).  -a limit=N: only the first N seeds."
+)
 
 
 class Command(CrawlCommand):
     """Scrapy's own command. Before a spider runs, its settings and files are checked, and `web`'s arguments."""
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument_group("Arguments of the spider web", ARGUMENTS)
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Runs the checks here, where Scrapy has logged nothing yet, so that the line stands alone."""
@@ -34,6 +47,9 @@ class Command(CrawlCommand):
             raise UsageError("exactly one spider is needed: scrapy crawl NAME", print_help=False)
         if self.settings is None:
             return
+        demote_details()
+        if JOB in opts.spargs and self.settings["JOBDIR"] == defaults.JOBDIR:
+            self.settings.set("JOBDIR", default_jobdir(args[0], opts.spargs[JOB]))
         try:
             if args == ["web"]:
                 preflight(self.settings, opts.spargs)
@@ -70,18 +86,18 @@ class Command(CrawlCommand):
             self.exitcode = INTERRUPTED
 
     def _explain(self, error: BaseException | None) -> None:
-        """The state was sound a moment ago; if it cannot be opened after all, that is one line, without a traceback."""
-        if error is not None:
+        """The state was sound a moment ago; if it cannot be opened after all, that is one line, without a traceback.
+
+        A crawl that ended badly has said why.
+        """
+        if error is not None and not isinstance(error, EndedBadly):
             known = isinstance(error, REASONS)
             line = _line(error) if _of_system(error) and not known else str(error)
             logger.critical("%s", line, exc_info=None if known or _of_system(error) else error)
             self.exitcode = 1
 
-    def _closed(self, reason: str) -> None:
+    def _closed(self) -> None:
         self._closed_well = True
-        scheduler = self._crawler.engine.scheduler if self._crawler.engine else None
-        if reason in BROKEN or getattr(scheduler, "failed", None):
-            self.exitcode = 1
 
 
 def _of_system(error: BaseException) -> bool:

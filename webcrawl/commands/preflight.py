@@ -14,9 +14,12 @@ from scrapy.settings import BaseSettings
 from scrapy.spiderloader import get_spider_loader
 from scrapy.utils.misc import load_object
 
+from webcrawl.adapter.jobdir import JOB
 from webcrawl.adapter.scheduler import FrontierScheduler
 from webcrawl.adapter.values import plain_values
 from webcrawl.checks import SettingError
+from webcrawl.commands.cannot_start import CannotStart
+from webcrawl.commands.feeds import BadFeed, check_feeds
 from webcrawl.crawl.assembly import assemble
 from webcrawl.fastpath.names import ForeignScrapy
 from webcrawl.fastpath.names import check as check_scrapy
@@ -33,12 +36,7 @@ from webcrawl.urls.rules_file import RulesError
 from webcrawl.verify.start import check_start
 
 ARGUMENTS = ("seeds", "scope", "limit")
-SCRAPYDS = "_job"  # given by scrapyd with every job
-REASONS = (SettingError, RulesError, SeedError, StoreError, DnsFailed, top1m.CannotProvide, ForeignScrapy)
-
-
-class CannotStart(Exception):  # noqa: N818 - reads as what it is
-    """The reason why the crawl cannot start, in one line."""
+REASONS = (SettingError, RulesError, SeedError, StoreError, DnsFailed, top1m.CannotProvide, ForeignScrapy, BadFeed)
 
 
 def preflight(settings: BaseSettings, arguments: Mapping[str, str]) -> None:
@@ -48,9 +46,8 @@ def preflight(settings: BaseSettings, arguments: Mapping[str, str]) -> None:
         _arguments(arguments)
         values = plain_values(settings)
         values["URL_SCOPE"] = arguments.get("scope") or values["URL_SCOPE"]
-        with _quiet("webcrawl.seeds"):
-            top1m.provide(arguments["seeds"], values["TOP1M_URL"])
-            _seeds(arguments["seeds"], values["URL_MAX_LENGTH"])
+        check_feeds(settings)
+        _lists(arguments["seeds"], values)
         _folder(values, "web")
         _await(_name_servers(values["DNS_NAMESERVERS"]))
     except REASONS as error:
@@ -66,10 +63,19 @@ def preflight_spider(settings: BaseSettings, name: str) -> None:
         raise CannotStart(f"{name!r}: no such spider; this project has {known or 'none'}") from error
     own = settings.copy()
     spider.update_settings(own)
+    if issubclass(load_object(own["SCHEDULER"]), FrontierScheduler):
+        preflight_crawler(own, name)
+
+
+def preflight_crawler(settings: BaseSettings, name: str, seeds: str = "") -> None:
+    """The same for a crawl whose settings are complete, those of its spider and of add-ons included."""
     try:
-        if issubclass(load_object(own["SCHEDULER"]), FrontierScheduler):
-            check_scrapy()
-            _folder(plain_values(own), name)
+        check_scrapy()
+        check_feeds(settings)
+        values = plain_values(settings)
+        if seeds:
+            _lists(seeds, values)
+        _folder(values, name)
     except REASONS as error:
         raise CannotStart(_line(error)) from error
 
@@ -101,10 +107,10 @@ def _quiet(name: str) -> Iterator[None]:
 
 def _arguments(given: Mapping[str, str]) -> None:
     for name in given:
-        if name not in ARGUMENTS and name != SCRAPYDS:
+        if name not in ARGUMENTS and name != JOB:
             raise CannotStart(f"-a {name}=…: unknown argument; allowed are {', '.join(ARGUMENTS)}")
     if not given.get("seeds", "").strip():
-        raise CannotStart("no seeds: scrapy crawl web -a seeds=FILE[,FILE…]")
+        raise CannotStart("no seeds: scrapy crawl web -a seeds=FILE or a URL, several with commas between")
     if given.get("scope", "any") not in SCOPES:
         raise CannotStart(f"-a scope={given['scope']}: must be {', '.join(SCOPES)}")
     limit = given.get("limit", "1")
@@ -112,13 +118,15 @@ def _arguments(given: Mapping[str, str]) -> None:
         raise CannotStart(f"-a limit={limit}: must be a whole number from 1")
 
 
-def _seeds(src: str, max_length: int) -> None:
-    seeds = Seeds(src, None, max_length)
-    try:
-        if next(seeds, None) is None:
-            raise SeedError(f"{src}: no seeds, only comments and empty lines")
-    finally:
-        seeds.close()
+def _lists(src: str, values: Mapping[str, Any]) -> None:
+    with _quiet("webcrawl.seeds"):
+        top1m.provide(src, values["TOP1M_URL"])
+        seeds = Seeds(src, None, values["URL_MAX_LENGTH"])
+        try:
+            if next(seeds, None) is None:
+                raise SeedError(f"{src}: no seeds, only comments and empty lines")
+        finally:
+            seeds.close()
 
 
 def _folder(values: Mapping[str, Any], spider: str) -> None:

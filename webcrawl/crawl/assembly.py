@@ -36,6 +36,7 @@ from webcrawl.net.robots_book import RobotsBook
 from webcrawl.seeds.reader import Seeds
 from webcrawl.seen.content import ContentSeen
 from webcrawl.seen.layout import shares
+from webcrawl.seen.portions import Portions
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import Outputs
 from webcrawl.urls.assembly import build_pipeline
@@ -102,7 +103,8 @@ def _parts(
     clock = CrawlClock(db)
     log = CrawlLog(outputs.open("logs/crawl.log"))
     refusals = Refusals(db, log, wants_refusal)
-    pipeline = build_pipeline(values, _key(db))
+    domains = RegisteredDomains()
+    pipeline = build_pipeline(values, _key(db), domains=domains)
     FilterStates(db, pipeline.chain)
     admission = CrawlAdmission(pipeline.chain)
     hooks = Hooks(admission, Addresses() if values["POLITENESS_PER_IP"] else None, refusals.dropped)
@@ -123,22 +125,25 @@ def _parts(
         pipeline=pipeline,
         seen=seen,
         content=content,
-        frontier=_frontier(values, db, hooks, clock),
+        frontier=_frontier(values, db, hooks, clock, domains),
         robots=robots,
         seeding=Seeding(db, seeds, pipeline, seen, all_first=values["URL_SCOPE"] == "seeds"),
         outputs=outputs,
         log=log,
         lately=Lately(LATELY * values["URL_CACHE_SIZE"]),
+        portions=Portions(db, lambda url: domains(host_of(url))),
         refusals=refusals,
         counters=counters,
     )
 
 
-def _frontier(values: Mapping[str, Any], db: CrawlDB, hooks: Hooks, clock: CrawlClock) -> Frontier:
+def _frontier(
+    values: Mapping[str, Any], db: CrawlDB, hooks: Hooks, clock: CrawlClock, domains: RegisteredDomains
+) -> Frontier:
     return open_frontier(
         db,
         Shape(values["FRONTIER_LEVELS"], values["FRONTIER_BIAS"], values["FRONTIER_MEMORY"] * MIB),
-        _rules(values),
+        _rules(values, domains),
         hooks,
         random=Random(values["RANDOM_SEED"]),
         now=0.0 if db.get(CLEAN) else clock(),
@@ -153,18 +158,21 @@ def _visitor(values: Mapping[str, Any], crawl: Crawl, db: CrawlDB) -> Visitor:
         redirects=values["REDIRECT_MAX_HOPS"],
         skip_seen=values["CONTENT_SEEN"] == "skip",
         obey_nofollow=values["OBEY_NOFOLLOW"],
+        most=values["PAGE_MAX_LINKS"],
         home=homes.get(values["URL_SCOPE"]),
     )
-    reader = LinkReader(KINDS if values["LINK_LOG"] else values["LINK_SOURCES"], anchor_text=values["LINK_LOG"])
-    return Visitor(crawl, ContentDigests(_key(db)), reader, rules)
+    wanted = KINDS if values["LINK_LOG"] else values["LINK_SOURCES"]
+    first, second = (LinkReader(wanted, anchor_text=values["LINK_LOG"]) for _ in range(2))
+    return Visitor(crawl, ContentDigests(_key(db)), (first, second), rules)
 
 
-def _rules(values: Mapping[str, Any]) -> Rules:
+def _rules(values: Mapping[str, Any], domains: RegisteredDomains) -> Rules:
     delays = (values["POLITENESS_FACTOR"], values["POLITENESS_MIN_DELAY"], values["POLITENESS_MAX_DELAY"])
     return Rules(
         load(values["FRONTIER_PRIORITIZER"])(values["FRONTIER_LEVELS"]),
         load(values["POLITENESS_POLICY"])(*delays),
         _limits(values),
+        domains,
     )
 
 
@@ -172,11 +180,14 @@ def _limits(values: Mapping[str, Any]) -> Limits:
     return Limits(
         queues=values["FRONTIER_QUEUES"],
         max_queues=values["FRONTIER_MAX_QUEUES"],
+        domain_share=values["FRONTIER_DOMAIN_SHARE"],
         fetchers=values["CONCURRENT_REQUESTS"],
         host_pages=values["HOST_MAX_PAGES"],
         host_failures=values["HOST_MAX_FAILURES"],
         retry_wait=values["HOST_RETRY_WAIT"],
         crawl_delay_max=values["CRAWL_DELAY_MAX"],
+        attempts=values["RETRY_TIMES"] + 1 if values["RETRY_ENABLED"] else 1,
+        retry_codes=frozenset(values["RETRY_HTTP_CODES"]) if values["RETRY_HTTP_CODES"] is not None else None,
     )
 
 

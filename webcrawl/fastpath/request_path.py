@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from functools import partial
 from typing import Any
@@ -22,6 +23,7 @@ from twisted.python.failure import Failure
 from webcrawl.adapter.trip import KEY, Trip
 from webcrawl.fastpath.batch import Batch, Output, parse_all
 from webcrawl.fastpath.engine import Engine
+from webcrawl.model import Outcome
 
 logger = logging.getLogger(__name__)
 
@@ -115,6 +117,8 @@ class RequestPath:
                 await self._downloader.refuse(request, trip)
             result = await self._download(request)
             if isinstance(result, Response):
+                if trip.outcome is None:  # a middleware's answer: no host was asked
+                    trip.outcome = Outcome(result.status, at=time.time(), retries=0)
                 self._received(result, request)
         except Exception:  # noqa: BLE001 - the errback decides what it means
             return Failure()  # type: ignore[no-untyped-call]

@@ -1,4 +1,8 @@
-"""The archive: every exchange of the crawl, byte for byte, in warc/*.warc.gz."""
+"""The archive: every exchange of the crawl, byte for byte, in warc/*.warc.gz.
+
+A `Page` is archived when it reaches the pipelines, with what only the page knows: its title, and whether its body was
+seen before. What the spider made no page of is archived as it came, before it is booked.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +20,7 @@ from webcrawl import settings as defaults
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.items import Page
+from webcrawl.model import Exchange, Link
 from webcrawl.store.errors import StoreError
 from webcrawl.text.credentials import text_without_credentials
 from webcrawl.warc.writer import WarcFiles, WarcWriter
@@ -39,7 +44,9 @@ class WarcPipeline:
 
     def open_spider(self) -> None:
         prefix, max_size = self._values["WARC_PREFIX"], self._values["WARC_MAX_SIZE"]
-        self._writer = scheduler_of(self._crawler).crawl.attach(
+        scheduler = scheduler_of(self._crawler)
+        scheduler.archive = self.archive
+        self._writer = scheduler.crawl.attach(
             partial(
                 WarcWriter,
                 files=WarcFiles(prefix, max_size * MB, _info(self._crawler.settings)),
@@ -49,14 +56,27 @@ class WarcPipeline:
         )
 
     def process_item(self, item: Any) -> Any:
-        if isinstance(item, Page) and self._writer is not None and item.link and item.exchange and _is_record(item):
-            metadata = {"title": item.title} if item.title else {}
-            try:
-                self._writer.write(item.link, item.exchange, duplicate=item.duplicate, metadata=metadata)
-            except Exception as error:  # whatever it is, this page is not archived: it must not be booked
-                scheduler_of(self._crawler).fail(error)
+        if isinstance(item, Page) and item.link is not None and item.exchange is not None:
+            error = self._write(item.link, item.exchange, duplicate=item.duplicate, title=item.title)
+            if error is not None:
                 raise DropItem(str(error)) from error
         return item
+
+    def archive(self, link: Link, exchange: Exchange) -> None:
+        """Any other answer, of any spider. One with a payload that was archived recently becomes a revisit record."""
+        self._write(link, exchange, duplicate=200 <= exchange.status < 300)
+
+    def _write(self, link: Link, exchange: Exchange, *, duplicate: bool, title: str = "") -> Exception | None:
+        """Writes it once; where that fails, the crawl ends, for what is not archived must not be booked."""
+        if self._writer is None or exchange.archived or not _is_record(exchange):
+            return None
+        try:
+            self._writer.write(link, exchange, duplicate=duplicate, metadata={"title": title} if title else {})
+        except Exception as error:  # noqa: BLE001 - whatever it is
+            scheduler_of(self._crawler).fail(error)
+            return error
+        exchange.archived = True
+        return None
 
     def close_spider(self) -> None:
         if self._writer is not None:
@@ -66,9 +86,9 @@ class WarcPipeline:
                 scheduler_of(self._crawler).fail(error)
 
 
-def _is_record(page: Page) -> bool:
+def _is_record(exchange: Exchange) -> bool:
     """Where a protocol has no heads, a record says "this is what the URL holds", which is not true of an error."""
-    return page.exchange is not None and (bool(page.exchange.head) or page.status == 200)
+    return bool(exchange.head) or exchange.status == 200
 
 
 def _info(settings: BaseSettings) -> dict[str, str]:

@@ -21,13 +21,13 @@ from webcrawl.seen.caches.protocol import UrlCache
 from webcrawl.seen.files import Names
 from webcrawl.seen.front import unseen_lately
 from webcrawl.seen.journal import Journal
+from webcrawl.seen.layout import BLOOM_FILE
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.worker import Worker
 
 logger = logging.getLogger(__name__)
 
-FILE = "seen.bloom"  # key in the table meta: the name of the file with the bits
 ERROR_RATE = 0.001  # share of new URLs taken for seen once the filter is full
 SNAPSHOT = 1 << 20  # keys in the log before the bits are written: replaying them takes 5 s
 
@@ -75,7 +75,7 @@ class BloomSeen:
         return f"<BloomSeen keys={self._state.new}/{self._bloom.capacity} pending={self.pending}>"
 
     def _named(self) -> Path | None:
-        name = self._db.get(FILE)
+        name = self._db.get(BLOOM_FILE)
         return self._names.path(name.decode()) if name is not None else None
 
     def submit(self, keys: Sequence[int], records: Sequence[bytes]) -> None:
@@ -130,7 +130,7 @@ class BloomSeen:
             except OSError as error:
                 raise StoreError(f"{self._names.folder}: {error}") from error
             self._writing = None
-            self._db.set(FILE, path.name.encode())
+            self._db.set(BLOOM_FILE, path.name.encode())
             if self._file is not None:
                 self._db.discard(self._file)
             self._file = path

@@ -139,6 +139,11 @@ class Outputs:
             raise StoreError(f"{full}: {error}") from error
         return output
 
+    def flush(self) -> None:
+        """Writes what is buffered, so that whoever follows a file sees it."""
+        for output in self._open.values():
+            output.flush()
+
     def sweep(self, pattern: str) -> None:
         """Removes files that match `pattern` and that no checkpoint has noted: their names are not opened again."""
         for path in self._root.glob(pattern):
@@ -155,8 +160,7 @@ class Outputs:
         """Syncs in a thread; `save` syncs the little that is written meanwhile."""
         self._rename()
         self._miss()
-        for output in self._open.values():
-            output.flush()
+        self.flush()
         ready = [output for output in self._open.values() if output.unsynced]
         self._syncing = self._db.worker.submit(self._sync, ready)
         while not self._db.worker.done(self._syncing):

@@ -19,6 +19,7 @@ T = TypeVar("T")
 Jobs = SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None]
 
 STACK = 1 << 20  # bytes: address space, which a limit of memory counts; the system's default is eight times as much
+SYSTEMS = 0  # for the system's default
 PATIENCE = 30.0  # seconds in which the thread must say that it runs
 LOOK = 1.0  # seconds between two looks at whether it still lives
 
@@ -26,12 +27,12 @@ LOOK = 1.0  # seconds between two looks at whether it still lives
 class Worker:
     """Does one job after the other, in their order. RuntimeError if its thread cannot be started."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, stack: int = STACK) -> None:
         self._jobs: Jobs = SimpleQueue()
         begun, self._alive = _thread.allocate_lock(), _thread.allocate_lock()
         begun.acquire()
         self._alive.acquire()  # until the thread ends
-        before = threading.stack_size(STACK)
+        before = threading.stack_size(stack)
         try:
             _thread.start_new_thread(_work, (self._jobs, begun, self._alive))
         finally:

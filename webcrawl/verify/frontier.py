@@ -70,6 +70,15 @@ def _links(snapshot: Snapshot, records: Iterable[bytes], what: str, host: str | 
     return count
 
 
+def _without_names(records: Iterable[bytes], names: Counter[str]) -> Iterator[bytes]:
+    """The links of a line; the names of parked hosts are counted."""
+    for record in records:
+        if b" " in record:
+            yield record
+        else:
+            names[record.decode()] += 1
+
+
 def _host(row: tuple[str, int, bytes, int]) -> tuple[State, list[bytes], list[bytes]]:
     """State, URLs to retry, and queues of a host; ValueError if this is not a host record."""
     if not rowcrc.agrees(rowcrc.host, row):
@@ -100,10 +109,13 @@ def _front(
             what = f"table meta, {META}: level {level}"
             found["queued"] += _links(snapshot, queues.records(saved, what), what)
         waiting = Counter(record.decode() for record in queues.records(state["parked"], f"table meta, {META}: parked"))
+        for group, saved in state["lines"].items():
+            what = f"table meta, {META}: line of {group}"
+            found["queued"] += _links(snapshot, _without_names(queues.records(saved, what), waiting), what)
         version, words, gauss = state["random"]
         Random().setstate((version, tuple(words), gauss))
         queued, _, _ = state["queued"], int(state["width"]), Counter(state["counters"])
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
         yield snapshot.damaged(f"table meta, {META}: {error!r}")
     except DamagedFile as damage:
         yield damage
