@@ -113,6 +113,7 @@ class Outcome:
     ip: str = ""  # the address that answered
     at: float = 0.0  # when it ended, seconds since 1970
     ended: float = 0.0  # the same by time.monotonic; 0: no host was asked
+    answered: bool = False  # whether the host did answer, though not so that the URL is done: it has not failed
     retries: int | None = None  # how often the URL may be tried again; None: as the settings say
 
 

@@ -204,6 +204,15 @@ class TestFailures:
         outcome = Outcome(500, 0.1, retries=retries)
         assert len(list(drain(frontier, 0, outcome))) == attempts
 
+    def test_a_host_that_answers_in_part_has_not_failed(self, db):
+        """An answer that broke off is tried again like one without an answer, but does not count against the host."""
+        frontier = make(db, Limits(1, 10, host_failures=1))
+        add(frontier, "http://a/")
+
+        outcome = Outcome(Status.CONNECTION_LOST, 0.1, answered=True)
+        assert len(list(drain(frontier, 0, outcome))) == 3
+        assert frontier.counters["hosts retired"] == 0
+
     @pytest.mark.parametrize(("status", "attempts"), [(403, 3), (500, 1), (Status.TIMEOUT, 3)])
     def test_the_statuses_may_be_others(self, db, status, attempts):
         """With statuses of the user's these are tried again and no other; what is no status is as ever."""
