@@ -18,6 +18,7 @@ from tests.support.places import ROOT
 from tests.support.prepared import bound_by_permissions, start
 from tests.support.tampering import tampered
 from webcrawl.commands.preflight import CannotStart, preflight
+from webcrawl.spiders.web import WebSpider
 
 GOOD = b"http://site0.test/\n"
 
@@ -38,7 +39,7 @@ def told(arguments, **settings):
     values.setmodule("webcrawl.settings")
     values.setdict(settings, "cmdline")
     with pytest.raises(CannotStart) as error:
-        preflight(values, arguments)
+        preflight(values, WebSpider, arguments)
     return str(error.value)
 
 

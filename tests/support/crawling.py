@@ -107,6 +107,14 @@ def wait_until(happened, seconds=PATIENCE):
         time.sleep(0.005)
 
 
+def scrapy(words, project, output):
+    """The exit status of any `scrapy` command in this project."""
+    process = _forked.Process(target=_crawl, args=(["scrapy", *words], str(project), str(output)), daemon=True)
+    process.start()
+    process.join(PATIENCE)
+    return process.exitcode
+
+
 def _crawl(words, project, output):
     """Becomes what the command line would have started, in the child."""
     descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)

@@ -50,8 +50,9 @@ class HttpHandler(BaseDownloadHandler):
         return self.module(downloader_of(self.crawler).network)
 
     @cached_property
-    def _makes_pages(self) -> bool:
-        return getattr(self.crawler.spider, "makes_pages", False)
+    def _needs_body_only(self) -> bool:
+        spider = self.crawler.spider
+        return getattr(spider, "makes_pages", False) and not getattr(spider, "has_callbacks", False)
 
     async def download_request(self, request: Request) -> Response:
         headers = [(name, value) for name, values in request.headers.items() for value in values]
@@ -69,7 +70,7 @@ class HttpHandler(BaseDownloadHandler):
         if exchange.truncated or exchange.flaws:
             truncated = [f"truncated/{exchange.truncated}"] if exchange.truncated else []
             self._count([*truncated, *(f"flaw/{flaw}" for flaw in exchange.flaws)])
-        if self._makes_pages:  # of the exchange, which has all that is in a response
+        if self._needs_body_only:  # a page is made of the exchange, which has all that is in a response
             return Response(exchange.url, exchange.status, body=exchange.body, request=request)
         return to_response(exchange, request)
 

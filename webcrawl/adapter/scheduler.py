@@ -92,7 +92,7 @@ class FrontierScheduler:
         self.crawl.begin()
         self._robots = RobotsRequests(self.visitor, self.fail, pages=makes_pages)
         self._engine = install(self.crawler.engine, finished=self._finished, closing=self._closing)
-        if not makes_pages:
+        if not makes_pages or getattr(spider, "has_callbacks", False):
             downloader.on_outcome = self._hide
 
     def close(self, reason: str) -> Deferred[None]:

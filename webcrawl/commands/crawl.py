@@ -10,36 +10,41 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from scrapy import signals
+from scrapy import Spider, signals
 from scrapy.commands.crawl import Command as CrawlCommand
 from scrapy.exceptions import UsageError
+from scrapy.settings import Settings
 
-from webcrawl.commands.preflight import CannotStart, preflight, preflight_spider
+from webcrawl.commands.preflight import CannotStart, preflight, spider_named
 from webcrawl.commands.signals import OneSignal
 from webcrawl.fastpath.names import ForeignScrapy
+from webcrawl.seeds.errors import SeedError
 from webcrawl.store.errors import StoreError
 
 logger = logging.getLogger(__name__)
 
 INTERRUPTED = 130  # a shell's exit status for a program that Ctrl-C ended
-BROKEN = ("error_breaker", "store_failed")  # reasons that count as a failure
+BROKEN = ("error_breaker", "store_failed", "no_seeds")  # reasons that count as a failure
+ONE_LINE = (StoreError, SeedError, ForeignScrapy)  # errors that need no traceback
 
 
 class Command(CrawlCommand):
-    """Scrapy's own command. Before a spider runs, its settings and files are checked, and `web`'s arguments."""
+    """Scrapy's own command. Before a spider runs, its settings and files are checked, and a WebSpider's arguments."""
+
+    def spider(self, args: list[str], settings: Settings) -> type[Spider]:
+        """The spider that the command line names."""
+        if len(args) != 1:
+            raise UsageError("exactly one spider is needed: scrapy crawl NAME", print_help=False)
+        return spider_named(settings, args[0])
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Runs the checks here, where Scrapy has logged nothing yet, so that the line stands alone."""
         super().process_options(args, opts)
-        if len(args) != 1:
-            raise UsageError("exactly one spider is needed: scrapy crawl NAME", print_help=False)
         if self.settings is None:
             return
         try:
-            if args == ["web"]:
-                preflight(self.settings, opts.spargs)
-            else:
-                preflight_spider(self.settings, args[0])
+            self._spider = self.spider(args, self.settings)
+            preflight(self.settings, self._spider, opts.spargs)
         except CannotStart as error:
             _tell(str(error), self.settings["LOG_FILE"])
             sys.exit(1)
@@ -47,11 +52,12 @@ class Command(CrawlCommand):
             sys.exit(INTERRUPTED)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        del args
         if self.crawler_process is None:
             raise RuntimeError("Scrapy runs this command with a crawler process")
         self._closed_well = False
         signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # until the crawl listens to it; it would end the process
-        self._crawler = self.crawler_process.create_crawler(args[0])
+        self._crawler = self.crawler_process.create_crawler(self._spider)
         self._crawler.signals.connect(self._closed, signals.spider_closed)
         crawling = self.crawler_process.crawl(self._crawler, **opts.spargs)
         OneSignal().install_soon()
@@ -68,7 +74,7 @@ class Command(CrawlCommand):
     def _explain(self, error: BaseException | None) -> None:
         """The state was sound a moment ago; if it cannot be opened after all, that is one line, without a traceback."""
         if error is not None:
-            logger.critical("%s", error, exc_info=None if isinstance(error, (StoreError, ForeignScrapy)) else error)
+            logger.critical("%s", error, exc_info=None if isinstance(error, ONE_LINE) else error)
             self.exitcode = 1
 
     def _closed(self, reason: str) -> None:

@@ -22,6 +22,7 @@ from scrapy.settings import SETTINGS_PRIORITIES, Settings
 from webcrawl.commands.preflight import CannotStart, preflight
 from webcrawl.commands.signals import OneSignal
 from webcrawl.profiling.profile import profiled
+from webcrawl.spiders.web import WebSpider
 from webcrawl.store.crawldb import CrawlDB
 
 PAGES = 100  # per host on average: at one page per second more than anyone waits for
@@ -96,13 +97,13 @@ class Command(ScrapyCommand):
             self._made = mkdtemp(prefix="webcrawl-demo-")
             self._own.set("JOBDIR", self._made, "cmdline")
         self._own.set("DNS_NAMESERVERS", nameserver, "cmdline")
-        preflight(self._own, {"seeds": str(seeds)})
+        preflight(self._own, WebSpider, {"seeds": str(seeds)})
         _say(f"crawling {what} (Ctrl-C to stop)")
         if not sys.stderr.isatty():
             logging.getLogger("webcrawl.extensions.progress").addHandler(_Said())
         assert self.crawler_process is not None  # noqa: S101 - Scrapy makes it before it runs a command
         with profiled() if profile else nullcontext() as found:
-            self.crawler_process.crawl("web", seeds=str(seeds))
+            self.crawler_process.crawl(WebSpider, seeds=str(seeds))
             OneSignal().install_soon()
             self.crawler_process.start()
         stats = _stats(Path(self._own["JOBDIR"]))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Coroutine, Generator, Sequence
+from collections.abc import Callable, Coroutine, Generator, Iterable, Sequence
 from functools import partial
 from types import coroutine
 from typing import Any
@@ -17,7 +17,7 @@ from scrapy import Request, Spider
 from scrapy.http import Response
 
 MOST = 64  # pages in one turn of the event loop: 30 ms
-Output = list[Any] | Exception  # of one page: items and requests, or why there are none
+Output = Iterable[Any] | Exception  # of one page: items and requests, or why there are none
 ParseAll = Callable[[Sequence[Response]], list[Output]]
 Leave = Callable[[Output, Response, Request], Coroutine[Any, Any, None]]
 
