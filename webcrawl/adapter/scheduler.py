@@ -21,7 +21,7 @@ from twisted.internet.defer import Deferred
 
 from webcrawl.adapter.close import close_spider
 from webcrawl.adapter.downloader import downloader_of
-from webcrawl.adapter.requests import has_errback, to_link, to_request, variant
+from webcrawl.adapter.requests import has_errback, is_start, to_link, to_request, variant
 from webcrawl.adapter.robots_request import RobotsRequests
 from webcrawl.adapter.trip import Trip
 from webcrawl.adapter.values import values_of
@@ -120,7 +120,7 @@ class FrontierScheduler:
         """Accepts any request of a spider or middleware. Nothing may raise here: Scrapy would hang."""
         try:
             # Start requests pass the seen test although Scrapy marks them dont_filter: a crawl may be resumed.
-            free = request.dont_filter and not request.meta.get("is_start_request")
+            free = request.dont_filter and not is_start(request)
             if free or not self.dupefilter.request_seen(request):
                 self.crawl.insert(to_link(request, self.spider), variant(request))
         except IgnoreRequest:
