@@ -249,6 +249,7 @@ DOWNLOADER_MIDDLEWARES = {
 # The Scrapy extensions that can be enabled. Scrapy imports even disabled ones, so its remote control is left out:
 # aiohttp would take 0.15 s and 15 MiB.
 EXTENSIONS_BASE = {
+    "webcrawl.extensions.core_stats.SpidersCoreStats": 0,
     "scrapy.extensions.logcount.LogCount": 0,
     "scrapy.extensions.telnet.TelnetConsole": 0,
     "scrapy.extensions.memusage.MemoryUsage": 0,
