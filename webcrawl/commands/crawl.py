@@ -10,23 +10,26 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from scrapy import signals
+from scrapy import Spider, signals
 from scrapy.commands.crawl import Command as CrawlCommand
 from scrapy.exceptions import UsageError
+from scrapy.settings import Settings
 
 from webcrawl import settings as defaults
 from webcrawl.adapter.close import EndedBadly
 from webcrawl.adapter.jobdir import JOB, default_jobdir
 from webcrawl.commands.cannot_start import CannotStart
 from webcrawl.commands.details import demote_details
-from webcrawl.commands.preflight import preflight, preflight_spider
+from webcrawl.commands.preflight import preflight, spider_named
 from webcrawl.commands.signals import OneSignal
 from webcrawl.fastpath.names import ForeignScrapy
+from webcrawl.seeds.errors import SeedError
 from webcrawl.store.errors import StoreError
 
 logger = logging.getLogger(__name__)
 
 INTERRUPTED = 130  # a shell's exit status for a program that Ctrl-C ended
+ONE_LINE = (StoreError, SeedError, ForeignScrapy)  # errors that need no traceback
 ARGUMENTS = (
     "-a seeds=SRC: where to start: files of URLs or domains (.txt, .csv, also packed as .gz or .zip) and URLs, with "
     "commas between; needed.  -a scope=any|seeds|domain|host: which links to follow: all, those in the registered "
@@ -35,7 +38,13 @@ ARGUMENTS = (
 
 
 class Command(CrawlCommand):
-    """Scrapy's own command. Before a spider runs, its settings and files are checked, and `web`'s arguments."""
+    """Scrapy's own command. Before a spider runs, its settings and files are checked, and a WebSpider's arguments."""
+
+    def spider(self, args: list[str], settings: Settings) -> type[Spider]:
+        """The spider that the command line names."""
+        if len(args) != 1:
+            raise UsageError("exactly one spider is needed: scrapy crawl NAME", print_help=False)
+        return spider_named(settings, args[0])
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
@@ -44,18 +53,14 @@ class Command(CrawlCommand):
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Runs the checks here, where Scrapy has logged nothing yet, so that the line stands alone."""
         super().process_options(args, opts)
-        if len(args) != 1:
-            raise UsageError("exactly one spider is needed: scrapy crawl NAME", print_help=False)
         if self.settings is None:
             return
         demote_details()
-        if JOB in opts.spargs and self.settings["JOBDIR"] == defaults.JOBDIR:
-            self.settings.set("JOBDIR", default_jobdir(args[0], opts.spargs[JOB]))
         try:
-            if args == ["web"]:
-                preflight(self.settings, opts.spargs)
-            else:
-                preflight_spider(self.settings, args[0])
+            self._spider = self.spider(args, self.settings)
+            if JOB in opts.spargs and self.settings["JOBDIR"] == defaults.JOBDIR:
+                self.settings.set("JOBDIR", default_jobdir(self._spider.name, opts.spargs[JOB]))
+            preflight(self.settings, self._spider, opts.spargs)
         except CannotStart as error:
             _tell(str(error), self.settings["LOG_FILE"])
             sys.exit(1)
@@ -63,11 +68,12 @@ class Command(CrawlCommand):
             sys.exit(INTERRUPTED)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        del args
         if self.crawler_process is None:
             raise RuntimeError("Scrapy runs this command with a crawler process")
         self._closed_well = False
         signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # until the crawl listens to it; it would end the process
-        self._crawler = self.crawler_process.create_crawler(args[0])
+        self._crawler = self.crawler_process.create_crawler(self._spider)
         self._crawler.signals.connect(self._closed, signals.spider_closed)
         crawling = self.crawler_process.crawl(self._crawler, **opts.spargs)
         OneSignal().install_soon()
@@ -87,7 +93,8 @@ class Command(CrawlCommand):
         A crawl that ended badly has said why.
         """
         if error is not None and not isinstance(error, EndedBadly):
-            logger.critical("%s", error, exc_info=None if isinstance(error, (StoreError, ForeignScrapy)) else error)
+            logger.critical("%s", error, exc_info=None if isinstance(error, ONE_LINE) else error)
+        if error is not None:
             self.exitcode = 1
 
     def _closed(self) -> None:
