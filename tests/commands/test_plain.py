@@ -14,6 +14,7 @@ from tests.support.projects import OURS, PLAIN, Project
 
 SPIDERS = '''
 from scrapy import Spider
+from webcrawl.spiders.web import WebSpider
 from webcrawl.pipelines.output import open_output
 
 
@@ -29,6 +30,13 @@ class Looking(Spider):
         number = int(response.url.rpartition("/")[2])
         yield {{"url": response.url, "title": response.css("title::text").get()}}
         yield response.follow(f"/{{number + 1}}")
+
+
+class Choosing(WebSpider):
+    name = "choosing"
+
+    def links_to_follow(self, page):
+        return [link for link in page.links if "no" not in link[2]]
 
 
 class Noting:
@@ -71,6 +79,9 @@ class Pages(Site):
             self.say(302, b"", location=self.path[3:])
         else:
             body = b"" if self.path == "/robots.txt" else f"<title>{self.path}</title>".encode()
+            if self.path == "/links":
+                body += b'<a href="a#x">yes</a><a href="/b?c">yes</a><a href="/n">no</a>'
+                body += b'<a href="http://[">yes</a><img src=i>'
             self.say(200, body, content_type="text/html")
 
 
@@ -120,6 +131,14 @@ class TestSinglePages:
         assert expected in said[1]
         status, text = plain.run(*words)
         assert (said[0], _printed(said[1])) == (status, _printed(text))
+
+    def test_the_broad_crawls_own_spider(self, ours, here):
+        """`parse` shows the page that `web` or a subclass makes, and the links that it would follow."""
+        status, said = ours.run("parse", "--spider", "choosing", "--nocolour", "--nolog", f"{here}/links")
+
+        assert status == 0
+        assert "'title': '/links'" in said
+        assert said.rpartition("# Requests")[2].strip("- \n") == f"[<GET {here}/a>, <GET {here}/b?c>]"
 
     def test_bench(self, ours):
         """`bench` crawls its own server, with Scrapy's scheduler and its log, and no JOBDIR."""

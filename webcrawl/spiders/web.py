@@ -15,8 +15,11 @@ from scrapy.http import Response
 from scrapy.settings import BaseSettings, default_settings
 from twisted.python.failure import Failure
 
+from webcrawl.adapter.looking import looked_at
+from webcrawl.adapter.plain import PlainScrapy
 from webcrawl.adapter.scheduler import FrontierScheduler, scheduler_of
 from webcrawl.adapter.trip import KEY, Trip, trip_of
+from webcrawl.adapter.values import values_of
 from webcrawl.crawl.visitor import Visitor
 from webcrawl.html.found import FoundLink
 from webcrawl.items import Page
@@ -117,6 +120,8 @@ class WebSpider(Spider):
 
     def parse(self, response: Response) -> Iterable[Any]:
         """What a subclass overrides: the page is made, and its links are followed, all the same."""
+        if PlainScrapy in self.settings["ADDONS"]:
+            return looked_at(response, values_of(self.crawler)["LINK_SOURCES"], self.links_to_follow)
         return self.pages_of(response)
 
     def pages_of(self, response: Response) -> Iterable[Page]:
