@@ -32,6 +32,7 @@ from webcrawl.adapter.barrier import Barrier
 from webcrawl.adapter.listeners import has_listener
 from webcrawl.adapter.trip import Trip, give_trip, trip_of
 from webcrawl.adapter.values import values_of
+from webcrawl.lack import lack
 from webcrawl.model import Exchange, Outcome, Status
 from webcrawl.net.descriptors import Room, in_use, raise_limit, room
 from webcrawl.net.errors import FetchError, Untried
@@ -72,6 +73,7 @@ class FrontierDownloader:
         self.network = Network(values, keep_at_most=fits.kept)
         self.barrier = Barrier()
         self.on_outcome: Callable[[Trip], None] | None = None  # called for the scheduler's own, before the spider
+        self.on_lack: Callable[[Exception], None] = _nothing  # called when memory or threads are missing
         self.read_ahead: Callable[[Trip], Awaitable[None]] | None = None  # called for each answer, as early as possible
         self.on_bypass: Callable[[Request, Exchange], None] | None = None  # called for all others that got an answer
         self._under_way: dict[Trip, asyncio.Task[Any]] = {}
@@ -156,6 +158,10 @@ class FrontierDownloader:
                 raise
             task.uncancel()
             raise DownloadCancelledError("the crawl ends") from None
+        except Exception as error:
+            if lack(error):
+                self.on_lack(error)
+            raise
         finally:
             del self._under_way[trip]
 
@@ -218,7 +224,7 @@ def _outcome(status: int, begun: float) -> Outcome:
 
 def _status(error: Exception, request: Request) -> int:
     """Logs with its traceback what no server can cause: the errback only counts it."""
-    if _untried(error):
+    if _untried(error) or lack(error):
         return Status.UNTRIED
     if isinstance(error.__cause__, FetchError):
         return error.__cause__.status
@@ -233,6 +239,10 @@ def _add(outcome: Outcome, exchange: Exchange) -> None:
     outcome.ip = exchange.ip
     if exchange.status in ASKED_TO_WAIT:
         outcome.wait = retry_after(exchange.header(b"retry-after"), outcome.at)
+
+
+def _nothing(error: Exception) -> None:
+    del error
 
 
 def downloader_of(crawler: Crawler) -> FrontierDownloader:

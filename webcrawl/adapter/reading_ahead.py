@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from concurrent.futures import ThreadPoolExecutor
 
 from webcrawl.adapter.trip import Trip
 from webcrawl.crawl.visitor import Visitor
+from webcrawl.store.worker import SYSTEMS, Worker
 
 LARGE = 1 << 18  # bytes of a body; below, a page takes less time than a turn of the event loop may
 
@@ -20,7 +20,7 @@ class ReadingAhead:
 
     def __init__(self, visitor: Visitor) -> None:
         self._visitor = visitor
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="read")
+        self._worker = Worker(stack=SYSTEMS)  # parsers may need much of it
 
     def __repr__(self) -> str:
         return f"<ReadingAhead {self._visitor!r}>"
@@ -31,4 +31,4 @@ class ReadingAhead:
         if link is None or exchange is None or len(exchange.body) < LARGE or link.path.endswith("P"):
             return
         with contextlib.suppress(RuntimeError, OSError, MemoryError):
-            await asyncio.get_running_loop().run_in_executor(self._pool, self._visitor.read_ahead, link, exchange)
+            await asyncio.wrap_future(self._worker.submit(self._visitor.read_ahead, link, exchange))

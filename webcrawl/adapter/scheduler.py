@@ -21,7 +21,9 @@ from twisted.internet.defer import Deferred
 
 from webcrawl.adapter.close import BROKEN, EndedBadly, close_spider
 from webcrawl.adapter.downloader import downloader_of
+from webcrawl.adapter.failures import as_failure, hush
 from webcrawl.adapter.given import warnings
+from webcrawl.adapter.lacks import Lacks
 from webcrawl.adapter.reading_ahead import ReadingAhead
 from webcrawl.adapter.requests import has_errback, is_start, referer, to_link, to_request, variant
 from webcrawl.adapter.robots_request import RobotsRequests
@@ -33,6 +35,7 @@ from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.visitor import Visitor
 from webcrawl.fastpath import install
 from webcrawl.fastpath.engine import Engine
+from webcrawl.lack import lack
 from webcrawl.model import Exchange, Link, Outcome, Status, unpack
 from webcrawl.seeds.reader import Seeds
 from webcrawl.store.errors import StoreError
@@ -67,6 +70,7 @@ class FrontierScheduler:
         self.archive: Callable[[Link, Exchange], None] | None = None  # of what the spider did not make a Page
         self.failed: StoreError | None = None
         self._saved = "of this run"
+        self._lacks: Lacks | None = None
         self._reason = ""
         self._told: set[str] = set()
 
@@ -80,6 +84,13 @@ class FrontierScheduler:
         return deferred_from_coro(self._open(spider))
 
     async def _open(self, spider: Spider) -> None:
+        try:
+            self._begin(spider)
+        except BaseException:
+            hush()
+            raise
+
+    def _begin(self, spider: Spider) -> None:
         loop = asyncio.get_running_loop()
         self.spider = spider
         values = values_of(self.crawler)
@@ -97,6 +108,7 @@ class FrontierScheduler:
         downloader, makes_pages = downloader_of(self.crawler), getattr(spider, "makes_pages", False)
         self._barrier = downloader.barrier
         downloader.network.shortage.on_end = self.wake
+        downloader.on_lack = self.fail
         downloader.on_bypass = self._bypassed
         self._closed = False
         self.crawl.begin()
@@ -108,6 +120,8 @@ class FrontierScheduler:
             downloader.read_ahead = ReadingAhead(self.visitor)
         if not makes_pages or getattr(spider, "has_callbacks", False):
             downloader.on_outcome = self._hide
+        self._lacks = Lacks(self.fail, loop)
+        self._lacks.watch()
 
     def close(self, reason: str) -> Deferred[None]:
         self._reason = reason
@@ -125,7 +139,12 @@ class FrontierScheduler:
             self.fail(error)
         finally:
             self._closed = True
-            self.crawl.close()
+            try:
+                self.crawl.close()
+            except Exception as error:  # noqa: BLE001 - what was committed stays; but something is wrong
+                self.fail(error)
+            if self._lacks is not None:
+                self._lacks.unwatch()
 
     def has_pending_requests(self) -> bool:
         return self.crawl.pending
@@ -146,7 +165,7 @@ class FrontierScheduler:
                 logger.warning("%s cannot be crawled: %s; others like it are only counted", request, error)
             self.crawl.count_filtered(error.reason)
             return False
-        except StoreError as error:
+        except (StoreError, OSError, MemoryError) as error:
             self.fail(error)
             return False
         except Exception:  # e.g. a callback that is not a method of the spider
@@ -187,6 +206,8 @@ class FrontierScheduler:
         async with self._saving:
             if self._closed:  # the last checkpoint was taken while this one waited
                 return
+            if self.failed is not None:  # nothing more is kept
+                raise self.failed
             await by_turns(self.crawl.prepare())
             try:
                 await barrier.shut()
@@ -205,19 +226,20 @@ class FrontierScheduler:
         Any other exception is a bug that left a change half done, which must not be committed.
         """
         if self.failed is None:
+            if self._lacks is not None and lack(error):
+                self._lacks.give_way()  # now, for there may be no memory for the line
             taken = self.crawl.taken_away()
             if taken is not None:  # whatever failed, failed because of that
                 error = StoreError(f"{taken}: nothing {self._saved} is kept")
-            known = isinstance(error, StoreError)
-            self.failed = error if isinstance(error, StoreError) else StoreError(f"half a change: {error!r}")
-            logger.critical("%s", self.failed, exc_info=None if known else error)
+            self.failed, told = as_failure(error, self._saved)
+            logger.critical("%s", self.failed, exc_info=None if told else error)
             close_spider(self.crawler, "store_failed")
 
     def _failure(self) -> EndedBadly | None:
         return EndedBadly(self._reason) if self.failed is not None or self._reason in BROKEN else None
 
     def _closing(self) -> None:
-        call_later(GRACE, downloader_of(self.crawler).abandon)
+        call_later(0.0 if lack(self.failed) else GRACE, downloader_of(self.crawler).abandon)
 
     def _hide(self, trip: Trip) -> None:
         """As with Scrapy's own retries, the spider gets only the last answer to a request."""

@@ -20,16 +20,13 @@ from webcrawl.adapter.close import EndedBadly
 from webcrawl.adapter.jobdir import JOB, default_jobdir
 from webcrawl.commands.cannot_start import CannotStart
 from webcrawl.commands.details import demote_details
-from webcrawl.commands.preflight import preflight, spider_named
+from webcrawl.commands.preflight import REASONS, preflight, spider_named
 from webcrawl.commands.signals import OneSignal
-from webcrawl.fastpath.names import ForeignScrapy
-from webcrawl.seeds.errors import SeedError
-from webcrawl.store.errors import StoreError
+from webcrawl.lack import lack
 
 logger = logging.getLogger(__name__)
 
 INTERRUPTED = 130  # a shell's exit status for a program that Ctrl-C ended
-ONE_LINE = (StoreError, SeedError, ForeignScrapy)  # errors that need no traceback
 ARGUMENTS = (
     "-a seeds=SRC: where to start: files of URLs or domains (.txt, .csv, also packed as .gz or .zip) and URLs, with "
     "commas between; needed.  -a scope=any|seeds|domain|host: which links to follow: all, those in the registered "
@@ -64,6 +61,11 @@ class Command(CrawlCommand):
         except CannotStart as error:
             _tell(str(error), self.settings["LOG_FILE"])
             sys.exit(1)
+        except (OSError, MemoryError, RuntimeError) as error:
+            if not _of_system(error):
+                raise
+            _tell(_line(error), self.settings["LOG_FILE"])
+            sys.exit(1)
         except KeyboardInterrupt:
             sys.exit(INTERRUPTED)
 
@@ -93,12 +95,23 @@ class Command(CrawlCommand):
         A crawl that ended badly has said why.
         """
         if error is not None and not isinstance(error, EndedBadly):
-            logger.critical("%s", error, exc_info=None if isinstance(error, ONE_LINE) else error)
+            known = isinstance(error, REASONS)
+            line = _line(error) if _of_system(error) and not known else str(error)
+            logger.critical("%s", line, exc_info=None if known or _of_system(error) else error)
         if error is not None:
             self.exitcode = 1
 
     def _closed(self) -> None:
         self._closed_well = True
+
+
+def _of_system(error: BaseException) -> bool:
+    """Whether the system refused something, which is no mistake in code."""
+    return isinstance(error, OSError) or bool(lack(error))
+
+
+def _line(error: BaseException) -> str:
+    return f"the crawl cannot start: {lack(error) or error}"
 
 
 def _tell(line: str, log: Any) -> None:

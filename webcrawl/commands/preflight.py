@@ -58,6 +58,7 @@ def preflight(settings: BaseSettings, spider: type[Spider], arguments: Mapping[s
         values = plain_values(own, arguments.get("name", spider.name))
         check_feeds(own)
         if issubclass(spider, WebSpider):
+            values["URL_SCOPE"] = arguments.get("scope") or values["URL_SCOPE"]
             _seeds(spider, arguments, values)
         _folder(values, arguments.get("name", spider.name))
         _await(_name_servers(values["DNS_NAMESERVERS"]))
@@ -133,7 +134,7 @@ def _seeds(spider: type[WebSpider], arguments: Mapping[str, str], values: Mappin
     src = arguments.get("seeds")
     if src:
         _lists(src, values)
-    elif getattr(spider, "start_urls", None) and "seeds" in (values["URL_SCOPE"], arguments.get("scope")):
+    elif getattr(spider, "start_urls", None) and values["URL_SCOPE"] == "seeds":
         raise CannotStart("scope=seeds: start_urls are no seeds: give -a seeds=FILE, or another scope")
 
 

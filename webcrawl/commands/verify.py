@@ -53,6 +53,8 @@ class Command(ScrapyCommand):
 
 
 def _summary(jobdir: str, found: Counter[str]) -> list[str]:
+    from webcrawl.verify.outputs import ABSENT  # noqa: PLC0415 - as above
+
     outputs = f"outputs: {found['files']} files, {found['bytes']} bytes, {found['records']} WARC records"
     lines = [
         f"{jobdir}: no damage found",
@@ -60,6 +62,7 @@ def _summary(jobdir: str, found: Counter[str]) -> list[str]:
         f"seen: {found['keys']} URLs, {found['waiting']} links not yet looked up",
         f"{outputs}, {found['lines']} log lines",
     ]
+    lines += [f"{name.removeprefix(ABSENT)}: finished, and no longer here" for name in found if name.startswith(ABSENT)]
     if found["behind"]:
         lines.append(f"{found['behind']} bytes written after the last checkpoint will be cut off by the next start")
     return lines

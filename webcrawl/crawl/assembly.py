@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack, closing
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -61,14 +62,14 @@ def assemble(
     `on_ready` is called, from a thread, when new URLs are ready; `wants_refusal` says which links have a request whose
     errback must be called if the frontier drops them.
     """
-    db = CrawlDB(Path(values["JOBDIR"]) / "state")
-    try:
+    with ExitStack() as opened:  # closed again if a later part cannot be opened
+        db = opened.enter_context(closing(CrawlDB(Path(values["JOBDIR"]) / "state")))
         keep_terms(db, terms_of(spider, arguments or {}, values))  # before a file is cut back
         crawl = Crawl(open_parts(values, db, seeds=seeds, on_ready=on_ready, wants_refusal=wants_refusal))
-        return crawl, _visitor(values, crawl, db)
-    except BaseException:
-        db.close()
-        raise
+        opened.callback(crawl.close)
+        visitor = _visitor(values, crawl, db)
+        opened.pop_all()
+        return crawl, visitor
 
 
 def open_parts(
@@ -80,7 +81,25 @@ def open_parts(
     wants_refusal: Callable[[Link], bool] = lambda _: False,
 ) -> Parts:
     """What a crawl is made of, with its state from `db`."""
-    outputs = Outputs(db, Path(values["JOBDIR"]))
+    with ExitStack() as opened:
+        parts = _parts(values, db, opened, seeds=seeds, on_ready=on_ready, wants_refusal=wants_refusal)
+        opened.pop_all()
+        return parts
+
+
+def _parts(
+    values: Mapping[str, Any],
+    db: CrawlDB,
+    opened: ExitStack,
+    *,
+    seeds: Seeds | None,
+    on_ready: Callable[[], None] | None,
+    wants_refusal: Callable[[Link], bool],
+) -> Parts:
+    """The same; what must be closed if a later part cannot be opened is added to `opened`."""
+    if seeds is not None:
+        opened.callback(seeds.close)
+    outputs = opened.enter_context(closing(Outputs(db, Path(values["JOBDIR"]))))
     clock = CrawlClock(db)
     log = CrawlLog(outputs.open("logs/crawl.log"))
     refusals = Refusals(db, log, wants_refusal)
@@ -96,6 +115,8 @@ def open_parts(
     memory, content_memory = shares(values["SEEN_MEMORY"] * MIB, values["URL_CACHE_SIZE"])
     cache = load(values["URL_CACHE"])(values["URL_CACHE_SIZE"])
     seen = load(values["SEEN_STORE"])(db, memory=memory, cache=cache, on_ready=on_ready)
+    opened.callback(seen.close)
+    content = opened.enter_context(closing(ContentSeen(db, memory=content_memory)))
     counters: Counter[str] = Counter()
     SavedCounters(db, {"crawl": counters, "refused": pipeline.filtered})
     return Parts(
@@ -103,7 +124,7 @@ def open_parts(
         clock=clock,
         pipeline=pipeline,
         seen=seen,
-        content=ContentSeen(db, memory=content_memory),
+        content=content,
         frontier=_frontier(values, db, hooks, clock, domains),
         robots=robots,
         seeding=Seeding(db, seeds, pipeline, seen, all_first=values["URL_SCOPE"] == "seeds"),

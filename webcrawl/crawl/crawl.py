@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -23,7 +24,8 @@ from webcrawl.seen.portions import PORTION, Portions
 from webcrawl.seen.protocol import SeenStore
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError, TakenAway
-from webcrawl.store.outputs import Output, Outputs
+from webcrawl.store.output import Output
+from webcrawl.store.outputs import Outputs
 from webcrawl.urls.hosts import host_of
 from webcrawl.urls.lately import Lately
 from webcrawl.urls.pipeline import LinkPipeline
@@ -316,11 +318,9 @@ class Crawl:
 
     def close(self) -> None:
         """Leaves the state as of the last checkpoint."""
-        self._seeding.close()
-        self._seen.close()
-        self._content.close()
-        self._outputs.close()
-        self._db.close()
+        with ExitStack() as rest:  # all are closed, whatever the first one raises
+            for part in (self._db, self._outputs, self._content, self._seen, self._seeding):
+                rest.callback(part.close)
 
 
 def _annotations(exchange: Exchange) -> list[str]:

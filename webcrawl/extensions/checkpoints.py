@@ -16,7 +16,6 @@ from scrapy.crawler import Crawler
 from webcrawl.adapter.scheduler import FrontierScheduler, scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.extensions.positions import Positions
-from webcrawl.store.errors import StoreError
 from webcrawl.text.quantities import count
 
 logger = logging.getLogger(__name__)
@@ -49,7 +48,7 @@ class Checkpoints:
         scheduler = scheduler_of(self._crawler)
         try:
             scheduler.crawl.attach(lambda db, _: Positions(db, _pipelines(self._crawler)))
-        except StoreError as error:
+        except Exception as error:  # noqa: BLE001 - Scrapy would go on, and no checkpoint would ever be taken
             scheduler.fail(error)
         self._task = loop.create_task(self._run(scheduler))
 

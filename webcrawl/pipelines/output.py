@@ -11,7 +11,7 @@ from scrapy.exceptions import DropItem
 from webcrawl.adapter.plain import PlainScrapy
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.store.errors import StoreError
-from webcrawl.store.outputs import Output
+from webcrawl.store.output import Output
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +29,7 @@ class PipelineOutput:
         """Appends all of `data`. If the disk does not take it, the crawl ends and the next run fetches the page."""
         try:
             self._output.write(data)
-        except StoreError as error:
+        except (StoreError, MemoryError) as error:
             self._fail(error)
             raise DropItem(str(error)) from error
 
