@@ -95,12 +95,12 @@ def via_of(record: Packed) -> str:
     return record.split(b" ", 3)[2].decode()
 
 
-def is_urgent(record: Packed) -> bool:
-    """Whether a packed link has a priority above 0."""
+def priority_of(record: Packed) -> int:
+    """The priority of a packed link."""
     if record.endswith(b" "):  # a page's link: no request behind it
-        return False
-    word = record[record.rindex(b" ") + 1 :]
-    return b"." in word and not word.startswith(b"-")
+        return 0
+    number, dot, _ = record[record.rindex(b" ") + 1 :].partition(b".")
+    return int(number) if dot else 0
 
 
 @dataclass(slots=True)
@@ -113,6 +113,7 @@ class Outcome:
     ip: str = ""  # the address that answered
     at: float = 0.0  # when it ended, seconds since 1970
     ended: float = 0.0  # the same by time.monotonic; 0: no host was asked
+    answered: bool = False  # whether the host did answer, though not so that the URL is done: it has not failed
     retries: int | None = None  # how often the URL may be tried again; None: as the settings say
 
 

@@ -9,14 +9,15 @@ BOT_NAME = "webcrawl"
 # Where Scrapy finds the spiders.
 SPIDER_MODULES = ["webcrawl.spiders"]
 
-# Where Scrapy finds the commands demo, simweb, verify, and crawl, which checks everything first.
+# Where Scrapy finds demo, simweb and verify; crawl and runspider that check everything first; and, for single pages,
+# fetch, shell, parse and others without a crawl.
 COMMANDS_MODULE = "webcrawl.commands"
 
 # How the crawler identifies itself. Add a contact: a page that explains the crawl's purpose, or an address.
 USER_AGENT = "webcrawl/0.1"
 
-# The folder that holds all state and output of the crawl. Run with the same folder again to resume.
-JOBDIR = "crawls/web"
+# The folder that holds all state and output of the crawl; if none, crawls/ and the spider's name. Run again to resume.
+JOBDIR = None
 
 # Seed of every random choice, so that a run can be repeated.
 RANDOM_SEED = 0
@@ -254,6 +255,7 @@ DOWNLOADER_MIDDLEWARES = {
 # The Scrapy extensions that can be enabled. Scrapy imports even disabled ones, so its remote control is left out:
 # aiohttp would take 0.15 s and 15 MiB.
 EXTENSIONS_BASE = {
+    "webcrawl.extensions.core_stats.SpidersCoreStats": 0,
     "scrapy.extensions.logcount.LogCount": 0,
     "scrapy.extensions.telnet.TelnetConsole": 0,
     "scrapy.extensions.memusage.MemoryUsage": 0,

@@ -52,7 +52,7 @@ class TestGiven:
 
     def test_values_follow(self):
         """What the user has set by Scrapy's name reaches the crawl's values."""
-        assert plain_values(settings(DOWNLOAD_DELAY="7"))["POLITENESS_MIN_DELAY"] == 7
+        assert plain_values(settings(DOWNLOAD_DELAY="7"), "web")["POLITENESS_MIN_DELAY"] == 7
 
 
 class TestWarnings:

@@ -19,6 +19,7 @@ from tests.support.prepared import bound_by_permissions, start
 from tests.support.tampering import tampered
 from webcrawl.commands.cannot_start import CannotStart
 from webcrawl.commands.preflight import preflight
+from webcrawl.spiders.web import WebSpider
 
 GOOD = b"http://site0.test/\n"
 
@@ -39,7 +40,7 @@ def told(arguments, **settings):
     values.setmodule("webcrawl.settings")
     values.setdict(settings, "cmdline")
     with pytest.raises(CannotStart) as error:
-        preflight(values, arguments)
+        preflight(values, WebSpider, arguments)
     return str(error.value)
 
 

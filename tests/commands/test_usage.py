@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from tests.support.places import ROOT
-from webcrawl.commands.preflight import ARGUMENTS
+from webcrawl.spiders.web import WebSpider
 
 
 @pytest.mark.parametrize(
@@ -35,4 +35,4 @@ def test_the_arguments_of_the_spider_are_in_its_help():
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True)
 
     said = " ".join(done.stdout.split())
-    assert all(f"-a {name}=" in said for name in ARGUMENTS)
+    assert all(f"-a {name}=" in said for name in WebSpider.known_arguments())

@@ -22,7 +22,7 @@ def crawling(jobdir, **settings):
     values = Settings()
     values.setmodule("webcrawl.settings")
     values.setdict({"JOBDIR": str(jobdir), "TRAP_RULES": False, **settings}, "cmdline")
-    crawl, visitor = assemble(plain_values(values), spider="web")
+    crawl, visitor = assemble(plain_values(values, "web"), spider="web")
     try:
         yield crawl, visitor
     finally:

@@ -20,7 +20,7 @@ def terms(spider="web", arguments=None, **settings):
     values = Settings()
     values.setmodule("webcrawl.settings")
     values.setdict(settings, "cmdline")
-    return terms_of(spider, arguments or {}, plain_values(values))
+    return terms_of(spider, arguments or {}, plain_values(values, spider))
 
 
 def told(before, now):

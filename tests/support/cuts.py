@@ -55,7 +55,7 @@ def cut(jobdir, *, archive=True, **settings):
         values = Settings()
         values.setmodule("webcrawl.settings")
         values.setdict({**SETTINGS, **settings, "JOBDIR": str(copy)}, "cmdline")
-        parts = open_parts(plain_values(values), CrawlDB(copy / "state"))
+        parts = open_parts(plain_values(values, "web"), CrawlDB(copy / "state"))
         with closing(Crawl(parts)):
             for part in (parts.db, parts.outputs, parts.seen, parts.content):
                 damages = list(part.check())

@@ -113,6 +113,7 @@ class FrontierDownloader:
         except Exception as error:
             trip.outcome = outcome = _outcome(_status(error, request), begun)
             outcome.wait, outcome.retries = _wait(error), _retries(request.meta)
+            outcome.answered = trip.exchange is not None
             trip.comes_again = outcome.status == Status.UNTRIED
             raise
         else:

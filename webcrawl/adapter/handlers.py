@@ -82,8 +82,9 @@ class HttpHandler(BaseDownloadHandler):
         return self.module(downloader_of(self.crawler).network)
 
     @cached_property
-    def _makes_pages(self) -> bool:
-        return getattr(self.crawler.spider, "makes_pages", False)
+    def _needs_body_only(self) -> bool:
+        spider = self.crawler.spider
+        return getattr(spider, "makes_pages", False) and not getattr(spider, "has_callbacks", False)
 
     @cached_property
     def _options(self) -> RequestOptions:
@@ -116,7 +117,7 @@ class HttpHandler(BaseDownloadHandler):
         if exchange.truncated or exchange.flaws:
             truncated = [f"truncated/{exchange.truncated}"] if exchange.truncated else []
             self._count([*truncated, *(f"flaw/{flaw}" for flaw in exchange.flaws)])
-        if self._makes_pages:  # of the exchange, which has all that is in a response
+        if self._needs_body_only:  # a page is made of the exchange, which has all that is in a response
             return Response(exchange.url, exchange.status, body=exchange.body, request=request)
         return self._for_spider(exchange, request)
 

@@ -16,6 +16,7 @@ from webcrawl.urls.canonical import canonical
 
 DEFAULTS = Request("http://x/").to_dict()
 # Keys of request.meta that are not stored with a request: they are made anew each time the scheduler hands it out.
+START = {"is_start_request": True}  # all that Scrapy adds to the meta of a start request
 NOT_STORED = frozenset({KEY, "depth", "verbatim_url", "download_slot", "download_latency"})
 
 
@@ -31,7 +32,7 @@ def to_link(request: Request, spider: Spider) -> Link:
     extra = {key: value for key, value in given.items() if key != "url" and value != DEFAULTS.get(key)}
     word = urlsafe_b64encode(msgpack.packb(extra)).decode() if extra else ""
     if request.priority:
-        word = f"{request.priority}.{word}"
+        word = f"{request.priority:d}.{word}"
     return Link(url, "L" * int(request.meta.get("depth", 0)), via, request=word)
 
 
@@ -40,6 +41,26 @@ def variant(request: Request) -> str:
     if request.method == "GET" and not request.body:
         return ""
     return f"{request.method} {sha256(request.body).hexdigest()}"
+
+
+def is_start(request: Request) -> bool:
+    """Whether a request comes from `start` itself.
+
+    Scrapy's mark stays in the meta of whatever is made of a start request: a retry, a redirect, a replacement. But
+    those have its trip as well.
+    """
+    return bool(request.meta.get("is_start_request")) and KEY not in request.meta
+
+
+def start_variant(link: Link, request: Request) -> str:
+    """Tells a start request from others of the same URL: one per cookie jar, say. As above for one without options.
+
+    With `dont_filter` Scrapy sends all of them. Here each is sent once in a crawl, which may be resumed.
+    """
+    given = _extra(link) if link.request else {}
+    if not request.dont_filter or (not given.keys() - {"dont_filter", "meta"} and given.get("meta") in (None, START)):
+        return variant(request)
+    return f"start {sha256(link.request.encode()).hexdigest()}"
 
 
 def to_request(link: Link, spider: Spider, trip: Trip) -> Request:

@@ -25,7 +25,7 @@ from webcrawl.adapter.failures import as_failure, hush
 from webcrawl.adapter.given import warnings
 from webcrawl.adapter.lacks import Lacks
 from webcrawl.adapter.reading_ahead import ReadingAhead
-from webcrawl.adapter.requests import has_errback, referer, to_link, to_request, variant
+from webcrawl.adapter.requests import has_errback, is_start, referer, to_link, to_request, variant
 from webcrawl.adapter.robots_request import RobotsRequests
 from webcrawl.adapter.trip import Trip
 from webcrawl.adapter.unheard_meta import UnheardMeta
@@ -118,7 +118,7 @@ class FrontierScheduler:
         )
         if makes_pages:
             downloader.read_ahead = ReadingAhead(self.visitor)
-        else:
+        if not makes_pages or getattr(spider, "has_callbacks", False):
             downloader.on_outcome = self._hide
         self._lacks = Lacks(self.fail, loop)
         self._lacks.watch()
@@ -154,7 +154,7 @@ class FrontierScheduler:
         try:
             self._unheard.check(request)
             # Start requests pass the seen test although Scrapy marks them dont_filter: a crawl may be resumed.
-            free = request.dont_filter and not request.meta.get("is_start_request")
+            free = request.dont_filter and not is_start(request)
             if free or not self.dupefilter.request_seen(request):
                 self.crawl.insert(to_link(request, self.spider), variant(request))
         except IgnoreRequest:

@@ -23,6 +23,7 @@ class Trip:
     exchange: Exchange | None = None  # its bytes, where one of the crawl's own clients made it
     abandoned: bool = False  # cut short by the end of the crawl: not booked, fetched again by the next run
     comes_again: bool = False  # will be retried: the spider is not told yet
+    visited: bool = False  # its page was made
     owner: int = 0  # id of the request that it travels with: a copy of its meta makes no second owner
 
     def answer(self) -> tuple[Link, Exchange]:

@@ -11,6 +11,7 @@ from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
 
 from webcrawl.adapter.given import is_given
+from webcrawl.adapter.jobdir import default_jobdir
 from webcrawl.checks import SettingError, check
 from webcrawl.net.errors import BadOption
 from webcrawl.net.proxy import parse_proxy
@@ -20,12 +21,14 @@ PROXIED = frozenset(("http", "https"))
 LINK_LOG = "webcrawl.pipelines.link_log.LinkLogPipeline"
 
 
-def plain_values(settings: BaseSettings) -> dict[str, Any]:
+def plain_values(settings: BaseSettings, spider: str) -> dict[str, Any]:
     """Every setting that webcrawl reads, Scrapy's included; SettingError if one has an impossible value."""
     if settings.getbool("HTTPPROXY_ENABLED"):
         _check_proxies(getproxies())
+    values = check(settings, partial(is_given, settings))
     return {
-        **check(settings, partial(is_given, settings)),
+        **values,
+        "JOBDIR": values["JOBDIR"] or default_jobdir(spider),
         "LINK_LOG": settings.getwithbase("ITEM_PIPELINES").get(LINK_LOG) is not None,
         "ROBOTSTXT_USER_AGENT": settings["ROBOTSTXT_USER_AGENT"],
     }
@@ -43,4 +46,7 @@ def _check_proxies(found: Mapping[str, str]) -> None:
 
 def values_of(crawler: Crawler) -> dict[str, Any]:
     """The values of a crawler, with its spider's custom settings."""
-    return plain_values(crawler.settings)
+    values = plain_values(crawler.settings, (crawler.spider or crawler.spidercls).name)
+    if getattr(crawler.spidercls, "chooses_links", False):  # by their texts, perhaps, and whatever their kind
+        values["LINK_LOG"] = True
+    return values

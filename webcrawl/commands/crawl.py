@@ -10,16 +10,17 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from scrapy import signals
+from scrapy import Spider, signals
 from scrapy.commands.crawl import Command as CrawlCommand
 from scrapy.exceptions import UsageError
+from scrapy.settings import Settings
 
 from webcrawl import settings as defaults
 from webcrawl.adapter.close import EndedBadly
 from webcrawl.adapter.jobdir import JOB, default_jobdir
 from webcrawl.commands.cannot_start import CannotStart
 from webcrawl.commands.details import demote_details
-from webcrawl.commands.preflight import REASONS, preflight, preflight_spider
+from webcrawl.commands.preflight import REASONS, preflight, spider_named
 from webcrawl.commands.signals import OneSignal
 from webcrawl.lack import lack
 
@@ -34,7 +35,13 @@ ARGUMENTS = (
 
 
 class Command(CrawlCommand):
-    """Scrapy's own command. Before a spider runs, its settings and files are checked, and `web`'s arguments."""
+    """Scrapy's own command. Before a spider runs, its settings and files are checked, and a WebSpider's arguments."""
+
+    def spider(self, args: list[str], settings: Settings) -> type[Spider]:
+        """The spider that the command line names."""
+        if len(args) != 1:
+            raise UsageError("exactly one spider is needed: scrapy crawl NAME", print_help=False)
+        return spider_named(settings, args[0])
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
@@ -43,18 +50,14 @@ class Command(CrawlCommand):
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Runs the checks here, where Scrapy has logged nothing yet, so that the line stands alone."""
         super().process_options(args, opts)
-        if len(args) != 1:
-            raise UsageError("exactly one spider is needed: scrapy crawl NAME", print_help=False)
         if self.settings is None:
             return
         demote_details()
-        if JOB in opts.spargs and self.settings["JOBDIR"] == defaults.JOBDIR:
-            self.settings.set("JOBDIR", default_jobdir(args[0], opts.spargs[JOB]))
         try:
-            if args == ["web"]:
-                preflight(self.settings, opts.spargs)
-            else:
-                preflight_spider(self.settings, args[0])
+            self._spider = self.spider(args, self.settings)
+            if JOB in opts.spargs and self.settings["JOBDIR"] == defaults.JOBDIR:
+                self.settings.set("JOBDIR", default_jobdir(self._spider.name, opts.spargs[JOB]))
+            preflight(self.settings, self._spider, opts.spargs)
         except CannotStart as error:
             _tell(str(error), self.settings["LOG_FILE"])
             sys.exit(1)
@@ -67,11 +70,12 @@ class Command(CrawlCommand):
             sys.exit(INTERRUPTED)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        del args
         if self.crawler_process is None:
             raise RuntimeError("Scrapy runs this command with a crawler process")
         self._closed_well = False
         signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # until the crawl listens to it; it would end the process
-        self._crawler = self.crawler_process.create_crawler(args[0])
+        self._crawler = self.crawler_process.create_crawler(self._spider)
         self._crawler.signals.connect(self._closed, signals.spider_closed)
         crawling = self.crawler_process.crawl(self._crawler, **opts.spargs)
         OneSignal().install_soon()
@@ -94,6 +98,7 @@ class Command(CrawlCommand):
             known = isinstance(error, REASONS)
             line = _line(error) if _of_system(error) and not known else str(error)
             logger.critical("%s", line, exc_info=None if known or _of_system(error) else error)
+        if error is not None:
             self.exitcode = 1
 
     def _closed(self) -> None:

@@ -102,14 +102,15 @@ class Command(ScrapyCommand):
         self._own.set("DNS_NAMESERVERS", nameserver, "cmdline")
         from webcrawl.commands.preflight import preflight  # noqa: PLC0415 - 0.4 s, here and below
         from webcrawl.profiling.profile import profiled  # noqa: PLC0415
+        from webcrawl.spiders.web import WebSpider  # noqa: PLC0415
 
-        preflight(self._own, {"seeds": str(seeds)})
+        preflight(self._own, WebSpider, {"seeds": str(seeds)})
         _say(f"crawling {what} (Ctrl-C to stop)")
         if not sys.stderr.isatty():
             logging.getLogger("webcrawl.extensions.progress").addHandler(_Said())
         crawler = AsyncCrawlerProcess(self._own)
         with profiled() if profile else nullcontext() as found:
-            crawling = crawler.crawl("web", seeds=str(seeds))
+            crawling = crawler.crawl(WebSpider, seeds=str(seeds))
             OneSignal().install_soon()
             crawler.start()
         if crawling.done() and not crawling.cancelled() and crawling.exception() is not None:

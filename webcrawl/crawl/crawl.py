@@ -125,14 +125,16 @@ class Crawl:
         self._counters["links"] += links
         self._counters["links/cut"] += links
 
-    def submit(self, link: Link, variant: str = "") -> bool:
+    def submit(self, link: Link, variant: str = "", *more: str) -> bool:
         """Takes a single link, from a request of a user's spider; each variant of a URL is seen separately.
 
-        Returns False if a filter drops it.
+        Whether it is new depends on the first variant; the others are marked as seen. Returns False if a filter drops
+        it.
         """
         if not self._pipeline.process(link.via, link.depth, [link.url]):
             return False
-        self._seen.submit([self._pipeline.key(link.url, variant)], [link.pack()])
+        keys = [self._pipeline.key(link.url, one) for one in (variant, *more)]
+        self._seen.submit(keys, [link.pack(), *([KNOWN] * len(more))])
         return True
 
     def insert(self, link: Link, variant: str = "") -> None:

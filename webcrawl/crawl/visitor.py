@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.listings import LISTINGS
+from webcrawl.html.found import FoundLink
 from webcrawl.html.links import LinkReader
 from webcrawl.items import Page
 from webcrawl.model import Exchange, Link, Outcome
@@ -87,12 +88,11 @@ class Visitor:
         page.base, page.encoding, page.links = found.base, found.encoding, found.links
         page.title, page.meta_robots = found.title, found.meta_robots
 
-    def follow(self, page: Page) -> None:
-        """Submits the links of a page that was visited."""
-        link = page.link
-        if link is None or not page.links or (self._obey_nofollow and "nofollow" in page.meta_robots):
+    def follow(self, page: Page, links: Sequence[FoundLink] | None = None) -> None:
+        """Submits the links of a page that was visited, or only these."""
+        link, found = page.link, page.links if links is None else links
+        if link is None or not found or (self._obey_nofollow and "nofollow" in page.meta_robots):
             return
-        found = page.links
         if self._obey_nofollow or self._reads_more or _redirects(link) >= self._redirects:
             found = [one for one in found if self._follows(link, *one)]
         if 0 < self._most < len(found) and page.content_type not in LISTINGS:

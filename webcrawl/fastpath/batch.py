@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine, Generator, Sequence
+from collections.abc import Callable, Coroutine, Generator, Iterable, Sequence
 from functools import partial
 from types import coroutine
 from typing import Any
@@ -19,7 +19,7 @@ from scrapy.http import Response
 
 MOST = 64  # pages in one turn of the event loop: 30 ms
 TURN = 0.03  # seconds that a turn may take: fewer pages follow one that took longer
-Output = list[Any] | Exception  # of one page: items and requests, or why there are none
+Output = Iterable[Any] | Exception  # of one page: items and requests, or why there are none
 ParseAll = Callable[[Sequence[Response]], list[Output]]
 Leave = Callable[[Output, Response, Request], Coroutine[Any, Any, None]]
 

@@ -50,7 +50,8 @@ class Booking:
         wait = self.wait(host)
         if outcome.wait:
             wait = max(wait, min(outcome.wait, limits.crawl_delay_max))
-        if verdict.failed:
+        failed = verdict.failed and not outcome.answered
+        if failed:
             host.failures += 1
             wait = max(wait, min(limits.retry_wait * 2.0 ** (host.failures - 1), LONGEST))
         else:
@@ -62,11 +63,11 @@ class Booking:
             return None
         # The wait grows with each attempt, even if an answer to another URL has reset the host's failures.
         later = now + limits.retry_wait * 2.0**link.attempt
-        return max(host.ready_at, later) if verdict.failed else later
+        return max(host.ready_at, later) if failed else later
 
     def tries_again(self, host: Host, link: Link, outcome: Outcome) -> bool:
         """Whether booking this outcome will lead to a retry."""
-        failures = host.failures + 1 if rule(outcome.status).failed else 0
+        failures = host.failures + 1 if rule(outcome.status).failed and not outcome.answered else 0
         retired = host.retired or self._retired(failures, host.pages + _is_page(link, outcome))
         return not retired and self._is_worth(link, outcome)
 

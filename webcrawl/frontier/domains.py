@@ -54,10 +54,11 @@ class Shares:
         return groups[2]
 
     def bring(self, host: Host, origin: Group) -> None:
-        """Notes where an active host comes from."""
+        """Notes where a host that has just become active comes from."""
         if origin:
-            self.leave(host)
-            self.enter(host, origin)
+            domain, address, _ = self._active[host.name]
+            self._active[host.name] = (domain, address, origin)
+            self._count(origin, 1)
 
     def origin(self, record: Packed, domain: str) -> Group:
         """Where a link comes from; empty if that is no page, or one of the same domain."""

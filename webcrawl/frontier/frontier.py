@@ -287,9 +287,10 @@ class Frontier:
 
 
 def _next_record(host: Host, now: float) -> bytes | None:
-    """The host's next record: first due retries, then urgent ones; for a retired host the order does not matter."""
+    """The host's next record: due retries, then by priority; for a retired host the order does not matter."""
     if host.later and (host.later[0][0] <= now or host.retired):
         return heappop(host.later)[1]
-    if host.urgent is not None and host.urgent.count:
-        return host.urgent.pop()
+    ranked = host.ranked
+    if ranked is not None and ranked.queues and (ranked.before() or not host.queue.count):
+        return ranked.pop()
     return host.queue.pop()

@@ -10,7 +10,7 @@ from random import Random
 
 import msgpack
 
-from webcrawl.frontier.hosts import State
+from webcrawl.frontier.hosts import State, saved_queues
 from webcrawl.frontier.state import META
 from webcrawl.store import rowcrc
 from webcrawl.store.errors import DamagedFile
@@ -18,7 +18,7 @@ from webcrawl.verify.queues import Queues, link_flaw
 from webcrawl.verify.snapshot import Snapshot
 
 RECORD = (float, list, float, int, int, int, str, list, bytes | None)  # of a host, packed
-QUEUE = len(RECORD) - 1  # index of a host's queue; the queue of its urgent URLs may follow
+QUEUE = len(RECORD) - 1  # index of a host's queue; its queues by priority may follow
 RULES = re.compile(r"User-agent: [^\n]+\nCrawl-delay: [-+.0-9a-z]+(\n(Allow|Disallow): [^\n]*)*")
 
 
@@ -85,15 +85,18 @@ def _host(row: tuple[str, int, bytes, int]) -> tuple[State, list[bytes], list[by
         raise ValueError("checksum")
     name, state, data, _ = row
     values = msgpack.unpackb(data)
-    if not 0 <= len(values) - len(RECORD) <= 1 or not all(map(isinstance, values, (*RECORD, bytes))):
+    if not 0 <= len(values) - len(RECORD) <= 1 or not all(map(isinstance, values, (*RECORD, list | bytes))):
         raise ValueError("no host record")
+    ranked = saved_queues(*values[len(RECORD) :])
+    if not all(isinstance(priority, int) and priority for priority, _ in ranked):
+        raise ValueError("no priority")
     ready_at, times, *numbers, _retired, _, later = values[:QUEUE]
     if not name or min(ready_at, *times, *numbers) < 0:
         raise ValueError("times and counts below nothing")
     return (
         State(state),
         [record for _, record in later],
-        [queue for queue in values[QUEUE:] if queue is not None],
+        [queue for queue in (values[QUEUE], *(queue for _, queue in ranked)) if queue is not None],
     )
 
 
