@@ -15,7 +15,7 @@ from tests.support.prepared import memory, start
 from webcrawl.simweb import truth, wait_until_idle
 
 SHORTAGES = "tests.support.shortages"
-LIMITS = 4  # that are tried, a quarter of a MiB apart, from the first one on with which a crawl can begin
+LIMITS = 3  # that are tried, a MiB apart, from the first one on with which a crawl can begin
 SETTINGS = {
     "POLITENESS_FACTOR": 0,
     "POLITENESS_MIN_DELAY": 0,
@@ -71,13 +71,13 @@ def test_a_crawl_that_gets_no_more_threads_or_memory_ends(tmp_path, simweb, shor
 
 def test_whatever_the_limit_of_memory_a_crawl_ends(tmp_path, simweb):
     """Under a limit that it can just begin with, or a little more, a crawl ends, and a resumed one lacks nothing."""
-    more, begun = 20.0, 0
+    more, begun = 16, 0
     while begun < LIMITS:
-        server = simweb(50, 200, size=(100_000, 200_000), latency=0.01)
+        server = simweb(20, 80, size=(100_000, 200_000), latency=0.01)
         crawl = crawl_of(tmp_path / str(more), server)
 
         assert ended(start(crawl, memory(more)))
         if server.log.count:
             assert_nothing_is_lost(server, crawl)
             begun += 1
-        more += 0.25 if begun else 1
+        more += 1 if begun else 5

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -58,9 +59,17 @@ def summary(folder: Path, figures: Mapping[str, Any], seconds: float, before: in
     rate, queued = f"{pages / max(seconds, 0.1):.0f} pages/s", _queued(figures["queued"])
     run = f"{count(pages, 'page')} in {round(seconds, 1):g} s ({rate})"
     done = f"{run}, {figures['pages']} with earlier runs, from {hosts}" if before else f"{run} from {hosts}"
-    archives = [path.stat().st_size for path in folder.glob("warc/*.warc.gz*")]
+    archives = list(_sizes(folder))
     kept = f"{sum(archives) / 1e6:.1f} MB in {count(len(archives), 'WARC file')}; " if archives else ""
     return f"{done}; {queued}, {count(figures['failures'], 'failure')}", f"{kept}everything is in {folder}"
+
+
+def _sizes(folder: Path) -> Iterator[int]:
+    """The archive files' sizes, as far as they can be seen: their owner may move one at this moment."""
+    with contextlib.suppress(OSError):
+        for path in folder.glob("warc/*.warc.gz*"):
+            with contextlib.suppress(OSError):
+                yield path.stat().st_size
 
 
 def _queued(urls: int) -> str:
