@@ -82,7 +82,7 @@ def opened(jobdir: Path, memory: int) -> Parts:
     """The parts of a crawl with the settings' defaults."""
     settings = Settings({"JOBDIR": str(jobdir), "SEEN_MEMORY": memory})
     settings.setmodule("webcrawl.settings", priority="default")
-    return open_parts(plain_values(settings), CrawlDB(jobdir / "state"))
+    return open_parts(plain_values(settings, "web"), CrawlDB(jobdir / "state"))
 
 
 class Making:

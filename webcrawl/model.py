@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import Any
 
 from webcrawl.text.digest import label, sha1
 
@@ -89,12 +90,17 @@ def authority_of(record: Packed) -> str:
     return record.split(b"/", 3)[2].decode()
 
 
-def is_urgent(record: Packed) -> bool:
-    """Whether a packed link has a priority above 0."""
+def via_of(record: Packed) -> str:
+    """The page that a packed link was found on."""
+    return record.split(b" ", 3)[2].decode()
+
+
+def priority_of(record: Packed) -> int:
+    """The priority of a packed link."""
     if record.endswith(b" "):  # a page's link: no request behind it
-        return False
-    word = record[record.rindex(b" ") + 1 :]
-    return b"." in word and not word.startswith(b"-")
+        return 0
+    number, dot, _ = record[record.rindex(b" ") + 1 :].partition(b".")
+    return int(number) if dot else 0
 
 
 @dataclass(slots=True)
@@ -103,10 +109,12 @@ class Outcome:
 
     status: int  # HTTP's, or one of Status
     seconds: float = 0.0  # how long the download took: Mercator waits a multiple of it
-    wait: float = 0.0  # what the server asked for by Retry-After
+    wait: float = 0.0  # what the server asked for by Retry-After, or how long what is UNTRIED has to wait
     ip: str = ""  # the address that answered
     at: float = 0.0  # when it ended, seconds since 1970
     ended: float = 0.0  # the same by time.monotonic; 0: no host was asked
+    answered: bool = False  # whether the host did answer, though not so that the URL is done: it has not failed
+    retries: int | None = None  # how often the URL may be tried again; None: as the settings say
 
 
 @dataclass(slots=True)
@@ -133,7 +141,7 @@ class Exchange:
     """One request and its answer as bytes: what the archive keeps and the page is made of."""
 
     url: str
-    request: bytes  # the head that was sent, exactly
+    request: bytes  # what was sent, exactly: the head, and the body if there was one
     status: int
     head: bytes  # the head that came, exactly, with its empty line
     headers: list[tuple[bytes, bytes]]
@@ -146,6 +154,9 @@ class Exchange:
     truncated: str = ""  # WARC's reasons: length, time, disconnect, unspecified
     flaws: tuple[str, ...] = ()  # what was wrong with an answer that could still be used
     tls: str = ""  # version and cipher suite of the encrypted connection
+    links_cut: int = 0  # links that are not followed because the page has too many
+    found: Any = field(default=None, repr=False, compare=False)  # the Found of a large body that was read ahead
+    archived: bool = field(default=False, repr=False, compare=False)  # whether the archive has it
     _digest: str = field(default="", repr=False, compare=False)
     _type: str | None = field(default=None, repr=False, compare=False)
 

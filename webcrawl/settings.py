@@ -9,14 +9,15 @@ BOT_NAME = "webcrawl"
 # Where Scrapy finds the spiders.
 SPIDER_MODULES = ["webcrawl.spiders"]
 
-# Where Scrapy finds the commands demo, simweb, verify, and crawl, which checks everything first.
+# Where Scrapy finds demo, simweb and verify; crawl and runspider that check everything first; and, for single pages,
+# fetch, shell, parse and others without a crawl.
 COMMANDS_MODULE = "webcrawl.commands"
 
 # How the crawler identifies itself. Add a contact: a page that explains the crawl's purpose, or an address.
 USER_AGENT = "webcrawl/0.1"
 
-# The folder that holds all state and output of the crawl. Run with the same folder again to resume.
-JOBDIR = "crawls/web"
+# The folder that holds all state and output of the crawl; if none, crawls/ and the spider's name. Run again to resume.
+JOBDIR = None
 
 # Seed of every random choice, so that a run can be repeated.
 RANDOM_SEED = 0
@@ -125,6 +126,9 @@ FRONTIER_QUEUES = 0
 # Number of host queues that the back-end may grow to while the downloader starves.
 FRONTIER_MAX_QUEUES = 30_000
 
+# While others wait, hosts of one registered domain have one in this many of FRONTIER_QUEUES, at least 4; 1: no limit.
+FRONTIER_DOMAIN_SHARE = 16
+
 # --- Politeness ---
 
 # Decides how long to leave a host alone after a response.
@@ -181,6 +185,9 @@ CONTENT_SEEN = "skip"
 
 # Kinds of links to follow.
 LINK_SOURCES = "a area frame iframe refresh canonical"
+
+# Links to follow per page, the first ones; 0 means all. FTP listings and Gopher menus are never cut.
+PAGE_MAX_LINKS = 50_000
 
 # Do not follow links marked nofollow, nor those of pages whose meta robots say so.
 OBEY_NOFOLLOW = False
@@ -248,6 +255,7 @@ DOWNLOADER_MIDDLEWARES = {
 # The Scrapy extensions that can be enabled. Scrapy imports even disabled ones, so its remote control is left out:
 # aiohttp would take 0.15 s and 15 MiB.
 EXTENSIONS_BASE = {
+    "webcrawl.extensions.core_stats.SpidersCoreStats": 0,
     "scrapy.extensions.logcount.LogCount": 0,
     "scrapy.extensions.telnet.TelnetConsole": 0,
     "scrapy.extensions.memusage.MemoryUsage": 0,
@@ -264,7 +272,9 @@ EXTENSIONS = {
     "webcrawl.extensions.disk_space.DiskSpace": 300,
     "webcrawl.extensions.progress.Progress": 400,
     "webcrawl.extensions.statistics.Statistics": 410,
+    "webcrawl.extensions.summary.Summary": 415,
     "webcrawl.extensions.identity.Identity": 420,
+    "webcrawl.extensions.following.Following": 430,
     "webcrawl.extensions.garbage.Garbage": 500,
     "webcrawl.extensions.trim.Trim": 510,
 }

@@ -108,8 +108,9 @@ def _queued(snapshot: Snapshot) -> Iterator[Link]:
         for queue in values[QUEUE:]:
             if queue is not None:
                 yield from map(unpack, queues.records(queue, "host"))
-    for saved in msgpack.unpackb(snapshot.get(META) or b"")["front"]:
-        yield from map(unpack, queues.records(saved, "front"))
+    state = msgpack.unpackb(snapshot.get(META) or b"")
+    for saved in (*state["front"], *state["lines"].values()):
+        yield from (unpack(record) for record in queues.records(saved, META) if b" " in record)
 
 
 def _kept(snapshot: Snapshot) -> int:

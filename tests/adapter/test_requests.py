@@ -4,9 +4,9 @@ import pytest
 from scrapy import Request
 
 from tests.support.refusal_spiders import Asking
-from webcrawl.adapter.requests import has_errback, to_link, to_request
+from webcrawl.adapter.requests import has_errback, is_start, start_variant, to_link, to_request
 from webcrawl.adapter.trip import Trip
-from webcrawl.model import is_urgent, unpack
+from webcrawl.model import priority_of, unpack
 
 
 @pytest.fixture(name="spider")
@@ -24,7 +24,7 @@ def test_a_priority_comes_back(spider, priority, more):
     again = to_request(unpack(record), spider, Trip())
 
     assert link.priority == priority
-    assert is_urgent(record) is (priority > 0)
+    assert priority_of(record) == priority
     assert again.to_dict(spider=spider) | {"meta": {}} == request.to_dict(spider=spider) | {"meta": {}}
 
 
@@ -42,4 +42,45 @@ def test_a_plain_request_is_a_page_link(spider):
     """A request that has nothing but its URL is kept as no more than that."""
     link = to_link(Request("http://a.test/"), spider)
 
-    assert (link.request, link.priority, is_urgent(link.pack())) == ("", 0, False)
+    assert (link.request, link.priority, priority_of(link.pack())) == ("", 0, 0)
+
+
+class TestStart:
+    START = {"is_start_request": True}  # noqa: RUF012 - as Scrapy's middleware leaves it
+
+    def test_what_is_made_of_a_start_request_is_none(self, spider):
+        """Scrapy's mark of a start request counts only until the scheduler has handed it out."""
+        start = Request("http://a.test/", dont_filter=True, meta={**self.START})
+        out = to_request(to_link(start, spider), spider, Trip())
+        made = [
+            out.copy(),
+            out.replace(url="http://a.test/b", dont_filter=True),
+            Request("http://a.test/", meta=out.meta),
+        ]
+
+        assert is_start(start)
+        assert out.meta["is_start_request"]
+        assert [is_start(one) for one in (out, *made)] == [False] * 4
+
+    @pytest.mark.parametrize(
+        ("options", "same"),
+        [
+            ({}, True),
+            ({"dont_filter": False, "meta": {"cookiejar": 1}}, True),
+            ({"meta": {"cookiejar": 1}}, False),
+            ({"headers": {"Accept": "text/plain"}}, False),
+            ({"callback": "page"}, False),
+            ({"priority": 3}, False),
+        ],
+    )
+    def test_start_requests_with_options_are_others(self, spider, options, same):
+        """With `dont_filter` start requests of one URL are told apart by their options, equal ones are not."""
+        callback = getattr(spider, options.pop("callback", ""), None)
+        options = {"dont_filter": True, "callback": callback, **options}
+        requests = [
+            Request("http://a.test/", **{**options, "meta": {**options.get("meta", {}), **self.START}}) for _ in "12"
+        ]
+        found = [start_variant(to_link(one, spider), one) for one in requests]
+
+        assert found[0] == found[1]
+        assert (found[0] == "") is same

@@ -61,6 +61,7 @@ ACCEPTED = [
     ("URL_EXCLUDE", "", ()),
     ("URL_EXCLUDE_EXTENSIONS", ".ZIP, tar.gz", ("zip", "tar.gz")),
     ("JOBDIR", "crawls/of mine", "crawls/of mine"),
+    ("JOBDIR", None, None),
     ("USER_AGENT", " me/1.0 (+https://x.test/) ", "me/1.0 (+https://x.test/)"),
     ("LOG_LEVEL", "DEBUG", "DEBUG"),
     ("CLOSESPIDER_TIMEOUT", "0.5", 0.5),
@@ -126,7 +127,7 @@ REFUSED = [
     *[("URL_INCLUDE", value) for value in ("(", r"(?=x)", r"(.)\1", ["a", "["], None, 5, " ", [5], '["a", ""]')],
     *[("URL_EXCLUDE_EXTENSIONS", value) for value in ("*.zip", "a/b", ["zip", 7], 5, None, "tar..gz")],
     *[(name, "x" * 5000) for name in ("JOBDIR", "HOSTS_FILE", "POLITENESS_POLICY", "ERROR_BREAKER")],
-    *[("JOBDIR", value) for value in ("", " ", None, 5, __file__, f"{__file__}/x", "a\0b")],
+    *[("JOBDIR", value) for value in ("", " ", 5, __file__, f"{__file__}/x", "a\0b")],
 ]
 
 

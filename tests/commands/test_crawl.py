@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import re
+import signal
 import subprocess
 import sys
 from contextlib import suppress
@@ -150,6 +151,75 @@ class TestStatistics:
         assert crawl.run() == 0
         assert crawl.stats["pages"] == crawl.stats["status/200"] == 44
 
+    def test_both_url_caches_count(self, tmp_path, simweb):
+        """The hit rate of the caches is over all links that passed the canonical form, whichever cache knew them."""
+        crawl = crawl_of(tmp_path, simweb(2, 40))
+
+        assert crawl.run() == 0
+
+        stats = crawl.stats
+        known = stats["links/known"]
+        assert known > 0
+        asked = stats["seen/submitted"] + known
+        assert stats["seen/cache_hit_rate"] == (stats["seen/cache_hits"] + known) / asked
+
+    def test_in_scrapys_stats_too(self, tmp_path, simweb):
+        """Extensions that read Scrapy's stats find the crawl's counters there, under `webcrawl/`."""
+        crawl = crawl_of(tmp_path, simweb(2, 10))
+
+        assert crawl.run(LOG_LEVEL="DEBUG") == 0
+        assert "\n 'webcrawl/pages': 12,\n" in crawl.output.read_text()
+
+
+class TestManners:
+    def test_a_start_of_some_lines(self, tmp_path, simweb):
+        """What Scrapy says of itself is logged at DEBUG only; a crawl begins and ends with a few lines of its own."""
+        crawl = crawl_of(tmp_path, simweb(2, 10))
+
+        assert crawl.run() == 0
+
+        lines = crawl.output.read_text().splitlines()
+        assert len(lines) < 12
+        assert not [line for line in lines if not re.match(r"[\d-]+ [\d:]+ \[", line)]
+        assert any(line.endswith(f" INFO: {tmp_path}/job: a new crawl") for line in lines)
+        assert crawl.run(LOG_LEVEL="DEBUG") == 0
+        assert "Overridden settings:" in crawl.output.read_text()
+
+    def test_the_end_in_words(self, tmp_path, simweb):
+        """The last lines say what came of the crawl, and where it lies."""
+        crawl = crawl_of(tmp_path, simweb(2, 10))
+
+        assert crawl.run(CLOSESPIDER_PAGECOUNT=4) == 0
+        first = crawl.output.read_text()
+        assert crawl.run() == 0
+        second = crawl.output.read_text()
+
+        assert re.search(r" INFO: \d+ pages in [\d.]+ s \(\d+ pages/s\) from 2 hosts; \d+ URLs? queued, 0 f", first)
+        assert re.search(rf" INFO: [\d.]+ MB in 1 WARC file; everything is in {tmp_path}/job\n", first)
+        assert re.search(r"/job: resumed with \d+ pages and \d+ URLs? queued\n", second)
+        assert re.search(r"pages/s\), 12 with earlier runs, from 2 hosts; 0 URLs queued, 0 failures\n", second)
+
+    def test_a_checkpoint_in_words(self, tmp_path, simweb):
+        """A checkpoint's line has figures, not representations of objects."""
+        crawl = crawl_of(tmp_path, simweb(4, 80, latency=0.05), CHECKPOINT_INTERVAL=0.1)
+
+        assert crawl.run() == 0
+        lines = [line for line in crawl.output.read_text().splitlines() if "checkpoint in" in line]
+        assert lines
+        form = r".*: checkpoint in [\d.]+ s: \d+ pages?, \d+ URLs? queued, \d+ hosts? waiting"
+        assert [line for line in lines if not re.fullmatch(form, line)] == []
+
+    def test_the_log_can_be_followed(self, tmp_path, simweb):
+        """A line of crawl.log is in the file soon, although nothing else is written and no checkpoint comes."""
+        crawl = crawl_of(tmp_path, simweb(1, 40), CHECKPOINT_INTERVAL=600, POLITENESS_MIN_DELAY=0.3)
+        running = crawl.start()
+        log = tmp_path / "job/logs/crawl.log"
+
+        wait_until(lambda: log.exists() and b"/robots.txt" in log.read_bytes())
+
+        os.kill(running.process.pid, signal.SIGINT)
+        assert running.wait() == 0
+
 
 class TestIdentity:
     @pytest.mark.parametrize(("settings", "warned"), [({}, True), ({"USER_AGENT": "me/1 (+http://x.test/)"}, False)])
@@ -179,13 +249,38 @@ class TestProgress:
         rest = "7 queued, hosts: 2 asked 3 ready 1 waiting, 99 seen, 4 failures, 2.5 MB"
         assert (first, second) == (f"50 pages (5.0/s), {rest}", f"350 pages (30.0/s), {rest}")
 
-    def test_plain_lines(self, tmp_path, simweb, monkeypatch):
-        """Where standard error is not a terminal, the log has the line, without escape sequences."""
+    @pytest.mark.parametrize("many", [0, 9_999, 12_345_678, 999_999_999_999])
+    def test_the_line_of_a_terminal(self, monkeypatch, many):
+        """On a terminal all figures fit into 80 columns, however large the crawl is."""
+        clock = iter([100.0, 1e9])
+        monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
+        figures = dict.fromkeys(("queued", "seen/keys", "failures", "bytes"), many)
+        figures |= {"hosts": min(many, 60_000), "in_flight": min(many, 2_000)}
+        crawl = SimpleNamespace(pages=0, ready_hosts=lambda: min(many // 4, 20_000), stats=lambda: figures)
+        lines = Lines(crawl)
+        crawl.pages = many
+
+        line = lines.short()
+
+        assert len(line) <= 80
+        assert [word for word in line.split() if word.isalpha()] == ["pages", "queue", "hosts", "seen", "failed"]
+
+    def test_plain_lines(self, tmp_path, simweb):
+        """Where standard error is not a terminal, the log has no escape sequences."""
         crawl = crawl_of(tmp_path, simweb(2, 6))
 
         assert crawl.run() == 0
-        assert "] INFO: 8 pages (" in crawl.output.read_text()
         assert "\x1b" not in crawl.output.read_text()
+
+    def test_the_log_has_the_line(self, caplog):
+        """Every 10 seconds the line goes to the log."""
+        figures = dict.fromkeys(("queued", "hosts", "in_flight", "seen/keys", "failures", "bytes"), 0)
+        crawl = SimpleNamespace(pages=8, ready_hosts=lambda: 0, stats=lambda: figures)
+
+        with caplog.at_level("INFO"):
+            Lines(crawl).log()
+
+        assert [line.partition(" (")[0] for line in caplog.messages] == ["8 pages"]
 
     def test_a_live_line(self, tmp_path, simweb):
         """On a terminal one line stays in place, and the log scrolls above it."""
@@ -194,18 +289,18 @@ class TestProgress:
         options = [("JOBDIR", tmp_path / "job"), *SETTINGS.items(), *crawl.settings.items()]
         words = [word for name, value in options for word in ("-s", f"{name}={value}")]
         command = [sys.executable, "-m", "scrapy", "crawl", "web", "-a", f"seeds={tmp_path}/seeds.txt", *words]
-        terminal = {**os.environ, "TERM": "xterm", "COLUMNS": "200"}
+        terminal = {**os.environ, "TERM": "xterm", "COLUMNS": "80"}
         with subprocess.Popen(command, cwd=ROOT, stderr=follower, env=terminal) as process:
             os.close(follower)
             said = _all_of(leader)
 
         assert process.returncode == 0
         lines = [line.rpartition("\x1b[2K")[2].strip("\r") for line in said.split("\n")]
-        live = [line for line in re.split(r"\x1b\[2K|\r", said) if re.match(r"\d+ pages \(", line)]
+        live = [line for line in re.split(r"\x1b\[2K|\r", said) if re.match(r"\d+ pages \d", line)]
         assert len(live) > 2
-        assert not re.search(r"MB\d", said)  # no log line begins where the live line ends
+        assert not re.search(r"[kM]?B\d", said)  # no log line begins where the live line ends
         assert any(line.endswith("INFO: Spider closed (finished)") for line in lines)
-        assert said.count("] INFO: 22 pages (") == 1
+        assert said.count("] INFO: 22 pages in ") == 1
 
 
 def _all_of(terminal):

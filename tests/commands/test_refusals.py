@@ -17,7 +17,9 @@ from tests.support.crawling import Crawl
 from tests.support.places import ROOT
 from tests.support.prepared import bound_by_permissions, start
 from tests.support.tampering import tampered
-from webcrawl.commands.preflight import CannotStart, preflight
+from webcrawl.commands.cannot_start import CannotStart
+from webcrawl.commands.preflight import preflight
+from webcrawl.spiders.web import WebSpider
 
 GOOD = b"http://site0.test/\n"
 
@@ -38,7 +40,7 @@ def told(arguments, **settings):
     values.setmodule("webcrawl.settings")
     values.setdict(settings, "cmdline")
     with pytest.raises(CannotStart) as error:
-        preflight(values, arguments)
+        preflight(values, WebSpider, arguments)
     return str(error.value)
 
 
@@ -95,12 +97,38 @@ class TestSeeds:
         assert line == f"{tmp_path}/more.txt: No such file or directory"
 
 
+class TestFeeds:
+    @pytest.mark.parametrize(
+        ("feed", "why"),
+        [
+            ("{here}/seeds.txt/x.json", "{here}/seeds.txt: File exists"),
+            ("{here}/seeds.txt/%(name)s/x.json", "{here}/seeds.txt: File exists"),
+            ("{here}/", "it is a directory"),
+            ("other://bucket/x.json", "Unknown feed storage scheme: other"),
+        ],
+    )
+    def test_what_cannot_be_stored(self, tmp_path, seeds, feed, why):
+        """A feed that cannot be stored is named before the start."""
+        feed = feed.format(here=tmp_path)
+        settings = {"JOBDIR": str(tmp_path / "job"), "FEEDS": {feed: {"format": "json"}}}
+
+        said = told({"seeds": str(seeds)}, **settings)
+
+        assert said == f"FEEDS: {feed}: cannot be stored: {why.format(here=tmp_path)}"
+
+    def test_an_unknown_format(self, tmp_path, seeds):
+        """So is a feed whose format nobody knows."""
+        settings = {"JOBDIR": str(tmp_path / "job"), "FEEDS": {f"{tmp_path}/x": {"format": "xyz"}}}
+
+        assert told({"seeds": str(seeds)}, **settings).endswith("/x: cannot be stored: Unknown feed format: xyz")
+
+
 class TestArguments:
     @pytest.mark.parametrize(
         ("arguments", "line"),
         [
-            ({}, "no seeds: scrapy crawl web -a seeds=FILE[,FILE…]"),
-            ({"seeds": " "}, "no seeds: scrapy crawl web -a seeds=FILE[,FILE…]"),
+            ({}, "no seeds: scrapy crawl web -a seeds=FILE or a URL, several with commas between"),
+            ({"seeds": " "}, "no seeds: scrapy crawl web -a seeds=FILE or a URL, several with commas between"),
             ({"sedes": "a.txt"}, "-a sedes=…: unknown argument; allowed are seeds, scope, limit"),
             ({"seeds": "a.txt", "scope": "all"}, "-a scope=all: must be any, seeds, domain, host"),
             ({"seeds": "a.txt", "limit": "0"}, "-a limit=0: must be a whole number from 1"),
@@ -348,4 +376,4 @@ def test_standard_output_stays_empty(tmp_path):
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
 
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "no seeds: scrapy crawl web -a seeds=FILE[,FILE…]\n"
+    assert done.stderr == "no seeds: scrapy crawl web -a seeds=FILE or a URL, several with commas between\n"

@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from webcrawl.commands.signals import NUMBERS, SAME, OneSignal
+from webcrawl.commands.signals import LAST, NUMBERS, SAME, OneSignal
 
 
 @pytest.fixture(name="heard")
@@ -31,11 +31,17 @@ def _heard():
         signal.signal(number, handler)
 
 
+@pytest.fixture(name="armed")
+def _armed():
+    """The seconds after which the kernel is to end the process."""
+    return []
+
+
 @pytest.fixture(name="send")
-def _send(heard):
+def _send(heard, armed):
     """Sends a signal at a time of the handler's clock."""
     now = [0.0]
-    OneSignal(partial(now.__getitem__, 0)).install()
+    OneSignal(partial(now.__getitem__, 0), armed.append).install()
 
     def send(number, at):
         now[0] = at
@@ -44,19 +50,19 @@ def _send(heard):
     return send
 
 
-def test_a_second_signal_within_half_a_second_is_the_same(heard, send):
+def test_a_second_signal_within_half_a_second_is_the_same(heard, send, armed):
     """Signals of either kind within half a second of the first end the crawl once, and gracefully."""
     for number, at in ((signal.SIGINT, 10.0), (signal.SIGTERM, 10.0), (signal.SIGINT, 10.0 + SAME - 0.01)):
         send(number, at)
 
-    assert heard == ["end"]
+    assert (heard, armed) == (["end"], [])
 
 
 @pytest.mark.parametrize("number", NUMBERS)
-def test_a_later_one_forces_the_end(heard, send, number):
-    """A signal half a second after the first one forces the end, and those after it are ignored."""
+def test_a_later_one_forces_the_end(heard, send, armed, number):
+    """A signal half a second after the first one forces the end, which the kernel sees to; later ones are ignored."""
     for at in (10.0, 10.0 + SAME, 20.0):
         send(number, at)
 
-    assert heard == ["end", "force"]
+    assert (heard, armed) == (["end", "force"], [LAST])
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from tests.support.places import ROOT
+from webcrawl.spiders.web import WebSpider
 
 
 @pytest.mark.parametrize(
@@ -26,3 +27,12 @@ def test_wrong_arguments_end_with_one_line(words, line):
     first, *_, last = done.stderr.splitlines()
     assert first == "Usage"
     assert last.endswith(f": error: {line}")
+
+
+def test_the_arguments_of_the_spider_are_in_its_help():
+    """`scrapy crawl -h` says what may follow -a."""
+    command = [sys.executable, "-m", "scrapy", "crawl", "-h"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True)
+
+    said = " ".join(done.stdout.split())
+    assert all(f"-a {name}=" in said for name in WebSpider.known_arguments())

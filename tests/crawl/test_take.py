@@ -9,6 +9,7 @@ from tests.support.frontiers import OK, add, make
 from webcrawl.crawl.crawl import Crawl, Parts
 from webcrawl.frontier.booking import Limits
 from webcrawl.model import Link
+from webcrawl.seen.portions import Portions
 from webcrawl.store.crawldb import CrawlDB
 
 
@@ -42,7 +43,8 @@ def _crawl(tmp_path, seen):
     frontier = make(db, Limits(queues=3, max_queues=100, fetchers=16))
     seeding = SimpleNamespace(first=False, ended=False, read=lambda most: pytest.fail("no seed is wanted"))
     parts = dict.fromkeys(field.name for field in fields(Parts))
-    crawl = Crawl(Parts(**parts | {"db": db, "seen": seen, "frontier": frontier, "seeding": seeding}))
+    parts |= {"db": db, "seen": seen, "frontier": frontier, "seeding": seeding, "portions": Portions(db, str)}
+    crawl = Crawl(Parts(**parts))
     add(frontier, "http://old/")
     frontier.done(frontier.take(0), OK, 0)
     add(frontier, "http://busy/", "http://new1/", "http://new2/")

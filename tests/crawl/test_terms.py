@@ -20,7 +20,7 @@ def terms(spider="web", arguments=None, **settings):
     values = Settings()
     values.setmodule("webcrawl.settings")
     values.setdict(settings, "cmdline")
-    return terms_of(spider, arguments or {}, plain_values(values))
+    return terms_of(spider, arguments or {}, plain_values(values, spider))
 
 
 def told(before, now):
@@ -73,6 +73,19 @@ class TestRefused:
         for other in ("less", "empty", "no file"):
             with pytest.raises(OtherTerms, match=r"URL_HOST_RULES was .*/one \([0-9a-f]{12}\), now "):
                 refuse(JOB, of["one"], of[other])
+
+    @pytest.mark.parametrize("before", ["any", "domain", "host"])
+    def test_the_scope_seeds_later(self, before):
+        """Domains of seeds are noted only with the scope `seeds`: without them all links would be dropped."""
+        with pytest.raises(OtherTerms) as caught:
+            refuse(JOB, terms(URL_SCOPE=before), terms(URL_SCOPE="seeds"))
+
+        assert str(caught.value) == (
+            f"URL_SCOPE was {before}, now seeds: the seeds' domains were not noted, so their links would be dropped; "
+            "change it back, or use another JOBDIR than crawls/web"
+        )
+        for now in ("any", "domain", "host", "seeds"):
+            refuse(JOB, terms(URL_SCOPE="seeds"), terms(URL_SCOPE=now))
 
     @pytest.mark.parametrize("name", ["URL_FOLDINGS", "URL_HOST_RULES"])
     def test_a_setting_that_did_not_exist_then(self, tmp_path, name):

@@ -31,6 +31,7 @@ eggs_dir = {eggs}
 logs_dir = {folder}/logs
 dbs_dir = {folder}/dbs
 jobs_dir = {jobs}
+items_dir = {items}
 poll_interval = 0.1
 max_proc = 2
 """
@@ -69,11 +70,11 @@ class Daemon:
 
 
 @contextmanager
-def scrapyd(folder, eggs, jobs=""):
+def scrapyd(folder, eggs, jobs="", items=""):
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     folder.mkdir(exist_ok=True)
-    (folder / "scrapyd.conf").write_text(CONFIG.format(port=port, folder=folder, eggs=eggs, jobs=jobs))
+    (folder / "scrapyd.conf").write_text(CONFIG.format(port=port, folder=folder, eggs=eggs, jobs=jobs, items=items))
     with (folder / "out").open("wb") as out:
         process = subprocess.Popen([sys.executable, "-m", "scrapyd"], cwd=folder, stdout=out, stderr=out)
     try:
@@ -132,7 +133,8 @@ def test_deployed_scheduled_cancelled_and_resumed(tmp_path, simweb):
         deploy(daemon, tmp_path / "daemon")
         _a_job_that_cannot_begin_says_why_in_its_log(daemon, tmp_path)
         _a_jobdir_resumes(daemon, tmp_path, simweb(4, 80, latency=0.05))
-    with scrapyd(tmp_path / "other", eggs, tmp_path / "jobs") as daemon:
+        _jobs_without_a_jobdir_have_their_own(daemon, tmp_path, simweb(2, 10))
+    with scrapyd(tmp_path / "other", eggs, tmp_path / "jobs", tmp_path / "items") as daemon:
         _a_jobid_resumes(daemon, tmp_path, simweb(4, 80, latency=0.05))
 
 
@@ -161,18 +163,36 @@ def _a_jobdir_resumes(daemon, folder, server):
     assert "Spider closed (finished)" in (folder / f"daemon/logs/webcrawl/web/{again}.log").read_text()
 
 
+def _jobs_without_a_jobdir_have_their_own(daemon, folder, server):
+    """Two jobs of one spider run at once, each in a folder below the daemon's that is named after it."""
+    arguments = {"seeds": seeds_of(server, folder / "few.txt")}
+
+    jobs = [daemon.schedule(settings_of(server), **arguments) for _ in range(2)]
+    for job in jobs:
+        wait_until(lambda job=job: daemon.state(job) == "finished")
+
+    assert [reason_of(folder / f"daemon/crawls/web-{job}") for job in jobs] == ["finished", "finished"]
+    assert len(pages(server)) == 2 * len(set(pages(server))) == 20
+
+
 def _a_jobid_resumes(daemon, folder, server):
-    """Under a scrapyd with a jobs_dir, JOBDIR is named after the job."""
+    """Under a scrapyd with a jobs_dir, JOBDIR is named after the job; with an items_dir its pages are there."""
     arguments = {"seeds": seeds_of(server, folder / "seeds.txt"), "jobid": "mine"}
 
-    daemon.schedule(settings_of(server), **arguments)
+    settings = settings_of(server, FEED_EXPORT_FIELDS="url,status,title")
+    daemon.schedule(settings, **arguments)
     wait_until(lambda: len(server.log.hits) > 20)
     daemon.cancel("mine")
     half = len(pages(server))
-    daemon.schedule(settings_of(server), **arguments)
+    daemon.schedule(settings, **arguments)
     wait_until(lambda: len(pages(server)) == 80)
     wait_until(lambda: daemon.state("mine") == "finished")
 
     assert half < 80
     assert len(set(pages(server))) == 80
     assert reason_of(folder / "jobs/webcrawl/web/mine") == "finished"
+    (where,) = {job["items_url"] for job in daemon.ask("listjobs", project="webcrawl")["finished"]}
+    with urlopen(f"{daemon.url.rstrip('/')}{where}", timeout=10) as answer:  # noqa: S310 - ours
+        items = [json.loads(line) for line in answer]
+    assert {tuple(item) for item in items} == {("url", "status", "title")}
+    assert sorted(item["url"] for item in items) == sorted(pages(server))

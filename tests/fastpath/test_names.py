@@ -7,8 +7,11 @@ from scrapy.core.engine import ExecutionEngine
 from scrapy.settings import Settings
 
 from tests.support.places import ROOT
-from webcrawl.commands.preflight import CannotStart, preflight
+from webcrawl import settings as defaults
+from webcrawl.commands.cannot_start import CannotStart
+from webcrawl.commands.preflight import preflight
 from webcrawl.fastpath.names import PRIVATE, UNDOCUMENTED, ForeignScrapy, check
+from webcrawl.spiders.web import WebSpider
 
 LINE = r"Scrapy 2\.20\.1 is installed: webcrawl needs 2\.19; pip install 'scrapy~=2\.19\.0'"
 
@@ -51,8 +54,8 @@ def test_an_attribute_of_instances_counts():
 def test_a_crawl_is_refused_in_one_line(monkeypatch, tmp_path):
     """Before a crawl with a foreign Scrapy touches its JOBDIR it says so in one line."""
     monkeypatch.setattr("webcrawl.commands.preflight.check_scrapy", lambda: check((2, 20, 1)))
-    settings = Settings({"JOBDIR": str(tmp_path / "job")})
+    settings = Settings({"JOBDIR": str(tmp_path / "job"), "SCHEDULER": defaults.SCHEDULER})
     with pytest.raises(CannotStart, match=LINE):
-        preflight(settings, {"seeds": "x"})
+        preflight(settings, WebSpider, {"seeds": "x"})
 
     assert list(tmp_path.iterdir()) == []

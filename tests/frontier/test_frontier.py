@@ -131,6 +131,33 @@ class TestOrder:
 
         assert urls == [*(f"http://a/urgent{i}" for i in range(3)), *(f"http://a/{i}" for i in range(1, 20))]
 
+    def test_priorities_order_the_urls_of_a_host(self, db):
+        """Of the URLs in a host's queue the highest priority goes first; those of equal priority keep their order."""
+        frontier = make(db, Limits(queues=2, max_queues=2))
+        add(frontier, "http://a/first")
+        first = frontier.take(0)
+        priorities = [0, 3, -2, 10**15, 0, 1, 3, -(10**15), -1, 2]
+        frontier.add(request(f"http://a/{at}", priority) for at, priority in enumerate(priorities))
+        assert frontier.take(0) is None  # moves them to the host's queue
+        frontier.done(first, OK, 0)
+        order = [int(link.url.rpartition("/")[2]) for _, link in drain(frontier, 0)]
+
+        assert order == sorted(range(len(priorities)), key=lambda at: -priorities[at])
+
+    def test_many_priorities_share_queues(self, db):
+        """A host keeps sixteen priorities apart on each side of 0; a further one shares the nearest one's turn."""
+        frontier = make(db, Limits(queues=2, max_queues=2))
+        add(frontier, "http://a/first")
+        first = frontier.take(0)
+        frontier.add(
+            request(f"http://a/{priority}", priority) for priority in (*range(10, 170, 10), 171, 49, -3, 0, 12)
+        )
+        assert frontier.take(0) is None
+        frontier.done(first, OK, 0)
+        order = [int(link.url.rpartition("/")[2]) for _, link in drain(frontier, 0)]
+
+        assert order == [160, 171, *range(150, 50, -10), 50, 49, 40, 30, 20, 10, 12, 0, -3]
+
     def test_a_retry_whose_time_has_come_goes_before_urgent_urls(self, db):
         """A due retry goes before urgent URLs."""
         frontier = make(db, Limits(queues=2, max_queues=2, retry_wait=1))
@@ -151,13 +178,14 @@ class TestOrder:
         assert [len(queue) for queue in frontier._front.queues] == [number == level for number in range(3)]
 
     def test_urgent_urls_outlive_a_checkpoint(self, tmp_path):
-        """Urgent URLs, more than fit in memory, are still urgent after a restart, and come out once each."""
+        """URLs of several priorities, more than fit in memory, keep their order over a restart; each comes once."""
         limits, pad = Limits(queues=20, max_queues=20), "x" * 90
         db = CrawlDB(tmp_path)
         frontier = make(db, limits, memory=8192)
         for name in "ab":
             add(frontier, *(f"http://{name}/{i}/{pad}" for i in range(300)))
-            frontier.add(request(f"http://{name}/urgent{i}/{pad}", 1) for i in range(300))
+            frontier.add(request(f"http://{name}/urgent{i}/{pad}", 1 + (i < 150)) for i in range(300))
+            frontier.add([request(f"http://{name}/last/{pad}", -1)])
         links = [frontier.take(0), frontier.take(0)]
         while frontier.take(0) is not None or frontier._front.filled:
             pass  # all move to their hosts
@@ -169,10 +197,12 @@ class TestOrder:
         db = CrawlDB(tmp_path)
         urls = [link.url for _, link in drain(make(db, limits, memory=8192), 100.0, most=2000)]
         db.close()
-        assert len(urls) == len(set(urls)) == 1198
+        assert len(urls) == len(set(urls)) == 1200
+        first = [link.url for link in links]
         for name in "ab":
-            mine = [url.split("/")[3] for url in urls if f"//{name}/" in url]
-            assert mine == [*(f"urgent{i}" for i in range(300)), *map(str, range(1, 300))]
+            mine, taken = ([url.split("/")[3] for url in some if f"//{name}/" in url] for some in (urls, first))
+            order = [*(f"urgent{i}" for i in range(300)), *map(str, range(300)), "last"]
+            assert mine == [one for one in order if one not in taken]
 
     def test_the_same_seed_repeats_the_run(self, tmp_path):
         """Two runs with the same seed hand out the same URLs in the same order."""
@@ -194,6 +224,32 @@ class TestFailures:
         add(frontier, "http://a/1")
         attempts = [link.attempt for _, link in drain(frontier, 0, LOST)]
         assert attempts == [0, 1, 2]
+
+    @pytest.mark.parametrize(("retries", "attempts"), [(None, 3), (0, 1), (1, 2), (4, 5)])
+    def test_a_request_may_say_how_often(self, db, retries, attempts):
+        """An outcome that says how often its URL may be tried again comes before the limit of all."""
+        frontier = make(db)
+        add(frontier, "http://a/")
+
+        outcome = Outcome(500, 0.1, retries=retries)
+        assert len(list(drain(frontier, 0, outcome))) == attempts
+
+    def test_a_host_that_answers_in_part_has_not_failed(self, db):
+        """An answer that broke off is tried again like one without an answer, but does not count against the host."""
+        frontier = make(db, Limits(1, 10, host_failures=1))
+        add(frontier, "http://a/")
+
+        outcome = Outcome(Status.CONNECTION_LOST, 0.1, answered=True)
+        assert len(list(drain(frontier, 0, outcome))) == 3
+        assert frontier.counters["hosts retired"] == 0
+
+    @pytest.mark.parametrize(("status", "attempts"), [(403, 3), (500, 1), (Status.TIMEOUT, 3)])
+    def test_the_statuses_may_be_others(self, db, status, attempts):
+        """With statuses of the user's these are tried again and no other; what is no status is as ever."""
+        frontier = make(db, Limits(1, 10, retry_codes=frozenset((403,))))
+        add(frontier, "http://a/")
+
+        assert len(list(drain(frontier, 0, Outcome(status, 0.1)))) == attempts
         assert len(frontier) == 0
 
     def test_done_tells_whether_the_url_comes_again(self, db):

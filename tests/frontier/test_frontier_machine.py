@@ -3,6 +3,7 @@
 import os
 import shutil
 import tempfile
+from collections import Counter
 from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,19 +13,24 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from tests.support.frontiers import make
-from webcrawl.frontier import frontier, rotation
+from webcrawl.frontier import domains, frontier, rotation
 from webcrawl.frontier.booking import Limits
 from webcrawl.model import Link, Outcome, Status
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
 
 HOSTS = [f"h{i}" for i in range(8)]
-LIMITS = Limits(queues=2, max_queues=4, fetchers=2, host_pages=30, host_failures=4, retry_wait=5)
+DOMAINS = [["h0", "h1", "h2", "h3", "h4"], ["h5", "h6"], ["h7"]]
+LIMITS = Limits(queues=2, max_queues=4, fetchers=2, host_pages=30, host_failures=4, retry_wait=5, domain_share=2)
 WAIT, FACTOR = 1.0, 10.0
 
 
 def _host(url: str) -> str:
     return url.split("/")[2]
+
+
+def _domain(host: str) -> str:
+    return next((f"d{number}" for number, hosts in enumerate(DOMAINS) if host in hosts), host)
 
 
 @dataclass
@@ -44,6 +50,8 @@ class FrontierMachine(RuleBasedStateMachine):
     @initialize()
     def start(self):
         self.saved_constants = rotation.STAY, rotation.MOVES, frontier.DROPS, frontier.STEPS
+        self.saved_shares = domains.LEAST, domains.WIDER, domains.DOMAINS, domains.LOOKS
+        domains.LEAST, domains.WIDER, domains.DOMAINS, domains.LOOKS = 1, 2, 1, 1
         rotation.STAY, rotation.MOVES, frontier.DROPS, frontier.STEPS = 2, 3, 2, 2
         self.folder = Path(tempfile.mkdtemp())
         self.model = Model()
@@ -57,6 +65,7 @@ class FrontierMachine(RuleBasedStateMachine):
             self.db,
             LIMITS,
             memory=4096,
+            domain=_domain,
             admission=lambda link, now: Status.EXCLUDED if link.url.endswith("bad") else 0,
             dropped=lambda link, status: self.drop(link.url, status),
         )
@@ -112,7 +121,7 @@ class FrontierMachine(RuleBasedStateMachine):
         url = pick.choice(sorted(model.flying))
         attempt = model.flying.pop(url)
         link = self.links.pop(url)
-        if not self.frontier.done(link, Outcome(status, seconds), model.now):
+        if not self.frontier.done(link, Outcome(status, seconds, ip=f"192.0.2.{int(url[8]) % 2}"), model.now):
             assert attempt < 2
             assert status not in (200, 404)
             model.waiting[url] = attempt + 1
@@ -218,6 +227,15 @@ class FrontierMachine(RuleBasedStateMachine):
         self.open()
 
     @invariant()
+    def shares_agree(self):
+        """Every active host is counted once in each of its groups."""
+        shares = self.frontier._rotation._shares
+        assert shares._active.keys() == self.frontier._back.active.keys()
+        groups = Counter(group for groups in shares._active.values() for group in groups if group)
+        assert groups == shares._counts
+        assert shares._located == sum(bool(address) for _, address, _ in shares._active.values())
+
+    @invariant()
     def counts_agree(self):
         assert self.frontier.queued == len(self.model.waiting)
         assert self.frontier.in_flight == len(self.model.flying)
@@ -241,6 +259,7 @@ class FrontierMachine(RuleBasedStateMachine):
         self.db.close()
         shutil.rmtree(self.folder)
         rotation.STAY, rotation.MOVES, frontier.DROPS, frontier.STEPS = self.saved_constants
+        domains.LEAST, domains.WIDER, domains.DOMAINS, domains.LOOKS = self.saved_shares
 
     def finish(self):
         """Nothing is lost: in the end every added URL has come out."""

@@ -103,3 +103,16 @@ def test_after_a_crash_it_is_there(tmp_path):
 
     assert make(db).take(0).url == "http://a/1"
     db.close()
+
+
+def test_it_may_have_to_wait(db):
+    """A link put back for a lack that will last is not handed out before, and nothing is booked."""
+    frontier = make(db)
+    add(frontier, "http://a/1")
+    taken = frontier.take(0)
+
+    frontier.put_back(taken, 100, 30.0)
+
+    assert frontier.take(129) is None
+    assert frontier.next_ready() == 130
+    assert frontier.take(130) == taken

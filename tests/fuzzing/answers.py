@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from random import Random
 
 import brotli
-from backports import zstd
 
 from tests.fuzzing.target import Target, chance, folder, pieces
 from tests.support.certificates import encoded
 from tests.support.net_answers import PAGE, WHOLE
 from webcrawl.net.certificate import certificate_flaws
+from webcrawl.net.codings import zstd
 from webcrawl.net.decoding import Decoder
 from webcrawl.net.errors import FetchError
 from webcrawl.net.http_answer import Answer

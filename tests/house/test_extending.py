@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.crawling import Crawl
 from tests.support.places import ROOT
+from tests.support.plain_site import Site, serving
 from webcrawl.frontier.politeness import Politeness
 from webcrawl.simweb import truth
 
@@ -73,6 +74,27 @@ class TestPipelines:
         assert {len(row) for row in rows} == {5}
         assert {"a", "img", "script"} <= {row[3] for row in rows}
         assert any(row[3] == "a" and row[4] for row in rows)
+
+
+class TestSpiders:
+    def test_a_spider_chooses_its_links(self, tmp_path, project):
+        """The spider of docs/extending.md follows the links whose text has its word, from pages of its choice."""
+
+        class News(Site):
+            def answer(self):
+                links = b'<a href="%s">All News</a> <a href="/sports">sports</a>' % (self.path.encode() + b"/archive/x")
+                self.say(404 if self.path == "/robots.txt" else 200, links, content_type="text/html")
+
+        (project / "myproject/news.py").write_text(example("docs/extending.md", "NewsSpider"))
+        with serving(News) as here:
+            (tmp_path / "seeds.txt").write_text(f"{here}/a")
+            settings = {"SPIDER_MODULES": "myproject.news", "POLITENESS_MIN_DELAY": 0, "POLITENESS_FACTOR": 0}
+            arguments = {"seeds": tmp_path / "seeds.txt", "word": "news"}
+            run = Crawl(tmp_path / "job", arguments, settings, "news", project)
+            assert run.run() == 0, run.output.read_text()
+
+        lines = (run.jobdir / "logs/crawl.log").read_text().splitlines()
+        assert sorted(line.split()[3].removeprefix(here) for line in lines) == ["/a", "/a/archive/x", "/robots.txt"]
 
 
 class TestKinds:

@@ -14,6 +14,7 @@ RINGS = {
             "model",
             "settings",
             "loading",
+            "lack",
             "items",
             "ports",
             "checks",
@@ -28,7 +29,7 @@ RINGS = {
         ),
         *("warc", "logs", "crawl"),
     },
-    "adapter": {"adapter", "spiders", "pipelines", "extensions", "commands"},
+    "adapter": {"__main__", "adapter", "addon", "commands", "extensions", "pipelines", "spiders"},
     "fast path": {"fastpath"},
     "beside": {"simweb", "verify", "profiling"},
 }
@@ -38,10 +39,11 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "settings": set(),
     "model": {"text"},
     "loading": set(),
+    "lack": set(),
     "ports": set(),
-    "checks": {"html", "loading", "settings", "urls"},
+    "checks": {"html", "loading", "net", "settings", "urls"},
     "urls": {"loading", "model", "ports"},
-    "seeds": {"model", "urls"},
+    "seeds": {"model", "text", "urls"},
     "store": {"model"},
     "seen": {"model", "store"},
     "frontier": {"model", "store", "urls"},
@@ -62,8 +64,8 @@ ENTRY = {  # all that the adapter may know of the fast path: the one call, what 
 }
 FRAMEWORKS = {"scrapy", "twisted", "itemadapter", "parsel"}
 THIRD = {  # all that the core, and what stands beside the rings, may import of others
-    *("ada_url", "backports", "blake3", "brotli", "chardetng_py", "cryptography", "httptools", "isal", "lxml"),
-    *("msgpack", "numpy", "pybloom_live", "pycares", "re2", "rich", "selectolax", "siphashc", "tldextract"),
+    *("ada_url", "backports", "blake3", "brotli", "chardetng_py", "compression", "cryptography", "httptools", "isal"),
+    *("lxml", "msgpack", "numpy", "pybloom_live", "pycares", "re2", "rich", "selectolax", "siphashc", "tldextract"),
     *("uvloop", "webencodings", "zstandard"),
 }
 KNOWN = THIRD | sys.stdlib_module_names | {house.PACKAGE.name}
@@ -131,6 +133,15 @@ class TestRings:
         run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=house.ROOT)
 
         assert (run.returncode, run.stderr.strip()) == (1, ""), run.stderr
+
+    def test_pybloom_is_for_its_store_only(self):
+        """No module but the Bloom filter's own two loads pybloom-live, which is built where it is installed."""
+        names = [module for module in MODULES if module not in ("webcrawl.seen.bloom", "webcrawl.seen.bloomfile")]
+        names = [name for name in names if not name.endswith("__main__")]
+        code = f"import sys, {', '.join(names)}; sys.exit('pybloom_live' in sys.modules)"
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=house.ROOT)
+
+        assert (run.returncode, run.stderr.strip()) == (0, "")
 
 
 class TestRulesFail:

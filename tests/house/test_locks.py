@@ -70,12 +70,38 @@ def test_what_the_state_depends_on_is_bounded():
     assert bounded >= stored | {"scrapy"}
 
 
-def test_outdated_reads_both_files():
-    """.ci/outdated knows the locked versions, for all Pythons on Linux, and the upper bounds."""
-    loader = SourceFileLoader("outdated", str(ROOT / ".ci/outdated"))
+def script_of(name):
+    """A script of .ci as a module."""
+    loader = SourceFileLoader(name, str(ROOT / ".ci" / name))
     script = module_from_spec(spec_from_loader(loader.name, loader))
     loader.exec_module(script)
+    return script
+
+
+def test_outdated_reads_both_files():
+    """.ci/outdated knows the locked versions, for all Pythons on Linux, and the upper bounds."""
+    script = script_of("outdated")
     lock = "a_B==1.0 \\\n    --hash=sha256:0\nc==2 ; python_version < '3'\nc==3\nw==1 ; sys_platform == 'win32'\n"
 
     assert script.pins(lock) == {"a-b": {"1.0"}, "c": {"2", "3"}}
     assert script.bounds("a.b>=1,<2 # why\nc>=1\nd<3\n") == {"a-b": "<2", "d": "<3"}
+
+
+def test_wheels_says_where_there_is_none():
+    """.ci/wheels compares the names of the wheels with each system and Python that needs the package."""
+    wheels = ["a-1-cp311-abi3-manylinux_2_17_x86_64.whl", "a-1-cp313-cp313-macosx_11_0_arm64.whl"]
+    packages = [
+        {"name": "pure", "version": "1", "wheels": [{"name": "pure-1-py3-none-any.whl"}]},
+        {"name": "source", "version": "1"},
+        {"name": "a", "version": "1", "wheels": [{"name": name} for name in wheels]},
+        {"name": "later", "version": "1", "marker": "python_full_version < '3.12' and sys_platform == 'darwin'"},
+    ]
+    script = script_of("wheels")
+    found = script.missing({"packages": packages})
+
+    assert found.keys() == {"source 1 (source only)", "a 1", "later 1 (source only)"}
+    assert script.told(found["source 1 (source only)"]) == "everywhere"
+    assert script.told(found["later 1 (source only)"]) == "macOS x86_64 (3.11); macOS arm64 (3.11)"
+    assert script.told(found["a 1"]) == (
+        "musllinux x86_64; manylinux aarch64; musllinux aarch64; macOS x86_64; macOS arm64 (3.11, 3.12, 3.14)"
+    )

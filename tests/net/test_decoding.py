@@ -10,12 +10,11 @@ from random import Random
 
 import brotli
 import pytest
-from backports import zstd
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.cases import cases
-from webcrawl.net.codings import ACCEPTED, CODINGS
+from webcrawl.net.codings import ACCEPTED, CODINGS, zstd
 from webcrawl.net.decoding import Decoder, UnknownCoding, decoder
 
 LIMIT = 100_000

@@ -184,6 +184,29 @@ class TestListings:
         """The columns of both dialects are read, with blanks in names and dates in any order."""
         assert tuple(list_entry(line)) == expected
 
+    @pytest.mark.parametrize(
+        ("when", "encoding"),
+        [
+            ("10月 5日 12:34", "utf-8"),
+            ("10月 5日 12:34", "gb18030"),
+            ("10月 5日 12:34", "euc-jp"),
+            (" 3月  5 12:34", "utf-8"),
+            ("12月 31 2024年", "utf-8"),
+            (" 3월  5일 2024", "utf-8"),
+            (" 3월  5일 2024", "euc-kr"),
+        ],
+    )
+    def test_months_in_chinese_japanese_and_korean(self, when, encoding):
+        """Months may be numbered, with a character after each number, in any encoding."""
+        line = f"-rw-r--r-- 1 ftp ftp 123 {when} ".encode(encoding) + b"name"
+
+        assert list_entry(line) == (b"name", "file", 123)
+
+    def test_indented_lines(self):
+        """Blanks before a line do not count."""
+        assert list_entry(b"  -rw-r--r-- 1 ftp ftp 5 Jan  1 2024 name") == (b"name", "file", 5)
+        assert list_entry(b" 01-02-24  03:04AM  5 name") == (b"name", "file", 5)
+
     @pytest.mark.parametrize("line", [b"", b"total 12", b"-rw-r--r--", b"/pub:", b"-rw-r--r-- 1 u g 5 Jan 32 2001 x"])
     def test_lines_that_are_no_entries(self, line):
         """Headings and lines with impossible dates are not entries."""

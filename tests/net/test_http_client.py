@@ -37,11 +37,12 @@ class TestExchange:
         assert visits.requests == [got.request]
 
     def test_a_request_with_a_body(self, loop):
-        """POST sends its body after the head; `request` is the head."""
+        """POST sends its body after the head; `request` is both."""
         visits = Visits()
         (got,), _ = run(fetches(visits, 1, method="POST", body=b"a=b"), loop)
 
-        assert visits.requests == [got.request + b"a=b"]
+        assert visits.requests == [got.request]
+        assert got.request.endswith(b"\r\n\r\na=b")
 
     def test_flaws_and_truncation_reach_the_exchange(self, loop):
         """Flaws of a response are recorded in the exchange."""

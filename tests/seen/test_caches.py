@@ -158,6 +158,24 @@ class TestStatic:
 
         assert [list(cache.misses([5, 6, 7, 8])) for _ in range(3)] == [[0, 1, 2, 3], [2, 3], [2, 3]]
 
+    def test_without_keys_it_learns(self):
+        """Without keys it holds the most popular of the first requests, 16 for each place."""
+        cache = StaticCache(2)
+        requests = [7, 8, 7, 8, 7, 8, 7, 8, *range(100, 124)]
+
+        assert [list(cache.misses([key])) for key in requests] == [[0]] * 32
+        assert cache.misses([7, 8, 9]) == [2]
+
+    @given(st.lists(st.integers(0, 400), min_size=16 * 4, max_size=16 * 4), st.integers(500, 503))
+    def test_it_learns_what_is_frequent(self, some, popular):
+        """What is requested half of the time is learned, whatever comes between, though few keys are counted."""
+        cache = StaticCache(4)
+        for key in some[: 16 * 2]:
+            cache.misses([key, popular])
+
+        assert cache.misses([popular]) == []
+        assert len(cache) <= 4
+
 
 @pytest.mark.parametrize("make", [ClockCache, LruCache, RandomCache])
 def test_a_cache_has_room(make):

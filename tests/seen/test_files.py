@@ -1,6 +1,5 @@
 """The disk store's files: which exist, which are removed, and what happens if they are damaged."""
 
-import threading
 from pathlib import Path
 
 import pytest
@@ -61,9 +60,7 @@ class TestFiles:
             job.settle()
             job.checkpoint()
         job.checkpoint()
-        for thread in threading.enumerate():
-            if thread.name == "close-runs":
-                thread.join()
+        job.db.worker.submit(len, "").result()  # it closes them
         found = [path.readlink() for path in Path("/proc/self/fd").iterdir() if path.is_symlink()]
 
         assert sum(path.is_relative_to(job.folder / "seen") for path in found) == job.store.stats()["runs"]

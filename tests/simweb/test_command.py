@@ -104,6 +104,7 @@ def test_seeds_that_nobody_asked_for_go_away():
         ["--kinds", "what"],
         ["--log", "/nowhere/log"],
         ["--port", "99999"],
+        ["--dns-port", "-1"],
     ],
 )
 @pytest.mark.parametrize("command", [MODULE, SCRAPY])
@@ -115,6 +116,7 @@ def test_what_cannot_be_is_one_line(command, options):
 
     assert (done.returncode, done.stdout) == (1, "")
     assert len(done.stderr.splitlines()) == 1
+    assert options[0] in done.stderr or options[1] in done.stderr
 
 
 def test_a_port_that_is_taken_is_one_line():

@@ -15,12 +15,15 @@ def _disk(request):
 
 
 class TestContract:
-    def test_a_created_file_is_empty(self, disk, tmp_path):
-        """Create makes a new file, or empties an existing one."""
-        (tmp_path / "a").write_bytes(b"old")
+    def test_a_created_file_is_new(self, disk, tmp_path):
+        """Create makes a new, empty file; one that is there already is left alone."""
         os.close(disk.create(tmp_path / "a"))
-
         assert (tmp_path / "a").read_bytes() == b""
+
+        (tmp_path / "b").write_bytes(b"old")
+        with pytest.raises(FileExistsError):
+            disk.create(tmp_path / "b")
+        assert (tmp_path / "b").read_bytes() == b"old"
 
     def test_appending_goes_on_at_the_end(self, disk, tmp_path):
         """Append keeps an existing file's content, or creates the file."""

@@ -43,6 +43,7 @@ def _live(root, disk, done):
         for step in range(int(db.get("step") or b"0") + 1, STEPS + 1):
             log.write(b"step %d\n" % step)
             name = f"{step}.run"
+            (root / "state" / name).unlink(missing_ok=True)  # a crash's leftover, which a seen store clears away
             writer = RunWriter(disk, root / "state" / name)
             writer.append(_keys(step))
             writer.finish()

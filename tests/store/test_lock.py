@@ -110,6 +110,7 @@ class TestOutputs:
         log = crawl.outputs._open["logs/crawl.log"]
         log.write(b"not noted\n")
         log.flush()
+        crawl.db._log.wait()  # nothing changes while it is copied
         (tmp_path / "job/state").rename(tmp_path / "moved")
         shutil.copytree(tmp_path / "moved", tmp_path / "job/state")
 

@@ -9,6 +9,7 @@ import pytest
 
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.log import Log
+from webcrawl.store.worker import Worker
 
 LIMIT = 1_000_000
 ROUND = 20  # rows of 5 kB in one transaction
@@ -109,10 +110,11 @@ class TestLog:
 
     def test_copying_that_fails_loses_nothing(self, tmp_path, caplog):
         """If the log cannot be copied back, that is logged, and the log stays as it is."""
-        log = Log(tmp_path)  # a folder cannot be opened as a database
-        log.copy_back()
-        log.wait()
+        with closing(Worker()) as worker:
+            log = Log(tmp_path, worker)  # a folder cannot be opened as a database
+            log.copy_back()
+            log.wait()
 
-        assert ["not copied back" in record.message for record in caplog.records] == [True]
-        assert len(Log(tmp_path / "none")) == 0
-        assert list(Log(tmp_path / "none").sync_ahead()).count(None) >= 0
+            assert ["not copied back" in record.message for record in caplog.records] == [True]
+            assert len(Log(tmp_path / "none", worker)) == 0
+            assert list(Log(tmp_path / "none", worker).sync_ahead()).count(None) >= 0

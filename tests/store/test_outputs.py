@@ -38,7 +38,7 @@ class TestWriting:
         """Every WINDOW bytes the file is dropped from the page cache: an archive must not fill the memory."""
         forgotten = []
         disk = Disk()
-        monkeypatch.setattr("webcrawl.store.outputs.WINDOW", 100)
+        monkeypatch.setattr("webcrawl.store.output.WINDOW", 100)
         monkeypatch.setattr(disk, "let_go", lambda fd: (forgotten.append(os.fstat(fd).st_size), Disk.let_go(disk, fd)))
         data = [bytes([value]) * 40 for value in range(10)]
         with closing(Crawl(tmp_path, disk)) as crawl:

@@ -11,7 +11,7 @@ import pytest
 from tests.support.faults import BreakingDisk, ForgetfulDisk
 from tests.support.outputs import Crawl
 from webcrawl.store.disk import Disk
-from webcrawl.store.errors import DamagedFile, StoreError
+from webcrawl.store.errors import DamagedFile, StoreError, TakenAway
 
 
 @pytest.fixture(name="crawl")
@@ -110,6 +110,73 @@ class TestFinish:
                 crawl.outputs.open(name)
 
 
+class TestTakenAway:
+    """A finished file is its owner's."""
+
+    def test_it_may_go_while_the_crawl_runs(self, crawl, tmp_path, caplog):
+        """The crawl goes on without a word, and so does the next one; the file stays noted."""
+        _finished(crawl)
+        for _ in range(2):
+            crawl.checkpoint()
+        shutil.rmtree(tmp_path / "warc")
+        crawl.checkpoint()
+        crawl.close()
+
+        with closing(Crawl(tmp_path)) as again:
+            again.checkpoint()
+            assert again.noted() == {"warc/a": 6}
+        assert caplog.messages == []
+
+    @pytest.mark.parametrize(
+        ("take", "how"),
+        [
+            pytest.param(lambda path: path.unlink(), "moved or removed", id="removed"),
+            pytest.param(lambda path: path.write_bytes(b"rec"), "cut off", id="cut off"),
+            pytest.param(lambda path: [path.unlink(), path.mkdir()], "replaced", id="replaced"),
+        ],
+    )
+    @pytest.mark.parametrize("noted", [True, False])
+    def test_with_open_it_is_still_ours(self, crawl, tmp_path, take, how, noted):
+        """What befalls a file before it has its final name fails the next checkpoint, or else the end."""
+        _finished(crawl)
+        for _ in crawl.db.prepare():
+            pass
+        if noted:
+            crawl.db.checkpoint()
+        take(tmp_path / "warc/a.open")
+
+        with pytest.raises(TakenAway, match=rf"a\.open: {how} while the crawl ran"):
+            crawl.outputs.close() if noted else crawl.db.checkpoint()
+        crawl.outputs._unnamed.clear()
+
+    def test_it_may_come_back(self, crawl, tmp_path):
+        """A file that is back is left as it is; if it is too short by then, it is damaged."""
+        _finished(crawl)
+        crawl.checkpoint()
+        crawl.close()
+        file = tmp_path / "warc/a"
+        file.rename(tmp_path / "aside")
+        Crawl(tmp_path).close()
+        (tmp_path / "aside").rename(file)
+        Crawl(tmp_path).close()
+        assert file.read_bytes() == b"record"
+
+        file.write_bytes(b"rec")
+        with pytest.raises(DamagedFile, match="the file ends early"):
+            Crawl(tmp_path)
+
+    def test_a_file_that_is_not_finished_may_not(self, crawl, tmp_path):
+        """A file that a later run goes on with is needed, with `.open` or without."""
+        for name in ("warc/a.open", "logs/crawl.log"):
+            crawl.outputs.open(name).write(b"data")
+        crawl.checkpoint()
+        crawl.close()
+        (tmp_path / "logs/crawl.log").unlink()
+
+        with pytest.raises(DamagedFile, match=r"crawl\.log: damaged at byte 0: missing"):
+            Crawl(tmp_path)
+
+
 class Failing:
     def prepare(self):
         return iter(())
@@ -131,21 +198,17 @@ class TestRecovery:
             assert _files(tmp_path) == {"a": b"record"}
             assert list(again.outputs.check()) == []
 
-    @pytest.mark.parametrize("left", [None, 5])
-    def test_what_is_missing_is_damage(self, crawl, tmp_path, left):
-        """A finished file that is missing under both names, or too short, raises DamagedFile."""
+    def test_what_is_too_short_is_damage(self, crawl, tmp_path):
+        """A finished file that has lost its end, under either name, raises DamagedFile and is left as it is."""
         _finished(crawl)
         crawl.checkpoint()
         crawl.db.close()
         path = tmp_path / "warc/a.open"
-        if left is None:
-            path.unlink()
-        else:
-            path.write_bytes(b"x" * left)
+        path.write_bytes(b"xxxxx")
 
         with pytest.raises(DamagedFile, match="6 bytes are noted"):
             Crawl(tmp_path)
-        assert _files(tmp_path) == ({} if left is None else {"a.open": b"x" * left})
+        assert _files(tmp_path) == {"a.open": b"xxxxx"}
 
     def test_a_renaming_that_fails_is_done_later(self, tmp_path, caplog):
         """If renaming fails, the checkpoint still holds; the failure is logged and renaming is retried."""

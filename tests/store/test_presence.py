@@ -1,5 +1,6 @@
 """A checkpoint is none when the files it is written to are no longer where the next run looks for them."""
 
+import os
 import shutil
 from contextlib import closing
 
@@ -107,15 +108,37 @@ def test_what_was_closed_may_go(job, crawl):
     assert crawl.db.get("x") == b"not noted"
 
 
-def test_a_finished_file_is_missed_once(job, crawl, caplog):
-    """A closed output that is gone is warned of, once: the crawl goes on, but the next start needs the file."""
-    other = crawl.outputs.open("warc/a.warc.gz.open")
+@pytest.mark.parametrize("name", ["logs/crawl.log", "seen"])
+def test_a_file_that_is_cut_off(job, crawl, name):
+    """A file that has lost its end fails the checkpoint, though what is appended to it seems to be kept."""
+    path = job / name
+    if name == "seen":
+        path.write_bytes(b"eight by")
+        crawl.db.presence.add(path, 8)
+    os.truncate(path, 3)
+
+    with pytest.raises(TakenAway, match=f"{path}: cut off while the crawl ran"):
+        crawl.checkpoint()
+
+
+def test_what_is_longer_is_left(job, crawl):
+    """What others append to an output is cut back by the next start."""
+    with (job / "logs/crawl.log").open("ab") as file:
+        file.write(b"somebody's")
+    crawl.checkpoint()
+
+    assert crawl.db.get("x") == b"not noted"
+
+
+def test_a_closed_file_is_missed_once(job, crawl, caplog):
+    """An output that no pipeline of this run writes is warned of, once, if it is gone: a later run may need it."""
+    other = crawl.outputs.open("logs/links.log")
     other.write(b"data")
-    other.finish()
+    other.close()
     for _ in range(2):
         crawl.checkpoint()
-    (job / "warc/a.warc.gz").unlink()
+    (job / "logs/links.log").unlink()
     for _ in range(3):
         crawl.checkpoint()
 
-    assert caplog.messages == [f"{job}/warc/a.warc.gz: moved or removed: the crawl cannot be resumed without it"]
+    assert caplog.messages == [f"{job}/logs/links.log: moved or removed: the crawl cannot be resumed without it"]

@@ -19,6 +19,7 @@ ROWS = {
     "host": ("h.test", -1, b"\x99data"),
     "robots": ("http://h.test", 1.5, b"!3"),
     "waiting": (1 << 40, bytes(16)),
+    "portion": (1 << 40, "h.test", 1 << 40, b"data"),
     "output": ("logs/crawl.log", 1 << 40, 0xFFFFFFFF),
 }
 

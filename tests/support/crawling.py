@@ -44,6 +44,7 @@ class Crawl:
     settings: dict[str, object] = field(default_factory=dict)
     spider: str = "web"
     project: Path = ROOT
+    environment: dict[str, str] = field(default_factory=dict)
     output: Path = Path()  # what the last run printed; by default beside the folder
 
     def __post_init__(self):
@@ -57,7 +58,7 @@ class Crawl:
     def start(self, **settings):
         """Starts a crawl."""
         self.jobdir.parent.mkdir(parents=True, exist_ok=True)
-        arguments = (self.words(**settings), str(self.project), str(self.output))
+        arguments = (self.words(**settings), str(self.project), str(self.output), self.environment)
         process = _forked.Process(target=_crawl, args=arguments, daemon=True)
         process.start()
         return Running(self, process)
@@ -107,11 +108,20 @@ def wait_until(happened, seconds=PATIENCE):
         time.sleep(0.005)
 
 
-def _crawl(words, project, output):
+def scrapy(words, project, output):
+    """The exit status of any `scrapy` command in this project."""
+    process = _forked.Process(target=_crawl, args=(["scrapy", *words], str(project), str(output)), daemon=True)
+    process.start()
+    process.join(PATIENCE)
+    return process.exitcode
+
+
+def _crawl(words, project, output, environment=()):
     """Becomes what the command line would have started, in the child."""
     descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(descriptor, 1)
     os.dup2(descriptor, 2)
+    os.environ.update(environment)
     os.chdir(project)
     sys.path.insert(0, project)
     sys.argv = words

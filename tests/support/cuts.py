@@ -55,7 +55,7 @@ def cut(jobdir, *, archive=True, **settings):
         values = Settings()
         values.setmodule("webcrawl.settings")
         values.setdict({**SETTINGS, **settings, "JOBDIR": str(copy)}, "cmdline")
-        parts = open_parts(plain_values(values), CrawlDB(copy / "state"))
+        parts = open_parts(plain_values(values, "web"), CrawlDB(copy / "state"))
         with closing(Crawl(parts)):
             for part in (parts.db, parts.outputs, parts.seen, parts.content):
                 damages = list(part.check())
@@ -105,13 +105,15 @@ def _captures(path):
 def _read_frontier(parts, found):
     frontier = parts.frontier
     hosts = [frontier._hosts.get(name) for (name,) in parts.db.query("SELECT name FROM host")]
-    queues = [*frontier._front.queues, frontier._rotation._parked, *chain(*(host.queues() for host in hosts))]
+    outside = [*frontier._front.queues, *frontier._rotation._lines._queues.values()]
+    queues = [*outside, frontier._rotation._parked, *chain(*(host.queues() for host in hosts))]
     damages = [damage for queue in queues for damage in queue.check()]
     assert damages == [], damages
     records = [record for host in hosts for _, record in host.later]
-    for queue in (*frontier._front.queues, *chain(*(host.queues() for host in hosts))):
+    for queue in (*outside, *chain(*(host.queues() for host in hosts))):
         while queue:
             records.append(queue.pop())
+    records = [record for record in records if b" " in record]  # in lines there are names of hosts too
     assert len(records) == frontier.queued, (len(records), frontier.queued)
     for link in map(unpack, records):
         found.tried[link.url] += link.attempt

@@ -12,7 +12,19 @@ from webcrawl.model import Link, Outcome
 OK = Outcome(200, 0.2)  # causes a wait of two seconds, with Mercator's factor of 10
 
 
-def make(db, limits=None, *, levels=3, memory=1 << 20, prioritizer=None, politeness=None, seed=1, now=0.0, **hooks):
+def make(
+    db,
+    limits=None,
+    *,
+    levels=3,
+    memory=1 << 20,
+    prioritizer=None,
+    politeness=None,
+    domain=str,
+    seed=1,
+    now=0.0,
+    **hooks,
+):
     """A frontier in this database; a host waits ten times its last download, at least 1 s."""
     return open_frontier(
         db,
@@ -21,6 +33,7 @@ def make(db, limits=None, *, levels=3, memory=1 << 20, prioritizer=None, politen
             prioritizer or ByDepth(levels),
             politeness or Mercator(10, 1, 300),
             limits or Limits(queues=2, max_queues=100),
+            domain,
         ),
         Hooks(**hooks),
         random=Random(seed),

@@ -22,6 +22,7 @@ from webcrawl.model import Link, Outcome
 from webcrawl.net.robots_book import RobotsBook
 from webcrawl.seen.content import ContentSeen
 from webcrawl.seen.layout import Layout
+from webcrawl.seen.portions import Portions
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import Outputs
 from webcrawl.warc.writer import WarcFiles, WarcWriter
@@ -44,9 +45,10 @@ class Job:
         self.frontier = open_frontier(
             self.db,
             Shape(3, 2.0, 1 << 16),
-            Rules(ByDepth(3), Mercator(10, 1, 300), Limits(queues=4, max_queues=10)),
+            Rules(ByDepth(3), Mercator(10, 1, 300), Limits(queues=4, max_queues=10), lambda name: name[-6:]),
             random=Random(1),
         )
+        self.portions = Portions(self.db, str)
         self.robots = RobotsBook(RobotsRows(self.db), "test")
         SavedCounters(self.db, {})
         if self.db.get("key") is None:
@@ -76,6 +78,9 @@ class Job:
             self.seen.submit(keys, [link.pack() for link in links])
             self.frontier.add(self.seen.take(30))
             self._page(links)
+            self.portions.put(links[0], "", [link.url for link in links], lambda _: "L", 0)
+            if len(links[0].url) % 3:
+                self.portions.take(self._now)
 
     def _page(self, links) -> None:
         link = self.frontier.take(self._now)

@@ -90,14 +90,14 @@ async def serving(handler: Handler, host: str = "127.0.0.1", tls: ssl.SSLContext
 
 def bounds(options: dict[str, Any]) -> Bounds:
     """Takes a client's bounds out of a test's options; deadlines are short."""
-    taken = {name: options.pop(name) for name in ("truncate", "timeout") if name in options}
+    taken = {name: options.pop(name) for name in ("truncate", "timeout", "strict") if name in options}
     return Bounds(**{"timeout": 10.0, **taken})
 
 
 @asynccontextmanager
 async def client(names: Names | None = None, guard: Gate | None = None, connect_timeout: float = 5.0, **options: Any):
     """A client with short deadlines that is closed at the end."""
-    shared = {"shortage": options.pop("shortage")} if "shortage" in options else {}
+    shared = {name: options.pop(name) for name in ("shortage", "bind") if name in options}
     access = Access(names or Names(), guard or Gate(), connect_timeout, **shared)
     http = HttpClient(access, bounds(options), **{"user_agent": "tests/1", **options})
     try:

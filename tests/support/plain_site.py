@@ -16,9 +16,10 @@ class Site(BaseHTTPRequestHandler):
     def answer(self):
         self.say(404 if "missing" in self.path else 200, self.path.encode())
 
-    def say(self, status, body, *, length=None):
+    def say(self, status, body, *, length=None, **headers):
         self.send_response(status)
-        self.send_header("Content-Type", "text/plain")
+        for name, value in {"content_type": "text/plain", **headers}.items():
+            self.send_header(name.replace("_", "-").title(), value)
         self.send_header("Content-Length", str(len(body) if length is None else length))
         self.end_headers()
         self.wfile.write(body)

@@ -10,6 +10,7 @@ FORMULAS = {
     "host": (rowcrc.host, "name, state, data"),
     "robots": (rowcrc.robots, "origin, until, rules"),
     "waiting": (rowcrc.waiting, "seq, keys"),
+    "portion": (rowcrc.portion, "turn, site, count, data"),
     "output": (rowcrc.output, "path, length, bytes_crc"),
 }
 

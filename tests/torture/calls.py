@@ -61,7 +61,7 @@ CALLS = (
     Call("memory", "webcrawl.crawl.visitor:Visitor.visit", ("MemoryError",)),
     Call("memory", "webcrawl.crawl.visitor:Visitor.follow", ("MemoryError",)),
     Call("memory", "isal.isal_zlib:compress", ("MemoryError",)),
-    Call("memory", "webcrawl.store.outputs:Output.write", ("MemoryError",)),
+    Call("memory", "webcrawl.store.output:Output.write", ("MemoryError",)),
     Call("memory", "webcrawl.frontier.fifo:Fifo.push", ("MemoryError",)),
     Call("memory", "webcrawl.frontier.blocks:Blocks.put", ("MemoryError",)),
     Call("chance", "os:urandom", ("EIO",)),

@@ -42,6 +42,11 @@ class Stroke:
     def __str__(self):
         return f"{self.how} {self.what}"
 
+    @property
+    def takes_archive(self):
+        """Whether answers that are in the archive are gone for good."""
+        return self.what.startswith("warc") and self.how in ("removed", "a folder")
+
     def strike(self, server, crawl, process):
         """Waits for the moment, then does it."""
         begun, end = server.log.count, time.monotonic() + PATIENCE

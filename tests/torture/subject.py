@@ -77,7 +77,13 @@ class Subject:
         return self._tried(limit.impose)
 
     def _stroke(self, stroke):
-        verdict = self._tried(None, meanwhile=stroke.strike, afterwards=stroke.undo, spoilt=stroke.how != "moved")
+        verdict = self._tried(
+            None,
+            meanwhile=stroke.strike,
+            afterwards=stroke.undo,
+            spoilt=stroke.how != "moved",
+            archive=not stroke.takes_archive,
+        )
         verdict.happened = stroke.path is not None
         return verdict
 
@@ -91,8 +97,11 @@ class Subject:
             undo()
             self.ends = expected
 
-    def _tried(self, prepare, *arguments, meanwhile=None, afterwards=lambda: None, spoilt=False):
-        """`spoilt`: something is gone for good, so the crawl need not be resumable; but then it has to say so."""
+    def _tried(self, prepare, *arguments, meanwhile=None, afterwards=lambda: None, spoilt=False, archive=True):
+        """`spoilt`: something is gone for good, so the crawl need not be resumable; but then it has to say so.
+
+        Without `archive`, what it said may have been that a part of the archive is gone.
+        """
         crawl, verdict = self.crawl(), Verdict()
         shutil.rmtree(crawl.jobdir, ignore_errors=True)
         watch = partial(meanwhile, self.server, crawl) if meanwhile else None
@@ -111,7 +120,7 @@ class Subject:
                 verdict.untidy.append(f"resumed: traceback: {last(crawl)}")
             if status != 0:
                 return verdict
-        self._judge_result(crawl, verdict)
+        self._judge_result(crawl, verdict, archive=archive or verdict.status == 0)
         return verdict
 
     def _judge_end(self, crawl, verdict):
@@ -127,9 +136,9 @@ class Subject:
         if TRACEBACK in verdict.said and verdict.status is not None:
             verdict.untidy.append(f"traceback, status {verdict.status}: {last(crawl)}")
 
-    def _judge_result(self, crawl, verdict):
+    def _judge_result(self, crawl, verdict, *, archive=True):
         """All that is in the log and in the archive is what it is in a crawl that suffered nothing."""
-        found = self._checked(crawl, verdict, "ended")
+        found = self._checked(crawl, verdict, "ended", archive=archive)
         lines = ends(crawl.jobdir)
         had = {url for url, _ in lines}
         wrong = {
@@ -138,18 +147,18 @@ class Subject:
         }
         if found is not None:
             missing = self.expected.archived.keys() - found.archived.keys()
-            wrong["not archived"] = sorted(missing & had)
+            wrong["not archived"] = sorted(missing & had) if archive else []
             wrong["archived twice"] = [url for url, count in found.archived.items() if count > 1 and not rules(url)]
         for what, urls in wrong.items():
             if urls:
                 end = "exit status 0" if verdict.status == 0 else f"status {verdict.status}, resumed"
                 verdict.wrong.append(f"{what}, {end}: {len(urls)}: {urls[:2]}")
 
-    def _checked(self, crawl, verdict, when):
+    def _checked(self, crawl, verdict, when, *, archive=True):
         if not crawl.jobdir.exists():  # it could not even begin
             return None
         try:
-            return (sound if (crawl.jobdir / "state/crawl.db").exists() else cut)(crawl.jobdir)
+            return (sound if (crawl.jobdir / "state/crawl.db").exists() else cut)(crawl.jobdir, archive=archive)
         except Exception as error:  # noqa: BLE001 - whatever the readers stumble over
             verdict.wrong.append(f"{when} damaged: {type(error).__name__}: {str(error)[:300]}")
             return None

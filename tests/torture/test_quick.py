@@ -5,7 +5,6 @@ from random import Random
 
 import pytest
 
-from tests.support.known import known_fault
 from tests.torture.calls import CALLS
 from tests.torture.drawing import every_fault, sample
 from tests.torture.fault import HOWS, Fault
@@ -13,7 +12,7 @@ from tests.torture.limits import VALUES, Limit
 from tests.torture.scenarios import DROPPED, FILES, strokes
 from tests.torture.subject import Subject
 
-SHARDS, FAULTS = 4, 7  # times as many faults: one shard is one test
+SHARDS, FAULTS = 4, 5  # times as many faults: one shard is one test
 LATE = {"pages": 60, "latency": 0.02, "HOST_MAX_FAILURES": 20}  # so long that something can happen half-way
 
 
@@ -22,7 +21,6 @@ def wrong(subject, cases):
     return "\n".join(f"{case}: {line}" for case in cases for line in subject.suffer(case).wrong)
 
 
-@known_fault
 @pytest.mark.parametrize("shard", range(SHARDS))
 def test_calls_that_are_refused(simweb, tmp_path, shard):
     """Whatever call the system refuses, once or for a while, the truth is reached, by a second run at the latest."""
@@ -32,7 +30,6 @@ def test_calls_that_are_refused(simweb, tmp_path, shard):
     assert wrong(subject, faults[shard::SHARDS]) == ""
 
 
-@known_fault
 def test_limits_of_the_process(simweb, tmp_path):
     """With few descriptors, little memory, few threads or small files a crawl ends, and a resumed one lacks nothing."""
     subject = Subject(simweb, tmp_path)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.support.url_settings import url_settings
 from tests.support.url_strategies import links
-from webcrawl.ports import Ports
+from webcrawl.ports import BAD, Ports
 from webcrawl.urls.assembly import build_filters
 from webcrawl.urls.canonical import InvalidUrl, canonical
 from webcrawl.urls.filters.expressions import ExpressionFilter, search_set
@@ -162,6 +162,22 @@ class TestSimpleFilters:
         assert length.keep([fits, long], PAGE) == [fits]
         assert depth.keep([fits], Origin("", 3)) == [fits]
         assert depth.keep([fits], Origin("", 4)) == []
+
+    @given(
+        st.lists(
+            st.builds(
+                "{}://{}host.example:{}/{}".format,
+                st.sampled_from(["http", "https", "ftp", "gopher"]),
+                st.sampled_from(["", "user@"]),
+                st.sampled_from(sorted(BAD)) | st.integers(1, 65535),
+                st.sampled_from(["", "a:25/", "?u=//x:25/"]),
+            )
+        )
+    )
+    def test_the_batch_and_the_queue_agree_on_ports(self, some):
+        """A batch loses the URLs whose port is not allowed, and only those."""
+        ports = Ports([range(25, 26)])
+        assert PortFilter(ports).keep(some, PAGE) == [url for url in some if ports.allow_url(url)]
 
     def test_bad_ports_are_dropped(self):
         """A URL with a bad port for its scheme is dropped, and refused if it is queued, unless the port is allowed."""

@@ -35,6 +35,14 @@ class TestLately:
             lately.add([url])
             assert lately.unknown([url]) == []
 
+    def test_it_counts_what_it_leaves_out(self):
+        """The URLs that were left out are counted: the hit rate of the crawl's caches includes them."""
+        lately = Lately(1000)
+        lately.add(["http://h.example/1"])
+        lately.unknown(["http://h.example/1", "http://h.example/2", "http://h.example/1"])
+
+        assert lately.absorbed == 2
+
     def test_most_urls_stay_when_half_the_places_are_used(self):
         """URLs spread over the places: of half as many URLs as places, more than two thirds stay."""
         lately, urls = Lately(1000), [f"http://h.example/{number}" for number in range(512)]

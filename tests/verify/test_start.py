@@ -9,7 +9,9 @@ import pytest
 
 from tests.support.crawling import Crawl
 from tests.support.jobs import Job, killed, tree
-from webcrawl.commands.preflight import CannotStart, preflight
+from webcrawl.commands.cannot_start import CannotStart
+from webcrawl.commands.preflight import preflight
+from webcrawl.spiders.web import WebSpider
 from webcrawl.verify.start import check_start
 from webcrawl.verify.whole import verify
 
@@ -24,7 +26,7 @@ def refused(root, tmp_path):
     values.setdict({"JOBDIR": str(root)}, "cmdline")
     before = tree(root)
     with pytest.raises(CannotStart) as error:
-        preflight(values, {"seeds": str(tmp_path / "seeds.txt")})
+        preflight(values, WebSpider, {"seeds": str(tmp_path / "seeds.txt")})
     assert tree(root) == before
     return str(error.value)
 

@@ -1,9 +1,15 @@
-"""Ending a crawl from inside."""
+"""The end of a crawl: how to bring it about from inside, and which ends are failures."""
 
 from __future__ import annotations
 
 from scrapy.crawler import Crawler
 from scrapy.utils.defer import deferred_from_coro
+
+BROKEN = frozenset({"error_breaker", "no_seeds", "store_failed"})  # reasons
+
+
+class EndedBadly(Exception):  # noqa: N818 - reads as what it is
+    """Raised to whoever waits for a crawl that ended for one of these reasons, so that its process fails too."""
 
 
 def close_spider(crawler: Crawler, reason: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NoReturn
 
 from scrapy import Request, signals
@@ -28,7 +28,6 @@ from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.misc import build_from_crawler
 from twisted.internet.defer import Deferred
-from twisted.python.failure import Failure
 
 from webcrawl.adapter.barrier import Barrier
 from webcrawl.adapter.inline import Inline
@@ -36,9 +35,10 @@ from webcrawl.adapter.listeners import has_listener
 from webcrawl.adapter.trip import Trip, trip_of
 from webcrawl.adapter.turns import Turns
 from webcrawl.adapter.values import values_of
+from webcrawl.lack import lack
 from webcrawl.model import Exchange, Outcome, Status
 from webcrawl.net.descriptors import Room, in_use, raise_limit, room
-from webcrawl.net.errors import FetchError, NoSocket
+from webcrawl.net.errors import FetchError, Untried
 from webcrawl.net.network import Network
 from webcrawl.net.retry_after import retry_after
 from webcrawl.net.shortage import is_ours
@@ -83,6 +83,8 @@ class FrontierDownloader:
         )
         self.turns: Turns | None = None  # while the scheduler is open
         self.on_outcome: Callable[[Trip], None] | None = None  # called for the scheduler's own, before the spider
+        self.on_lack: Callable[[Exception], None] = _nothing  # called when memory or threads are missing
+        self.read_ahead: Callable[[Trip], Awaitable[None]] | None = None  # called for each answer, as early as possible
         self._under_way: dict[Trip, asyncio.Task[Any]] = {}
         crawler.signals.connect(self.network.close, signals.engine_stopped)
 
@@ -134,14 +136,20 @@ class FrontierDownloader:
         try:
             response = await self._handled(request, trip)
         except Exception as error:
-            trip.outcome = _outcome(_status(error, request), begun)
-            trip.comes_again = trip.outcome.status == Status.UNTRIED
+            trip.outcome = outcome = _outcome(_status(error, request), begun)
+            outcome.wait, outcome.retries = _wait(error), _retries(request.meta)
+            outcome.answered = trip.exchange is not None
+            trip.comes_again = outcome.status == Status.UNTRIED
             raise
         else:
             trip.outcome = _outcome(response.status, begun)
+            if response.status >= 400:
+                trip.outcome.retries = _retries(request.meta)
             self._send(signals.response_downloaded, request, response=response)
             if trip.exchange is not None:  # by one of the crawl's own handlers
                 _add(trip.outcome, trip.exchange)
+                if self.read_ahead is not None and not trip.inline:
+                    await self.read_ahead(trip)
             return response
         finally:
             self._send(signals.request_left_downloader, request)
@@ -162,11 +170,9 @@ class FrontierDownloader:
         await self.barrier.enter(trip)
         raise IgnoreRequest(trip.refusal.reason if trip.refusal is not None else "")
 
-    async def unasked(self, trip: Trip, result: Response | Request | Failure) -> None:
+    async def unasked(self, trip: Trip) -> None:
         """A middleware has answered or stopped the request: no host was asked. It passes the barrier all the same."""
         await self.barrier.enter(trip)
-        if isinstance(result, Response):
-            trip.outcome = Outcome(result.status)
 
     def _send(self, signal: object, request: Request, **more: Any) -> None:
         if has_listener(signal, self.signals.sender):
@@ -186,6 +192,10 @@ class FrontierDownloader:
                 raise
             task.uncancel()
             raise DownloadCancelledError("the crawl ends") from None
+        except Exception as error:
+            if lack(error):
+                self.on_lack(error)
+            raise
         finally:
             del self._under_way[trip]
 
@@ -197,6 +207,8 @@ class FrontierDownloader:
             except Exception as error:
                 if not _untried(error):
                     raise
+                wait = _wait(error)
+            await asyncio.sleep(wait)
             await self.network.shortage.end()
 
     def abandon(self) -> None:
@@ -226,7 +238,20 @@ def _room(values: Mapping[str, Any]) -> Room:
 
 def _untried(error: Exception) -> bool:
     """Whether the request was not made, for a lack of this machine's; also by somebody else's handler."""
-    return isinstance(error.__cause__, NoSocket) or (isinstance(error, OSError) and is_ours(error))
+    return isinstance(error.__cause__, Untried) or (isinstance(error, OSError) and is_ours(error))
+
+
+def _wait(error: Exception) -> float:
+    """How long what this request lacked will be missing."""
+    return error.__cause__.wait if isinstance(error.__cause__, Untried) else 0.0
+
+
+def _retries(meta: Mapping[str, Any]) -> int | None:
+    """How often a request wants to be retried at most, if it says so."""
+    if meta.get("dont_retry"):
+        return 0
+    most = meta.get("max_retry_times")
+    return max(most, 0) if isinstance(most, int) else None
 
 
 def _outcome(status: int, begun: float) -> Outcome:
@@ -237,7 +262,7 @@ def _outcome(status: int, begun: float) -> Outcome:
 
 def _status(error: Exception, request: Request) -> int:
     """Logs with its traceback what no server can cause: the errback only counts it."""
-    if _untried(error):
+    if _untried(error) or lack(error):
         return Status.UNTRIED
     if isinstance(error.__cause__, FetchError):
         return error.__cause__.status
@@ -252,6 +277,10 @@ def _add(outcome: Outcome, exchange: Exchange) -> None:
     outcome.ip = exchange.ip
     if exchange.status in ASKED_TO_WAIT:
         outcome.wait = retry_after(exchange.header(b"retry-after"), outcome.at)
+
+
+def _nothing(error: Exception) -> None:
+    del error
 
 
 def downloader_of(crawler: Crawler) -> FrontierDownloader:

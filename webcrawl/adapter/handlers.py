@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from functools import cached_property
 from ipaddress import ip_address
 
@@ -9,20 +10,39 @@ from scrapy import Request
 from scrapy.core.downloader.handlers.base import BaseDownloadHandler
 from scrapy.exceptions import (
     CannotResolveHostError,
+    DownloadCancelledError,
     DownloadConnectionRefusedError,
     DownloadFailedError,
     DownloadTimeoutError,
+    NotSupported,
+    ResponseDataLossError,
 )
 from scrapy.http import Headers, Response
 from scrapy.responsetypes import responsetypes
 
 from webcrawl.adapter.downloader import downloader_of
+from webcrawl.adapter.options import WHOLE, RequestOptions
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.trip import trip_of
+from webcrawl.adapter.values import values_of
 from webcrawl.model import Exchange
-from webcrawl.net.errors import ConnectFailed, ConnectTimeout, DnsFailed, FetchError, TimedOut, TlsTimeout
+from webcrawl.net.errors import (
+    BadOption,
+    ConnectFailed,
+    ConnectionLost,
+    ConnectTimeout,
+    DnsFailed,
+    FetchError,
+    TimedOut,
+    TlsTimeout,
+    TooLarge,
+)
 from webcrawl.net.network import Network
-from webcrawl.net.protocols import ProtocolModule
+from webcrawl.net.protocols import PLAIN, ProtocolModule
+
+logger = logging.getLogger(__name__)
+
+MOST = 100  # lines about requests that ask for what there is not
 
 # The exceptions of Scrapy that errbacks expect; the first match counts
 ERRORS: tuple[tuple[type[FetchError], type[Exception]], ...] = (
@@ -31,8 +51,16 @@ ERRORS: tuple[tuple[type[FetchError], type[Exception]], ...] = (
     (TlsTimeout, DownloadTimeoutError),
     (ConnectFailed, DownloadConnectionRefusedError),
     (TimedOut, DownloadTimeoutError),
+    (TooLarge, DownloadCancelledError),
+    (BadOption, NotSupported),
     (FetchError, DownloadFailedError),
 )
+# Why a body is not whole, as errors, for spiders that want whole ones
+LOST: dict[str, tuple[type[FetchError], type[Exception]]] = {
+    "disconnect": (ConnectionLost, ResponseDataLossError),
+    "unspecified": (ConnectionLost, ResponseDataLossError),
+    "time": (TimedOut, DownloadTimeoutError),
+}
 
 
 class HttpHandler(BaseDownloadHandler):
@@ -46,31 +74,64 @@ class HttpHandler(BaseDownloadHandler):
         return network.http
 
     @cached_property
+    def _refused(self) -> set[str]:
+        return set()
+
+    @cached_property
     def _client(self) -> ProtocolModule:
         return self.module(downloader_of(self.crawler).network)
 
     @cached_property
-    def _makes_pages(self) -> bool:
-        return getattr(self.crawler.spider, "makes_pages", False)
+    def _needs_body_only(self) -> bool:
+        spider = self.crawler.spider
+        return getattr(spider, "makes_pages", False) and not getattr(spider, "has_callbacks", False)
+
+    @cached_property
+    def _options(self) -> RequestOptions:
+        return RequestOptions(self.crawler)
+
+    @cached_property
+    def _limits(self) -> tuple[bool, int]:
+        """Whether a body must be whole, and its size from which on the log has a line."""
+        values = values_of(self.crawler)
+        return values["DOWNLOAD_FAIL_ON_DATALOSS"], values["DOWNLOAD_WARNSIZE"]
 
     async def download_request(self, request: Request) -> Response:
         headers = [(name, value) for name, values in request.headers.items() for value in values]
         trip = trip_of(request)
         keep = trip.keep if trip is not None else 0.0
         try:
+            options = self._options.of(request)
+            more = {} if options is PLAIN else {"options": options}
             exchange = await self._client.fetch(
-                request.url, headers, keep=keep, method=request.method, body=request.body
+                request.url, headers, keep=keep, method=request.method, body=request.body, **more
             )
         except FetchError as error:
             self._count([f"outcome/{error.name}"])
+            if isinstance(error, BadOption) and str(error) not in self._refused and len(self._refused) < MOST:
+                self._refused.add(str(error))
+                logger.warning("%s: not fetched, like every request with the same (%s)", error, request.url)
             raise next(known for ours, known in ERRORS if isinstance(error, ours))(str(error)) from error
         if trip is not None:
             trip.exchange = exchange
         if exchange.truncated or exchange.flaws:
             truncated = [f"truncated/{exchange.truncated}"] if exchange.truncated else []
             self._count([*truncated, *(f"flaw/{flaw}" for flaw in exchange.flaws)])
-        if self._makes_pages and trip is not None and not trip.inline:  # of the exchange, which has all of a response
+        if (
+            self._needs_body_only and trip is not None and not trip.inline
+        ):  # a page is made of the exchange, which has all
             return Response(exchange.url, exchange.status, body=exchange.body, request=request)
+        return self._for_spider(exchange, request)
+
+    def _for_spider(self, exchange: Exchange, request: Request) -> Response:
+        """The answer as Scrapy promises it: timed, and whole unless the spider wants it anyway."""
+        meta, (whole, large) = request.meta, self._limits
+        meta["download_latency"] = exchange.timings.first_byte
+        if exchange.truncated in LOST and meta.get(WHOLE, whole):
+            ours, known = LOST[exchange.truncated]
+            raise known(f"{len(exchange.body)} bytes of it came") from ours(exchange.truncated)
+        if 0 < meta.get("download_warnsize", large) < len(exchange.body):
+            logger.warning("%s: %d bytes, more than DOWNLOAD_WARNSIZE", request, len(exchange.body))
         return to_response(exchange, request)
 
     def _count(self, names: list[str]) -> None:
@@ -99,5 +160,7 @@ def to_response(exchange: Exchange, request: Request) -> Response:
         headers.appendlist(name, value)
     kind = responsetypes.from_args(headers=headers, url=exchange.url, body=exchange.body)
     flags = [f"truncated/{exchange.truncated}"] if exchange.truncated else []
+    if exchange.truncated in LOST:
+        flags.append("dataloss")  # Scrapy's word
     address = ip_address(exchange.ip) if exchange.ip else None
     return kind(exchange.url, exchange.status, headers, exchange.body, flags=flags, request=request, ip_address=address)

@@ -18,14 +18,13 @@ from scrapy.exceptions import DownloadCancelledError, IgnoreRequest
 from scrapy.http import Response
 
 from webcrawl.adapter.barrier import Barrier
-from webcrawl.adapter.requests import variant
+from webcrawl.adapter.requests import referer, variant
 from webcrawl.adapter.robots_request import RobotsRequests
 from webcrawl.adapter.trip import KEY, Trip, give_trip, page_under_way
 from webcrawl.adapter.turns import Turns
-from webcrawl.crawl.inline import InlineDownloads, again, link_of
+from webcrawl.crawl.inline import InlineDownloads, link_of
 from webcrawl.crawl.refusals import reason_of
-from webcrawl.items import Page
-from webcrawl.model import Link, Outcome, Status
+from webcrawl.model import Exchange, Link, Outcome, Status
 from webcrawl.urls.canonical import SCHEMES, InvalidUrl
 from webcrawl.urls.hosts import host_of
 
@@ -43,7 +42,7 @@ class OpenCrawl:
     books: InlineDownloads
     turns: Turns
     robots: RobotsRequests
-    archive: Callable[[Page], None]
+    archive: Callable[[Link, Exchange], None]
     fail: Callable[[Exception], None]
 
 
@@ -101,7 +100,7 @@ class Inline:
         page = page_under_way()
         via, kind = page.link if page is not None else None, variant(request)
         try:
-            link = link_of(request.url, via)
+            link = link_of(request.url, via, referer(request))
         except InvalidUrl as error:
             raise IgnoreRequest(f"invalid URL: {error.reason}") from error
         while True:
@@ -110,10 +109,10 @@ class Inline:
             try:
                 response = await self._asked(crawl, request, trip)
             except Exception:
-                if (later := self._ended(crawl, request, trip, via, kind)) is None:
+                if (later := self._ended(crawl, trip, via, kind)) is None:
                     raise
             else:
-                if (later := self._ended(crawl, request, trip, via, kind)) is None:
+                if (later := self._ended(crawl, trip, via, kind)) is None:
                     return response
             link = later
 
@@ -152,15 +151,15 @@ class Inline:
             finally:
                 self._active.discard(request)
 
-    def _ended(self, crawl: OpenCrawl, request: Request, trip: Trip, via: Link | None, kind: str) -> Link | None:
+    def _ended(self, crawl: OpenCrawl, trip: Trip, via: Link | None, kind: str) -> Link | None:
         """Logs and archives an attempt, in the turn of the loop in which it ended; returns the link of the next one."""
         link, outcome, exchange = trip.link, trip.outcome, trip.exchange
         if link is None or outcome is None or trip.abandoned or outcome.status == Status.UNTRIED:
             return None
-        later = None if self.closed or request.meta.get("dont_retry") else again(link, outcome)
+        later = None if self.closed else crawl.books.again(link, outcome)
         try:
             if crawl.books.answered(link, via, kind, outcome, exchange, last=later is None) and exchange is not None:
-                crawl.archive(Page.of(link, exchange))
+                crawl.archive(link, exchange)
         except Exception as error:  # noqa: BLE001 - whatever it is, the answer is not kept
             crawl.fail(error)
         return later
@@ -187,11 +186,11 @@ class Inline:
         if link is None:
             return
         try:
-            page = crawl.robots.heard(trip, response if isinstance(response, Response) else None)
+            crawl.robots.heard(trip, response if isinstance(response, Response) else None)
             if outcome is not None:
                 crawl.books.answered(link, None, "", outcome, trip.exchange, last=True)
-            if page is not None:
-                crawl.archive(page)
+            if trip.exchange is not None:
+                crawl.archive(link, trip.exchange)
         except Exception as error:  # noqa: BLE001 - as above
             crawl.fail(error)
 

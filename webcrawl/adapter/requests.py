@@ -16,6 +16,7 @@ from webcrawl.urls.canonical import canonical
 
 DEFAULTS = Request("http://x/").to_dict()
 # Keys of request.meta that are not stored with a request: they are made anew each time the scheduler hands it out.
+START = {"is_start_request": True}  # all that Scrapy adds to the meta of a start request
 NOT_STORED = frozenset({KEY, "depth", "verbatim_url", "download_slot", "download_latency"})
 
 
@@ -25,13 +26,13 @@ def to_link(request: Request, spider: Spider) -> Link:
     All but the URL is packed into one opaque word. Callbacks must be methods of the spider, as with any scheduler that
     keeps requests on disk; values of `meta` that are no plain data are left out.
     """
-    url, via = canonical(request.url), _referer(request)
+    url, via = canonical(request.url), referer(request)
     given = request.to_dict(spider=spider)
     given["meta"] = {key: value for key, value in request.meta.items() if key not in NOT_STORED and _is_plain(value)}
     extra = {key: value for key, value in given.items() if key != "url" and value != DEFAULTS.get(key)}
     word = urlsafe_b64encode(msgpack.packb(extra)).decode() if extra else ""
     if request.priority:
-        word = f"{request.priority}.{word}"
+        word = f"{request.priority:d}.{word}"
     return Link(url, "L" * int(request.meta.get("depth", 0)), via, request=word)
 
 
@@ -40,6 +41,26 @@ def variant(request: Request) -> str:
     if request.method == "GET" and not request.body:
         return ""
     return f"{request.method} {sha256(request.body).hexdigest()}"
+
+
+def is_start(request: Request) -> bool:
+    """Whether a request comes from `start` itself.
+
+    Scrapy's mark stays in the meta of whatever is made of a start request: a retry, a redirect, a replacement. But
+    those have its trip as well.
+    """
+    return bool(request.meta.get("is_start_request")) and KEY not in request.meta
+
+
+def start_variant(link: Link, request: Request) -> str:
+    """Tells a start request from others of the same URL: one per cookie jar, say. As above for one without options.
+
+    With `dont_filter` Scrapy sends all of them. Here each is sent once in a crawl, which may be resumed.
+    """
+    given = _extra(link) if link.request else {}
+    if not request.dont_filter or (not given.keys() - {"dont_filter", "meta"} and given.get("meta") in (None, START)):
+        return variant(request)
+    return f"start {sha256(link.request.encode()).hexdigest()}"
 
 
 def to_request(link: Link, spider: Spider, trip: Trip) -> Request:
@@ -57,11 +78,16 @@ def has_errback(link: Link) -> bool:
     return "errback" in _extra(link)
 
 
+def stored_meta(link: Link) -> dict[str, Any]:
+    """The meta of the request behind this link, without what is made anew."""
+    return dict(_extra(link).get("meta", {}))
+
+
 def _extra(link: Link) -> dict[str, Any]:
     return dict(msgpack.unpackb(urlsafe_b64decode(link.request.rpartition(".")[2]), strict_map_key=False))
 
 
-def _referer(request: Request) -> str:
+def referer(request: Request) -> str:
     """The page on which a request was found, as Scrapy's referer middleware notes it; empty if it does not."""
     try:
         return canonical((request.headers.get(b"Referer") or b"").decode())

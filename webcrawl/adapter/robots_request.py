@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from scrapy import Request
 from scrapy.http import Response
 from twisted.python.failure import Failure
 
+from webcrawl.adapter.requests import stored_meta
 from webcrawl.adapter.trip import KEY, Trip, give_trip
 from webcrawl.crawl.visitor import Visitor
 from webcrawl.items import Page
 from webcrawl.model import Status
 from webcrawl.store.errors import StoreError
 
-ALONE = {"dont_redirect": True, "dont_retry": True, "dont_cache": True, "handle_httpstatus_all": True}
+ALONE = {
+    "dont_redirect": True,
+    "dont_retry": True,
+    "dont_cache": True,
+    "handle_httpstatus_all": True,
+    "download_fail_on_dataloss": False,  # the rules that came are better than none
+}
+WAY = frozenset(("proxy", "bindaddress"))  # of the request that needs the rules: there may be no other way to the host
 
 
 class RobotsRequests:
@@ -25,7 +34,9 @@ class RobotsRequests:
 
     def request(self, url: str, trip: Trip) -> Request:
         """The request of a link that is a prerequisite."""
-        meta = {**ALONE, "verbatim_url": True}
+        meta: dict[str, Any] = {**ALONE, "verbatim_url": True}
+        if trip.link is not None and trip.link.request:
+            meta |= {key: value for key, value in stored_meta(trip.link).items() if key in WAY}
         request = Request(url, callback=self.answered, errback=self.failed, dont_filter=True, meta=meta)
         return give_trip(request, trip)
 

@@ -19,21 +19,26 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.internet.defer import Deferred
 
-from webcrawl.adapter.close import close_spider
+from webcrawl.adapter.close import BROKEN, EndedBadly, close_spider
 from webcrawl.adapter.downloader import GRACE, downloader_of
+from webcrawl.adapter.failures import as_failure, hush
+from webcrawl.adapter.given import warnings
 from webcrawl.adapter.inline import OpenCrawl
-from webcrawl.adapter.requests import has_errback, to_link, to_request, variant
+from webcrawl.adapter.lacks import Lacks
+from webcrawl.adapter.reading_ahead import ReadingAhead
+from webcrawl.adapter.requests import has_errback, is_start, to_link, to_request, variant
 from webcrawl.adapter.robots_request import RobotsRequests
 from webcrawl.adapter.trip import Trip
 from webcrawl.adapter.turns import Turns
+from webcrawl.adapter.unheard_meta import UnheardMeta
 from webcrawl.adapter.values import values_of
 from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.visitor import Visitor
 from webcrawl.fastpath import install
 from webcrawl.fastpath.engine import Engine
-from webcrawl.items import Page
-from webcrawl.model import Outcome, Status, unpack
+from webcrawl.lack import lack
+from webcrawl.model import Exchange, Link, Outcome, Status, unpack
 from webcrawl.seeds.reader import Seeds
 from webcrawl.store.errors import StoreError
 from webcrawl.urls.canonical import InvalidUrl
@@ -57,15 +62,19 @@ class FrontierScheduler:
     def __init__(self, crawler: Crawler, dupefilter: BaseDupeFilter) -> None:
         self.crawler, self.dupefilter = crawler, dupefilter
         self._engine: Engine | None = None
+        self._unheard = UnheardMeta(crawler.settings)
         self._timer: Any = None
         self._timer_at = float("inf")
         self._saving = asyncio.Lock()
         self._closed = True  # until it is opened
         self.on_checkpoint: Callable[[], None] | None = None
+        self.archive: Callable[[Link, Exchange], None] | None = None  # of what the spider did not make a Page
         self.failed: StoreError | None = None
         self._saved = "of this run"
-        self._archive: Callable[[Page], None] = _nowhere
-        self._end_archive: Callable[[], None] | None = None
+        self.end_archive: Callable[[], None] | None = None
+        self._lacks: Lacks | None = None
+        self._reason = ""
+        self._told: set[str] = set()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -77,9 +86,18 @@ class FrontierScheduler:
         return deferred_from_coro(self._open(spider))
 
     async def _open(self, spider: Spider) -> None:
+        try:
+            self._begin(spider)
+        except BaseException:
+            hush()
+            raise
+
+    def _begin(self, spider: Spider) -> None:
         loop = asyncio.get_running_loop()
         self.spider = spider
         values = values_of(self.crawler)
+        for line in warnings(self.crawler.settings, spider):
+            logger.warning("%s", line)
         lists, limit = getattr(spider, "seed_lists", None), getattr(spider, "seed_limit", None)
         self.crawl, self.visitor = assemble(
             values,
@@ -92,10 +110,13 @@ class FrontierScheduler:
         downloader, makes_pages = downloader_of(self.crawler), getattr(spider, "makes_pages", False)
         self._barrier, self._inline = downloader.barrier, downloader.inline
         downloader.network.shortage.on_end = self.wake
+        downloader.on_lack = self.fail
         self._closed = False
         self.crawl.begin()
         self._robots = RobotsRequests(self.visitor, self.fail, pages=makes_pages)
-        self._engine = install(self.crawler.engine, finished=self._finished, closing=self._closing)
+        self._engine = install(
+            self.crawler.engine, finished=self._finished, closing=self._closing, failure=self._failure
+        )
         downloader.turns = Turns(
             self.crawl.inline,
             downloader.in_flight,
@@ -103,20 +124,18 @@ class FrontierScheduler:
             self.fail,
             share_addresses=values["POLITENESS_PER_IP"],
         )
-        archive = self._archive_inline if makes_pages else _nowhere
-        self._inline.crawl = OpenCrawl(self.crawl.inline, downloader.turns, self._robots, archive, self.fail)
-        if not makes_pages:
+        self._inline.crawl = OpenCrawl(
+            self.crawl.inline, downloader.turns, self._robots, self._archive_inline, self.fail
+        )
+        if makes_pages:
+            downloader.read_ahead = ReadingAhead(self.visitor)
+        if not makes_pages or getattr(spider, "has_callbacks", False):
             downloader.on_outcome = self._hide
-
-    def archives(self, write: Callable[[Page], None], end: Callable[[], None]) -> None:
-        """Whoever archives pages archives by `write` what is downloaded without becoming an item; then `end`."""
-        self._archive, self._end_archive = write, end
-
-    def _archive_inline(self, page: Page) -> None:
-        self._archive(page)
+        self._lacks = Lacks(self.fail, loop)
+        self._lacks.watch()
 
     def close(self, reason: str) -> Deferred[None]:
-        del reason
+        self._reason = reason
         return deferred_from_coro(self._close())
 
     async def _close(self) -> None:
@@ -127,14 +146,19 @@ class FrontierScheduler:
             self._timer.cancel()
         self._inline.close()
         try:
-            if self._end_archive is not None:
-                self._end_archive()  # again: pipelines may have awaited something while they closed
+            if self.end_archive is not None:
+                self.end_archive()  # again: pipelines may have awaited something while they closed
             await self.checkpoint(last=True)
         except Exception as error:  # noqa: BLE001 - whatever it is, this checkpoint was not made
             self.fail(error)
         finally:
             self._closed = True
-            self.crawl.close()
+            try:
+                self.crawl.close()
+            except Exception as error:  # noqa: BLE001 - what was committed stays; but something is wrong
+                self.fail(error)
+            if self._lacks is not None:
+                self._lacks.unwatch()
 
     def has_pending_requests(self) -> bool:
         return self.crawl.pending or self._inline.waiting > 0
@@ -142,16 +166,20 @@ class FrontierScheduler:
     def enqueue_request(self, request: Request) -> bool:
         """Accepts any request of a spider or middleware. Nothing may raise here: Scrapy would hang."""
         try:
+            self._unheard.check(request)
             # Start requests pass the seen test although Scrapy marks them dont_filter: a crawl may be resumed.
-            free = request.dont_filter and not request.meta.get("is_start_request")
+            free = request.dont_filter and not is_start(request)
             if free or not self.dupefilter.request_seen(request):
                 self.crawl.insert(to_link(request, self.spider), variant(request))
         except IgnoreRequest:
             return False
         except InvalidUrl as error:
+            if error.reason not in self._told:  # Scrapy has handlers for some of these, data: and file:
+                self._told.add(error.reason)
+                logger.warning("%s cannot be crawled: %s; others like it are only counted", request, error)
             self.crawl.count_filtered(error.reason)
             return False
-        except StoreError as error:
+        except (StoreError, OSError, MemoryError) as error:
             self.fail(error)
             return False
         except Exception:  # e.g. a callback that is not a method of the spider
@@ -192,6 +220,8 @@ class FrontierScheduler:
         async with self._saving:
             if self._closed:  # the last checkpoint was taken while this one waited
                 return
+            if self.failed is not None:  # nothing more is kept
+                raise self.failed
             await by_turns(self.crawl.prepare())
             try:
                 await barrier.shut(self._may_be_stuck)
@@ -211,16 +241,20 @@ class FrontierScheduler:
         Any other exception is a bug that left a change half done, which must not be committed.
         """
         if self.failed is None:
+            if self._lacks is not None and lack(error):
+                self._lacks.give_way()  # now, for there may be no memory for the line
             taken = self.crawl.taken_away()
             if taken is not None:  # whatever failed, failed because of that
                 error = StoreError(f"{taken}: nothing {self._saved} is kept")
-            known = isinstance(error, StoreError)
-            self.failed = error if isinstance(error, StoreError) else StoreError(f"half a change: {error!r}")
-            logger.critical("%s", self.failed, exc_info=None if known else error)
+            self.failed, told = as_failure(error, self._saved)
+            logger.critical("%s", self.failed, exc_info=None if told else error)
             close_spider(self.crawler, "store_failed")
 
+    def _failure(self) -> EndedBadly | None:
+        return EndedBadly(self._reason) if self.failed is not None or self._reason in BROKEN else None
+
     def _closing(self) -> None:
-        call_later(GRACE, downloader_of(self.crawler).abandon)
+        call_later(0.0 if lack(self.failed) else GRACE, downloader_of(self.crawler).abandon)
 
     def _hide(self, trip: Trip) -> None:
         """As with Scrapy's own retries, the spider gets only the last answer to a request."""
@@ -243,9 +277,15 @@ class FrontierScheduler:
         for write in trip.writes or ():
             write()
         if trip.link is not None:
+            if self.archive is not None and trip.exchange is not None and not trip.exchange.archived:
+                self.archive(trip.link, trip.exchange)
             self.crawl.finish(trip.link, trip.outcome or NO_OUTCOME, trip.exchange)
         elif trip.refusal is not None:
             self.crawl.refusal_delivered(trip.refusal)
+
+    def _archive_inline(self, link: Link, exchange: Exchange) -> None:
+        if self.archive is not None:
+            self.archive(link, exchange)
 
     def _wake_at(self, ready: float | None, now: float) -> None:
         """Sets one timer for the earliest due time: by itself the engine looks only every 5 seconds."""
@@ -259,10 +299,6 @@ class FrontierScheduler:
     def _wake(self) -> None:
         self._timer = None
         self.wake()
-
-
-def _nowhere(page: Page) -> None:
-    """For a crawl without an archive."""
 
 
 async def by_turns(slices: Iterator[None]) -> None:

@@ -2,26 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
+from urllib.request import getproxies
 
 from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
 
-from webcrawl.checks import check
+from webcrawl.adapter.given import is_given
+from webcrawl.adapter.jobdir import default_jobdir
+from webcrawl.checks import SettingError, check
+from webcrawl.net.errors import BadOption
+from webcrawl.net.proxy import parse_proxy
+from webcrawl.text.credentials import text_without_credentials
 
+PROXIED = frozenset(("http", "https"))
 LINK_LOG = "webcrawl.pipelines.link_log.LinkLogPipeline"
 
 
-def plain_values(settings: BaseSettings) -> dict[str, Any]:
+def plain_values(settings: BaseSettings, spider: str) -> dict[str, Any]:
     """Every setting that webcrawl reads, Scrapy's included; SettingError if one has an impossible value."""
+    if settings.getbool("HTTPPROXY_ENABLED"):
+        _check_proxies(getproxies())
+    values = check(settings, partial(is_given, settings))
     return {
-        **check(settings),
+        **values,
+        "JOBDIR": values["JOBDIR"] or default_jobdir(spider),
         "LINK_LOG": settings.getwithbase("ITEM_PIPELINES").get(LINK_LOG) is not None,
         "ROBOTSTXT_USER_AGENT": settings["ROBOTSTXT_USER_AGENT"],
-        "DOWNLOAD_VERIFY_CERTIFICATES": settings.getbool("DOWNLOAD_VERIFY_CERTIFICATES"),
     }
+
+
+def _check_proxies(found: Mapping[str, str]) -> None:
+    """The proxies that the environment names for every request."""
+    for scheme in PROXIED & found.keys():
+        try:
+            parse_proxy(found[scheme])
+        except BadOption as error:
+            name, shown = f"{scheme}_proxy in the environment", text_without_credentials(found[scheme])
+            raise SettingError(name, shown, "an http:// proxy: host and port, with or without credentials") from error
 
 
 def values_of(crawler: Crawler) -> dict[str, Any]:
     """The values of a crawler, with its spider's custom settings."""
-    return plain_values(crawler.settings)
+    values = plain_values(crawler.settings, (crawler.spider or crawler.spidercls).name)
+    if getattr(crawler.spidercls, "chooses_links", False):  # by their texts, perhaps, and whatever their kind
+        values["LINK_LOG"] = True
+    return values

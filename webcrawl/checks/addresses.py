@@ -8,6 +8,7 @@ from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address, ip_netw
 from typing import Any
 
 from webcrawl.checks.kinds import words
+from webcrawl.net.local_address import local_address
 
 DNS_PORT = 53
 
@@ -26,6 +27,16 @@ class Networks:
     def read(self, value: Any, /) -> tuple[IPv4Network | IPv6Network, ...]:
         # strict: 10.1.2.3/8 may mean one address or sixteen million, and a wrong guess here opens private networks
         return tuple(ip_network(word) for word in words(value))
+
+
+@dataclass(frozen=True, slots=True)
+class LocalAddress:
+    """Where connections come from."""
+
+    allowed: str = "an IP address of this machine, without a port"
+
+    def read(self, value: Any, /) -> tuple[str, int] | None:
+        return local_address(value) if value else None
 
 
 @dataclass(frozen=True, slots=True)

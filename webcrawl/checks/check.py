@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from webcrawl import settings as defaults
+from webcrawl.checks.kinds import Kind
+from webcrawl.checks.scrapys import Given, translated
 from webcrawl.checks.table import KINDS, RULES, SCRAPYS
 
+RETRIES = {"RETRY_ENABLED": True, "RETRY_TIMES": 2}  # Scrapy's defaults, for a crawl without Scrapy
 LONGEST = 120  # characters shown of a value, and of the detail about it
 
 
@@ -20,20 +23,34 @@ class SettingError(ValueError):
         super().__init__(" ".join(line.split()))
 
 
-def check(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns every setting of the table as a plain value, defaults included. Raises SettingError."""
-    values: dict[str, Any] = {}
-    given = {name: kind for name, kind in SCRAPYS.items() if settings.get(name) is not None}
-    for name, kind in (KINDS | given).items():
-        value = settings[name] if name in settings else getattr(defaults, name)
-        try:
-            values[name] = kind.read(value)
-        except (ValueError, TypeError, OSError) as error:
-            raise SettingError(name, value, kind.allowed, str(error)) from error
+def check(settings: Mapping[str, Any], given: Given = lambda _: False) -> dict[str, Any]:
+    """Returns every setting of the tables as a plain value, defaults included. Raises SettingError.
+
+    A setting of Scrapy's that the user has `given` counts as ours of the same meaning, unless that was given too.
+    """
+    theirs = {
+        name: _read(name, kind, settings[name]) for name, kind in SCRAPYS.items() if settings.get(name) is not None
+    }
+    ours = translated(theirs, given)
+    if "POLITENESS_MIN_DELAY" in ours and not given("POLITENESS_MAX_DELAY"):
+        ours["POLITENESS_MAX_DELAY"] = max(ours["POLITENESS_MIN_DELAY"], defaults.POLITENESS_MAX_DELAY)
+    if not given("RETRY_HTTP_CODES"):
+        theirs["RETRY_HTTP_CODES"] = None  # Scrapy's default knows fewer than the frontier
+    values = RETRIES | theirs
+    for name, kind in KINDS.items():
+        value = ours[name] if name in ours else settings[name] if name in settings else getattr(defaults, name)
+        values[name] = _read(name, kind, value)
     for rule in RULES:
         if not rule.holds(values):
             raise SettingError(rule.name, values[rule.name], rule.allowed.format(**values))
     return values | {"FRONTIER_QUEUES": values["FRONTIER_QUEUES"] or _default_queues(values)}
+
+
+def _read(name: str, kind: Kind, value: Any) -> Any:
+    try:
+        return kind.read(value)
+    except (ValueError, TypeError, OSError) as error:
+        raise SettingError(name, value, kind.allowed, str(error)) from error
 
 
 def _default_queues(values: Mapping[str, Any]) -> int:

@@ -87,6 +87,16 @@ class Component:
         return _found(value)
 
 
+@dataclass(frozen=True, slots=True)
+class MaybeComponent:
+    """A component that may be left to Scrapy."""
+
+    allowed: str = "the dotted path of a class in an existing module, or None"
+
+    def read(self, value: Any, /) -> Any:
+        return None if value is None else _found(value)
+
+
 def _mapping(value: Any) -> Mapping[Any, Any]:
     found = json.loads(value) if isinstance(value, str) else value
     if not isinstance(found, Mapping):

@@ -183,6 +183,17 @@ class Choices:
 
 
 @dataclass(frozen=True, slots=True)
+class StatusCodes:
+    """HTTP statuses."""
+
+    allowed: str = "comma-separated HTTP statuses from 100 to 599, or none"
+
+    def read(self, value: Any, /) -> tuple[int, ...]:
+        written = words(value) if isinstance(value, str) else value
+        return tuple(sorted({Whole(100, 599).read(one) for one in written}))
+
+
+@dataclass(frozen=True, slots=True)
 class Rate:
     """A count within a number of seconds."""
 

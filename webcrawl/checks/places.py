@@ -12,11 +12,13 @@ from webcrawl.checks.kinds import text
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A folder that exists or can be created."""
+    """A folder that exists or can be created, or none."""
 
     allowed: str = "the path of a folder, existing or not"
 
-    def read(self, value: Any, /) -> str:
+    def read(self, value: Any, /) -> str | None:
+        if value is None:
+            return None
         found = _path(value)
         there = next(place for place in (Path(found), *Path(found).absolute().parents) if place.exists())
         if not there.is_dir():

@@ -5,10 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from webcrawl.checks.addresses import Networks, PortRanges, Servers
-from webcrawl.checks.code import Component, Components, Dotted, DottedList, DottedOrders, Expressions, Extensions
-from webcrawl.checks.kinds import Choice, Choices, Kind, Line, Name, Number, Rate, Switch, Whole, Word
+from webcrawl.checks.addresses import LocalAddress, Networks, PortRanges, Servers
+from webcrawl.checks.code import (
+    Component,
+    Components,
+    Dotted,
+    DottedList,
+    DottedOrders,
+    Expressions,
+    Extensions,
+    MaybeComponent,
+)
+from webcrawl.checks.kinds import Choice, Choices, Kind, Line, Name, Number, Rate, StatusCodes, Switch, Whole, Word
 from webcrawl.checks.places import File, Folder
+from webcrawl.checks.tls import Ciphers, TlsVersion
 from webcrawl.html.kinds import KINDS as LINKS
 from webcrawl.urls.canonical import SCHEMES
 from webcrawl.urls.filters.scope import SCOPES
@@ -20,6 +30,7 @@ DAY = 86_400
 TEBIBYTE = 1 << 20  # in MiB
 MANY = 10**9
 
+REACTOR = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"  # the clients run on its event loop
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 KINDS: dict[str, Kind] = {
@@ -52,6 +63,7 @@ KINDS: dict[str, Kind] = {
     "CONCURRENT_REQUESTS": Whole(0, 1_000_000),
     "FRONTIER_QUEUES": Whole(0, 1_000_000),
     "FRONTIER_MAX_QUEUES": Whole(1, 1_000_000),
+    "FRONTIER_DOMAIN_SHARE": Whole(1, 1_000_000),
     "POLITENESS_POLICY": Dotted(),
     "POLITENESS_FACTOR": Number(0, 100_000),
     "POLITENESS_MIN_DELAY": Number(0, DAY),
@@ -69,6 +81,7 @@ KINDS: dict[str, Kind] = {
     "DOWNLOAD_TRUNCATE": Whole(1024, 2**31 - 1),
     "CONTENT_SEEN": Choice(("skip", "process")),
     "LINK_SOURCES": Choices(LINKS),
+    "PAGE_MAX_LINKS": Whole(0, MANY),
     "OBEY_NOFOLLOW": Switch(),
     "WARC_ENABLED": Switch(),
     "WARC_PREFIX": Name(),
@@ -90,7 +103,7 @@ KINDS: dict[str, Kind] = {
     "ITEM_PROCESSOR": Component(),
     "CONCURRENT_ITEMS": Whole(1, 1_000_000),
     "SCRAPER_SLOT_MAX_ACTIVE_SIZE": Whole(1, 1 << 40),
-    "ASYNCIO_EVENT_LOOP": Component(),
+    "ASYNCIO_EVENT_LOOP": MaybeComponent(),
     "COOKIES_ENABLED": Switch(),
     "REMOTE_CONTROL_ENABLED": Switch(),
     "TELNETCONSOLE_ENABLED": Switch(),
@@ -100,6 +113,24 @@ KINDS: dict[str, Kind] = {
 
 # Scrapy's own settings that settings.py leaves alone; checked if they are set
 SCRAPYS: dict[str, Kind] = {
+    "TWISTED_REACTOR": Word((REACTOR,)),
+    "CONCURRENT_REQUESTS_PER_IP": Whole(0, MANY),
+    "DEPTH_LIMIT": Whole(0, MANY),
+    "DOWNLOAD_BIND_ADDRESS": LocalAddress(),
+    "DOWNLOAD_DELAY": Number(0, DAY),
+    "DOWNLOAD_FAIL_ON_DATALOSS": Switch(),
+    "DOWNLOAD_MAXSIZE": Whole(0, 1 << 62),
+    "DOWNLOAD_TLS_MAX_VERSION": TlsVersion(),
+    "DOWNLOAD_TLS_MIN_VERSION": TlsVersion(),
+    "DOWNLOAD_VERIFY_CERTIFICATES": Switch(),
+    "DOWNLOAD_WARNSIZE": Whole(0, 1 << 62),
+    "DOWNLOADER_CLIENT_TLS_CIPHERS": Ciphers(),
+    "REDIRECT_ENABLED": Switch(),
+    "REDIRECT_MAX_TIMES": Whole(0, 100),
+    "RETRY_ENABLED": Switch(),
+    "RETRY_HTTP_CODES": StatusCodes(),
+    "RETRY_TIMES": Whole(0, 1000),
+    "URLLENGTH_LIMIT": Whole(0, MANY),
     "CLOSESPIDER_TIMEOUT": Number(0, MANY),
     "CLOSESPIDER_ITEMCOUNT": Whole(0, MANY),
     "CLOSESPIDER_PAGECOUNT": Whole(0, MANY),

@@ -10,48 +10,72 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from scrapy import signals
+from scrapy import Spider, signals
 from scrapy.commands.crawl import Command as CrawlCommand
 from scrapy.exceptions import UsageError
+from scrapy.settings import Settings
 
-from webcrawl.commands.preflight import CannotStart, preflight, preflight_spider
+from webcrawl import settings as defaults
+from webcrawl.adapter.close import EndedBadly
+from webcrawl.adapter.jobdir import JOB, default_jobdir
+from webcrawl.commands.cannot_start import CannotStart
+from webcrawl.commands.details import demote_details
+from webcrawl.commands.preflight import REASONS, preflight, spider_named
 from webcrawl.commands.signals import OneSignal
-from webcrawl.fastpath.names import ForeignScrapy
-from webcrawl.store.errors import StoreError
+from webcrawl.lack import lack
 
 logger = logging.getLogger(__name__)
 
 INTERRUPTED = 130  # a shell's exit status for a program that Ctrl-C ended
-BROKEN = ("error_breaker", "store_failed")  # reasons that count as a failure
+ARGUMENTS = (
+    "-a seeds=SRC: where to start: files of URLs or domains (.txt, .csv, also packed as .gz or .zip) and URLs, with "
+    "commas between; needed.  -a scope=any|seeds|domain|host: which links to follow: all, those in the registered "
+    "domains of the seeds, in the page's own, or on its host (default: any).  -a limit=N: only the first N seeds."
+)
 
 
 class Command(CrawlCommand):
-    """Scrapy's own command. Before a spider runs, its settings and files are checked, and `web`'s arguments."""
+    """Scrapy's own command. Before a spider runs, its settings and files are checked, and a WebSpider's arguments."""
+
+    def spider(self, args: list[str], settings: Settings) -> type[Spider]:
+        """The spider that the command line names."""
+        if len(args) != 1:
+            raise UsageError("exactly one spider is needed: scrapy crawl NAME", print_help=False)
+        return spider_named(settings, args[0])
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument_group("Arguments of the spider web", ARGUMENTS)
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Runs the checks here, where Scrapy has logged nothing yet, so that the line stands alone."""
         super().process_options(args, opts)
-        if len(args) != 1:
-            raise UsageError("exactly one spider is needed: scrapy crawl NAME", print_help=False)
         if self.settings is None:
             return
+        demote_details()
         try:
-            if args == ["web"]:
-                preflight(self.settings, opts.spargs)
-            else:
-                preflight_spider(self.settings, args[0])
+            self._spider = self.spider(args, self.settings)
+            if JOB in opts.spargs and self.settings["JOBDIR"] == defaults.JOBDIR:
+                self.settings.set("JOBDIR", default_jobdir(self._spider.name, opts.spargs[JOB]))
+            preflight(self.settings, self._spider, opts.spargs)
         except CannotStart as error:
             _tell(str(error), self.settings["LOG_FILE"])
+            sys.exit(1)
+        except (OSError, MemoryError, RuntimeError) as error:
+            if not _of_system(error):
+                raise
+            _tell(_line(error), self.settings["LOG_FILE"])
             sys.exit(1)
         except KeyboardInterrupt:
             sys.exit(INTERRUPTED)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        del args
         if self.crawler_process is None:
             raise RuntimeError("Scrapy runs this command with a crawler process")
         self._closed_well = False
         signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # until the crawl listens to it; it would end the process
-        self._crawler = self.crawler_process.create_crawler(args[0])
+        self._crawler = self.crawler_process.create_crawler(self._spider)
         self._crawler.signals.connect(self._closed, signals.spider_closed)
         crawling = self.crawler_process.crawl(self._crawler, **opts.spargs)
         OneSignal().install_soon()
@@ -66,16 +90,28 @@ class Command(CrawlCommand):
             self.exitcode = INTERRUPTED
 
     def _explain(self, error: BaseException | None) -> None:
-        """The state was sound a moment ago; if it cannot be opened after all, that is one line, without a traceback."""
+        """The state was sound a moment ago; if it cannot be opened after all, that is one line, without a traceback.
+
+        A crawl that ended badly has said why.
+        """
+        if error is not None and not isinstance(error, EndedBadly):
+            known = isinstance(error, REASONS)
+            line = _line(error) if _of_system(error) and not known else str(error)
+            logger.critical("%s", line, exc_info=None if known or _of_system(error) else error)
         if error is not None:
-            logger.critical("%s", error, exc_info=None if isinstance(error, (StoreError, ForeignScrapy)) else error)
             self.exitcode = 1
 
-    def _closed(self, reason: str) -> None:
+    def _closed(self) -> None:
         self._closed_well = True
-        scheduler = self._crawler.engine.scheduler if self._crawler.engine else None
-        if reason in BROKEN or getattr(scheduler, "failed", None):
-            self.exitcode = 1
+
+
+def _of_system(error: BaseException) -> bool:
+    """Whether the system refused something, which is no mistake in code."""
+    return isinstance(error, OSError) or bool(lack(error))
+
+
+def _line(error: BaseException) -> str:
+    return f"the crawl cannot start: {lack(error) or error}"
 
 
 def _tell(line: str, log: Any) -> None:

@@ -1,4 +1,7 @@
-"""`scrapy demo`: shows the whole crawler at work, on a machine without a network."""
+"""`scrapy demo`: shows the whole crawler at work, on a machine without a network.
+
+Scrapy imports every command for any of them, in every project on the machine: what takes long is imported later.
+"""
 
 from __future__ import annotations
 
@@ -9,20 +12,19 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any
 
 from scrapy.commands import ScrapyCommand
+from scrapy.crawler import AsyncCrawlerProcess
 from scrapy.exceptions import UsageError
 from scrapy.settings import SETTINGS_PRIORITIES, Settings
 
-from webcrawl.commands.preflight import CannotStart, preflight
+from webcrawl.commands.cannot_start import CannotStart
 from webcrawl.commands.signals import OneSignal
-from webcrawl.profiling.profile import profiled
-from webcrawl.store.crawldb import CrawlDB
 
 PAGES = 100  # per host on average: at one page per second more than anyone waits for
 KINDS = (  # a sample of what the real web has
@@ -34,9 +36,14 @@ READY = re.compile(r"simweb ready: .* dns ([^\s;]+);")
 
 
 class Command(ScrapyCommand):
-    """Starts the synthetic web in a separate process, crawls it politely, and prints a summary."""
+    """Starts the synthetic web in a separate process, crawls it politely, and prints a summary.
 
-    requires_project = True
+    It has webcrawl's own settings in any project, and those of its command line.
+    """
+
+    requires_project = False
+    requires_crawler_process = False
+    _own: Settings
     _made: str | None = None  # the temporary JOBDIR, kept for the user to look at
 
     def syntax(self) -> str:
@@ -58,6 +65,8 @@ class Command(ScrapyCommand):
             raise UsageError(f"unexpected argument: {args[0]}")
         if not 1 <= opts.hosts <= 100_000 or not 1 <= opts.seconds <= 86_400:
             _refuse("demo: allowed are --hosts from 1 to 100000 and --seconds from 1 to 86400")
+        assert self.settings is not None  # noqa: S101 - Scrapy sets them before it asks for anything
+        self._own = own_settings(self.settings)
         if self._given("JOBDIR") and Path(self._own["JOBDIR"], "state").exists():
             _refuse(f"demo: JOBDIR = {self._own['JOBDIR']}: already holds a crawl of an earlier demo web")
         wanted = {
@@ -73,11 +82,6 @@ class Command(ScrapyCommand):
 
     def _given(self, name: str) -> bool:
         return self._own.getpriority(name) == SETTINGS_PRIORITIES["cmdline"]
-
-    @property
-    def _own(self) -> Settings:
-        assert self.settings is not None  # noqa: S101 - Scrapy sets them before it asks for anything
-        return self.settings
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         del args
@@ -96,19 +100,35 @@ class Command(ScrapyCommand):
             self._made = mkdtemp(prefix="webcrawl-demo-")
             self._own.set("JOBDIR", self._made, "cmdline")
         self._own.set("DNS_NAMESERVERS", nameserver, "cmdline")
-        preflight(self._own, {"seeds": str(seeds)})
+        from webcrawl.commands.preflight import preflight  # noqa: PLC0415 - 0.4 s, here and below
+        from webcrawl.profiling.profile import profiled  # noqa: PLC0415
+        from webcrawl.spiders.web import WebSpider  # noqa: PLC0415
+
+        preflight(self._own, WebSpider, {"seeds": str(seeds)})
         _say(f"crawling {what} (Ctrl-C to stop)")
         if not sys.stderr.isatty():
             logging.getLogger("webcrawl.extensions.progress").addHandler(_Said())
-        assert self.crawler_process is not None  # noqa: S101 - Scrapy makes it before it runs a command
+        crawler = AsyncCrawlerProcess(self._own)
         with profiled() if profile else nullcontext() as found:
-            self.crawler_process.crawl("web", seeds=str(seeds))
+            crawling = crawler.crawl(WebSpider, seeds=str(seeds))
             OneSignal().install_soon()
-            self.crawler_process.start()
+            crawler.start()
+        if crawling.done() and not crawling.cancelled() and crawling.exception() is not None:
+            self.exitcode = 1  # the log says why
         stats = _stats(Path(self._own["JOBDIR"]))
         _say(_summary(Path(self._own["JOBDIR"]), stats))
         if found is not None:
             _say(f"{found.table()}\n{found.verdict(stats.get('pages', 0))}")
+
+
+def own_settings(given: Settings) -> Settings:
+    """Of webcrawl's project, whatever project this is, with the command line's."""
+    own = Settings()
+    own.setmodule("webcrawl.settings")
+    for name in given:
+        if given.getpriority(name) == SETTINGS_PRIORITIES["cmdline"]:
+            own.set(name, given[name], "cmdline")
+    return own
 
 
 class _Said(logging.Handler):
@@ -153,15 +173,9 @@ def _stats(jobdir: Path) -> dict[str, Any]:
 def _summary(jobdir: Path, stats: Mapping[str, Any]) -> str:
     if not stats.get("reason"):
         return f"interrupted before the end; output in {jobdir}"
-    with closing(CrawlDB(jobdir / "state")) as db:
-        ((hosts,),) = db.query("SELECT count(*) FROM host")
-    archives = [path.stat().st_size for path in jobdir.glob("warc/*")]
-    pages, seconds, plural = stats["pages"], stats["seconds"], "s" * (len(archives) != 1)
-    return (
-        f"{pages} pages from {hosts} hosts in {seconds:g} s ({pages / max(seconds, 0.1):.0f} pages/s), "
-        f"never two requests to one host at a time; {stats['queued']} URLs queued, {stats['failures']} failures\n"
-        f"{sum(archives) / 1e6:.1f} MB in {len(archives)} WARC file{plural}; everything is in {jobdir}"
-    )
+    from webcrawl.extensions.summary import summary  # noqa: PLC0415
+
+    return "\n".join(summary(jobdir, stats, stats["seconds"]))
 
 
 def _say(line: str) -> None:

@@ -10,13 +10,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from scrapy import Spider
 from scrapy.settings import BaseSettings
 from scrapy.spiderloader import get_spider_loader
 from scrapy.utils.misc import load_object
 
+from webcrawl.adapter.jobdir import JOB
 from webcrawl.adapter.scheduler import FrontierScheduler
 from webcrawl.adapter.values import plain_values
 from webcrawl.checks import SettingError
+from webcrawl.commands.cannot_start import CannotStart
+from webcrawl.commands.feeds import BadFeed, check_feeds
 from webcrawl.crawl.assembly import assemble
 from webcrawl.fastpath.names import ForeignScrapy
 from webcrawl.fastpath.names import check as check_scrapy
@@ -25,6 +29,7 @@ from webcrawl.net.errors import DnsFailed
 from webcrawl.seeds import top1m
 from webcrawl.seeds.errors import SeedError
 from webcrawl.seeds.reader import Seeds
+from webcrawl.spiders.web import WebSpider
 from webcrawl.store.errors import StoreError
 from webcrawl.store.lock import Lock
 from webcrawl.text.credentials import text_without_credentials
@@ -32,43 +37,54 @@ from webcrawl.urls.filters.scope import SCOPES
 from webcrawl.urls.rules_file import RulesError
 from webcrawl.verify.start import check_start
 
-ARGUMENTS = ("seeds", "scope", "limit")
-SCRAPYDS = "_job"  # given by scrapyd with every job
-REASONS = (SettingError, RulesError, SeedError, StoreError, DnsFailed, top1m.CannotProvide, ForeignScrapy)
+REASONS = (SettingError, RulesError, SeedError, StoreError, DnsFailed, top1m.CannotProvide, ForeignScrapy, BadFeed)
 
 
-class CannotStart(Exception):  # noqa: N818 - reads as what it is
-    """The reason why the crawl cannot start, in one line."""
+def preflight(settings: BaseSettings, spider: type[Spider], arguments: Mapping[str, str]) -> None:
+    """Raises CannotStart. Downloads a missing seed list if possible; creates JOBDIR, or recovers it after a crash.
 
-
-def preflight(settings: BaseSettings, arguments: Mapping[str, str]) -> None:
-    """Raises CannotStart. Downloads a missing seed list if possible; creates JOBDIR, or recovers it after a crash."""
+    Nothing is known of the arguments of a spider that is no WebSpider; one with another scheduler is not checked.
+    """
+    own = settings.copy()
+    spider.update_settings(own)
     try:
+        if not issubclass(load_object(own["SCHEDULER"]), FrontierScheduler):
+            if issubclass(spider, WebSpider):
+                raise CannotStart(f"SCHEDULER = {own['SCHEDULER']!r}: {spider.name} needs webcrawl's own")
+            return
         check_scrapy()
-        _arguments(arguments)
-        values = plain_values(settings)
-        with _quiet("webcrawl.seeds"):
-            top1m.provide(arguments["seeds"], values["TOP1M_URL"])
-            _seeds(arguments["seeds"], values["URL_MAX_LENGTH"])
-        _folder(values, "web")
+        if issubclass(spider, WebSpider):
+            _arguments(spider, arguments)
+        values = plain_values(own, arguments.get("name", spider.name))
+        check_feeds(own)
+        if issubclass(spider, WebSpider):
+            values["URL_SCOPE"] = arguments.get("scope") or values["URL_SCOPE"]
+            _seeds(spider, arguments, values)
+        _folder(values, arguments.get("name", spider.name))
         _await(_name_servers(values["DNS_NAMESERVERS"]))
     except REASONS as error:
         raise CannotStart(_line(error)) from error
 
 
-def preflight_spider(settings: BaseSettings, name: str) -> None:
-    """The same for a spider of a user's, of whose arguments nothing is known: its settings and its JOBDIR."""
+def spider_named(settings: BaseSettings, name: str) -> type[Spider]:
+    """A spider of the project."""
+    loader = get_spider_loader(settings)
     try:
-        spider = get_spider_loader(settings).load(name)
+        return loader.load(name)
     except KeyError as error:
-        known = ", ".join(sorted(get_spider_loader(settings).list()))
+        known = ", ".join(sorted(loader.list()))
         raise CannotStart(f"{name!r}: no such spider; this project has {known or 'none'}") from error
-    own = settings.copy()
-    spider.update_settings(own)
+
+
+def preflight_crawler(settings: BaseSettings, name: str, seeds: str = "") -> None:
+    """The same for a crawl whose settings are complete, those of its spider and of add-ons included."""
     try:
-        if issubclass(load_object(own["SCHEDULER"]), FrontierScheduler):
-            check_scrapy()
-            _folder(plain_values(own), name)
+        check_scrapy()
+        values = plain_values(settings, name)
+        check_feeds(settings)
+        if seeds:
+            _lists(seeds, values)
+        _folder(values, name)
     except REASONS as error:
         raise CannotStart(_line(error)) from error
 
@@ -98,12 +114,15 @@ def _quiet(name: str) -> Iterator[None]:
         logger.setLevel(level)
 
 
-def _arguments(given: Mapping[str, str]) -> None:
+def _arguments(spider: type[WebSpider], given: Mapping[str, str]) -> None:
+    known = spider.known_arguments()
     for name in given:
-        if name not in ARGUMENTS and name != SCRAPYDS:
-            raise CannotStart(f"-a {name}=…: unknown argument; allowed are {', '.join(ARGUMENTS)}")
-    if not given.get("seeds", "").strip():
-        raise CannotStart("no seeds: scrapy crawl web -a seeds=FILE[,FILE…]")
+        if name not in known and name != JOB:
+            raise CannotStart(f"-a {name}=…: unknown argument; allowed are {', '.join(known)}")
+    if not given.get("seeds", "").strip() and spider.needs_seeds():
+        raise CannotStart(f"no seeds: scrapy crawl {spider.name} -a seeds=FILE or a URL, several with commas between")
+    if getattr(spider, "allowed_domains", None):
+        raise CannotStart(f"{spider.name}: allowed_domains has no effect here: use -a scope=, URL_SCOPE or URL_INCLUDE")
     if given.get("scope", "any") not in SCOPES:
         raise CannotStart(f"-a scope={given['scope']}: must be {', '.join(SCOPES)}")
     limit = given.get("limit", "1")
@@ -111,13 +130,23 @@ def _arguments(given: Mapping[str, str]) -> None:
         raise CannotStart(f"-a limit={limit}: must be a whole number from 1")
 
 
-def _seeds(src: str, max_length: int) -> None:
-    seeds = Seeds(src, None, max_length)
-    try:
-        if next(seeds, None) is None:
-            raise SeedError(f"{src}: no seeds, only comments and empty lines")
-    finally:
-        seeds.close()
+def _seeds(spider: type[WebSpider], arguments: Mapping[str, str], values: Mapping[str, Any]) -> None:
+    src = arguments.get("seeds")
+    if src:
+        _lists(src, values)
+    elif getattr(spider, "start_urls", None) and values["URL_SCOPE"] == "seeds":
+        raise CannotStart("scope=seeds: start_urls are no seeds: give -a seeds=FILE, or another scope")
+
+
+def _lists(src: str, values: Mapping[str, Any]) -> None:
+    with _quiet("webcrawl.seeds"):
+        top1m.provide(src, values["TOP1M_URL"])
+        seeds = Seeds(src, None, values["URL_MAX_LENGTH"])
+        try:
+            if next(seeds, None) is None:
+                raise SeedError(f"{src}: no seeds, only comments and empty lines")
+        finally:
+            seeds.close()
 
 
 def _folder(values: Mapping[str, Any], spider: str) -> None:

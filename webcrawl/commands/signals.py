@@ -9,7 +9,10 @@ from types import FrameType
 
 from scrapy.utils.asyncio import call_later
 
+from webcrawl.adapter.alarm import Alarm
+
 SAME = 0.5  # seconds within which further signals count as the one before
+LAST = 10.0  # seconds in which a crawl that gets a second one must end; then the kernel ends it
 NUMBERS = (signal.SIGINT, signal.SIGTERM)
 Handler = Callable[[int, FrameType | None], object]
 
@@ -17,8 +20,8 @@ Handler = Callable[[int, FrameType | None], object]
 class OneSignal:
     """Stands before Scrapy's handlers, of which the first ends the crawl and installs the second, which forces it."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(self, clock: Callable[[], float] = time.monotonic, arm: Callable[[float], None] | None = None) -> None:
+        self._clock, self._arm = clock, arm or Alarm().arm
         self._last = float("-inf")
         self._behind: dict[int, Handler] = {}
 
@@ -37,6 +40,8 @@ class OneSignal:
         now = self._clock()
         if now - self._last < SAME:
             return
+        if self._last > float("-inf"):
+            self._arm(LAST)
         self._last = now
         self._behind[number](number, frame)
         self.install()

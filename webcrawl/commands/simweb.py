@@ -13,7 +13,7 @@ from scrapy.exceptions import UsageError
 class Command(ScrapyCommand):
     """Serves until interrupted; docs/simweb.md describes the web."""
 
-    requires_project = True
+    requires_project = False
     requires_crawler_process = False
     default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
 

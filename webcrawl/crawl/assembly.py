@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack, closing
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -36,6 +37,7 @@ from webcrawl.net.robots_book import RobotsBook
 from webcrawl.seeds.reader import Seeds
 from webcrawl.seen.content import ContentSeen
 from webcrawl.seen.layout import shares
+from webcrawl.seen.portions import Portions
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import Outputs
 from webcrawl.urls.assembly import build_pipeline
@@ -61,14 +63,14 @@ def assemble(
     `on_ready` is called, from a thread, when new URLs are ready; `wants_refusal` says which links have a request whose
     errback must be called if the frontier drops them.
     """
-    db = CrawlDB(Path(values["JOBDIR"]) / "state")
-    try:
+    with ExitStack() as opened:  # closed again if a later part cannot be opened
+        db = opened.enter_context(closing(CrawlDB(Path(values["JOBDIR"]) / "state")))
         keep_terms(db, terms_of(spider, arguments or {}, values))  # before a file is cut back
         crawl = Crawl(open_parts(values, db, seeds=seeds, on_ready=on_ready, wants_refusal=wants_refusal))
-        return crawl, _visitor(values, crawl, db)
-    except BaseException:
-        db.close()
-        raise
+        opened.callback(crawl.close)
+        visitor = _visitor(values, crawl, db)
+        opened.pop_all()
+        return crawl, visitor
 
 
 def open_parts(
@@ -80,11 +82,30 @@ def open_parts(
     wants_refusal: Callable[[Link], bool] = lambda _: False,
 ) -> Parts:
     """What a crawl is made of, with its state from `db`."""
-    outputs = Outputs(db, Path(values["JOBDIR"]))
+    with ExitStack() as opened:
+        parts = _parts(values, db, opened, seeds=seeds, on_ready=on_ready, wants_refusal=wants_refusal)
+        opened.pop_all()
+        return parts
+
+
+def _parts(
+    values: Mapping[str, Any],
+    db: CrawlDB,
+    opened: ExitStack,
+    *,
+    seeds: Seeds | None,
+    on_ready: Callable[[], None] | None,
+    wants_refusal: Callable[[Link], bool],
+) -> Parts:
+    """The same; what must be closed if a later part cannot be opened is added to `opened`."""
+    if seeds is not None:
+        opened.callback(seeds.close)
+    outputs = opened.enter_context(closing(Outputs(db, Path(values["JOBDIR"]))))
     clock = CrawlClock(db)
     log = CrawlLog(outputs.open("logs/crawl.log"))
     refusals = Refusals(db, log, wants_refusal)
-    pipeline = build_pipeline(values, _key(db))
+    domains = RegisteredDomains()
+    pipeline = build_pipeline(values, _key(db), domains=domains)
     FilterStates(db, pipeline.chain)
     admission = CrawlAdmission(pipeline.chain)
     hooks = Hooks(admission, Addresses() if values["POLITENESS_PER_IP"] else None, refusals.dropped)
@@ -95,6 +116,8 @@ def open_parts(
     memory, content_memory = shares(values["SEEN_MEMORY"] * MIB, values["URL_CACHE_SIZE"])
     cache = load(values["URL_CACHE"])(values["URL_CACHE_SIZE"])
     seen = load(values["SEEN_STORE"])(db, memory=memory, cache=cache, on_ready=on_ready)
+    opened.callback(seen.close)
+    content = opened.enter_context(closing(ContentSeen(db, memory=content_memory)))
     counters: Counter[str] = Counter()
     SavedCounters(db, {"crawl": counters, "refused": pipeline.filtered})
     return Parts(
@@ -102,24 +125,27 @@ def open_parts(
         clock=clock,
         pipeline=pipeline,
         seen=seen,
-        content=ContentSeen(db, memory=content_memory),
-        frontier=_frontier(values, db, hooks, clock),
+        content=content,
+        frontier=_frontier(values, db, hooks, clock, domains),
         robots=robots,
         seeding=Seeding(db, seeds, pipeline, seen, all_first=values["URL_SCOPE"] == "seeds"),
         outputs=outputs,
         log=log,
         lately=Lately(LATELY * values["URL_CACHE_SIZE"]),
+        portions=Portions(db, lambda url: domains(host_of(url))),
         refusals=refusals,
         counters=counters,
         halfway=Halfway(db),
     )
 
 
-def _frontier(values: Mapping[str, Any], db: CrawlDB, hooks: Hooks, clock: CrawlClock) -> Frontier:
+def _frontier(
+    values: Mapping[str, Any], db: CrawlDB, hooks: Hooks, clock: CrawlClock, domains: RegisteredDomains
+) -> Frontier:
     return open_frontier(
         db,
         Shape(values["FRONTIER_LEVELS"], values["FRONTIER_BIAS"], values["FRONTIER_MEMORY"] * MIB),
-        _rules(values),
+        _rules(values, domains),
         hooks,
         random=Random(values["RANDOM_SEED"]),
         now=0.0 if db.get(CLEAN) else clock(),
@@ -134,18 +160,21 @@ def _visitor(values: Mapping[str, Any], crawl: Crawl, db: CrawlDB) -> Visitor:
         redirects=values["REDIRECT_MAX_HOPS"],
         skip_seen=values["CONTENT_SEEN"] == "skip",
         obey_nofollow=values["OBEY_NOFOLLOW"],
+        most=values["PAGE_MAX_LINKS"],
         home=homes.get(values["URL_SCOPE"]),
     )
-    reader = LinkReader(KINDS if values["LINK_LOG"] else values["LINK_SOURCES"], anchor_text=values["LINK_LOG"])
-    return Visitor(crawl, ContentDigests(_key(db)), reader, rules)
+    wanted = KINDS if values["LINK_LOG"] else values["LINK_SOURCES"]
+    first, second = (LinkReader(wanted, anchor_text=values["LINK_LOG"]) for _ in range(2))
+    return Visitor(crawl, ContentDigests(_key(db)), (first, second), rules)
 
 
-def _rules(values: Mapping[str, Any]) -> Rules:
+def _rules(values: Mapping[str, Any], domains: RegisteredDomains) -> Rules:
     delays = (values["POLITENESS_FACTOR"], values["POLITENESS_MIN_DELAY"], values["POLITENESS_MAX_DELAY"])
     return Rules(
         load(values["FRONTIER_PRIORITIZER"])(values["FRONTIER_LEVELS"]),
         load(values["POLITENESS_POLICY"])(*delays),
         _limits(values),
+        domains,
     )
 
 
@@ -153,11 +182,14 @@ def _limits(values: Mapping[str, Any]) -> Limits:
     return Limits(
         queues=values["FRONTIER_QUEUES"],
         max_queues=values["FRONTIER_MAX_QUEUES"],
+        domain_share=values["FRONTIER_DOMAIN_SHARE"],
         fetchers=values["CONCURRENT_REQUESTS"],
         host_pages=values["HOST_MAX_PAGES"],
         host_failures=values["HOST_MAX_FAILURES"],
         retry_wait=values["HOST_RETRY_WAIT"],
         crawl_delay_max=values["CRAWL_DELAY_MAX"],
+        attempts=values["RETRY_TIMES"] + 1 if values["RETRY_ENABLED"] else 1,
+        retry_codes=frozenset(values["RETRY_HTTP_CODES"]) if values["RETRY_HTTP_CODES"] is not None else None,
     )
 
 

@@ -5,8 +5,10 @@ A fetcher calls `take`, `discover` for the links of the page, and `finish`.
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -20,13 +22,17 @@ from webcrawl.crawl.seeding import Seeding
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.model import Exchange, Link, Outcome, Status, pack_found
 from webcrawl.seen.content import ContentSeen
+from webcrawl.seen.portions import PORTION, Portions
 from webcrawl.seen.protocol import SeenStore
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.store.errors import TakenAway
-from webcrawl.store.outputs import Output, Outputs
+from webcrawl.store.errors import StoreError, TakenAway
+from webcrawl.store.output import Output
+from webcrawl.store.outputs import Outputs
 from webcrawl.urls.hosts import host_of
 from webcrawl.urls.lately import Lately
 from webcrawl.urls.pipeline import LinkPipeline
+
+logger = logging.getLogger(__name__)
 
 SLICE = 500  # new links moved to the frontier in one turn: about 2 ms
 KNOWN = b""  # placeholder for the seen store: mark as seen, never return
@@ -52,6 +58,7 @@ class Parts:
     outputs: Outputs
     log: CrawlLog
     lately: Lately
+    portions: Portions
     refusals: Refusals
     counters: Counter[str]
     halfway: Halfway
@@ -66,9 +73,11 @@ class Crawl:
         self._seen, self._content, self._frontier = parts.seen, parts.content, parts.frontier
         self._robots, self._seeding, self._refusals = parts.robots, parts.seeding, parts.refusals
         self._outputs, self._log, self._counters = parts.outputs, parts.log, parts.counters
+        self._portions = parts.portions
         self._halfway = parts.halfway
         self.inline = InlineDownloads(parts.frontier.lending, parts.clock, parts.log, parts.counters, parts.halfway)
         self._merged_at = 0.0
+        self._more = False  # the last slice of links had none that may be fetched now, and there may be another
 
     def __repr__(self) -> str:
         return f"<Crawl {self._frontier!r} {self._seen!r}>"
@@ -82,9 +91,20 @@ class Crawl:
     def discover(
         self, page: Link, links: Sequence[str], hop: Callable[[int], str], *, base: str = "", redirect: bool = False
     ) -> None:
-        """The links of a page, in one batch; `hop` gives the letter of each by its position."""
-        found = self._pipeline.process(page.url, page.depth + (not redirect), links, base, self._lately)
+        """The links of a page, in one batch; `hop` gives the letter of each by its position.
+
+        Of very many the first are submitted now, and the others in portions.
+        """
         self._counters["links"] += len(links)
+        if len(links) > PORTION:
+            self._portions.put(page, base, links, hop, PORTION)
+            links = links[:PORTION]
+        self._submit(page, page.depth + (not redirect), links, hop, base)
+
+    def _submit(self, page: Link, depth: int, links: Sequence[str], hop: Callable[[int], str], base: str) -> None:
+        absorbed = self._lately.absorbed
+        found = self._pipeline.process(page.url, depth, links, base, self._lately)
+        self._counters["links/known"] += self._lately.absorbed - absorbed
         self._counters["links/new"] += len(found)
         if not found:
             return
@@ -92,14 +112,34 @@ class Crawl:
         self._seen.submit([key for key, _, _ in found], records)
         self._lately.add(url for _, url, _ in found)
 
-    def submit(self, link: Link, variant: str = "") -> bool:
+    def _submit_portion(self, now: float) -> None:
+        """The next links of a large page, if it is time for them."""
+        portion = self._portions.take(now)
+        if portion is None:
+            return
+        page = portion.page
+        try:
+            self._submit(page, page.depth + 1, portion.links, portion.hops.__getitem__, portion.base)
+        except (StoreError, OSError, MemoryError):
+            raise
+        except Exception:  # a filter's: as with a page, these links are lost, and the crawl goes on
+            logger.exception("%d links of %s", len(portion.links), page.url)
+
+    def cut(self, links: int) -> None:
+        """Counts links of a page that are not followed because there are too many."""
+        self._counters["links"] += links
+        self._counters["links/cut"] += links
+
+    def submit(self, link: Link, variant: str = "", *more: str) -> bool:
         """Takes a single link, from a request of a user's spider; each variant of a URL is seen separately.
 
-        Returns False if a filter drops it.
+        Whether it is new depends on the first variant; the others are marked as seen. Returns False if a filter drops
+        it.
         """
         if not self._pipeline.process(link.via, link.depth, [link.url]):
             return False
-        self._seen.submit([self._pipeline.key(link.url, variant)], [link.pack()])
+        keys = [self._pipeline.key(link.url, one) for one in (variant, *more)]
+        self._seen.submit(keys, [link.pack(), *([KNOWN] * len(more))])
         return True
 
     def insert(self, link: Link, variant: str = "") -> None:
@@ -136,25 +176,28 @@ class Crawl:
             self._seeding.read(SLICE)
             if self._seeding.first:
                 return None
-        link = self._frontier.take(now, spare=False)
-        if link is None and self._frontier.holds_back(now):
-            self.feed(now, seeds=False)  # links of hosts that answer may wait there; seeds are of more new hosts
+        self._submit_portion(now)
+        frontier = self._frontier
+        link = frontier.take(now, spare=False)
+        if link is None and frontier.holds_back(now):  # links of other hosts may wait there
+            self.feed(now, seeds=frontier.wants_hosts(now) and now - self._merged_at >= PATIENCE)
         if link is None:
-            link = self._frontier.take(now)
-        while link is None and self.feed(now):
-            link = self._frontier.take(now)
-        return link
+            link = frontier.take(now)
+        self._more = link is None and self.feed(now)  # one slice: the next turn goes on
+        return frontier.take(now) if self._more else link
 
     def next_ready(self) -> float | None:
         """When there may be something to do: a time (0 is now), or None as long as nothing is found or finished."""
-        if self._refusals.waiting:
+        if self._refusals.waiting or self._more:
             return 0.0
         if self._seeding.first:
             return None if self._seeding.waits else 0.0
         ready = self._frontier.next_ready()
         if self._seen.pending and not self._seen.busy:  # they may be of hosts that need not wait
             merge = self._merged_at + PATIENCE
-            return merge if ready is None else min(ready, merge)
+            ready = merge if ready is None else min(ready, merge)
+        if self._portions.links:
+            ready = self._portions.ready_at if ready is None else min(ready, self._portions.ready_at)
         return ready
 
     def next_turn(self, link: Link) -> float:
@@ -191,7 +234,7 @@ class Crawl:
     def finish(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
         """Books the end of a download, at the time when it ended; one that could not be tried leaves no trace."""
         if outcome.status == Status.UNTRIED:
-            self._frontier.put_back(link, self._ended(outcome))
+            self._frontier.put_back(link, self._ended(outcome), outcome.wait)
             return
         if self._halfway:
             self._halfway.finished(link.url)
@@ -208,8 +251,7 @@ class Crawl:
         if not asked:
             self._log.finished(link, outcome, None, ["unasked"])
         elif final:
-            annotations = [f"truncated:{exchange.truncated}"] if exchange is not None and exchange.truncated else []
-            self._log.finished(link, outcome, exchange, annotations)
+            self._log.finished(link, outcome, exchange, [] if exchange is None else _annotations(exchange))
 
     def _ended(self, outcome: Outcome) -> float:
         return self._clock.at(outcome.ended) if outcome.ended else 0.0
@@ -219,7 +261,8 @@ class Crawl:
     @property
     def pending(self) -> bool:
         """Whether anything is left to do, or may turn out to be."""
-        return len(self._frontier) > 0 or self._seen.pending > 0 or not self._seeding.ended or len(self._refusals) > 0
+        waiting = len(self._frontier) or self._seen.pending or self._portions.links or len(self._refusals)
+        return waiting > 0 or not self._seeding.ended
 
     @property
     def pages(self) -> int:
@@ -236,10 +279,14 @@ class Crawl:
 
     def stats(self) -> dict[str, int | float]:
         """All counters by name."""
-        frontier, counters = self._frontier, self._counters
+        frontier, counters, seen = self._frontier, self._counters, self._seen.stats()
+        known = counters["links/known"]  # hits too: without that cache this one would have seen them
+        asked = seen["submitted"] + known
+        seen["cache_hit_rate"] = (seen["cache_hits"] + known) / asked if asked else 0.0
         return {
             **{name: counters[name] for name in ("pages", "failures", "bytes")},
             **counters,
+            "links/waiting": self._portions.links,
             "queued": frontier.queued,
             "in_flight": frontier.in_flight,
             "hosts": frontier.hosts,
@@ -247,7 +294,7 @@ class Crawl:
             "bad_seeds": self._seeding.bad,
             **{f"frontier/{name}": value for name, value in frontier.counters.items()},
             **{f"refused/{name}": value for name, value in self._pipeline.filtered.items()},
-            **{f"seen/{name}": value for name, value in self._seen.stats().items()},
+            **{f"seen/{name}": value for name, value in seen.items()},
         }
 
     # -- the checkpoint
@@ -255,6 +302,10 @@ class Crawl:
     def open_output(self, path: str) -> Output:
         """A file below JOBDIR, for appending; what is written to it is part of the checkpoint."""
         return self._outputs.open(path)
+
+    def flush_outputs(self) -> None:
+        """Writes what the outputs have buffered; a checkpoint does so too."""
+        self._outputs.flush()
 
     def attach(self, make: Callable[[CrawlDB, Outputs], T]) -> T:
         """Makes a part that keeps state of its own in the checkpoint: an archive, the positions of pipelines."""
@@ -284,8 +335,12 @@ class Crawl:
 
     def close(self) -> None:
         """Leaves the state as of the last checkpoint."""
-        self._seeding.close()
-        self._seen.close()
-        self._content.close()
-        self._outputs.close()
-        self._db.close()
+        with ExitStack() as rest:  # all are closed, whatever the first one raises
+            for part in (self._db, self._outputs, self._content, self._seen, self._seeding):
+                rest.callback(part.close)
+
+
+def _annotations(exchange: Exchange) -> list[str]:
+    """What the crawl log says of an answer that was not taken whole."""
+    notes = [f"truncated:{exchange.truncated}"] if exchange.truncated else []
+    return [*notes, f"links_cut:{exchange.links_cut}"] if exchange.links_cut else notes

@@ -6,7 +6,7 @@ import time
 
 from webcrawl.logs.crawl_line import line
 from webcrawl.model import Exchange, Link, Outcome
-from webcrawl.store.outputs import Output
+from webcrawl.store.output import Output
 
 
 class CrawlLog:

@@ -26,7 +26,9 @@ class Chase:
 
 
 class RobotsAdmission:
-    """Part of the admission check. A prerequisite's link has the path `P`; its history is the origin it is for."""
+    """Part of the admission check. A prerequisite's link has the path `P`, as its history the origin it is for, and the
+    request of the link that needs it: the way to the host may be in there.
+    """
 
     def __init__(self, book: RobotsBook) -> None:
         self.book = book
@@ -54,7 +56,7 @@ class RobotsAdmission:
             del self._chases[origin]
             self.book.answered(origin, Status.TIMEOUT, b"", now)
             return float(self.book.next_try(link.url))
-        return Link(url, link.path + "P", link.url, link.seed, history=origin)
+        return Link(url, link.path + "P", link.url, link.seed, history=origin, request=link.request)
 
     def answered(
         self, link: Link, status: int, body: bytes, location: str | None, now: float, expedite: Callable[[bytes], None]
@@ -70,6 +72,6 @@ class RobotsAdmission:
         if location and follows(status, hops) and len(self._chases) < CHASES:
             self._chases[origin] = Chase(location, hops + 1, now + CHASE)
             if host_of(location) != host_of(origin + "/"):
-                expedite(Link(location, link.path, link.url, link.seed, history=origin).pack())
+                expedite(Link(location, link.path, link.url, link.seed, history=origin, request=link.request).pack())
             return None
         return self.book.answered(origin, status, body, now)

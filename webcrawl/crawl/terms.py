@@ -22,6 +22,7 @@ logger = logging.getLogger(__name__)
 
 META = "terms"
 FIXED = ("URL_FOLDINGS", "URL_HOST_RULES")  # which URLs count as one
+SCOPE = "URL_SCOPE"  # may become wider, but domains of seeds are noted only while it is `seeds`
 # Settings that say nothing about the crawl, only where it lies, how long a run lasts and how much it says.
 UNSAID = ("JOBDIR", "CLOSESPIDER_", "LOG_", "LINK_LOG")
 SPIDER = "spider"
@@ -74,6 +75,12 @@ def refuse(jobdir: Path, before: Terms, now: Terms) -> None:
                 f"{name} was {old}, now {new}: it decides which URLs count as one, which cannot change within a crawl; "
                 f"change it back, or use another JOBDIR than {jobdir}"
             )
+    scope, wanted = before.get(SCOPE, NONE), now.get(SCOPE, NONE)
+    if wanted == "seeds" != scope:
+        raise OtherTerms(
+            f"{SCOPE} was {scope}, now seeds: the seeds' domains were not noted, so their links would be dropped; "
+            f"change it back, or use another JOBDIR than {jobdir}"
+        )
 
 
 def changes(before: Terms, now: Terms) -> Iterator[str]:

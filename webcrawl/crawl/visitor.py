@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.listings import LISTINGS
+from webcrawl.html.found import FoundLink
 from webcrawl.html.links import LinkReader
 from webcrawl.items import Page
 from webcrawl.model import Exchange, Link
@@ -25,6 +26,7 @@ class LinkRules:
     redirects: int  # how many in a row
     skip_seen: bool
     obey_nofollow: bool
+    most: int = 0  # links of one page; 0: no limit
     home: Callable[[str], str] | None = None
     """Whose page a URL is, where the scope judges links by that: `host` or `domain`."""
 
@@ -32,11 +34,16 @@ class LinkRules:
 class Visitor:
     """Turns every answer into a Page, and tells the crawl what follows from it."""
 
-    def __init__(self, crawl: Crawl, digests: Callable[[bytes], bytes], reader: LinkReader, rules: LinkRules) -> None:
-        self._crawl, self._digests, self._reader = crawl, digests, reader
+    def __init__(
+        self, crawl: Crawl, digests: Callable[[bytes], bytes], readers: tuple[LinkReader, LinkReader], rules: LinkRules
+    ) -> None:
+        """The second of the readers, which are equal, is for `read_ahead`."""
+        self._crawl, self._digests = crawl, digests
+        self._reader, self._ahead = readers
         self._followed, self._redirects = rules.followed, rules.redirects
         self._skip_seen, self._obey_nofollow, self._home = rules.skip_seen, rules.obey_nofollow, rules.home
-        self._reads_more = not reader.wanted <= rules.followed
+        self._most = rules.most
+        self._reads_more = not self._reader.wanted <= rules.followed
 
     def visit(self, link: Link, exchange: Exchange) -> Page:
         """The page of this answer; `follow` submits its links."""
@@ -70,20 +77,32 @@ class Visitor:
         """An answer to a robots.txt request of which no exchange is known, or none."""
         self._crawl.robots_answered(link, status, body, None, self._crawl.now())
 
+    def read_ahead(self, link: Link, exchange: Exchange) -> None:
+        """Reads the links of a large page, before `visit`; one call at a time, from any thread."""
+        if 200 <= exchange.status < 300:
+            exchange.found = self._ahead.links(exchange.body, exchange.content_type, link.url)
+
     def _read(self, page: Page, exchange: Exchange) -> None:
-        links = LISTINGS.get(page.content_type, self._reader.links)
-        found = links(exchange.body, exchange.content_type, page.url)
+        links = LISTINGS.get(page.content_type)
+        if links is not None:
+            found = links(exchange.body, exchange.content_type, page.url)
+        else:
+            found = exchange.found or self._reader.links(exchange.body, exchange.content_type, page.url)
         page.base, page.encoding, page.links = found.base, found.encoding, found.links
         page.title, page.meta_robots = found.title, found.meta_robots
 
-    def follow(self, page: Page) -> None:
-        """Submits the links of a page that was visited."""
-        link = page.link
-        if link is None or not page.links or (self._obey_nofollow and "nofollow" in page.meta_robots):
+    def follow(self, page: Page, links: Sequence[FoundLink] | None = None) -> None:
+        """Submits the links of a page that was visited, or only these."""
+        link, found = page.link, page.links if links is None else links
+        if link is None or not found or (self._obey_nofollow and "nofollow" in page.meta_robots):
             return
-        found = page.links
         if self._obey_nofollow or self._reads_more or _redirects(link) >= self._redirects:
             found = [one for one in found if self._follows(link, *one)]
+        if 0 < self._most < len(found) and page.content_type not in LISTINGS:
+            self._crawl.cut(len(found) - self._most)
+            if page.exchange is not None:
+                page.exchange.links_cut = len(found) - self._most
+            found = found[: self._most]
         self._crawl.discover(
             link, [raw for _, raw, _, _ in found], lambda at: HOPS.get(found[at][0], "L"), base=page.base
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import sys
 import time
 from collections import deque
 from pathlib import Path
@@ -16,7 +17,26 @@ from webcrawl.adapter.close import close_spider
 from webcrawl.adapter.values import values_of
 from webcrawl.logs.readable import ReadableFormatter
 
+logger = logging.getLogger(__name__)
+
 LINE = "%(asctime)s %(name)s: %(message)s"
+
+
+class _Errors(logging.FileHandler):
+    """Where it cannot be written to, on a full disk or in a folder that is gone, that is one line, once."""
+
+    _said = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            super().emit(record)  # it opens the file here
+        except OSError:
+            self.handleError(record)
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: ARG002, N802 - logging's names
+        if not self._said:
+            self._said = True
+            logger.warning("%s: not written: %s", self.baseFilename, sys.exc_info()[1])
 
 
 class ErrorBreaker(logging.Handler):
@@ -42,21 +62,22 @@ class ErrorBreaker(logging.Handler):
         return breaker
 
     def opened(self) -> None:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = logging.FileHandler(self._path, delay=True, encoding="utf-8", errors="backslashreplace")
+        with contextlib.suppress(OSError):  # then it cannot be written to, which is said where it is tried
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = _Errors(self._path, delay=True, encoding="utf-8", errors="backslashreplace")
         self._file.setFormatter(ReadableFormatter(logging.Formatter(LINE)))
         logging.getLogger().addHandler(self)
 
     def closed(self) -> None:
         logging.getLogger().removeHandler(self)
         if self._file is not None:
-            self._file.close()
+            with contextlib.suppress(OSError):  # what it could not write before, which was said
+                self._file.close()
 
     def emit(self, record: logging.LogRecord) -> None:
         if not record.exc_info or self._file is None:
             return
-        with contextlib.suppress(OSError):  # its folder is gone: the next checkpoint says so
-            self._file.emit(record)
+        self._file.emit(record)
         if self._crawler.stats is not None:
             self._crawler.stats.inc_value("errors/unexpected")
         now = time.monotonic()

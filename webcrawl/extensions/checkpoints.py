@@ -7,6 +7,7 @@ import contextlib
 import logging
 import signal
 import time
+from collections.abc import Mapping
 from typing import Self
 
 from scrapy import signals
@@ -15,9 +16,11 @@ from scrapy.crawler import Crawler
 from webcrawl.adapter.scheduler import FrontierScheduler, scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.extensions.positions import Positions
-from webcrawl.store.errors import StoreError
+from webcrawl.text.quantities import count
 
 logger = logging.getLogger(__name__)
+
+FIGURES = (("pages", "page"), ("queued", "URL"), ("hosts", "host"))
 
 
 class Checkpoints:
@@ -45,7 +48,7 @@ class Checkpoints:
         scheduler = scheduler_of(self._crawler)
         try:
             scheduler.crawl.attach(lambda db, _: Positions(db, _pipelines(self._crawler)))
-        except StoreError as error:
+        except Exception as error:  # noqa: BLE001 - Scrapy would go on, and no checkpoint would ever be taken
             scheduler.fail(error)
         self._task = loop.create_task(self._run(scheduler))
 
@@ -64,7 +67,12 @@ class Checkpoints:
             except Exception as error:  # noqa: BLE001 - whatever it is, this checkpoint was not made
                 scheduler.fail(error)
                 return
-            logger.info("checkpoint in %.2f s: %r", time.perf_counter() - begun, scheduler.crawl)
+            _tell(time.perf_counter() - begun, scheduler.crawl.stats())
+
+
+def _tell(seconds: float, figures: Mapping[str, float]) -> None:
+    pages, queued, hosts = (count(int(figures[name]), one) for name, one in FIGURES)
+    logger.info("checkpoint in %.2f s: %s, %s queued, %s waiting", seconds, pages, queued, hosts)
 
 
 def _pipelines(crawler: Crawler) -> tuple[object, ...]:

@@ -15,6 +15,7 @@ from scrapy.utils.asyncio import create_looping_call
 
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.crawl.crawl import Crawl
+from webcrawl.text.quantities import short
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -44,7 +45,6 @@ class Progress:
     def opened(self) -> None:
         self._crawler.signals.connect(self.closed, signals.spider_closed)  # not before: opening may fail
         self._crawl = scheduler_of(self._crawler).crawl
-        self._begun = _now(self._crawl)
         if self._live is not None:
             self._start(self._live)
         if self._logged:
@@ -58,7 +58,6 @@ class Progress:
             self._live.stop()
         for handler in self._moved:
             handler.setStream(sys.stderr)
-        logger.info("%s", Lines(self._crawl, self._begun).line())
 
     def _start(self, live: Live) -> None:
         """Prints log lines that go to the same terminal above the live line."""
@@ -71,7 +70,7 @@ class Progress:
         from rich.text import Text  # noqa: PLC0415 - as in _live
 
         lines = Lines(self._crawl)
-        self._every(BLINK, lambda: live.update(Text(lines.line(), no_wrap=True, overflow="ellipsis"), refresh=True))
+        self._every(BLINK, lambda: live.update(Text(lines.short(), no_wrap=True, overflow="ellipsis"), refresh=True))
 
     def _every(self, seconds: float, call: Callable[[], None]) -> None:
         loop = create_looping_call(call)
@@ -82,27 +81,42 @@ class Progress:
 class Lines:
     """Progress in one line; its rate is that of the last 10 seconds."""
 
-    def __init__(self, crawl: Crawl, begun: tuple[float, int] | None = None) -> None:
+    def __init__(self, crawl: Crawl) -> None:
         self._crawl = crawl
-        self._since = deque([begun or _now(crawl)])
+        self._since = deque([_now(crawl)])
 
     def log(self) -> None:
         logger.info("%s", self.line())
 
     def line(self) -> str:
+        """The line of a log, with exact numbers."""
+        pages, rate, asked, ready, waiting = self._look()
+        figures = self._figures
+        return (
+            f"{pages} pages ({rate:.1f}/s), {figures['queued']} queued, "
+            f"hosts: {asked} asked {ready} ready {waiting} waiting, {figures['seen/keys']} seen, "
+            f"{figures['failures']} failures, {figures['bytes'] / 1e6:.1f} MB"
+        )
+
+    def short(self) -> str:
+        """The same for a terminal of 80 columns, whatever the numbers are; hosts are asked/ready/waiting."""
+        pages, rate, *hosts = self._look()
+        queued, seen, failed = (short(self._figures[name]) for name in ("queued", "seen/keys", "failures"))
+        return (
+            f"{short(pages)} pages {short(rate)}/s  queue {queued}  hosts {'/'.join(map(short, hosts))}"
+            f"  seen {seen}  failed {failed}  {short(self._figures['bytes'])}B"
+        )
+
+    def _look(self) -> tuple[int, float, int, int, int]:
+        """Pages, their rate, and hosts by what they do."""
         now, pages = _now(self._crawl)
         while len(self._since) > 1 and self._since[1][0] <= now - INTERVAL + BLINK:
             self._since.popleft()
         rate = (pages - self._since[0][1]) / max(now - self._since[0][0], 1e-9)
         self._since.append((now, pages))
-        figures = self._crawl.stats()
-        ready = self._crawl.ready_hosts()
-        waiting = figures["hosts"] - figures["in_flight"] - ready
-        return (
-            f"{pages} pages ({rate:.1f}/s), {figures['queued']} queued, "
-            f"hosts: {figures['in_flight']} asked {ready} ready {waiting} waiting, {figures['seen/keys']} seen, "
-            f"{figures['failures']} failures, {figures['bytes'] / 1e6:.1f} MB"
-        )
+        self._figures = self._crawl.stats()
+        ready, asked = self._crawl.ready_hosts(), int(self._figures["in_flight"])
+        return pages, rate, asked, ready, int(self._figures["hosts"]) - asked - ready
 
 
 def _live() -> Live:

@@ -1,4 +1,4 @@
-"""Writes stats.json, the crawl's counters, at every checkpoint and at the end."""
+"""The crawl's counters, in stats.json and in Scrapy's stats, at every checkpoint and at the end."""
 
 from __future__ import annotations
 
@@ -47,9 +47,13 @@ class Statistics:
         taken = self._crawl.taken_away()
         if taken is not None and taken.path == self._path.parent:  # another folder may be there, which is not ours
             return
+        figures = self._figures(reason)
+        if self._crawler.stats is not None:
+            for name, value in figures.items():
+                self._crawler.stats.set_value(f"webcrawl/{name}", value)
         new = self._path.with_suffix(".json.new")
         try:
-            new.write_text(json.dumps(self._figures(reason), indent=1) + "\n", encoding="utf-8")
+            new.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
             new.replace(self._path)
         except OSError as error:
             logger.warning("%s: not written: %s", self._path, error)

@@ -69,9 +69,12 @@ class Trim:
     def look(self) -> None:
         if not self._pace.due():
             return
-        before = self._resident()
-        self._trim()
-        given = before - self._resident()
+        try:
+            before = self._resident()
+            self._trim()
+            given = before - self._resident()
+        except OSError:  # no descriptor to look with: the next interval tries again
+            return
         self._pace.gave(given)
         logger.debug("%.1f MiB given back", given / MIB)
 

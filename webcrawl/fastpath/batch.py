@@ -7,8 +7,9 @@ A stage then finds its code and its tables in the processor's caches, and a page
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
-from collections.abc import Callable, Coroutine, Generator, Sequence
+from collections.abc import Callable, Coroutine, Generator, Iterable, Sequence
 from functools import partial
 from types import coroutine
 from typing import Any
@@ -17,7 +18,8 @@ from scrapy import Request, Spider
 from scrapy.http import Response
 
 MOST = 64  # pages in one turn of the event loop: 30 ms
-Output = list[Any] | Exception  # of one page: items and requests, or why there are none
+TURN = 0.03  # seconds that a turn may take: fewer pages follow one that took longer
+Output = Iterable[Any] | Exception  # of one page: items and requests, or why there are none
 ParseAll = Callable[[Sequence[Response]], list[Output]]
 Leave = Callable[[Output, Response, Request], Coroutine[Any, Any, None]]
 
@@ -33,11 +35,12 @@ def parse_all(spider: Spider | None) -> ParseAll | None:
 class Batch:
     """Collects answers for the spider's `parse_all`, and passes the result of each on to `leave`."""
 
-    def __init__(self, parse_all: ParseAll, leave: Leave) -> None:
-        self._parse_all, self._leave = parse_all, leave
+    def __init__(self, parse_all: ParseAll, leave: Leave, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._parse_all, self._leave, self._clock = parse_all, leave, clock
         self._waiting: deque[tuple[Request, Response]] = deque()
         self._loop = asyncio.get_running_loop()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._most = MOST
 
     def add(self, request: Request, response: Response) -> None:
         """Adds one answer; the batch is processed when this turn of the event loop is over."""
@@ -46,9 +49,15 @@ class Batch:
         self._waiting.append((request, response))
 
     def _work(self) -> None:
-        batch = [self._waiting.popleft() for _ in range(min(MOST, len(self._waiting)))]
+        batch = [self._waiting.popleft() for _ in range(min(self._most, len(self._waiting)))]
         if self._waiting:
             self._loop.call_soon(self._work)
+        begun = self._clock()
+        self._pass(batch)
+        seconds = self._clock() - begun
+        self._most = max(1, min(MOST, 2 * self._most, int(len(batch) * TURN / max(seconds, 1e-6))))
+
+    def _pass(self, batch: list[tuple[Request, Response]]) -> None:
         try:
             outputs = self._parse_all([response for _, response in batch])
             ends = list(zip(batch, outputs, strict=True))

@@ -10,9 +10,15 @@ from scrapy.core.engine import ExecutionEngine
 
 
 class Engine:
-    """Wakes the engine, and reports that it begins to close."""
+    """Wakes the engine, reports that it begins to close, and fails when the crawl did.
 
-    def __init__(self, engine: ExecutionEngine | None, closing: Callable[[], None]) -> None:
+    `failure` is asked at the end, and what it returns is raised to whoever started the crawl. Scrapy's commands then
+    end with exit status 1, which they do for no reason why a spider was closed.
+    """
+
+    def __init__(
+        self, engine: ExecutionEngine | None, closing: Callable[[], None], failure: Callable[[], Exception | None]
+    ) -> None:
         if engine is None or engine._slot is None:  # noqa: SLF001 - here and below: the slot has no public name
             raise RuntimeError("the engine has no slot before the scheduler is opened")
         self.engine, self.slot = engine, engine._slot  # noqa: SLF001
@@ -26,6 +32,14 @@ class Engine:
             self.slot.remove_request = self.slot.inprogress.discard  # type: ignore[method-assign,assignment]
 
         self.slot.close = say_and_close  # type: ignore[method-assign]
+        start = self.engine.start_async
+
+        async def start_and_judge(**options: Any) -> None:
+            await start(**options)
+            if (error := failure()) is not None:
+                raise error
+
+        self.engine.start_async = start_and_judge  # type: ignore[method-assign]
 
     def wake(self) -> None:
         """Makes the engine ask the scheduler again, at once: by itself it asks when a request ends, or every 5 seconds.

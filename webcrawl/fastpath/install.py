@@ -13,15 +13,22 @@ from webcrawl.fastpath.request_path import RequestPath
 from webcrawl.fastpath.signals import skip_unheard_signals
 
 
-def install(engine: ExecutionEngine | None, *, finished: Callable[[Trip], None], closing: Callable[[], None]) -> Engine:
+def install(
+    engine: ExecutionEngine | None,
+    *,
+    finished: Callable[[Trip], None],
+    closing: Callable[[], None],
+    failure: Callable[[], Exception | None],
+) -> Engine:
     """Installs the request path in an engine; call it in the scheduler's `open`.
 
     `finished` is called when a request is entirely done: its items have left the pipelines, or its failure is handled.
-    Scrapy has no signal for that. `closing` is called when the spider begins to close. Raises ForeignScrapy if the
-    installed Scrapy lacks a private name that is used here.
+    Scrapy has no signal for that. `closing` is called when the spider begins to close, and `failure` when all is over:
+    what it returns is raised to whoever started the crawl. Raises ForeignScrapy if the installed Scrapy lacks a private
+    name that is used here.
     """
     check()
-    handle = Engine(engine, closing)
+    handle = Engine(engine, closing, failure)
     RequestPath(handle, finished)
     skip_unheard_signals(handle.engine.crawler.signals)
     return handle

@@ -25,7 +25,9 @@ class Limits:
     host_failures: int = 5  # HOST_MAX_FAILURES
     retry_wait: float = 60.0  # HOST_RETRY_WAIT
     crawl_delay_max: float = 300.0  # CRAWL_DELAY_MAX
-    attempts: int = 3  # per URL, the first included
+    attempts: int = 3  # per URL, the first included: RETRY_TIMES + 1
+    retry_codes: frozenset[int] | None = None  # RETRY_HTTP_CODES; None: those of the table in outcomes.py
+    domain_share: int = 16  # FRONTIER_DOMAIN_SHARE: a domain may have one queue in this many while others wait
 
 
 class Booking:
@@ -48,7 +50,8 @@ class Booking:
         wait = self.wait(host)
         if outcome.wait:
             wait = max(wait, min(outcome.wait, limits.crawl_delay_max))
-        if verdict.failed:
+        failed = verdict.failed and not outcome.answered
+        if failed:
             host.failures += 1
             wait = max(wait, min(limits.retry_wait * 2.0 ** (host.failures - 1), LONGEST))
         else:
@@ -56,21 +59,24 @@ class Booking:
         host.ready_at = max(host.ready_at, now + wait)  # an inline download may have asked it since
         if limits.host_pages or host.failures:
             host.retired = self._retired(host.failures, host.pages) or host.retired
-        if not verdict.again or host.retired or not self._is_worth(link, outcome):
+        if host.retired or not self.is_worth(link, outcome):
             return None
         # The wait grows with each attempt, even if an answer to another URL has reset the host's failures.
         later = now + limits.retry_wait * 2.0**link.attempt
-        return max(host.ready_at, later) if verdict.failed else later
+        return max(host.ready_at, later) if failed else later
 
     def tries_again(self, host: Host, link: Link, outcome: Outcome) -> bool:
         """Whether booking this outcome will lead to a retry."""
-        failures = host.failures + 1 if rule(outcome.status).failed else 0
+        failures = host.failures + 1 if rule(outcome.status).failed and not outcome.answered else 0
         retired = host.retired or self._retired(failures, host.pages + _is_page(link, outcome))
-        return not retired and self._is_worth(link, outcome)
+        return not retired and self.is_worth(link, outcome)
 
-    def _is_worth(self, link: Link, outcome: Outcome) -> bool:
-        again = rule(outcome.status).again and not link.path.endswith("P")
-        return again and link.attempt + 1 < self._limits.attempts
+    def is_worth(self, link: Link, outcome: Outcome) -> bool:
+        """Whether the link is worth another attempt, if its host is."""
+        status, codes = outcome.status, self._limits.retry_codes
+        again = rule(status).again if status < 0 or codes is None else status in codes
+        most = self._limits.attempts if outcome.retries is None else outcome.retries + 1
+        return again and not link.path.endswith("P") and link.attempt + 1 < most
 
     def wait(self, host: Host) -> float:
         """Seconds between two requests to the host if none fails."""

@@ -19,6 +19,8 @@ from webcrawl.urls.hosts import host_of
 STEPS = 64  # hosts examined by one `take` before it gives up for this turn of the event loop
 LOOKS = 4  # of these, hosts let in to find one that answers before an unproven host gets the slot
 DROPS = 256  # URLs of one host dropped per turn
+LATE = 0.05  # seconds that a proven host waits for a fetcher or the processor, before we count as busy
+CALM = 0.2  # seconds after that in which no host beyond its domain's share is let in
 OVERDUE = 10.0  # seconds a due host waits for a fetcher before n shrinks: there are more queues than fetchers need
 
 
@@ -30,8 +32,9 @@ class Frontier:
         self._level, self._book = rules.prioritizer.level, Booking(rules.politeness, rules.limits)
         self._addresses, self._admission, self._dropped = hooks.addresses, hooks.admission, hooks.dropped
         self._back = BackEnd(rules.limits.fetchers)
-        self._rotation = Rotation(queues, self._back, rules.limits, self._enter, self._end)
+        self._rotation = Rotation(queues, self._back, rules, self._enter, self._end)
         self._resumed = resumed  # requests from the last checkpoint until then are unknown: every host waits its turn
+        self._calm_at = 0.0
         self.queued = 0
         self.in_flight = 0
         self.counters: Counter[str] = Counter()
@@ -103,7 +106,8 @@ class Frontier:
     def take(self, now: float, *, spare: bool = True) -> Link | None:
         """A link whose host is due, or None: call again at `next_ready`.
 
-        Without `spare`, unproven hosts keep to their share: other hosts may have URLs that have not arrived here yet.
+        Without `spare`, unproven hosts and domains keep to their shares: others may have URLs that have not arrived
+        here yet.
         """
         back, rotation = self._back, self._rotation
         if len(back.active) < rotation.width:
@@ -111,27 +115,43 @@ class Frontier:
         for step in range(STEPS):
             entry = back.pop_due(now)
             if entry is None:
-                if (step < LOOKS or not back.has_spare(now)) and rotation.grow():
+                idle = not back.has_spare(now)
+                if (step < LOOKS or idle) and rotation.grow(anyone=idle and spare and now >= self._calm_at):
                     continue
                 entry = back.pop_spare(now) if spare else None
                 if entry is None:
                     return None
-            if now - entry[0] > OVERDUE:
-                rotation.shrink()
+            if now - entry[0] > LATE:
+                self._late(entry[2], now - entry[0], now)
             link = self._hand_out(entry[2], now)
             if link is not None:
                 return link
         return None
 
+    def _late(self, host: Host, seconds: float, now: float) -> None:
+        """A due host had to wait so long."""
+        if not host.unproven():
+            self._calm_at = now + CALM
+        if seconds > OVERDUE:
+            self._rotation.shrink()
+
     def holds_back(self, now: float) -> bool:
-        """Whether only unproven hosts are due, and no URLs wait outside the back-end."""
-        return self._back.has_spare(now) and not self._rotation.others_wait()
+        """Whether only hosts that are beyond a share can be asked: unproven ones, or those of some domains."""
+        rotation = self._rotation
+        return (rotation.lines_wait or self._back.has_spare(now)) and not rotation.others_wait()
+
+    def wants_hosts(self, now: float) -> bool:
+        """Whether only hosts beyond their domain's share can be asked: any new host would go before them."""
+        return self._rotation.lines_wait and not self._back.has_spare(now) and not self._rotation.others_wait()
 
     def next_ready(self) -> float | None:
         """When `take` may return a link: a time (0 is now), or None until something is added or done."""
-        if self._rotation.can_grow():
+        rotation, due = self._rotation, self._back.next_due()
+        if not rotation.can_grow():
+            return due
+        if rotation.others_wait():
             return 0.0
-        return self._back.next_due()
+        return self._calm_at if due is None else min(due, self._calm_at)
 
     def next_turn(self, link: Link) -> float:
         """Estimated seconds until the next request to the host of a link just taken; 0 if it has no more URLs."""
@@ -142,6 +162,7 @@ class Frontier:
         if self._resumed:
             host.ready_at = max(host.ready_at, self._resumed + self._book.wait(host))
         self._back.enter(host)
+        self._rotation.entered(host)
 
     def _hand_out(self, host: Host, now: float) -> Link | None:
         if self._reserved and host.name in self._reserved:
@@ -213,8 +234,10 @@ class Frontier:
     def done(self, link: Link, outcome: Outcome, now: float) -> bool:
         """Books the outcome of a download; returns False if the link will be retried."""
         host = self._received(link)
-        retired = host.retired
+        retired, pages = host.retired, host.pages
         again = self._book(host, link, outcome, now)
+        if not pages and host.pages:
+            self.counters["hosts answered"] += 1
         if again is not None:
             heappush(host.later, (again, replace(link, attempt=link.attempt + 1).pack()))
             self.queued += 1
@@ -233,9 +256,14 @@ class Frontier:
         self.counters["finished"] += 1
         self._settle(host, now)
 
-    def put_back(self, link: Link, now: float) -> None:
-        """Takes back a link that was not requested, for a lack of ours: it goes first again, all else is as before."""
+    def put_back(self, link: Link, now: float, wait: float = 0.0) -> None:
+        """Takes back a link that was not requested, for a lack of ours: it goes first again, all else is as before.
+
+        `wait`: seconds for which the lack will last.
+        """
         host = self._received(link)
+        if wait:
+            host.ready_at = max(host.ready_at, now + wait)
         heappush(host.later, (FIRST, link.pack()))
         self.queued += 1
         self.counters["put back"] += 1
@@ -261,8 +289,8 @@ class Frontier:
             if woken is not None:
                 self._back.schedule(woken, host.ready_at)
         if not host.waiting():
-            self._back.leave(host, State.IDLE)
-        elif self._rotation.must_yield(host):
+            self._rotation.leave(host, State.IDLE)
+        elif self._rotation.must_yield(host, now):
             self._rotation.park(host)
         else:
             self._back.schedule(host, now if host.retired else host.due())
@@ -271,9 +299,10 @@ class Frontier:
 
 
 def _next_record(host: Host, now: float) -> bytes | None:
-    """The host's next record: first due retries, then urgent ones; for a retired host the order does not matter."""
+    """The host's next record: due retries, then by priority; for a retired host the order does not matter."""
     if host.later and (host.later[0][0] <= now or host.retired):
         return heappop(host.later)[1]
-    if host.urgent is not None and host.urgent.count:
-        return host.urgent.pop()
+    ranked = host.ranked
+    if ranked is not None and ranked.queues and (ranked.before() or not host.queue.count):
+        return ranked.pop()
     return host.queue.pop()

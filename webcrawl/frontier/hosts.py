@@ -6,12 +6,14 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import partial
 
 import msgpack
 
 from webcrawl.frontier.fifo import Fifo, Pool
+from webcrawl.frontier.ranked import Ranked
 from webcrawl.frontier.rows import HostRows, Row
-from webcrawl.model import is_urgent
+from webcrawl.model import priority_of
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 
@@ -52,7 +54,7 @@ class Host:
     stay: int = 0  # URLs handed out since it became active
     ticket: int = 0  # of its valid entry in the back-end's heaps; 0: it has none
     dirty: bool = False  # changed since it was last written
-    urgent: Fifo | None = None  # goes before the queue; created for the first urgent URL
+    ranked: Ranked | None = None  # goes before the queue or after it; created for the first URL with a priority
 
     def unproven(self) -> bool:
         """Whether its last request failed, or there was none yet; False for a retired host, which takes no slot."""
@@ -60,17 +62,17 @@ class Host:
 
     def waiting(self) -> int:
         """The number of its URLs in the back-end that are not in flight."""
-        return self.queue.count + len(self.later) + (self.urgent.count if self.urgent is not None else 0)
+        return self.queue.count + len(self.later) + (self.ranked.count if self.ranked is not None else 0)
 
     def due(self) -> float:
         """When its next URL may be requested; it must have one."""
-        if self.queue.count or (self.urgent is not None and self.urgent.count):
+        if self.queue.count or (self.ranked is not None and self.ranked.queues):
             return self.ready_at
         return max(self.ready_at, self.later[0][0])
 
     def queues(self) -> tuple[Fifo, ...]:
         """All queues that it has."""
-        return (self.queue,) if self.urgent is None else (self.queue, self.urgent)
+        return (self.queue,) if self.ranked is None else (self.queue, *(queue for _, queue in self.ranked.queues))
 
     def pack(self) -> bytes:
         later = [*self.later, (FIRST, self.given)] if self.given is not None else self.later
@@ -85,8 +87,8 @@ class Host:
             later,
             self.queue.save() if self.queue.count else None,
         )
-        urgent = (self.urgent.save(),) if self.urgent is not None and self.urgent.count else ()
-        return bytes(msgpack.packb(fields + urgent))
+        ranked = (self.ranked.save(),) if self.ranked is not None and self.ranked.queues else ()
+        return bytes(msgpack.packb(fields + ranked))
 
 
 class HostTable:
@@ -126,11 +128,11 @@ class HostTable:
 
     def _unpack(self, name: str, state: int, data: bytes) -> Host:
         try:
-            ready_at, times, crawl_delay, failures, pages, retired, ip, later, queue, *urgent = msgpack.unpackb(data)
+            ready_at, times, crawl_delay, failures, pages, retired, ip, later, queue, *ranked = msgpack.unpackb(data)
             fifo = self._pool.fifo(queue)
             host = Host(name, fifo, STATES[state], ready_at, times, crawl_delay, failures, pages, retired, ip)
-            if urgent:
-                self._make_urgent(host, *urgent)
+            for priority, saved in saved_queues(*ranked):
+                self._ranked(host, priority, saved)
         except (ValueError, TypeError, KeyError) as error:
             raise DamagedFile(self._db.path, 0, f"table host, {name}: {error!r}") from error
         if later:
@@ -139,14 +141,15 @@ class HostTable:
 
     def queue_for(self, host: Host, record: bytes) -> Fifo:
         """The queue that a record of this host belongs in."""
-        if not is_urgent(record):
-            return host.queue
-        return host.urgent if host.urgent is not None else self._make_urgent(host)
+        priority = priority_of(record)
+        return self._ranked(host, priority) if priority else host.queue
 
-    def _make_urgent(self, host: Host, saved: bytes | None = None) -> Fifo:
-        host.urgent = self._pool.fifo(saved)
-        host.urgent.owner = host
-        return host.urgent
+    def _ranked(self, host: Host, priority: int, saved: bytes | None = None) -> Fifo:
+        if host.ranked is None:
+            host.ranked = Ranked()
+        queue = host.ranked.queue(priority, partial(self._pool.fifo, saved))
+        queue.owner = host
+        return queue
 
     def put_away(self, host: Host) -> None:
         """Releases a host; it stays an object while there is room."""
@@ -187,6 +190,11 @@ class HostTable:
         hosts = [host for name in names if (host := self._dirty.pop(name, None)) is not None]
         self._rows.store(map(_row, hosts))
         self._rows.write(names)
+
+
+def saved_queues(ranked: Iterable[tuple[int, bytes]] | bytes = ()) -> list[tuple[int, bytes]]:
+    """A host's queues by priority, as its row has them; earlier rows of this version have one for all above 0."""
+    return [(1, ranked)] if isinstance(ranked, bytes) else [(priority, saved) for priority, saved in ranked]
 
 
 def _row(host: Host) -> Row:

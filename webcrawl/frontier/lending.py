@@ -104,6 +104,10 @@ class Lending:
         self._book(booked, NO_PAGE, outcome, at)
         return booked.ready_at
 
+    def again(self, link: Link, outcome: Outcome) -> bool:
+        """Whether to try a link once more; its host's turn says when, and whether the host is retired."""
+        return self._book.is_worth(link, outcome)
+
     def ready_at(self, name: str) -> float:
         """When the host may be asked again; NEVER while it is lent."""
         if name in self._lent:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.admission import Admission
 from webcrawl.frontier.booking import Limits
+from webcrawl.frontier.domains import Lines
 from webcrawl.frontier.fifo import Fifo
 from webcrawl.frontier.front import FrontEnd
 from webcrawl.frontier.hosts import HostTable
@@ -32,6 +33,7 @@ class Rules:
     prioritizer: Prioritizer
     politeness: Politeness
     limits: Limits
+    domain: Callable[[str], str] = str  # the registered domain of a host; by default each is its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,3 +52,4 @@ class Queues:
     front: FrontEnd
     hosts: HostTable
     parked: Fifo  # names of hosts that gave way to others
+    lines: Lines  # URLs and parked hosts of domains that have their share of the places

@@ -1,13 +1,13 @@
-"""Which hosts have a queue in the back-end: they enter from the front-end and give way; n follows the demand."""
+"""Which hosts have a queue in the back-end: they enter in turns and give way; n follows the demand."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from webcrawl.frontier.back import BackEnd
-from webcrawl.frontier.booking import Limits
+from webcrawl.frontier.domains import Group, Shares
 from webcrawl.frontier.hosts import Host, State
-from webcrawl.frontier.parts import Queues
+from webcrawl.frontier.parts import Queues, Rules
 from webcrawl.model import authority_of, url_of
 from webcrawl.urls.hosts import host_of
 
@@ -16,36 +16,51 @@ STAY = 1000  # URLs after which a host gives way if others wait and there is no 
 
 
 class Rotation:
-    """Mercator 3.1's refill, BUbiNG's required front, and turns for hosts when there is no room for all."""
+    """Mercator 3.1's refill, BUbiNG's required front, and turns for hosts when there is no room for all.
+
+    Hosts of a domain that has its share of the places wait in a line of that domain: docs/frontier.md.
+    """
 
     def __init__(
         self,
         queues: Queues,
         back: BackEnd,
-        limits: Limits,
+        rules: Rules,
         enter: Callable[[Host], None],
         ended: Callable[[bytes, int], None],
     ) -> None:
         """`enter` makes a host active; `ended` is called with each record of a retired host, and its Status."""
-        self._front, self._parked, self._hosts, self._back = queues.front, queues.parked, queues.hosts, back
+        limits = rules.limits
+        self._front, self._parked, self._lines = queues.front, queues.parked, queues.lines
+        self._hosts, self._back = queues.hosts, back
         self._least, self._most, self._ended = limits.queues, limits.max_queues, ended
         self._enter = enter
-        self._parked_next = False
+        self._shares = Shares(rules.domain, limits.queues, limits.domain_share)
+        self._sources = (self._from_parked, self._from_front, self._from_lines)
+        self._source = 0  # the last one that let a host in
         self.width = limits.queues  # the current n
 
     def __repr__(self) -> str:
-        return f"<Rotation n={self.width} parked={len(self._parked)}>"
+        return f"<Rotation n={self.width} parked={len(self._parked)} {self._lines!r}>"
 
     def can_grow(self) -> bool:
-        return len(self._back.active) < self._most and self.others_wait()
+        return len(self._back.active) < self._most and bool(self._lines or self.others_wait())
 
     def others_wait(self) -> bool:
-        """Whether there are URLs outside the back-end."""
+        """Whether there are URLs outside the back-end, other than those of domains that have their share."""
         return bool(self._front.filled or self._parked)
 
-    def grow(self) -> bool:
-        """Adds a queue, because fetchers starve while URLs wait in the front-end (BUbiNG's required front)."""
-        if not self.can_grow() or not self.refill():
+    @property
+    def lines_wait(self) -> bool:
+        """Whether hosts wait because their domain or address has its share."""
+        return bool(self._lines)
+
+    def grow(self, *, anyone: bool = False) -> bool:
+        """Adds a queue, because fetchers starve while URLs wait in the front-end (BUbiNG's required front).
+
+        `anyone`: if only hosts wait that are beyond their domain's share, then one of them.
+        """
+        if not self.can_grow() or not (self.refill() or (anyone and self._from_lines(anyone=True))):
             return False
         self.width = max(self.width, len(self._back))
         return True
@@ -55,14 +70,20 @@ class Rotation:
         self.width = max(self.width - 1, self._least)
 
     def refill(self) -> bool:
-        """Moves URLs from the front-end until one makes a host active; every other turn is a parked host's."""
-        front = self._front
-        self._parked_next = not self._parked_next
-        if self._parked_next or not front.filled:
-            name = self._parked.pop() if self._parked else None
-            if name is not None:
-                self._enter(self._hosts.get(name.decode()))
+        """Makes a host active: a parked one, one from the front-end, one from a domain's line, in turns."""
+        for _ in self._sources:
+            self._source = (self._source + 1) % len(self._sources)
+            if self._sources[self._source]():
                 return True
+        return False
+
+    def _from_parked(self) -> bool:
+        name = self._parked.pop()
+        return name is not None and self._resume(name)
+
+    def _from_front(self) -> bool:
+        """Moves URLs from the front-end until one makes a host active."""
+        front = self._front
         for _ in range(MOVES if front.filled else 0):
             record = front.pop()
             if record is None:
@@ -71,8 +92,33 @@ class Rotation:
                 return True
         return False
 
-    def _route(self, record: bytes) -> bool:
-        """Moves a URL from front to back, once, whatever its host's state; returns whether a host became active."""
+    def _from_lines(self, *, anyone: bool = False) -> bool:
+        """The same for the lines of domains that have room, or of all."""
+        for _ in range(MOVES if self._lines else 0):
+            record = self._lines.pop(_never if anyone else self._shares.full)
+            if record is None:
+                break
+            move = self._route if b" " in record else self._resume
+            if move(record, anyone=anyone):
+                return True
+        return False
+
+    def _resume(self, name: bytes, *, anyone: bool = False) -> bool:
+        """Makes a parked host active, unless it has to wait in a line."""
+        host = self._hosts.get(name.decode())
+        crowd = None if anyone else self._shares.crowd(host)
+        if crowd is None:
+            self._enter(host)
+            return True
+        self._lines.push(crowd, name)
+        self._hosts.put_away(host)
+        return False
+
+    def _route(self, record: bytes, *, anyone: bool = False) -> bool:
+        """Moves a URL from front to back, whatever its host's state; returns whether a host became active.
+
+        If the host's domain has its share, the URL waits in a line: then the host's record need not be read.
+        """
         name = _host(record)
         host = self._back.active.get(name)
         if host is not None:
@@ -82,27 +128,66 @@ class Rotation:
             if queue.count == 1 and host.ticket:  # it was scheduled for a retry; now it has a URL
                 self._back.schedule(host, host.due())
             return False
+        shares = self._shares
+        domain = shares.domain_of(name)
+        origin = shares.origin(record, domain)
+        if not anyone and (shares.full(domain) or (origin and shares.full(origin))):
+            self._lines.push(domain if shares.full(domain) else origin, record)
+            return False
         host = self._hosts.get(name)
+        crowd: Group | None = None
         if host.retired:
             self._ended(record, host.retired)
+        elif host.state is State.IDLE and not anyone and (crowd := shares.crowd(host)) is not None:
+            self._lines.push(crowd, record)
         else:
             self._hosts.touch(host)
             self._hosts.queue_for(host, record).push(record)
             if host.state is State.IDLE:
                 self._enter(host)
+                shares.bring(host, origin)
                 return True
         self._hosts.put_away(host)
         return False
 
-    def must_yield(self, host: Host) -> bool:
-        """Whether the host must give way: it is far over its share, others wait, and no more queues fit."""
-        return host.stay >= STAY and len(self._back) >= self._most and self.others_wait() and not host.retired
+    def entered(self, host: Host) -> None:
+        """Call it for each host that has become active."""
+        self._shares.enter(host)
+
+    def leave(self, host: Host, state: State) -> None:
+        """Takes the host out of the back-end."""
+        self._back.leave(host, state)
+        self._shares.leave(host)
+
+    def must_yield(self, host: Host, now: float) -> bool:
+        """Whether the host must give way to others that wait for its place, or for a fetcher.
+
+        It must if it has been in for long and no more queues fit, or if it is beyond its domain's share.
+        """
+        if host.retired:
+            return False
+        no_room = len(self._back) >= self._most and (self.others_wait() or bool(self._lines))
+        if host.stay >= STAY and no_room:
+            return True
+        return self._shares.exceeded(host) and (no_room or self._is_due(now))
+
+    def _is_due(self, now: float) -> bool:
+        due = self._back.next_due()
+        return due is not None and due <= now
 
     def park(self, host: Host) -> None:
-        """Moves the host out of the back-end, behind all other parked hosts; its URLs stay in its queue."""
-        self._back.leave(host, State.PARKED)
-        self._parked.push(host.name.encode())
-        self._parked_next = True  # so the next turn is the front-end's, and the host does not return at once
+        """Moves the host out of the back-end, behind all others that wait like it; its URLs stay in its queue."""
+        self.leave(host, State.PARKED)
+        crowd = self._shares.crowd(host)
+        if crowd is not None:
+            self._lines.push(crowd, host.name.encode())
+        else:
+            self._parked.push(host.name.encode())
+            self._source = 0  # so the next turn is the front-end's, and the host does not return at once
+
+
+def _never(_: Group) -> bool:
+    return False
 
 
 def _host(record: bytes) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 import msgpack
 
 from webcrawl.frontier.blocks import Blocks
+from webcrawl.frontier.domains import Lines
 from webcrawl.frontier.fifo import Pool
 from webcrawl.frontier.front import FrontEnd
 from webcrawl.frontier.frontier import Frontier
@@ -40,6 +41,7 @@ class FrontierPart:
         state = {
             "front": [queue.save() for queue in queues.front.queues],
             "parked": queues.parked.save(),
+            "lines": queues.lines.save(),
             "queued": len(frontier),  # URLs in flight count as queued: after a crash they are handed out again
             "width": frontier.width,
             "counters": frontier.counters,
@@ -76,4 +78,4 @@ def _open_queues(db: CrawlDB, shape: Shape, saved: dict[str, Any], random: Rando
     levels: list[bytes | None] = list(saved.get("front", ()))
     levels += [None] * (shape.levels - len(levels))  # with fewer levels than before, the extra queues still run empty
     front = FrontEnd([pool.fifo(level) for level in levels], shape.bias, random)
-    return Queues(front, hosts, pool.fifo(saved.get("parked")))
+    return Queues(front, hosts, pool.fifo(saved.get("parked")), Lines(pool.fifo, saved.get("lines", {})))

@@ -42,8 +42,8 @@ class LexborTree:
         try:
             root = LexborHTMLParser(html, options=LexborDocumentOptions.WO_EVENTS).root
             return self._find(self._selector, root) if root is not None else ()
-        except SelectolaxError:  # lexbor's way to report out of memory
-            return ()
+        except SelectolaxError as error:  # all that can fail here is a malloc
+            raise MemoryError(str(error)) from error
 
 
 class PlainElement:
@@ -101,6 +101,10 @@ class XmlTree:
 def _parse(text: bytes, parser: etree._FeedParser) -> etree._Element | None:
     try:
         return etree.fromstring(text, parser)
+    except etree.XMLSyntaxError as error:
+        if error.code == etree.ErrorTypes.ERR_NO_MEMORY:
+            raise MemoryError(str(error)) from error
+        return None
     except (etree.LxmlError, ValueError):  # nothing readable
         return None
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
+import sys
 from bisect import bisect_left
 from collections.abc import Callable
 from typing import Protocol, cast
 
 import brotli  # type: ignore[import-untyped]  # untyped
-from backports import zstd
 from isal import igzip_lib
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 ACCEPTED = b"gzip, deflate, br, zstd"
 # isal's stubs declare its error class as an instance

@@ -7,10 +7,11 @@ import ssl
 from collections.abc import Callable
 from typing import cast
 
-from webcrawl.net.errors import EmptyAnswer, FetchError
+from webcrawl.net.errors import EmptyAnswer, FetchError, NoSocket
 from webcrawl.net.http_answer import Answer
 from webcrawl.net.http_message import Message
 from webcrawl.net.protocols import Clock
+from webcrawl.net.shortage import is_ours
 
 
 class Connection(asyncio.Protocol):
@@ -119,6 +120,8 @@ class Connection(asyncio.Protocol):
         self._lost(self)
         if self._answer is not None:
             try:
+                if isinstance(exc, OSError) and is_ours(exc):
+                    raise NoSocket(str(exc))
                 self._finish(self._answer.lost(reset=exc is not None))
             except FetchError as error:
                 self._fail(error)

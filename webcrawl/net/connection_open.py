@@ -11,7 +11,7 @@ from webcrawl.net.connection import Connection
 from webcrawl.net.connection_reach import Reach
 from webcrawl.net.errors import CertificateRefused, TlsFailed, TlsTimeout
 from webcrawl.net.http_target import Target
-from webcrawl.net.protocols import Access
+from webcrawl.net.protocols import Access, Bind
 from webcrawl.net.shortage import is_ours
 
 
@@ -21,31 +21,35 @@ class Opener:
     def __init__(self, access: Access, tls: ssl.SSLContext) -> None:
         self._tls, self._timeout = tls, access.connect_timeout
         self._clock, self._now, self._shortage = access.clock, access.now, access.shortage
-        self._reach: Reach[Connection] = Reach(
+        self.reach: Reach[Connection] = Reach(
             access, lambda opened, lost: Connection(asyncio.get_running_loop(), access.clock, opened, lost), "http"
         )
 
     def __len__(self) -> int:
         """Open connections."""
-        return len(self._reach)
+        return len(self.reach)
 
-    async def open(self, target: Target, timings: Timings) -> Connection:
+    async def open(self, target: Target, timings: Timings, bind: Bind | None = None) -> Connection:
         """Connect to the first address that accepts; raises FetchError."""
-        connection = await self._reach.open(target.host, target.port, timings)
+        connection = await self.reach.open(target.host, target.port, timings, bind)
         if target.secure:
-            start = self._clock()
-            try:
-                await self._encrypt(connection, target.host)
-            except BaseException:
-                connection.abort()
-                self._reach.lost(connection)  # asyncio does not report a connection dropped in its handshake
-                raise
-            timings.tls = self._clock() - start
+            await self.secure(connection, target, timings)
         return connection
+
+    async def secure(self, connection: Connection, target: Target, timings: Timings) -> None:
+        """Start TLS with the target, whoever the connection was made to; raises FetchError."""
+        start = self._clock()
+        try:
+            await self._encrypt(connection, target.host)
+        except BaseException:
+            connection.abort()
+            self.reach.lost(connection)  # asyncio does not report a connection dropped in its handshake
+            raise
+        timings.tls = self._clock() - start
 
     async def close(self) -> None:
         """Close all connections; return when their sockets are closed."""
-        await self._reach.close()
+        await self.reach.close()
 
     async def _encrypt(self, connection: Connection, host: str) -> None:
         try:

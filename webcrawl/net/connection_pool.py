@@ -6,7 +6,7 @@ import asyncio
 
 from webcrawl.net.connection import Connection
 
-Key = tuple[bool, str, int]  # secure, host, port
+Key = tuple[object, ...]  # secure, host, port; then the way there, if it is not the usual one
 
 _SWEEP = 1.0  # seconds between checks for expired connections: one timer for all instead of one per connection
 

@@ -9,7 +9,7 @@ from typing import Generic, Protocol, TypeVar, cast
 
 from webcrawl.model import Timings
 from webcrawl.net.errors import AddressRefused, ConnectFailed, ConnectTimeout, FetchError, NoSocket, PortRefused
-from webcrawl.net.protocols import Access
+from webcrawl.net.protocols import Access, Bind
 from webcrawl.net.shortage import is_ours, port_lacks
 
 _MAX_ADDRESSES = 4  # tried in turn; a name with a hundred dead addresses must not cost a hundred timeouts
@@ -49,7 +49,7 @@ class Reach(Generic[C]):
         """Open connections."""
         return len(self._connections)
 
-    async def open(self, host: str, port: int, timings: Timings) -> C:
+    async def open(self, host: str, port: int, timings: Timings, bind: Bind | None = None) -> C:
         """Connect to the first address that accepts; raises FetchError."""
         if not self._ports.allow(self._scheme, port):
             raise PortRefused(f"port {port} is not for {self._scheme}")
@@ -60,15 +60,20 @@ class Reach(Generic[C]):
             raise self._access.shortage.begins(error) from error
         timings.dns = self._clock() - start
         start = self._clock()
-        connection = await self._first(addresses[:_MAX_ADDRESSES], port)
+        connection = await self._first(addresses[:_MAX_ADDRESSES], port, bind)
         timings.connect = self._clock() - start
         return connection
+
+    async def open_trusted(self, addresses: list[str], port: int, bind: Bind | None = None) -> C:
+        """Connect to a server that the operator has named, whatever guard and ports say of it; raises FetchError."""
+        return await self._first(addresses[:_MAX_ADDRESSES], port, bind, trusted=True)
 
     async def open_data(self, address: str, port: int) -> C:
         """Connect to a port that an FTP server has named for a transfer; raises FetchError."""
         if not self._ports.allow_data(port):
             raise PortRefused(f"port {port} is not for a transfer")
-        return await self._connect(address, port)
+        self._access.guard.check(address, port)
+        return await self._connect(address, port, None)
 
     async def close(self) -> None:
         """Close all connections; return when their sockets are closed."""
@@ -82,25 +87,31 @@ class Reach(Generic[C]):
         if not self._connections:
             self._none.set()
 
-    async def _first(self, addresses: list[str], port: int) -> C:
+    async def _first(self, addresses: list[str], port: int, bind: Bind | None, *, trusted: bool = False) -> C:
         error: FetchError = ConnectFailed("no address")
         for address in addresses:
             try:
-                return await self._connect(address, port)
+                if not trusted:
+                    self._access.guard.check(address, port)
+                return await self._connect(address, port, bind)
             except (AddressRefused, ConnectFailed) as failed:
                 error = failed
         raise error
 
-    async def _connect(self, address: str, port: int) -> C:
-        """Connect to this address if the guard allows it."""
-        self._access.guard.check(address, port)
+    async def _connect(self, address: str, port: int, bind: Bind | None) -> C:
+        """Connect to an address that was checked."""
         _check_literal(address)
+        bind = bind or self._access.bind
+        if bind is not None and (":" in bind[0]) != (":" in address):
+            raise ConnectFailed(f"{address}: of another family than the local address {bind[0]}")
         loop = asyncio.get_running_loop()
         connection = self._make(self._opened, self.lost)
         try:
             try:
                 async with asyncio.timeout(self._access.connect_timeout):
-                    await loop.create_connection(lambda: cast("asyncio.Protocol", connection), address, port)
+                    await loop.create_connection(
+                        lambda: cast("asyncio.Protocol", connection), address, port, local_addr=bind
+                    )
             except BaseException:
                 self.lost(connection)  # uvloop does not report a connection whose opener was just cancelled
                 raise

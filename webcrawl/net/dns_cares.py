@@ -74,14 +74,17 @@ class NameServers:
         return Answer(failure=Failure.BAD_ANSWER)
 
     def _current(self) -> Channel | None:
-        """The channel for the next query; None if there is no descriptor to make one with."""
+        """The channel for the next query; None if there is no descriptor or memory to make one with."""
         if not self._channels or self._channels[-1].asked >= QUESTIONS:
             if missing_socket():  # c-ares could not read resolv.conf, and would ask 127.0.0.1
                 return None
             for channel in self._channels:
                 channel.retire()
             self._channels = [channel for channel in self._channels if not channel.closed]
-            self._channels.append(Channel(self._servers, self._timeout, self._tries))
+            try:
+                self._channels.append(Channel(self._servers, self._timeout, self._tries))
+            except pycares.AresError:  # it lacks memory or descriptors: nothing that a server could do
+                return None
         return self._channels[-1]
 
     async def probe(self) -> None:

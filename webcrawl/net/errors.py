@@ -23,6 +23,13 @@ class BadUrl(FetchError):
     name = "bad_url"
 
 
+class BadOption(FetchError):
+    """The request asks for something that this client does not have."""
+
+    status = Status.UNSUPPORTED
+    name = "bad_option"
+
+
 class DnsFailed(FetchError):
     """The host's name has no address; `permanent` if the name servers say so."""
 
@@ -48,11 +55,41 @@ class PortRefused(FetchError):
     name = "port_refused"
 
 
-class NoSocket(FetchError):
-    """Our machine lacks descriptors, ports or memory for a socket: to be tried again, charged to nobody."""
+class Untried(FetchError):
+    """The server was not asked, for a lack on our side: to be tried again after `wait` seconds, charged to nobody."""
 
     status = Status.UNTRIED
+    name = "untried"
+
+    def __init__(self, message: str, *, wait: float = 0.0) -> None:
+        super().__init__(message)
+        self.wait = wait
+
+
+class NoSocket(Untried):
+    """Our machine lacks descriptors, ports or memory for a socket."""
+
     name = "no_socket"
+
+
+class ProxyFailed(Untried):
+    """The proxy cannot be reached, wants other credentials, or does not get through."""
+
+    name = "proxy"
+
+
+class TunnelRefused(FetchError):
+    """The proxy's rules do not let the crawl reach this server."""
+
+    status = Status.EXCLUDED
+    name = "tunnel_refused"
+
+
+class TooLarge(FetchError):
+    """The body is longer than allowed, and the request or the settings want such a body refused, not truncated."""
+
+    status = Status.EXCLUDED
+    name = "too_large"
 
 
 class ConnectFailed(FetchError):

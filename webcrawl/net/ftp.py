@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 
 from webcrawl.model import Exchange, Timings
 from webcrawl.net.connection_reach import Reach
-from webcrawl.net.errors import BadUrl, FetchError, TimedOut
+from webcrawl.net.errors import BadOption, BadUrl, FetchError, TimedOut
 from webcrawl.net.filetypes import type_of
 from webcrawl.net.ftp_listing import LISTING
 from webcrawl.net.ftp_reply import Reply, http_date
 from webcrawl.net.ftp_session import FtpRefused, FtpSession
 from webcrawl.net.ftp_target import FtpTarget, as_folder, parse_ftp
 from webcrawl.net.http_request import Headers
-from webcrawl.net.protocols import Access, Bounds
+from webcrawl.net.protocols import PLAIN, Access, Bounds, Options
 from webcrawl.net.stream import Stream
 from webcrawl.net.stream_body import read_body
 
@@ -30,6 +30,7 @@ class _Visit:
     started: float
     begun: float
     deadline: float
+    bounds: Bounds
     timings: Timings = field(default_factory=Timings)
     headers: list[tuple[bytes, bytes]] = field(default_factory=list)
     status: int = 200
@@ -49,7 +50,7 @@ class FtpClient:
         # RFC 1635: the password is a mail address; some servers check only for its @.
         agent = user_agent if "@" in user_agent else f"{user_agent}@"
         self._password = "".join(c if " " <= c <= "~" else " " for c in agent).encode()
-        self._truncate, self._timeout = bounds.truncate, bounds.timeout
+        self._bounds = bounds
         self._clock, self._now = access.clock, access.now
         self._reach: Reach[Stream] = Reach(access, Stream, "ftp")
 
@@ -61,12 +62,15 @@ class FtpClient:
         keep: float = 0.0,  # noqa: ARG002 - one login per fetch: servers limit their sessions
         method: str = "GET",
         body: bytes = b"",  # noqa: ARG002
+        options: Options = PLAIN,
     ) -> Exchange:
         """Fetch the file or listing that the URL names, within `timeout` seconds; raises FetchError."""
         if method != "GET":
             raise BadUrl(f"{method} of {url[:200]!r}")
-        loop = asyncio.get_running_loop()
-        visit = _Visit(url, parse_ftp(url), self._now(), self._clock(), loop.time() + self._timeout)
+        if options.proxy is not None or options.bind is not None:
+            raise BadOption("ftp: neither a proxy nor a local address can be chosen for one request")
+        loop, bounds = asyncio.get_running_loop(), self._bounds.asked(options)
+        visit = _Visit(url, parse_ftp(url), self._now(), self._clock(), loop.time() + bounds.timeout, bounds)
         session: FtpSession | None = None
         try:
             async with asyncio.timeout_at(visit.deadline):
@@ -130,7 +134,8 @@ class FtpClient:
         if data is None:
             session.quit()
             return
-        visit.payload, visit.truncated = await read_body(data, self._truncate, visit.deadline)
+        visit.payload, visit.truncated = await read_body(data, visit.bounds.truncate, visit.deadline)
+        visit.bounds.check(visit.truncated)
         if not visit.truncated:
             reply = await _last_word(session, visit.deadline)
             whole = visit.target.ascii or visit.size is None or len(visit.payload) >= visit.size

@@ -14,9 +14,12 @@ _STAMP = re.compile(rb"[0-9]{14}(?:\.[0-9]+)?")  # RFC 3659 2.3
 
 _DAY = rb"(?:0?[1-9]|[12][0-9]|3[01])"
 _TIME = rb"(?:[01]?[0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9])?"
+# Chinese, Japanese and Korean servers number the months, and may write a character of 2 or 3 bytes after any number.
+_SIGN = rb"[\x80-\xff]{2,3}"
+_MONTH = rb"(?:[A-Za-z\x80-\xff]{3,12}\.?|(?:0?[1-9]|1[0-2])%b)" % _SIGN
 _WHEN = (
-    rb"(?:(?:[A-Za-z\x80-\xff]{3,12}\.?\s{1,9}%(day)b|%(day)b\.?\s{1,9}[A-Za-z\x80-\xff]{3,12}\.?),?\s{1,9}(?:%(time)b|[0-9]{4})"
-    rb"|[0-9]{4}-[0-9]{2}-[0-9]{2}\s(?:%(time)b))" % {b"day": _DAY, b"time": _TIME}
+    rb"(?:(?:%(month)b\s{1,9}%(day)b(?:%(sign)b)?|%(day)b\.?\s{1,9}%(month)b),?\s{1,9}(?:%(time)b|[0-9]{4}(?:%(sign)b)?)"
+    rb"|[0-9]{4}-[0-9]{2}-[0-9]{2}\s(?:%(time)b))" % {b"day": _DAY, b"time": _TIME, b"month": _MONTH, b"sign": _SIGN}
 )
 # The columns between mode and size differ between servers: the size is the first number followed by a date.
 _UNIX = re.compile(
@@ -63,7 +66,8 @@ def mlsd_entry(line: bytes) -> Entry | None:
 
 
 def list_entry(line: bytes) -> Entry | None:
-    """A line of LIST, in either dialect."""
+    """A line of LIST, in either dialect; some servers indent it."""
+    line = line.lstrip(b" ")
     match = _UNIX.fullmatch(line)
     if match is not None:
         letter, size, name = match.groups()

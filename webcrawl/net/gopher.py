@@ -6,13 +6,13 @@ import asyncio
 
 from webcrawl.model import Exchange, Timings
 from webcrawl.net.connection_reach import Reach
-from webcrawl.net.errors import BadUrl, EmptyAnswer, TimedOut
+from webcrawl.net.errors import BadOption, BadUrl, EmptyAnswer, TimedOut
 from webcrawl.net.filetypes import type_of
 from webcrawl.net.gopher_menu import MENU, NO_LINKS, is_refusal
 from webcrawl.net.gopher_target import GopherTarget, parse_gopher
 from webcrawl.net.gopher_text import ends, plain
 from webcrawl.net.http_request import Headers
-from webcrawl.net.protocols import Access, Bounds
+from webcrawl.net.protocols import PLAIN, Access, Bounds, Options
 from webcrawl.net.stream import Stream
 from webcrawl.net.stream_body import read_body
 
@@ -25,7 +25,7 @@ class GopherClient:
     """Fetches gopher URLs. Concurrency and politeness are up to the caller."""
 
     def __init__(self, access: Access, bounds: Bounds, *, patience: float = _PATIENCE) -> None:
-        self._truncate, self._timeout, self._patience = bounds.truncate, bounds.timeout, patience
+        self._bounds, self._patience = bounds, patience
         self._clock, self._now = access.clock, access.now
         self._reach: Reach[Stream] = Reach(access, Stream, "gopher")
 
@@ -37,17 +37,21 @@ class GopherClient:
         keep: float = 0.0,  # noqa: ARG002 - one request per connection
         method: str = "GET",
         body: bytes = b"",  # noqa: ARG002
+        options: Options = PLAIN,
     ) -> Exchange:
         """Fetch the URL's selector within `timeout` seconds; raises FetchError."""
         target = parse_gopher(url)
         form = target.kind == "7" and target.search  # filled in by the link's author
         if method != "GET" or (target.kind in NO_LINKS and not form):
             raise BadUrl(f"not a URL to crawl: {url[:200]!r}")
+        if options.proxy is not None:
+            raise BadOption("gopher: not through a proxy")
+        bounds = self._bounds.asked(options)
         loop, timings = asyncio.get_running_loop(), Timings()
-        started, begun, deadline = self._now(), self._clock(), loop.time() + self._timeout
+        started, begun, deadline = self._now(), self._clock(), loop.time() + bounds.timeout
         try:
             async with asyncio.timeout_at(deadline):
-                stream = await self._reach.open(target.host, target.port, timings)
+                stream = await self._reach.open(target.host, target.port, timings, options.bind)
         except TimeoutError as error:
             raise TimedOut("no connection within the deadline") from error
         asked = loop.time()
@@ -55,12 +59,13 @@ class GopherClient:
             stream.write(target.line)
             complete = ends if target.kind in _LINES else None
             payload, truncated = await read_body(
-                stream, self._truncate, deadline, complete=complete, patience=self._patience
+                stream, bounds.truncate, deadline, complete=complete, patience=self._patience
             )
         finally:
             stream.abort()
         if not payload and truncated:
             raise TimedOut("no byte of answer") if truncated == "time" else EmptyAnswer("no byte of answer")
+        bounds.check(truncated)
         timings.first_byte = max(stream.first_byte - asked, 0.0)
         timings.total = self._clock() - begun
         return _exchange(url, target, payload, truncated, stream.ip, started, timings)

@@ -9,14 +9,16 @@ from dataclasses import dataclass
 from webcrawl.model import Exchange, Timings
 from webcrawl.net.connection import Connection
 from webcrawl.net.connection_open import Opener
-from webcrawl.net.connection_pool import ConnectionPool
+from webcrawl.net.connection_pool import ConnectionPool, Key
+from webcrawl.net.connection_proxied import ProxiedOpener
 from webcrawl.net.deadlines import Deadlines
-from webcrawl.net.errors import EmptyAnswer, TimedOut
+from webcrawl.net.errors import EmptyAnswer, FetchError, TimedOut
 from webcrawl.net.http_answer import Answer
 from webcrawl.net.http_message import Message
 from webcrawl.net.http_request import Headers, RequestWriter
 from webcrawl.net.http_target import Target, parse_target
-from webcrawl.net.protocols import Access, Bounds
+from webcrawl.net.protocols import PLAIN, Access, Bounds, Options
+from webcrawl.net.proxy import whole_url, with_credentials
 from webcrawl.net.tls import tls_context
 
 
@@ -42,16 +44,24 @@ class HttpClient:
         tls: ssl.SSLContext | None = None,
     ) -> None:
         self._writer = RequestWriter(user_agent)
-        self._truncate, self._timeout = bounds.truncate, bounds.timeout
+        self._bounds = bounds
         self._clock, self._now = access.clock, access.now
         self._opener = Opener(access, tls or tls_context())
+        self._proxied = ProxiedOpener(access, self._opener, user_agent)
         self._pool = ConnectionPool(keep_at_most)
         access.shortage.on_pause = self._pool.give_up
         self._deadlines = Deadlines()
         self.counters = Counters()
 
     async def fetch(
-        self, url: str, headers: Headers = (), *, keep: float = 0.0, method: str = "GET", body: bytes = b""
+        self,
+        url: str,
+        headers: Headers = (),
+        *,
+        keep: float = 0.0,
+        method: str = "GET",
+        body: bytes = b"",
+        options: Options = PLAIN,
     ) -> Exchange:
         """Request a URL and wait for the response, `timeout` seconds in all; raises FetchError.
 
@@ -59,22 +69,30 @@ class HttpClient:
         response is an error; the caller retries, since it keeps the delay between requests.
         """
         target = parse_target(url)
-        head = self._writer.head(target, headers, method=method, keep=keep > 0, length=len(body))
+        bounds, proxy = self._bounds, options.proxy
+        key: Key = (target.secure, target.host, target.port)
+        if options is not PLAIN:
+            bounds, key = bounds.asked(options), (*key, proxy, options.bind)
+        reader = None if target.secure else proxy  # who reads the request first, if not the server
+        line = target if reader is None else whole_url(target)
+        head = self._writer.head(line, headers, method=method, keep=keep > 0, length=len(body))
+        sent = head if reader is None else with_credentials(head, reader)
         started, begun, timings = self._now(), self._clock(), Timings()
-        deadline = asyncio.get_running_loop().time() + self._timeout
-        key = (target.secure, target.host, target.port)
+        deadline = asyncio.get_running_loop().time() + bounds.timeout
         connection = self._pool.take(key)
         if reused := connection is not None:
             self.counters.reused += 1
         else:
-            connection = await self._connected(target, timings, deadline)
-        answer = Answer(self._truncate, bodiless=method == "HEAD")
+            connection = await self._connected(target, timings, deadline, options)
+        answer = Answer(bounds.truncate, bodiless=method == "HEAD")
         self._deadlines.add(connection, deadline)
         asked = self._clock()
         try:
-            message = await connection.ask(head + body, answer)
-        except EmptyAnswer:  # the server may or may not have read the request
-            self.counters.stale += reused
+            message = await connection.ask(sent + body, answer)
+        except FetchError as error:
+            self.counters.stale += reused and isinstance(error, EmptyAnswer)  # the server may have read the request
+            if proxy is not None:
+                raise self._proxied.unanswered(proxy, target, error) from error
             raise
         finally:
             self._deadlines.remove(connection)
@@ -85,7 +103,10 @@ class HttpClient:
                 self._pool.keep(key, connection, keep)
             else:
                 connection.abort()
-        return _exchange(url, head, started, timings, connection, message)
+        if proxy is not None:
+            self._proxied.answered(proxy, target, message.head.status)
+        bounds.check(message.truncated)
+        return _exchange(url, head + body, started, timings, connection, message)
 
     async def close(self) -> None:
         """Close all connections and wait until their sockets are closed."""
@@ -93,12 +114,15 @@ class HttpClient:
         self._deadlines.close()
         await self._opener.close()
 
-    async def _connected(self, target: Target, timings: Timings, deadline: float) -> Connection:
-        try:
-            async with asyncio.timeout_at(deadline):
-                connection = await self._opener.open(target, timings)
-        except TimeoutError as error:
-            raise TimedOut("no connection within the deadline") from error
+    async def _connected(self, target: Target, timings: Timings, deadline: float, options: Options) -> Connection:
+        if options.proxy is not None:
+            connection = await self._proxied.open(options.proxy, target, options, timings, deadline)
+        else:
+            try:
+                async with asyncio.timeout_at(deadline):
+                    connection = await self._opener.open(target, timings, options.bind)
+            except TimeoutError as error:
+                raise TimedOut("no connection within the deadline") from error
         self.counters.opened += 1
         return connection
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from webcrawl.net.guard import AddressGuard
 from webcrawl.net.hostsfile import read_hosts
 from webcrawl.net.http import HttpClient
 from webcrawl.net.protocols import Access, Bounds
-from webcrawl.net.tls import tls_context
+from webcrawl.net.tls import ANY, tls_context
 from webcrawl.ports import Ports
 
 
@@ -25,15 +26,16 @@ class Network:
         hosts = read_hosts(Path(values["HOSTS_FILE"])) if values["HOSTS_FILE"] else {}
         self.resolver = CachingResolver(NameServers(values["DNS_NAMESERVERS"]), hosts, timeout=values["DNS_TIMEOUT"])
         guard = AddressGuard(map(str, values["PRIVATE_NETWORKS_ALLOWED"]))
-        self.access = Access(self.resolver, guard, ports=Ports(values["PORTS_ALLOWED"]))
+        bind = values.get("DOWNLOAD_BIND_ADDRESS")
+        self.access = Access(self.resolver, guard, ports=Ports(values["PORTS_ALLOWED"]), bind=bind)
         self.shortage = self.access.shortage
-        bounds = Bounds(values["DOWNLOAD_TRUNCATE"], values["DOWNLOAD_TIMEOUT"])
+        bounds = _bounds(values)
         self.http = HttpClient(
             self.access,
             bounds,
             user_agent=values["USER_AGENT"],
             keep_at_most=keep_at_most,
-            tls=tls_context(verify=values["DOWNLOAD_VERIFY_CERTIFICATES"]),
+            tls=_tls(values),
         )
         self.ftp = FtpClient(self.access, bounds, user_agent=values["USER_AGENT"])
         self.gopher = GopherClient(self.access, bounds)
@@ -43,3 +45,19 @@ class Network:
         for client in (self.http, self.ftp, self.gopher):
             await client.close()
         await self.resolver.close()
+
+
+def _bounds(values: Mapping[str, Any]) -> Bounds:
+    """A body longer than Scrapy's DOWNLOAD_MAXSIZE is refused, unless it is truncated before."""
+    truncate, most = values["DOWNLOAD_TRUNCATE"], values.get("DOWNLOAD_MAXSIZE", 0)
+    strict = 0 < most <= truncate
+    return Bounds(most if strict else truncate, values["DOWNLOAD_TIMEOUT"], strict)
+
+
+def _tls(values: Mapping[str, Any]) -> ssl.SSLContext:
+    return tls_context(
+        verify=values["DOWNLOAD_VERIFY_CERTIFICATES"],
+        least=values.get("DOWNLOAD_TLS_MIN_VERSION"),
+        most=values.get("DOWNLOAD_TLS_MAX_VERSION"),
+        ciphers=values.get("DOWNLOADER_CLIENT_TLS_CIPHERS", ANY),
+    )

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from webcrawl.model import Exchange
+from webcrawl.net.errors import TooLarge
 from webcrawl.net.http_request import Headers
+from webcrawl.net.proxy import Proxy
 from webcrawl.net.shortage import Shortage
 from webcrawl.ports import Ports
 
@@ -34,6 +36,23 @@ class Clock(Protocol):
     def __call__(self) -> float: ...
 
 
+Bind = tuple[str, int]  # a local address, and 0 for any port
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What one request wants otherwise than the settings say."""
+
+    timeout: float = 0.0  # seconds in all; 0: as the settings say
+    maxsize: int = 0  # bytes of a decoded body above which it is refused; 0: as the settings say
+    proxy: Proxy | None = None
+    bind: Bind | None = None
+    cut: bool = False  # a longer body is truncated, whatever the settings say: what matters is its beginning
+
+
+PLAIN = Options()
+
+
 @dataclass(frozen=True, slots=True)
 class Access:
     """What every client connects with."""
@@ -42,6 +61,7 @@ class Access:
     guard: Guard
     ports: Ports = field(default_factory=Ports, kw_only=True)
     connect_timeout: float = 10.0  # seconds for one address, and for a TLS handshake
+    bind: Bind | None = field(default=None, kw_only=True)  # where connections come from; None: the system chooses
     clock: Clock = time.monotonic  # measures
     now: Clock = time.time  # seconds since 1970
     shortage: Shortage = field(default_factory=Shortage, kw_only=True)
@@ -53,13 +73,35 @@ class Bounds:
 
     truncate: int = 2 * 2**20  # bytes of a decoded body
     timeout: float = 60.0  # seconds in all
+    strict: bool = False  # a longer body is an error
+
+    def asked(self, options: Options) -> Bounds:
+        """The bounds of a request with these options."""
+        limit, strict = (options.maxsize, True) if options.maxsize else (self.truncate, self.strict)
+        return Bounds(limit, options.timeout or self.timeout, strict and not options.cut)
+
+    def check(self, truncated: str) -> None:
+        """Raise TooLarge for a body that was truncated although it should not be; the argument is WARC's reason."""
+        if self.strict and truncated == "length":
+            raise TooLarge(f"more than {self.truncate} bytes")
 
 
 class ProtocolModule(Protocol):
-    """A client of one protocol (Mercator 2), used by a download handler; ignores what its protocol lacks."""
+    """A client of one protocol (Mercator 2), used by a download handler; ignores what its protocol lacks.
+
+    An option that it lacks is another matter: it must raise BadOption. A request without options may come without the
+    argument.
+    """
 
     async def fetch(
-        self, url: str, headers: Headers = (), *, keep: float = 0.0, method: str = "GET", body: bytes = b""
+        self,
+        url: str,
+        headers: Headers = (),
+        *,
+        keep: float = 0.0,
+        method: str = "GET",
+        body: bytes = b"",
+        options: Options = PLAIN,
     ) -> Exchange:
         """The answer, whatever its status, within bounds of bytes and time; raises FetchError."""
         ...

@@ -14,6 +14,7 @@ logger = logging.getLogger(__name__)
 
 SHORTEST, LONGEST = 0.05, 5.0  # seconds of a pause; it is doubled as long as no connection opens after it
 QUIET = 10.0  # seconds without a further pause after which the shortage is over
+_NO_MEMORY = "MALLOC_FAILURE"  # OpenSSL's reason, in an ssl.SSLError
 _OURS = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
 
 
@@ -81,7 +82,7 @@ class Shortage:
 
 def is_ours(error: OSError) -> bool:
     """Whether this error says that our own machine lacks something."""
-    return error.errno in _OURS
+    return error.errno in _OURS or getattr(error, "reason", None) == _NO_MEMORY
 
 
 def port_lacks(error: OSError, address: str, port: int) -> bool:

@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 import ssl
+import warnings
+
+VERSIONS = {
+    "TLSv1.0": ssl.TLSVersion.TLSv1,
+    "TLSv1.1": ssl.TLSVersion.TLSv1_1,
+    "TLSv1.2": ssl.TLSVersion.TLSv1_2,
+    "TLSv1.3": ssl.TLSVersion.TLSv1_3,
+}
+ANY = "DEFAULT"
 
 
-def tls_context(*, verify: bool = False) -> ssl.SSLContext:
+def tls_context(
+    *, verify: bool = False, least: str | None = None, most: str | None = None, ciphers: str = ANY
+) -> ssl.SSLContext:
     """A context for clients that accepts TLS 1.0 and weak ciphers; `verify` refuses untrusted certificates.
+
+    `least` and `most` are versions by their names above, `ciphers` a list as OpenSSL has it; raises ssl.SSLError.
 
     A crawler reads public pages and sends no secrets: a bad certificate is worth a note in the log, not the loss
     of the page.
@@ -18,7 +31,11 @@ def tls_context(*, verify: bool = False) -> ssl.SSLContext:
     else:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
-    context.minimum_version = ssl.TLSVersion.MINIMUM_SUPPORTED
-    context.set_ciphers("DEFAULT:@SECLEVEL=0")  # OpenSSL 3 allows TLS 1.0 and 1.1 at no higher level
+    with warnings.catch_warnings():  # Python's, of TLS 1.0 and 1.1
+        warnings.simplefilter("ignore", DeprecationWarning)
+        context.minimum_version = VERSIONS[least] if least else ssl.TLSVersion.MINIMUM_SUPPORTED
+        context.maximum_version = VERSIONS[most] if most else ssl.TLSVersion.MAXIMUM_SUPPORTED
+    # OpenSSL 3 allows TLS 1.0 and 1.1 at no higher level
+    context.set_ciphers(f"{ANY}:@SECLEVEL=0" if ciphers == ANY else ciphers)
     context.options |= 0x4  # SSL_OP_LEGACY_SERVER_CONNECT: servers without secure renegotiation
     return context

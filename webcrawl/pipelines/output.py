@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from functools import partial
 
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DropItem
 
+from webcrawl.adapter.plain import PlainScrapy
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.trip import when_finished
 from webcrawl.store.errors import StoreError
-from webcrawl.store.outputs import Output
+from webcrawl.store.output import Output
+
+logger = logging.getLogger(__name__)
 
 
 class PipelineOutput:
@@ -30,12 +34,27 @@ class PipelineOutput:
         """
         try:
             when_finished(partial(self._output.write, data))
-        except StoreError as error:
+        except (StoreError, MemoryError) as error:
             self._fail(error)
             raise DropItem(str(error)) from error
 
 
+class NoOutput(PipelineOutput):
+    """Of a command that has no JOBDIR, such as `scrapy parse --pipelines`: what is written is not kept."""
+
+    def __init__(self, path: str) -> None:
+        logger.warning("%s is not written: this is no crawl, and has no JOBDIR", path)
+
+    def __repr__(self) -> str:
+        return "<NoOutput>"
+
+    def write(self, data: bytes) -> None:
+        pass
+
+
 def open_output(crawler: Crawler, path: str) -> PipelineOutput:
     """Opens `path` below JOBDIR; for a pipeline's `open_spider`."""
+    if PlainScrapy in crawler.settings["ADDONS"]:
+        return NoOutput(path)
     scheduler = scheduler_of(crawler)
     return PipelineOutput(scheduler.crawl.open_output(path), scheduler.fail)

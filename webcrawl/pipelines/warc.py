@@ -1,4 +1,8 @@
-"""The archive: every exchange of the crawl, byte for byte, in warc/*.warc.gz."""
+"""The archive: every exchange of the crawl, byte for byte, in warc/*.warc.gz.
+
+A `Page` is archived when it reaches the pipelines, with what only the page knows: its title, and whether its body was
+seen before. What the spider made no page of is archived as it came, before it is booked.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +21,7 @@ from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.trip import when_finished
 from webcrawl.adapter.values import values_of
 from webcrawl.items import Page
+from webcrawl.model import Exchange, Link
 from webcrawl.store.errors import StoreError
 from webcrawl.text.credentials import text_without_credentials
 from webcrawl.warc.writer import WarcFiles, WarcWriter
@@ -25,7 +30,7 @@ MB = 1_000_000
 
 
 class WarcPipeline:
-    """Archives a page before any other pipeline sees it; its files are part of the checkpoint."""
+    """Archives a page as the first pipelines see it, once it is finished; its files are part of the checkpoint."""
 
     def __init__(self, crawler: Crawler, values: Mapping[str, Any]) -> None:
         self._crawler, self._values = crawler, values
@@ -39,9 +44,9 @@ class WarcPipeline:
         return cls(crawler, values)
 
     def open_spider(self) -> None:
-        scheduler = scheduler_of(self._crawler)
-        scheduler.archives(self._write, self.close_spider)
         prefix, max_size = self._values["WARC_PREFIX"], self._values["WARC_MAX_SIZE"]
+        scheduler = scheduler_of(self._crawler)
+        scheduler.archive, scheduler.end_archive = self.archive, self.close_spider
         self._writer = scheduler.crawl.attach(
             partial(
                 WarcWriter,
@@ -52,18 +57,28 @@ class WarcPipeline:
         )
 
     def process_item(self, item: Any) -> Any:
-        if isinstance(item, Page):
-            try:
-                when_finished(partial(self._write, item))
-            except Exception as error:  # whatever it is, this page is not archived: it must not be booked
-                scheduler_of(self._crawler).fail(error)
+        if isinstance(item, Page) and item.link is not None and item.exchange is not None:
+            write = partial(self._write, item.link, item.exchange, duplicate=item.duplicate, title=item.title)
+            error = when_finished(write)
+            if isinstance(error, Exception):
                 raise DropItem(str(error)) from error
         return item
 
-    def _write(self, page: Page) -> None:
-        if self._writer is not None and page.link and page.exchange and _is_record(page):
-            metadata = {"title": page.title} if page.title else {}
-            self._writer.write(page.link, page.exchange, duplicate=page.duplicate, metadata=metadata)
+    def archive(self, link: Link, exchange: Exchange) -> None:
+        """Any other answer, of any spider. One with a payload that was archived recently becomes a revisit record."""
+        self._write(link, exchange, duplicate=200 <= exchange.status < 300)
+
+    def _write(self, link: Link, exchange: Exchange, *, duplicate: bool, title: str = "") -> Exception | None:
+        """Writes it once; where that fails, the crawl ends, for what is not archived must not be booked."""
+        if self._writer is None or exchange.archived or not _is_record(exchange):
+            return None
+        try:
+            self._writer.write(link, exchange, duplicate=duplicate, metadata={"title": title} if title else {})
+        except Exception as error:  # noqa: BLE001 - whatever it is
+            scheduler_of(self._crawler).fail(error)
+            return error
+        exchange.archived = True
+        return None
 
     def close_spider(self) -> None:
         if self._writer is not None:
@@ -73,9 +88,9 @@ class WarcPipeline:
                 scheduler_of(self._crawler).fail(error)
 
 
-def _is_record(page: Page) -> bool:
+def _is_record(exchange: Exchange) -> bool:
     """Where a protocol has no heads, a record says "this is what the URL holds", which is not true of an error."""
-    return page.exchange is not None and (bool(page.exchange.head) or page.status == 200)
+    return bool(exchange.head) or exchange.status == 200
 
 
 def _info(settings: BaseSettings) -> dict[str, str]:

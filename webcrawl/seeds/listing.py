@@ -12,11 +12,12 @@ from webcrawl.seeds.errors import BadLineError, SeedError
 from webcrawl.seeds.lines import LONGEST, lines
 from webcrawl.seeds.position import Place, digest
 from webcrawl.seeds.rows import rows
+from webcrawl.text.quantities import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webcrawl.seeds.source import Source
+    from webcrawl.seeds.source import Lone, Source
 
 LOGGED = 5  # bad lines per list that are logged; all are counted
 
@@ -34,7 +35,7 @@ class Seed:
 class SeedList:
     """A list and the place up to which it was read. A fresh one opens its file at the first call of `next`."""
 
-    def __init__(self, source: Source, place: Place, max_length: int) -> None:
+    def __init__(self, source: Source | Lone, place: Place, max_length: int) -> None:
         self.source = source
         self._max_length = max_length
         self._rows = rows(source.kind, source.first)
@@ -71,7 +72,7 @@ class SeedList:
         if not at.good:
             why = f"bad lines: {at.bad}" if at.bad else "only blank lines, comments and headers"
             raise SeedError(f"{self.source.path}: contains no seed ({why})")
-        logger.info("%s: %d seeds, %d bad lines", self.source.path, at.good, at.bad)
+        logger.info("%s: %s, %s", self.source.path, count(at.good, "seed"), count(at.bad, "bad line"))
 
     def close(self) -> None:
         self._blocks.close()

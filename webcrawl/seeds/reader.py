@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 from webcrawl.seeds.errors import SeedError
 from webcrawl.seeds.listing import SeedList
 from webcrawl.seeds.position import Position, unpack
-from webcrawl.seeds.source import Source, list_paths
+from webcrawl.seeds.source import Lone, Source, is_url, list_paths
 from webcrawl.urls.canonical import MAX_LENGTH
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 class Seeds:
-    """The seeds of SRC, comma-separated paths. The constructor opens every list; each is read when its turn comes.
+    """The seeds of SRC, paths and URLs. The constructor opens every list; each is read when its turn comes.
 
     A list that turns out to be unreadable later raises SeedError at that point; iteration can continue with
     the next list. When this machine lacks a descriptor or memory to read one, that is an OSError, and iteration can
@@ -32,7 +32,7 @@ class Seeds:
             raise SeedError(f"{src!r}: names no list of seeds")
         if limit is not None and limit < 1:
             raise SeedError(f"limit {limit}: must be a whole number from 1")
-        self._sources = [Source(path) for path in paths]
+        self._sources = [Lone(path, max_length) if is_url(path) else Source(path) for path in paths]
         self._limit = math.inf if limit is None else limit
         self._max_length = max_length
         self._list: SeedList

@@ -15,7 +15,9 @@ from contextlib import closing, contextmanager
 from pathlib import Path, PurePath
 from typing import IO, TYPE_CHECKING, Protocol, cast
 
-from webcrawl.seeds.errors import SeedError
+from webcrawl.seeds.address import seed_url
+from webcrawl.seeds.errors import BadLineError, SeedError
+from webcrawl.text.credentials import url_without_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 BLOCK = 65_536  # bytes read at a time: all that a list holds in memory, whatever its length
 
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
+_HOST = re.compile(r"[\w-]+(\.[\w-]+)*\.(?!txt$|csv$|gz$|zip$)[a-z]{2,}(:\d+)?", re.IGNORECASE)
 # Of our machine's making, whatever the list
 _OURS = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOMEM))
 # What the unpackers raise for damaged files. ValueError: a NUL in the path; IndexError: a file without a name in a zip;
@@ -33,13 +36,35 @@ _DAMAGE = (
 
 
 def list_paths(src: str) -> list[str]:
-    """The comma-separated paths in SRC."""
+    """The comma-separated paths and URLs in SRC."""
     return [path.strip() for path in src.split(",") if path.strip()]
+
+
+def is_url(path: str) -> bool:
+    """Whether this part of SRC is a seed itself rather than the name of a list."""
+    return "://" in path
 
 
 class _Bytes(Protocol):
     def read(self, size: int, /) -> bytes: ...
     def close(self) -> None: ...
+
+
+class Lone:
+    """A seed in SRC itself, read like a list with one line."""
+
+    __slots__ = ("first", "kind", "path")
+
+    def __init__(self, url: str, max_length: int) -> None:
+        self.path, self.kind = url_without_credentials(url), ".txt"  # the path is for messages
+        try:
+            seed_url(url, max_length)
+        except BadLineError as why:
+            raise SeedError(f"{self.path}: {why}") from why
+        self.first = f"{url}\n".encode()
+
+    def blocks(self, offset: int) -> Generator[bytes]:
+        yield self.first[offset:]
 
 
 class Source:
@@ -153,7 +178,8 @@ def _as_seed_error(path: str) -> Iterator[None]:
     except OSError as error:
         if error.errno in _OURS:
             raise
-        raise SeedError(f"{path}: {error.strerror or error}") from error
+        hint = f" (a host needs its scheme: http://{path})" if _HOST.fullmatch(path) else ""
+        raise SeedError(f"{path}: {error.strerror or error}{hint}") from error
     except _DAMAGE as error:
         raise SeedError(f"{path}: {str(error) or 'ends in the middle'}") from error
 

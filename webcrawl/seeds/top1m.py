@@ -15,7 +15,7 @@ from typing import IO, Protocol
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
-from webcrawl.seeds.source import list_paths
+from webcrawl.seeds.source import is_url, list_paths
 
 NAME = ("seeds", "top1m.csv")
 TIMEOUT = 30.0  # seconds without a byte
@@ -33,7 +33,7 @@ class CannotProvide(Exception):  # noqa: N818 - the name says what happened
 
 def provide(src: str, url: str) -> None:
     """Downloads each list in `src` that is seeds/top1m.csv and does not exist. Raises CannotProvide."""
-    for path in map(Path, list_paths(src)):
+    for path in (Path(name) for name in list_paths(src) if not is_url(name)):
         if path.parts[-2:] == NAME and not path.exists():
             _provide(path, url)
 

@@ -10,7 +10,7 @@ import logging
 import math
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from itertools import chain
 from pathlib import Path
 
@@ -21,12 +21,13 @@ from webcrawl.seen.caches.protocol import UrlCache
 from webcrawl.seen.files import Names
 from webcrawl.seen.front import unseen_lately
 from webcrawl.seen.journal import Journal
+from webcrawl.seen.layout import BLOOM_FILE
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile, StoreError
+from webcrawl.store.worker import Worker
 
 logger = logging.getLogger(__name__)
 
-FILE = "seen.bloom"  # key in the table meta: the name of the file with the bits
 ERROR_RATE = 0.001  # share of new URLs taken for seen once the filter is full
 SNAPSHOT = 1 << 20  # keys in the log before the bits are written: replaying them takes 5 s
 
@@ -59,13 +60,13 @@ class BloomSeen:
             self._bloom = BloomFilter(_capacity(memory, error_rate), error_rate)
         else:
             self._bloom = bloomfile.read(self._file)
-            db.presence.add(self._file)
+            db.presence.add(self._file, self._file.stat().st_size)
         self._names.clean({self._file.name} if self._file is not None else ())
         for keys in self._log.replay():
             for key in keys:
                 self._add(key)
         self._warn_above = max(self._bloom.capacity, self._state.new)
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="bloom")
+        self._worker = Worker()
         self._writing: Future[Path] | None = None
         self._cut = 0  # the number of the first key that may be missing in the file being written
         db.join(self)
@@ -74,7 +75,7 @@ class BloomSeen:
         return f"<BloomSeen keys={self._state.new}/{self._bloom.capacity} pending={self.pending}>"
 
     def _named(self) -> Path | None:
-        name = self._db.get(FILE)
+        name = self._db.get(BLOOM_FILE)
         return self._names.path(name.decode()) if name is not None else None
 
     def submit(self, keys: Sequence[int], records: Sequence[bytes]) -> None:
@@ -129,15 +130,15 @@ class BloomSeen:
             except OSError as error:
                 raise StoreError(f"{self._names.folder}: {error}") from error
             self._writing = None
-            self._db.set(FILE, path.name.encode())
+            self._db.set(BLOOM_FILE, path.name.encode())
             if self._file is not None:
                 self._db.discard(self._file)
             self._file = path
-            self._db.presence.add(path)
+            self._db.presence.add(path, path.stat().st_size)
             self._log.forget(self._cut)
         if self._writing is None and len(self._log) >= self._snapshot:
             self._cut = self._log.cut()
-            self._writing = self._pool.submit(bloomfile.write, self._db.disk, self._names.new(), self._bloom)
+            self._writing = self._worker.submit(bloomfile.write, self._db.disk, self._names.new(), self._bloom)
 
     def prepare(self) -> Iterator[None]:
         return iter(())
@@ -150,7 +151,7 @@ class BloomSeen:
         return chain(self._journal.check(), files)
 
     def close(self) -> None:
-        self._pool.shutdown(cancel_futures=True)
+        self._worker.close()
 
 
 def _capacity(memory: int, error_rate: float) -> int:

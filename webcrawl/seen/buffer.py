@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Protocol
 
@@ -20,6 +20,7 @@ from webcrawl.seen.keys import HIGHEST, NO_KEYS, distinct, order
 from webcrawl.store.disk import Disk, remove_unnamed
 from webcrawl.store.runs import Keys, Run
 from webcrawl.store.runwriter import RunWriter
+from webcrawl.store.worker import Worker
 
 PIECE = 1 << 16  # keys per write of a spill: 1 MiB of rows
 
@@ -89,7 +90,7 @@ class Buffer:
         self._chunk: Keys = NO_KEYS
         self._filled = 0
         self._spills: list[Future[Run]] = []
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="spill")
+        self._worker = Worker()
         names.clean(())
 
     def __repr__(self) -> str:
@@ -113,9 +114,9 @@ class Buffer:
     def _next_chunk(self) -> None:
         if self._filled:
             if self._spills:
-                self._spills[-1].result()  # at most two chunks in memory: one filling, one being sorted
+                self._worker.result(self._spills[-1])  # at most two chunks in memory: one filling, one being sorted
             chunk = SortedChunk(self._chunk, self.count - self._filled)
-            self._spills.append(self._pool.submit(_spill, chunk, self._filled, self._names.new, self._disk))
+            self._spills.append(self._worker.submit(_spill, chunk, self._filled, self._names.new, self._disk))
         self._chunk, self._filled = np.empty(self.size, np.uint64), 0
 
     def raise_failure(self) -> None:
@@ -136,7 +137,7 @@ class Buffer:
         return frozen
 
     def close(self) -> None:
-        self._pool.shutdown(cancel_futures=True)
+        self._worker.close()
         _close(self._spills)
 
 

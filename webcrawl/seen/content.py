@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Collection, Iterator
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from threading import Event
 
 import numpy as np
@@ -21,6 +21,7 @@ from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.runs import Keys, Run, between
 from webcrawl.store.runwriter import RunWriter
+from webcrawl.store.worker import Worker
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +45,11 @@ class ContentSeen:
         self._runs = RunSet(db, "content", 2, GROWTH)
         self._merging: Future[Change] | None = None
         self._stop = Event()
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="content")
+        try:
+            self._worker = Worker()
+        except BaseException:
+            self._runs.close()
+            raise
         db.join(self)
 
     def __repr__(self) -> str:
@@ -75,7 +80,7 @@ class ContentSeen:
         self._frozen, self._fresh = self._fresh, set()
         replaced = self._runs.plan(len(self._frozen))
         job = (self._frozen, replaced, self._runs.create, self._budget, self._stop)
-        self._merging = self._pool.submit(_merge, *job)
+        self._merging = self._worker.submit(_merge, *job)
 
     def _adopt(self, *, wait: bool) -> None:
         if self._merging is None or not (wait or self._merging.done()):
@@ -110,9 +115,9 @@ class ContentSeen:
 
     def close(self) -> None:
         self._stop.set()
-        self._pool.shutdown(cancel_futures=True)
+        self._worker.close()
         if self._merging is not None:
-            with contextlib.suppress(OSError, Cancelled, CancelledError, StoreError):
+            with contextlib.suppress(Exception):  # it was told to stop, or has failed: nothing of it is kept
                 self._merging.result().close()
             self._merging = None
         self._runs.close()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from itertools import chain
 from threading import Event
 
@@ -23,11 +23,12 @@ from webcrawl.seen.fuse import Fuse
 from webcrawl.seen.known import Known
 from webcrawl.seen.layout import Layout, layout
 from webcrawl.seen.state import load
-from webcrawl.seen.sweep import Cancelled, Sweep, Swept
+from webcrawl.seen.sweep import Sweep, Swept
 from webcrawl.seen.verdicts import Verdicts
 from webcrawl.seen.waiting import Waiting
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.store.errors import DamagedFile, StoreError
+from webcrawl.store.errors import DamagedFile
+from webcrawl.store.worker import Worker
 
 logger = logging.getLogger(__name__)
 
@@ -50,21 +51,22 @@ class DiskSeen:
         self._u = Waiting(db, self._state.begin, self._state.end, self._sizes.row)
         self._verdicts = Verdicts(db, self._state.begin, self._state.judged)
         self._f = Known(db, fresh_limit=self._sizes.fresh, growth=self._sizes.growth)
-        self._t = Buffer(Names(db.folder, db.disk, "scratch"), db.disk)
         self._frozen: Frozen | None = None
         self._merging: Future[Swept] | None = None
         self._stop = Event()
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="merge")
         self._enough = 0
         self._fuse = Fuse(db.folder)
-        self._grow()
-        try:
+        with contextlib.ExitStack() as opened:
+            opened.callback(self._f.close)
+            self._worker = Worker()
+            opened.callback(self._worker.close)
+            self._t = Buffer(Names(db.folder, db.disk, "scratch"), db.disk)
+            opened.callback(self._t.close)
+            self._grow()
             with self._fuse:
                 for keys in self._u.keys_from(self._state.judged):
                     self._t.append(keys)
-        except BaseException:
-            self.close()
-            raise
+            opened.pop_all()
         db.join(self)
 
     def __repr__(self) -> str:
@@ -125,7 +127,7 @@ class DiskSeen:
         return self._f.sweep(self._frozen, self._sizes.budget, self._stop)
 
     def _start(self) -> None:
-        self._merging = self._pool.submit(self._sweep().run)
+        self._merging = self._worker.submit(self._sweep().run)
         self._merging.add_done_callback(self._notify)
 
     def _notify(self, _: Future[Swept]) -> None:
@@ -173,12 +175,12 @@ class DiskSeen:
 
     def close(self) -> None:
         self._stop.set()
-        self._pool.shutdown(cancel_futures=True)
+        self._worker.close()
         self._t.close()
         if self._frozen is not None:
             self._frozen.close()
         if self._merging is not None:
-            with contextlib.suppress(OSError, Cancelled, CancelledError, StoreError):
+            with contextlib.suppress(Exception):  # it was told to stop, or has failed: nothing of it is kept
                 self._merging.result().change.close()
             self._merging = None
         self._f.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+BLOOM_FILE = "seen.bloom"  # key in the table meta: the name of the file with a Bloom filter's bits
 CACHE_ENTRY = 250  # bytes per entry of the URL cache while its table grows: CLOCK 234, LRU 252, RANDOM 141
 
 

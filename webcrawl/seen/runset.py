@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -62,7 +61,7 @@ class RunSet:
         if (run.count, run.columns) != (count, self._columns):
             run.close()
             raise DamagedFile(path, path.stat().st_size, f"{run.count} keys where the checkpoint says {count}")
-        self._db.presence.add(path)
+        self._db.presence.add(path, path.stat().st_size)
         return run
 
     def plan(self, count: int) -> list[Run]:
@@ -90,7 +89,7 @@ class RunSet:
             row = (change.added.path.name, self._store, change.added.count)
             self._db.execute("INSERT INTO run VALUES (?, ?, ?)", row)
             self.runs.append(change.added)
-            self._db.presence.add(change.added.path)
+            self._db.presence.add(change.added.path, change.added.path.stat().st_size)
             self.runs.sort(key=len, reverse=True)
 
     def save(self) -> None:
@@ -100,7 +99,7 @@ class RunSet:
         """
         removed, self._removed, self._replaced = self._removed, self._replaced, []
         if removed:
-            threading.Thread(target=_close, args=(removed,), name="close-runs", daemon=True).start()
+            self._db.worker.submit(_close, removed)
 
     def check(self) -> Iterator[DamagedFile]:
         return itertools.chain.from_iterable(run.check() for run in self.runs)

@@ -19,6 +19,7 @@ from webcrawl.simweb.server import Server
 from webcrawl.simweb.world import World
 
 MAX_LATENCY = 3600.0  # seconds
+HIGHEST_PORT = 65_535
 
 
 class UsageError(ValueError):
@@ -123,6 +124,9 @@ def _read_on(stop: asyncio.Event) -> None:
 
 
 def _world(options: argparse.Namespace) -> World:
+    for name in ("port", "dns_port", "tls_port"):
+        if not 0 <= (port := getattr(options, name)) <= HIGHEST_PORT:
+            raise UsageError(f"--{name.replace('_', '-')} {port}: allowed is 0 to {HIGHEST_PORT}")
     low, dash, high = options.size.partition("-")
     if not (low.isdecimal() and (high or low).isdecimal()):
         raise UsageError(f"--size {options.size}: expected LOW-HIGH in bytes")

@@ -18,6 +18,7 @@ from webcrawl.store.lock import Lock
 from webcrawl.store.log import LIMIT, Log
 from webcrawl.store.presence import Presence
 from webcrawl.store.schema import check_header, connect, create
+from webcrawl.store.worker import Worker
 
 DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 ERRORS = (sqlite3.Error, UnicodeDecodeError)  # the latter when SQLite's message quotes damaged bytes
@@ -55,7 +56,6 @@ class CrawlDB:
         self._parts: list[Part] = []
         self._discarded: list[Path] = []
         self._failure: BaseException | None = None
-        self._log = Log(self.path, log_limit)
         self.presence = Presence()
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -63,6 +63,8 @@ class CrawlDB:
         except OSError as error:
             raise self._failed(error) from error
         try:
+            self.worker = Worker()  # for all work on files that can be done beside the event loop
+            self._log = Log(self.path, self.worker, log_limit)
             self._db = self._open()
         except BaseException as error:
             self._lock.close()
@@ -219,11 +221,11 @@ class CrawlDB:
         lock, self._lock = self._lock, None
         if lock is None:
             return
-        self._log.wait()
-        try:
-            self._db.close()
-        finally:
-            lock.close()
+        with contextlib.ExitStack() as rest:
+            rest.callback(lock.close)
+            rest.callback(self._db.close)
+            rest.callback(self.worker.close)
+            self._log.wait()
 
     def check(self) -> Iterator[DamagedFile]:
         """Yields the damage that SQLite's integrity check finds."""

@@ -6,10 +6,12 @@ import contextlib
 import logging
 import os
 import sqlite3
-import threading
 from collections.abc import Iterator
+from concurrent.futures import Future
 from pathlib import Path
 from urllib.parse import quote
+
+from webcrawl.store.worker import Worker
 
 logger = logging.getLogger(__name__)
 
@@ -17,17 +19,17 @@ LIMIT = 256 << 20  # bytes; beyond it the next transaction waits until all is co
 
 
 class Log:
-    """The file `crawl.db-wal`. COMMIT appends to it; syncing and copying back run in threads.
+    """The file `crawl.db-wal`. COMMIT appends to it; syncing and copying back are a worker's jobs.
 
     SQLite restarts the log when a transaction begins after all of it was copied back. Our transactions, open from
     checkpoint to checkpoint, always begin too early for that, hence `make_room`.
     """
 
-    def __init__(self, database: Path, limit: int = LIMIT) -> None:
-        self._database, self._limit = database, limit
+    def __init__(self, database: Path, worker: Worker, limit: int = LIMIT) -> None:
+        self._database, self._worker, self._limit = database, worker, limit
         self._path = Path(f"{database}-wal")
         self.files = self._path, Path(f"{database}-shm")  # it and its index
-        self._copying: threading.Thread | None = None
+        self._copying: Future[None] | None = None
 
     def __len__(self) -> int:
         return self._path.stat().st_size if self._path.exists() else 0
@@ -37,10 +39,10 @@ class Log:
 
     def sync_ahead(self) -> Iterator[None]:
         """Syncs the log in a thread, so that the COMMIT, which blocks the event loop, has little left to sync."""
-        syncing = threading.Thread(target=self._sync, name="sync-ahead", daemon=True)
-        syncing.start()
-        while syncing.is_alive():
+        syncing = self._worker.submit(self._sync)
+        while not self._worker.done(syncing):
             yield
+        syncing.result()
 
     def _sync(self) -> None:
         with contextlib.suppress(OSError):  # COMMIT syncs again through SQLite's own descriptor; its failure counts
@@ -52,9 +54,8 @@ class Log:
 
     def copy_back(self) -> None:
         """Starts copying committed pages into the database, unless a copy is already running."""
-        if self._copying is None or not self._copying.is_alive():
-            self._copying = threading.Thread(target=self._copy, name="copy-back", daemon=True)
-            self._copying.start()
+        if self._copying is None or self._copying.done():
+            self._copying = self._worker.submit(self._copy)
 
     def make_room(self) -> None:
         """Call before a transaction begins: copies all of a log that is too long, so that SQLite restarts it."""
@@ -65,7 +66,7 @@ class Log:
     def wait(self) -> None:
         """Waits until no copy is running."""
         if self._copying is not None:
-            self._copying.join()
+            self._worker.result(self._copying)
 
     def _copy(self) -> None:
         """Failure loses nothing: the log stays as it is."""
@@ -74,5 +75,5 @@ class Log:
             with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=60)) as db:
                 db.execute("PRAGMA synchronous = FULL")
                 db.execute("PRAGMA wal_checkpoint(PASSIVE)")
-        except sqlite3.Error as error:
-            logger.warning("%s: the log was not copied back: %s", self._database, error)
+        except (sqlite3.Error, MemoryError) as error:
+            logger.warning("%s: the log was not copied back: %s", self._database, str(error) or "out of memory")

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import logging
 import os
-import threading
 from collections.abc import Iterator
+from concurrent.futures import Future
 from pathlib import Path
 
-from webcrawl.store import rowcrc
+from webcrawl.store import presence, rowcrc
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.store.disk import Buffer, Disk
-from webcrawl.store.errors import DamagedFile, StoreError
+from webcrawl.store.errors import DamagedFile, StoreError, TakenAway
+from webcrawl.store.output import OPEN, Mark, Output
 
 logger = logging.getLogger(__name__)
 
@@ -22,117 +22,26 @@ NOTED = "SELECT path, length, bytes_crc, crc FROM output ORDER BY path"
 NOTE = "INSERT OR REPLACE INTO output VALUES (?, ?, ?, ?)"
 FORGET = "DELETE FROM output WHERE path = ?"
 AT_ONCE = 1 << 16  # bytes buffered per file: one system call for 5 pages instead of one for each
-# Bytes written between two calls that drop the file from the page cache. Otherwise the archive soon fills it, and
-# memory that was never used before is expensive, above all on a virtual machine (docs/performance.md).
-WINDOW = 8 << 20
-OPEN = ".open"  # a file's suffix until it is finished
-Mark = tuple[int, int]  # a file's length, and the crc32 of that many bytes
+FINISHED = "finished."  # before a file's name, in the table meta: the crawl needs it no more
 NOTHING: Mark = 0, 0
-
-
-class Output:
-    """One file, open for appending; made by `Outputs.open`."""
-
-    def __init__(self, disk: Disk, path: Path, mark: Mark, at_once: int) -> None:
-        self.path = path
-        self._disk, self._fd = disk, disk.append(path)
-        self._length, self._crc = mark  # the length includes buffered bytes, the crc does not
-        self._waiting: list[bytes] = []
-        self._size, self._at_once = 0, at_once  # bytes buffered, and at most
-        self._let_go = self._length  # the length when the file was last dropped from the page cache
-        self.unsynced = self._torn = False
-        self.closed = self.finished = False
-
-    def __repr__(self) -> str:
-        return f"<Output {self.path} {self._length} bytes>"
-
-    def tell(self) -> int:
-        """The position of the next byte; buffered bytes count."""
-        return self._length
-
-    def mark(self) -> Mark:
-        """Length and crc of what is written; call `flush` first."""
-        return self._length - self._size, self._crc
-
-    def write(self, data: Buffer) -> None:
-        """Buffers all of `data`, or raises an error and takes none of it."""
-        if self.closed:
-            raise ValueError(f"{self.path}: closed")
-        size = len(data := bytes(data))
-        self._waiting.append(data)
-        self._size += size
-        self._length += size
-        if self._size > self._at_once:
-            try:
-                self.flush()
-            except StoreError:
-                self._waiting.pop()
-                self._size -= size
-                self._length -= size
-                raise
-
-    def flush(self) -> None:
-        """Writes the buffer. On an error the buffer is kept, and a partial write is truncated again."""
-        if not self._waiting:
-            return
-        try:
-            if self._torn:
-                self._disk.truncate(self._fd, self._length - self._size)
-                self._torn = False
-            data = b"".join(self._waiting)
-            self._disk.write(self._fd, data)
-        except OSError as error:
-            self._cut_back()
-            raise StoreError(f"{self.path}: {error}") from error
-        self._crc = rowcrc.crc32_of_many(data, self._crc)
-        self._waiting.clear()
-        self._size = 0
-        self.unsynced = True
-        if self._length - self._let_go > WINDOW:
-            self._disk.let_go(self._fd)
-            self._let_go = self._length
-
-    def _cut_back(self) -> None:
-        try:
-            self._disk.truncate(self._fd, self._length - self._size)
-            self._torn = False
-        except OSError:  # the next write tries again, and so does recovery
-            self._torn = True
-
-    def sync(self) -> None:
-        """Makes what was written so far survive a power cut."""
-        self.unsynced = False  # set before syncing: bytes written meanwhile need another sync
-        self._disk.sync(self._fd)
-
-    def close(self) -> None:
-        """Ends writing; the next checkpoint notes the final length and closes the file."""
-        self.closed = True
-
-    def finish(self) -> None:
-        """Closes a file whose name ends in `.open`. The suffix is removed after a checkpoint has noted all of it."""
-        if self.path.suffix != OPEN:
-            raise ValueError(f"{self.path}: does not end in {OPEN}")
-        self.closed = self.finished = True
-
-    def release(self) -> None:
-        os.close(self._fd)
 
 
 class Outputs:
     """All outputs of a crawl, below `root`. As a Part it notes lengths after syncing the bytes.
 
-    Opening truncates every file to its noted length. If one is shorter than noted or missing, that is DamagedFile and
+    Opening truncates every file to its noted length. If one is shorter than noted, or missing, that is DamagedFile and
     nothing is truncated. A finished file is noted under its final name and renamed after that COMMIT: until then, and
-    after a crash in between, it still has its `.open`.
+    after a crash in between, it still has its `.open`. From then on it is its owner's, who may take it away.
     """
 
     def __init__(self, db: CrawlDB, root: Path, at_once: int = AT_ONCE) -> None:
         self._db, self._root, self._at_once = db, root, at_once
         db.own(root)
         self._open: dict[str, Output] = {}
-        self._syncing: threading.Thread | None = None
-        self._error: OSError | None = None
+        self._syncing: Future[None] | None = None
+        self._error: OSError | MemoryError | None = None
         self._noted: dict[str, Mark] = {}
+        self._finished = {name.removeprefix(FINISHED) for name, _ in db.named(FINISHED)}
         for row in db.query(NOTED):
             if not rowcrc.agrees(rowcrc.output, row):
                 raise DamagedFile(db.path, 0, f"table output, {row[0]}: checksum")
@@ -141,9 +50,12 @@ class Outputs:
         if damages:
             raise damages[0]
         self._missed: set[str] = set()
-        self._unnamed = {name for name in self._noted if not (root / name).exists()}  # still with .open
-        for name, (length, _) in self._noted.items():
-            self._cut(self._where(name), length)
+        here = {name for name in self._noted if self._where(name).exists()}
+        self._unnamed = {name for name in here if not (root / name).exists()}  # still with .open
+        for name in here:
+            self._cut(self._where(name), self._noted[name][0])
+        if gone := len(self._noted) - len(here):
+            logger.info("%s: %d finished files are no longer there: scrapy verify names them", root, gone)
         self._rename()
         db.join(self)
 
@@ -157,20 +69,29 @@ class Outputs:
         return unfinished if not path.exists() and unfinished.exists() else path
 
     def _rename(self) -> None:
-        """Gives finished files their final names if a COMMIT has noted them. A failed rename is retried later."""
+        """Gives finished files their final names if a COMMIT has noted them. A failed rename is retried later.
+
+        TakenAway if one has been taken away or cut off: until it has its final name, it is ours.
+        """
         if not self._unnamed or not self._committed():
             return
         for name in sorted(self._unnamed):
+            path = self._root / f"{name}{OPEN}"
+            if (self._root / name).exists():  # the last attempt failed when it was done
+                self._unnamed.discard(name)
+                continue
+            if (how := presence.changed(path, self._noted[name][0])) is not None:
+                raise TakenAway(path, how)
             try:
-                self._db.disk.rename(self._root / f"{name}{OPEN}", self._root / name)
+                self._db.disk.rename(path, self._root / name)
             except OSError as error:
                 logger.warning("%s: keeps its %s: %s", self._root / name, OPEN, error)
             else:
                 self._unnamed.discard(name)
 
     def _miss(self) -> None:
-        """Warns once of each closed file that is gone. The crawl needs it only at its next start."""
-        for name in self._noted.keys() - self._open.keys() - self._unnamed - self._missed:
+        """Warns once of each file of a pipeline that does not run now, if it is gone: it would be needed again."""
+        for name in self._noted.keys() - self._open.keys() - self._finished - self._missed:
             if not (self._root / name).exists():
                 self._missed.add(name)
                 logger.warning("%s: moved or removed: the crawl cannot be resumed without it", self._root / name)
@@ -218,6 +139,11 @@ class Outputs:
             raise StoreError(f"{full}: {error}") from error
         return output
 
+    def flush(self) -> None:
+        """Writes what is buffered, so that whoever follows a file sees it."""
+        for output in self._open.values():
+            output.flush()
+
     def sweep(self, pattern: str) -> None:
         """Removes files that match `pattern` and that no checkpoint has noted: their names are not opened again."""
         for path in self._root.glob(pattern):
@@ -234,24 +160,22 @@ class Outputs:
         """Syncs in a thread; `save` syncs the little that is written meanwhile."""
         self._rename()
         self._miss()
-        for output in self._open.values():
-            output.flush()
+        self.flush()
         ready = [output for output in self._open.values() if output.unsynced]
-        self._syncing = threading.Thread(target=self._sync, args=(ready,), name="sync-outputs", daemon=True)
-        self._syncing.start()
-        while self._syncing.is_alive():
+        self._syncing = self._db.worker.submit(self._sync, ready)
+        while not self._db.worker.done(self._syncing):
             yield
 
     def _sync(self, outputs: list[Output]) -> None:
         try:
             for output in outputs:
                 output.sync()
-        except OSError as error:  # a second fsync would report success: the error must be kept
+        except (OSError, MemoryError) as error:  # a second fsync would report success: the error must be kept
             self._error = error
 
     def save(self) -> None:
         if self._syncing is not None:
-            self._syncing.join()
+            self._db.worker.result(self._syncing)
         if self._error is not None:
             raise StoreError(f"{self._root}: {self._error}") from self._error
         for folder in {output.path.parent for name, output in self._open.items() if name not in self._noted}:
@@ -260,8 +184,12 @@ class Outputs:
             output.flush()
             if output.unsynced:
                 output.sync()
+            self._db.presence.lengthen(output.path, output.mark()[0])
         self._note()
-        for name in [name for name, output in self._open.items() if output.closed]:
+        closed = [name for name, output in self._open.items() if output.closed]
+        if closed:
+            self._db.presence.check()  # for the last time of these
+        for name in closed:
             output = self._open.pop(name)
             self._db.presence.forget(output.path)
             output.release()
@@ -272,6 +200,8 @@ class Outputs:
         for name in finished:
             self._noted.pop(name, None)
             marks[name.removesuffix(OPEN)] = marks.pop(name)
+            self._finished.add(name.removesuffix(OPEN))
+            self._db.set(FINISHED + name.removesuffix(OPEN), b"")
         changed = {name: mark for name, mark in marks.items() if mark != self._noted.get(name)}
         if finished:
             self._db.executemany(FORGET, [(name,) for name in finished])
@@ -290,17 +220,19 @@ class Outputs:
     def close(self) -> None:
         """Closes all files. The next start truncates what no checkpoint has noted."""
         if self._syncing is not None:
-            self._syncing.join()
-        self._rename()
+            self._db.worker.result(self._syncing)
         for output in self._open.values():
             output.release()
         self._open.clear()
+        self._rename()
 
     def check(self) -> Iterator[DamagedFile]:
-        """Yields each output that is missing or shorter than the last checkpoint noted."""
+        """Yields each output that is shorter than the last checkpoint noted, or missing although it is not finished."""
         for name, (length, _) in self._noted.items():
             path = self._where(name)
             if not path.exists():
+                if name in self._finished:
+                    continue
                 yield DamagedFile(path, 0, f"missing, {length} bytes are noted")
             elif path.stat().st_size < length:
                 yield DamagedFile(path, path.stat().st_size, f"the file ends early, {length} bytes are noted")

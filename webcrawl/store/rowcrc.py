@@ -37,6 +37,10 @@ def waiting(seq: int, keys: bytes) -> int:
     return crc32_of_many(keys, crc32(b"%d" % seq))
 
 
+def portion(turn: int, site: str, count: int, data: bytes) -> int:
+    return crc32_of_many(data, crc32(b"%d %d %s" % (turn, count, site.encode())))
+
+
 def output(path: str, length: int, bytes_crc: int) -> int:
     return crc32(NOTED.pack(length, bytes_crc), crc32(path.encode()))
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import DamagedFile, StateVersion
 
-VERSION = 3  # version 1 had no row checksums, version 2 other body digests
+VERSION = 4  # version 1 had no row checksums, version 2 other body digests, version 3 neither lines nor portions
 APPLICATION = 0x5743_524C  # "WCRL", in the header field for the application that owns the file
 TABLES = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL, crc INTEGER NOT NULL) WITHOUT ROWID;
@@ -23,6 +23,12 @@ CREATE TABLE robots (
     origin TEXT PRIMARY KEY, until REAL NOT NULL, rules BLOB NOT NULL, crc INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE waiting (seq INTEGER PRIMARY KEY, keys BLOB NOT NULL, records BLOB NOT NULL, crc INTEGER NOT NULL);
+CREATE TABLE portion (
+    id INTEGER PRIMARY KEY, turn INTEGER NOT NULL, site TEXT NOT NULL, count INTEGER NOT NULL, data BLOB NOT NULL,
+    crc INTEGER NOT NULL
+);
+CREATE INDEX portion_turn ON portion (turn);
+CREATE INDEX portion_site ON portion (site, turn);
 CREATE TABLE run (name TEXT PRIMARY KEY, store TEXT NOT NULL, count INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE output (
     path TEXT PRIMARY KEY, length INTEGER NOT NULL, bytes_crc INTEGER NOT NULL, crc INTEGER NOT NULL

@@ -45,7 +45,12 @@ def build_folding(settings: Mapping[str, Any]) -> Folding | None:
     return compose(foldings)
 
 
-def build_pipeline(settings: Mapping[str, Any], key: bytes, clock: Clock = time.time) -> LinkPipeline:
+def build_pipeline(
+    settings: Mapping[str, Any],
+    key: bytes,
+    clock: Clock = time.time,
+    domains: RegisteredDomains | None = None,
+) -> LinkPipeline:
     """The pipeline that takes a page's links to the seen store."""
-    chain = build_filters(settings, key=key, clock=clock)
+    chain = build_filters(settings, key=key, clock=clock, domains=domains)
     return LinkPipeline(chain, build_folding(settings), Fingerprints(key), settings["URL_MAX_LENGTH"])

@@ -7,7 +7,7 @@ Most links of a page are known already. For those the cache saves filters, finge
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 class Lately:
@@ -20,14 +20,17 @@ class Lately:
         """Rounds `size`, the number of places, up to a power of two."""
         self._places = array("q", bytes(8 << max(0, size - 1).bit_length()))
         self._mask = len(self._places) - 1
+        self.absorbed = 0  # URLs left out so far
 
     def __repr__(self) -> str:
         return f"<Lately of {len(self._places)}>"
 
-    def unknown(self, urls: Iterable[str]) -> list[str]:
+    def unknown(self, urls: Sequence[str]) -> list[str]:
         """The URLs that are not remembered, in their order."""
         places, mask = self._places, self._mask
-        return [url for url in urls if places[(number := hash(url)) & mask] != number]
+        unknown = [url for url in urls if places[(number := hash(url)) & mask] != number]
+        self.absorbed += len(urls) - len(unknown)
+        return unknown
 
     def add(self, urls: Iterable[str]) -> None:
         """Remember these URLs."""

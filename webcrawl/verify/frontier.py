@@ -10,7 +10,7 @@ from random import Random
 
 import msgpack
 
-from webcrawl.frontier.hosts import State
+from webcrawl.frontier.hosts import State, saved_queues
 from webcrawl.frontier.state import META
 from webcrawl.store import rowcrc
 from webcrawl.store.errors import DamagedFile
@@ -18,7 +18,7 @@ from webcrawl.verify.queues import Queues, link_flaw
 from webcrawl.verify.snapshot import Snapshot
 
 RECORD = (float, list, float, int, int, int, str, list, bytes | None)  # of a host, packed
-QUEUE = len(RECORD) - 1  # index of a host's queue; the queue of its urgent URLs may follow
+QUEUE = len(RECORD) - 1  # index of a host's queue; its queues by priority may follow
 RULES = re.compile(r"User-agent: [^\n]+\nCrawl-delay: [-+.0-9a-z]+(\n(Allow|Disallow): [^\n]*)*")
 
 
@@ -70,21 +70,33 @@ def _links(snapshot: Snapshot, records: Iterable[bytes], what: str, host: str | 
     return count
 
 
+def _without_names(records: Iterable[bytes], names: Counter[str]) -> Iterator[bytes]:
+    """The links of a line; the names of parked hosts are counted."""
+    for record in records:
+        if b" " in record:
+            yield record
+        else:
+            names[record.decode()] += 1
+
+
 def _host(row: tuple[str, int, bytes, int]) -> tuple[State, list[bytes], list[bytes]]:
     """State, URLs to retry, and queues of a host; ValueError if this is not a host record."""
     if not rowcrc.agrees(rowcrc.host, row):
         raise ValueError("checksum")
     name, state, data, _ = row
     values = msgpack.unpackb(data)
-    if not 0 <= len(values) - len(RECORD) <= 1 or not all(map(isinstance, values, (*RECORD, bytes))):
+    if not 0 <= len(values) - len(RECORD) <= 1 or not all(map(isinstance, values, (*RECORD, list | bytes))):
         raise ValueError("no host record")
+    ranked = saved_queues(*values[len(RECORD) :])
+    if not all(isinstance(priority, int) and priority for priority, _ in ranked):
+        raise ValueError("no priority")
     ready_at, times, *numbers, _retired, _, later = values[:QUEUE]
     if not name or min(ready_at, *times, *numbers) < 0:
         raise ValueError("times and counts below nothing")
     return (
         State(state),
         [record for _, record in later],
-        [queue for queue in values[QUEUE:] if queue is not None],
+        [queue for queue in (values[QUEUE], *(queue for _, queue in ranked)) if queue is not None],
     )
 
 
@@ -100,10 +112,13 @@ def _front(
             what = f"table meta, {META}: level {level}"
             found["queued"] += _links(snapshot, queues.records(saved, what), what)
         waiting = Counter(record.decode() for record in queues.records(state["parked"], f"table meta, {META}: parked"))
+        for group, saved in state["lines"].items():
+            what = f"table meta, {META}: line of {group}"
+            found["queued"] += _links(snapshot, _without_names(queues.records(saved, what), waiting), what)
         version, words, gauss = state["random"]
         Random().setstate((version, tuple(words), gauss))
         queued, _, _ = state["queued"], int(state["width"]), Counter(state["counters"])
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
         yield snapshot.damaged(f"table meta, {META}: {error!r}")
     except DamagedFile as damage:
         yield damage

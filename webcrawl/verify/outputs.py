@@ -12,26 +12,29 @@ from typing import BinaryIO
 
 from webcrawl.store import rowcrc
 from webcrawl.store.errors import DamagedFile
-from webcrawl.store.outputs import NOTED, OPEN, Mark
+from webcrawl.store.output import OPEN, Mark
+from webcrawl.store.outputs import FINISHED, NOTED
 from webcrawl.verify.archive import check_archive
 from webcrawl.verify.lines import SHAPES, check_lines
 from webcrawl.verify.snapshot import Snapshot
 
+ABSENT = "absent "  # before a name, among the figures: a finished file that its owner has taken away
 PIECE = 1 << 18  # bytes per read
 Check = Callable[[Path, BinaryIO, str, Mark], Iterator[DamagedFile]]
 
 
 def check_outputs(snapshot: Snapshot, jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
-    """Reads all of them; counts files, bytes noted, bytes after those, records and lines."""
-    yield from _each(snapshot, jobdir, partial(_check, found))
+    """Reads all of them; counts files, bytes noted, bytes after those, records and lines, and finds who is absent."""
+    yield from _each(snapshot, jobdir, partial(_check, found), lambda name: found.update({f"{ABSENT}{name}": 1}))
 
 
 def check_lengths(snapshot: Snapshot, jobdir: Path) -> Iterator[DamagedFile]:
     """Yields the files that are missing or too short."""
-    yield from _each(snapshot, jobdir, _check_length)
+    yield from _each(snapshot, jobdir, _check_length, lambda _: None)
 
 
-def _each(snapshot: Snapshot, jobdir: Path, check: Check) -> Iterator[DamagedFile]:
+def _each(snapshot: Snapshot, jobdir: Path, check: Check, absent: Callable[[str], None]) -> Iterator[DamagedFile]:
+    finished = {name for (name,) in snapshot.rows("SELECT name FROM meta WHERE name GLOB ?", (f"{FINISHED}*",))}
     for row in snapshot.rows(NOTED):
         name, length, bytes_crc, _ = row
         if not rowcrc.agrees(rowcrc.output, row):
@@ -42,6 +45,9 @@ def _each(snapshot: Snapshot, jobdir: Path, check: Check) -> Iterator[DamagedFil
             yield snapshot.damaged(f"table output: {length!r} bytes of {name!r}")
             continue
         file = _open(jobdir, str(name))
+        if file is None and f"{FINISHED}{name}" in finished:
+            absent(str(name))
+            continue
         if file is None:
             yield DamagedFile(jobdir / name, 0, f"missing, {length} bytes expected")
             continue

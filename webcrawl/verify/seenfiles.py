@@ -7,8 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO
 
-from webcrawl.seen import bloomfile
-from webcrawl.seen.bloom import FILE
+from webcrawl.seen.layout import BLOOM_FILE
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.runs import Run
 from webcrawl.verify.snapshot import Snapshot
@@ -30,7 +29,7 @@ class SeenFiles:
         try:
             for name, store, count in snapshot.rows("SELECT name, store, count FROM run"):
                 self._open_run(snapshot, name, store, count)
-            name = snapshot.get(FILE)
+            name = snapshot.get(BLOOM_FILE)
             if name is not None:
                 self._open_bloom(self._folder / name.decode(errors="replace"))
         except DamagedFile as damage:
@@ -70,6 +69,8 @@ class SeenFiles:
         for run in self._runs:
             yield from run.check()
         if self._bloom is not None:
+            from webcrawl.seen import bloomfile  # noqa: PLC0415 - and its library, which other seen stores do without
+
             yield from bloomfile.check_file(*self._bloom)
 
     def close(self) -> None:

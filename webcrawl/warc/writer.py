@@ -10,7 +10,8 @@ from random import Random
 
 from webcrawl.model import Exchange, Link
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.store.outputs import OPEN, Output, Outputs
+from webcrawl.store.output import OPEN, Output
+from webcrawl.store.outputs import Outputs
 from webcrawl.text.dates import iso
 from webcrawl.text.digest import label, sha1
 from webcrawl.warc.capture import Captures

@@ -1,0 +1,47 @@
+"""What is opened is closed again if a later part cannot be opened."""
+
+from pathlib import Path
+
+import pytest
+from scrapy.settings import Settings
+
+from webcrawl.adapter.values import plain_values
+from webcrawl.crawl import assembly
+from webcrawl.crawl.assembly import assemble
+from webcrawl.store import worker
+
+PARTS = ("keep_terms", "CrawlClock", "FilterStates", "RobotsRows", "ContentSeen", "_frontier", "Seeding", "_visitor")
+
+
+def values(folder):
+    settings = Settings()
+    settings.setmodule("webcrawl.settings")
+    settings.set("JOBDIR", str(folder))
+    return plain_values(settings)
+
+
+def descriptors():
+    return sorted(str(path.readlink()) for path in Path("/proc/self/fd").iterdir() if path.is_symlink())
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="counts open files as Linux shows them")
+@pytest.mark.parametrize("part", PARTS)
+def test_nothing_stays_open(tmp_path, monkeypatch, part):
+    """Whichever part fails, no file stays open, no thread is left, and the crawl can be opened again at once."""
+
+    def fail(*_, **__):
+        raise OSError(5, "Input/output error")
+
+    begun, work = [], worker._work
+    monkeypatch.setattr(worker, "_work", lambda jobs, ready, alive: begun.append(alive) or work(jobs, ready, alive))
+    with monkeypatch.context() as broken:
+        broken.setattr(assembly, part, fail)
+        with pytest.raises(OSError, match="Input/output") as caught:
+            assemble(values(tmp_path), spider="web")  # its traceback holds on to what was not closed
+
+        open_files = [path for path in descriptors() if path.startswith(str(tmp_path))]
+        assert (open_files, [lock for lock in begun if lock.locked()]) == ([], [])
+        assert caught
+
+    crawl, _ = assemble(values(tmp_path), spider="web")
+    crawl.close()

@@ -1,0 +1,196 @@
+"""Links of large pages enter in portions, which are part of the checkpoint; PAGE_MAX_LINKS bounds them."""
+
+from collections import Counter
+from contextlib import contextmanager
+
+import pytest
+from scrapy.settings import Settings
+
+from tests.support.warc_crawl import exchange
+from webcrawl.adapter.values import plain_values
+from webcrawl.crawl.assembly import assemble
+from webcrawl.model import Link
+from webcrawl.seen.portions import PACE, PORTION
+from webcrawl.verify.whole import verify
+
+BIG = Link("http://big.test/", "L")
+
+
+@contextmanager
+def crawling(jobdir, **settings):
+    """A crawl without a fetcher, and its visitor; left without a checkpoint, as by kill -9."""
+    values = Settings()
+    values.setmodule("webcrawl.settings")
+    values.setdict({"JOBDIR": str(jobdir), "TRAP_RULES": False, **settings}, "cmdline")
+    crawl, visitor = assemble(plain_values(values, "web"), spider="web")
+    try:
+        yield crawl, visitor
+    finally:
+        crawl.close()
+
+
+def links(count, site="big"):
+    return [f"http://{site}.test/{number}" for number in range(count)]
+
+
+def discover(crawl, count, page=BIG):
+    crawl.discover(page, links(count, page.url.split("/")[2].split(".")[-2]), lambda _: "L", base="")
+
+
+def submitted(crawl):
+    return crawl.stats()["links/new"]
+
+
+def after(crawl, portions, start=0.0):
+    """Lets so many portions enter; returns the time."""
+    now = start
+    for number in range(portions):
+        now = start + number * 1.01 * PACE
+        crawl.take(now)
+    return now
+
+
+class TestPortions:
+    def test_the_first_links_are_submitted_at_once(self, tmp_path):
+        """A page's first links are submitted with it; the others wait."""
+        with crawling(tmp_path) as (crawl, _):
+            discover(crawl, 5 * PORTION)
+
+            assert submitted(crawl) == PORTION
+            assert crawl.stats()["links/waiting"] == 4 * PORTION
+            assert crawl.pending
+
+    def test_no_more_than_a_portion_enters_in_one_turn(self, tmp_path):
+        """However often links are asked for, one portion enters in PACE seconds."""
+        with crawling(tmp_path) as (crawl, _):
+            discover(crawl, 5 * PORTION)
+            for _ in range(10):
+                crawl.take(1.0)
+
+            assert submitted(crawl) == 2 * PORTION
+            assert crawl.next_ready() <= 1.0 + PACE
+            crawl.take(1.0 + PACE)
+            assert submitted(crawl) == 3 * PORTION
+
+    def test_all_enter_in_the_end(self, tmp_path):
+        """Every link of the page is submitted, and the numbers add up."""
+        with crawling(tmp_path) as (crawl, _):
+            discover(crawl, 3 * PORTION + 7)
+            after(crawl, 4)
+            stats = crawl.stats()
+
+            assert submitted(crawl) == stats["links"] == 3 * PORTION + 7
+            assert stats["links/waiting"] == 0
+
+    def test_sites_take_turns(self, tmp_path):
+        """A site's second large page waits behind its first; another site's does not."""
+        with crawling(tmp_path) as (crawl, _):
+            discover(crawl, 10 * PORTION)
+            discover(crawl, 10 * PORTION, Link("http://www.big.test/"))
+            after(crawl, 2)
+            discover(crawl, 3 * PORTION, Link("http://small.test/"))
+            after(crawl, 4, start=10.0)
+
+            sites = Counter(dict(crawl._db.query("SELECT site, count(*) FROM portion GROUP BY site")))
+            assert sites == {"big.test": 14}
+
+    def test_hop_and_base_are_the_pages(self, tmp_path):
+        """A link of a later portion has the letter, the page and the base that it would have had at once."""
+        with crawling(tmp_path, CONCURRENT_REQUESTS=1) as (crawl, _):
+            some = ["mailto:a"] * PORTION + ["../one"]
+            crawl.discover(BIG, some, lambda at: "E" if at == PORTION else "L", base="http://base.test/a/b/")
+            crawl.take(0.0)
+            (record,) = crawl._frontier._back.active.values()
+
+            assert record.name == "base.test"
+            assert record.given.startswith(b"http://base.test/robots.txt LEP ")
+            assert record.later[0][1].startswith(b"http://base.test/a/one LE http://big.test/ ")
+
+    def test_an_error_of_a_filter_costs_the_portion(self, tmp_path, monkeypatch, caplog):
+        """If a filter raises, the links of that portion are lost with a line in the log, and the crawl continues."""
+        with crawling(tmp_path) as (crawl, _):
+            discover(crawl, 3 * PORTION)
+            with monkeypatch.context() as patched:
+                patched.setattr(crawl._pipeline, "process", lambda *_: 1 / 0)
+                crawl.take(0.0)
+            crawl.take(1.0)
+
+            assert submitted(crawl) == 2 * PORTION
+            assert "1000 links of http://big.test/" in caplog.text
+
+    def test_a_slice_in_one_turn(self, tmp_path):
+        """Links that nobody may ask for yet enter the frontier in slices, one per turn, and the crawl says: at once."""
+        with crawling(tmp_path) as (crawl, _):
+            discover(crawl, PORTION)
+            assert crawl.take(0.0) is not None
+            before = crawl.stats()["queued"]
+            assert crawl.take(0.0) is None
+
+            assert crawl.stats()["queued"] - before <= 500
+            assert crawl.next_ready() == 0.0
+
+
+class TestKilled:
+    @pytest.mark.parametrize("taken", [0, 1, 3, 6])
+    def test_no_link_is_lost_or_doubled(self, tmp_path, taken):
+        """After kill -9 at any point, the links of a page that the checkpoint has are submitted once."""
+        total = 5 * PORTION + 1
+        with crawling(tmp_path) as (crawl, _):
+            discover(crawl, total)
+            after(crawl, 2)
+            crawl.checkpoint()
+            after(crawl, taken, start=10.0)
+        assert list(verify(tmp_path, Counter())) == []
+        with crawling(tmp_path) as (crawl, _):
+            assert submitted(crawl) == 3 * PORTION
+            after(crawl, 6, start=20.0)
+
+            assert submitted(crawl) == crawl.stats()["links"] == total
+            assert crawl.stats()["seen/submitted"] == total
+
+    def test_a_page_that_no_checkpoint_has_leaves_nothing(self, tmp_path):
+        """Without a checkpoint after it, neither the page nor its links exist: it will be fetched again."""
+        with crawling(tmp_path) as (crawl, _):
+            crawl.checkpoint()
+            discover(crawl, 3 * PORTION)
+        with crawling(tmp_path) as (crawl, _):
+            assert not crawl.pending
+
+
+class TestMost:
+    def visit(self, tmp_path, count, url="http://big.test/", kind=None, **settings):
+        """The statistics after one page with so many links, and its exchange."""
+        body = "".join(f'<a href="/{number}">x</a>' for number in range(count)).encode()
+        if kind is not None:
+            body = "".join(f"0file {number}\t/{number}\tbig.test\t70\r\n" for number in range(count)).encode()
+        answer = exchange(url, body, headers=[(b"Content-Type", (kind or "text/html").encode())])
+        with crawling(tmp_path, **settings) as (crawl, visitor):
+            page = visitor.visit(Link(url), answer)
+            visitor.follow(page)
+            return crawl.stats(), answer, page
+
+    def test_the_first_links_are_followed(self, tmp_path):
+        """Of a page with more links than PAGE_MAX_LINKS the first are followed; the others are counted."""
+        stats, answer, page = self.visit(tmp_path, 25, PAGE_MAX_LINKS=10)
+
+        assert (stats["links"], stats["links/cut"], stats["links/new"]) == (25, 15, 10)
+        assert answer.links_cut == 15
+        assert len(page.links) == 25
+
+    def test_none_is_cut_below(self, tmp_path):
+        """A page with as many links as are allowed is whole."""
+        stats, answer, _ = self.visit(tmp_path, 10, PAGE_MAX_LINKS=10)
+
+        assert (stats["links/new"], stats.get("links/cut", 0), answer.links_cut) == (10, 0, 0)
+
+    def test_there_may_be_no_limit(self, tmp_path):
+        """0 means all."""
+        stats, _, _ = self.visit(tmp_path, 25, PAGE_MAX_LINKS=0)
+
+        assert stats["links/new"] == 25
+
+    def test_a_menu_is_whole(self, tmp_path):
+        """A Gopher menu lists what there is: it is never cut."""
+        stats, _, _ = self.visit(tmp_path, 25, "gopher://big.test/1", "text/x-gopher-menu", PAGE_MAX_LINKS=10)
+
+        assert stats["links/new"] == 25

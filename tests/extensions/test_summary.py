@@ -1,0 +1,23 @@
+"""The last lines of a crawl."""
+
+from collections import Counter
+from pathlib import Path
+
+from webcrawl.extensions.summary import summary
+
+
+def test_an_archive_file_that_is_taken_away_meanwhile(tmp_path, monkeypatch):
+    """A file that its owner moves at this moment is left out; so is one that cannot be looked at."""
+    (tmp_path / "warc").mkdir()
+    for name in ("one", "two"):
+        (tmp_path / f"warc/{name}.warc.gz").write_bytes(b"x" * 1_000_000)
+    stat = Path.stat
+
+    def fail(path, **options):
+        if path.name == "two.warc.gz":
+            raise FileNotFoundError(path)
+        return stat(path, **options)
+
+    monkeypatch.setattr(Path, "stat", fail)
+
+    assert summary(tmp_path, Counter(), 1.0)[1] == f"1.0 MB in 1 WARC file; everything is in {tmp_path}"

@@ -1,0 +1,38 @@
+"""A parser without memory: a page's links are never lost in silence."""
+
+import pytest
+from lxml import etree
+from selectolax.lexbor import SelectolaxError
+
+from webcrawl.html import trees
+from webcrawl.html.links import LinkReader
+
+PAGE, URL = b'<html xmlns="http://www.w3.org/1999/xhtml"><a href="/x"/></html>', "http://a.test/"
+
+
+def test_lexbor_without_memory(monkeypatch):
+    """What lexbor reports is a want of memory."""
+
+    def fail(*_, **__):
+        raise SelectolaxError("Can't parse HTML.")
+
+    monkeypatch.setattr(trees, "LexborHTMLParser", fail)
+
+    with pytest.raises(MemoryError, match="Can't parse HTML"):
+        LinkReader().links(PAGE, "text/html", URL)
+
+
+@pytest.mark.parametrize("code", [etree.ErrorTypes.ERR_NO_MEMORY, etree.ErrorTypes.ERR_DOCUMENT_EMPTY])
+def test_libxml2_without_memory(monkeypatch, code):
+    """Of libxml2's errors only that one is; with the others the page is merely unreadable."""
+
+    def fail(*_):
+        raise etree.XMLSyntaxError("it fails", code, 1, 1)
+
+    monkeypatch.setattr(trees.etree, "fromstring", fail)
+
+    if code == etree.ErrorTypes.ERR_NO_MEMORY:
+        with pytest.raises(MemoryError, match="it fails"):
+            LinkReader().links(PAGE, "application/xhtml+xml", URL)
+    else:
+        assert LinkReader().links(PAGE, "application/xhtml+xml", URL).links == []

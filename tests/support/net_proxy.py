@@ -1,0 +1,103 @@
+"""A small HTTP proxy on loopback: CONNECT and absolute form, with or without credentials."""
+
+import asyncio
+from contextlib import contextmanager
+from threading import Thread
+from urllib.parse import urlsplit
+
+DENIED = b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n"
+OPEN = b"HTTP/1.0 200 Connection established\r\n\r\n"  # as many proxies say it: 1.0, and no length
+
+
+def status(number):
+    """A proxy's own answer."""
+    return b"HTTP/1.1 %d Its own\r\nContent-Length: 4\r\n\r\nself" % number
+
+
+class Proxy:
+    """Every name is 127.0.0.1 to it. `own`: what it answers itself, by host; `auth`: credentials that it wants."""
+
+    def __init__(self, *, auth=b"", own=None):
+        self.auth, self.own = auth, own or {}
+        self.connections, self.heads = 0, []
+
+    @property
+    def lines(self):
+        """The request lines so far."""
+        return [head.partition(b"\r\n")[0] for head in self.heads]
+
+    async def __call__(self, reader, writer):
+        self.connections += 1
+        while True:
+            head = await reader.readuntil(b"\r\n\r\n")
+            self.heads.append(head)
+            method, target, _ = head.partition(b"\r\n")[0].decode().split(" ")
+            parts = urlsplit(f"//{target}" if method == "CONNECT" else target)
+            if self.auth and b"\r\nProxy-Authorization: " + self.auth + b"\r\n" not in head:
+                writer.write(DENIED)
+            elif parts.hostname in self.own:
+                writer.write(self.own[parts.hostname])
+            elif method == "CONNECT":
+                await self._tunnel(reader, writer, parts.port)
+                return
+            else:
+                writer.write(await self._ask(method, parts))
+            await writer.drain()
+
+    async def _ask(self, method, parts):
+        reader, writer = await asyncio.open_connection("127.0.0.1", parts.port)
+        writer.write(f"{method} {parts.path or '/'} HTTP/1.1\r\nHost: {parts.netloc}\r\n\r\n".encode())
+        try:
+            head = await reader.readuntil(b"\r\n\r\n")
+            return head + await reader.readexactly(int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0]))
+        finally:
+            writer.close()
+
+    async def _tunnel(self, reader, writer, port):
+        its_reader, its_writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(OPEN)
+        try:
+            await asyncio.gather(_copy(reader, its_writer), _copy(its_reader, writer))
+        finally:
+            its_writer.transport.abort()
+
+
+async def _copy(reader, writer):
+    while data := await reader.read(65536):
+        writer.write(data)
+        await writer.drain()
+    if writer.can_write_eof():
+        writer.write_eof()
+
+
+@contextmanager
+def proxying(proxy, port=0):
+    """The proxy in a thread of its own; gives its address."""
+    loop = asyncio.new_event_loop()
+
+    async def serve(reader, writer):
+        try:
+            await proxy(reader, writer)
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass
+        finally:
+            writer.transport.abort()
+
+    server = loop.run_until_complete(asyncio.start_server(serve, "127.0.0.1", port))
+    thread = Thread(target=loop.run_forever)
+    thread.start()
+    try:
+        yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    finally:
+        asyncio.run_coroutine_threadsafe(_end(server), loop).result(10)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+async def _end(server):
+    server.close()
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)

@@ -1,0 +1,40 @@
+"""What the spider `web` makes of a single page without a crawl, for `scrapy parse`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+
+from scrapy import Request
+from scrapy.http import Response
+
+from webcrawl.crawl.listings import LISTINGS
+from webcrawl.html.found import FoundLink
+from webcrawl.html.links import LinkReader
+from webcrawl.items import Page
+from webcrawl.model import Exchange, Link, Timings
+from webcrawl.urls.canonical import InvalidUrl, canonical
+
+
+def looked_at(
+    response: Response, sources: Iterable[str], choose: Callable[[Page], Iterable[FoundLink]]
+) -> Iterator[Page | Request]:
+    """The page, and a request for each link to follow: before filters and seen store, which only a crawl has."""
+    followed = frozenset(sources)
+    page = Page.of(Link(response.url), _exchange(response))
+    read = LISTINGS.get(page.content_type, LinkReader(followed, anchor_text=True).links)
+    found = read(response.body, (response.headers.get("Content-Type") or b"").decode("latin-1"), response.url)
+    page.base, page.encoding, page.links = found.base, found.encoding, found.links
+    page.title, page.meta_robots = found.title, found.meta_robots
+    yield page
+    for kind, address, _, _ in choose(page) if 200 <= response.status < 300 else ():
+        if kind in followed:
+            with suppress(InvalidUrl):
+                yield Request(canonical(address, page.base))
+
+
+def _exchange(response: Response) -> Exchange:
+    headers = [(name, value) for name, values in response.headers.items() for value in values]
+    body, ip = response.body, str(response.ip_address or "")
+    return Exchange(response.url, b"", response.status, b"", headers, body, body, body, ip, time.time(), Timings())

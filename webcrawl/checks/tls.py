@@ -1,0 +1,40 @@
+"""Kinds of values that choose how TLS is spoken."""
+
+from __future__ import annotations
+
+import ssl
+from dataclasses import dataclass
+from typing import Any
+
+from webcrawl.checks.kinds import text
+from webcrawl.net.tls import VERSIONS, tls_context
+
+
+@dataclass(frozen=True, slots=True)
+class TlsVersion:
+    """The oldest or the newest version to speak."""
+
+    allowed: str = f"one of {', '.join(VERSIONS)}, or none"
+
+    def read(self, value: Any, /) -> str | None:
+        if str(value).strip().lower() in ("", "none"):
+            return None
+        found = text(value)
+        if found not in VERSIONS:
+            raise ValueError
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Ciphers:
+    """Cipher suites."""
+
+    allowed: str = "a list of cipher suites as OpenSSL has it"
+
+    def read(self, value: Any, /) -> str:
+        found = text(value)
+        try:
+            tls_context(ciphers=found)
+        except ssl.SSLError as error:
+            raise ValueError(", ".join(map(str, error.args))) from error
+        return found

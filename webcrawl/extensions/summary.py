@@ -1,0 +1,76 @@
+"""Says in words how the crawl begins, and what came of it."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Self
+
+from scrapy import signals
+from scrapy.crawler import Crawler
+
+from webcrawl.adapter.scheduler import scheduler_of
+from webcrawl.adapter.values import values_of
+from webcrawl.text.quantities import count
+
+logger = logging.getLogger(__name__)
+
+
+class Summary:
+    """`aloud`: on a terminal whose log goes to a file, the last lines are printed too."""
+
+    def __init__(self, crawler: Crawler, folder: Path, *, aloud: bool) -> None:
+        self._crawler, self._folder, self._aloud = crawler, folder, aloud
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        aloud = sys.stderr.isatty() and bool(crawler.settings["LOG_FILE"])
+        extension = cls(crawler, Path(values_of(crawler)["JOBDIR"]), aloud=aloud)
+        crawler.signals.connect(extension.opened, signals.spider_opened)
+        return extension
+
+    def opened(self) -> None:
+        self._crawler.signals.connect(self.closed, signals.spider_closed)  # not before: opening may fail
+        self._crawl = scheduler_of(self._crawler).crawl
+        self._begun, self._before = time.monotonic(), self._crawl.pages
+        queued = int(self._crawl.stats()["queued"])
+        if self._before or queued:
+            logger.info("%s: resumed with %s and %s", self._folder, count(self._before, "page"), _queued(queued))
+        else:
+            logger.info("%s: a new crawl", self._folder)
+
+    def closed(self) -> None:
+        seconds = time.monotonic() - self._begun
+        lines = summary(self._folder, self._crawl.stats(), seconds, self._before)
+        for line in lines:
+            logger.info("%s", line)
+        if self._aloud:
+            sys.stderr.write("".join(f"{line}\n" for line in lines))
+
+
+def summary(folder: Path, figures: Mapping[str, Any], seconds: float, before: int = 0) -> tuple[str, str]:
+    """What a run of some seconds did, and where it lies; `before` is the number of pages of earlier runs."""
+    pages = figures["pages"] - before
+    hosts = count(figures.get("frontier/hosts answered", 0), "host")
+    rate, queued = f"{pages / max(seconds, 0.1):.0f} pages/s", _queued(figures["queued"])
+    run = f"{count(pages, 'page')} in {round(seconds, 1):g} s ({rate})"
+    done = f"{run}, {figures['pages']} with earlier runs, from {hosts}" if before else f"{run} from {hosts}"
+    archives = list(_sizes(folder))
+    kept = f"{sum(archives) / 1e6:.1f} MB in {count(len(archives), 'WARC file')}; " if archives else ""
+    return f"{done}; {queued}, {count(figures['failures'], 'failure')}", f"{kept}everything is in {folder}"
+
+
+def _sizes(folder: Path) -> Iterator[int]:
+    """The archive files' sizes, as far as they can be seen: their owner may move one at this moment."""
+    with contextlib.suppress(OSError):
+        for path in folder.glob("warc/*.warc.gz*"):
+            with contextlib.suppress(OSError):
+                yield path.stat().st_size
+
+
+def _queued(urls: int) -> str:
+    return f"{count(urls, 'URL')} queued"

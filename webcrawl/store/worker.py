@@ -1,0 +1,93 @@
+"""A thread for work that must not block the event loop, started once and early.
+
+A thread that is started when it is needed may be refused then, in the middle of a crawl. Worse, `Thread.start` waits
+for ever for a thread that died at birth for want of memory.
+"""
+
+from __future__ import annotations
+
+import _thread
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, wait
+from functools import partial
+from queue import SimpleQueue
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Jobs = SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None]
+
+STACK = 1 << 20  # bytes: address space, which a limit of memory counts; the system's default is eight times as much
+SYSTEMS = 0  # for the system's default
+PATIENCE = 30.0  # seconds in which the thread must say that it runs
+LOOK = 1.0  # seconds between two looks at whether it still lives
+
+
+class Worker:
+    """Does one job after the other, in their order. RuntimeError if its thread cannot be started."""
+
+    def __init__(self, *, stack: int = STACK) -> None:
+        self._jobs: Jobs = SimpleQueue()
+        begun, self._alive = _thread.allocate_lock(), _thread.allocate_lock()
+        begun.acquire()
+        self._alive.acquire()  # until the thread ends
+        before = threading.stack_size(stack)
+        try:
+            _thread.start_new_thread(_work, (self._jobs, begun, self._alive))
+        finally:
+            threading.stack_size(before)
+        if not begun.acquire(timeout=PATIENCE):
+            raise RuntimeError(f"can't start new thread: nothing heard of it for {PATIENCE:g} s")
+
+    def __repr__(self) -> str:
+        return f"<Worker alive={self._alive.locked()} jobs={self._jobs.qsize()}>"
+
+    def __del__(self) -> None:
+        self._jobs.put(None)
+
+    def submit(self, job: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Has a job done after those before it."""
+        future: Future[T] = Future()
+        self._jobs.put((future, partial(job, *args, **kwargs)))
+        return future
+
+    def done(self, future: Future[T]) -> bool:
+        """Whether this job has ended. MemoryError if it never will: a thread that cannot even report an error dies."""
+        lives = self._alive.locked()  # looked at first, so that what it did last counts
+        if not (future.done() or lives):
+            raise MemoryError("a thread has died")
+        return future.done()
+
+    def result(self, future: Future[T]) -> T:
+        """Waits for this job; returns what it returned, or raises its error."""
+        while not self.done(future):
+            wait([future], LOOK)
+        return future.result()
+
+    def close(self) -> None:
+        """Waits for all jobs, then ends the thread. A second call does nothing."""
+        self._jobs.put(None)
+        with self._alive:
+            pass
+
+
+def _work(jobs: Jobs, begun: _thread.LockType, alive: _thread.LockType) -> None:
+    try:
+        begun.release()
+        while one := jobs.get():
+            _do(*one)
+            del one  # its result may be large
+    finally:
+        alive.release()
+
+
+def _do(future: Future[Any], job: Callable[[], Any]) -> None:
+    if not future.set_running_or_notify_cancel():
+        return
+    try:
+        result = job()
+    except BaseException as error:  # noqa: BLE001 - it belongs to whoever waits for the result
+        future.set_exception(error)
+    else:
+        future.set_result(result)
