@@ -97,6 +97,7 @@ class FrontierMachine(RuleBasedStateMachine):
             return
         host = _host(link.url)
         assert not any(_host(url) == host for url in self.model.flying)
+        assert host not in self.frontier.lending.reserved
         assert self.model.now >= self.model.polite_at.get(host, 0.0)
         assert link.attempt == self.model.waiting.pop(link.url)
         self.check_slots(host)
@@ -127,6 +128,44 @@ class FrontierMachine(RuleBasedStateMachine):
         floor = FACTOR * seconds if status > 0 else 0.0
         model.polite_at[_host(url)] = model.now + max(floor, WAIT)
 
+    @rule(host=st.sampled_from(HOSTS), pages=st.booleans())
+    def lend(self, host, pages):
+        """`pages`: whether the page in flight has been downloaded, and is only being processed."""
+        if host in self.lent:
+            return
+        model = self.model
+        flying = any(_host(url) == host for url in model.flying)
+        link = Link(f"http://{host}/inline")
+        ended = (Outcome(200, 0.3), model.now - 4) if pages else None
+        decision = self.frontier.lending.lend(link, model.now, lambda _: ended)
+        if not decision:
+            assert model.now >= model.polite_at.get(host, 0.0)
+            assert pages or not flying
+            self.lent.add(host)
+        elif isinstance(decision, float):
+            assert decision > model.now
+            assert decision < float("inf") or (flying and not pages)
+
+    @precondition(lambda self: self.lent)
+    @rule(
+        pick=st.randoms(use_true_random=False),
+        status=st.sampled_from([200, 200, 503, Status.TIMEOUT, 0, None]),
+        seconds=st.floats(0, 3),
+    )
+    def give_back(self, pick, status, seconds):
+        model, host = self.model, pick.choice(sorted(self.lent))
+        self.lent.discard(host)
+        self.frontier.lending.give_back(host, None if status is None else Outcome(status, seconds), model.now)
+        if status != 0:
+            model.polite_at[host] = model.now + max(FACTOR * seconds if status and status > 0 else 0.0, WAIT)
+
+    @precondition(lambda self: self.frontier.lending.reserved)
+    @rule(pick=st.randoms(use_true_random=False))
+    def release(self, pick):
+        host = pick.choice(sorted(self.frontier.lending.reserved))
+        if host not in self.lent:
+            self.frontier.lending.release(host, self.model.now)
+
     @rule(seconds=st.floats(0, 20))
     def pass_time(self, seconds):
         self.model.now += seconds
@@ -137,7 +176,8 @@ class FrontierMachine(RuleBasedStateMachine):
         for _ in range(200):
             ready = self.frontier.next_ready()
             if ready is None:
-                assert not self.model.waiting or self.model.flying
+                reserved = self.frontier.lending.reserved
+                assert self.model.flying or all(_host(url) in reserved for url in self.model.waiting)
                 return
             self.model.now = max(self.model.now, ready)
             before = len(self.model.flying), len(self.model.waiting)
@@ -183,6 +223,7 @@ class FrontierMachine(RuleBasedStateMachine):
         self.model.waiting |= self.model.flying
         self.model.flying = {}
         self.links = {}
+        self.lent = set()
         self.open()
 
     @invariant()
@@ -204,10 +245,12 @@ class FrontierMachine(RuleBasedStateMachine):
         assert back.asked_unproven == sum(host.unproven() for host in asked)
 
     links: dict[str, Link]
+    lent: set[str]
 
     def __init__(self):
         super().__init__()
         self.links = {}
+        self.lent = set()
 
     def teardown(self):
         if not hasattr(self, "db"):
@@ -221,6 +264,12 @@ class FrontierMachine(RuleBasedStateMachine):
     def finish(self):
         """Nothing is lost: in the end every added URL has come out."""
         model = self.model
+        for host in sorted(self.frontier.lending.reserved):
+            if host in self.lent:
+                self.frontier.lending.give_back(host, None, model.now)
+        self.lent.clear()
+        for host in sorted(self.frontier.lending.reserved):
+            self.frontier.lending.release(host, model.now)
         for _ in range(10_000):
             for url in list(model.flying):
                 self.frontier.done(self.links.pop(url), Outcome(200, 0.1), model.now)

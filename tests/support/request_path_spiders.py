@@ -89,7 +89,7 @@ class Each(Spider):
             yield self.item(response, text=inner.text, status=inner.status)
         try:
             await self.crawler.engine.download_async(
-                Request(f"http://127.0.1.99:{self.closed_port}/", meta={"scene": "download"})
+                Request(f"http://127.0.1.99:{self.closed_port}/", meta={"scene": "download", "dont_retry": True})
             )
         except DownloadConnectionRefusedError as error:
             yield self.item(response, failed=type(error).__name__)

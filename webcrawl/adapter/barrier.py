@@ -3,39 +3,82 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Hashable
+from collections import Counter
+from collections.abc import Callable
+
+from webcrawl.adapter.trip import Trip
+
+PATIENCE = 1.0  # seconds that a checkpoint waits for pages that may wait for one that is away
 
 
 class Barrier:
-    """Pages inside are downloaded but not yet booked; `shut` waits until none is left."""
+    """Pages inside are downloaded but not yet booked; `shut` waits until none is left.
+
+    A page that waits for an inline download is *away*: a checkpoint does not wait for it, but leaves it out.
+    """
 
     def __init__(self) -> None:
-        self._inside: set[Hashable] = set()
+        self.inside: set[Trip] = set()
+        self.out: set[Trip] = set()  # of those inside; while the barrier is shut, none comes back
+        self._away: Counter[Trip] = Counter()
         self._open = asyncio.Event()
         self._open.set()
         self._empty = asyncio.Event()
         self._empty.set()
 
     def __repr__(self) -> str:
-        return f"<Barrier {'open' if self._open.is_set() else 'shut'} inside={len(self._inside)}>"
+        state = "open" if self._open.is_set() else "shut"
+        return f"<Barrier {state} inside={len(self.inside)} out={len(self.out)}>"
 
-    async def enter(self, page: Hashable) -> None:
+    async def enter(self, page: Trip) -> None:
         """Waits while the barrier is shut."""
         while not self._open.is_set():
             await self._open.wait()
-        self._inside.add(page)
+        self.inside.add(page)
         self._empty.clear()
 
-    def leave(self, page: Hashable) -> None:
+    def leave(self, page: Trip) -> None:
         """The page is booked; a page that never entered may leave."""
-        self._inside.discard(page)
-        if not self._inside:
+        self.inside.discard(page)
+        self.out.discard(page)
+        if len(self.inside) == len(self.out):
             self._empty.set()
 
-    async def shut(self) -> None:
-        """Lets no more pages in, and waits until all inside have left."""
+    def away(self, page: Trip) -> None:
+        """The page begins to wait for one more inline download."""
+        self._away[page] += 1
+        if page in self.inside:
+            self.out.add(page)
+            if len(self.inside) == len(self.out):
+                self._empty.set()
+
+    def back(self, page: Trip) -> None:
+        """It has its answer."""
+        self._away[page] -= 1
+        if not self._away[page]:
+            del self._away[page]
+            if self._open.is_set():
+                self._come_in()
+
+    async def shut(self, may_be_stuck: Callable[[], bool] = bool) -> None:
+        """Lets no more pages in, and waits until all inside have left or are away.
+
+        If `may_be_stuck`, it waits only PATIENCE for the others: they may wait for a page that is away.
+        """
         self._open.clear()
-        await self._empty.wait()
+        while len(self.inside) > len(self.out):
+            try:
+                async with asyncio.timeout(PATIENCE):
+                    await self._empty.wait()
+            except TimeoutError:
+                if may_be_stuck():
+                    self.out |= self.inside
 
     def open(self) -> None:
+        self._come_in()
         self._open.set()
+
+    def _come_in(self) -> None:
+        self.out = {page for page in self.out if page in self._away}
+        if len(self.inside) > len(self.out):
+            self._empty.clear()

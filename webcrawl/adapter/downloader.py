@@ -24,13 +24,17 @@ from scrapy.exceptions import (
     UnsupportedURLSchemeError,
 )
 from scrapy.http import Response
+from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.misc import build_from_crawler
 from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
 
 from webcrawl.adapter.barrier import Barrier
+from webcrawl.adapter.inline import Inline
 from webcrawl.adapter.listeners import has_listener
-from webcrawl.adapter.trip import Trip, give_trip, trip_of
+from webcrawl.adapter.trip import Trip, trip_of
+from webcrawl.adapter.turns import Turns
 from webcrawl.adapter.values import values_of
 from webcrawl.lack import lack
 from webcrawl.model import Exchange, Outcome, Status
@@ -39,6 +43,7 @@ from webcrawl.net.errors import FetchError, Untried
 from webcrawl.net.network import Network
 from webcrawl.net.retry_after import retry_after
 from webcrawl.net.shortage import is_ours
+from webcrawl.urls.hosts import host_of
 
 logger = logging.getLogger(__name__)
 
@@ -52,6 +57,8 @@ EXPECTED = (
     ResponseDataLossError,
 )
 
+GRACE = 5.0  # seconds that downloads under way get when the crawl is stopped
+NOT_ASKED = Outcome(Status.UNTRIED)
 ASKED_TO_WAIT = frozenset({429, 503})  # RFC 6585 4, RFC 9110 15.6.4
 
 
@@ -72,40 +79,59 @@ class FrontierDownloader:
         self.middleware = build_from_crawler(DownloaderMiddlewareManager, crawler)
         self.network = Network(values, keep_at_most=fits.kept)
         self.barrier = Barrier()
+        self.inline = Inline(
+            self._attempt, self.middleware.download_async, self.barrier, self.active, self.total_concurrency
+        )
+        self.turns: Turns | None = None  # while the scheduler is open
         self.on_outcome: Callable[[Trip], None] | None = None  # called for the scheduler's own, before the spider
         self.on_lack: Callable[[Exception], None] = _nothing  # called when memory or threads are missing
         self.read_ahead: Callable[[Trip], Awaitable[None]] | None = None  # called for each answer, as early as possible
-        self.on_bypass: Callable[[Request, Exchange], None] | None = None  # called for all others that got an answer
         self._under_way: dict[Trip, asyncio.Task[Any]] = {}
         crawler.signals.connect(self.network.close, signals.engine_stopped)
 
     # -- Scrapy's side
 
     def fetch(self, request: Request) -> Deferred[Response | Request]:
-        """Through the middlewares; what comes back may be a request of theirs."""
+        """For whoever awaits the answer, through the middlewares; what comes back may be a request of theirs.
+
+        The scheduler's own requests do not come here (fastpath/request_path.py).
+        """
         return deferred_from_coro(self._fetch(request))
 
     async def _fetch(self, request: Request) -> Response | Request:
-        self.active.add(request)
-        try:
+        with self.inline.awaited():
             return await self.middleware.download_async(self.download, request)
-        finally:
-            self.active.remove(request)
 
     def needs_backout(self) -> bool:
         full = 0 < self.total_concurrency <= len(self.active)  # as in Scrapy, 0 is no limit
         return full or self.network.shortage.paused
 
     def close(self) -> None:
-        """Nothing waits here."""
+        """All requests are done. What pipelines still await while they close has its own time."""
+        self.inline.closed = False
+        call_later(GRACE, self.abandon)
 
     # -- between the middlewares and the handler
 
     async def download(self, request: Request) -> Response:
-        """The download itself, its outcome, and Scrapy's three signals of it."""
+        """The download, and for one of the scheduler's the way back through the barrier."""
         trip = trip_of(request)
-        if trip is None or trip.link is None:  # it went round the scheduler: a new trip each time it is downloaded
-            give_trip(request, trip := Trip())
+        if trip is None:
+            return await self.inline.download(request)
+        if self.turns is not None and self.turns.lines and trip.link is not None:
+            await self.turns.own(trip.link)
+        try:
+            return await self._attempt(request, trip)
+        finally:
+            if trip.link is not None:
+                if self.turns is not None and self.turns.lines:
+                    self.turns.own_left(host_of(trip.link.url))
+                await self.barrier.enter(trip)
+                if self.on_outcome is not None:
+                    self.on_outcome(trip)
+
+    async def _attempt(self, request: Request, trip: Trip) -> Response:
+        """The download itself, its outcome, and Scrapy's three signals of it."""
         begun = time.monotonic()
         self._send(signals.request_reached_downloader, request)
         try:
@@ -128,17 +154,28 @@ class FrontierDownloader:
             return response
         finally:
             self._send(signals.request_left_downloader, request)
-            if trip.link is not None:
-                await self.barrier.enter(request)
-                if self.on_outcome is not None:
-                    self.on_outcome(trip)
-            elif trip.exchange is not None and self.on_bypass is not None:
-                self.on_bypass(request, trip.exchange)
 
-    async def refuse(self, request: Request, trip: Trip) -> NoReturn:
+    def in_flight(self, url: str) -> Outcome | None:
+        """How the scheduler's request for this URL uses its host: None while it is being downloaded.
+
+        Status.UNTRIED: not at all, or not yet.
+        """
+        trips = [trip_of(request) for request in self.active]
+        for trip in (*trips, *self.barrier.inside):
+            if trip is not None and not trip.inline and trip.link is not None and trip.link.url == url:
+                return None if trip in self._under_way else trip.outcome or NOT_ASKED
+        return NOT_ASKED
+
+    async def refuse(self, trip: Trip) -> NoReturn:
         """A refusal waits at the barrier as well before the spider's errback gets it."""
-        await self.barrier.enter(request)
+        await self.barrier.enter(trip)
         raise IgnoreRequest(trip.refusal.reason if trip.refusal is not None else "")
+
+    async def unasked(self, trip: Trip, result: Response | Request | Failure) -> None:
+        """A middleware has answered or stopped the request: no host was asked. It passes the barrier all the same."""
+        await self.barrier.enter(trip)
+        if isinstance(result, Response):
+            trip.outcome = Outcome(result.status)
 
     def _send(self, signal: object, request: Request, **more: Any) -> None:
         if has_listener(signal, self.signals.sender):
@@ -150,7 +187,7 @@ class FrontierDownloader:
             raise RuntimeError("a download needs a task of its own")
         self._under_way[trip] = task
         try:
-            if trip.link is not None:
+            if not trip.inline:
                 return await self.handlers.download_request_async(request)
             return await self._patiently(request)
         except asyncio.CancelledError:
@@ -178,7 +215,11 @@ class FrontierDownloader:
             await self.network.shortage.end()
 
     def abandon(self) -> None:
-        """Ends all downloads under way; the URLs of the scheduler's own are fetched when the crawl is resumed."""
+        """Ends all downloads under way; the URLs of the scheduler's own are fetched when the crawl is resumed.
+
+        So are pages that await a download.
+        """
+        self.inline.close()
         for trip, task in self._under_way.items():
             trip.abandoned = True
             task.cancel()

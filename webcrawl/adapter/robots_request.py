@@ -13,6 +13,7 @@ from webcrawl.adapter.requests import stored_meta
 from webcrawl.adapter.trip import KEY, Trip, give_trip
 from webcrawl.crawl.visitor import Visitor
 from webcrawl.items import Page
+from webcrawl.model import Status
 from webcrawl.store.errors import StoreError
 
 ALONE = {
@@ -42,14 +43,24 @@ class RobotsRequests:
     def answered(self, response: Response) -> Iterator[Page]:
         trip: Trip = response.meta[KEY]
         try:
-            page = self._visitor.visit(*trip.answer())
+            page = self.heard(trip, response)
         except (StoreError, OSError, MemoryError) as error:  # a lack of ours: the answer is not booked
             self._fail(error)
             return
-        if self._pages:
+        if self._pages and page is not None:
             yield page
+
+    def heard(self, trip: Trip, response: Response | None) -> Page | None:
+        """Books what came of the request; returns the answer's page, if one of the crawl's own clients got it."""
+        if trip.exchange is not None:
+            return self._visitor.visit(*trip.answer())
+        if trip.link is not None and response is not None:  # from a middleware, or somebody else's handler
+            self._visitor.robots_said(trip.link, response.status, response.body)
+        elif trip.link is not None:
+            self._visitor.robots_said(trip.link, trip.outcome.status if trip.outcome else Status.UNEXPECTED)
+        return None
 
     def failed(self, failure: Failure) -> None:
         trip: Trip = failure.request.meta[KEY]  # type: ignore[attr-defined] # Scrapy sets it
         if trip.link is not None and trip.outcome is not None:
-            self._visitor.robots_failed(trip.link, trip.outcome)
+            self._visitor.robots_said(trip.link, trip.outcome.status)

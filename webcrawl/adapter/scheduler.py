@@ -20,14 +20,16 @@ from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.internet.defer import Deferred
 
 from webcrawl.adapter.close import BROKEN, EndedBadly, close_spider
-from webcrawl.adapter.downloader import downloader_of
+from webcrawl.adapter.downloader import GRACE, downloader_of
 from webcrawl.adapter.failures import as_failure, hush
 from webcrawl.adapter.given import warnings
+from webcrawl.adapter.inline import OpenCrawl
 from webcrawl.adapter.lacks import Lacks
 from webcrawl.adapter.reading_ahead import ReadingAhead
-from webcrawl.adapter.requests import has_errback, is_start, referer, to_link, to_request, variant
+from webcrawl.adapter.requests import has_errback, is_start, to_link, to_request, variant
 from webcrawl.adapter.robots_request import RobotsRequests
 from webcrawl.adapter.trip import Trip
+from webcrawl.adapter.turns import Turns
 from webcrawl.adapter.unheard_meta import UnheardMeta
 from webcrawl.adapter.values import values_of
 from webcrawl.crawl.assembly import assemble
@@ -47,7 +49,6 @@ logger = logging.getLogger(__name__)
 # when the processor is busy; servers keep idle connections for about five seconds (Apache's default).
 NEAR, SLACK = 10.0, 5.0
 PAUSE = 0.001  # seconds between two slices of the work ahead of a checkpoint, most of which wait for the disk
-GRACE = 5.0  # seconds that downloads under way get when the crawl is stopped
 NO_OUTCOME = Outcome(Status.OUT_OF_SCOPE)  # a middleware stopped the request: no host was asked
 
 
@@ -68,6 +69,7 @@ class FrontierScheduler:
         self._closed = True  # until it is opened
         self.on_checkpoint: Callable[[], None] | None = None
         self.archive: Callable[[Link, Exchange], None] | None = None  # of what the spider did not make a Page
+        self.end_archive: Callable[[], None] = _nothing
         self.failed: StoreError | None = None
         self._saved = "of this run"
         self._lacks: Lacks | None = None
@@ -106,15 +108,24 @@ class FrontierScheduler:
             wants_refusal=has_errback,
         )
         downloader, makes_pages = downloader_of(self.crawler), getattr(spider, "makes_pages", False)
-        self._barrier = downloader.barrier
+        self._barrier, self._inline = downloader.barrier, downloader.inline
         downloader.network.shortage.on_end = self.wake
         downloader.on_lack = self.fail
-        downloader.on_bypass = self._bypassed
         self._closed = False
         self.crawl.begin()
         self._robots = RobotsRequests(self.visitor, self.fail, pages=makes_pages)
         self._engine = install(
             self.crawler.engine, finished=self._finished, closing=self._closing, failure=self._failure
+        )
+        downloader.turns = Turns(
+            self.crawl.inline,
+            downloader.in_flight,
+            self.wake,
+            self.fail,
+            share_addresses=values["POLITENESS_PER_IP"],
+        )
+        self._inline.crawl = OpenCrawl(
+            self.crawl.inline, downloader.turns, self._robots, self._archive_inline, self.fail
         )
         if makes_pages:
             downloader.read_ahead = ReadingAhead(self.visitor)
@@ -122,6 +133,10 @@ class FrontierScheduler:
             downloader.on_outcome = self._hide
         self._lacks = Lacks(self.fail, loop)
         self._lacks.watch()
+
+    def _archive_inline(self, link: Link, exchange: Exchange) -> None:
+        if self.archive is not None:
+            self.archive(link, exchange)
 
     def close(self, reason: str) -> Deferred[None]:
         self._reason = reason
@@ -133,7 +148,9 @@ class FrontierScheduler:
             return
         if self._timer is not None:
             self._timer.cancel()
+        self._inline.close()
         try:
+            self.end_archive()  # again: pipelines may have awaited something while they closed
             await self.checkpoint(last=True)
         except Exception as error:  # noqa: BLE001 - whatever it is, this checkpoint was not made
             self.fail(error)
@@ -147,7 +164,7 @@ class FrontierScheduler:
                 self._lacks.unwatch()
 
     def has_pending_requests(self) -> bool:
-        return self.crawl.pending
+        return self.crawl.pending or self._inline.waiting > 0
 
     def enqueue_request(self, request: Request) -> bool:
         """Accepts any request of a spider or middleware. Nothing may raise here: Scrapy would hang."""
@@ -210,7 +227,8 @@ class FrontierScheduler:
                 raise self.failed
             await by_turns(self.crawl.prepare())
             try:
-                await barrier.shut()
+                await barrier.shut(self._may_be_stuck)
+                self.crawl.inline.leave_out([trip.link.url for trip in barrier.out if trip.link is not None])
                 if self.failed is not None:  # part of a page is not on disk, so it must not be booked
                     raise self.failed
                 self.crawl.checkpoint(last=last)
@@ -246,22 +264,27 @@ class FrontierScheduler:
         if trip.link is not None and trip.outcome is not None:
             trip.comes_again = trip.abandoned or self.crawl.tries_again(trip.link, trip.outcome)
 
-    def _finished(self, request: Request, trip: Trip) -> None:
-        if trip.link is not None and not trip.abandoned:
+    def _may_be_stuck(self) -> bool:
+        return self._inline.waiting > 0
+
+    def _finished(self, trip: Trip) -> None:
+        trip.booked = True
+        if not (trip.abandoned or self._inline.cut_short):
             try:
-                if self.archive is not None and trip.exchange is not None and not trip.exchange.archived:
-                    self.archive(trip.link, trip.exchange)
-                self.crawl.finish(trip.link, trip.outcome or NO_OUTCOME, trip.exchange)
+                self._book(trip)
             except Exception as error:  # noqa: BLE001 - as above
                 self.fail(error)
+        self._barrier.leave(trip)
+
+    def _book(self, trip: Trip) -> None:
+        for write in trip.writes or ():
+            write()
+        if trip.link is not None:
+            if self.archive is not None and trip.exchange is not None and not trip.exchange.archived:
+                self.archive(trip.link, trip.exchange)
+            self.crawl.finish(trip.link, trip.outcome or NO_OUTCOME, trip.exchange)
         elif trip.refusal is not None:
             self.crawl.refusal_delivered(trip.refusal)
-        self._barrier.leave(request)
-
-    def _bypassed(self, request: Request, exchange: Exchange) -> None:
-        """The answer to a request that a callback, a middleware or a pipeline sent without the scheduler."""
-        if self.archive is not None:
-            self.archive(Link(exchange.url, via=referer(request)), exchange)
 
     def _wake_at(self, ready: float | None, now: float) -> None:
         """Sets one timer for the earliest due time: by itself the engine looks only every 5 seconds."""
@@ -275,6 +298,10 @@ class FrontierScheduler:
     def _wake(self) -> None:
         self._timer = None
         self.wake()
+
+
+def _nothing() -> None:
+    """For a crawl without an archive."""
 
 
 async def by_turns(slices: Iterator[None]) -> None:

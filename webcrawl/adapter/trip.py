@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 from scrapy import Request
@@ -24,6 +26,9 @@ class Trip:
     abandoned: bool = False  # cut short by the end of the crawl: not booked, fetched again by the next run
     comes_again: bool = False  # will be retried: the spider is not told yet
     visited: bool = False  # its page was made
+    inline: bool = False  # of a request that somebody awaits, which no scheduler has handed out
+    writes: list[Callable[[], object]] | None = None  # what its page has to write once it is finished
+    booked: bool = False  # it is over
     owner: int = 0  # id of the request that it travels with: a copy of its meta makes no second owner
 
     def answer(self) -> tuple[Link, Exchange]:
@@ -31,6 +36,30 @@ class Trip:
         if self.link is None or self.exchange is None:
             raise ValueError("no exchange: this response was not made by one of webcrawl's download handlers")
         return self.link, self.exchange
+
+
+PAGE: ContextVar[Trip | None] = ContextVar("page", default=None)
+"""The trip of the page that this code, and every task that it starts, works for."""
+
+
+def page_under_way() -> Trip | None:
+    """The page that the caller works for, unless it is finished already."""
+    page = PAGE.get()
+    return None if page is None or page.booked else page
+
+
+def when_finished(write: Callable[[], object]) -> None:
+    """Writes when the page under way is finished, or at once if there is none.
+
+    So a checkpoint that leaves the page out has nothing of it, however long the page takes.
+    """
+    page = page_under_way()
+    if page is None:
+        write()
+    elif page.writes is None:
+        page.writes = [write]
+    else:
+        page.writes.append(write)
 
 
 def give_trip(request: Request, trip: Trip) -> Request:

@@ -16,6 +16,7 @@ from webcrawl.crawl.counters import SavedCounters
 from webcrawl.crawl.crawl import CLEAN, Crawl, Parts
 from webcrawl.crawl.crawl_log import CrawlLog
 from webcrawl.crawl.filter_states import FilterStates
+from webcrawl.crawl.halfway import Halfway
 from webcrawl.crawl.refusals import Refusals
 from webcrawl.crawl.robots import RobotsAdmission
 from webcrawl.crawl.seeding import Seeding
@@ -134,6 +135,7 @@ def _parts(
         portions=Portions(db, lambda url: domains(host_of(url))),
         refusals=refusals,
         counters=counters,
+        halfway=Halfway(db),
     )
 
 

@@ -14,6 +14,8 @@ from typing import TypeVar
 
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.crawl_log import CrawlLog
+from webcrawl.crawl.halfway import Halfway
+from webcrawl.crawl.inline import InlineDownloads
 from webcrawl.crawl.refusals import Refusal, Refusals
 from webcrawl.crawl.robots import RobotsAdmission
 from webcrawl.crawl.seeding import Seeding
@@ -59,6 +61,7 @@ class Parts:
     portions: Portions
     refusals: Refusals
     counters: Counter[str]
+    halfway: Halfway
 
 
 class Crawl:
@@ -71,6 +74,8 @@ class Crawl:
         self._robots, self._seeding, self._refusals = parts.robots, parts.seeding, parts.refusals
         self._outputs, self._log, self._counters = parts.outputs, parts.log, parts.counters
         self._portions = parts.portions
+        self._halfway = parts.halfway
+        self.inline = InlineDownloads(parts.frontier.lending, parts.clock, parts.log, parts.counters, parts.halfway)
         self._merged_at = 0.0
         self._more = False  # the last slice of links had none that may be fetched now, and there may be another
 
@@ -208,6 +213,10 @@ class Crawl:
 
     # -- answers
 
+    def comes_again(self, page: Link) -> bool:
+        """Whether a former run had begun to process this page when its last checkpoint was taken."""
+        return bool(self._halfway) and self._halfway.comes_again(page.url)
+
     def seen_body(self, digest: bytes) -> bool:
         """Whether a body with this digest was seen before; marks it as seen."""
         return self._content.seen(digest)
@@ -227,13 +236,21 @@ class Crawl:
         if outcome.status == Status.UNTRIED:
             self._frontier.put_back(link, self._ended(outcome), outcome.wait)
             return
-        final = self._frontier.done(link, outcome, self._ended(outcome))
+        if self._halfway:
+            self._halfway.finished(link.url)
+        asked = outcome.ended > 0.0
+        if asked:
+            final = self._frontier.done(link, outcome, self._ended(outcome))
+        else:
+            self._frontier.unasked(link, self._clock())
         counters = self._counters
         counters["failures" if outcome.status < 0 else "pages"] += 1
         counters[f"status/{outcome.status}"] += 1
         if exchange is not None:
             counters["bytes"] += len(exchange.head) + len(exchange.wire)
-        if final:
+        if not asked:
+            self._log.finished(link, outcome, None, ["unasked"])
+        elif final:
             self._log.finished(link, outcome, exchange, [] if exchange is None else _annotations(exchange))
 
     def _ended(self, outcome: Outcome) -> float:

@@ -18,6 +18,11 @@ from webcrawl.store.crawldb import CrawlDB
 META = "refusals"
 
 
+def reason_of(status: int) -> str:
+    """What IgnoreRequest says of this Status."""
+    return Status(status).name.lower().replace("_", " ")
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Refusal:
     """A packed link, and the Status that it ended with."""
@@ -27,7 +32,7 @@ class Refusal:
 
     @property
     def reason(self) -> str:
-        return Status(self.status).name.lower().replace("_", " ")
+        return reason_of(self.status)
 
 
 class Refusals:

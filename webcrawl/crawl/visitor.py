@@ -10,7 +10,7 @@ from webcrawl.crawl.listings import LISTINGS
 from webcrawl.html.found import FoundLink
 from webcrawl.html.links import LinkReader
 from webcrawl.items import Page
-from webcrawl.model import Exchange, Link, Outcome
+from webcrawl.model import Exchange, Link
 from webcrawl.net.robots_policy import REDIRECTS
 from webcrawl.urls.canonical import InvalidUrl, canonical
 
@@ -57,7 +57,10 @@ class Visitor:
         elif 200 <= exchange.status < 300 and exchange.body:
             page.digest = self._digests(exchange.body)
             page.duplicate = self._crawl.seen_body(page.digest)
-            if not (self._knows_links(page) and self._skip_seen):
+            known = self._knows_links(page)
+            if page.duplicate and self._crawl.comes_again(link):  # it was first seen as this very page
+                page.duplicate = known = False
+            if not (known and self._skip_seen):
                 self._read(page, exchange)
         return page
 
@@ -70,9 +73,9 @@ class Visitor:
             return page.duplicate
         return self._crawl.seen_body(self._digests(page.digest + self._home(page.url).encode()))
 
-    def robots_failed(self, link: Link, outcome: Outcome) -> None:
-        """No answer for robots.txt."""
-        self._crawl.robots_answered(link, outcome.status, b"", None, self._crawl.now())
+    def robots_said(self, link: Link, status: int, body: bytes = b"") -> None:
+        """An answer to a robots.txt request of which no exchange is known, or none."""
+        self._crawl.robots_answered(link, status, body, None, self._crawl.now())
 
     def read_ahead(self, link: Link, exchange: Exchange) -> None:
         """Reads the links of a large page, before `visit`; one call at a time, from any thread."""

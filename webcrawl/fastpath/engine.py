@@ -28,6 +28,8 @@ class Engine:
         async def say_and_close() -> None:
             closing()  # the signals of closing come when all requests are done
             await close()
+            # Scrapy says again that it is closed after each request that a pipeline makes while it closes, and fails
+            self.slot.remove_request = self.slot.inprogress.discard  # type: ignore[method-assign,assignment]
 
         self.slot.close = say_and_close  # type: ignore[method-assign]
         start = self.engine.start_async

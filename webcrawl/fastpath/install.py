@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from scrapy import Request
 from scrapy.core.engine import ExecutionEngine
 
 from webcrawl.adapter.trip import Trip
@@ -17,7 +16,7 @@ from webcrawl.fastpath.signals import skip_unheard_signals
 def install(
     engine: ExecutionEngine | None,
     *,
-    finished: Callable[[Request, Trip], None],
+    finished: Callable[[Trip], None],
     closing: Callable[[], None],
     failure: Callable[[], Exception | None],
 ) -> Engine:

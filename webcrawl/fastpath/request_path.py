@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from functools import partial
 from typing import Any
@@ -20,10 +19,9 @@ from scrapy.utils.defer import aiter_errback, iter_errback
 from scrapy.utils.log import logformatter_adapter
 from twisted.python.failure import Failure
 
-from webcrawl.adapter.trip import KEY, Trip
+from webcrawl.adapter.trip import KEY, PAGE, Trip
 from webcrawl.fastpath.batch import Batch, Output, parse_all
 from webcrawl.fastpath.engine import Engine
-from webcrawl.model import Outcome
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +36,7 @@ class RequestPath:
     with everything else replaced by stubs).
     """
 
-    def __init__(self, handle: Engine, finished: Callable[[Request, Trip], None]) -> None:
+    def __init__(self, handle: Engine, finished: Callable[[Trip], None]) -> None:
         engine = self._engine = handle.engine
         self._crawler, self._slot, self._finished, self._wake = engine.crawler, handle.slot, finished, handle.wake
         downloader: Any = engine.downloader  # the crawl's own: install's caller has seen to that
@@ -70,6 +68,7 @@ class RequestPath:
         return True
 
     async def _pass(self, request: Request, trip: Trip) -> None:
+        PAGE.set(trip)
         try:
             result = await self._downloaded(request, trip)
             if isinstance(result, Request):  # a middleware's
@@ -93,6 +92,7 @@ class RequestPath:
     async def _leave(self, output: Output, response: Response, request: Request) -> None:
         """The rest of a page's way, after the batch that it was in."""
         scraper, trip = self._scraper, request.meta[KEY]
+        PAGE.set(trip)
         try:
             if isinstance(output, Exception):
                 scraper.handle_spider_error(Failure(output), request, response)  # type: ignore[no-untyped-call]
@@ -107,18 +107,22 @@ class RequestPath:
         self._end(request, trip)
 
     def _end(self, request: Request, trip: Trip) -> None:
-        self._finished(request, trip)
+        self._finished(trip)
         self._slot.remove_request(request)
         self._wake()
 
     async def _downloaded(self, request: Request, trip: Trip) -> Response | Request | Failure:
+        result = await self._through_downloader(request, trip)
+        if trip.outcome is None and trip.refusal is None:
+            await self._downloader.unasked(trip, result)
+        return result
+
+    async def _through_downloader(self, request: Request, trip: Trip) -> Response | Request | Failure:
         try:
             if trip.refusal is not None:
-                await self._downloader.refuse(request, trip)
+                await self._downloader.refuse(trip)
             result = await self._download(request)
             if isinstance(result, Response):
-                if trip.outcome is None:  # a middleware's answer: no host was asked
-                    trip.outcome = Outcome(result.status, at=time.time(), retries=0)
                 self._received(result, request)
         except Exception:  # noqa: BLE001 - the errback decides what it means
             return Failure()  # type: ignore[no-untyped-call]

@@ -12,10 +12,14 @@ SWEEP = 4096  # addresses kept before unneeded ones are removed
 
 @dataclass(slots=True)
 class Address:
-    """`in_use`: a request to one of its hosts is in flight. When it ends, the first host of `waiting` is woken."""
+    """`in_use`: a request to one of its hosts is in flight. When it ends, the first host of `waiting` is woken.
+
+    `lent`: an inline download asks one of its hosts.
+    """
 
     ready_at: float = 0.0
     in_use: bool = False
+    lent: bool = False
     waiting: deque[Host] = field(default_factory=deque)
 
 
@@ -38,7 +42,7 @@ class Addresses:
     def hold(self, host: Host, now: float) -> float | None:
         """Reserves the host's address and returns None; else the time to try again, or infinity: it will be woken."""
         address = self._addresses.setdefault(host.ip, Address())
-        if address.in_use:
+        if address.in_use or address.lent:
             address.waiting.append(host)
             return float("inf")
         if address.ready_at > now:
@@ -57,12 +61,35 @@ class Addresses:
         address.ready_at = max(address.ready_at, ready_at)
         if len(self._addresses) > self._sweep_at:
             self._forget(now)
-        return address.waiting.popleft() if address.waiting else None
+        return address.waiting.popleft() if address.waiting and not address.lent else None
+
+    # -- for inline downloads (frontier/lending.py)
+
+    def ready_at(self, ip: str) -> float:
+        """When the address may be contacted; infinity while it is lent."""
+        address = self._addresses.get(ip)
+        if address is None:
+            return 0.0
+        return float("inf") if address.lent else address.ready_at
+
+    def holder(self, ip: str) -> str | None:
+        """The host whose request in flight holds the address."""
+        return next((name for name, held in self._held.items() if held == ip), None)
+
+    def lend(self, ip: str) -> None:
+        self._addresses.setdefault(ip, Address()).lent = True
+
+    def take_back(self, ip: str, ready_at: float) -> Host | None:
+        """The address must wait until `ready_at`. Returns a host to wake, if one waits for it."""
+        address = self._addresses[ip]
+        address.lent = False
+        address.ready_at = max(address.ready_at, ready_at)
+        return address.waiting.popleft() if address.waiting and not address.in_use else None
 
     def _forget(self, now: float) -> None:
         self._addresses = {
             ip: address
             for ip, address in self._addresses.items()
-            if address.in_use or address.waiting or address.ready_at > now
+            if address.in_use or address.lent or address.waiting or address.ready_at > now
         }
         self._sweep_at = max(SWEEP, 2 * len(self._addresses))

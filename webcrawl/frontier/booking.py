@@ -56,7 +56,7 @@ class Booking:
             wait = max(wait, min(limits.retry_wait * 2.0 ** (host.failures - 1), LONGEST))
         else:
             host.failures = 0
-        host.ready_at = now + wait
+        host.ready_at = max(host.ready_at, now + wait)  # an inline download may have asked it since
         if limits.host_pages or host.failures:
             host.retired = self._retired(host.failures, host.pages) or host.retired
         if host.retired or not self._is_worth(link, outcome):

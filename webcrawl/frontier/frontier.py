@@ -10,6 +10,7 @@ from heapq import heappop, heappush
 from webcrawl.frontier.back import BackEnd
 from webcrawl.frontier.booking import Booking
 from webcrawl.frontier.hosts import FIRST, Host, State
+from webcrawl.frontier.lending import Lender, Lending
 from webcrawl.frontier.parts import Hooks, Queues, Rules
 from webcrawl.frontier.rotation import Rotation
 from webcrawl.model import Link, Outcome, Status, unpack
@@ -37,6 +38,9 @@ class Frontier:
         self.queued = 0
         self.in_flight = 0
         self.counters: Counter[str] = Counter()
+        lender = Lender(queues.hosts, self._back, self._book, self.counters, hooks.addresses, hooks.admission, resumed)
+        self.lending = Lending(lender)
+        self._reserved = self.lending.reserved
         for host in queues.hosts.active():
             if host.ip and hooks.addresses is not None:
                 hooks.addresses.learn(host.ip, host.ready_at)
@@ -161,6 +165,8 @@ class Frontier:
         self._rotation.entered(host)
 
     def _hand_out(self, host: Host, now: float) -> Link | None:
+        if self._reserved and host.name in self._reserved:
+            return None  # inline downloads go first; then it is scheduled again
         if self._addresses is not None and host.ip:
             again = self._addresses.hold(host, now)
             if again is not None:
@@ -243,6 +249,12 @@ class Frontier:
         if len(self._back.active) < self._rotation.width:
             self._rotation.refill()
         return again is None
+
+    def unasked(self, link: Link, now: float) -> None:
+        """Ends a link for which no host was asked, because a middleware had the answer: the host's record stays."""
+        host = self._received(link)
+        self.counters["finished"] += 1
+        self._settle(host, now)
 
     def put_back(self, link: Link, now: float, wait: float = 0.0) -> None:
         """Takes back a link that was not requested, for a lack of ours: it goes first again, all else is as before.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from random import Random
@@ -64,7 +63,7 @@ def open_frontier(
     frontier = Frontier(queues, rules, hooks, resumed=now if saved else 0.0)
     if saved:
         frontier.queued, frontier.width = saved["queued"], max(saved["width"], rules.limits.queues)
-        frontier.counters = Counter(saved["counters"])
+        frontier.counters.update(saved["counters"])
         version, words, gauss = saved["random"]
         random.setstate((version, tuple(words), gauss))
     db.join(FrontierPart(db, frontier, queues, random))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DropItem
 
 from webcrawl.adapter.plain import PlainScrapy
 from webcrawl.adapter.scheduler import scheduler_of
+from webcrawl.adapter.trip import when_finished
 from webcrawl.store.errors import StoreError
 from webcrawl.store.output import Output
 
@@ -26,9 +28,12 @@ class PipelineOutput:
         return f"<PipelineOutput {self._output!r}>"
 
     def write(self, data: bytes) -> None:
-        """Appends all of `data`. If the disk does not take it, the crawl ends and the next run fetches the page."""
+        """Appends all of `data`, when the page under way is finished; at once if there is none.
+
+        If the disk does not take it, the crawl ends and the next run fetches the page.
+        """
         try:
-            self._output.write(data)
+            when_finished(partial(self._output.write, data))
         except (StoreError, MemoryError) as error:
             self._fail(error)
             raise DropItem(str(error)) from error

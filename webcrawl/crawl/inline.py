@@ -1,0 +1,115 @@
+"""Inline downloads, as the crawl sees them: which host's turn they take, and what is kept of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from hashlib import blake2b
+
+from webcrawl.crawl.clock import CrawlClock
+from webcrawl.crawl.crawl_log import CrawlLog
+from webcrawl.crawl.halfway import Halfway
+from webcrawl.frontier.admission import Decision
+from webcrawl.frontier.lending import Lending
+from webcrawl.frontier.outcomes import rule
+from webcrawl.model import Exchange, Link, Outcome, Packed, url_of
+from webcrawl.urls.canonical import canonical
+from webcrawl.urls.hosts import host_of
+
+ATTEMPTS = 3  # the first included, as for queued URLs
+KEY_BYTES = 8
+NOTE = "inline"  # in crawl.log
+
+
+def link_of(url: str, page: Link | None) -> Link:
+    """The link of a URL that this page awaits; raises InvalidUrl."""
+    if page is None:
+        return Link(canonical(url), "E")
+    return Link(canonical(url), page.path + "E", page.url, page.seed)
+
+
+def again(link: Link, outcome: Outcome) -> Link | None:
+    """The link of the next attempt, if there is one: at the host's next turn, for somebody waits for the answer."""
+    if not rule(outcome.status).again or link.attempt + 1 >= ATTEMPTS:
+        return None
+    return replace(link, attempt=link.attempt + 1)
+
+
+class InlineDownloads:
+    """A download takes its host's turn by `lend` and ends it by `give_back`. It waits for no page in between."""
+
+    def __init__(
+        self, lending: Lending, clock: CrawlClock, log: CrawlLog, counters: Counter[str], halfway: Halfway
+    ) -> None:
+        self._lending, self._clock, self._log, self._counters = lending, clock, log, counters
+        self._halfway = halfway
+
+    def __repr__(self) -> str:
+        return f"<InlineDownloads {self._lending!r} {self._halfway!r}>"
+
+    def lend(self, link: Link, in_flight: Callable[[str], Outcome | None]) -> Decision:
+        """Lends the link's host (`Lending.lend`). `in_flight` says how the download of a URL ended, if it has."""
+
+        def ended(record: Packed) -> tuple[Outcome, float] | None:
+            outcome = in_flight(url_of(record))
+            return None if outcome is None else (outcome, self._ended(outcome))
+
+        return self._lending.lend(link, self._clock(), ended)
+
+    def give_back(self, link: Link, outcome: Outcome | None) -> None:
+        """The request to the host has ended; without an outcome, because its caller has given up."""
+        ended = self._clock() if outcome is None else self._ended(outcome)
+        self._lending.give_back(host_of(link.url), outcome, ended)
+
+    def now(self) -> float:
+        return self._clock()
+
+    def seconds_until(self, name: str) -> float:
+        """Until the host may be asked again: 0 or less if it may, infinite while it is lent."""
+        return self._lending.ready_at(name) - self._clock()
+
+    def seconds_reserved(self, name: str) -> float:
+        """The same, for the frontier: it may have the host to drop its URLs as soon as the host is retired."""
+        return 0.0 if self._lending.is_retired(name) else self.seconds_until(name)
+
+    def wait(self, name: str) -> float:
+        """Seconds between two requests to the host."""
+        return self._lending.wait(name)
+
+    def release(self, name: str) -> None:
+        """Gives a host back to the frontier."""
+        self._lending.release(name, self._clock())
+
+    def answered(
+        self, link: Link, page: Link | None, variant: str, outcome: Outcome, exchange: Exchange | None, *, last: bool
+    ) -> bool:
+        """Counts the end of an attempt, and logs the last one. Returns False if a former run has kept it already."""
+        if not self._is_new(link, page, variant):
+            return False
+        self._counters["inline"] += 1
+        self._counters["inline/failures"] += outcome.status < 0
+        if exchange is not None:
+            self._counters["bytes"] += len(exchange.head) + len(exchange.wire)
+        if last:
+            notes = [f"truncated:{exchange.truncated}"] if exchange is not None and exchange.truncated else []
+            self._log.finished(link, outcome, exchange, [NOTE, *notes])
+        return True
+
+    def refused(self, link: Link, page: Link | None, variant: str, status: int) -> None:
+        """Counts and logs a link that is not to be fetched."""
+        if not self._is_new(link, page, variant):
+            return
+        self._counters["inline/refused"] += 1
+        self._log.finished(link, Outcome(status), None, [NOTE])
+
+    def _is_new(self, link: Link, page: Link | None, variant: str) -> bool:
+        key = blake2b(f"{link.attempt} {variant} {link.url}".encode(), digest_size=KEY_BYTES).digest()
+        return page is None or self._halfway.is_new(page.url, key)
+
+    def leave_out(self, pages: list[str]) -> None:
+        """These pages are still being processed while the checkpoint is taken."""
+        self._halfway.leave_out(pages)
+
+    def _ended(self, outcome: Outcome) -> float:
+        return self._clock.at(outcome.ended) if outcome.ended else 0.0

@@ -1,0 +1,164 @@
+"""Hosts lent to inline downloads, which somebody awaits: a callback, a media pipeline, a spider's `start`.
+
+Such a download cannot be queued: its host may be in flight with the very page that awaits it. But a host that is in
+flight is only asked while the download lasts, not while its page is processed, and so it can be lent from then on.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from webcrawl.frontier.addresses import Addresses
+from webcrawl.frontier.admission import Admission, Decision
+from webcrawl.frontier.back import BackEnd
+from webcrawl.frontier.booking import Booking
+from webcrawl.frontier.hosts import Host, HostTable
+from webcrawl.model import Link, Outcome, Packed, Status
+from webcrawl.urls.hosts import host_of
+
+NEVER = float("inf")  # for the time being: the end of the request that uses the host must be waited for
+NO_PAGE = Link("", "P")  # booked like robots.txt: counts for the host's times and failures, not as a page of its budget
+# What came of the request in flight for this record, and when it ended; None while it is being downloaded
+InFlight = Callable[[Packed], tuple[Outcome, float] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Lender:
+    """The parts of the frontier that decide when a host may be asked."""
+
+    hosts: HostTable
+    back: BackEnd
+    book: Booking
+    counters: Counter[str]
+    addresses: Addresses | None = None
+    admission: Admission | None = None
+    resumed: float = 0.0
+
+
+class Lending:
+    """A reserved host is not handed out by `take`. It is lent once at a time, and given back with an outcome."""
+
+    def __init__(self, lender: Lender) -> None:
+        self._hosts, self._back, self._book, self._counters = lender.hosts, lender.back, lender.book, lender.counters
+        self._addresses, self._admission, self._resumed = lender.addresses, lender.admission, lender.resumed
+        self.reserved: set[str] = set()
+        self._lent: dict[str, str] = {}  # host name -> the address that is lent with it
+
+    def __repr__(self) -> str:
+        return f"<Lending reserved={len(self.reserved)} lent={len(self._lent)}>"
+
+    def lend(self, link: Link, now: float, in_flight: InFlight) -> Decision:
+        """Lends the link's host, and returns what to ask it for: None for the link, or another Link (robots.txt) first.
+
+        Otherwise nothing is lent: a time says when to try again, a Status that the link is not to be fetched.
+        """
+        name = host_of(link.url)
+        self.reserved.add(name)
+        if name in self._lent:
+            return NEVER
+        host, held = self._open(name)
+        try:
+            decision = self._decide(host, link, now, in_flight)
+            if not decision or isinstance(decision, Link):
+                self._lent[name] = host.ip
+                if self._addresses is not None and host.ip:
+                    self._addresses.lend(host.ip)
+            return decision
+        finally:
+            self._close(host, held=held)
+
+    def _decide(self, host: Host, link: Link, now: float, in_flight: InFlight) -> Decision:
+        if host.retired == Status.HOST_RETIRED:
+            return host.retired
+        decision = self._admission(link, now) if self._admission is not None else None
+        if decision and not isinstance(decision, Link):
+            return decision
+        ready = self._ready(host, in_flight)
+        return ready if ready > now else decision
+
+    def _ready(self, host: Host, in_flight: InFlight) -> float:
+        """When the host may be asked, as far as one can say now."""
+        ready = self._after_flight(host, in_flight)
+        if self._addresses is None or not host.ip:
+            return ready
+        ready = max(ready, self._addresses.ready_at(host.ip))
+        other = self._addresses.holder(host.ip)
+        if other is None or other == host.name:
+            return ready
+        return max(ready, self._after_flight(self._back.active[other], in_flight))
+
+    def _after_flight(self, host: Host, in_flight: InFlight) -> float:
+        if self._resumed:  # as for every host that enters the back-end
+            host.ready_at = max(host.ready_at, self._resumed + self._book.wait(host))
+        if host.given is None:
+            return host.ready_at
+        ended = in_flight(host.given)
+        if ended is None:
+            return NEVER
+        outcome, at = ended
+        if outcome.status == Status.UNTRIED:
+            return host.ready_at
+        booked = replace(host, times=[*host.times])  # its page is not finished: it will be booked when it is
+        self._book(booked, NO_PAGE, outcome, at)
+        return booked.ready_at
+
+    def ready_at(self, name: str) -> float:
+        """When the host may be asked again; NEVER while it is lent."""
+        if name in self._lent:
+            return NEVER
+        host, held = self._open(name)
+        self._close(host, held=held)
+        ready = host.ready_at
+        return max(ready, self._addresses.ready_at(host.ip)) if self._addresses is not None and host.ip else ready
+
+    def is_retired(self, name: str) -> bool:
+        host, held = self._open(name)
+        self._close(host, held=held)
+        return host.retired != 0
+
+    def wait(self, name: str) -> float:
+        """Seconds between two requests to the host if none fails."""
+        host, held = self._open(name)
+        self._close(host, held=held)
+        return self._book.wait(host)
+
+    def give_back(self, name: str, outcome: Outcome | None, now: float) -> None:
+        """Books what the host has answered. Without an outcome it was asked, and nobody knows how that ended."""
+        ip = self._lent.pop(name)
+        host, held = self._open(name)
+        unproven, retired = host.unproven(), host.retired
+        if outcome is None:
+            host.ready_at = max(host.ready_at, now + self._book.wait(host))
+        elif outcome.status != Status.UNTRIED:
+            self._book(host, NO_PAGE, outcome, now)
+            host.ip = outcome.ip or host.ip
+            self._counters["lent"] += 1
+            self._counters["hosts retired"] += host.retired == Status.HOST_RETIRED != retired
+        if host.given is not None:  # it was counted as it was then
+            self._back.asked_unproven += host.unproven() - unproven
+        self._hosts.touch(host)
+        if self._addresses is not None:
+            woken = self._addresses.take_back(ip, host.ready_at) if ip else None
+            if host.ip:
+                self._addresses.learn(host.ip, host.ready_at)
+            if woken is not None:
+                self._back.schedule(woken, host.ready_at)
+        self._close(host, held=held)
+
+    def release(self, name: str, now: float) -> None:
+        """Nobody waits for the host any more: `take` may hand it out again."""
+        self.reserved.discard(name)
+        host = self._back.active.get(name)
+        if host is not None and host.given is None and host.waiting():
+            self._back.schedule(host, now if host.retired else host.due())
+
+    def _open(self, name: str) -> tuple[Host, bool]:
+        """The host's record, and whether it has to be put away again."""
+        host = self._back.active.get(name)
+        return (self._hosts.get(name), True) if host is None else (host, False)
+
+    def _close(self, host: Host, *, held: bool) -> None:
+        if held:
+            self._hosts.put_away(host)
