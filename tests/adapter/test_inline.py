@@ -196,6 +196,11 @@ class TestAnswers:
         assert site.paths() == ["/first", "/flaky", "/flaky", "/flaky2"]
         site.check_polite(WAIT)
 
+    def test_retries_are_the_settings(self, site, awaiting):
+        """RETRY_TIMES holds for these downloads too."""
+        awaiting("flaky", RETRY_TIMES=0)
+        assert site.paths() == ["/first", "/flaky", "/flaky2"]
+
     def test_a_host_that_is_not_there_fails(self, awaiting):
         """The caller gets Scrapy's error once the last attempt has failed."""
         assert awaiting("unreachable", ROBOTSTXT_OBEY=False) == [["CannotResolveHostError"]]

@@ -17,7 +17,7 @@ def values(folder):
     settings = Settings()
     settings.setmodule("webcrawl.settings")
     settings.set("JOBDIR", str(folder))
-    return plain_values(settings)
+    return plain_values(settings, "web")
 
 
 def descriptors():

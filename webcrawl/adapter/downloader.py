@@ -28,6 +28,7 @@ from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.misc import build_from_crawler
 from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
 
 from webcrawl.adapter.barrier import Barrier
 from webcrawl.adapter.inline import Inline
@@ -170,9 +171,11 @@ class FrontierDownloader:
         await self.barrier.enter(trip)
         raise IgnoreRequest(trip.refusal.reason if trip.refusal is not None else "")
 
-    async def unasked(self, trip: Trip) -> None:
+    async def unasked(self, trip: Trip, result: Response | Request | Failure) -> None:
         """A middleware has answered or stopped the request: no host was asked. It passes the barrier all the same."""
         await self.barrier.enter(trip)
+        if isinstance(result, Response):
+            trip.outcome = Outcome(result.status)
 
     def _send(self, signal: object, request: Request, **more: Any) -> None:
         if has_listener(signal, self.signals.sender):

@@ -117,9 +117,7 @@ class HttpHandler(BaseDownloadHandler):
         if exchange.truncated or exchange.flaws:
             truncated = [f"truncated/{exchange.truncated}"] if exchange.truncated else []
             self._count([*truncated, *(f"flaw/{flaw}" for flaw in exchange.flaws)])
-        if (
-            self._needs_body_only and trip is not None and not trip.inline
-        ):  # a page is made of the exchange, which has all
+        if self._needs_body_only and trip is not None and not trip.inline:  # a page is made of the exchange
             return Response(exchange.url, exchange.status, body=exchange.body, request=request)
         return self._for_spider(exchange, request)
 

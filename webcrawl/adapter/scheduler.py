@@ -69,9 +69,9 @@ class FrontierScheduler:
         self._closed = True  # until it is opened
         self.on_checkpoint: Callable[[], None] | None = None
         self.archive: Callable[[Link, Exchange], None] | None = None  # of what the spider did not make a Page
+        self.end_archive: Callable[[], None] = _nothing
         self.failed: StoreError | None = None
         self._saved = "of this run"
-        self.end_archive: Callable[[], None] | None = None
         self._lacks: Lacks | None = None
         self._reason = ""
         self._told: set[str] = set()
@@ -134,6 +134,10 @@ class FrontierScheduler:
         self._lacks = Lacks(self.fail, loop)
         self._lacks.watch()
 
+    def _archive_inline(self, link: Link, exchange: Exchange) -> None:
+        if self.archive is not None:
+            self.archive(link, exchange)
+
     def close(self, reason: str) -> Deferred[None]:
         self._reason = reason
         return deferred_from_coro(self._close())
@@ -146,8 +150,7 @@ class FrontierScheduler:
             self._timer.cancel()
         self._inline.close()
         try:
-            if self.end_archive is not None:
-                self.end_archive()  # again: pipelines may have awaited something while they closed
+            self.end_archive()  # again: pipelines may have awaited something while they closed
             await self.checkpoint(last=True)
         except Exception as error:  # noqa: BLE001 - whatever it is, this checkpoint was not made
             self.fail(error)
@@ -283,10 +286,6 @@ class FrontierScheduler:
         elif trip.refusal is not None:
             self.crawl.refusal_delivered(trip.refusal)
 
-    def _archive_inline(self, link: Link, exchange: Exchange) -> None:
-        if self.archive is not None:
-            self.archive(link, exchange)
-
     def _wake_at(self, ready: float | None, now: float) -> None:
         """Sets one timer for the earliest due time: by itself the engine looks only every 5 seconds."""
         if ready is None or (self._timer is not None and now < self._timer_at <= ready):
@@ -299,6 +298,10 @@ class FrontierScheduler:
     def _wake(self) -> None:
         self._timer = None
         self.wake()
+
+
+def _nothing() -> None:
+    """For a crawl without an archive."""
 
 
 async def by_turns(slices: Iterator[None]) -> None:

@@ -25,10 +25,10 @@ class Trip:
     exchange: Exchange | None = None  # its bytes, where one of the crawl's own clients made it
     abandoned: bool = False  # cut short by the end of the crawl: not booked, fetched again by the next run
     comes_again: bool = False  # will be retried: the spider is not told yet
+    visited: bool = False  # its page was made
     inline: bool = False  # of a request that somebody awaits, which no scheduler has handed out
     writes: list[Callable[[], object]] | None = None  # what its page has to write once it is finished
     booked: bool = False  # it is over
-    visited: bool = False  # its page was made
     owner: int = 0  # id of the request that it travels with: a copy of its meta makes no second owner
 
     def answer(self) -> tuple[Link, Exchange]:
@@ -48,18 +48,18 @@ def page_under_way() -> Trip | None:
     return None if page is None or page.booked else page
 
 
-def when_finished(write: Callable[[], object]) -> object:
-    """Writes when the page under way is finished, or at once if there is none, and returns what comes of it.
+def when_finished(write: Callable[[], object]) -> None:
+    """Writes when the page under way is finished, or at once if there is none.
 
     So a checkpoint that leaves the page out has nothing of it, however long the page takes.
     """
     page = page_under_way()
     if page is None:
-        return write()
-    if page.writes is None:
-        page.writes = []
-    page.writes.append(write)
-    return None
+        write()
+    elif page.writes is None:
+        page.writes = [write]
+    else:
+        page.writes.append(write)
 
 
 def give_trip(request: Request, trip: Trip) -> Request:

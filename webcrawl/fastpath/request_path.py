@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from functools import partial
 from typing import Any
@@ -23,7 +22,6 @@ from twisted.python.failure import Failure
 from webcrawl.adapter.trip import KEY, PAGE, Trip
 from webcrawl.fastpath.batch import Batch, Output, parse_all
 from webcrawl.fastpath.engine import Engine
-from webcrawl.model import Outcome
 
 logger = logging.getLogger(__name__)
 
@@ -115,8 +113,8 @@ class RequestPath:
 
     async def _downloaded(self, request: Request, trip: Trip) -> Response | Request | Failure:
         result = await self._through_downloader(request, trip)
-        if trip.refusal is None and (trip.outcome is None or not trip.outcome.ended):
-            await self._downloader.unasked(trip)
+        if trip.outcome is None and trip.refusal is None:
+            await self._downloader.unasked(trip, result)
         return result
 
     async def _through_downloader(self, request: Request, trip: Trip) -> Response | Request | Failure:
@@ -125,8 +123,6 @@ class RequestPath:
                 await self._downloader.refuse(trip)
             result = await self._download(request)
             if isinstance(result, Response):
-                if trip.outcome is None:  # a middleware's answer: no host was asked
-                    trip.outcome = Outcome(result.status, at=time.time(), retries=0)
                 self._received(result, request)
         except Exception:  # noqa: BLE001 - the errback decides what it means
             return Failure()  # type: ignore[no-untyped-call]

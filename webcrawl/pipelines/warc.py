@@ -30,7 +30,7 @@ MB = 1_000_000
 
 
 class WarcPipeline:
-    """Archives a page as the first pipelines see it, once it is finished; its files are part of the checkpoint."""
+    """Archives a page before any other pipeline sees it; its files are part of the checkpoint."""
 
     def __init__(self, crawler: Crawler, values: Mapping[str, Any]) -> None:
         self._crawler, self._values = crawler, values
@@ -44,8 +44,8 @@ class WarcPipeline:
         return cls(crawler, values)
 
     def open_spider(self) -> None:
-        prefix, max_size = self._values["WARC_PREFIX"], self._values["WARC_MAX_SIZE"]
         scheduler = scheduler_of(self._crawler)
+        prefix, max_size = self._values["WARC_PREFIX"], self._values["WARC_MAX_SIZE"]
         scheduler.archive, scheduler.end_archive = self.archive, self.close_spider
         self._writer = scheduler.crawl.attach(
             partial(
@@ -59,8 +59,10 @@ class WarcPipeline:
     def process_item(self, item: Any) -> Any:
         if isinstance(item, Page) and item.link is not None and item.exchange is not None:
             write = partial(self._write, item.link, item.exchange, duplicate=item.duplicate, title=item.title)
-            error = when_finished(write)
-            if isinstance(error, Exception):
+            try:
+                when_finished(write)
+            except Exception as error:  # whatever it is, this page is not archived: it must not be booked
+                scheduler_of(self._crawler).fail(error)
                 raise DropItem(str(error)) from error
         return item
 
@@ -68,17 +70,10 @@ class WarcPipeline:
         """Any other answer, of any spider. One with a payload that was archived recently becomes a revisit record."""
         self._write(link, exchange, duplicate=200 <= exchange.status < 300)
 
-    def _write(self, link: Link, exchange: Exchange, *, duplicate: bool, title: str = "") -> Exception | None:
-        """Writes it once; where that fails, the crawl ends, for what is not archived must not be booked."""
-        if self._writer is None or exchange.archived or not _is_record(exchange):
-            return None
-        try:
+    def _write(self, link: Link, exchange: Exchange, *, duplicate: bool, title: str = "") -> None:
+        if self._writer is not None and not exchange.archived and _is_record(exchange):
             self._writer.write(link, exchange, duplicate=duplicate, metadata={"title": title} if title else {})
-        except Exception as error:  # noqa: BLE001 - whatever it is
-            scheduler_of(self._crawler).fail(error)
-            return error
-        exchange.archived = True
-        return None
+            exchange.archived = True
 
     def close_spider(self) -> None:
         if self._writer is not None:
