@@ -121,6 +121,7 @@ class Inline:
         while decision := await crawl.turns.take(link):
             if isinstance(decision, Link):
                 await self._ask_robots(crawl, decision)
+                self._check_open()
             else:
                 try:
                     crawl.books.refused(link, via, kind, int(decision))
@@ -154,7 +155,7 @@ class Inline:
     def _ended(self, crawl: OpenCrawl, trip: Trip, via: Link | None, kind: str) -> Link | None:
         """Logs and archives an attempt, in the turn of the loop in which it ended; returns the link of the next one."""
         link, outcome, exchange = trip.link, trip.outcome, trip.exchange
-        if link is None or outcome is None or trip.abandoned or outcome.status == Status.UNTRIED:
+        if link is None or outcome is None or trip.abandoned or outcome.status == Status.UNTRIED or crawl.turns.closed:
             return None
         later = None if self.closed else crawl.books.again(link, outcome)
         try:
@@ -183,7 +184,7 @@ class Inline:
 
     def _heard(self, crawl: OpenCrawl, trip: Trip, response: Response | Request | None) -> None:
         link, outcome = trip.link, trip.outcome
-        if link is None:
+        if link is None or crawl.turns.closed:
             return
         try:
             crawl.robots.heard(trip, response if isinstance(response, Response) else None)
