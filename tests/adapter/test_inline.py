@@ -271,8 +271,7 @@ class TestRecords:
             assert logged(left) == archived(left)
 
         assert crawl.run() == 0
-        if how == signal.SIGINT:
-            site.check_polite(WAIT)
+        site.check_polite(WAIT)
         assert set(logged(crawl).values()) == {1}
         assert logged(crawl) == archived(crawl)
         assert {url.split(":", 2)[2].partition("/")[2] for url in logged(crawl)} == {
