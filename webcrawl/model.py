@@ -146,6 +146,9 @@ class Exchange:
     truncated: str = ""  # WARC's reasons: length, time, disconnect, unspecified
     flaws: tuple[str, ...] = ()  # what was wrong with an answer that could still be used
     tls: str = ""  # version and cipher suite of the encrypted connection
+    made_by: str = ""  # somebody else's download handler: the head is put together, and the request is not known
+    protocol: str = ""  # what such a handler spoke, if it says so
+    rendered: bool = False  # the body is the document that a browser made of the payload
     _digest: str = field(default="", repr=False, compare=False)
     _type: str | None = field(default=None, repr=False, compare=False)
 

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 from scrapy import Request, signals
-from scrapy.core.downloader.handlers import DownloadHandlers
 from scrapy.core.downloader.middleware import DownloaderMiddlewareManager
 from scrapy.crawler import Crawler
 from scrapy.exceptions import (
@@ -29,6 +28,7 @@ from scrapy.utils.misc import build_from_crawler
 from twisted.internet.defer import Deferred
 
 from webcrawl.adapter.barrier import Barrier
+from webcrawl.adapter.dispatch import Handlers
 from webcrawl.adapter.listeners import has_listener
 from webcrawl.adapter.trip import Trip, trip_of
 from webcrawl.adapter.values import values_of
@@ -67,9 +67,9 @@ class FrontierDownloader:
         values = values_of(crawler)
         fits = _room(values)
         self.total_concurrency = fits.fetches
-        self.handlers = DownloadHandlers(crawler)
-        self.middleware = build_from_crawler(DownloaderMiddlewareManager, crawler)
         self.network = Network(values, keep_at_most=fits.kept)
+        self.handlers = Handlers(crawler, values, self.network.shortage)
+        self.middleware = build_from_crawler(DownloaderMiddlewareManager, crawler)
         self.barrier = Barrier()
         self.on_outcome: Callable[[Trip], None] | None = None  # called for the scheduler's own, before the spider
         self._under_way: dict[Trip, asyncio.Task[Any]] = {}

@@ -7,32 +7,17 @@ from ipaddress import ip_address
 
 from scrapy import Request
 from scrapy.core.downloader.handlers.base import BaseDownloadHandler
-from scrapy.exceptions import (
-    CannotResolveHostError,
-    DownloadConnectionRefusedError,
-    DownloadFailedError,
-    DownloadTimeoutError,
-)
 from scrapy.http import Headers, Response
 from scrapy.responsetypes import responsetypes
 
 from webcrawl.adapter.downloader import downloader_of
+from webcrawl.adapter.errors import raised
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.trip import trip_of
 from webcrawl.model import Exchange
-from webcrawl.net.errors import ConnectFailed, ConnectTimeout, DnsFailed, FetchError, TimedOut, TlsTimeout
+from webcrawl.net.errors import FetchError
 from webcrawl.net.network import Network
 from webcrawl.net.protocols import ProtocolModule
-
-# The exceptions of Scrapy that errbacks expect; the first match counts
-ERRORS: tuple[tuple[type[FetchError], type[Exception]], ...] = (
-    (DnsFailed, CannotResolveHostError),
-    (ConnectTimeout, DownloadTimeoutError),
-    (TlsTimeout, DownloadTimeoutError),
-    (ConnectFailed, DownloadConnectionRefusedError),
-    (TimedOut, DownloadTimeoutError),
-    (FetchError, DownloadFailedError),
-)
 
 
 class HttpHandler(BaseDownloadHandler):
@@ -40,6 +25,8 @@ class HttpHandler(BaseDownloadHandler):
 
     Handlers of other protocols say only which module speaks theirs.
     """
+
+    guarded = True  # every connection is opened by net/connection_reach.py, which asks the address guard
 
     def module(self, network: Network) -> ProtocolModule:
         """The protocol module that fetches this handler's URLs."""
@@ -63,13 +50,13 @@ class HttpHandler(BaseDownloadHandler):
             )
         except FetchError as error:
             self._count([f"outcome/{error.name}"])
-            raise next(known for ours, known in ERRORS if isinstance(error, ours))(str(error)) from error
+            raise raised(error) from error
         if trip is not None:
             trip.exchange = exchange
         if exchange.truncated or exchange.flaws:
             truncated = [f"truncated/{exchange.truncated}"] if exchange.truncated else []
             self._count([*truncated, *(f"flaw/{flaw}" for flaw in exchange.flaws)])
-        if self._makes_pages:  # of the exchange, which has all that is in a response
+        if self._makes_pages and trip is not None:  # of the exchange, which has all that is in a response
             return Response(exchange.url, exchange.status, body=exchange.body, request=request)
         return to_response(exchange, request)
 

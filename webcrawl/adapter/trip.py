@@ -25,6 +25,11 @@ class Trip:
     comes_again: bool = False  # will be retried: the spider is not told yet
     owner: int = 0  # id of the request that it travels with: a copy of its meta makes no second owner
 
+    @property
+    def is_prerequisite(self) -> bool:
+        """Whether this is a robots.txt that the crawl fetches for itself."""
+        return self.link is not None and self.link.path.endswith("P")
+
     def answer(self) -> tuple[Link, Exchange]:
         """The link, and what came of it."""
         if self.link is None or self.exchange is None:

@@ -6,7 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.checks.addresses import Networks, PortRanges, Servers
-from webcrawl.checks.code import Component, Components, Dotted, DottedList, DottedOrders, Expressions, Extensions
+from webcrawl.checks.code import (
+    Component,
+    ComponentList,
+    Components,
+    Dotted,
+    DottedList,
+    DottedOrders,
+    Expressions,
+    Extensions,
+)
 from webcrawl.checks.kinds import Choice, Choices, Kind, Line, Name, Number, Rate, Switch, Whole, Word
 from webcrawl.checks.places import File, Folder
 from webcrawl.html.kinds import KINDS as LINKS
@@ -79,6 +88,7 @@ KINDS: dict[str, Kind] = {
     "SCHEDULER": Component(),
     "DUPEFILTER_CLASS": Component(),
     "DOWNLOADER": Component(),
+    "FOREIGN_HANDLERS_ALLOWED": ComponentList(),
     "DOWNLOAD_TIMEOUT": Number(0.1, DAY),
     "DNS_TIMEOUT": Number(0.1, DAY),
     "ROBOTSTXT_OBEY": Switch(),

@@ -14,6 +14,7 @@ from scrapy import signals
 from scrapy.commands.crawl import Command as CrawlCommand
 from scrapy.exceptions import UsageError
 
+from webcrawl.adapter.dispatch import UnusableHandler
 from webcrawl.commands.preflight import CannotStart, preflight, preflight_spider
 from webcrawl.commands.signals import OneSignal
 from webcrawl.fastpath.names import ForeignScrapy
@@ -21,6 +22,7 @@ from webcrawl.store.errors import StoreError
 
 logger = logging.getLogger(__name__)
 
+ONE_LINE = (StoreError, ForeignScrapy, UnusableHandler)  # their messages say it all
 INTERRUPTED = 130  # a shell's exit status for a program that Ctrl-C ended
 BROKEN = ("error_breaker", "store_failed")  # reasons that count as a failure
 
@@ -68,7 +70,7 @@ class Command(CrawlCommand):
     def _explain(self, error: BaseException | None) -> None:
         """The state was sound a moment ago; if it cannot be opened after all, that is one line, without a traceback."""
         if error is not None:
-            logger.critical("%s", error, exc_info=None if isinstance(error, (StoreError, ForeignScrapy)) else error)
+            logger.critical("%s", error, exc_info=None if isinstance(error, ONE_LINE) else error)
             self.exitcode = 1
 
     def _closed(self, reason: str) -> None:

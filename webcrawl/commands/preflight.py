@@ -14,6 +14,7 @@ from scrapy.settings import BaseSettings
 from scrapy.spiderloader import get_spider_loader
 from scrapy.utils.misc import load_object
 
+from webcrawl.adapter.dispatch import UnusableHandler, check_handlers
 from webcrawl.adapter.scheduler import FrontierScheduler
 from webcrawl.adapter.values import plain_values
 from webcrawl.checks import SettingError
@@ -34,7 +35,16 @@ from webcrawl.verify.start import check_start
 
 ARGUMENTS = ("seeds", "scope", "limit")
 SCRAPYDS = "_job"  # given by scrapyd with every job
-REASONS = (SettingError, RulesError, SeedError, StoreError, DnsFailed, top1m.CannotProvide, ForeignScrapy)
+REASONS = (
+    SettingError,
+    RulesError,
+    SeedError,
+    StoreError,
+    DnsFailed,
+    top1m.CannotProvide,
+    ForeignScrapy,
+    UnusableHandler,
+)
 
 
 class CannotStart(Exception):  # noqa: N818 - reads as what it is
@@ -47,6 +57,7 @@ def preflight(settings: BaseSettings, arguments: Mapping[str, str]) -> None:
         check_scrapy()
         _arguments(arguments)
         values = plain_values(settings)
+        check_handlers(settings, values["FOREIGN_HANDLERS_ALLOWED"])
         with _quiet("webcrawl.seeds"):
             top1m.provide(arguments["seeds"], values["TOP1M_URL"])
             _seeds(arguments["seeds"], values["URL_MAX_LENGTH"])
@@ -68,7 +79,9 @@ def preflight_spider(settings: BaseSettings, name: str) -> None:
     try:
         if issubclass(load_object(own["SCHEDULER"]), FrontierScheduler):
             check_scrapy()
-            _folder(plain_values(own), name)
+            values = plain_values(own)
+            check_handlers(own, values["FOREIGN_HANDLERS_ALLOWED"])
+            _folder(values, name)
     except REASONS as error:
         raise CannotStart(_line(error)) from error
 

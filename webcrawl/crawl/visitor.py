@@ -69,7 +69,7 @@ class Visitor:
 
     def _read(self, page: Page, exchange: Exchange) -> None:
         links = LISTINGS.get(page.content_type, self._reader.links)
-        found = links(exchange.body, exchange.content_type, page.url)
+        found = links(exchange.body, exchange.content_type, exchange.url)  # a browser may have followed a redirect
         page.base, page.encoding, page.links = found.base, found.encoding, found.links
         page.title, page.meta_robots = found.title, found.meta_robots
 
