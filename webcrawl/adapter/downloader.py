@@ -204,6 +204,7 @@ def _status(error: Exception, request: Request) -> int:
 
 def _add(outcome: Outcome, exchange: Exchange) -> None:
     outcome.ip = exchange.ip
+    outcome.seconds = exchange.timings.total  # of the server: a browser may have taken longer
     if exchange.status in ASKED_TO_WAIT:
         outcome.wait = retry_after(exchange.header(b"retry-after"), outcome.at)
 

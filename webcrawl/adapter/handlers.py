@@ -41,6 +41,10 @@ class HttpHandler(BaseDownloadHandler):
         return getattr(self.crawler.spider, "makes_pages", False)
 
     async def download_request(self, request: Request) -> Response:
+        return self.response(await self.exchange(request), request)
+
+    async def exchange(self, request: Request) -> Exchange:
+        """The exchange, which is in the request's trip as well; raises one of Scrapy's exceptions."""
         headers = [(name, value) for name, values in request.headers.items() for value in values]
         trip = trip_of(request)
         keep = trip.keep if trip is not None else 0.0
@@ -56,7 +60,11 @@ class HttpHandler(BaseDownloadHandler):
         if exchange.truncated or exchange.flaws:
             truncated = [f"truncated/{exchange.truncated}"] if exchange.truncated else []
             self._count([*truncated, *(f"flaw/{flaw}" for flaw in exchange.flaws)])
-        if self._makes_pages and trip is not None:  # of the exchange, which has all that is in a response
+        return exchange
+
+    def response(self, exchange: Exchange, request: Request) -> Response:
+        """The exchange in Scrapy's form; for a page that is made of the exchange, little more than its body."""
+        if self._makes_pages and trip_of(request) is not None:
             return Response(exchange.url, exchange.status, body=exchange.body, request=request)
         return to_response(exchange, request)
 

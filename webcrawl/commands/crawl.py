@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 ONE_LINE = (StoreError, ForeignScrapy, UnusableHandler)  # their messages say it all
 INTERRUPTED = 130  # a shell's exit status for a program that Ctrl-C ended
-BROKEN = ("error_breaker", "store_failed")  # reasons that count as a failure
+BROKEN = ("error_breaker", "store_failed", "browser_failed")  # reasons that count as a failure
 
 
 class Command(CrawlCommand):
