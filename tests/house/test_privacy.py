@@ -11,7 +11,10 @@ from webcrawl.fastpath.names import PRIVATE, UNDOCUMENTED
 
 # Documented though underscored (two functions of sys), or the only names of classes for hints (lxml, google-re2).
 DOCUMENTED = {"_getframe", "_current_frames", "_Element", "_FeedParser", "_Regexp"}
-OPTIONAL = {"webcrawl.adapter.browser": "scrapy_playwright"}  # what a module needs that not everybody has installed
+OPTIONAL = {  # what a module needs that not everybody has installed
+    "webcrawl.adapter.browser": "scrapy_playwright",
+    "webcrawl.adapter.browser_page": "playwright",
+}
 OUTSIDE = [path for path in house.sources() if house.room_of(house.module_of(path)) != "fastpath"]
 INSIDE = [path for path in house.sources() if house.room_of(house.module_of(path)) == "fastpath"]
 MODULES = [house.module_of(path) for path in OUTSIDE]

@@ -11,20 +11,19 @@ import logging
 import os
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from playwright.async_api import Browser, BrowserContext, Page, Route
+from playwright.async_api import Browser, BrowserContext
 from playwright.async_api import Error as PlaywrightError
 from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DownloadCancelledError, IgnoreRequest, NotSupported
 from scrapy.http import Response, TextResponse
-from scrapy.utils.misc import load_object
 from scrapy_playwright.handler import Config, ScrapyPlaywrightDownloadHandler
 from scrapy_playwright.provider import PlaywrightBrowserProvider
 
+from webcrawl.adapter.browser_page import PATIENCE, Rendering, differs, prepare, so_far
 from webcrawl.adapter.close import close_spider
 from webcrawl.adapter.foreign import document_of
 from webcrawl.adapter.handlers import HttpHandler
@@ -42,8 +41,6 @@ logger = logging.getLogger(__name__)
 
 PAGES = 4  # rendered at once, unless PLAYWRIGHT_MAX_CONTEXTS says otherwise: 100 MiB each
 MOST = 200  # requests of one page; a script can ask for as many hosts as it likes
-LEAVING = 1.0  # seconds that a page gets whose script leads elsewhere
-PATIENCE = 5.0  # seconds that a page gets to close
 EARLY_FLAW = "rendered_early"  # the document of a page that was not done
 NONE_FLAW = "unrendered"  # the browser gave none: the page stays as it was sent
 FAILED = "browser_failed"  # the reason that ends a crawl whose browser cannot be started
@@ -63,17 +60,6 @@ ARGUMENTS = (
 
 class BrowserFailed(Exception):  # noqa: N818 - reads as what it is
     """There is no browser: a lack of ours, not of any page."""
-
-
-@dataclass(slots=True)
-class Rendering:
-    """A page that is being rendered."""
-
-    request: Request
-    exchange: Exchange
-    asked: int = 0
-    page: Page | None = None
-    limit: asyncio.Timeout | None = None  # it ends early if the page wants to go elsewhere
 
 
 class GuardedProvider(PlaywrightBrowserProvider):  # type: ignore[misc,unused-ignore]  # untyped where it is missing
@@ -171,7 +157,7 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
             self._fail(request, error)
             raise DownloadCancelledError("the browser cannot be started") from error
         except (PlaywrightError, TimeoutError) as error:
-            text = await _so_far(rendering.page)
+            text = await so_far(rendering.page)
             if text:
                 self._take(exchange, text)
             self._flaw(request, exchange, EARLY_FLAW if text else NONE_FLAW, error)
@@ -201,11 +187,11 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
             "accept_downloads": False,
         }
         given = meta.get("playwright_context_kwargs") or {}
-        prepare = partial(_prepare, rendering, meta.get("playwright_page_init_callback"))
+        before = partial(prepare, rendering, meta.get("playwright_page_init_callback"))
         more = {
             "playwright_context": page,
             "playwright_context_kwargs": {**given, **ours},
-            "playwright_page_init_callback": prepare,
+            "playwright_page_init_callback": before,
         }
         return request.replace(meta={**meta, **more})
 
@@ -242,7 +228,7 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         if rendering is None or not url.startswith(("http://", "https://")):
             return self._refused(403, "not for this page")
         rendering.asked += 1
-        if rendering.asked == 1 or not _differs(url, rendering.request):
+        if rendering.asked == 1 or not differs(url, rendering.request):
             return Told(rendering.exchange.status, rendering.exchange.headers, rendering.exchange.body)
         if rendering.asked > MOST:
             return self._refused(403, f"more than {MOST} requests")
@@ -270,48 +256,3 @@ def _can_be_rendered(exchange: Exchange) -> bool:
     mime = parse(exchange.content_type)
     is_page = 200 <= exchange.status < 300 and mime is not None and mime.essence in HTML
     return is_page and bool(exchange.body) and not exchange.truncated
-
-
-async def _prepare(rendering: Rendering, more: Any, page: Page, request: Request) -> None:
-    """Before a page is loaded: no script may lead it elsewhere, or the document would be another URL's."""
-
-    async def check(route: Route) -> None:
-        asked = route.request
-        if (
-            asked.is_navigation_request()
-            and asked.frame.parent_frame is None
-            and _differs(asked.url, rendering.request)
-        ):
-            await route.abort("aborted")  # the page stays; after any other error it would be the browser's own
-            _hurry(rendering.limit)
-        else:
-            await route.fallback()
-
-    rendering.page = page
-    page.set_default_navigation_timeout(0)  # the limit decides
-    await page.route("**", check)
-    if more is not None:
-        await load_object(more)(page, request)
-
-
-def _differs(url: str, request: Request) -> bool:
-    return url.partition("#")[0] != request.url.partition("#")[0]
-
-
-def _hurry(limit: asyncio.Timeout | None) -> None:
-    """A page that was about to leave never finishes loading."""
-    soon = asyncio.get_running_loop().time() + LEAVING
-    when = limit.when() if limit is not None else None
-    if limit is not None and when is not None and soon < when and not limit.expired():
-        limit.reschedule(soon)
-
-
-async def _so_far(page: Page | None) -> str:
-    """The document of a page that is not done; empty if there is none, or no way to get it."""
-    if page is None or page.is_closed():
-        return ""
-    try:
-        async with asyncio.timeout(PATIENCE):
-            return str(await page.content())
-    except (PlaywrightError, TimeoutError):
-        return ""
