@@ -87,9 +87,8 @@ class TestRefused:
             ({"TWISTED_REACTOR": None}, "^TWISTED_REACTOR = None: "),
             (
                 {"DOWNLOAD_HANDLERS": {"https": "scrapy.core.downloader.handlers.http11.HTTP11DownloadHandler"}},
-                "^DOWNLOAD_HANDLERS: https is .*: webcrawl fetches it itself",
+                r"^DOWNLOAD_HANDLERS: .*HTTP11DownloadHandler \(https\) connects without the address guard",
             ),
-            ({"DOWNLOAD_HANDLERS": {"http": None}}, "^DOWNLOAD_HANDLERS: http is None"),
             ({"FRONTIER_LEVELS": "eight"}, "^FRONTIER_LEVELS = 'eight': must be"),
         ],
     )

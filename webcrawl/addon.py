@@ -18,7 +18,6 @@ from scrapy.utils.reactor import is_reactor_installed
 
 from webcrawl import settings as defaults
 from webcrawl.adapter.downloader import FrontierDownloader
-from webcrawl.adapter.handlers import HttpHandler
 from webcrawl.adapter.jobdir import JOB, default_jobdir
 from webcrawl.adapter.scheduler import FrontierScheduler
 from webcrawl.commands.cannot_start import CannotStart
@@ -35,7 +34,7 @@ COMPONENTS = (
 )
 # What is added to which of Scrapy's base settings; the project's own entries override these.
 MERGED: dict[str, Mapping[str, Any]] = {
-    "DOWNLOAD_HANDLERS_BASE": {scheme: path for scheme, path in defaults.DOWNLOAD_HANDLERS.items() if path},
+    "DOWNLOAD_HANDLERS_BASE": {scheme: path for scheme, path in defaults.DOWNLOAD_HANDLERS_BASE.items() if path},
     "DOWNLOADER_MIDDLEWARES_BASE": defaults.DOWNLOADER_MIDDLEWARES,
     "EXTENSIONS_BASE": defaults.EXTENSIONS,
     "ITEM_PIPELINES_BASE": defaults.ITEM_PIPELINES_BASE,
@@ -107,10 +106,6 @@ def refuse(settings: BaseSettings) -> None:
     if not settings.getbool("TWISTED_REACTOR_ENABLED") or settings["TWISTED_REACTOR"] != REACTOR:
         name = "TWISTED_REACTOR" if settings.getbool("TWISTED_REACTOR_ENABLED") else "TWISTED_REACTOR_ENABLED"
         raise CannotStart(f"{name} = {settings[name]!r}: webcrawl needs Scrapy's default reactor, {REACTOR}")
-    for scheme in ("http", "https"):
-        handler = settings.getwithbase("DOWNLOAD_HANDLERS")[scheme]
-        if handler is None or not issubclass(load_object(handler), HttpHandler):
-            raise CannotStart(f"DOWNLOAD_HANDLERS: {scheme} is {handler}: webcrawl fetches it itself; remove the entry")
 
 
 def _ends_a_command() -> bool:

@@ -157,6 +157,9 @@ class Exchange:
     links_cut: int = 0  # links that are not followed because the page has too many
     found: Any = field(default=None, repr=False, compare=False)  # the Found of a large body that was read ahead
     archived: bool = field(default=False, repr=False, compare=False)  # whether the archive has it
+    made_by: str = ""  # somebody else's download handler: the head is put together, and the request is not known
+    protocol: str = ""  # what such a handler spoke, if it says so
+    rendered: bool = False  # the body is the document that a browser made of the payload
     _digest: str = field(default="", repr=False, compare=False)
     _type: str | None = field(default=None, repr=False, compare=False)
 

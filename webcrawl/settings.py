@@ -226,7 +226,7 @@ DUPEFILTER_CLASS = "webcrawl.adapter.dupefilter.SeenFilter"
 DOWNLOADER = "webcrawl.adapter.downloader.FrontierDownloader"
 
 # The crawl's own clients; no other scheme is fetched.
-DOWNLOAD_HANDLERS = {
+DOWNLOAD_HANDLERS_BASE = {
     "http": "webcrawl.adapter.handlers.HttpHandler",
     "https": "webcrawl.adapter.handlers.HttpHandler",
     "ftp": "webcrawl.adapter.handlers.FtpHandler",
@@ -235,6 +235,12 @@ DOWNLOAD_HANDLERS = {
     "file": None,
     "s3": None,
 }
+
+# Your own, which replace those above for their schemes.
+DOWNLOAD_HANDLERS: dict[str, str] = {}
+
+# Handlers to allow although they connect without the address guard, such as Scrapy's.
+FOREIGN_HANDLERS_ALLOWED: list[str] = []
 
 # Seconds for a whole download, from the name lookup to the last byte.
 DOWNLOAD_TIMEOUT = 30

@@ -18,7 +18,7 @@ from webcrawl.html.kinds import KINDS as LINKS
 from webcrawl.net.authority import host_port
 
 FILTER = "webcrawl.urls.filters.length.LengthFilter"
-SCRAPYS_ALONE = ("BOT_NAME", "SPIDER_MODULES", "COMMANDS_MODULE", "DOWNLOAD_HANDLERS")
+SCRAPYS_ALONE = ("BOT_NAME", "SPIDER_MODULES", "COMMANDS_MODULE", "DOWNLOAD_HANDLERS_BASE", "DOWNLOAD_HANDLERS")
 NAMES = [name for name in vars(defaults) if name.isupper()]
 
 ACCEPTED = [
@@ -54,6 +54,8 @@ ACCEPTED = [
     ("PORTS_ALLOWED", "none", ()),
     ("URL_FILTERS", f'{{"{FILTER}": 5, "no.such.Filter": null}}', {FILTER: 5, "no.such.Filter": None}),
     ("URL_FILTERS", {}, {}),
+    ("FOREIGN_HANDLERS_ALLOWED", FILTER, (FILTER,)),
+    ("FOREIGN_HANDLERS_ALLOWED", "none", ()),
     ("URL_FOLDINGS", f"{FILTER},{FILTER}", (FILTER, FILTER)),
     ("URL_INCLUDE", r"/a{1,2} b", (r"/a{1,2} b",)),
     ("URL_INCLUDE", r'["/a,b", "\\d+"]', ("/a,b", r"\d+")),

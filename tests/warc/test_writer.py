@@ -140,6 +140,49 @@ class TestRecords:
         assert profile == "http://netpreserve.org/warc/1.0/revisit/identical-payload-digest"
 
 
+class TestDocuments:
+    """What a browser made of a payload."""
+
+    def test_a_document_is_a_conversion_of_the_response(self, archive):
+        """The response has the exact payload; the document refers to it, and has no address and no contemporaries."""
+        archive.write(exchange("http://a.test/x", PAGE, rendered=True))
+        warcinfo, response, request, metadata, document = records(archive)
+
+        assert [document.kind, document.block] == ["conversion", PAGE]
+        assert document.fields["WARC-Refers-To"] == response.id
+        assert document.fields["WARC-Target-URI"] == "http://a.test/x"
+        assert document.fields["WARC-Warcinfo-ID"] == warcinfo.id
+        assert document.fields["Content-Type"] == "text/html; charset=utf-8"
+        assert not {"WARC-IP-Address", "WARC-Concurrent-To"} & set(document.fields)
+        assert (request.kind, metadata.kind) == ("request", "metadata")
+
+    def test_a_document_seen_before_is_not_repeated(self, archive):
+        """A revisit has no document: the archive holds the same one."""
+        for duplicate in (False, True):
+            archive.write(exchange("http://a.test/x", PAGE, rendered=True), duplicate=duplicate)
+
+        assert [record.kind for record in records(archive)].count("conversion") == 1
+
+    def test_a_document_may_stand_alone(self, archive):
+        """Where the payload is not known, the document is all there is: no response, no request."""
+        archive.write(exchange("http://a.test/x", PAGE, head=b"", request=b"", rendered=True, made_by="some.Handler"))
+        _, document, metadata = records(archive)
+
+        assert (document.kind, metadata.kind, document.block) == ("conversion", "metadata", PAGE)
+        assert "WARC-IP-Address" not in document.fields
+        assert metadata.about["madeBy"] == "some.Handler"
+        assert "reconstructed" not in metadata.about
+
+    def test_a_head_that_was_put_together_is_marked(self, archive):
+        """The metadata of another handler's answer says who made it, and that its head is reconstructed."""
+        archive.write(exchange(request=b"", made_by="some.Handler", protocol="h2"))
+        _, response, metadata = records(archive)
+
+        about = {name: metadata.about[name] for name in ("madeBy", "protocol", "reconstructed")}
+        assert response.kind == "response"
+        assert about == {"madeBy": "some.Handler", "protocol": "h2", "reconstructed": "head"}
+
+
 class TestRevisits:
     def test_a_duplicate_names_its_original(self, archive):
         """A revisit keeps the head, drops the body and names the response with this payload, its URL and date."""

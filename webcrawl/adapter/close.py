@@ -5,7 +5,7 @@ from __future__ import annotations
 from scrapy.crawler import Crawler
 from scrapy.utils.defer import deferred_from_coro
 
-BROKEN = frozenset({"error_breaker", "no_seeds", "store_failed"})  # reasons
+BROKEN = frozenset({"browser_failed", "error_breaker", "no_seeds", "store_failed"})  # reasons
 
 
 class EndedBadly(Exception):  # noqa: N818 - reads as what it is

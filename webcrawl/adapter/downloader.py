@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NoReturn
 
 from scrapy import Request, signals
-from scrapy.core.downloader.handlers import DownloadHandlers
 from scrapy.core.downloader.middleware import DownloaderMiddlewareManager
 from scrapy.crawler import Crawler
 from scrapy.exceptions import (
@@ -31,6 +30,7 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from webcrawl.adapter.barrier import Barrier
+from webcrawl.adapter.dispatch import Handlers
 from webcrawl.adapter.inline import Inline
 from webcrawl.adapter.listeners import has_listener
 from webcrawl.adapter.trip import Trip, trip_of
@@ -75,9 +75,9 @@ class FrontierDownloader:
         values = values_of(crawler)
         fits = _room(values)
         self.total_concurrency = fits.fetches
-        self.handlers = DownloadHandlers(crawler)
-        self.middleware = build_from_crawler(DownloaderMiddlewareManager, crawler)
         self.network = Network(values, keep_at_most=fits.kept)
+        self.handlers = Handlers(crawler, values, self.network.shortage)
+        self.middleware = build_from_crawler(DownloaderMiddlewareManager, crawler)
         self.barrier = Barrier()
         self.inline = Inline(
             self._attempt, self.middleware.download_async, self.barrier, self.active, self.total_concurrency
@@ -163,7 +163,7 @@ class FrontierDownloader:
         trips = [trip_of(request) for request in self.active]
         for trip in (*trips, *self.barrier.inside):
             if trip is not None and not trip.inline and trip.link is not None and trip.link.url == url:
-                return None if trip in self._under_way else trip.outcome or NOT_ASKED
+                return trip.fetched if trip in self._under_way else trip.outcome or NOT_ASKED
         return NOT_ASKED
 
     async def refuse(self, trip: Trip) -> NoReturn:
@@ -278,6 +278,7 @@ def _status(error: Exception, request: Request) -> int:
 
 def _add(outcome: Outcome, exchange: Exchange) -> None:
     outcome.ip = exchange.ip
+    outcome.seconds = exchange.timings.total  # of the server: a browser may have taken longer
     if exchange.status in ASKED_TO_WAIT:
         outcome.wait = retry_after(exchange.header(b"retry-after"), outcome.at)
 

@@ -8,35 +8,18 @@ from ipaddress import ip_address
 
 from scrapy import Request
 from scrapy.core.downloader.handlers.base import BaseDownloadHandler
-from scrapy.exceptions import (
-    CannotResolveHostError,
-    DownloadCancelledError,
-    DownloadConnectionRefusedError,
-    DownloadFailedError,
-    DownloadTimeoutError,
-    NotSupported,
-    ResponseDataLossError,
-)
+from scrapy.exceptions import DownloadTimeoutError, ResponseDataLossError
 from scrapy.http import Headers, Response
 from scrapy.responsetypes import responsetypes
 
 from webcrawl.adapter.downloader import downloader_of
+from webcrawl.adapter.errors import raised
 from webcrawl.adapter.options import WHOLE, RequestOptions
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.trip import trip_of
 from webcrawl.adapter.values import values_of
 from webcrawl.model import Exchange
-from webcrawl.net.errors import (
-    BadOption,
-    ConnectFailed,
-    ConnectionLost,
-    ConnectTimeout,
-    DnsFailed,
-    FetchError,
-    TimedOut,
-    TlsTimeout,
-    TooLarge,
-)
+from webcrawl.net.errors import BadOption, ConnectionLost, FetchError, TimedOut
 from webcrawl.net.network import Network
 from webcrawl.net.protocols import PLAIN, ProtocolModule
 
@@ -44,17 +27,6 @@ logger = logging.getLogger(__name__)
 
 MOST = 100  # lines about requests that ask for what there is not
 
-# The exceptions of Scrapy that errbacks expect; the first match counts
-ERRORS: tuple[tuple[type[FetchError], type[Exception]], ...] = (
-    (DnsFailed, CannotResolveHostError),
-    (ConnectTimeout, DownloadTimeoutError),
-    (TlsTimeout, DownloadTimeoutError),
-    (ConnectFailed, DownloadConnectionRefusedError),
-    (TimedOut, DownloadTimeoutError),
-    (TooLarge, DownloadCancelledError),
-    (BadOption, NotSupported),
-    (FetchError, DownloadFailedError),
-)
 # Why a body is not whole, as errors, for spiders that want whole ones
 LOST: dict[str, tuple[type[FetchError], type[Exception]]] = {
     "disconnect": (ConnectionLost, ResponseDataLossError),
@@ -68,6 +40,8 @@ class HttpHandler(BaseDownloadHandler):
 
     Handlers of other protocols say only which module speaks theirs.
     """
+
+    guarded = True  # every connection is opened by net/connection_reach.py, which asks the address guard
 
     def module(self, network: Network) -> ProtocolModule:
         """The protocol module that fetches this handler's URLs."""
@@ -97,6 +71,10 @@ class HttpHandler(BaseDownloadHandler):
         return values["DOWNLOAD_FAIL_ON_DATALOSS"], values["DOWNLOAD_WARNSIZE"]
 
     async def download_request(self, request: Request) -> Response:
+        return self.response(await self.exchange(request), request)
+
+    async def exchange(self, request: Request) -> Exchange:
+        """The exchange, which is in the request's trip as well; raises one of Scrapy's exceptions."""
         headers = [(name, value) for name, values in request.headers.items() for value in values]
         trip = trip_of(request)
         keep = trip.keep if trip is not None else 0.0
@@ -111,13 +89,18 @@ class HttpHandler(BaseDownloadHandler):
             if isinstance(error, BadOption) and str(error) not in self._refused and len(self._refused) < MOST:
                 self._refused.add(str(error))
                 logger.warning("%s: not fetched, like every request with the same (%s)", error, request.url)
-            raise next(known for ours, known in ERRORS if isinstance(error, ours))(str(error)) from error
+            raise raised(error) from error
         if trip is not None:
             trip.exchange = exchange
         if exchange.truncated or exchange.flaws:
             truncated = [f"truncated/{exchange.truncated}"] if exchange.truncated else []
             self._count([*truncated, *(f"flaw/{flaw}" for flaw in exchange.flaws)])
-        if self._needs_body_only and trip is not None and not trip.inline:  # a page is made of the exchange
+        return exchange
+
+    def response(self, exchange: Exchange, request: Request) -> Response:
+        """The exchange in Scrapy's form; for a page that is made of the exchange, little more than its body."""
+        trip = trip_of(request)
+        if self._needs_body_only and trip is not None and not trip.inline:
             return Response(exchange.url, exchange.status, body=exchange.body, request=request)
         return self._for_spider(exchange, request)
 

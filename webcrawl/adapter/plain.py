@@ -14,7 +14,13 @@ from webcrawl import settings as ours
 PACKAGE = f"{__name__.partition('.')[0]}."
 LAST = 1_000_000_000  # the add-on's place: after all others, which may set up a crawl
 # Components that Scrapy merges with those of a user's, which no project changes: a crawl does
-BASES = ("EXTENSIONS_BASE", "ITEM_PIPELINES_BASE", "DOWNLOADER_MIDDLEWARES_BASE", "SPIDER_MIDDLEWARES_BASE")
+BASES = (
+    "EXTENSIONS_BASE",
+    "ITEM_PIPELINES_BASE",
+    "DOWNLOADER_MIDDLEWARES_BASE",
+    "SPIDER_MIDDLEWARES_BASE",
+    "DOWNLOAD_HANDLERS_BASE",
+)
 MERGED = ("EXTENSIONS", "ITEM_PIPELINES", "DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "DOWNLOAD_HANDLERS")
 SINGLE = ("SCHEDULER", "DUPEFILTER_CLASS", "DOWNLOADER", "ITEM_PROCESSOR", "LOG_FORMATTER")
 

@@ -27,9 +27,15 @@ class Trip:
     comes_again: bool = False  # will be retried: the spider is not told yet
     visited: bool = False  # its page was made
     inline: bool = False  # of a request that somebody awaits, which no scheduler has handed out
+    fetched: Outcome | None = None  # while it is under way: its host has answered, and a browser renders the answer
     writes: list[Callable[[], object]] | None = None  # what its page has to write once it is finished
     booked: bool = False  # it is over
     owner: int = 0  # id of the request that it travels with: a copy of its meta makes no second owner
+
+    @property
+    def is_prerequisite(self) -> bool:
+        """Whether this is a robots.txt that the crawl fetches for itself."""
+        return self.link is not None and self.link.path.endswith("P")
 
     def answer(self) -> tuple[Link, Exchange]:
         """The link, and what came of it."""

@@ -97,6 +97,16 @@ class MaybeComponent:
         return None if value is None else _found(value)
 
 
+@dataclass(frozen=True, slots=True)
+class ComponentList:
+    """Several such components."""
+
+    allowed: str = "comma-separated dotted paths of classes in existing modules, or none"
+
+    def read(self, value: Any, /) -> tuple[str, ...]:
+        return tuple(_found(word) for word in words(value))
+
+
 def _mapping(value: Any) -> Mapping[Any, Any]:
     found = json.loads(value) if isinstance(value, str) else value
     if not isinstance(found, Mapping):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from webcrawl.checks.addresses import LocalAddress, Networks, PortRanges, Servers
 from webcrawl.checks.code import (
     Component,
+    ComponentList,
     Components,
     Dotted,
     DottedList,
@@ -92,6 +93,7 @@ KINDS: dict[str, Kind] = {
     "SCHEDULER": Component(),
     "DUPEFILTER_CLASS": Component(),
     "DOWNLOADER": Component(),
+    "FOREIGN_HANDLERS_ALLOWED": ComponentList(),
     "DOWNLOAD_TIMEOUT": Number(0.1, DAY),
     "DNS_TIMEOUT": Number(0.1, DAY),
     "ROBOTSTXT_OBEY": Switch(),

@@ -15,6 +15,7 @@ from scrapy.settings import BaseSettings
 from scrapy.spiderloader import get_spider_loader
 from scrapy.utils.misc import load_object
 
+from webcrawl.adapter.dispatch import UnusableHandler, check_handlers
 from webcrawl.adapter.jobdir import JOB
 from webcrawl.adapter.scheduler import FrontierScheduler
 from webcrawl.adapter.values import plain_values
@@ -37,7 +38,17 @@ from webcrawl.urls.filters.scope import SCOPES
 from webcrawl.urls.rules_file import RulesError
 from webcrawl.verify.start import check_start
 
-REASONS = (SettingError, RulesError, SeedError, StoreError, DnsFailed, top1m.CannotProvide, ForeignScrapy, BadFeed)
+REASONS = (
+    SettingError,
+    RulesError,
+    SeedError,
+    StoreError,
+    DnsFailed,
+    top1m.CannotProvide,
+    ForeignScrapy,
+    BadFeed,
+    UnusableHandler,
+)
 
 
 def preflight(settings: BaseSettings, spider: type[Spider], arguments: Mapping[str, str]) -> None:
@@ -56,6 +67,7 @@ def preflight(settings: BaseSettings, spider: type[Spider], arguments: Mapping[s
         if issubclass(spider, WebSpider):
             _arguments(spider, arguments)
         values = plain_values(own, arguments.get("name", spider.name))
+        check_handlers(own, values["FOREIGN_HANDLERS_ALLOWED"])
         check_feeds(own)
         if issubclass(spider, WebSpider):
             values["URL_SCOPE"] = arguments.get("scope") or values["URL_SCOPE"]
@@ -81,6 +93,7 @@ def preflight_crawler(settings: BaseSettings, name: str, seeds: str = "") -> Non
     try:
         check_scrapy()
         values = plain_values(settings, name)
+        check_handlers(settings, values["FOREIGN_HANDLERS_ALLOWED"])
         check_feeds(settings)
         if seeds:
             _lists(seeds, values)

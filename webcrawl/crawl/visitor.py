@@ -86,8 +86,8 @@ class Visitor:
         links = LISTINGS.get(page.content_type)
         if links is not None:
             found = links(exchange.body, exchange.content_type, page.url)
-        else:
-            found = exchange.found or self._reader.links(exchange.body, exchange.content_type, page.url)
+        else:  # a browser may have followed a redirect
+            found = exchange.found or self._reader.links(exchange.body, exchange.content_type, exchange.url)
         page.base, page.encoding, page.links = found.base, found.encoding, found.links
         page.title, page.meta_robots = found.title, found.meta_robots
 

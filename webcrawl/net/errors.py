@@ -143,6 +143,12 @@ class EmptyAnswer(ConnectionLost):
     name = "empty_answer"
 
 
+class Cancelled(FetchError):
+    """Somebody else's handler has ended the download itself: the answer is larger than DOWNLOAD_MAXSIZE."""
+
+    name = "cancelled"
+
+
 class BadAnswer(FetchError):
     """Not a readable HTTP response; Heritrix has no code of its own for it."""
 

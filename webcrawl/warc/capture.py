@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from webcrawl.model import Exchange, Link
 from webcrawl.text.dates import iso
-from webcrawl.text.digest import labels, sha1
+from webcrawl.text.digest import label, labels, sha1
 from webcrawl.text.percent import visible
 from webcrawl.warc.fields import fields, line, named
 from webcrawl.warc.originals import Originals
-from webcrawl.warc.record import HTTP_REQUEST, HTTP_RESPONSE, WARC_FIELDS, Record, member
+from webcrawl.warc.record import HTML, HTTP_REQUEST, HTTP_RESPONSE, WARC_FIELDS, Record, member
 
 
 @dataclass(slots=True)
@@ -36,13 +36,14 @@ class Captures:
     def take(
         self, link: Link, exchange: Exchange, *, warcinfo: str, duplicate: bool, metadata: Mapping[str, str]
     ) -> Capture:
-        """A response, revisit or resource record, then request and metadata, which refer to it (WARC 1.1, 5.7)."""
+        """A response, revisit or resource record, then request and metadata, which refer to it (WARC 1.1, 5.7).
+
+        What a browser made of the payload follows as a conversion record, unless both were written recently.
+        """
         when = iso(exchange.started, fraction=self._version != "1.0")
         identifier, address, digest = self._new_id(), visible(exchange.url), exchange.digest
-        common = (
-            f"{line('WARC-Target-URI', address)}WARC-Date: {when}\r\n"
-            f"{line('WARC-IP-Address', exchange.ip)}WARC-Warcinfo-ID: {warcinfo}\r\n"
-        )
+        place = f"{line('WARC-Target-URI', address)}WARC-Date: {when}\r\nWARC-Warcinfo-ID: {warcinfo}\r\n"
+        common = place if exchange.rendered and not exchange.head else place + line("WARC-IP-Address", exchange.ip)
         original = self._originals.find(digest) if duplicate and exchange.head and not exchange.truncated else None
         first = self._revisit(exchange, digest, original) if original else _answer(exchange, digest)
         request = Record("request", "", HTTP_REQUEST, exchange.request)
@@ -50,10 +51,19 @@ class Captures:
         digests = labels(sha1(first.block, first.rest), sha1(request.block), sha1(about.block))
         records = [member(self._version, first, digests[0], f"WARC-Record-ID: {identifier}\r\n{common}")]
         common += f"WARC-Concurrent-To: {identifier}\r\n"
-        for record, label in ((request, digests[1]), (about, digests[2])):
+        for record, own_digest in ((request, digests[1]), (about, digests[2])):
             if record.block:
-                records.append(member(self._version, record, label, f"WARC-Record-ID: {self._new_id()}\r\n{common}"))
+                records.append(
+                    member(self._version, record, own_digest, f"WARC-Record-ID: {self._new_id()}\r\n{common}")
+                )
+        if exchange.rendered and exchange.head and original is None:
+            records.append(self._document(exchange, f"{place}WARC-Refers-To: {identifier}\r\n"))
         return Capture(b"".join(records), digest, identifier, address, when, original is None)
+
+    def _document(self, exchange: Exchange, common: str) -> bytes:
+        """Such a record has neither WARC-IP-Address nor WARC-Concurrent-To (WARC 1.1, 5.7 and 5.8)."""
+        record = Record("conversion", "", HTML, exchange.body)
+        return member(self._version, record, label(sha1(record.block)), f"WARC-Record-ID: {self._new_id()}\r\n{common}")
 
     def _revisit(self, exchange: Exchange, digest: str, original: tuple[str, str, str]) -> Record:
         identifier, address, when = original
@@ -72,6 +82,8 @@ def _answer(exchange: Exchange, digest: str) -> Record:
         own += f"WARC-Payload-Digest: {digest}\r\n"
     if head:
         return Record("response", own, HTTP_RESPONSE, head, exchange.wire)
+    if exchange.rendered:
+        return Record("conversion", own, HTML, payload)
     # FTP and Gopher have no head: the payload is the block
     content_type = line("Content-Type", exchange.content_type or "application/octet-stream") if payload else ""
     return Record("resource", own, content_type, payload)
@@ -96,5 +108,8 @@ def _about(link: Link, exchange: Exchange, digest: str, metadata: Mapping[str, s
         "payloadDigest": digest if exchange.head and _is_transfer_coded(exchange) else "",
         "flaws": ",".join(exchange.flaws),
         "tls": exchange.tls,
+        "madeBy": exchange.made_by,
+        "protocol": exchange.protocol,
+        "reconstructed": "head" if exchange.made_by and exchange.head else "",
         **named(metadata),
     }

@@ -13,6 +13,7 @@ SMALL, FAST = 4096, 0
 GZIP = 31  # zlib's number for a gzip member with the largest window
 HTTP_REQUEST = "Content-Type: application/http; msgtype=request\r\n"
 HTTP_RESPONSE = "Content-Type: application/http; msgtype=response\r\n"
+HTML = "Content-Type: text/html; charset=utf-8\r\n"  # of a browser's document
 WARC_FIELDS = "Content-Type: application/warc-fields\r\n"
 
 

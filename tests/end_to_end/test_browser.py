@@ -1,0 +1,195 @@
+"""Pages rendered by a real browser. Needs scrapy-playwright, Playwright and Chromium, and is skipped without them.
+
+Chromium asks the kernel how it would reach public addresses, so these tests run in a network namespace that has nothing
+but loopback: the one test outside runs those inside.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from importlib.util import find_spec
+
+import pytest
+
+from tests.support.crawling import SETTINGS
+from tests.support.places import ROOT
+from tests.support.plain_site import Site, serving
+from tests.support.warc_reader import read
+from webcrawl.verify.whole import verify
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+MISSING = [
+    name
+    for name, is_there in (
+        ("scrapy-playwright", find_spec("scrapy_playwright")),
+        ("playwright", find_spec("playwright")),
+        ("Chromium", CHROMIUM),
+        ("unshare", shutil.which("unshare")),
+        ("ip", shutil.which("ip")),
+    )
+    if not is_there
+]
+INSIDE = "WEBCRAWL_TEST_NAMESPACE"  # in the environment of the tests inside
+ALONE = ["unshare", "--net", *([] if os.geteuid() == 0 else ["--map-root-user"]), "sh", "-c"]
+LOOPBACK = 'ip link set lo up && exec "$@"'
+
+inside = pytest.mark.skipif(INSIDE not in os.environ, reason="runs in a namespace, by the test outside")
+PAGE = b"""<!doctype html><title>Plain</title><script src=/app.js></script><a href=/plain>plain</a>
+<img src=http://169.254.169.254/latest/meta-data/>"""
+APP = b"""document.title = 'Rendered \\u4e2d'
+fetch('/data.json').then(r => r.json()).then(u => { document.body.innerHTML += `<a href="${u}">more</a>` })
+fetch('/form', {method: 'POST', body: 'x'})
+new WebSocket('ws://' + location.host + '/socket')
+open('/popup')"""
+
+
+class Shop(Site):
+    """A page whose links a script makes, and one whose script leads elsewhere."""
+
+    asked: list = []  # noqa: RUF012 - of the running test
+
+    def answer(self):
+        self.asked.append((self.command, self.path, self.headers["User-Agent"]))
+        kind, body = {
+            "/robots.txt": ("text/plain", b""),
+            "/": ("text/html", PAGE),
+            "/app.js": ("text/javascript", APP),
+            "/data.json": ("application/json", b'"/made"'),
+            "/made": ("text/html", b"<p>made<script>document.body.append('!'); location = '/elsewhere'</script>"),
+        }.get(self.path, ("text/plain", b"other"))
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_POST = answer  # noqa: N815 - http.server has it so
+
+
+@pytest.mark.skipif(INSIDE in os.environ, reason="this is the test outside")
+def test_all_of_it_in_a_namespace():
+    """The tests below pass where no packet can leave the machine."""
+    if MISSING:
+        pytest.skip(f"nothing is rendered here without {', '.join(MISSING)}")
+    if subprocess.run([*ALONE, LOOPBACK, "sh", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("nobody may make a network namespace here")
+    words = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", __file__]
+
+    run = subprocess.run(
+        [*ALONE, LOOPBACK, "sh", *words],
+        cwd=ROOT,
+        env={**os.environ, INSIDE: "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert re.search(r"\d passed", run.stdout)
+
+
+@pytest.fixture(name="crawl")
+def _crawl(tmp_path):
+    """Crawls a shop with the middleware of docs/extending.md; gives exit status and output."""
+    text = (ROOT / "docs/extending.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    middleware = next(block for block in blocks if "class RenderMiddleware" in block)
+    (tmp_path / "myproject").mkdir()
+    (tmp_path / "myproject/__init__.py").touch()
+    (tmp_path / "myproject/render.py").write_text(middleware.replace("shop.example", "127.0.0.1"))
+    options = next(block for block in blocks if "PLAYWRIGHT_LAUNCH_OPTIONS" in block)
+    launch = {"executable_path": CHROMIUM, "chromium_sandbox": False}
+    module = f"from webcrawl.settings import *\n{options}\nPLAYWRIGHT_LAUNCH_OPTIONS = {launch!r}\n"
+    (tmp_path / "myproject/settings.py").write_text(module)
+    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = myproject.settings\n")
+
+    def start(seed, **settings):
+        (tmp_path / "seeds.txt").write_text(seed)
+        given = {**SETTINGS, "DOWNLOAD_TIMEOUT": 20, "JOBDIR": tmp_path / "job", **settings}
+        words = [word for name, value in given.items() for word in ("-s", f"{name}={value}")]
+        run = subprocess.run(
+            [sys.executable, "-m", "scrapy", "crawl", "web", "-a", f"seeds={tmp_path}/seeds.txt", *words],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return run.returncode, run.stdout + run.stderr
+
+    Shop.asked = []
+    return start
+
+
+@inside
+def test_pages_are_rendered(crawl, tmp_path):
+    """Links that scripts make are followed; what scripts ask for is guarded; the archive has payload and document."""
+    with serving(Shop) as site:
+        status, output = crawl(site)
+
+    assert status == 0, output
+    asked = {path for _, path, _ in Shop.asked}
+    assert asked == {
+        "/robots.txt",
+        "/",
+        "/app.js",
+        "/data.json",
+        "/made",
+        "/plain",
+    }
+    assert {(method, agent) for method, _, agent in Shop.asked} == {("GET", "webcrawl/0.1")}
+    stats = json.loads((tmp_path / "job/stats.json").read_text())
+    assert (stats["browser/pages"], stats["errors"]) == (2, 0), output
+    assert stats["outcome/address_refused"] >= 1
+    assert stats["flaw/rendered_early"] == 1  # the page that wanted to go elsewhere
+
+    records = [record for path in (tmp_path / "job/warc").iterdir() for record in read(path)]
+    of = {(record.kind, record.fields.get("WARC-Target-URI")): record for record in records}
+    response, document = of["response", f"{site}/"], of["conversion", f"{site}/"]
+    assert response.block.endswith(b"\r\n\r\n" + PAGE)
+    assert document.fields["WARC-Refers-To"] == response.id
+    assert "<title>Rendered \u4e2d</title>" in document.block.decode("utf-8-sig")
+    assert b"made<script>" in of["conversion", f"{site}/made"].block
+    assert ("conversion", f"{site}/plain") not in of  # not HTML: nothing to render
+    assert list(verify(tmp_path / "job", Counter())) == []
+
+
+@inside
+def test_a_browser_that_does_not_start_ends_the_crawl(crawl, tmp_path):
+    """Without its browser the crawl ends with one line and exit status 1; the next run fetches the page."""
+    nothing = json.dumps({"executable_path": "/nonexistent/chromium"})
+    with serving(Shop) as site:
+        status, output = crawl(f"{site}/made", PLAYWRIGHT_LAUNCH_OPTIONS=nothing)
+        assert status == 1, output
+        assert len(re.findall("CRITICAL: the browser cannot be started", output)) == 1
+        assert "Traceback" not in output
+        assert json.loads((tmp_path / "job/stats.json").read_text())["reason"] == "browser_failed"
+
+        status, output = crawl(f"{site}/made")
+
+    assert status == 0, output
+    log = (tmp_path / "job/logs/crawl.log").read_text()
+    assert [line.split()[1] for line in log.splitlines() if line.split()[3] == f"{site}/made"] == ["200"]
+
+
+@inside
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("PLAYWRIGHT_CDP_URL", "http://127.0.0.1:1"),
+        ("PLAYWRIGHT_CONNECT_URL", "ws://127.0.0.1:1"),
+        ("PLAYWRIGHT_BROWSER_TYPE", "firefox"),
+        ("PLAYWRIGHT_CONTEXTS", '{"mine": {}}'),
+    ],
+)
+def test_no_browser_goes_round_the_proxy(crawl, name, value):
+    """A browser that the crawl does not start itself, or whose ways out it does not know, is refused at the start."""
+    status, output = crawl("http://127.0.0.1:1/", **{name: value})
+
+    assert status == 1
+    assert f"webcrawl.adapter.browser.BrowserHandler cannot be used: ValueError('{name} =" in output.replace('"', "'")
+    assert Shop.asked == []

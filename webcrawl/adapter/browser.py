@@ -1,0 +1,258 @@
+"""Renders pages with scrapy-playwright, behind a proxy of the crawl's own: docs/browser.md.
+
+The crawl's own client fetches the page. The browser is then shown that answer, and whatever else it wants it gets by
+inline downloads, which keep to the guard, to robots.txt and to the hosts' turns.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from playwright.async_api import Browser, BrowserContext
+from playwright.async_api import Error as PlaywrightError
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.exceptions import DownloadCancelledError, IgnoreRequest, NotSupported
+from scrapy.http import Response, TextResponse
+from scrapy_playwright.handler import Config, ScrapyPlaywrightDownloadHandler
+from scrapy_playwright.provider import PlaywrightBrowserProvider
+
+from webcrawl.adapter.browser_page import PATIENCE, Rendering, differs, prepare, so_far
+from webcrawl.adapter.close import close_spider
+from webcrawl.adapter.foreign import document_of
+from webcrawl.adapter.handlers import HttpHandler
+from webcrawl.adapter.robots_request import ALONE
+from webcrawl.adapter.scheduler import scheduler_of
+from webcrawl.adapter.trip import KEY, trip_of
+from webcrawl.adapter.values import values_of
+from webcrawl.browser.identity import Identity
+from webcrawl.browser.messages import Ask, Told, refusal
+from webcrawl.browser.proxy import USER, BrowserProxy
+from webcrawl.html.mimetype import parse
+from webcrawl.model import Exchange, Outcome
+
+logger = logging.getLogger(__name__)
+
+PAGES = 4  # rendered at once, unless PLAYWRIGHT_MAX_CONTEXTS says otherwise: 100 MiB each
+MOST = 200  # requests of one page; a script can ask for as many hosts as it likes
+EARLY_FLAW = "rendered_early"  # the document of a page that was not done
+NONE_FLAW = "unrendered"  # the browser gave none: the page stays as it was sent
+FAILED = "browser_failed"  # the reason that ends a crawl whose browser cannot be started
+HTML = ("text/html", "application/xhtml+xml")
+NOT_OURS = ("playwright_page", "playwright_include_page", "playwright_context", KEY)
+# What would go round the proxy: its exceptions for loopback and link-local addresses, names looked up ahead of need,
+# WebRTC's datagrams, HTTP/3.
+ARGUMENTS = (
+    "--proxy-bypass-list=<-loopback>",
+    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--disable-quic",
+    "--dns-prefetch-disable",
+)
+
+
+class BrowserFailed(Exception):  # noqa: N818 - reads as what it is
+    """There is no browser: a lack of ours, not of any page."""
+
+
+class GuardedProvider(PlaywrightBrowserProvider):  # type: ignore[misc,unused-ignore]  # untyped where it is missing
+    """Starts the browser so that everything it does goes through the proxy."""
+
+    def __init__(self, config: Config, proxy: BrowserProxy, identity: Identity) -> None:
+        super().__init__(config)
+        self._proxy = proxy
+        given = config.launch_options
+        arguments = [
+            *given.get("args", ()),
+            *ARGUMENTS,
+            f"--ignore-certificate-errors-spki-list={identity.fingerprint}",
+        ]
+        # A browser of root has no sandbox; Chromium refuses to start with one.
+        options = {"chromium_sandbox": os.geteuid() != 0, "ignore_default_args": ["--disable-popup-blocking"], **given}
+        self._options, self._arguments = options, arguments
+
+    async def start(self) -> None:
+        await self._proxy.start()
+        await super().start()
+
+    async def launch_browser(self) -> Browser:
+        try:
+            address = self._proxy.address  # as an argument too: `ignore_default_args` would drop Playwright's
+            arguments = [*self._arguments, f"--proxy-server={address}"]
+            self.config.launch_options = {**self._options, "args": arguments, "proxy": {"server": address}}
+            return await super().launch_browser()
+        except Exception as error:
+            raise BrowserFailed(str(error)) from error
+
+    async def launch_persistent_context(self, context_kwargs: dict[str, Any]) -> BrowserContext:
+        raise NotSupported(
+            f"user_data_dir = {context_kwargs['user_data_dir']}: a browser of its own, without the proxy"
+        )
+
+
+class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unused-ignore]  # untyped where it is missing
+    """For http and https: renders requests with `playwright` in their meta, fetches the others as HttpHandler does."""
+
+    guarded = True
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        config: Config = self.config
+        for name, given in (
+            ("PLAYWRIGHT_CDP_URL", config.cdp_url),
+            ("PLAYWRIGHT_CONNECT_URL", config.connect_url),
+            ("PLAYWRIGHT_CONTEXTS", config.startup_context_kwargs),
+        ):
+            if given:
+                raise ValueError(f"{name} = {given!r}: such a browser does not go through the crawl's proxy")
+        if config.browser_type_name != "chromium":
+            raise ValueError(f"PLAYWRIGHT_BROWSER_TYPE = {config.browser_type_name!r}: must be chromium")
+        values = values_of(crawler)
+        self._agent, self._timeout, self._truncate = (
+            values[name] for name in ("USER_AGENT", "DOWNLOAD_TIMEOUT", "DOWNLOAD_TRUNCATE")
+        )
+        self._plain = HttpHandler(crawler)
+        identity = Identity.make()
+        self._proxy = BrowserProxy(self._subrequest, identity.context)
+        self.browser_provider_cls = lambda config: GuardedProvider(config, self._proxy, identity)
+        self._tabs = asyncio.Semaphore(config.max_contexts or PAGES)
+        self._told = False
+        self._renderings: dict[str, Rendering] = {}
+
+    async def download_request(self, request: Request) -> Response:
+        """The page; if it is to be rendered and can be, its body is the browser's document."""
+        exchange = await self._plain.exchange(request)
+        trip = trip_of(request)
+        wanted = request.meta.get("playwright")
+        if wanted and not (trip is not None and trip.is_prerequisite) and _can_be_rendered(exchange):
+            if trip is not None:  # from now on the page's own subrequests have its host's turn
+                trip.fetched = Outcome(
+                    exchange.status, exchange.timings.total, ip=exchange.ip, at=time.time(), ended=time.monotonic()
+                )
+            async with self._tabs:
+                await self._render(request, exchange)
+        return self._plain.response(exchange, request)
+
+    async def close(self) -> None:
+        await super().close()
+        await self._proxy.close()
+
+    async def _render(self, request: Request, exchange: Exchange) -> None:
+        """Puts the document in the exchange. If the page does not let itself be rendered, it stays as it is."""
+        page = self._proxy.admit()
+        rendering = self._renderings[page] = Rendering(request, exchange)
+        seconds = float(request.meta.get("download_timeout") or self._timeout)
+        try:
+            async with asyncio.timeout(seconds) as rendering.limit:
+                response: TextResponse = await super().download_request(self._copy(request, page, rendering))
+            self._take(exchange, response.text)
+        except BrowserFailed as error:
+            self._fail(request, error)
+            raise DownloadCancelledError("the browser cannot be started") from error
+        except (PlaywrightError, TimeoutError) as error:
+            text = await so_far(rendering.page)
+            if text:
+                self._take(exchange, text)
+            self._flaw(request, exchange, EARLY_FLAW if text else NONE_FLAW, error)
+        finally:
+            del self._renderings[page]
+            self._proxy.dismiss(page)
+            await self._shut(page)
+
+    def _take(self, exchange: Exchange, text: str) -> None:
+        exchange.body, exchange.rendered = document_of(text, exchange)[: self._truncate], True
+        self._count(["browser/pages"])
+
+    def _flaw(self, request: Request, exchange: Exchange, name: str, error: Exception) -> None:
+        """A page's own doing, most of the time; the first is logged, in case it is not."""
+        level, self._told = logging.DEBUG if self._told else logging.WARNING, True
+        logger.log(level, "%s: %s (%s)", request, name, " ".join(str(error).split()) or type(error).__name__)
+        exchange.flaws = (*exchange.flaws, name)
+        self._count([f"flaw/{name}"])
+
+    def _copy(self, request: Request, page: str, rendering: Rendering) -> Request:
+        """The request as scrapy-playwright gets it: in a context of its own, which has the page's password."""
+        meta = {name: value for name, value in request.meta.items() if name not in NOT_OURS}
+        ours = {
+            "proxy": {"server": self._proxy.address, "username": USER, "password": page},
+            "user_agent": self._agent,
+            "service_workers": "block",  # they would go on without the page
+            "accept_downloads": False,
+        }
+        given = meta.get("playwright_context_kwargs") or {}
+        before = partial(prepare, rendering, meta.get("playwright_page_init_callback"))
+        more = {
+            "playwright_context": page,
+            "playwright_context_kwargs": {**given, **ours},
+            "playwright_page_init_callback": before,
+        }
+        return request.replace(meta={**meta, **more})
+
+    async def _shut(self, page: str) -> None:
+        """Closes the page's context. A browser that does not is closed as a whole; the next page starts another."""
+        wrapper = self.context_wrappers.get(page)
+        if wrapper is None:
+            return
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await wrapper.context.close()
+        except (PlaywrightError, TimeoutError) as error:
+            logger.warning("the browser did not close a page (%s): it is restarted", error)
+            await self._give_up()
+
+    async def _give_up(self) -> None:
+        browser: Browser | None = getattr(self, "browser", None)  # none: it has gone by itself
+        if browser is not None:
+            with suppress(PlaywrightError, TimeoutError):
+                async with asyncio.timeout(PATIENCE):
+                    await browser.close()
+
+    def _fail(self, request: Request, error: BrowserFailed) -> None:
+        """Ends the crawl; the URL is fetched by the next run."""
+        logger.critical("the browser cannot be started: %s", error)
+        trip = trip_of(request)
+        if trip is not None:
+            trip.abandoned = True
+        close_spider(self._crawler, FAILED)
+
+    async def _subrequest(self, page: str, ask: Ask, url: str) -> Told:
+        """What the page is answered: its own answer, or an inline download's."""
+        rendering = self._renderings.get(page)
+        if rendering is None or not url.startswith(("http://", "https://")):
+            return self._refused(403, "not for this page")
+        rendering.asked += 1
+        if rendering.asked == 1 or not differs(url, rendering.request):
+            return Told(rendering.exchange.status, rendering.exchange.headers, rendering.exchange.body)
+        if rendering.asked > MOST:
+            return self._refused(403, f"more than {MOST} requests")
+        self._count(["browser/requests"])
+        meta = {**ALONE, "verbatim_url": True}
+        try:
+            request = Request(url, method=ask.method, headers=ask.onward(), meta=meta, dont_filter=True)
+            response = await self._crawler.engine.download_async(request)
+        except IgnoreRequest as error:
+            return self._refused(403, str(error))
+        except Exception as error:  # noqa: BLE001 - it was logged if it is a mistake; the page goes on without the answer
+            return self._refused(502, type(error).__name__)
+        headers = [(name, value) for name, values in response.headers.items() for value in values]
+        return Told(response.status, headers, response.body)
+
+    def _refused(self, status: int, why: str) -> Told:
+        self._count(["browser/refused"])
+        return refusal(status, why)
+
+    def _count(self, names: list[str]) -> None:
+        scheduler_of(self._crawler).crawl.count(names)
+
+
+def _can_be_rendered(exchange: Exchange) -> bool:
+    mime = parse(exchange.content_type)
+    is_page = 200 <= exchange.status < 300 and mime is not None and mime.essence in HTML
+    return is_page and bool(exchange.body) and not exchange.truncated
