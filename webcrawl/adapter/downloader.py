@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn
 
 from scrapy import Request, signals
@@ -32,6 +32,7 @@ from webcrawl.adapter.barrier import Barrier
 from webcrawl.adapter.listeners import has_listener
 from webcrawl.adapter.trip import Trip, trip_of
 from webcrawl.adapter.values import values_of
+from webcrawl.crawl.crawl import NO_OUTCOMES
 from webcrawl.model import Exchange, Outcome, Status
 from webcrawl.net.descriptors import Room, in_use, raise_limit, room
 from webcrawl.net.errors import FetchError, NoSocket
@@ -88,9 +89,13 @@ class FrontierDownloader:
         finally:
             self.active.remove(request)
 
+    @property
+    def full(self) -> bool:
+        """Whether no slot is free."""
+        return len(self.active) >= self.total_concurrency
+
     def needs_backout(self) -> bool:
-        full = 0 < self.total_concurrency <= len(self.active)  # as in Scrapy, 0 is no limit
-        return full or self.network.shortage.paused
+        return self.full or self.network.shortage.paused
 
     def close(self) -> None:
         """Nothing waits here."""
@@ -105,8 +110,8 @@ class FrontierDownloader:
         try:
             response = await self._handled(request, trip)
         except Exception as error:
-            trip.outcome = _outcome(_status(error, request), begun)
-            trip.comes_again = trip.outcome.status == Status.UNTRIED
+            trip.outcome = _outcome(Status.DEFERRED if trip.cut else _status(error, request), begun)
+            trip.comes_again = trip.outcome.status in NO_OUTCOMES
             raise
         else:
             trip.outcome = _outcome(response.status, begun)
@@ -140,10 +145,10 @@ class FrontierDownloader:
                 return await self.handlers.download_request_async(request)
             return await self._patiently(request)
         except asyncio.CancelledError:
-            if not trip.abandoned:
+            if not (trip.abandoned or trip.cut):
                 raise
             task.uncancel()
-            raise DownloadCancelledError("the crawl ends") from None
+            raise DownloadCancelledError("the crawl ends" if trip.abandoned else "others need its slot") from None
         finally:
             del self._under_way[trip]
 
@@ -156,6 +161,15 @@ class FrontierDownloader:
                 if not _untried(error):
                     raise
             await self.network.shortage.end()
+
+    def under_way(self) -> Iterable[Trip]:
+        """The downloads of the scheduler's requests."""
+        return [trip for trip in self._under_way if trip.link is not None]
+
+    def cut(self, trip: Trip) -> None:
+        """Ends a download under way, so that others get its slot."""
+        trip.cut = True
+        self._under_way[trip].cancel()
 
     def abandon(self) -> None:
         """Ends all downloads under way; the URLs of the scheduler's own are fetched when the crawl is resumed."""

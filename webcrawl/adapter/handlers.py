@@ -59,7 +59,7 @@ class HttpHandler(BaseDownloadHandler):
         keep = trip.keep if trip is not None else 0.0
         try:
             exchange = await self._client.fetch(
-                request.url, headers, keep=keep, method=request.method, body=request.body
+                request.url, headers, keep=keep, method=request.method, body=request.body, watch=trip
             )
         except FetchError as error:
             self._count([f"outcome/{error.name}"])

@@ -23,6 +23,7 @@ from webcrawl.adapter.close import close_spider
 from webcrawl.adapter.downloader import downloader_of
 from webcrawl.adapter.requests import has_errback, to_link, to_request, variant
 from webcrawl.adapter.robots_request import RobotsRequests
+from webcrawl.adapter.sweep import Sweep
 from webcrawl.adapter.trip import Trip
 from webcrawl.adapter.values import values_of
 from webcrawl.crawl.assembly import assemble
@@ -75,7 +76,7 @@ class FrontierScheduler:
     async def _open(self, spider: Spider) -> None:
         loop = asyncio.get_running_loop()
         self.spider = spider
-        values = values_of(self.crawler)
+        values, downloader = values_of(self.crawler), downloader_of(self.crawler)
         lists, limit = getattr(spider, "seed_lists", None), getattr(spider, "seed_limit", None)
         self.crawl, self.visitor = assemble(
             values,
@@ -84,12 +85,14 @@ class FrontierScheduler:
             seeds=Seeds(lists, limit, values["URL_MAX_LENGTH"]) if lists else None,
             on_ready=partial(_from_thread, loop, self.wake),
             wants_refusal=has_errback,
+            slots=downloader.total_concurrency,
         )
-        downloader, makes_pages = downloader_of(self.crawler), getattr(spider, "makes_pages", False)
+        makes_pages = getattr(spider, "makes_pages", False)
         self._barrier = downloader.barrier
         downloader.network.shortage.on_end = self.wake
         self._closed = False
         self.crawl.begin()
+        self._sweep = Sweep(downloader, self.crawl, self.fail)
         self._robots = RobotsRequests(self.visitor, self.fail, pages=makes_pages)
         self._engine = install(self.crawler.engine, finished=self._finished, closing=self._closing)
         if not makes_pages:
@@ -105,6 +108,7 @@ class FrontierScheduler:
             return
         if self._timer is not None:
             self._timer.cancel()
+        self._sweep.stop()
         try:
             await self.checkpoint(last=True)
         except Exception as error:  # noqa: BLE001 - whatever it is, this checkpoint was not made

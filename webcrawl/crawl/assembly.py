@@ -54,15 +54,19 @@ def assemble(
     seeds: Seeds | None = None,
     on_ready: Callable[[], None] | None = None,
     wants_refusal: Callable[[Link], bool] = lambda _: False,
+    slots: int | None = None,
 ) -> tuple[Crawl, Visitor]:
     """The crawl in JOBDIR, new or resumed. OtherTerms if it is not this spider's, or cannot go on with these settings.
 
     `on_ready` is called, from a thread, when new URLs are ready; `wants_refusal` says which links have a request whose
-    errback must be called if the frontier drops them.
+    errback must be called if the frontier drops them. `slots` is how many downloads there can be at once, if that is
+    not CONCURRENT_REQUESTS.
     """
     db = CrawlDB(Path(values["JOBDIR"]) / "state")
     try:
         keep_terms(db, terms_of(spider, arguments or {}, values))  # before a file is cut back
+        if slots is not None:
+            values = {**values, "CONCURRENT_REQUESTS": slots}
         crawl = Crawl(open_parts(values, db, seeds=seeds, on_ready=on_ready, wants_refusal=wants_refusal))
         return crawl, _visitor(values, crawl, db)
     except BaseException:
@@ -86,7 +90,6 @@ def open_parts(
     pipeline = build_pipeline(values, _key(db))
     FilterStates(db, pipeline.chain)
     admission = CrawlAdmission(pipeline.chain)
-    hooks = Hooks(admission, Addresses() if values["POLITENESS_PER_IP"] else None, refusals.dropped)
     agent = product_token(values["ROBOTSTXT_USER_AGENT"] or values["USER_AGENT"])
     robots = RobotsAdmission(RobotsBook(RobotsRows(db), agent, retry_wait=values["HOST_RETRY_WAIT"]))
     if values["ROBOTSTXT_OBEY"]:
@@ -94,6 +97,8 @@ def open_parts(
     memory, content_memory = shares(values["SEEN_MEMORY"] * MIB, values["URL_CACHE_SIZE"])
     cache = load(values["URL_CACHE"])(values["URL_CACHE_SIZE"])
     seen = load(values["SEEN_STORE"])(db, memory=memory, cache=cache, on_ready=on_ready)
+    addresses = Addresses() if values["POLITENESS_PER_IP"] else None
+    hooks = Hooks(admission, addresses, refusals.dropped, awaited=lambda: seen.pending > 0)
     counters: Counter[str] = Counter()
     SavedCounters(db, {"crawl": counters, "refused": pipeline.filtered})
     return Parts(

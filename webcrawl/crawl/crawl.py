@@ -16,6 +16,7 @@ from webcrawl.crawl.refusals import Refusal, Refusals
 from webcrawl.crawl.robots import RobotsAdmission
 from webcrawl.crawl.seeding import Seeding
 from webcrawl.frontier.frontier import Frontier
+from webcrawl.frontier.overstay import R
 from webcrawl.model import Exchange, Link, Outcome, Status, pack_found
 from webcrawl.seen.content import ContentSeen
 from webcrawl.seen.protocol import SeenStore
@@ -29,6 +30,7 @@ from webcrawl.urls.pipeline import LinkPipeline
 SLICE = 500  # new links moved to the frontier in one turn: about 2 ms
 KNOWN = b""  # placeholder for the seen store: mark as seen, never return
 CLEAN = "clean"  # in the database: whether the last checkpoint was the last of its run
+NO_OUTCOMES = frozenset((Status.UNTRIED, Status.DEFERRED))  # the link comes again as if it had not been taken
 PATIENCE = 1.0  # seconds between two early merges while the frontier has URLs, though none that are due
 
 
@@ -136,7 +138,7 @@ class Crawl:
             self.feed(now, seeds=False)  # links of hosts that answer may wait there; seeds are of more new hosts
         if link is None:
             link = self._frontier.take(now)
-        while link is None and self.feed(now):
+        while link is None and self.feed(now, seeds=self._frontier.takes_new()):
             link = self._frontier.take(now)
         return link
 
@@ -177,12 +179,29 @@ class Crawl:
 
     def tries_again(self, link: Link, outcome: Outcome) -> bool:
         """Whether `finish` is going to queue the link once more."""
-        return outcome.status == Status.UNTRIED or self._frontier.tries_again(link, outcome)
+        return outcome.status in NO_OUTCOMES or self._frontier.tries_again(link, outcome)
+
+    def overstaying(self, running: Sequence[R], *, full: bool) -> list[R]:
+        """Which of these downloads are to be cut, because others wait for their slots; `full`: no slot is free."""
+        found = self._frontier.overstaying(running, full=full)
+        if not found:
+            return []
+        now = self._clock()
+        waiting = self._frontier.starved(now, full=full)
+        if full and not waiting:
+            self.feed(now)  # `take`, which does it, is not called
+        return found[:waiting]
 
     def finish(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
-        """Books the end of a download, at the time when it ended; one that could not be tried leaves no trace."""
+        """Books the end of a download, at the time when it ended.
+
+        One that could not be tried leaves no trace, and one that was cut only its time.
+        """
         if outcome.status == Status.UNTRIED:
             self._frontier.put_back(link, self._ended(outcome))
+            return
+        if outcome.status == Status.DEFERRED:
+            self._frontier.cut(link, outcome.seconds, self._ended(outcome))
             return
         final = self._frontier.done(link, outcome, self._ended(outcome))
         counters = self._counters

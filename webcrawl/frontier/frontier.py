@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from heapq import heappop, heappush
 
 from webcrawl.frontier.back import BackEnd
 from webcrawl.frontier.booking import Booking
 from webcrawl.frontier.hosts import FIRST, Host, State
+from webcrawl.frontier.overstay import R, overstaying
 from webcrawl.frontier.parts import Hooks, Queues, Rules
 from webcrawl.frontier.rotation import Rotation
+from webcrawl.frontier.slots import NEW, Slots
 from webcrawl.model import Link, Outcome, Status, unpack
 from webcrawl.urls.hosts import host_of
 
@@ -28,7 +30,8 @@ class Frontier:
         self._front, self._hosts = queues.front, queues.hosts
         self._level, self._book = rules.prioritizer.level, Booking(rules.politeness, rules.limits)
         self._addresses, self._admission, self._dropped = hooks.addresses, hooks.admission, hooks.dropped
-        self._back = BackEnd(rules.limits.fetchers)
+        self._slots = Slots(rules.limits.fetchers, hooks.awaited)
+        self._back = BackEnd(self._slots)
         self._rotation = Rotation(queues, self._back, rules.limits, self._enter, self._end)
         self._resumed = resumed  # requests from the last checkpoint until then are unknown: every host waits its turn
         self.queued = 0
@@ -107,7 +110,7 @@ class Frontier:
         for step in range(STEPS):
             entry = back.pop_due(now)
             if entry is None:
-                if (step < LOOKS or not back.has_spare(now)) and rotation.grow():
+                if (step < LOOKS or (self._slots.open_to(NEW) and not back.has_spare(now))) and rotation.grow():
                     continue
                 entry = back.pop_spare(now) if spare else None
                 if entry is None:
@@ -123,9 +126,13 @@ class Frontier:
         """Whether only unproven hosts are due, and no URLs wait outside the back-end."""
         return self._back.has_spare(now) and not self._rotation.others_wait()
 
+    def takes_new(self) -> bool:
+        """Whether a host that was never asked would get a slot."""
+        return self._slots.open_to(NEW)
+
     def next_ready(self) -> float | None:
         """When `take` may return a link: a time (0 is now), or None until something is added or done."""
-        if self._rotation.can_grow():
+        if self._rotation.can_grow() and self._slots.open_to(NEW):
             return 0.0
         return self._back.next_due()
 
@@ -171,7 +178,7 @@ class Frontier:
         host.given = record
         host.stay += 1
         self.in_flight += 1
-        self._back.asked_unproven += host.unproven()
+        self._slots.asked[host.standing] += 1
         self.counters["taken"] += 1
         return link
 
@@ -209,6 +216,10 @@ class Frontier:
         host = self._received(link)
         retired = host.retired
         again = self._book(host, link, outcome, now)
+        if outcome.status > 0:
+            self._slots.answered(host, outcome.seconds)
+        else:
+            self._slots.judge(host)
         if again is not None:
             heappush(host.later, (again, replace(link, attempt=link.attempt + 1).pack()))
             self.queued += 1
@@ -223,10 +234,31 @@ class Frontier:
 
     def put_back(self, link: Link, now: float) -> None:
         """Takes back a link that was not requested, for a lack of ours: it goes first again, all else is as before."""
+        self._return(self._received(link), link, "put back", now)
+
+    def cut(self, link: Link, seconds: float, now: float) -> None:
+        """Takes back a link that was in flight for so long that others get its slot: it goes first again, later."""
         host = self._received(link)
+        self._book.cut(host, seconds, now)
+        self._slots.judge(host)
+        self._return(host, link, "cut", now)
+
+    def overstaying(self, running: Sequence[R], *, full: bool) -> list[R]:
+        """Which of these downloads may be cut, in this order, if hosts wait for their slots; `full`: none is free."""
+        return overstaying(self._back, running, full=full)
+
+    def starved(self, now: float, *, full: bool) -> int:
+        """How many hosts wait for a slot."""
+        waiting = self._back.starved(now, full=full)
+        if full and not waiting:  # then nobody has looked whether others wait outside
+            for _ in range(LOOKS):
+                self._rotation.grow()
+        return waiting
+
+    def _return(self, host: Host, link: Link, why: str, now: float) -> None:
         heappush(host.later, (FIRST, link.pack()))
         self.queued += 1
-        self.counters["put back"] += 1
+        self.counters[why] += 1
         self._settle(host, now)
 
     def _received(self, link: Link) -> Host:
@@ -236,7 +268,7 @@ class Frontier:
             raise ValueError(f"not handed out: {link.url}")
         host.given = None
         self.in_flight -= 1
-        self._back.asked_unproven -= host.unproven()  # unchanged since it was handed out: only booking changes it
+        self._slots.asked[host.standing] -= 1
         self._hosts.touch(host)
         return host
 

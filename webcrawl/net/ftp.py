@@ -14,7 +14,7 @@ from webcrawl.net.ftp_reply import Reply, http_date
 from webcrawl.net.ftp_session import FtpRefused, FtpSession
 from webcrawl.net.ftp_target import FtpTarget, as_folder, parse_ftp
 from webcrawl.net.http_request import Headers
-from webcrawl.net.protocols import Access, Bounds
+from webcrawl.net.protocols import Access, Bounds, Watch
 from webcrawl.net.stream import Stream
 from webcrawl.net.stream_body import read_body
 
@@ -49,7 +49,7 @@ class FtpClient:
         # RFC 1635: the password is a mail address; some servers check only for its @.
         agent = user_agent if "@" in user_agent else f"{user_agent}@"
         self._password = "".join(c if " " <= c <= "~" else " " for c in agent).encode()
-        self._truncate, self._timeout = bounds.truncate, bounds.timeout
+        self._bounds = bounds
         self._clock, self._now = access.clock, access.now
         self._reach: Reach[Stream] = Reach(access, Stream, "ftp")
 
@@ -61,20 +61,24 @@ class FtpClient:
         keep: float = 0.0,  # noqa: ARG002 - one login per fetch: servers limit their sessions
         method: str = "GET",
         body: bytes = b"",  # noqa: ARG002
+        watch: Watch | None = None,
     ) -> Exchange:
         """Fetch the file or listing that the URL names, within `timeout` seconds; raises FetchError."""
         if method != "GET":
             raise BadUrl(f"{method} of {url[:200]!r}")
         loop = asyncio.get_running_loop()
-        visit = _Visit(url, parse_ftp(url), self._now(), self._clock(), loop.time() + self._timeout)
+        visit = _Visit(url, parse_ftp(url), self._now(), self._clock(), loop.time() + self._bounds.timeout)
         session: FtpSession | None = None
         try:
-            async with asyncio.timeout_at(visit.deadline):
+            async with asyncio.timeout_at(visit.deadline) as limit:
                 session = await self._call(visit)
+                limit.reschedule(min(visit.deadline, self._bounds.patience(loop.time(), 0)))
                 data = await self._ask(session, visit)
+            if watch is not None:
+                watch.source = data
             await self._read(session, data, visit)
         except TimeoutError as error:
-            raise TimedOut("nothing to read within the deadline") from error
+            raise TimedOut("nothing to read in time") from error
         except FtpRefused as refused:
             visit.status = refused.status
             visit.say(b"ftp-reply", str(refused))
@@ -130,7 +134,9 @@ class FtpClient:
         if data is None:
             session.quit()
             return
-        visit.payload, visit.truncated = await read_body(data, self._truncate, visit.deadline)
+        visit.payload, visit.truncated = await read_body(
+            data, self._bounds.truncate, visit.deadline, bounds=self._bounds
+        )
         if not visit.truncated:
             reply = await _last_word(session, visit.deadline)
             whole = visit.target.ascii or visit.size is None or len(visit.payload) >= visit.size

@@ -12,7 +12,7 @@ from webcrawl.net.gopher_menu import MENU, NO_LINKS, is_refusal
 from webcrawl.net.gopher_target import GopherTarget, parse_gopher
 from webcrawl.net.gopher_text import ends, plain
 from webcrawl.net.http_request import Headers
-from webcrawl.net.protocols import Access, Bounds
+from webcrawl.net.protocols import Access, Bounds, Watch
 from webcrawl.net.stream import Stream
 from webcrawl.net.stream_body import read_body
 
@@ -25,7 +25,7 @@ class GopherClient:
     """Fetches gopher URLs. Concurrency and politeness are up to the caller."""
 
     def __init__(self, access: Access, bounds: Bounds, *, patience: float = _PATIENCE) -> None:
-        self._truncate, self._timeout, self._patience = bounds.truncate, bounds.timeout, patience
+        self._bounds, self._patience = bounds, patience
         self._clock, self._now = access.clock, access.now
         self._reach: Reach[Stream] = Reach(access, Stream, "gopher")
 
@@ -37,6 +37,7 @@ class GopherClient:
         keep: float = 0.0,  # noqa: ARG002 - one request per connection
         method: str = "GET",
         body: bytes = b"",  # noqa: ARG002
+        watch: Watch | None = None,
     ) -> Exchange:
         """Fetch the URL's selector within `timeout` seconds; raises FetchError."""
         target = parse_gopher(url)
@@ -44,18 +45,25 @@ class GopherClient:
         if method != "GET" or (target.kind in NO_LINKS and not form):
             raise BadUrl(f"not a URL to crawl: {url[:200]!r}")
         loop, timings = asyncio.get_running_loop(), Timings()
-        started, begun, deadline = self._now(), self._clock(), loop.time() + self._timeout
+        started, begun, deadline = self._now(), self._clock(), loop.time() + self._bounds.timeout
         try:
             async with asyncio.timeout_at(deadline):
                 stream = await self._reach.open(target.host, target.port, timings)
         except TimeoutError as error:
             raise TimedOut("no connection within the deadline") from error
         asked = loop.time()
+        if watch is not None:
+            watch.source = stream
         try:
             stream.write(target.line)
             complete = ends if target.kind in _LINES else None
             payload, truncated = await read_body(
-                stream, self._truncate, deadline, complete=complete, patience=self._patience
+                stream,
+                self._bounds.truncate,
+                deadline,
+                complete=complete,
+                patience=self._patience,
+                bounds=self._bounds,
             )
         finally:
             stream.abort()

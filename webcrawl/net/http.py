@@ -16,7 +16,7 @@ from webcrawl.net.http_answer import Answer
 from webcrawl.net.http_message import Message
 from webcrawl.net.http_request import Headers, RequestWriter
 from webcrawl.net.http_target import Target, parse_target
-from webcrawl.net.protocols import Access, Bounds
+from webcrawl.net.protocols import Access, Bounds, Watch
 from webcrawl.net.tls import tls_context
 
 
@@ -47,11 +47,18 @@ class HttpClient:
         self._opener = Opener(access, tls or tls_context())
         self._pool = ConnectionPool(keep_at_most)
         access.shortage.on_pause = self._pool.give_up
-        self._deadlines = Deadlines()
+        self._deadlines = Deadlines(bounds)
         self.counters = Counters()
 
     async def fetch(
-        self, url: str, headers: Headers = (), *, keep: float = 0.0, method: str = "GET", body: bytes = b""
+        self,
+        url: str,
+        headers: Headers = (),
+        *,
+        keep: float = 0.0,
+        method: str = "GET",
+        body: bytes = b"",
+        watch: Watch | None = None,
     ) -> Exchange:
         """Request a URL and wait for the response, `timeout` seconds in all; raises FetchError.
 
@@ -68,6 +75,8 @@ class HttpClient:
             self.counters.reused += 1
         else:
             connection = await self._connected(target, timings, deadline)
+        if watch is not None:
+            watch.source = connection
         answer = Answer(self._truncate, bodiless=method == "HEAD")
         self._deadlines.add(connection, deadline)
         asked = self._clock()

@@ -27,7 +27,12 @@ class Network:
         guard = AddressGuard(map(str, values["PRIVATE_NETWORKS_ALLOWED"]))
         self.access = Access(self.resolver, guard, ports=Ports(values["PORTS_ALLOWED"]))
         self.shortage = self.access.shortage
-        bounds = Bounds(values["DOWNLOAD_TRUNCATE"], values["DOWNLOAD_TIMEOUT"])
+        bounds = Bounds(
+            truncate=values["DOWNLOAD_TRUNCATE"],
+            timeout=values["DOWNLOAD_TIMEOUT"],
+            grace=values["DOWNLOAD_GRACE"],
+            rate=values["DOWNLOAD_MIN_RATE"],
+        )
         self.http = HttpClient(
             self.access,
             bounds,

@@ -53,13 +53,41 @@ class Bounds:
 
     truncate: int = 2 * 2**20  # bytes of a decoded body
     timeout: float = 60.0  # seconds in all
+    grace: float = 15.0  # seconds after the request that nothing need have come
+    rate: float = 0.0  # bytes per second that must have come on average since then; 0: any
+
+    def patience(self, asked: float, received: int) -> float:
+        """When an answer is too slow, if no more comes than these bytes; `asked` is when the request was sent."""
+        return asked + self.grace + received / self.rate if self.rate else float("inf")
+
+
+class Source(Protocol):
+    """A connection that an answer comes by."""
+
+    @property
+    def received(self) -> int:
+        """Bytes of the answer so far."""
+        ...
+
+
+class Watch(Protocol):
+    """Follows a fetch from outside: the client puts here where the answer comes from."""
+
+    source: Source | None
 
 
 class ProtocolModule(Protocol):
     """A client of one protocol (Mercator 2), used by a download handler; ignores what its protocol lacks."""
 
     async def fetch(
-        self, url: str, headers: Headers = (), *, keep: float = 0.0, method: str = "GET", body: bytes = b""
+        self,
+        url: str,
+        headers: Headers = (),
+        *,
+        keep: float = 0.0,
+        method: str = "GET",
+        body: bytes = b"",
+        watch: Watch | None = None,
     ) -> Exchange:
         """The answer, whatever its status, within bounds of bytes and time; raises FetchError."""
         ...
