@@ -20,6 +20,7 @@ class Status(IntEnum):
     TIMEOUT = -4
     UNEXPECTED = -5
     UNSUPPORTED = -7
+    DEFERRED = -50  # cut, because others needed its slot: it comes again, and is never logged
     ROBOTS_UNREACHABLE = -61
     OUT_OF_SCOPE = -5000
     EXCLUDED = -5001

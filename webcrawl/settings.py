@@ -245,6 +245,12 @@ FOREIGN_HANDLERS_ALLOWED: list[str] = []
 # Seconds for a whole download, from the name lookup to the last byte.
 DOWNLOAD_TIMEOUT = 30
 
+# Bytes per second that an answer must bring on average after DOWNLOAD_GRACE, or it ends as at DOWNLOAD_TIMEOUT; 0: any.
+DOWNLOAD_MIN_RATE = 500
+
+# Seconds after its request in which an answer need not bring anything.
+DOWNLOAD_GRACE = 15
+
 # Seconds for a name lookup.
 DNS_TIMEOUT = 20
 

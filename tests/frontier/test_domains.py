@@ -27,7 +27,7 @@ def _db(tmp_path):
     db.close()
 
 
-def flooded(db, queues=64, fetchers=16, **limits):
+def flooded(db, queues=64, fetchers=0, **limits):
     return make(db, Limits(queues, 30_000, fetchers, **limits), domain=two_labels, memory=16 << 20)
 
 

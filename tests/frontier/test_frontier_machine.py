@@ -15,6 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from tests.support.frontiers import make
 from webcrawl.frontier import domains, frontier, rotation
 from webcrawl.frontier.booking import Limits
+from webcrawl.frontier.slots import PROVEN
 from webcrawl.model import Link, Outcome, Status
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
@@ -23,6 +24,8 @@ HOSTS = [f"h{i}" for i in range(8)]
 DOMAINS = [["h0", "h1", "h2", "h3", "h4"], ["h5", "h6"], ["h7"]]
 LIMITS = Limits(queues=2, max_queues=4, fetchers=2, host_pages=30, host_failures=4, retry_wait=5, domain_share=2)
 WAIT, FACTOR = 1.0, 10.0
+LIMITS = Limits(queues=2, max_queues=4, fetchers=2, host_pages=30, host_failures=4, retry_wait=5)
+WAIT, FACTOR, LONGEST = 1.0, 10.0, 300.0
 
 
 def _host(url: str) -> str:
@@ -105,10 +108,11 @@ class FrontierMachine(RuleBasedStateMachine):
         self.links[link.url] = link
 
     def check_slots(self, name):
-        """An unproven host gets a slot beyond the share, here one of two, only if no other host is due."""
-        back = self.frontier._back
-        if back.active[name].unproven() and back.asked_unproven > 1:
-            assert all(host.ticket != ticket or at > self.model.now for at, ticket, host in back._proven)
+        """Beyond its share, here one of two, a host gets a slot only if no better host is due."""
+        back, standing = self.frontier._back, self.frontier._back.active[name].standing
+        if standing != PROVEN and self.frontier._slots.asked[standing] > 1:
+            better = [entry for heap in back._heaps[:standing] for entry in heap]
+            assert all(host.ticket != ticket or at > self.model.now for at, ticket, host in better)
 
     @precondition(lambda self: self.model.flying)
     @rule(
@@ -165,6 +169,16 @@ class FrontierMachine(RuleBasedStateMachine):
         host = pick.choice(sorted(self.frontier.lending.reserved))
         if host not in self.lent:
             self.frontier.lending.release(host, self.model.now)
+
+    @precondition(lambda self: self.model.flying)
+    @rule(pick=st.randoms(use_true_random=False), seconds=st.floats(5, 40))
+    def cut(self, pick, seconds):
+        """A download that is cut comes again, with the same attempt."""
+        model = self.model
+        url = pick.choice(sorted(model.flying))
+        model.waiting[url] = model.flying.pop(url)
+        self.frontier.cut(self.links.pop(url), seconds, model.now)
+        model.polite_at[_host(url)] = model.now + max(min(FACTOR * seconds, LONGEST), LIMITS.retry_wait)
 
     @rule(seconds=st.floats(0, 20))
     def pass_time(self, seconds):
@@ -242,7 +256,10 @@ class FrontierMachine(RuleBasedStateMachine):
         back = self.frontier._back
         asked = [host for host in back.active.values() if host.given is not None]
         assert len(asked) == len(self.model.flying)
-        assert back.asked_unproven == sum(host.unproven() for host in asked)
+        slots = self.frontier._slots
+        for standing in range(4):
+            assert slots.asked[standing] == sum(host.standing == standing for host in asked)
+            assert slots.hosts[standing] == sum(host.standing == standing for host in back.active.values())
 
     links: dict[str, Link]
     lent: set[str]

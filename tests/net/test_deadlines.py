@@ -1,17 +1,18 @@
-"""One timer expires all late requests, each at its own time."""
+"""One timer expires all late requests, each at its own time, and those whose answers are too slow."""
 
 import asyncio
 
 import pytest
 
-from webcrawl.net.deadlines import Deadlines
+from webcrawl.net.deadlines import AGAIN, LATE, Deadlines
+from webcrawl.net.protocols import Bounds
 
 
 class Question:
     """Stands in for a connection; records when it expires."""
 
-    def __init__(self, name, ended, done=None):
-        self.name, self.ended, self.done = name, ended, done
+    def __init__(self, name, ended, done=None, received=0):
+        self.name, self.ended, self.done, self.received = name, ended, done, received
 
     def expire(self):
         self.ended.append(self.name)
@@ -24,7 +25,7 @@ def ended(waits, removed=(), last=0.03):
 
     async def run():
         loop, found, done = asyncio.get_running_loop(), [], asyncio.Event()
-        deadlines, now = Deadlines(), loop.time()
+        deadlines, now = Deadlines(Bounds()), loop.time()
         questions = {name: Question(name, found) for name in waits} | {"last": Question("last", found, done)}
         for name, wait in {**waits, "last": last}.items():
             deadlines.add(questions[name], now + wait)
@@ -59,10 +60,100 @@ class TestDeadlines:
         """After `close` no request expires."""
 
         async def run():
-            found, deadlines = [], Deadlines()
+            found, deadlines = [], Deadlines(Bounds())
             deadlines.add(Question("a", found), asyncio.get_running_loop().time() + 0.001)
             deadlines.close()
             await asyncio.sleep(0.01)
             return found
 
         assert asyncio.run(run()) == []
+
+
+class Turn:
+    """Stands in for the loop: its time passes only when it is told to, and it has one timer."""
+
+    def __init__(self, monkeypatch):
+        self.now, self.timer = 1000.0, None
+        monkeypatch.setattr(asyncio, "get_running_loop", lambda: self)
+
+    def time(self):
+        return self.now
+
+    def call_at(self, when, call):
+        assert self.timer is None
+        self.timer = (when, call)
+        return self
+
+    def cancel(self):
+        self.timer = None
+
+    def until(self, now):
+        """Lets the time pass, timer and all."""
+        while self.timer is not None and self.timer[0] <= now:
+            when, call = self.timer
+            self.now, self.timer = max(self.now, when), None
+            call()
+        self.now = now
+
+
+@pytest.fixture(name="turn")
+def _turn(monkeypatch):
+    return Turn(monkeypatch)
+
+
+class TestPace:
+    BOUNDS = Bounds(grace=10, rate=100)
+
+    def ended_at(self, turn, pace, deadline=3600.0):
+        """The second in which an answer ends to which so many bytes are added every half second."""
+        ended, deadlines = [], Deadlines(self.BOUNDS)
+        question = Question("a", ended)
+        deadlines.add(question, turn.now + deadline)
+        for half in range(1, 2 * 3600):
+            question.received += pace
+            turn.until(1000 + half / 2)
+            if ended:
+                return half / 2
+        return None
+
+    def test_silence_ends_after_the_grace(self, turn):
+        """An answer of which nothing comes ends when the grace is over."""
+        assert self.ended_at(turn, 0) == 10
+
+    def test_a_dripping_answer_ends_soon_after_the_grace(self, turn):
+        """Each byte gives an answer only as much time as the least rate says."""
+        assert 10 <= self.ended_at(turn, 5) <= 12
+
+    def test_an_answer_at_the_least_rate_does_not_end(self, turn):
+        """An answer that comes at the least rate on average ends at its deadline only."""
+        assert self.ended_at(turn, 50, deadline=600) == 600
+
+    def test_an_answer_somewhat_slower_ends_later(self, turn):
+        """An answer at half the least rate has twice the grace."""
+        assert 20 <= self.ended_at(turn, 25) <= 21
+
+    def test_the_deadline_holds_within_the_grace(self, turn):
+        """A deadline before the end of the grace ends the request."""
+        assert self.ended_at(turn, 50, deadline=3) == 3
+
+    def test_without_a_rate_only_the_deadline_counts(self, turn):
+        """With a least rate of 0 a silent answer ends at its deadline."""
+        ended, deadlines = [], Deadlines(Bounds(grace=10, rate=0))
+        deadlines.add(Question("a", ended), turn.now + 100)
+        turn.until(1099.9)
+        assert ended == []
+        turn.until(1100)
+        assert ended == ["a"]
+
+    def test_nobody_is_judged_when_the_crawler_itself_was_late(self, turn):
+        """After this process did not run for a while, what came meanwhile is read before a request is judged."""
+        ended, deadlines = [], Deadlines(self.BOUNDS)
+        question = Question("a", ended)
+        deadlines.add(question, turn.now + 3600)
+        turn.now += 10 + 2 * LATE
+        turn.until(turn.now)  # the timer of the tenth second is called only now
+        assert ended == []
+        question.received = 10_000
+        turn.until(turn.now + AGAIN)
+
+        assert ended == []

@@ -164,6 +164,17 @@ class TestWords:
         with pytest.raises(TimedOut):
             run(ask(Script(b"abc", **{verb: b""}), timeout=0.2))
 
+    @pytest.mark.parametrize("verb", VERBS)
+    def test_the_commands_must_be_over_within_the_grace(self, verb):
+        """With a least rate, a server that falls silent before a transfer times out long before the deadline."""
+        with pytest.raises(TimedOut):
+            run(ask(Script(b"abc", **{verb: b""}), timeout=3600, grace=0.2, rate=1000))
+
+    def test_a_transfer_that_is_too_slow(self):
+        """A transfer slower than the least rate is truncated long before its deadline."""
+        got = run(ask(Script(b"abc", stall=True), timeout=3600, grace=0.2, rate=1000))
+        assert (got.payload, got.truncated) == (b"abc", "time")
+
     @pytest.mark.parametrize("line", [b"220-x\r\n", b"220-", b"\xff" * 100])
     def test_a_greeting_without_end(self, line):
         """A reply that never ends is abandoned, whether it has many lines or one."""

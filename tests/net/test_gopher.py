@@ -174,6 +174,17 @@ class TestBounds:
         got = run(ask(Hole(b"GIF", hang=True), "/gx", timeout=0.2), loop)
         assert (got.body, got.truncated) == (b"GIF", "time")
 
+    @pytest.mark.parametrize("pieces", [(), (b"G",)])
+    def test_too_slow(self, loop, pieces):
+        """An answer slower than the least rate ends long before its deadline, as if that had passed."""
+        fetch = ask(Hole(*pieces, hang=True), "/gx", timeout=3600, grace=0.05, rate=1000)
+        if pieces:
+            got = run(fetch, loop)
+            assert (got.body, got.truncated) == (b"G", "time")
+        else:
+            with pytest.raises(TimedOut):
+                run(fetch, loop)
+
     def test_silence(self, loop):
         """No data before the deadline is a timeout."""
         with pytest.raises(TimedOut):

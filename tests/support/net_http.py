@@ -90,7 +90,8 @@ async def serving(handler: Handler, host: str = "127.0.0.1", tls: ssl.SSLContext
 
 def bounds(options: dict[str, Any]) -> Bounds:
     """Takes a client's bounds out of a test's options; deadlines are short."""
-    taken = {name: options.pop(name) for name in ("truncate", "timeout", "strict") if name in options}
+    names = ("truncate", "timeout", "strict", "grace", "rate")
+    taken = {name: options.pop(name) for name in names if name in options}
     return Bounds(**{"timeout": 10.0, **taken})
 
 

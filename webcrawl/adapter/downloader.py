@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, NoReturn
 
 from scrapy import Request, signals
@@ -36,6 +36,7 @@ from webcrawl.adapter.listeners import has_listener
 from webcrawl.adapter.trip import Trip, trip_of
 from webcrawl.adapter.turns import Turns
 from webcrawl.adapter.values import values_of
+from webcrawl.crawl.crawl import NO_OUTCOMES
 from webcrawl.lack import lack
 from webcrawl.model import Exchange, Outcome, Status
 from webcrawl.net.descriptors import Room, in_use, raise_limit, room
@@ -102,9 +103,13 @@ class FrontierDownloader:
         with self.inline.awaited():
             return await self.middleware.download_async(self.download, request)
 
+    @property
+    def full(self) -> bool:
+        """Whether no slot is free."""
+        return 0 < self.total_concurrency <= len(self.active)  # as in Scrapy, 0 is no limit
+
     def needs_backout(self) -> bool:
-        full = 0 < self.total_concurrency <= len(self.active)  # as in Scrapy, 0 is no limit
-        return full or self.network.shortage.paused
+        return self.full or self.network.shortage.paused
 
     def close(self) -> None:
         """All requests are done. What pipelines still await while they close has its own time."""
@@ -137,10 +142,10 @@ class FrontierDownloader:
         try:
             response = await self._handled(request, trip)
         except Exception as error:
-            trip.outcome = outcome = _outcome(_status(error, request), begun)
+            trip.outcome = outcome = _outcome(Status.DEFERRED if trip.cut else _status(error, request), begun)
             outcome.wait, outcome.retries = _wait(error), _retries(request.meta)
             outcome.answered = trip.exchange is not None
-            trip.comes_again = outcome.status == Status.UNTRIED
+            trip.comes_again = outcome.status in NO_OUTCOMES
             raise
         else:
             trip.outcome = _outcome(response.status, begun)
@@ -191,10 +196,10 @@ class FrontierDownloader:
                 return await self.handlers.download_request_async(request)
             return await self._patiently(request)
         except asyncio.CancelledError:
-            if not trip.abandoned:
+            if not (trip.abandoned or trip.cut):
                 raise
             task.uncancel()
-            raise DownloadCancelledError("the crawl ends") from None
+            raise DownloadCancelledError("the crawl ends" if trip.abandoned else "others need its slot") from None
         except Exception as error:
             if lack(error):
                 self.on_lack(error)
@@ -213,6 +218,16 @@ class FrontierDownloader:
                 wait = _wait(error)
             await asyncio.sleep(wait)
             await self.network.shortage.end()
+
+    def under_way(self) -> Iterable[Trip]:
+        """The downloads of the scheduler's requests, as long as they wait for their hosts."""
+        mine = (trip for trip in self._under_way if trip.link is not None and not trip.inline)
+        return [trip for trip in mine if trip.fetched is None]
+
+    def cut(self, trip: Trip) -> None:
+        """Ends a download under way, so that others get its slot."""
+        trip.cut = True
+        self._under_way[trip].cancel()
 
     def abandon(self) -> None:
         """Ends all downloads under way; the URLs of the scheduler's own are fetched when the crawl is resumed.

@@ -82,7 +82,7 @@ class HttpHandler(BaseDownloadHandler):
             options = self._options.of(request)
             more = {} if options is PLAIN else {"options": options}
             exchange = await self._client.fetch(
-                request.url, headers, keep=keep, method=request.method, body=request.body, **more
+                request.url, headers, keep=keep, method=request.method, body=request.body, watch=trip, **more
             )
         except FetchError as error:
             self._count([f"outcome/{error.name}"])

@@ -28,6 +28,7 @@ from webcrawl.adapter.lacks import Lacks
 from webcrawl.adapter.reading_ahead import ReadingAhead
 from webcrawl.adapter.requests import has_errback, is_start, to_link, to_request, variant
 from webcrawl.adapter.robots_request import RobotsRequests
+from webcrawl.adapter.sweep import Sweep
 from webcrawl.adapter.trip import Trip
 from webcrawl.adapter.turns import Turns
 from webcrawl.adapter.unheard_meta import UnheardMeta
@@ -95,7 +96,7 @@ class FrontierScheduler:
     def _begin(self, spider: Spider) -> None:
         loop = asyncio.get_running_loop()
         self.spider = spider
-        values = values_of(self.crawler)
+        values, downloader = values_of(self.crawler), downloader_of(self.crawler)
         for line in warnings(self.crawler.settings, spider):
             logger.warning("%s", line)
         lists, limit = getattr(spider, "seed_lists", None), getattr(spider, "seed_limit", None)
@@ -106,13 +107,15 @@ class FrontierScheduler:
             seeds=Seeds(lists, limit, values["URL_MAX_LENGTH"]) if lists else None,
             on_ready=partial(_from_thread, loop, self.wake),
             wants_refusal=has_errback,
+            slots=downloader.total_concurrency,
         )
-        downloader, makes_pages = downloader_of(self.crawler), getattr(spider, "makes_pages", False)
+        makes_pages = getattr(spider, "makes_pages", False)
         self._barrier, self._inline = downloader.barrier, downloader.inline
         downloader.network.shortage.on_end = self.wake
         downloader.on_lack = self.fail
         self._closed = False
         self.crawl.begin()
+        self._sweep = Sweep(downloader, self.crawl, self.fail)
         self._robots = RobotsRequests(self.visitor, self.fail, pages=makes_pages)
         self._engine = install(
             self.crawler.engine, finished=self._finished, closing=self._closing, failure=self._failure
@@ -148,6 +151,7 @@ class FrontierScheduler:
             return
         if self._timer is not None:
             self._timer.cancel()
+        self._sweep.stop()
         self._inline.close()
         try:
             self.end_archive()  # again: pipelines may have awaited something while they closed

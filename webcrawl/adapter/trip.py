@@ -10,6 +10,7 @@ from scrapy import Request
 
 from webcrawl.crawl.refusals import Refusal
 from webcrawl.model import Exchange, Link, Outcome
+from webcrawl.net.protocols import Source
 
 KEY = "webcrawl"  # in request.meta
 
@@ -24,6 +25,8 @@ class Trip:
     outcome: Outcome | None = None  # how the download ended
     exchange: Exchange | None = None  # its bytes, where one of the crawl's own clients made it
     abandoned: bool = False  # cut short by the end of the crawl: not booked, fetched again by the next run
+    cut: bool = False  # cut short because others need its slot: not booked either, but its host waits
+    source: Source | None = None  # where its answer comes from, while it is under way
     comes_again: bool = False  # will be retried: the spider is not told yet
     visited: bool = False  # its page was made
     inline: bool = False  # of a request that somebody awaits, which no scheduler has handed out

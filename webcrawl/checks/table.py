@@ -95,6 +95,8 @@ KINDS: dict[str, Kind] = {
     "DOWNLOADER": Component(),
     "FOREIGN_HANDLERS_ALLOWED": ComponentList(),
     "DOWNLOAD_TIMEOUT": Number(0.1, DAY),
+    "DOWNLOAD_MIN_RATE": Number(0, 100_000),
+    "DOWNLOAD_GRACE": Number(0.1, DAY),
     "DNS_TIMEOUT": Number(0.1, DAY),
     "ROBOTSTXT_OBEY": Switch(),
     "DOWNLOADER_MIDDLEWARES": Components(),

@@ -57,15 +57,19 @@ def assemble(
     seeds: Seeds | None = None,
     on_ready: Callable[[], None] | None = None,
     wants_refusal: Callable[[Link], bool] = lambda _: False,
+    slots: int | None = None,
 ) -> tuple[Crawl, Visitor]:
     """The crawl in JOBDIR, new or resumed. OtherTerms if it is not this spider's, or cannot go on with these settings.
 
     `on_ready` is called, from a thread, when new URLs are ready; `wants_refusal` says which links have a request whose
-    errback must be called if the frontier drops them.
+    errback must be called if the frontier drops them. `slots` is how many downloads there can be at once, if that is
+    not CONCURRENT_REQUESTS.
     """
     with ExitStack() as opened:  # closed again if a later part cannot be opened
         db = opened.enter_context(closing(CrawlDB(Path(values["JOBDIR"]) / "state")))
         keep_terms(db, terms_of(spider, arguments or {}, values))  # before a file is cut back
+        if slots is not None:
+            values = {**values, "CONCURRENT_REQUESTS": slots}
         crawl = Crawl(open_parts(values, db, seeds=seeds, on_ready=on_ready, wants_refusal=wants_refusal))
         opened.callback(crawl.close)
         visitor = _visitor(values, crawl, db)
@@ -108,7 +112,6 @@ def _parts(
     pipeline = build_pipeline(values, _key(db), domains=domains)
     FilterStates(db, pipeline.chain)
     admission = CrawlAdmission(pipeline.chain)
-    hooks = Hooks(admission, Addresses() if values["POLITENESS_PER_IP"] else None, refusals.dropped)
     agent = product_token(values["ROBOTSTXT_USER_AGENT"] or values["USER_AGENT"])
     robots = RobotsAdmission(RobotsBook(RobotsRows(db), agent, retry_wait=values["HOST_RETRY_WAIT"]))
     if values["ROBOTSTXT_OBEY"]:
@@ -118,6 +121,8 @@ def _parts(
     seen = load(values["SEEN_STORE"])(db, memory=memory, cache=cache, on_ready=on_ready)
     opened.callback(seen.close)
     content = opened.enter_context(closing(ContentSeen(db, memory=content_memory)))
+    addresses = Addresses() if values["POLITENESS_PER_IP"] else None
+    hooks = Hooks(admission, addresses, refusals.dropped, awaited=lambda: seen.pending > 0)
     counters: Counter[str] = Counter()
     SavedCounters(db, {"crawl": counters, "refused": pipeline.filtered})
     return Parts(

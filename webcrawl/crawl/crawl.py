@@ -20,6 +20,7 @@ from webcrawl.crawl.refusals import Refusal, Refusals
 from webcrawl.crawl.robots import RobotsAdmission
 from webcrawl.crawl.seeding import Seeding
 from webcrawl.frontier.frontier import Frontier
+from webcrawl.frontier.overstay import R
 from webcrawl.model import Exchange, Link, Outcome, Status, pack_found
 from webcrawl.seen.content import ContentSeen
 from webcrawl.seen.portions import PORTION, Portions
@@ -37,6 +38,7 @@ logger = logging.getLogger(__name__)
 SLICE = 500  # new links moved to the frontier in one turn: about 2 ms
 KNOWN = b""  # placeholder for the seen store: mark as seen, never return
 CLEAN = "clean"  # in the database: whether the last checkpoint was the last of its run
+NO_OUTCOMES = frozenset((Status.UNTRIED, Status.DEFERRED))  # the link comes again as if it had not been taken
 PATIENCE = 1.0  # seconds between two early merges while the frontier has URLs, though none that are due
 
 
@@ -183,7 +185,7 @@ class Crawl:
             self.feed(now, seeds=frontier.wants_hosts(now) and now - self._merged_at >= PATIENCE)
         if link is None:
             link = frontier.take(now)
-        self._more = link is None and self.feed(now)  # one slice: the next turn goes on
+        self._more = link is None and self.feed(now, seeds=frontier.takes_new())  # one slice: the next turn goes on
         return frontier.take(now) if self._more else link
 
     def next_ready(self) -> float | None:
@@ -229,12 +231,29 @@ class Crawl:
 
     def tries_again(self, link: Link, outcome: Outcome) -> bool:
         """Whether `finish` is going to queue the link once more."""
-        return outcome.status == Status.UNTRIED or self._frontier.tries_again(link, outcome)
+        return outcome.status in NO_OUTCOMES or self._frontier.tries_again(link, outcome)
+
+    def overstaying(self, running: Sequence[R], *, full: bool) -> list[R]:
+        """Which of these downloads are to be cut, because others wait for their slots; `full`: no slot is free."""
+        found = self._frontier.overstaying(running, full=full)
+        if not found:
+            return []
+        now = self._clock()
+        waiting = self._frontier.starved(now, full=full)
+        if full and not waiting:
+            self.feed(now)  # `take`, which does it, is not called
+        return found[:waiting]
 
     def finish(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
-        """Books the end of a download, at the time when it ended; one that could not be tried leaves no trace."""
+        """Books the end of a download, at the time when it ended.
+
+        One that could not be tried leaves no trace, and one that was cut only its time.
+        """
         if outcome.status == Status.UNTRIED:
             self._frontier.put_back(link, self._ended(outcome), outcome.wait)
+            return
+        if outcome.status == Status.DEFERRED:
+            self._frontier.cut(link, outcome.seconds, self._ended(outcome))
             return
         if self._halfway:
             self._halfway.finished(link.url)

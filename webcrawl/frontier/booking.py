@@ -65,6 +65,12 @@ class Booking:
         later = now + limits.retry_wait * 2.0**link.attempt
         return max(host.ready_at, later) if failed else later
 
+    def cut(self, host: Host, seconds: float, now: float) -> None:
+        """Books a download that was cut because others needed its slot: no failure, but the host was busy with it."""
+        host.times.append(seconds)
+        del host.times[:-5]
+        host.ready_at = now + max(self.wait(host), self._limits.retry_wait)
+
     def tries_again(self, host: Host, link: Link, outcome: Outcome) -> bool:
         """Whether booking this outcome will lead to a retry."""
         failures = host.failures + 1 if rule(outcome.status).failed and not outcome.answered else 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from heapq import heappop, heappush
 
@@ -11,8 +11,10 @@ from webcrawl.frontier.back import BackEnd
 from webcrawl.frontier.booking import Booking
 from webcrawl.frontier.hosts import FIRST, Host, State
 from webcrawl.frontier.lending import Lender, Lending
+from webcrawl.frontier.overstay import R, overstaying
 from webcrawl.frontier.parts import Hooks, Queues, Rules
 from webcrawl.frontier.rotation import Rotation
+from webcrawl.frontier.slots import NEW, PROVEN, Slots
 from webcrawl.model import Link, Outcome, Status, unpack
 from webcrawl.urls.hosts import host_of
 
@@ -31,7 +33,8 @@ class Frontier:
         self._front, self._hosts = queues.front, queues.hosts
         self._level, self._book = rules.prioritizer.level, Booking(rules.politeness, rules.limits)
         self._addresses, self._admission, self._dropped = hooks.addresses, hooks.admission, hooks.dropped
-        self._back = BackEnd(rules.limits.fetchers)
+        self._slots = Slots(rules.limits.fetchers, hooks.awaited)
+        self._back = BackEnd(self._slots)
         self._rotation = Rotation(queues, self._back, rules, self._enter, self._end)
         self._resumed = resumed  # requests from the last checkpoint until then are unknown: every host waits its turn
         self._calm_at = 0.0
@@ -115,8 +118,9 @@ class Frontier:
         for step in range(STEPS):
             entry = back.pop_due(now)
             if entry is None:
-                idle = not back.has_spare(now)
-                if (step < LOOKS or idle) and rotation.grow(anyone=idle and spare and now >= self._calm_at):
+                idle, opened = not back.has_spare(now), self._slots.open_to(NEW)
+                beyond = idle and opened and spare and now >= self._calm_at
+                if (step < LOOKS or (opened and idle)) and rotation.grow(anyone=beyond):
                     continue
                 entry = back.pop_spare(now) if spare else None
                 if entry is None:
@@ -130,7 +134,7 @@ class Frontier:
 
     def _late(self, host: Host, seconds: float, now: float) -> None:
         """A due host had to wait so long."""
-        if not host.unproven():
+        if host.standing == PROVEN:
             self._calm_at = now + CALM
         if seconds > OVERDUE:
             self._rotation.shrink()
@@ -144,10 +148,14 @@ class Frontier:
         """Whether only hosts beyond their domain's share can be asked: any new host would go before them."""
         return self._rotation.lines_wait and not self._back.has_spare(now) and not self._rotation.others_wait()
 
+    def takes_new(self) -> bool:
+        """Whether a host that was never asked would get a slot."""
+        return self._slots.open_to(NEW)
+
     def next_ready(self) -> float | None:
         """When `take` may return a link: a time (0 is now), or None until something is added or done."""
         rotation, due = self._rotation, self._back.next_due()
-        if not rotation.can_grow():
+        if not (rotation.can_grow() and self._slots.open_to(NEW)):
             return due
         if rotation.others_wait():
             return 0.0
@@ -198,7 +206,7 @@ class Frontier:
         host.given = record
         host.stay += 1
         self.in_flight += 1
-        self._back.asked_unproven += host.unproven()
+        self._slots.asked[host.standing] += 1
         self.counters["taken"] += 1
         return link
 
@@ -238,6 +246,10 @@ class Frontier:
         again = self._book(host, link, outcome, now)
         if not pages and host.pages:
             self.counters["hosts answered"] += 1
+        if outcome.status > 0:
+            self._slots.answered(host, outcome.seconds)
+        else:
+            self._slots.judge(host)
         if again is not None:
             heappush(host.later, (again, replace(link, attempt=link.attempt + 1).pack()))
             self.queued += 1
@@ -264,9 +276,31 @@ class Frontier:
         host = self._received(link)
         if wait:
             host.ready_at = max(host.ready_at, now + wait)
+        self._return(host, link, "put back", now)
+
+    def cut(self, link: Link, seconds: float, now: float) -> None:
+        """Takes back a link that was in flight for so long that others get its slot: it goes first again, later."""
+        host = self._received(link)
+        self._book.cut(host, seconds, now)
+        self._slots.judge(host)
+        self._return(host, link, "cut", now)
+
+    def overstaying(self, running: Sequence[R], *, full: bool) -> list[R]:
+        """Which of these downloads may be cut, in this order, if hosts wait for their slots; `full`: none is free."""
+        return overstaying(self._back, running, full=full)
+
+    def starved(self, now: float, *, full: bool) -> int:
+        """How many hosts wait for a slot."""
+        waiting = self._back.starved(now, full=full)
+        if full and not waiting:  # then nobody has looked whether others wait outside
+            for _ in range(LOOKS):
+                self._rotation.grow()
+        return waiting
+
+    def _return(self, host: Host, link: Link, why: str, now: float) -> None:
         heappush(host.later, (FIRST, link.pack()))
         self.queued += 1
-        self.counters["put back"] += 1
+        self.counters[why] += 1
         self._settle(host, now)
 
     def _received(self, link: Link) -> Host:
@@ -276,7 +310,7 @@ class Frontier:
             raise ValueError(f"not handed out: {link.url}")
         host.given = None
         self.in_flight -= 1
-        self._back.asked_unproven -= host.unproven()  # unchanged since it was handed out: only booking changes it
+        self._slots.asked[host.standing] -= 1
         self._hosts.touch(host)
         return host
 

@@ -53,12 +53,9 @@ class Host:
     later: list[tuple[float, bytes]] = field(default_factory=list)  # a heap of (when to retry, record)
     stay: int = 0  # URLs handed out since it became active
     ticket: int = 0  # of its valid entry in the back-end's heaps; 0: it has none
+    standing: int = 0  # while it is active: one of the back-end's
     dirty: bool = False  # changed since it was last written
     ranked: Ranked | None = None  # goes before the queue or after it; created for the first URL with a priority
-
-    def unproven(self) -> bool:
-        """Whether its last request failed, or there was none yet; False for a retired host, which takes no slot."""
-        return (self.failures > 0 or not self.times) and not self.retired
 
     def waiting(self) -> int:
         """The number of its URLs in the back-end that are not in flight."""

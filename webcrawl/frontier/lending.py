@@ -132,7 +132,7 @@ class Lending:
         """Books what the host has answered. Without an outcome it was asked, and nobody knows how that ended."""
         ip = self._lent.pop(name)
         host, held = self._open(name)
-        unproven, retired = host.unproven(), host.retired
+        retired = host.retired
         if outcome is None:
             host.ready_at = max(host.ready_at, now + self._book.wait(host))
         elif outcome.status != Status.UNTRIED:
@@ -140,8 +140,6 @@ class Lending:
             host.ip = outcome.ip or host.ip
             self._counters["lent"] += 1
             self._counters["hosts retired"] += host.retired == Status.HOST_RETIRED != retired
-        if host.given is not None:  # it was counted as it was then
-            self._back.asked_unproven += host.unproven() - unproven
         self._hosts.touch(host)
         if self._addresses is not None:
             woken = self._addresses.take_back(ip, host.ready_at) if ip else None

@@ -43,6 +43,7 @@ class Hooks:
     admission: Admission | None = None  # the last check of each URL
     addresses: Addresses | None = None  # politeness per IP address
     dropped: Callable[[Link, int], None] | None = None  # called for each URL that ends without a download
+    awaited: Callable[[], bool] | None = None  # whether links are on their way here that may be of known hosts
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,11 @@ class Connection(asyncio.Protocol):
         self.tls = ""
         self.flaws: tuple[str, ...] = ()
 
+    @property
+    def received(self) -> int:
+        """Bytes of the answer that is waited for."""
+        return self._answer.received if self._answer is not None else 0
+
     async def ask(self, request: bytes, answer: Answer) -> Message:
         """Send a request and wait for the response, or until `expire` is called; raises FetchError.
 

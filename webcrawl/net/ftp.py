@@ -14,7 +14,7 @@ from webcrawl.net.ftp_reply import Reply, http_date
 from webcrawl.net.ftp_session import FtpRefused, FtpSession
 from webcrawl.net.ftp_target import FtpTarget, as_folder, parse_ftp
 from webcrawl.net.http_request import Headers
-from webcrawl.net.protocols import PLAIN, Access, Bounds, Options
+from webcrawl.net.protocols import PLAIN, Access, Bounds, Options, Watch
 from webcrawl.net.stream import Stream
 from webcrawl.net.stream_body import read_body
 
@@ -63,6 +63,7 @@ class FtpClient:
         method: str = "GET",
         body: bytes = b"",  # noqa: ARG002
         options: Options = PLAIN,
+        watch: Watch | None = None,
     ) -> Exchange:
         """Fetch the file or listing that the URL names, within `timeout` seconds; raises FetchError."""
         if method != "GET":
@@ -73,12 +74,15 @@ class FtpClient:
         visit = _Visit(url, parse_ftp(url), self._now(), self._clock(), loop.time() + bounds.timeout, bounds)
         session: FtpSession | None = None
         try:
-            async with asyncio.timeout_at(visit.deadline):
+            async with asyncio.timeout_at(visit.deadline) as limit:
                 session = await self._call(visit)
+                limit.reschedule(min(visit.deadline, bounds.patience(loop.time(), 0)))
                 data = await self._ask(session, visit)
+            if watch is not None:
+                watch.source = data
             await self._read(session, data, visit)
         except TimeoutError as error:
-            raise TimedOut("nothing to read within the deadline") from error
+            raise TimedOut("nothing to read in time") from error
         except FtpRefused as refused:
             visit.status = refused.status
             visit.say(b"ftp-reply", str(refused))
@@ -134,7 +138,9 @@ class FtpClient:
         if data is None:
             session.quit()
             return
-        visit.payload, visit.truncated = await read_body(data, visit.bounds.truncate, visit.deadline)
+        visit.payload, visit.truncated = await read_body(
+            data, visit.bounds.truncate, visit.deadline, bounds=visit.bounds
+        )
         visit.bounds.check(visit.truncated)
         if not visit.truncated:
             reply = await _last_word(session, visit.deadline)

@@ -12,7 +12,7 @@ from webcrawl.net.gopher_menu import MENU, NO_LINKS, is_refusal
 from webcrawl.net.gopher_target import GopherTarget, parse_gopher
 from webcrawl.net.gopher_text import ends, plain
 from webcrawl.net.http_request import Headers
-from webcrawl.net.protocols import PLAIN, Access, Bounds, Options
+from webcrawl.net.protocols import PLAIN, Access, Bounds, Options, Watch
 from webcrawl.net.stream import Stream
 from webcrawl.net.stream_body import read_body
 
@@ -38,6 +38,7 @@ class GopherClient:
         method: str = "GET",
         body: bytes = b"",  # noqa: ARG002
         options: Options = PLAIN,
+        watch: Watch | None = None,
     ) -> Exchange:
         """Fetch the URL's selector within `timeout` seconds; raises FetchError."""
         target = parse_gopher(url)
@@ -55,11 +56,18 @@ class GopherClient:
         except TimeoutError as error:
             raise TimedOut("no connection within the deadline") from error
         asked = loop.time()
+        if watch is not None:
+            watch.source = stream
         try:
             stream.write(target.line)
             complete = ends if target.kind in _LINES else None
             payload, truncated = await read_body(
-                stream, bounds.truncate, deadline, complete=complete, patience=self._patience
+                stream,
+                bounds.truncate,
+                deadline,
+                complete=complete,
+                patience=self._patience,
+                bounds=bounds,
             )
         finally:
             stream.abort()

@@ -17,7 +17,7 @@ from webcrawl.net.http_answer import Answer
 from webcrawl.net.http_message import Message
 from webcrawl.net.http_request import Headers, RequestWriter
 from webcrawl.net.http_target import Target, parse_target
-from webcrawl.net.protocols import PLAIN, Access, Bounds, Options
+from webcrawl.net.protocols import PLAIN, Access, Bounds, Options, Watch
 from webcrawl.net.proxy import whole_url, with_credentials
 from webcrawl.net.tls import tls_context
 
@@ -50,7 +50,7 @@ class HttpClient:
         self._proxied = ProxiedOpener(access, self._opener, user_agent)
         self._pool = ConnectionPool(keep_at_most)
         access.shortage.on_pause = self._pool.give_up
-        self._deadlines = Deadlines()
+        self._deadlines = Deadlines(bounds)
         self.counters = Counters()
 
     async def fetch(
@@ -62,6 +62,7 @@ class HttpClient:
         method: str = "GET",
         body: bytes = b"",
         options: Options = PLAIN,
+        watch: Watch | None = None,
     ) -> Exchange:
         """Request a URL and wait for the response, `timeout` seconds in all; raises FetchError.
 
@@ -84,6 +85,8 @@ class HttpClient:
             self.counters.reused += 1
         else:
             connection = await self._connected(target, timings, deadline, options)
+        if watch is not None:
+            watch.source = connection
         answer = Answer(bounds.truncate, bodiless=method == "HEAD")
         self._deadlines.add(connection, deadline)
         asked = self._clock()

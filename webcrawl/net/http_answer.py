@@ -22,6 +22,11 @@ class Answer:
         self._interim = 0
         self._message: Message | None = None
 
+    @property
+    def received(self) -> int:
+        """Bytes of the body so far; before there is one, of the head."""
+        return self._message.received if self._message is not None else self._seen
+
     def feed(self, data: bytes) -> Message | None:
         """Parse what arrived; returns the message once it is finished."""
         message = self._message
@@ -40,9 +45,9 @@ class Answer:
         raise EmptyAnswer("no byte of answer")
 
     def expire(self) -> Message:
-        """The deadline has passed: a truncated message; raises TimedOut if the head is incomplete."""
+        """The time is up: a truncated message; raises TimedOut if the head is incomplete."""
         if self._message is None:
-            raise TimedOut("no head within the deadline")
+            raise TimedOut("no head in time")
         self._message.stop("time")
         return self._message
 

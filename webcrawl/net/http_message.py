@@ -22,12 +22,12 @@ class Message:
         "_decoder",
         "_framing",
         "_parts",
-        "_received",
         "_truncate",
         "complete",
         "excess",
         "flaws",
         "head",
+        "received",
         "truncated",
     )
 
@@ -36,7 +36,7 @@ class Message:
         self._framing = framing = frame(head, bodiless=bodiless)
         self._truncate = truncate
         self._parts: list[bytes] = []
-        self._received = 0
+        self.received = 0  # bytes of the body, as it comes
         self._chunks = Chunks() if framing.chunked else None
         self._decoder: Decoder | None = None
         self.complete = False
@@ -94,13 +94,13 @@ class Message:
     def _feed_plain(self, data: bytes) -> None:
         length = self._framing.length
         if length is not None:
-            room = length - self._received
+            room = length - self.received
             self.excess = len(data) > room
             data = data[:room] if self.excess else data
-            self.complete = self._received + len(data) == length
+            self.complete = self.received + len(data) == length
         if data:
             self._parts.append(data)
-            self._received += len(data)
+            self.received += len(data)
             if self._decoder is not None:
                 self._decoder.feed(data)
 
@@ -110,7 +110,7 @@ class Message:
         before = len(chunks.payload)
         chunks.feed(data)
         self._parts.append(data)
-        self._received += len(data)
+        self.received += len(data)
         if self._decoder is not None and len(chunks.payload) > before:
             self._decoder.feed(bytes(memoryview(chunks.payload)[before:]))
         self.complete, self.excess = chunks.complete, chunks.excess
@@ -121,10 +121,10 @@ class Message:
     def _over(self) -> bool:
         decoding = self._decoder
         if decoding is not None and (decoding.started or not decoding.broken):
-            return decoding.full or self._received > 2 * self._truncate + _SLACK
+            return decoding.full or self.received > 2 * self._truncate + _SLACK
         if self._chunks is not None:
-            return len(self._chunks.payload) > self._truncate or self._received > 2 * self._truncate + _SLACK
-        return self._received > self._truncate
+            return len(self._chunks.payload) > self._truncate or self.received > 2 * self._truncate + _SLACK
+        return self.received > self._truncate
 
     def _plain(self) -> bytes:
         payload = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)

@@ -51,7 +51,13 @@ def _bounds(values: Mapping[str, Any]) -> Bounds:
     """A body longer than Scrapy's DOWNLOAD_MAXSIZE is refused, unless it is truncated before."""
     truncate, most = values["DOWNLOAD_TRUNCATE"], values.get("DOWNLOAD_MAXSIZE", 0)
     strict = 0 < most <= truncate
-    return Bounds(most if strict else truncate, values["DOWNLOAD_TIMEOUT"], strict)
+    return Bounds(
+        most if strict else truncate,
+        values["DOWNLOAD_TIMEOUT"],
+        strict,
+        grace=values["DOWNLOAD_GRACE"],
+        rate=values["DOWNLOAD_MIN_RATE"],
+    )
 
 
 def _tls(values: Mapping[str, Any]) -> ssl.SSLContext:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from webcrawl.model import Exchange
@@ -74,16 +74,38 @@ class Bounds:
     truncate: int = 2 * 2**20  # bytes of a decoded body
     timeout: float = 60.0  # seconds in all
     strict: bool = False  # a longer body is an error
+    grace: float = 15.0  # seconds after the request that nothing need have come
+    rate: float = 0.0  # bytes per second that must have come on average since then; 0: any
 
     def asked(self, options: Options) -> Bounds:
         """The bounds of a request with these options."""
         limit, strict = (options.maxsize, True) if options.maxsize else (self.truncate, self.strict)
-        return Bounds(limit, options.timeout or self.timeout, strict and not options.cut)
+        timeout, strict = options.timeout or self.timeout, strict and not options.cut
+        return replace(self, truncate=limit, timeout=timeout, strict=strict)
 
     def check(self, truncated: str) -> None:
         """Raise TooLarge for a body that was truncated although it should not be; the argument is WARC's reason."""
         if self.strict and truncated == "length":
             raise TooLarge(f"more than {self.truncate} bytes")
+
+    def patience(self, asked: float, received: int) -> float:
+        """When an answer is too slow, if no more comes than these bytes; `asked` is when the request was sent."""
+        return asked + self.grace + received / self.rate if self.rate else float("inf")
+
+
+class Source(Protocol):
+    """A connection that an answer comes by."""
+
+    @property
+    def received(self) -> int:
+        """Bytes of the answer so far."""
+        ...
+
+
+class Watch(Protocol):
+    """Follows a fetch from outside: the client puts here where the answer comes from."""
+
+    source: Source | None
 
 
 class ProtocolModule(Protocol):
@@ -102,6 +124,7 @@ class ProtocolModule(Protocol):
         method: str = "GET",
         body: bytes = b"",
         options: Options = PLAIN,
+        watch: Watch | None = None,
     ) -> Exchange:
         """The answer, whatever its status, within bounds of bytes and time; raises FetchError."""
         ...

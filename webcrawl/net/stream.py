@@ -23,6 +23,7 @@ class Stream(asyncio.Protocol):
         "_waiter",
         "first_byte",
         "ip",
+        "received",
         "reset",
     )
 
@@ -33,6 +34,7 @@ class Stream(asyncio.Protocol):
         self._waiter: asyncio.Future[None] | None = None
         self._ended = self._paused = False
         self.reset = False  # whether it ended uncleanly
+        self.received = 0  # bytes
         self.first_byte = 0.0  # when it arrived, in the loop's time
         self.ip = ""
 
@@ -73,6 +75,7 @@ class Stream(asyncio.Protocol):
         if not self.first_byte:
             self.first_byte = asyncio.get_running_loop().time()
         self._buffer += data
+        self.received += len(data)
         if len(self._buffer) > _FULL and self._transport is not None and not self._paused:
             self._paused = True
             self._transport.pause_reading()

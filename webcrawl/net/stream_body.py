@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from webcrawl.net.protocols import Bounds
 from webcrawl.net.stream import Stream
 
 
@@ -15,16 +16,20 @@ async def read_body(
     *,
     complete: Callable[[bytes], bool] | None = None,
     patience: float = 0.0,
+    bounds: Bounds | None = None,
 ) -> tuple[bytes, str]:
     """At most `limit` bytes of body, and why it is truncated, in WARC's words; `deadline` is in the loop's time.
 
-    If `complete` recognises the last bytes as an end, the server has `patience` seconds to close or send more.
+    If `complete` recognises the last bytes as an end, the server has `patience` seconds to close or send more. With
+    `bounds`, it must send as fast as they say.
     """
     loop = asyncio.get_running_loop()
+    asked = loop.time()
     body = bytearray()
     while True:
         ended = complete is not None and complete(bytes(body[-16:]))
-        until = min(deadline, loop.time() + patience) if ended else deadline
+        until = deadline if bounds is None else min(deadline, bounds.patience(asked, len(body)))
+        until = min(until, loop.time() + patience) if ended else until
         try:
             async with asyncio.timeout_at(until):
                 piece = await stream.read()
