@@ -154,6 +154,7 @@ class Lending:
         self.reserved.discard(name)
         host = self._back.active.get(name)
         if host is not None and host.given is None and host.waiting():
+            self._back.slots.judge(host)  # its record may say something else now; its entry is replaced
             self._back.schedule(host, now if host.retired else host.due())
 
     def _open(self, name: str) -> tuple[Host, bool]:
