@@ -1,10 +1,12 @@
 """Once a second all downloads under way are looked at; a download's time is that between looks."""
 
+import asyncio
 from types import SimpleNamespace
 
 import pytest
 
 from webcrawl.adapter import sweep
+from webcrawl.adapter.downloader import FrontierDownloader
 from webcrawl.adapter.sweep import Sweep
 from webcrawl.adapter.trip import Trip
 from webcrawl.model import Link
@@ -113,3 +115,17 @@ def test_a_mistake_ends_the_crawl(timers):
 
     assert [type(error) for error in failed] == [AttributeError]
     assert len(timers) == 2
+
+
+def test_what_has_ended_holds_no_connection():
+    """A trip lets go of its connection when the download ends: its page may be kept for long."""
+
+    async def answer(request):
+        trip.source = object()
+        return request
+
+    trip, downloader = Trip(Link("http://h/")), FrontierDownloader.__new__(FrontierDownloader)
+    downloader._under_way, downloader.handlers = {}, SimpleNamespace(download_request_async=answer)
+
+    assert asyncio.run(downloader._handled("answer", trip)) == "answer"
+    assert trip.source is None

@@ -149,9 +149,9 @@ def test_changed_settings_are_told(server, crawl):
     assert crawl.run(CLOSESPIDER_PAGECOUNT=10) == 0
     assert says(crawl, " was .*, now ") == 0
 
-    assert crawl.run(URL_SCOPE="seeds", POLITENESS_FACTOR=1.5) == 0
+    assert crawl.run(URL_SCOPE="domain", POLITENESS_FACTOR=1.5) == 0
     assert (
-        says(crawl, "INFO: URL_SCOPE was any, now seeds\n")
+        says(crawl, "INFO: URL_SCOPE was any, now domain\n")
         == says(crawl, "INFO: POLITENESS_FACTOR was 0, now 1.5\n")
         == 1
     )

@@ -282,7 +282,7 @@ class TestChecks:
                 "-a lnag=…: unknown argument; allowed are seeds, scope, limit, lang",
             ),
             (PARSE, ["-a", "lang=de"], "-a lang=…: unknown argument; allowed are seeds, scope, limit"),
-            ("", ["-a", "limit=3"], "no seeds: scrapy crawl own -a seeds=FILE[,FILE…]"),
+            ("", ["-a", "limit=3"], "no seeds: scrapy crawl own -a seeds=FILE or a URL, several with commas between"),
             ("", ["-a", "seeds=nowhere.txt"], "nowhere.txt: No such file or directory"),
             (
                 '    allowed_domains = ["a.test"]\n',

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+from dataclasses import replace
 
 import ada_url
 import pytest
@@ -66,7 +67,7 @@ def outcomes():
             made = []
             for case in listed:
                 size = next((small[option] for option in case["curl_options"] if option in small), 2**21)
-                http._truncate = size
+                http._bounds = replace(http._bounds, truncate=size)
                 made.append((case, await fetch(http, port, case)))
             return made
 

@@ -206,6 +206,7 @@ class FrontierDownloader:
             raise
         finally:
             del self._under_way[trip]
+            trip.source = None
 
     async def _patiently(self, request: Request) -> Response:
         """For a request that went round the scheduler: nobody else would try it again after a lack of ours."""
