@@ -187,6 +187,23 @@ def test_the_end_of_the_crawl_answers_all(run, crawl):
     run(script)
 
 
+def test_nothing_is_asked_of_a_closed_crawl(run, crawl):
+    """A host's wait may outlast the crawl, and so may a download: neither is anybody's affair any more."""
+
+    async def script(turns):
+        crawl.ready = 0.02
+        await turns.take(ONE)
+        await turns.take(OTHER)
+        turns.leave(ONE, Outcome(200))
+        turns.close()
+        turns.leave(OTHER, Outcome(200))
+        crawl.said.clear()
+        await asyncio.sleep(0.05)
+        assert crawl.said == []
+
+    run(script)
+
+
 def test_a_broken_disk_answers_all(run, crawl, failures):
     """A host record that cannot be read ends the crawl, and those who wait for the host hear of it."""
 

@@ -1,6 +1,7 @@
 """The frontier: URLs go in by priority and come out politely."""
 
 from collections import Counter
+from contextlib import closing
 
 import pytest
 
@@ -426,6 +427,25 @@ class TestWidth:
         for now in range(100, 500):
             frontier.done(frontier.take(now), OK, now)
         assert frontier.width < 20
+
+    def test_hosts_that_give_way_and_come_back_outlive_a_crash(self, tmp_path, monkeypatch):
+        """Whenever a checkpoint is taken, the crawl that goes on from there has all URLs that were not finished."""
+        monkeypatch.setattr(rotation, "STAY", 2)
+        urls = {f"http://{name}/{number}" for number in range(6) for name in "abcd"}
+        for steps in range(24):
+            with closing(CrawlDB(tmp_path / str(steps))) as db:
+                frontier, now = make(db, Limits(queues=2, max_queues=2)), 0.0
+                add(frontier, *sorted(urls))
+                left = set(urls)
+                for _ in range(steps):
+                    while (link := frontier.take(now)) is None:
+                        now = max(now, frontier.next_ready())
+                    frontier.done(link, OK, now)
+                    left.remove(link.url)
+                    db.checkpoint()
+                db.checkpoint()
+
+                assert {link.url for _, link in drain(make(db, Limits(queues=2, max_queues=2)), now)} == left
 
     def test_a_host_far_over_its_share_gives_way(self, db, monkeypatch):
         """With no room for more queues, huge hosts give way to others before they are done."""

@@ -5,8 +5,10 @@ import pytest
 from tests.support.frontiers import OK, add, make
 from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.booking import Limits
+from webcrawl.frontier.slots import DOUBTFUL
 from webcrawl.model import Link, Outcome, Status
 from webcrawl.store.crawldb import CrawlDB
+from webcrawl.urls.hosts import host_of
 
 NEVER = float("inf")
 IMAGE = Link("http://a/image", "E")
@@ -149,6 +151,21 @@ class TestLending:
         db.checkpoint()
         frontier = make(db, now=50.0)
         assert lend(frontier, 50) == 52
+
+    def test_an_inline_download_counts_for_the_hosts_standing(self, db):
+        """A host that has failed an inline download is doubtful when the frontier has it back."""
+        frontier = make(db)
+        add(frontier, "http://a/1", "http://b/1")
+        link = frontier.take(0)
+        frontier.done(link, OK, 0)
+        add(frontier, link.url + "1")
+        assert frontier.take(0) is not None  # the other host
+        assert lend(frontier, 10, link=link) is None
+        name = host_of(link.url)
+        frontier.lending.give_back(name, Outcome(Status.TIMEOUT, 30), 40)
+        frontier.lending.release(name, 40)
+        assert frontier._back.active[name].standing == DOUBTFUL
+        assert sum(frontier._slots.hosts) == 2
 
     def test_a_retired_hosts_urls_are_dropped(self, db):
         """The frontier has a host back at once when an inline download has retired it."""

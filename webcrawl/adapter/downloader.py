@@ -154,7 +154,7 @@ class FrontierDownloader:
             self._send(signals.response_downloaded, request, response=response)
             if trip.exchange is not None:  # by one of the crawl's own handlers
                 _add(trip.outcome, trip.exchange)
-                if self.read_ahead is not None:
+                if self.read_ahead is not None and not trip.inline:
                     await self.read_ahead(trip)
             return response
         finally:

@@ -18,11 +18,11 @@ from scrapy.exceptions import DownloadCancelledError, IgnoreRequest
 from scrapy.http import Response
 
 from webcrawl.adapter.barrier import Barrier
-from webcrawl.adapter.requests import variant
+from webcrawl.adapter.requests import referer, variant
 from webcrawl.adapter.robots_request import RobotsRequests
 from webcrawl.adapter.trip import KEY, Trip, give_trip, page_under_way
 from webcrawl.adapter.turns import Turns
-from webcrawl.crawl.inline import InlineDownloads, again, link_of
+from webcrawl.crawl.inline import InlineDownloads, link_of
 from webcrawl.crawl.refusals import reason_of
 from webcrawl.model import Exchange, Link, Outcome, Status
 from webcrawl.urls.canonical import SCHEMES, InvalidUrl
@@ -100,7 +100,7 @@ class Inline:
         page = page_under_way()
         via, kind = page.link if page is not None else None, variant(request)
         try:
-            link = link_of(request.url, via)
+            link = link_of(request.url, via, referer(request))
         except InvalidUrl as error:
             raise IgnoreRequest(f"invalid URL: {error.reason}") from error
         while True:
@@ -109,10 +109,10 @@ class Inline:
             try:
                 response = await self._asked(crawl, request, trip)
             except Exception:
-                if (later := self._ended(crawl, request, trip, via, kind)) is None:
+                if (later := self._ended(crawl, trip, via, kind)) is None:
                     raise
             else:
-                if (later := self._ended(crawl, request, trip, via, kind)) is None:
+                if (later := self._ended(crawl, trip, via, kind)) is None:
                     return response
             link = later
 
@@ -121,6 +121,7 @@ class Inline:
         while decision := await crawl.turns.take(link):
             if isinstance(decision, Link):
                 await self._ask_robots(crawl, decision)
+                self._check_open()
             else:
                 try:
                     crawl.books.refused(link, via, kind, int(decision))
@@ -151,12 +152,12 @@ class Inline:
             finally:
                 self._active.discard(request)
 
-    def _ended(self, crawl: OpenCrawl, request: Request, trip: Trip, via: Link | None, kind: str) -> Link | None:
+    def _ended(self, crawl: OpenCrawl, trip: Trip, via: Link | None, kind: str) -> Link | None:
         """Logs and archives an attempt, in the turn of the loop in which it ended; returns the link of the next one."""
         link, outcome, exchange = trip.link, trip.outcome, trip.exchange
-        if link is None or outcome is None or trip.abandoned or outcome.status == Status.UNTRIED:
+        if link is None or outcome is None or trip.abandoned or outcome.status == Status.UNTRIED or crawl.turns.closed:
             return None
-        later = None if self.closed or request.meta.get("dont_retry") else again(link, outcome)
+        later = None if self.closed else crawl.books.again(link, outcome)
         try:
             if crawl.books.answered(link, via, kind, outcome, exchange, last=later is None) and exchange is not None:
                 crawl.archive(link, exchange)
@@ -183,7 +184,7 @@ class Inline:
 
     def _heard(self, crawl: OpenCrawl, trip: Trip, response: Response | Request | None) -> None:
         link, outcome = trip.link, trip.outcome
-        if link is None:
+        if link is None or crawl.turns.closed:
             return
         try:
             crawl.robots.heard(trip, response if isinstance(response, Response) else None)

@@ -160,6 +160,8 @@ class FrontierScheduler:
             self.fail(error)
         finally:
             self._closed = True
+            if self._inline.crawl is not None:
+                self._inline.crawl.turns.close()
             try:
                 self.crawl.close()
             except Exception as error:  # noqa: BLE001 - what was committed stays; but something is wrong

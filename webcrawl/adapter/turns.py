@@ -57,6 +57,7 @@ class Turns:
         self._fail = fail
         self._share_addresses = share_addresses
         self.lines: dict[str, Line] = {}
+        self.closed = False  # there is no crawl to ask or to tell any more
 
     def __repr__(self) -> str:
         return f"<Turns lines={len(self.lines)} waiting={sum(len(line.waiting) for line in self.lines.values())}>"
@@ -101,6 +102,8 @@ class Turns:
 
     def leave(self, link: Link, outcome: Outcome | None) -> None:
         """The host was asked, with this outcome; none: the caller has given up."""
+        if self.closed:
+            return
         try:
             self._crawl.give_back(link, outcome)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is not booked
@@ -127,7 +130,17 @@ class Turns:
         for line in self.lines.values():
             line.end(error)
 
+    def close(self) -> None:
+        """The crawl is about to be closed: nobody is in line any more, and no timer may wake one."""
+        self.closed = True
+        for line in self.lines.values():
+            if line.timer is not None:
+                line.timer.cancel()
+        self.lines.clear()
+
     def _serve(self, line: Line) -> None:
+        if self.closed:
+            return
         try:
             self._serve_next(line)
         except Exception as error:  # noqa: BLE001 - whatever it is, whoever waits must hear of it

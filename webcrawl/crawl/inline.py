@@ -12,28 +12,19 @@ from webcrawl.crawl.crawl_log import CrawlLog
 from webcrawl.crawl.halfway import Halfway
 from webcrawl.frontier.admission import Decision
 from webcrawl.frontier.lending import Lending
-from webcrawl.frontier.outcomes import rule
 from webcrawl.model import Exchange, Link, Outcome, Packed, url_of
 from webcrawl.urls.canonical import canonical
 from webcrawl.urls.hosts import host_of
 
-ATTEMPTS = 3  # the first included, as for queued URLs
 KEY_BYTES = 8
 NOTE = "inline"  # in crawl.log
 
 
-def link_of(url: str, page: Link | None) -> Link:
-    """The link of a URL that this page awaits; raises InvalidUrl."""
+def link_of(url: str, page: Link | None, via: str = "") -> Link:
+    """The link of a URL that this page awaits, or whoever came from `via`; raises InvalidUrl."""
     if page is None:
-        return Link(canonical(url), "E")
+        return Link(canonical(url), "E", via)
     return Link(canonical(url), page.path + "E", page.url, page.seed)
-
-
-def again(link: Link, outcome: Outcome) -> Link | None:
-    """The link of the next attempt, if there is one: at the host's next turn, for somebody waits for the answer."""
-    if not rule(outcome.status).again or link.attempt + 1 >= ATTEMPTS:
-        return None
-    return replace(link, attempt=link.attempt + 1)
 
 
 class InlineDownloads:
@@ -80,6 +71,10 @@ class InlineDownloads:
     def release(self, name: str) -> None:
         """Gives a host back to the frontier."""
         self._lending.release(name, self._clock())
+
+    def again(self, link: Link, outcome: Outcome) -> Link | None:
+        """The link of the next attempt, if there is one: at the host's next turn, for somebody waits for the answer."""
+        return replace(link, attempt=link.attempt + 1) if self._lending.again(link, outcome) else None
 
     def answered(
         self, link: Link, page: Link | None, variant: str, outcome: Outcome, exchange: Exchange | None, *, last: bool

@@ -59,7 +59,7 @@ class Booking:
         host.ready_at = max(host.ready_at, now + wait)  # an inline download may have asked it since
         if limits.host_pages or host.failures:
             host.retired = self._retired(host.failures, host.pages) or host.retired
-        if host.retired or not self._is_worth(link, outcome):
+        if host.retired or not self.is_worth(link, outcome):
             return None
         # The wait grows with each attempt, even if an answer to another URL has reset the host's failures.
         later = now + limits.retry_wait * 2.0**link.attempt
@@ -75,9 +75,10 @@ class Booking:
         """Whether booking this outcome will lead to a retry."""
         failures = host.failures + 1 if rule(outcome.status).failed and not outcome.answered else 0
         retired = host.retired or self._retired(failures, host.pages + _is_page(link, outcome))
-        return not retired and self._is_worth(link, outcome)
+        return not retired and self.is_worth(link, outcome)
 
-    def _is_worth(self, link: Link, outcome: Outcome) -> bool:
+    def is_worth(self, link: Link, outcome: Outcome) -> bool:
+        """Whether the link is worth another attempt, if its host is."""
         status, codes = outcome.status, self._limits.retry_codes
         again = rule(status).again if status < 0 or codes is None else status in codes
         most = self._limits.attempts if outcome.retries is None else outcome.retries + 1

@@ -104,6 +104,10 @@ class Lending:
         self._book(booked, NO_PAGE, outcome, at)
         return booked.ready_at
 
+    def again(self, link: Link, outcome: Outcome) -> bool:
+        """Whether to try a link once more; its host's turn says when, and whether the host is retired."""
+        return self._book.is_worth(link, outcome)
+
     def ready_at(self, name: str) -> float:
         """When the host may be asked again; NEVER while it is lent."""
         if name in self._lent:
@@ -150,6 +154,7 @@ class Lending:
         self.reserved.discard(name)
         host = self._back.active.get(name)
         if host is not None and host.given is None and host.waiting():
+            self._back.slots.judge(host)  # its record may say something else now; its entry is replaced
             self._back.schedule(host, now if host.retired else host.due())
 
     def _open(self, name: str) -> tuple[Host, bool]:

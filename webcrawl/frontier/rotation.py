@@ -108,6 +108,7 @@ class Rotation:
         host = self._hosts.get(name.decode())
         crowd = None if anyone else self._shares.crowd(host)
         if crowd is None:
+            self._hosts.touch(host)  # its row says that it is parked, and no queue of parked hosts has its name now
             self._enter(host)
             return True
         self._lines.push(crowd, name)
