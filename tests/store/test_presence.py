@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import threading
 from contextlib import closing
 
 import pytest
@@ -78,6 +79,20 @@ def test_what_is_put_in_its_place_is_left_alone(tmp_path, job, crawl):
     before = {path: path.read_bytes() for path in job.rglob("*") if path.is_file()}
     with pytest.raises(TakenAway, match=f"{job}: replaced"):
         crawl.db.checkpoint()
+    crawl.close()
+
+    assert {path: path.read_bytes() for path in job.rglob("*") if path.is_file()} == before
+
+
+def test_a_copy_back_does_not_reach_what_is_put_in_its_place(tmp_path, job, crawl):
+    """The log of a crawl that was moved is copied into the crawl's own database, not into a copy at its old path."""
+    go_on = threading.Event()
+    crawl.db.worker.submit(go_on.wait)
+    crawl.db._log.copy_back()
+    job.rename(tmp_path / "moved")
+    shutil.copytree(tmp_path / "moved", job)
+    before = {path: path.read_bytes() for path in job.rglob("*") if path.is_file()}
+    go_on.set()
     crawl.close()
 
     assert {path: path.read_bytes() for path in job.rglob("*") if path.is_file()} == before

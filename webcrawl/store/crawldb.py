@@ -15,9 +15,9 @@ from webcrawl.store import rowcrc
 from webcrawl.store.disk import Disk, remove_unnamed
 from webcrawl.store.errors import DamagedFile, StateLocked, StoreError
 from webcrawl.store.lock import Lock
-from webcrawl.store.log import LIMIT, Log
+from webcrawl.store.log import LIMIT, Log, files
 from webcrawl.store.presence import Presence
-from webcrawl.store.schema import check_header, connect, create
+from webcrawl.store.schema import begin, check_header, connect, create
 from webcrawl.store.worker import Worker
 
 DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
@@ -64,8 +64,7 @@ class CrawlDB:
             raise self._failed(error) from error
         try:
             self.worker = Worker()  # for all work on files that can be done beside the event loop
-            self._log = Log(self.path, self.worker, log_limit)
-            self._db = self._open()
+            self._db, self._log = self._open(log_limit)
         except BaseException as error:
             self._lock.close()
             self._lock = None
@@ -76,25 +75,28 @@ class CrawlDB:
     def __repr__(self) -> str:
         return f"<CrawlDB {self.path} parts={len(self._parts)} failed={self._failure is not None}>"
 
-    def _open(self) -> sqlite3.Connection:
+    def _open(self, log_limit: int) -> tuple[sqlite3.Connection, Log]:
         if self.path.exists():
             check_header(self.path)
         else:
             create(self.path, self.disk)
-        for path in self._log.files:
+        for path in files(self.path):
             if path.exists() and not path.is_file():
                 raise DamagedFile(path, 0, "not a file")
-        db = connect(self.path)
-        try:
-            self._begin(db)
-        except BaseException as error:
-            db.close()
-            if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
-                raise StateLocked(self.folder) from error
-            raise
-        for path in (self.folder, self.path, *self._log.files):
+        with contextlib.ExitStack() as opened:
+            db = opened.enter_context(contextlib.closing(connect(self.path)))
+            log = opened.enter_context(contextlib.closing(Log(self.path, self.worker, log_limit)))
+            try:
+                log.make_room()
+                begin(db)
+            except sqlite3.Error as error:
+                if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
+                    raise StateLocked(self.folder) from error
+                raise
+            opened.pop_all()
+        for path in (self.folder, self.path, *files(self.path)):
             self.presence.add(path)
-        return db
+        return db, log
 
     def own(self, folder: Path) -> None:
         """Locks another folder of the crawl; from now on it must stay where it is."""
@@ -105,10 +107,9 @@ class CrawlDB:
                 raise self._failed(error) from error
         self.presence.add(folder)
 
-    def _begin(self, db: sqlite3.Connection) -> None:
-        """Takes SQLite's writer lock, which no second process gets either, before anything is changed."""
+    def _begin(self) -> None:
         self._log.make_room()
-        db.execute("BEGIN IMMEDIATE")
+        begin(self._db)
 
     # -- reading and writing in the open transaction
 
@@ -134,7 +135,7 @@ class CrawlDB:
             raise self._refusal()
         try:
             if not self._db.in_transaction:
-                self._begin(self._db)
+                self._begin()
             run(sql, args)
         except (sqlite3.Error, OSError) as error:
             raise self._failed(error) from error
@@ -208,7 +209,7 @@ class CrawlDB:
         self._remove_discarded()
         self._log.copy_back()
         with contextlib.suppress(sqlite3.Error, OSError):  # the next change tries again
-            self._begin(self._db)
+            self._begin()
 
     def _remove_discarded(self) -> None:
         """Failing here does not affect the checkpoint: a file that no checkpoint names is removed at the next start."""
@@ -223,6 +224,7 @@ class CrawlDB:
             return
         with contextlib.ExitStack() as rest:
             rest.callback(lock.close)
+            rest.callback(self._log.close)
             rest.callback(self._db.close)
             rest.callback(self.worker.close)
             self._log.wait()

@@ -9,13 +9,17 @@ import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import Future
 from pathlib import Path
-from urllib.parse import quote
 
 from webcrawl.store.worker import Worker
 
 logger = logging.getLogger(__name__)
 
 LIMIT = 256 << 20  # bytes; beyond it the next transaction waits until all is copied back, then restarts the log
+
+
+def files(database: Path) -> tuple[Path, Path]:
+    """The log of this database, and the log's index."""
+    return Path(f"{database}-wal"), Path(f"{database}-shm")
 
 
 class Log:
@@ -27,9 +31,16 @@ class Log:
 
     def __init__(self, database: Path, worker: Worker, limit: int = LIMIT) -> None:
         self._database, self._worker, self._limit = database, worker, limit
-        self._path = Path(f"{database}-wal")
-        self.files = self._path, Path(f"{database}-shm")  # it and its index
+        self._path, _ = files(database)
         self._copying: Future[None] | None = None
+        # for good: opened anew for each copy, it might find another crawl's files there
+        self._db = sqlite3.connect(database, isolation_level=None, check_same_thread=False, timeout=60)
+        self._db.execute("PRAGMA synchronous = FULL")
+        self._db.execute("SELECT count(*) FROM sqlite_schema").fetchone()  # opens the log, too
+
+    def close(self) -> None:
+        """Call when the worker has ended. A second call does nothing."""
+        self._db.close()
 
     def __len__(self) -> int:
         return self._path.stat().st_size if self._path.exists() else 0
@@ -71,9 +82,6 @@ class Log:
     def _copy(self) -> None:
         """Failure loses nothing: the log stays as it is."""
         try:
-            uri = f"file:{quote(str(self._database.absolute()))}?mode=rw"  # where there is no file it makes none
-            with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=60)) as db:
-                db.execute("PRAGMA synchronous = FULL")
-                db.execute("PRAGMA wal_checkpoint(PASSIVE)")
+            self._db.execute("PRAGMA wal_checkpoint(PASSIVE)")
         except (sqlite3.Error, MemoryError) as error:
             logger.warning("%s: the log was not copied back: %s", self._database, str(error) or "out of memory")

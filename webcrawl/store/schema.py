@@ -97,3 +97,8 @@ def connect(path: Path) -> sqlite3.Connection:
         db.close()
         raise
     return db
+
+
+def begin(db: sqlite3.Connection) -> None:
+    """Takes SQLite's writer lock, which no second process gets either, before anything is changed."""
+    db.execute("BEGIN IMMEDIATE")
