@@ -73,6 +73,12 @@ def test_it_ends_with_its_input_if_asked_to():
         assert not seeds.exists()
 
 
+def test_outages_are_planned():
+    """With --outage a host fails from the given second on, as the plan says."""
+    with started(MODULE, "--hosts", "1", "--pages", "2", "--outage", "0- host_410") as (_, line):
+        assert get(line) == 410
+
+
 def test_otherwise_its_input_means_nothing():
     """Without --until-eof it ignores the end of standard input, like a daemon."""
     with started(MODULE, "--hosts", "2", "--pages", "2") as (process, line):
@@ -105,6 +111,7 @@ def test_seeds_that_nobody_asked_for_go_away():
         ["--log", "/nowhere/log"],
         ["--port", "99999"],
         ["--dns-port", "-1"],
+        ["--outage", "soon"],
     ],
 )
 @pytest.mark.parametrize("command", [MODULE, SCRAPY])

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
+from math import inf
 from typing import TYPE_CHECKING
 
 from webcrawl.simweb import robots
@@ -58,6 +59,22 @@ def gaps(log: Iterable[Hit], rule: Rule, key: Key = by_host, *, slack: float = 0
             seconds, wanted = second.started - first.ended, rule(first)
             if seconds < wanted - slack:
                 found.append(Gap(first, second, seconds, wanted))
+    return found
+
+
+def too_early(log: Iterable[Hit], key: Key = by_host, *, maximum: float = inf, slack: float = 0.001) -> list[Gap]:
+    """Every request to a host that came earlier than the Retry-After of any answer before it asked for.
+
+    `maximum` is the longest wait that the client accepts.
+    """
+    found = []
+    for hits in _grouped(log, key):
+        asking, until = hits[0], 0.0
+        for hit in hits:
+            if hit.started < until - slack:
+                found.append(Gap(asking, hit, hit.started - asking.ended, until - asking.ended))
+            if hit.retry_after and hit.ended + min(hit.retry_after, maximum) > until:
+                asking, until = hit, hit.ended + min(hit.retry_after, maximum)
     return found
 
 

@@ -83,6 +83,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="number of addresses that the hosts share (default: %(default)s)",
     )
+    add(
+        "--outage",
+        action="append",
+        default=[],
+        metavar="PLAN",
+        help='break something for a time, in seconds from the start: "10-40 host_503 site3.test" (may be repeated)',
+    )
     add("--until-eof", action="store_true", help="stop at the end of standard input, when the parent process has gone")
 
 
@@ -91,7 +98,7 @@ def run(options: argparse.Namespace) -> None:
     try:
         world = _world(options)
         log = Log(options.log, keep=False)
-        server = Server(world, dns_port=options.dns_port, latency=options.latency, log=log)
+        server = Server(world, dns_port=options.dns_port, latency=options.latency, log=log, outages=options.outage)
         with _seeds(world, options.seeds) as seeds:
             loop = new_event_loop()
             loop.run_until_complete(_serve(server, seeds, until_eof=options.until_eof))

@@ -83,6 +83,8 @@ class World:
 
     def address(self, host: int) -> str:
         """The loopback address of this host; several hosts share one."""
+        if names.IPV6 in self.mix and self.kind("dns", host) == names.IPV6:
+            return names.LOOPBACK6
         return address(host % self.addresses)
 
     def _origin(self, host: int) -> str:
