@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from webcrawl.simweb.checks import by_address, by_host, gaps, mercator, overlaps, robots_first, too_early, trap_hits
+from webcrawl.simweb.checks import (
+    by_address,
+    by_host,
+    gaps,
+    mercator,
+    overlaps,
+    robots_first,
+    too_early,
+    trap_hits,
+    zoo_hits,
+)
 from webcrawl.simweb.log import Hit, Log, read
 from webcrawl.simweb.mix import even, hostile
 from webcrawl.simweb.outages import Board, Outage
@@ -10,8 +20,10 @@ from webcrawl.simweb.running import running, wait_until_idle
 from webcrawl.simweb.server import Server
 from webcrawl.simweb.truth import Truth, truth
 from webcrawl.simweb.world import World
+from webcrawl.simweb.zoo import ZOO
 
 __all__ = [
+    "ZOO",
     "Board",
     "Hit",
     "Log",
@@ -33,4 +45,5 @@ __all__ = [
     "trap_hits",
     "truth",
     "wait_until_idle",
+    "zoo_hits",
 ]

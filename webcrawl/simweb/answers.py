@@ -22,6 +22,7 @@ class Ask:
     etag: str = ""  # If-None-Match
     since: str = ""  # If-Modified-Since
     attempt: int = 1  # requests for this URL so far, this one included
+    name: str = ""  # of the host, as requested
 
 
 class Anchor(NamedTuple):

@@ -103,6 +103,16 @@ def trap_hits(log: Iterable[Hit]) -> Counter[tuple[str, str]]:
     return counts
 
 
+def zoo_hits(world: World, log: Iterable[Hit]) -> Counter[str]:
+    """Requests for pages of hosts that are traps, by kind of trap; their robots.txt are not counted."""
+    counts: Counter[str] = Counter()
+    for hit in log:
+        number = world.number(hit.host)
+        if number is not None and world.trap(number) and not robots.is_robots(hit.path):
+            counts[world.trap(number)] += 1
+    return counts
+
+
 def mercator(
     world: World,
     factor: float = 10.0,

@@ -150,6 +150,5 @@ class Server:
             return Answer(421, b"<title>No such host</title>"), attempt, ""
         if request.method not in ("GET", "HEAD"):
             return Answer(405, headers=("Allow: GET, HEAD",)), attempt, ""
-        notes = request.notes
-        ask = Ask(host, request.target, notes.get("accept", ""), notes.get("etag", ""), notes.get("since", ""), attempt)
-        return self.world.answer(ask), attempt, ""
+        coding, etag, since = (request.notes.get(name, "") for name in ("accept", "etag", "since"))
+        return self.world.answer(Ask(host, request.target, coding, etag, since, attempt, request.host)), attempt, ""

@@ -92,7 +92,8 @@ class Weather:
     def _names(self, address: str) -> Iterator[str]:
         """The names of the hosts at this address."""
         world = self._world
-        every = range(world.hosts) if names.IPV6 in world.mix else range(_index(address), world.hosts, world.addresses)
+        end = world.hosts + len(world.annex)
+        every = range(end) if names.IPV6 in world.mix else range(_index(address), end, world.addresses)
         return (world.name(host) for host in every if world.address(host) == address)
 
 
