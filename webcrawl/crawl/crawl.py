@@ -19,6 +19,7 @@ from webcrawl.crawl.inline import InlineDownloads
 from webcrawl.crawl.refusals import Refusal, Refusals
 from webcrawl.crawl.robots import RobotsAdmission
 from webcrawl.crawl.seeding import Seeding
+from webcrawl.crawl.uplink import Uplink
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.overstay import R
 from webcrawl.model import Exchange, Link, Outcome, Status, pack_found
@@ -64,6 +65,7 @@ class Parts:
     refusals: Refusals
     counters: Counter[str]
     halfway: Halfway
+    uplink: Uplink
 
 
 class Crawl:
@@ -77,6 +79,7 @@ class Crawl:
         self._outputs, self._log, self._counters = parts.outputs, parts.log, parts.counters
         self._portions = parts.portions
         self._halfway = parts.halfway
+        self.uplink = parts.uplink
         self.inline = InlineDownloads(parts.frontier.lending, parts.clock, parts.log, parts.counters, parts.halfway)
         self._merged_at = 0.0
         self._more = False  # the last slice of links had none that may be fetched now, and there may be another
@@ -174,6 +177,8 @@ class Crawl:
 
     def take(self, now: float) -> Link | None:
         """A link that may be fetched now."""
+        if self.uplink.out:
+            return self.uplink.probe(now) if self.uplink.may_probe(now) else None
         if self._seeding.first:
             self._seeding.read(SLICE)
             if self._seeding.first:
@@ -192,6 +197,8 @@ class Crawl:
         """When there may be something to do: a time (0 is now), or None as long as nothing is found or finished."""
         if self._refusals.waiting or self._more:
             return 0.0
+        if self.uplink.out:
+            return self.uplink.next_probe
         if self._seeding.first:
             return None if self._seeding.waits else 0.0
         ready = self._frontier.next_ready()
@@ -225,16 +232,21 @@ class Crawl:
 
     def robots_answered(self, link: Link, status: int, body: bytes, location: str | None, now: float) -> None:
         """The answer to a robots.txt, or the Status it failed with; `location` is where it redirects to."""
+        if status < 0 and not self.uplink.robots_fails(link.history, status, now):
+            return
         heard = self._robots.answered(link, status, body, location, now, self._frontier.expedite)
         if heard is not None and heard.crawl_delay:
             self._frontier.crawl_delay(host_of(link.history + "/"), heard.crawl_delay)
 
     def tries_again(self, link: Link, outcome: Outcome) -> bool:
         """Whether `finish` is going to queue the link once more."""
+        self.uplink.excuse(outcome)
         return outcome.status in NO_OUTCOMES or self._frontier.tries_again(link, outcome)
 
     def overstaying(self, running: Sequence[R], *, full: bool) -> list[R]:
         """Which of these downloads are to be cut, because others wait for their slots; `full`: no slot is free."""
+        if self.uplink.out:
+            return []
         found = self._frontier.overstaying(running, full=full)
         if not found:
             return []
@@ -249,6 +261,8 @@ class Crawl:
 
         One that could not be tried leaves no trace, and one that was cut only its time.
         """
+        if not link.request:  # of a spider's own request it was decided before the spider was told
+            self.uplink.excuse(outcome)
         if outcome.status == Status.UNTRIED:
             self._frontier.put_back(link, self._ended(outcome), outcome.wait)
             return
@@ -309,6 +323,7 @@ class Crawl:
             "queued": frontier.queued,
             "in_flight": frontier.in_flight,
             "hosts": frontier.hosts,
+            "outage/seconds": counters["outage/seconds"] + round(self.uplink.seconds),
             "seeds": self._seeding.taken,
             "bad_seeds": self._seeding.bad,
             **{f"frontier/{name}": value for name, value in frontier.counters.items()},

@@ -22,6 +22,9 @@ HOSTS = 2**18
 _SHUT = b"!"  # begins the row of an origin whose robots.txt could not be fetched; the number of tries follows
 
 
+Row = tuple[float, bytes] | None  # of the table: when it expires, and what it says
+
+
 class Verdict(Enum):
     """What to do with a URL now."""
 
@@ -119,6 +122,18 @@ class RobotsBook:
         self._table.set_robots(origin, now + KEEP, pack(txt.rules, self._agent))
         self._remember(origin, _Entry(now + KEEP, txt.rules))
         return Heard(what, txt.rules.crawl_delay, txt.sitemaps)
+
+    # -- failures that were our own network's
+
+    def row(self, origin: str) -> Row:
+        """What is stored of an origin."""
+        return self._table.robots(origin)
+
+    def restore(self, origin: str, row: Row) -> None:
+        """Makes that what is known of it again."""
+        self._table.set_robots(origin, *(row or (0.0, _SHUT + b"0")))
+        old = self._entries.pop(origin, None)
+        self._weight -= old.rules.weight if old is not None else 0
 
     def _shut(self, origin: str, now: float) -> None:
         """Retry after longer and longer waits; after the last try the origin is unreachable for a day."""
