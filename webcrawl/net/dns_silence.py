@@ -8,7 +8,6 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 
 from webcrawl.net.dns_answer import Answer, Failure
-from webcrawl.text.quantities import count
 
 logger = logging.getLogger(__name__)
 
@@ -95,7 +94,7 @@ class Silence:
             self.on_begin(self._word_at)
         elif now - self._told >= REMIND:
             self._told = now
-            logger.warning("still no answer of a name server after %s", count(int((now - self._began) / 3600), "hour"))
+            logger.warning("still no answer of a name server after %.0f minutes", (now - self._began) / 60)
 
     def _end(self) -> None:
         self.on = False
