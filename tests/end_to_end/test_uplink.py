@@ -48,7 +48,7 @@ def test_no_network_from_the_first_second(simweb, tmp_path):
     (If not even a name server answers, it does not start.)
     """
     server = web(simweb)
-    crawl = crawl_of(server, tmp_path, HOST_RETRY_WAIT=60, RETRY_TIMES=0, HOST_MAX_FAILURES=1)
+    crawl = crawl_of(server, tmp_path, HOST_RETRY_WAIT=60, RETRY_TIMES=0, HOST_MAX_FAILURES=2)
 
     def happenings():
         wait_until(lambda: "no network since" in said(crawl))
