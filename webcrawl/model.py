@@ -156,6 +156,7 @@ class Exchange:
     flaws: tuple[str, ...] = ()  # what was wrong with an answer that could still be used
     tls: str = ""  # version and cipher suite of the encrypted connection
     links_cut: int = 0  # links that are not followed because the page has too many
+    followed: bool = False  # although the body was seen elsewhere
     found: Any = field(default=None, repr=False, compare=False)  # the Found of a large body that was read ahead
     archived: bool = field(default=False, repr=False, compare=False)  # whether the archive has it
     made_by: str = ""  # somebody else's download handler: the head is put together, and the request is not known

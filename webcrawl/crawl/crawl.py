@@ -223,6 +223,10 @@ class Crawl:
         """Whether a body with this digest was seen before; marks it as seen."""
         return self._content.seen(digest)
 
+    def holds_body(self, digest: bytes) -> bool:
+        """Whether a body with this digest was seen before."""
+        return self._content.holds(digest)
+
     def robots_answered(self, link: Link, status: int, body: bytes, location: str | None, now: float) -> None:
         """The answer to a robots.txt, or the Status it failed with; `location` is where it redirects to."""
         heard = self._robots.answered(link, status, body, location, now, self._frontier.expedite)
@@ -362,4 +366,6 @@ class Crawl:
 def _annotations(exchange: Exchange) -> list[str]:
     """What the crawl log says of an answer that was not taken whole."""
     notes = [f"truncated:{exchange.truncated}"] if exchange.truncated else []
+    if exchange.followed:
+        notes.append("seen:followed")
     return [*notes, f"links_cut:{exchange.links_cut}"] if exchange.links_cut else notes

@@ -12,6 +12,7 @@ from webcrawl.html.links import LinkReader
 from webcrawl.items import Page
 from webcrawl.model import Exchange, Link
 from webcrawl.net.robots_policy import REDIRECTS
+from webcrawl.seen.shells import SIZE, Shells
 from webcrawl.urls.canonical import InvalidUrl, canonical
 
 # Heritrix's letters for the ways to a URL; all other kinds of links are L.
@@ -35,10 +36,15 @@ class Visitor:
     """Turns every answer into a Page, and tells the crawl what follows from it."""
 
     def __init__(
-        self, crawl: Crawl, digests: Callable[[bytes], bytes], readers: tuple[LinkReader, LinkReader], rules: LinkRules
+        self,
+        crawl: Crawl,
+        digests: Callable[[bytes], bytes],
+        readers: tuple[LinkReader, LinkReader],
+        rules: LinkRules,
+        shells: Shells,
     ) -> None:
         """The second of the readers, which are equal, is for `read_ahead`."""
-        self._crawl, self._digests = crawl, digests
+        self._crawl, self._digests, self._shells = crawl, digests, shells
         self._reader, self._ahead = readers
         self._followed, self._redirects = rules.followed, rules.redirects
         self._skip_seen, self._obey_nofollow, self._home = rules.skip_seen, rules.obey_nofollow, rules.home
@@ -62,6 +68,8 @@ class Visitor:
                 page.duplicate = known = False
             if not (known and self._skip_seen):
                 self._read(page, exchange)
+            elif len(exchange.body) <= SIZE and self._home is None:
+                self._read_shell(page, exchange, _redirects(link))
         return page
 
     def _knows_links(self, page: Page) -> bool:
@@ -72,6 +80,17 @@ class Visitor:
         if self._home is None:
             return page.duplicate
         return self._crawl.seen_body(self._digests(page.digest + self._home(page.url).encode()))
+
+    def _read_shell(self, page: Page, exchange: Exchange, redirects: int) -> None:
+        """Reads a body whose links were submitted on another site, if they may lead to other pages on this one."""
+        notes = self._shells.follows(page.digest, page.url, redirects)
+        if not notes:
+            return
+        self._read(page, exchange)
+        if page.links:
+            exchange.followed = True
+            for note in notes:
+                self._crawl.seen_body(note)
 
     def robots_said(self, link: Link, status: int, body: bytes = b"") -> None:
         """An answer to a robots.txt request of which no exchange is known, or none."""
