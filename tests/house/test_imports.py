@@ -58,7 +58,7 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "profiling": set(),
     "verify": {"frontier", "model", "seen", "store", "text", "urls", "warc"},
 }
-OF_ADAPTER = {"trip", "listeners"}  # its values, which the fast path may know
+OF_ADAPTER = {"trip", "listeners", "modules"}  # its values, which the fast path may know, and what a module is
 ENTRY = {  # all that the adapter may know of the fast path: the one call, what it gives, and the check of Scrapy
     f"webcrawl.fastpath{name}"
     for name in ("", ".install", ".engine", ".engine.Engine", ".names", ".names.ForeignScrapy", ".names.check")
@@ -68,6 +68,7 @@ THIRD = {  # all that the core, and what stands beside the rings, may import of 
     *("ada_url", "backports", "blake3", "brotli", "chardetng_py", "compression", "cryptography", "httptools", "isal"),
     *("lxml", "msgpack", "numpy", "pybloom_live", "pycares", "re2", "rich", "selectolax", "siphashc", "tldextract"),
     *("uvloop", "webencodings", "zstandard"),
+    *("resiliparse", "trafilatura"),  # optional
 }
 KNOWN = THIRD | sys.stdlib_module_names | {house.PACKAGE.name}
 

@@ -21,7 +21,7 @@ from webcrawl.adapter.scheduler import FrontierScheduler, scheduler_of
 from webcrawl.adapter.trip import KEY, Trip, trip_of
 from webcrawl.adapter.values import values_of
 from webcrawl.crawl.visitor import Visitor
-from webcrawl.html.found import FoundLink
+from webcrawl.html.found import PageLink
 from webcrawl.items import Page
 from webcrawl.store.errors import StoreError
 
@@ -98,11 +98,11 @@ class WebSpider(Spider):
         for url in self.start_urls:
             yield Request(url)
 
-    def links_to_follow(self, page: Page) -> Iterable[FoundLink]:
+    def links_to_follow(self, page: Page) -> Iterable[PageLink]:
         """Of the links of a page, those to submit; called for each page with a status of 2xx.
 
-        A link is (kind, address as written, anchor text, nofollow). LINK_SOURCES, the filters and the seen store have
-        their say afterwards.
+        It may return others, too, as PageLink(kind, address). LINK_SOURCES, the filters and the seen store have their
+        say afterwards.
         """
         return page.links
 
@@ -116,7 +116,7 @@ class WebSpider(Spider):
 
     def _follow_chosen(self, page: Page) -> None:
         if 200 <= page.status < 300:
-            self._scheduler.visitor.follow(page, list(self.links_to_follow(page)))
+            self._scheduler.visitor.follow(page, [link.found for link in self.links_to_follow(page)])
 
     def parse(self, response: Response) -> Iterable[Any]:
         """What a subclass overrides: the page is made, and its links are followed, all the same."""
