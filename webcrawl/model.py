@@ -35,7 +35,8 @@ class Link:
 
     `path` has a letter for each hop from the seed, as in Heritrix's logs: L link, E embedded, R redirect,
     P prerequisite. `history` is what a prioritizer may want to know of earlier downloads of the document,
-    `request` what an ordinary Scrapy request has beside its URL, after its priority and a dot if that is not 0.
+    `chain` what a chain of redirects has to know (crawl/redirect_chain.py), and `request` what an ordinary Scrapy
+    request has beside its URL, after its priority and a dot if that is not 0.
     No field contains a space or a control character: `pack` separates them by spaces.
     """
 
@@ -45,6 +46,7 @@ class Link:
     seed: str = ""
     attempt: int = 0
     history: str = ""
+    chain: str = ""
     request: str = ""
 
     @property
@@ -61,7 +63,8 @@ class Link:
 
     def pack(self) -> bytes:
         """The link as queues on disk keep it: fields in this order, the URL first."""
-        return f"{self.url} {self.path} {self.via} {self.seed} {self.attempt} {self.history} {self.request}".encode()
+        history = f"{self.attempt} {self.history} {self.chain} {self.request}"
+        return f"{self.url} {self.path} {self.via} {self.seed} {history}".encode()
 
 
 # -- packed links: no other file knows their layout
@@ -71,13 +74,13 @@ Packed = bytes
 
 def unpack(record: Packed) -> Link:
     """The link that `pack` made this record of."""
-    url, path, via, seed, attempt, history, request = record.decode().split(" ")
-    return Link(url, path, via, seed, int(attempt), history, request)
+    url, path, via, seed, attempt, history, chain, request = record.decode().split(" ")
+    return Link(url, path, via, seed, int(attempt), history, chain, request)
 
 
-def pack_found(page: Link, found: Iterable[tuple[str, str]]) -> list[Packed]:
+def pack_found(page: Link, found: Iterable[tuple[str, str]], chain: str = "") -> list[Packed]:
     """The links of one page, given as URL and hop letter: `Link.pack` of each, at a third of its cost."""
-    path, rest = page.path, f"{page.url} {page.seed} 0  "
+    path, rest = page.path, f"{page.url} {page.seed} 0  {chain} "
     return [f"{url} {path}{hop} {rest}".encode() for url, hop in found]
 
 
@@ -156,6 +159,7 @@ class Exchange:
     flaws: tuple[str, ...] = ()  # what was wrong with an answer that could still be used
     tls: str = ""  # version and cipher suite of the encrypted connection
     links_cut: int = 0  # links that are not followed because the page has too many
+    followed: bool = False  # although the body was seen elsewhere
     found: Any = field(default=None, repr=False, compare=False)  # the Found of a large body that was read ahead
     archived: bool = field(default=False, repr=False, compare=False)  # whether the archive has it
     made_by: str = ""  # somebody else's download handler: the head is put together, and the request is not known

@@ -175,6 +175,9 @@ PORTS_ALLOWED: list[str] = []
 # Longest chain of redirects to follow.
 REDIRECT_MAX_HOPS = 5
 
+# Which cookies to send: those that a chain of redirects sets, until the chain ends (`redirects`), or none (`off`).
+COOKIES = "redirects"
+
 # Bytes of a decoded body to keep; the rest is not downloaded.
 DOWNLOAD_TRUNCATE = 2 * 1024 * 1024
 

@@ -79,6 +79,7 @@ KINDS: dict[str, Kind] = {
     "PRIVATE_NETWORKS_ALLOWED": Networks(),
     "PORTS_ALLOWED": PortRanges(),
     "REDIRECT_MAX_HOPS": Whole(0, 100),
+    "COOKIES": Choice(("redirects", "off")),
     "DOWNLOAD_TRUNCATE": Whole(1024, 2**31 - 1),
     "CONTENT_SEEN": Choice(("skip", "process")),
     "LINK_SOURCES": Choices(LINKS),

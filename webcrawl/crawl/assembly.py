@@ -38,6 +38,7 @@ from webcrawl.seeds.reader import Seeds
 from webcrawl.seen.content import ContentSeen
 from webcrawl.seen.layout import shares
 from webcrawl.seen.portions import Portions
+from webcrawl.seen.shells import Shells
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import Outputs
 from webcrawl.urls.assembly import build_pipeline
@@ -163,6 +164,7 @@ def _visitor(values: Mapping[str, Any], crawl: Crawl, db: CrawlDB) -> Visitor:
     rules = LinkRules(
         followed=frozenset(values["LINK_SOURCES"]),
         redirects=values["REDIRECT_MAX_HOPS"],
+        cookies=values["COOKIES"] == "redirects",
         skip_seen=values["CONTENT_SEEN"] == "skip",
         obey_nofollow=values["OBEY_NOFOLLOW"],
         most=values["PAGE_MAX_LINKS"],
@@ -170,7 +172,8 @@ def _visitor(values: Mapping[str, Any], crawl: Crawl, db: CrawlDB) -> Visitor:
     )
     wanted = KINDS if values["LINK_LOG"] else values["LINK_SOURCES"]
     first, second = (LinkReader(wanted, anchor_text=values["LINK_LOG"]) for _ in range(2))
-    return Visitor(crawl, ContentDigests(_key(db)), (first, second), rules)
+    digests = ContentDigests(_key(db))
+    return Visitor(crawl, digests, (first, second), rules, Shells(crawl.holds_body, digests, homes["domain"]))
 
 
 def _rules(values: Mapping[str, Any], domains: RegisteredDomains) -> Rules:

@@ -16,6 +16,7 @@ from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.crawl_log import CrawlLog
 from webcrawl.crawl.halfway import Halfway
 from webcrawl.crawl.inline import InlineDownloads
+from webcrawl.crawl.redirect_chain import cookie_header, has_asked
 from webcrawl.crawl.refusals import Refusal, Refusals
 from webcrawl.crawl.robots import RobotsAdmission
 from webcrawl.crawl.seeding import Seeding
@@ -90,9 +91,7 @@ class Crawl:
 
     # -- in
 
-    def discover(
-        self, page: Link, links: Sequence[str], hop: Callable[[int], str], *, base: str = "", redirect: bool = False
-    ) -> None:
+    def discover(self, page: Link, links: Sequence[str], hop: Callable[[int], str], *, base: str = "") -> None:
         """The links of a page, in one batch; `hop` gives the letter of each by its position.
 
         Of very many the first are submitted now, and the others in portions.
@@ -101,16 +100,35 @@ class Crawl:
         if len(links) > PORTION:
             self._portions.put(page, base, links, hop, PORTION)
             links = links[:PORTION]
-        self._submit(page, page.depth + (not redirect), links, hop, base)
+        self._submit(page, page.depth + 1, links, hop, base)
 
-    def _submit(self, page: Link, depth: int, links: Sequence[str], hop: Callable[[int], str], base: str) -> None:
+    def redirected(self, page: Link, location: str, chain: str) -> None:
+        """Submits the target of a redirect, which takes the chain with it.
+
+        What was asked for in this chain already is asked for again if it gets other cookies now than ever before.
+        """
+        self._counters["links"] += 1
+        cookies = cookie_header(chain, location) if chain else b""
+        if not (cookies and has_asked(chain, self._pipeline.key(location))):
+            self._submit(page, page.depth, [location], lambda _: "R", "", chain)
+            return
+        again = Link(location, page.path + "R", page.url, page.seed, chain=chain)
+        self._counters["links/new"] += self.submit(again, f"cookies {cookies.decode('latin-1')}")
+
+    def key(self, url: str) -> int:
+        """The number by which the seen store knows a URL."""
+        return self._pipeline.key(url)
+
+    def _submit(
+        self, page: Link, depth: int, links: Sequence[str], hop: Callable[[int], str], base: str, chain: str = ""
+    ) -> None:
         absorbed = self._lately.absorbed
         found = self._pipeline.process(page.url, depth, links, base, self._lately)
         self._counters["links/known"] += self._lately.absorbed - absorbed
         self._counters["links/new"] += len(found)
         if not found:
             return
-        records = pack_found(page, [(url, hop(at)) for _, url, at in found])
+        records = pack_found(page, [(url, hop(at)) for _, url, at in found], chain)
         self._seen.submit([key for key, _, _ in found], records)
         self._lately.add(url for _, url, _ in found)
 
@@ -223,9 +241,15 @@ class Crawl:
         """Whether a body with this digest was seen before; marks it as seen."""
         return self._content.seen(digest)
 
-    def robots_answered(self, link: Link, status: int, body: bytes, location: str | None, now: float) -> None:
+    def holds_body(self, digest: bytes) -> bool:
+        """Whether a body with this digest was seen before."""
+        return self._content.holds(digest)
+
+    def robots_answered(
+        self, link: Link, status: int, body: bytes, location: str | None, now: float, chain: str = ""
+    ) -> None:
         """The answer to a robots.txt, or the Status it failed with; `location` is where it redirects to."""
-        heard = self._robots.answered(link, status, body, location, now, self._frontier.expedite)
+        heard = self._robots.answered(link, status, body, location, now, self._frontier.expedite, chain)
         if heard is not None and heard.crawl_delay:
             self._frontier.crawl_delay(host_of(link.history + "/"), heard.crawl_delay)
 
@@ -362,4 +386,6 @@ class Crawl:
 def _annotations(exchange: Exchange) -> list[str]:
     """What the crawl log says of an answer that was not taken whole."""
     notes = [f"truncated:{exchange.truncated}"] if exchange.truncated else []
+    if exchange.followed:
+        notes.append("seen:followed")
     return [*notes, f"links_cut:{exchange.links_cut}"] if exchange.links_cut else notes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from webcrawl.frontier.admission import Decision
 from webcrawl.model import Link, Status
@@ -14,6 +14,7 @@ from webcrawl.urls.hosts import host_of
 CHASE = 300.0  # seconds to wait for a robots.txt that was redirected to another host
 LOOK = 5.0  # seconds until a URL that waits for it is tried again
 CHASES = 4096  # at most so many at once; beyond that an origin is tried again later
+CHAIN = 1024  # characters of cookies kept for each: 4 MiB for all; longer ones are forgotten
 
 
 @dataclass(slots=True)
@@ -23,6 +24,7 @@ class Chase:
     url: str
     hops: int
     until: float
+    chain: str  # the cookies set on the way
 
 
 class RobotsAdmission:
@@ -56,22 +58,33 @@ class RobotsAdmission:
             del self._chases[origin]
             self.book.answered(origin, Status.TIMEOUT, b"", now)
             return float(self.book.next_try(link.url))
-        return Link(url, link.path + "P", link.url, link.seed, history=origin, request=link.request)
+        made = Link(url, link.path + "P", link.url, link.seed, history=origin, request=link.request)
+        made.chain = chase.chain if chase else ""
+        return made
 
     def answered(
-        self, link: Link, status: int, body: bytes, location: str | None, now: float, expedite: Callable[[bytes], None]
+        self,
+        link: Link,
+        status: int,
+        body: bytes,
+        location: str | None,
+        now: float,
+        expedite: Callable[[bytes], None],
+        chain: str = "",
     ) -> Heard | None:
         """Books the answer to a robots.txt request; returns None while a redirect is being followed.
 
-        `location` is the canonical URL that the answer redirects to, if it does and the crawl may go there. On
-        another host it takes that host's turn, though its first one: the origin's URLs wait for it.
+        `location` is the canonical URL that the answer redirects to, if it does and the crawl may go there, `chain`
+        what the next request takes with it. On another host it takes that host's turn, though its first one: the
+        origin's URLs wait for it.
         """
         origin = link.history
+        chain = chain if len(chain) <= CHAIN else ""
         before = self._chases.pop(origin, None)
         hops = before.hops if before else 0
         if location and follows(status, hops) and len(self._chases) < CHASES:
-            self._chases[origin] = Chase(location, hops + 1, now + CHASE)
+            self._chases[origin] = Chase(location, hops + 1, now + CHASE, chain)
             if host_of(location) != host_of(origin + "/"):
-                expedite(Link(location, link.path, link.url, link.seed, history=origin, request=link.request).pack())
+                expedite(replace(link, url=location, via=link.url, attempt=0, chain=chain).pack())
             return None
         return self.book.answered(origin, status, body, now)
