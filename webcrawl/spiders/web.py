@@ -141,8 +141,19 @@ class WebSpider(Spider):
 
     def _pages(self, trips: Sequence[Trip]) -> list[Iterable[Page] | Exception]:
         visitor, follow = self._scheduler.visitor, self._follow
-        pages = [_tried(_visit, visitor, trip) for trip in trips]
+        pages = self._visited(visitor, trips)
         return [self._output(page, _tried(follow, page) if isinstance(page, Page) else page) for page in pages]
+
+    def _visited(self, visitor: Visitor, trips: Sequence[Trip]) -> list[Page | Exception]:
+        """Each page, or why there is none. Without memory the crawl ends at once: the next page might take it down."""
+        pages: list[Page | Exception] = []
+        for trip in trips:
+            page = _tried(_visit, visitor, trip)
+            if isinstance(page, MemoryError):
+                self._scheduler.fail(page)
+                return [*pages, *[page] * (len(trips) - len(pages))]
+            pages.append(page)
+        return pages
 
     def _output(self, page: Any, wrong: Exception | None) -> Iterable[Page] | Exception:
         if wrong is None:
