@@ -150,6 +150,11 @@ class TestFloods:
         assert len(jar) == cookies.COUNT
         assert sent(kept("c0=2", jar=jar)).startswith("c0=2;")
 
+    def test_so_many_lines_are_read(self):
+        """Of an answer's Set-Cookie headers the first LINES are read, even if they set nothing."""
+        lines = ["no cookie"] * (cookies.LINES - 1)
+        assert len(kept(*lines, "a=1", "b=2")) == 1
+
     def test_so_long_and_no_longer(self):
         """The cookies of a chain have BYTES bytes at most; one that fits is kept after one that does not."""
         half = cookies.BYTES // 2

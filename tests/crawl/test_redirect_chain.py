@@ -186,6 +186,19 @@ class TestRobots:
 
             assert crawl._robots.decide(Link(A), 0.0) < 0
 
+    @pytest.mark.parametrize("size", [1, 2000])
+    def test_no_other_host_gets_it(self, tmp_path, size):
+        """A robots.txt that redirects to another host takes no cookie there; a large one is forgotten."""
+        with crawling(tmp_path) as (crawl, visitor):
+            crawl.submit(Link(A))
+            asked = crawl.take(0.0)
+            headers = [(b"Location", b"http://other.test/r"), (b"Set-Cookie", b"a=" + b"x" * size)]
+            visitor.visit(asked, exchange(asked.url, status=302, headers=headers, body=b""))
+            there = crawl.take(1.0)
+
+            assert (there.url, there.history, sent(there)) == ("http://other.test/r", "http://a.test", b"")
+            assert bool(there.chain) is (size == 1)
+
 
 class TestKilled:
     @pytest.mark.parametrize("hops", [1, 2, 3])
