@@ -37,6 +37,7 @@ class Link:
     P prerequisite. `history` is what a prioritizer may want to know of earlier downloads of the document,
     `chain` what a chain of redirects has to know (crawl/redirect_chain.py), and `request` what an ordinary Scrapy
     request has beside its URL, after its priority and a dot if that is not 0.
+    `attempt` counts the failures of this URL, `struck` those of its host that began when this URL was asked for.
     No field contains a space or a control character: `pack` separates them by spaces.
     """
 
@@ -48,6 +49,7 @@ class Link:
     history: str = ""
     chain: str = ""
     request: str = ""
+    struck: int = 0
 
     @property
     def depth(self) -> int:
@@ -63,7 +65,8 @@ class Link:
 
     def pack(self) -> bytes:
         """The link as queues on disk keep it: fields in this order, the URL first."""
-        history = f"{self.attempt} {self.history} {self.chain} {self.request}"
+        tries = f"{self.attempt}.{self.struck}" if self.struck else self.attempt
+        history = f"{tries} {self.history} {self.chain} {self.request}"
         return f"{self.url} {self.path} {self.via} {self.seed} {history}".encode()
 
 
@@ -74,8 +77,11 @@ Packed = bytes
 
 def unpack(record: Packed) -> Link:
     """The link that `pack` made this record of."""
-    url, path, via, seed, attempt, history, chain, request = record.decode().split(" ")
-    return Link(url, path, via, seed, int(attempt), history, chain, request)
+    url, path, via, seed, tries, history, chain, request = record.decode().split(" ")
+    if "." not in tries:
+        return Link(url, path, via, seed, int(tries), history, chain, request)
+    attempt, _, struck = tries.partition(".")
+    return Link(url, path, via, seed, int(attempt), history, chain, request, int(struck))
 
 
 def pack_found(page: Link, found: Iterable[tuple[str, str]], chain: str = "") -> list[Packed]:
@@ -119,6 +125,7 @@ class Outcome:
     ended: float = 0.0  # the same by time.monotonic; 0: no host was asked
     answered: bool = False  # whether the host did answer, though not so that the URL is done: it has not failed
     retries: int | None = None  # how often the URL may be tried again; None: as the settings say
+    permanent: bool = False  # whether asking again soon is pointless: no such name, a certificate that is not accepted
 
 
 @dataclass(slots=True)

@@ -37,7 +37,7 @@ class TestShells:
         with crawling(tmp_path) as (crawl, visitor):
             pages = [visit(visitor, f"http://site{number}.test/", LARGE) for number in range(3)]
 
-            assert [bool(page.links) for page in pages] == [True, False, False]
+            assert [bool(page.found) for page in pages] == [True, False, False]
             assert not pages[1].exchange.followed
             assert submitted(crawl) == 1
 
@@ -65,7 +65,7 @@ class TestShells:
     def test_a_scope_of_sites_needs_none(self, tmp_path, scope):
         """Where links must stay on their site, each site's copy is read anyway, and a second one there is not."""
         with crawling(tmp_path, URL_SCOPE=scope) as (_, visitor):
-            read = [bool(visit(visitor, f"http://{host}.test/{at}").links) for at in range(2) for host in "ab"]
+            read = [bool(visit(visitor, f"http://{host}.test/{at}").found) for at in range(2) for host in "ab"]
 
             assert read == [True, True, False, False]
 
@@ -74,7 +74,7 @@ class TestShells:
         with crawling(tmp_path, CONTENT_SEEN="process") as (crawl, visitor):
             pages = [visit(visitor, f"http://a.test/{number}", LARGE) for number in range(3)]
 
-            assert all(page.links for page in pages)
+            assert all(page.found for page in pages)
             assert not any(page.exchange.followed for page in pages)
             assert len(crawl._content) == 1
 

@@ -2,4 +2,5 @@
 
 import webcrawl.commands.crawl
 import webcrawl.extensions.progress
+import webcrawl.preflight
 import webcrawl.spiders.web  # noqa: F401

@@ -14,7 +14,6 @@ from webcrawl.urls.assembly import build_filters
 from webcrawl.urls.canonical import InvalidUrl, canonical
 from webcrawl.urls.filters.expressions import ExpressionFilter, search_set
 from webcrawl.urls.filters.extension import ExtensionFilter
-from webcrawl.urls.filters.known import KnownPathsFilter
 from webcrawl.urls.filters.lines import Lines
 from webcrawl.urls.filters.port import PortFilter
 from webcrawl.urls.filters.protocol import Origin, Remembers, Suspects
@@ -219,23 +218,3 @@ class TestSimpleFilters:
         """A set whose automaton needs more than 64 MiB raises at the start, not during the crawl."""
         with pytest.raises(ValueError, match=r"URL_INCLUDE: the expressions together need more than 64 MiB"):
             search_set([f"a{number}.{{900}}b" for number in range(2000)], "URL_INCLUDE")
-
-    @pytest.mark.parametrize(
-        "tail",
-        ["d/?C=M;O=A", "d/?N=D", "wp-login.php", "wp-admin/x", "post/?replytocom=3", "post/?share=twitter",
-         "w/index.php?title=A&action=edit", "wiki/Special:Log/Joe", "doku.php/a?do=media", "doku.php/a?do=&x=1",
-         "posting.php?f=1", "login?next=/a", "user/sign-in/?x", "a?redirect_to=http%3A%2F%2Fb", "sharer.php?u=x",
-         "intent/tweet?text=x", "share?x=1&url=http://b", "x%22%20+%20y", "o/r/blob/" + "0" * 40 + "/f.c"],
-    )  # fmt: skip
-    def test_known_bad_paths_are_dropped(self, tail):
-        """Other views of the same page, forms and buttons are recognised by their paths."""
-        assert KnownPathsFilter().keep([f"http://a.example/{tail}"], PAGE) == []
-
-    @pytest.mark.parametrize(
-        "tail",
-        ["", "login", "blog/how-to-login/", "wiki/Special:BookSources/1", "?action=download", "?do=something",
-         "share/", "shares?x=1", "?q=%22a%22+b", "news?C=Normal", "?title=Special:Version", "tree/main", "a?diffs=1"],
-    )  # fmt: skip
-    def test_paths_that_look_like_them_pass(self, tail):
-        """A word in a title, or a parameter that only starts the same way, is not a known path."""
-        assert KnownPathsFilter().keep([f"http://a.example/{tail}"], PAGE) == [f"http://a.example/{tail}"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.listings import LISTINGS
 from webcrawl.crawl.redirect_chain import follow
-from webcrawl.html.found import FoundLink
+from webcrawl.html.found import FoundLink, is_nofollow
 from webcrawl.html.links import LinkReader
 from webcrawl.items import Page
 from webcrawl.model import Exchange, Link
@@ -117,29 +117,29 @@ class Visitor:
             found = links(exchange.body, exchange.content_type, page.url)
         else:  # a browser may have followed a redirect
             found = exchange.found or self._reader.links(exchange.body, exchange.content_type, exchange.url)
-        page.base, page.encoding, page.links = found.base, found.encoding, found.links
+        page.base, page.encoding, page.found = found.base, found.encoding, found
         page.title, page.meta_robots = found.title, found.meta_robots
 
     def follow(self, page: Page, links: Sequence[FoundLink] | None = None) -> None:
         """Submits the links of a page that was visited, or only these."""
-        link, found = page.link, page.links if links is None else links
+        link, found = page.link, links
+        if found is None:
+            found = page.found.links if page.found is not None else ()
         if link is None or not found or (self._obey_nofollow and "nofollow" in page.meta_robots):
             return
         if self._obey_nofollow or self._reads_more or _redirects(link) >= self._redirects:
-            found = [one for one in found if self._follows(link, *one)]
+            found = [one for one in found if self._follows(link, one[0], one[3])]
         if 0 < self._most < len(found) and page.content_type not in LISTINGS:
             self._crawl.cut(len(found) - self._most)
             if page.exchange is not None:
                 page.exchange.links_cut = len(found) - self._most
             found = found[: self._most]
-        self._crawl.discover(
-            link, [raw for _, raw, _, _ in found], lambda at: HOPS.get(found[at][0], "L"), base=page.base
-        )
+        self._crawl.discover(link, [one[1] for one in found], lambda at: HOPS.get(found[at][0], "L"), base=page.base)
 
-    def _follows(self, link: Link, kind: str, _raw: str, _text: str, nofollow: bool) -> bool:  # noqa: FBT001 - a FoundLink
+    def _follows(self, link: Link, kind: str, rel: str) -> bool:
         if kind == "refresh" and _redirects(link) >= self._redirects:
             return False
-        return kind in self._followed and not (nofollow and self._obey_nofollow)
+        return kind in self._followed and not (self._obey_nofollow and is_nofollow(rel))
 
 
 def _redirects(link: Link) -> int:
