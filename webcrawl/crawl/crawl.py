@@ -9,7 +9,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from webcrawl.crawl.clock import CrawlClock
@@ -32,6 +32,7 @@ from webcrawl.store.outputs import Outputs
 from webcrawl.urls.hosts import host_of
 from webcrawl.urls.lately import Lately
 from webcrawl.urls.pipeline import LinkPipeline
+from webcrawl.urls.sites import entered
 
 logger = logging.getLogger(__name__)
 
@@ -61,6 +62,7 @@ class Parts:
     log: CrawlLog
     lately: Lately
     portions: Portions
+    site_of: Callable[[str], str]
     refusals: Refusals
     counters: Counter[str]
     halfway: Halfway
@@ -75,7 +77,7 @@ class Crawl:
         self._seen, self._content, self._frontier = parts.seen, parts.content, parts.frontier
         self._robots, self._seeding, self._refusals = parts.robots, parts.seeding, parts.refusals
         self._outputs, self._log, self._counters = parts.outputs, parts.log, parts.counters
-        self._portions = parts.portions
+        self._portions, self._site_of = parts.portions, parts.site_of
         self._halfway = parts.halfway
         self.inline = InlineDownloads(parts.frontier.lending, parts.clock, parts.log, parts.counters, parts.halfway)
         self._merged_at = 0.0
@@ -98,14 +100,18 @@ class Crawl:
         Of very many the first are submitted now, and the others in portions.
         """
         self._counters["links"] += len(links)
+        path = entered(page.path, page.via, page.url, self._site_of)
+        if path is not page.path:
+            page = replace(page, path=path)
         if len(links) > PORTION:
             self._portions.put(page, base, links, hop, PORTION)
             links = links[:PORTION]
-        self._submit(page, page.depth + (not redirect), links, hop, base)
+        self._submit(page, "R" if redirect else "L", links, hop, base)
 
-    def _submit(self, page: Link, depth: int, links: Sequence[str], hop: Callable[[int], str], base: str) -> None:
+    def _submit(self, page: Link, kind: str, links: Sequence[str], hop: Callable[[int], str], base: str) -> None:
         absorbed = self._lately.absorbed
-        found = self._pipeline.process(page.url, depth, links, base, self._lately)
+        depth = page.depth + (kind != "R")
+        found = self._pipeline.process(page.url, depth, links, base, self._lately, page.path + kind)
         self._counters["links/known"] += self._lately.absorbed - absorbed
         self._counters["links/new"] += len(found)
         if not found:
@@ -121,7 +127,7 @@ class Crawl:
             return
         page = portion.page
         try:
-            self._submit(page, page.depth + 1, portion.links, portion.hops.__getitem__, portion.base)
+            self._submit(page, "L", portion.links, portion.hops.__getitem__, portion.base)
         except (StoreError, OSError, MemoryError):
             raise
         except Exception:  # a filter's: as with a page, these links are lost, and the crawl goes on
