@@ -34,9 +34,10 @@ class Link:
     """A URL on its way to be fetched, with the history that travels with it (Mercator 3.1).
 
     `path` has a letter for each hop from the seed, as in Heritrix's logs: L link, E embedded, R redirect,
-    P prerequisite. `history` is what a prioritizer may want to know of earlier downloads of the document,
-    `chain` what a chain of redirects has to know (crawl/redirect_chain.py), and `request` what an ordinary Scrapy
-    request has beside its URL, after its priority and a dot if that is not 0.
+    P prerequisite; a small one if the hop led into another site (urls/sites.py). `history` is what a prioritizer may
+    want to know of earlier downloads of the document, `chain` what a chain of redirects has to know
+    (crawl/redirect_chain.py), and `request` what an ordinary Scrapy request has beside its URL, after its priority and
+    a dot if that is not 0.
     `attempt` counts the failures of this URL, `struck` those of its host that began when this URL was asked for.
     No field contains a space or a control character: `pack` separates them by spaces.
     """
@@ -55,7 +56,12 @@ class Link:
     def depth(self) -> int:
         """Links followed since the seed; a redirect or a prerequisite is not a link followed."""
         path = self.path
-        return len(path) - path.count("R") - path.count("P")
+        return len(path) - path.count("R") - path.count("P") - path.count("r")
+
+    @property
+    def hops(self) -> str:
+        """The path in Heritrix's letters, for logs and archives."""
+        return self.path.upper()
 
     @property
     def priority(self) -> int:

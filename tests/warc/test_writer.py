@@ -87,7 +87,7 @@ class TestRecords:
 
     def test_metadata_tells_the_way_to_the_page(self, archive):
         """It has the standard's fields, the source tag, the flaws, and what the caller adds or overrides."""
-        link = Link("http://a.test/", path="LLR", via="http://b.test/", seed="http://seed.test/")
+        link = Link("http://a.test/", path="LlR", via="http://b.test/", seed="http://seed.test/")
         odd = exchange(flaws=("coding", "certificate_date"), tls="TLSv1.3 TLS_AES_128_GCM_SHA256")
         archive.write(odd, link, title="Hello", via="overruled")
         metadata = of_kind(records(archive), "metadata")[0]

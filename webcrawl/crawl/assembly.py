@@ -111,6 +111,10 @@ def _parts(
     log = CrawlLog(outputs.open("logs/crawl.log"))
     refusals = Refusals(db, log, wants_refusal)
     domains = RegisteredDomains()
+
+    def site_of(url: str) -> str:
+        return domains(host_of(url))
+
     pipeline = build_pipeline(values, _key(db), domains=domains)
     FilterStates(db, pipeline.chain)
     admission = CrawlAdmission(pipeline.chain)
@@ -139,7 +143,8 @@ def _parts(
         outputs=outputs,
         log=log,
         lately=Lately(LATELY * values["URL_CACHE_SIZE"]),
-        portions=Portions(db, lambda url: domains(host_of(url))),
+        portions=Portions(db, site_of),
+        site_of=site_of,
         refusals=refusals,
         counters=counters,
         halfway=Halfway(db),

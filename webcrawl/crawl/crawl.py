@@ -9,7 +9,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from webcrawl.crawl.clock import CrawlClock
@@ -34,6 +34,7 @@ from webcrawl.store.outputs import Outputs
 from webcrawl.urls.hosts import host_of
 from webcrawl.urls.lately import Lately
 from webcrawl.urls.pipeline import LinkPipeline
+from webcrawl.urls.sites import entered
 
 logger = logging.getLogger(__name__)
 
@@ -63,6 +64,7 @@ class Parts:
     log: CrawlLog
     lately: Lately
     portions: Portions
+    site_of: Callable[[str], str]
     refusals: Refusals
     counters: Counter[str]
     halfway: Halfway
@@ -78,7 +80,7 @@ class Crawl:
         self._seen, self._content, self._frontier = parts.seen, parts.content, parts.frontier
         self._robots, self._seeding, self._refusals = parts.robots, parts.seeding, parts.refusals
         self._outputs, self._log, self._counters = parts.outputs, parts.log, parts.counters
-        self._portions, self._ending = parts.portions, parts.ending
+        self._portions, self._ending, self._site_of = parts.portions, parts.ending, parts.site_of
         self._halfway = parts.halfway
         self.inline = InlineDownloads(parts.frontier.lending, parts.clock, parts.log, parts.counters, parts.halfway)
         self._merged_at = 0.0
@@ -99,10 +101,11 @@ class Crawl:
         Of very many the first are submitted now, and the others in portions.
         """
         self._counters["links"] += len(links)
+        page = self._entered(page)
         if len(links) > PORTION:
             self._portions.put(page, base, links, hop, PORTION)
             links = links[:PORTION]
-        self._submit(page, page.depth + 1, links, hop, base)
+        self._submit(page, "L", links, hop, base)
 
     def redirected(self, page: Link, location: str, chain: str) -> None:
         """Submits the target of a redirect, which takes the chain with it.
@@ -110,22 +113,29 @@ class Crawl:
         What was asked for in this chain already is asked for again if it gets other cookies now than ever before.
         """
         self._counters["links"] += 1
+        page = self._entered(page)
         cookies = cookie_header(chain, location) if chain else b""
         if not (cookies and has_asked(chain, self._pipeline.key(location))):
-            self._submit(page, page.depth, [location], lambda _: "R", "", chain)
+            self._submit(page, "R", [location], lambda _: "R", "", chain)
             return
         again = Link(location, page.path + "R", page.url, page.seed, chain=chain)
         self._counters["links/new"] += self.submit(again, f"cookies {cookies.decode('latin-1')}")
+
+    def _entered(self, page: Link) -> Link:
+        """The page, with a mark in its path if it is the first of another site."""
+        path = entered(page.path, page.via, page.url, self._site_of)
+        return page if path is page.path else replace(page, path=path)
 
     def key(self, url: str) -> int:
         """The number by which the seen store knows a URL."""
         return self._pipeline.key(url)
 
     def _submit(
-        self, page: Link, depth: int, links: Sequence[str], hop: Callable[[int], str], base: str, chain: str = ""
+        self, page: Link, kind: str, links: Sequence[str], hop: Callable[[int], str], base: str, chain: str = ""
     ) -> None:
         absorbed = self._lately.absorbed
-        found = self._pipeline.process(page.url, depth, links, base, self._lately)
+        depth = page.depth + (kind != "R")
+        found = self._pipeline.process(page.url, depth, links, base, self._lately, page.path + kind)
         self._counters["links/known"] += self._lately.absorbed - absorbed
         self._counters["links/new"] += len(found)
         if not found:
@@ -141,7 +151,7 @@ class Crawl:
             return
         page = portion.page
         try:
-            self._submit(page, page.depth + 1, portion.links, portion.hops.__getitem__, portion.base)
+            self._submit(page, "L", portion.links, portion.hops.__getitem__, portion.base)
         except (StoreError, OSError, MemoryError):
             raise
         except Exception:  # a filter's: as with a page, these links are lost, and the crawl goes on

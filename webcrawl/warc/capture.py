@@ -102,7 +102,7 @@ def _about(link: Link, exchange: Exchange, digest: str, metadata: Mapping[str, s
     """The standard's three fields, Heritrix's source tag, then this project's own."""
     return {
         "via": link.via,
-        "hopsFromSeed": link.path,
+        "hopsFromSeed": link.hops,
         "fetchTimeMs": str(round(exchange.timings.total * 1000)),
         "sourceTag": link.seed,
         "payloadDigest": digest if exchange.head and _is_transfer_coded(exchange) else "",
