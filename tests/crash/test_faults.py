@@ -23,7 +23,7 @@ TOLERATED = (
 )  # the next checkpoint or the next start does what remains
 OPENING = "[webcrawl.commands.crawl] CRITICAL"  # fails after the check before the crawl: then Scrapy adds tracebacks
 LEFT_OVER = ("keeps its .open", "not removed")
-SAMPLE = 9  # faults per test; `python -m tests.crash_long --faults` tries all
+SAMPLE = 5  # faults per test; `python -m tests.crash_long --faults` tries all
 
 
 class Faulty:

@@ -11,6 +11,8 @@ from tests.support.places import ROOT
 from tests.support.plain_site import serving
 from webcrawl.settings import DOWNLOADER_MIDDLEWARES, EXTENSIONS
 
+pytestmark = pytest.mark.xdist_group("request path")  # its crawls are shared by all its tests
+
 OURS = "tests.support.request_path_components"
 SPIDERS = "tests.support.request_path_spiders"
 COMMON = {
