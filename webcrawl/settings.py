@@ -158,6 +158,9 @@ HOST_MAX_FAILURES = 5
 # Seconds before an unreachable host or robots.txt is retried, doubled each time.
 HOST_RETRY_WAIT = 60
 
+# Seconds that a host set aside may be away before its URLs are given up.
+HOST_PATIENCE = 259_200
+
 # --- The network ---
 
 # Name servers, as host:port; if there are none, the system's.

@@ -74,6 +74,7 @@ KINDS: dict[str, Kind] = {
     "HOST_MAX_PAGES": Whole(0, MANY),
     "HOST_MAX_FAILURES": Whole(1, MANY),
     "HOST_RETRY_WAIT": Number(0.1, DAY),
+    "HOST_PATIENCE": Whole(0, MANY),
     "DNS_NAMESERVERS": Servers(),
     "HOSTS_FILE": File(),
     "PRIVATE_NETWORKS_ALLOWED": Networks(),

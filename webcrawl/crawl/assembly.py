@@ -113,7 +113,8 @@ def _parts(
     FilterStates(db, pipeline.chain)
     admission = CrawlAdmission(pipeline.chain)
     agent = product_token(values["ROBOTSTXT_USER_AGENT"] or values["USER_AGENT"])
-    robots = RobotsAdmission(RobotsBook(RobotsRows(db), agent, retry_wait=values["HOST_RETRY_WAIT"]))
+    waits = {"retry_wait": values["HOST_RETRY_WAIT"], "patience": values["HOST_PATIENCE"]}
+    robots = RobotsAdmission(RobotsBook(RobotsRows(db), agent, **waits))
     if values["ROBOTSTXT_OBEY"]:
         admission.robots = robots
     memory, content_memory = shares(values["SEEN_MEMORY"] * MIB, values["URL_CACHE_SIZE"])

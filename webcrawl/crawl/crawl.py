@@ -77,7 +77,9 @@ class Crawl:
         self._outputs, self._log, self._counters = parts.outputs, parts.log, parts.counters
         self._portions = parts.portions
         self._halfway = parts.halfway
-        self.inline = InlineDownloads(parts.frontier.lending, parts.clock, parts.log, parts.counters, parts.halfway)
+        self.inline = InlineDownloads(
+            parts.frontier.lending, parts.robots, parts.clock, parts.log, parts.counters, parts.halfway
+        )
         self._merged_at = 0.0
         self._more = False  # the last slice of links had none that may be fetched now, and there may be another
 
@@ -226,7 +228,7 @@ class Crawl:
     def robots_answered(self, link: Link, status: int, body: bytes, location: str | None, now: float) -> None:
         """The answer to a robots.txt, or the Status it failed with; `location` is where it redirects to."""
         heard = self._robots.answered(link, status, body, location, now, self._frontier.expedite)
-        if heard is not None and heard.crawl_delay:
+        if heard is not None and heard.crawl_delay is not None:
             self._frontier.crawl_delay(host_of(link.history + "/"), heard.crawl_delay)
 
     def tries_again(self, link: Link, outcome: Outcome) -> bool:

@@ -46,7 +46,12 @@ class RobotsAdmission:
             return float(self.book.next_try(link.url))
         return Status.ROBOTS_FORBIDDEN if verdict is Verdict.FORBIDDEN else Status.ROBOTS_UNREACHABLE
 
+    def is_gone(self, link: Link) -> bool:
+        """Whether nobody should await this link: its robots.txt is unreachable, and not for the first time."""
+        return self.book.is_gone(link.url)
+
     def _ask(self, link: Link, now: float) -> Decision:
+        """A link for robots.txt, whose attempt says how often in a row it was unreachable."""
         origin = origin_of(link.url)
         chase = self._chases.get(origin)
         url = chase.url if chase else robots_url(origin)
@@ -55,8 +60,9 @@ class RobotsAdmission:
                 return now + LOOK
             del self._chases[origin]
             self.book.answered(origin, Status.TIMEOUT, b"", now)
-            return float(self.book.next_try(link.url))
-        return Link(url, link.path + "P", link.url, link.seed, history=origin, request=link.request)
+            return self.decide(link, now)  # rules known before are in force now
+        tries = self.book.tries(origin)
+        return Link(url, link.path + "P", link.url, link.seed, tries, history=origin, request=link.request)
 
     def answered(
         self, link: Link, status: int, body: bytes, location: str | None, now: float, expedite: Callable[[bytes], None]
@@ -69,9 +75,22 @@ class RobotsAdmission:
         origin = link.history
         before = self._chases.pop(origin, None)
         hops = before.hops if before else 0
-        if location and follows(status, hops) and len(self._chases) < CHASES:
+        if location and follows(status, hops):
+            if not self._has_room(now):
+                return self.book.answered(origin, Status.UNTRIED, b"", now)
             self._chases[origin] = Chase(location, hops + 1, now + CHASE)
             if host_of(location) != host_of(origin + "/"):
-                expedite(Link(location, link.path, link.url, link.seed, history=origin, request=link.request).pack())
+                chased = Link(location, link.path, link.url, link.seed, history=origin, request=link.request)
+                expedite(chased.pack())
             return None
         return self.book.answered(origin, status, body, now)
+
+    def _has_room(self, now: float) -> bool:
+        """Whether one more chase may begin; the first ones may be over, of origins whose URLs are not due."""
+        chases = self._chases
+        while len(chases) >= CHASES:
+            first = next(iter(chases))
+            if now < chases[first].until:
+                return False
+            del chases[first]
+        return True

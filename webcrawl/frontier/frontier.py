@@ -22,6 +22,8 @@ STEPS = 64  # hosts examined by one `take` before it gives up for this turn of t
 LOOKS = 4  # of these, hosts let in to find one that answers before an unproven host gets the slot
 DROPS = 256  # URLs of one host dropped per turn
 LATE = 0.05  # seconds that a proven host waits for a fetcher or the processor, before we count as busy
+NEVER = float("inf")
+SOON = 30.0  # seconds that a host waits with a URL, e.g. for a redirected robots.txt, rather than look for another
 CALM = 0.2  # seconds after that in which no host beyond its domain's share is let in
 OVERDUE = 10.0  # seconds a due host waits for a fetcher before n shrinks: there are more queues than fetchers need
 
@@ -181,6 +183,15 @@ class Frontier:
                 if again < float("inf"):
                     self._back.schedule(host, again)
                 return None
+        given = self._first_allowed(host, now)
+        if given is None:
+            self._settle(host, now)
+        return given
+
+    def _first_allowed(self, host: Host, now: float) -> Link | None:
+        """Gives the host's first URL that may be asked for, or what must be asked for first."""
+        given: Link | None = None
+        passed: list[tuple[float | Link, bytes]] = []
         for _ in range(DROPS):
             record = _next_record(host, now)
             if record is None:
@@ -190,17 +201,41 @@ class Frontier:
             link = unpack(record)
             decision = host.retired or (self._admission(link, now) if self._admission is not None else None)
             if not decision:
-                return self._give(host, link, record)
-            if isinstance(decision, Link):
-                self._put_back(host, record)
-                return self._give(host, decision, decision.pack())
-            if isinstance(decision, float):
-                self._put_back(host, record)
-                host.ready_at = max(host.ready_at, decision)
+                given = self._give(host, link, record)
                 break
-            self._drop(link, decision)
-        self._settle(host, now)
-        return None
+            if isinstance(decision, Link) and not (decision.attempt and host.failures):
+                self._put_back(host, record)
+                given = self._give(host, decision, decision.pack())
+                break
+            if isinstance(decision, int):
+                self._drop(link, decision)
+                continue
+            passed.append((decision, record))
+            if isinstance(decision, float) and decision <= now + SOON:
+                break
+        return self._pass_over(host, passed, now, given) if passed else given
+
+    def _pass_over(
+        self, host: Host, passed: list[tuple[float | Link, bytes]], now: float, given: Link | None
+    ) -> Link | None:
+        """Puts back URLs that let others pass: those that wait for long, and those that need a request to be repeated.
+
+        A host may be down by http and up by https. If there is nothing else, the request that was made least often is
+        repeated, or the host waits.
+        """
+        repeated: Link | None = None
+        until = NEVER
+        for decision, record in passed:
+            if isinstance(decision, float):
+                until = min(until, decision)
+            elif repeated is None or decision.attempt < repeated.attempt:
+                repeated = decision
+            self._put_back(host, record, last=not isinstance(decision, float) or decision > now + SOON)
+        if given is None and repeated is not None:
+            return self._give(host, repeated, repeated.pack())
+        if given is None:
+            host.ready_at = max(host.ready_at, until)
+        return given
 
     def _give(self, host: Host, link: Link, record: bytes) -> Link:
         host.given = record
@@ -210,9 +245,12 @@ class Frontier:
         self.counters["taken"] += 1
         return link
 
-    def _put_back(self, host: Host, record: bytes) -> None:
-        """Makes the record the host's first again."""
-        heappush(host.later, (0.0, record))
+    def _put_back(self, host: Host, record: bytes, *, last: bool = False) -> None:
+        """Makes the record the host's first again, or its last."""
+        if last:
+            self._hosts.queue_for(host, record).push(record)
+        else:
+            heappush(host.later, (0.0, record))
         self.queued += 1
 
     def _end(self, record: bytes, status: int) -> None:
@@ -227,11 +265,12 @@ class Frontier:
     # -- done
 
     def crawl_delay(self, name: str, seconds: float) -> None:
-        """Sets the delay between requests that a host's robots.txt asks for."""
+        """Sets the delay between requests that a host's robots.txt asks for; 0 withdraws it."""
         host = self._back.active.get(name)
         held = host if host is not None else self._hosts.get(name)
-        held.crawl_delay = seconds
-        self._hosts.touch(held)
+        if held.crawl_delay != seconds:
+            held.crawl_delay = seconds
+            self._hosts.touch(held)
         if host is None:
             self._hosts.put_away(held)
 
