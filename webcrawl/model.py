@@ -36,6 +36,7 @@ class Link:
     `path` has a letter for each hop from the seed, as in Heritrix's logs: L link, E embedded, R redirect,
     P prerequisite. `history` is what a prioritizer may want to know of earlier downloads of the document,
     `request` what an ordinary Scrapy request has beside its URL, after its priority and a dot if that is not 0.
+    `attempt` counts the failures of this URL, `struck` those of its host that began when this URL was asked for.
     No field contains a space or a control character: `pack` separates them by spaces.
     """
 
@@ -46,6 +47,7 @@ class Link:
     attempt: int = 0
     history: str = ""
     request: str = ""
+    struck: int = 0
 
     @property
     def depth(self) -> int:
@@ -61,7 +63,8 @@ class Link:
 
     def pack(self) -> bytes:
         """The link as queues on disk keep it: fields in this order, the URL first."""
-        return f"{self.url} {self.path} {self.via} {self.seed} {self.attempt} {self.history} {self.request}".encode()
+        tries = f"{self.attempt}.{self.struck}" if self.struck else self.attempt
+        return f"{self.url} {self.path} {self.via} {self.seed} {tries} {self.history} {self.request}".encode()
 
 
 # -- packed links: no other file knows their layout
@@ -71,8 +74,11 @@ Packed = bytes
 
 def unpack(record: Packed) -> Link:
     """The link that `pack` made this record of."""
-    url, path, via, seed, attempt, history, request = record.decode().split(" ")
-    return Link(url, path, via, seed, int(attempt), history, request)
+    url, path, via, seed, tries, history, request = record.decode().split(" ")
+    if "." not in tries:
+        return Link(url, path, via, seed, int(tries), history, request)
+    attempt, _, struck = tries.partition(".")
+    return Link(url, path, via, seed, int(attempt), history, request, int(struck))
 
 
 def pack_found(page: Link, found: Iterable[tuple[str, str]]) -> list[Packed]:
@@ -116,6 +122,7 @@ class Outcome:
     ended: float = 0.0  # the same by time.monotonic; 0: no host was asked
     answered: bool = False  # whether the host did answer, though not so that the URL is done: it has not failed
     retries: int | None = None  # how often the URL may be tried again; None: as the settings say
+    permanent: bool = False  # whether asking again soon is pointless: no such name, a certificate that is not accepted
 
 
 @dataclass(slots=True)

@@ -143,8 +143,11 @@ POLITENESS_MIN_DELAY = 1.0
 # Longest wait, in seconds.
 POLITENESS_MAX_DELAY = 300
 
-# Longest wait, in seconds, that a Crawl-delay or a Retry-After can impose.
+# Longest wait, in seconds, that a Crawl-delay can impose.
 CRAWL_DELAY_MAX = 300
+
+# Longest wait, in seconds, that a Retry-After can impose.
+RETRY_AFTER_MAX = 86_400
 
 # Also keep the wait per IP address.
 POLITENESS_PER_IP = False
@@ -152,14 +155,17 @@ POLITENESS_PER_IP = False
 # Pages to fetch per host; 0 means all.
 HOST_MAX_PAGES = 0
 
-# Consecutive failures after which a host is retired.
+# Consecutive failures after which a host is set aside: its URLs stay, and one of them is tried at growing intervals.
 HOST_MAX_FAILURES = 5
 
-# Seconds before an unreachable host or robots.txt is retried, doubled each time.
+# Seconds before an unreachable host or robots.txt is retried, doubled each time, up to a day.
 HOST_RETRY_WAIT = 60
 
-# Seconds that a host set aside may be away before its URLs are given up.
+# Seconds that a host set aside may be away before it is given up and all its URLs end.
 HOST_PATIENCE = 259_200
+
+# Seconds until a crawl ends in which only hosts set aside have URLs left; these stay, and the next run goes on.
+OUTAGE_END_WAIT = 900
 
 # --- The network ---
 

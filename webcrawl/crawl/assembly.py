@@ -15,6 +15,7 @@ from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.counters import SavedCounters
 from webcrawl.crawl.crawl import CLEAN, Crawl, Parts
 from webcrawl.crawl.crawl_log import CrawlLog
+from webcrawl.crawl.ending import Ending
 from webcrawl.crawl.filter_states import FilterStates
 from webcrawl.crawl.halfway import Halfway
 from webcrawl.crawl.refusals import Refusals
@@ -142,6 +143,7 @@ def _parts(
         refusals=refusals,
         counters=counters,
         halfway=Halfway(db),
+        ending=Ending(values["OUTAGE_END_WAIT"]),
     )
 
 
@@ -194,6 +196,8 @@ def _limits(values: Mapping[str, Any]) -> Limits:
         host_failures=values["HOST_MAX_FAILURES"],
         retry_wait=values["HOST_RETRY_WAIT"],
         crawl_delay_max=values["CRAWL_DELAY_MAX"],
+        retry_after_max=values["RETRY_AFTER_MAX"],
+        patience=values["HOST_PATIENCE"],
         attempts=values["RETRY_TIMES"] + 1 if values["RETRY_ENABLED"] else 1,
         retry_codes=frozenset(values["RETRY_HTTP_CODES"]) if values["RETRY_HTTP_CODES"] is not None else None,
     )

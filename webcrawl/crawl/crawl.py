@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.crawl_log import CrawlLog
+from webcrawl.crawl.ending import Ending
 from webcrawl.crawl.halfway import Halfway
 from webcrawl.crawl.inline import InlineDownloads
 from webcrawl.crawl.refusals import Refusal, Refusals
@@ -64,6 +65,7 @@ class Parts:
     refusals: Refusals
     counters: Counter[str]
     halfway: Halfway
+    ending: Ending
 
 
 class Crawl:
@@ -75,7 +77,7 @@ class Crawl:
         self._seen, self._content, self._frontier = parts.seen, parts.content, parts.frontier
         self._robots, self._seeding, self._refusals = parts.robots, parts.seeding, parts.refusals
         self._outputs, self._log, self._counters = parts.outputs, parts.log, parts.counters
-        self._portions = parts.portions
+        self._portions, self._ending = parts.portions, parts.ending
         self._halfway = parts.halfway
         self.inline = InlineDownloads(
             parts.frontier.lending, parts.robots, parts.clock, parts.log, parts.counters, parts.halfway
@@ -202,7 +204,8 @@ class Crawl:
             ready = merge if ready is None else min(ready, merge)
         if self._portions.links:
             ready = self._portions.ready_at if ready is None else min(ready, self._portions.ready_at)
-        return ready
+        end = self._ending.after(self._clock())
+        return ready if end is None else end if ready is None else min(ready, end)
 
     def next_turn(self, link: Link) -> float:
         """Seconds until the host of a link just taken may probably be asked again; 0 if nothing waits for it."""
@@ -233,7 +236,7 @@ class Crawl:
 
     def tries_again(self, link: Link, outcome: Outcome) -> bool:
         """Whether `finish` is going to queue the link once more."""
-        return outcome.status in NO_OUTCOMES or self._frontier.tries_again(link, outcome)
+        return outcome.status in NO_OUTCOMES or self._frontier.tries_again(link, outcome, self._ended(outcome))
 
     def overstaying(self, running: Sequence[R], *, full: bool) -> list[R]:
         """Which of these downloads are to be cut, because others wait for their slots; `full`: no slot is free."""
@@ -281,9 +284,14 @@ class Crawl:
 
     @property
     def pending(self) -> bool:
-        """Whether anything is left to do, or may turn out to be."""
-        waiting = len(self._frontier) or self._seen.pending or self._portions.links or len(self._refusals)
-        return waiting > 0 or not self._seeding.ended
+        """Whether anything is left to do, or may turn out to be; what hosts set aside have need not be done now."""
+        waiting = self._seen.pending or self._portions.links or len(self._refusals)
+        if waiting or not self._seeding.ended:
+            return True
+        frontier = self._frontier
+        if not len(frontier):
+            return False
+        return not self._ending.reached(self._clock(), resting=frontier.resting(), busy=frontier.in_flight > 0)
 
     @property
     def pages(self) -> int:
@@ -311,6 +319,9 @@ class Crawl:
             "queued": frontier.queued,
             "in_flight": frontier.in_flight,
             "hosts": frontier.hosts,
+            "aside": frontier.aside,
+            "hosts_aside": frontier.hosts_aside,
+            "aside_due": frontier.next_aside() or 0.0,
             "seeds": self._seeding.taken,
             "bad_seeds": self._seeding.bad,
             **{f"frontier/{name}": value for name, value in frontier.counters.items()},

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from heapq import heappop, heappush
 
 from webcrawl.frontier.back import BackEnd
 from webcrawl.frontier.booking import Booking
+from webcrawl.frontier.health import Health, given_up
 from webcrawl.frontier.hosts import FIRST, Host, State
 from webcrawl.frontier.lending import Lender, Lending
 from webcrawl.frontier.overstay import R, overstaying
 from webcrawl.frontier.parts import Hooks, Queues, Rules
 from webcrawl.frontier.rotation import Rotation
 from webcrawl.frontier.slots import NEW, PROVEN, Slots
-from webcrawl.model import Link, Outcome, Status, unpack
+from webcrawl.model import Link, Outcome, unpack
 from webcrawl.urls.hosts import host_of
 
 STEPS = 64  # hosts examined by one `take` before it gives up for this turn of the event loop
 LOOKS = 4  # of these, hosts let in to find one that answers before an unproven host gets the slot
 DROPS = 256  # URLs of one host dropped per turn
+PAUSE = 0.002  # seconds between two such turns
 LATE = 0.05  # seconds that a proven host waits for a fetcher or the processor, before we count as busy
 NEVER = float("inf")
 SOON = 30.0  # seconds that a host waits with a URL, e.g. for a redirected robots.txt, rather than look for another
@@ -43,7 +44,10 @@ class Frontier:
         self.queued = 0
         self.in_flight = 0
         self.counters: Counter[str] = Counter()
-        lender = Lender(queues.hosts, self._back, self._book, self.counters, hooks.addresses, hooks.admission, resumed)
+        aside = self._rotation.aside
+        lender = Lender(
+            queues.hosts, self._back, aside, self._book, self.counters, hooks.addresses, hooks.admission, resumed
+        )
         self.lending = Lending(lender)
         self._reserved = self.lending.reserved
         for host in queues.hosts.active():
@@ -71,6 +75,33 @@ class Frontier:
     def hosts(self) -> int:
         """The number of hosts in the back-end."""
         return len(self._back)
+
+    @property
+    def aside(self) -> int:
+        """The number of URLs of hosts that are set aside."""
+        return self._rotation.aside.urls
+
+    @property
+    def hosts_aside(self) -> int:
+        """The number of hosts that are set aside: they come back by themselves."""
+        return self._rotation.aside.hosts
+
+    def was_aside(self, urls: int, hosts: int) -> None:
+        """Both as of the last checkpoint."""
+        self._rotation.aside.urls, self._rotation.aside.hosts = urls, hosts
+
+    def next_aside(self) -> float | None:
+        """When the next of them comes back, or None."""
+        return self._rotation.aside.next_due()
+
+    def resting(self) -> bool:
+        """Whether the URLs that are left are all of hosts set aside, or tried from there."""
+        left = len(self) - self.aside
+        for host in self._back.active.values():
+            if not left or self._book.health.health(host) is not Health.ASIDE:
+                break
+            left -= host.waiting() + (host.given is not None)
+        return not left
 
     def ready(self, now: float) -> int:
         """The number of hosts that are due."""
@@ -102,6 +133,8 @@ class Frontier:
         if host is None and held.state is State.IDLE:
             self._enter(held)
         elif host is None:
+            if held.state is State.ASIDE:
+                self._rotation.aside.joined(held, self._back.now)
             self._hosts.put_away(held)
         elif host.ticket:
             self._back.schedule(host, host.ready_at)
@@ -115,6 +148,7 @@ class Frontier:
         here yet.
         """
         back, rotation = self._back, self._rotation
+        back.now = now
         if len(back.active) < rotation.width:
             rotation.refill()
         for step in range(STEPS):
@@ -157,6 +191,9 @@ class Frontier:
     def next_ready(self) -> float | None:
         """When `take` may return a link: a time (0 is now), or None until something is added or done."""
         rotation, due = self._rotation, self._back.next_due()
+        aside = rotation.next_aside()
+        if aside is not None and (due is None or aside < due):
+            due = aside
         if not (rotation.can_grow() and self._slots.open_to(NEW)):
             return due
         if rotation.others_wait():
@@ -274,14 +311,14 @@ class Frontier:
         if host is None:
             self._hosts.put_away(held)
 
-    def tries_again(self, link: Link, outcome: Outcome) -> bool:
+    def tries_again(self, link: Link, outcome: Outcome, now: float) -> bool:
         """Whether `done` would return False, i.e. the link would be retried."""
-        return self._book.tries_again(self._back.active[host_of(link.url)], link, outcome)
+        return self._book.tries_again(self._back.active[host_of(link.url)], link, outcome, now)
 
     def done(self, link: Link, outcome: Outcome, now: float) -> bool:
         """Books the outcome of a download; returns False if the link will be retried."""
         host = self._received(link)
-        retired, pages = host.retired, host.pages
+        pages, failures, retired = host.pages, host.failures, host.retired
         again = self._book(host, link, outcome, now)
         if not pages and host.pages:
             self.counters["hosts answered"] += 1
@@ -290,16 +327,20 @@ class Frontier:
         else:
             self._slots.judge(host)
         if again is not None:
-            heappush(host.later, (again, replace(link, attempt=link.attempt + 1).pack()))
+            heappush(host.later, (again[0], again[1].pack()))
             self.queued += 1
         self.counters["finished" if again is None else "tried again"] += 1
-        if host.retired != retired:
-            self.counters["hosts retired"] += host.retired == Status.HOST_RETIRED
+        if host.failures > failures:
+            self._failed(host, retired)
         host.ip = outcome.ip or host.ip
         self._settle(host, now)
         if len(self._back.active) < self._rotation.width:
             self._rotation.refill()
         return again is None
+
+    def _failed(self, host: Host, retired: int) -> None:
+        self.counters["hosts set aside"] += host.failures == self._book.health.failures
+        self.counters["hosts given up"] += host.retired != retired and given_up(host)
 
     def unasked(self, link: Link, now: float) -> None:
         """Ends a link for which no host was asked, because a middleware had the answer: the host's record stays."""
@@ -361,21 +402,30 @@ class Frontier:
                 self._addresses.learn(host.ip, host.ready_at)
             if woken is not None:
                 self._back.schedule(woken, host.ready_at)
+        rotation = self._rotation
         if not host.waiting():
-            self._rotation.leave(host, State.IDLE)
-        elif self._rotation.must_yield(host, now):
-            self._rotation.park(host)
+            rotation.leave(host, State.IDLE)
+        elif host.retired:
+            self._back.schedule(host, now + PAUSE)  # the others go on meanwhile
+            return
+        elif rotation.aside.wants(host, due := host.due(), now):
+            rotation.set_aside(host, now)
+        elif rotation.must_yield(host, now):
+            rotation.park(host)
         else:
-            self._back.schedule(host, now if host.retired else host.due())
+            self._back.schedule(host, due)
             return
         self._hosts.put_away(host)
 
 
 def _next_record(host: Host, now: float) -> bytes | None:
     """The host's next record: due retries, then by priority; for a retired host the order does not matter."""
-    if host.later and (host.later[0][0] <= now or host.retired):
-        return heappop(host.later)[1]
     ranked = host.ranked
+    if host.later and (host.later[0][0] <= now or host.retired):
+        others = host.queue.count or (ranked is not None and ranked.queues)
+        # If the host is failing, another URL shows whose fault it is; but what was put back goes first (FIRST, 0).
+        if not (host.failures and others) or host.later[0][0] <= 0.0:
+            return heappop(host.later)[1]
     if ranked is not None and ranked.queues and (ranked.before() or not host.queue.count):
         return ranked.pop()
     return host.queue.pop()

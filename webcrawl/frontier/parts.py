@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.admission import Admission
+from webcrawl.frontier.aside import Aside
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.domains import Lines
 from webcrawl.frontier.fifo import Fifo
@@ -53,4 +54,5 @@ class Queues:
     front: FrontEnd
     hosts: HostTable
     parked: Fifo  # names of hosts that gave way to others
+    aside: Aside  # names of hosts whose next turn is far away
     lines: Lines  # URLs and parked hosts of domains that have their share of the places

@@ -14,6 +14,7 @@ class FetchError(Exception):
 
     status: ClassVar[Status] = Status.UNEXPECTED
     name: ClassVar[str] = "unexpected"
+    permanent: bool = False  # whether it is pointless to try again soon
 
 
 class BadUrl(FetchError):
@@ -46,6 +47,7 @@ class AddressRefused(FetchError):
 
     status = Status.EXCLUDED
     name = "address_refused"
+    permanent = True
 
 
 class PortRefused(FetchError):
@@ -121,6 +123,7 @@ class CertificateRefused(TlsFailed):
     """The certificate does not verify, and the crawl requires it."""
 
     name = "certificate"
+    permanent = True
 
 
 class TimedOut(FetchError):

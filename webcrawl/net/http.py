@@ -12,7 +12,7 @@ from webcrawl.net.connection_open import Opener
 from webcrawl.net.connection_pool import ConnectionPool, Key
 from webcrawl.net.connection_proxied import ProxiedOpener
 from webcrawl.net.deadlines import Deadlines
-from webcrawl.net.errors import EmptyAnswer, FetchError, TimedOut
+from webcrawl.net.errors import ConnectTimeout, EmptyAnswer, FetchError
 from webcrawl.net.http_answer import Answer
 from webcrawl.net.http_message import Message
 from webcrawl.net.http_request import Headers, RequestWriter
@@ -125,7 +125,7 @@ class HttpClient:
                 async with asyncio.timeout_at(deadline):
                     connection = await self._opener.open(target, timings, options.bind)
             except TimeoutError as error:
-                raise TimedOut("no connection within the deadline") from error
+                raise ConnectTimeout("no connection within the deadline") from error
         self.counters.opened += 1
         return connection
 
