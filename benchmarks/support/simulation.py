@@ -6,6 +6,7 @@ that are asked twice at once, or before the time that their Retry-After has name
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
@@ -29,6 +30,8 @@ START = 1_700_000_000.0
 DAY = 86_400.0
 HUB = Link("http://hub.test/", "", "", "http://hub.test/")  # all URLs are links of this page
 MOST = 500  # links submitted at once
+NEVER = float("inf")
+PAUSE = 0.0005  # seconds of real time
 BLINK = 0.001  # seconds until the next look if something is due at once
 OPTIONAL = frozenset(field.name for field in fields(Outcome))
 SETTINGS = {
@@ -105,7 +108,8 @@ class Simulation:
         self.judge = Judge()
         self.counters: Counter[str] = Counter()
         self._fed, self._saved = 0, (0, {})
-        self._serial, self._checkpoint_at = 0, START
+        self._serial = 0
+        self._checkpoint_at, self._changed = NEVER, False  # while nothing changes there is nothing to save
         self._flying: list[tuple[float, int, Asked]] = []
         self.crawl = self._open()
 
@@ -131,13 +135,13 @@ class Simulation:
 
     def checkpoint(self) -> None:
         for _ in self.crawl.prepare():
-            pass
+            time.sleep(PAUSE)  # while a thread of it syncs
         self.crawl.checkpoint()
         self._saved = (self._fed, dict(self.judge.not_before))
-        self._checkpoint_at = self.now + self._interval
+        self._checkpoint_at, self._changed = NEVER, False
 
     def kill(self, away: float = 0.0) -> None:
-        """As kill -9: what happened since the last checkpoint is forgotten. The next run begins `away` seconds later."""
+        """As kill -9: what came after the last checkpoint is forgotten. The next run begins `away` seconds later."""
         self.crawl.close()
         self._flying.clear()
         self.judge.busy.clear()
@@ -184,6 +188,7 @@ class Simulation:
             for at in range(0, len(urls), MOST):
                 self.crawl.discover(HUB, urls[at : at + MOST], lambda _: "L")
             self._fed += 1
+            self._changes()
 
     def _pass(self, ready: float | None, until: float) -> None:
         """Time passes until something happens."""
@@ -196,9 +201,15 @@ class Simulation:
             times.append(max(ready, self.now + BLINK))
         self.now = max(self.now, min(times))
 
+    def _changes(self) -> None:
+        """A checkpoint is due after the interval."""
+        if not self._changed:
+            self._checkpoint_at, self._changed = self.now + self._interval, True
+
     # -- requests
 
     def _begin(self, link: Link) -> None:
+        self._changes()
         self.judge.begins(link, self.now)
         answer = self._web(link.url, self.now)
         self._serial += 1
@@ -240,10 +251,10 @@ class Simulation:
 
     # -- what became of the URLs
 
-    def outcomes(self) -> Iterator[tuple[str, int]]:
-        """URL and status of each line of the crawl log, robots.txt aside; closed crawls only."""
+    def outcomes(self) -> Iterator[tuple[str, int, str]]:
+        """URL, status and annotations of each line of the crawl log, robots.txt aside; for a closed crawl."""
         with (self._folder / "logs/crawl.log").open(encoding="ascii") as log:
             for line in log:
-                _, status, _, url, path, *_ = line.split()
+                _, status, _, url, path, *_, notes = line.split()
                 if not path.endswith("P"):
-                    yield url, int(status)
+                    yield url, int(status), notes

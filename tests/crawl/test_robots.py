@@ -12,7 +12,7 @@ from webcrawl.crawl.crawl import Crawl, Parts
 from webcrawl.crawl.robots import CHASE, RobotsAdmission
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.robots_rows import RobotsRows
-from webcrawl.model import Link, Outcome, Status
+from webcrawl.model import Link, Outcome, Status, unpack
 from webcrawl.net.robots_book import RobotsBook
 from webcrawl.store.crawldb import CrawlDB
 
@@ -27,13 +27,15 @@ class Web:
         self.db, self.answers = db, answers
         self.dropped, self.pages, self.asked, self.now = [], [], [], 0.0
         self.admission = RobotsAdmission(RobotsBook(RobotsRows(db), "webcrawl", patience=patience))
-        limits = Limits(queues=10, max_queues=100, host_failures=1000)
-        self.frontier = make(
-            db, limits, admission=self.admission.decide, dropped=lambda link, status: self.dropped.append(status)
-        )
+        limits = Limits(queues=10, max_queues=100, patience=patience)
+        self.frontier = make(db, limits, admission=self.admission.decide, dropped=self._dropped)
         parts = dict.fromkeys(field.name for field in fields(Parts)) | {"frontier": self.frontier}
         parts |= {"robots": self.admission, "counters": Counter(), "clock": lambda: self.now}
         self.crawl = Crawl(Parts(**parts))
+
+    def _dropped(self, link, status):
+        self.dropped.append(status)
+        self.admission.dropped(link)
 
     def run(self, now, until):
         """Fetches what is due until then; returns the time."""
@@ -93,7 +95,7 @@ class TestUnreachable:
         add(web.frontier, *(f"http://a/{number}" for number in range(100)))
         web.run(0, 3 * DAY)
         assert (web.dropped, len(web.frontier)) == ([], 100)
-        web.run(3 * DAY, 3.1 * DAY)
+        web.run(3 * DAY, 5 * DAY)
 
         assert (web.dropped, len(web.frontier), web.pages) == ([Status.ROBOTS_UNREACHABLE] * 100, 0, [])
 
@@ -122,7 +124,7 @@ class TestUnreachable:
         db.close()
         with closing(CrawlDB(tmp_path)) as again:
             resumed = Web(again, fails(100 * DAY))
-            resumed.run(0.9 * DAY, 4 * DAY)
+            resumed.run(0.9 * DAY, 5 * DAY)
 
         assert (len(web.asked), resumed.dropped) == (11, [Status.ROBOTS_UNREACHABLE])
         assert len(resumed.asked) == 3
@@ -180,6 +182,16 @@ class TestElsewhere:
         web.run(0, 4 * DAY)
 
         assert (len(web.pages), web.dropped) == (10, [])
+
+    def test_another_host_that_is_given_up_keeps_nobody_waiting(self, db):
+        """If the request to the other host is dropped, the try has failed, and its URLs need not wait for it."""
+        web, link = Web(db, lambda url, now: OPEN), Link("http://a/1")
+        chased = []
+        web.admission.answered(web.admission.decide(link, 0), 301, b"", MOVED, 0, chased.append)
+        assert web.admission.decide(link, 1) == 6.0
+        web.admission.dropped(unpack(chased[0]))
+
+        assert web.admission.decide(link, 6) == 66.0
 
     def test_rules_are_in_force_when_the_other_host_does_not_answer(self, db):
         """After CHASE seconds without an answer from there, what was known before decides."""

@@ -124,7 +124,12 @@ def _parts(
     opened.callback(seen.close)
     content = opened.enter_context(closing(ContentSeen(db, memory=content_memory)))
     addresses = Addresses() if values["POLITENESS_PER_IP"] else None
-    hooks = Hooks(admission, addresses, refusals.dropped, awaited=lambda: seen.pending > 0)
+
+    def dropped(link: Link, status: int) -> None:
+        refusals.dropped(link, status)
+        robots.dropped(link)
+
+    hooks = Hooks(admission, addresses, dropped, awaited=lambda: seen.pending > 0)
     counters: Counter[str] = Counter()
     SavedCounters(db, {"crawl": counters, "refused": pipeline.filtered})
     return Parts(

@@ -85,6 +85,12 @@ class RobotsAdmission:
             return None
         return self.book.answered(origin, status, body, now)
 
+    def dropped(self, link: Link) -> None:
+        """A link was dropped unasked; if it was a robots.txt on another host, nobody has to wait for that any more."""
+        chase = self._chases.get(link.history) if link.path.endswith("P") else None
+        if chase is not None:
+            chase.until = 0.0
+
     def _has_room(self, now: float) -> bool:
         """Whether one more chase may begin; the first ones may be over, of origins whose URLs are not due."""
         chases = self._chases
