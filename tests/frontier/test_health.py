@@ -120,6 +120,32 @@ class TestFault:
         drain(frontier, 1000, outcome)
         assert ended == dict.fromkeys(("http://a/1", "http://a/2"), Status.ROBOTS_UNREACHABLE)
 
+    def test_one_port_that_is_closed_does_not_stop_the_others(self, db):
+        """While robots.txt of one origin cannot be had, the URLs of the host's other origins are fetched."""
+        tries = [0.0]
+
+        def admission(link, now):
+            if link.url.startswith("http:") or link.path.endswith("P"):
+                return None
+            return Link("https://a/robots.txt", "P", history="https://a") if tries[-1] <= now else tries[-1]
+
+        frontier = make(db, admission=admission)
+        add(frontier, *(f"http{'s' * (number % 2)}://a/{number}" for number in range(40)))
+        now, found = 0.0, []
+        for _ in range(80):
+            now, link = following(frontier, now)
+            if link.path.endswith("P"):
+                tries.append(now + 60 * 2 ** len(tries))
+                frontier.done(link, REFUSED, now)
+            else:
+                found.append((now, link.url))
+                frontier.done(link, OK, now)
+            if len(found) == 20:
+                break
+        assert {url for _, url in found} == {f"http://a/{number}" for number in range(0, 40, 2)}
+        assert found[-1][0] < 3600
+        assert len(tries) < 8
+
     def test_who_wants_no_retries_gets_none(self, db):
         """With RETRY_TIMES 0 or `dont_retry` nothing is asked for twice, whosever the fault is."""
         frontier = make(db, Limits(2, 10, attempts=1))
@@ -165,6 +191,28 @@ class TestWaits:
             db.checkpoint()
         with closing(CrawlDB(tmp_path)) as db:
             assert following(make(db, now=60.0), 60)[0] >= 3600
+
+    def test_it_outlives_a_kill(self, tmp_path):
+        """A crawl that was killed before a checkpoint asks no earlier either, whichever queue its host is in."""
+        with closing(CrawlDB(tmp_path)) as db:
+            frontier = make(db)
+            add(frontier, "http://a/1", "http://b/1")
+            links = [frontier.take(0), frontier.take(0)]
+            frontier.done(links[1], OK, 0)
+            db.checkpoint()
+            frontier.done(links[0], Outcome(429, wait=3600), 0)
+            add(frontier, "http://b/2")
+            frontier.done(following(frontier, 1)[1], Outcome(503, wait=7200), 5)
+        with closing(CrawlDB(tmp_path)) as db:
+            frontier = make(db, now=60.0)
+            add(frontier, "http://b/2")
+            db.checkpoint()
+        with closing(CrawlDB(tmp_path)) as db:
+            frontier = make(db, now=120.0)
+            asked = {link.url: now for now, link in drain(frontier, 120)}
+            assert asked["http://a/1"] >= 3600
+            assert asked["http://b/2"] >= 7205
+        assert not list(tmp_path.glob("told*"))
 
 
 class TestProbes:

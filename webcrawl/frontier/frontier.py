@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from heapq import heappop, heappush
+from heapq import heappop, heappush, heapreplace
 
+from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.back import BackEnd
 from webcrawl.frontier.booking import Booking
 from webcrawl.frontier.health import Health, given_up
@@ -33,7 +34,7 @@ class Frontier:
     """Links go in with `add`, come out with `take`, and end with `done`."""
 
     def __init__(self, queues: Queues, rules: Rules, hooks: Hooks, *, resumed: float = 0.0) -> None:
-        self._front, self._hosts = queues.front, queues.hosts
+        self._front, self._hosts, self._told = queues.front, queues.hosts, queues.told
         self._level, self._book = rules.prioritizer.level, Booking(rules.politeness, rules.limits)
         self._addresses, self._admission, self._dropped = hooks.addresses, hooks.admission, hooks.dropped
         self._slots = Slots(rules.limits.fetchers, hooks.awaited)
@@ -46,14 +47,38 @@ class Frontier:
         self.counters: Counter[str] = Counter()
         aside = self._rotation.aside
         lender = Lender(
-            queues.hosts, self._back, aside, self._book, self.counters, hooks.addresses, hooks.admission, resumed
+            queues.hosts,
+            self._back,
+            aside,
+            queues.told,
+            self._book,
+            self.counters,
+            hooks.addresses,
+            hooks.admission,
+            resumed,
         )
         self.lending = Lending(lender)
         self._reserved = self.lending.reserved
-        for host in queues.hosts.active():
-            if host.ip and hooks.addresses is not None:
-                hooks.addresses.learn(host.ip, host.ready_at)
+        self._remember(queues.told.until)
+
+    def _remember(self, told: dict[str, float]) -> None:
+        """Hosts as of the last checkpoint, and what some of them have asked for since."""
+        hosts = self._hosts
+        for host in hosts.active():
+            if host.name in told:
+                hosts.touch(host)
+                host.ready_at = max(host.ready_at, told.pop(host.name))
+            if host.ip and self._addresses is not None:
+                self._addresses.learn(host.ip, host.ready_at)
             self._enter(host)
+            if self._rotation.aside.wants(host, host.due(), self._resumed) and self._resumed:
+                self._rotation.set_aside(host, self._resumed)
+                hosts.put_away(host)
+        for name, until in told.items():
+            host = hosts.get(name)
+            host.ready_at = max(host.ready_at, until)
+            hosts.touch(host)
+            hosts.put_away(host)
 
     def __len__(self) -> int:
         """The number of URLs that are not finished."""
@@ -87,8 +112,9 @@ class Frontier:
         return self._rotation.aside.hosts
 
     def was_aside(self, urls: int, hosts: int) -> None:
-        """Both as of the last checkpoint."""
-        self._rotation.aside.urls, self._rotation.aside.hosts = urls, hosts
+        """So many were as of the last checkpoint."""
+        self._rotation.aside.urls += urls
+        self._rotation.aside.hosts += hosts
 
     def next_aside(self) -> float | None:
         """When the next of them comes back, or None."""
@@ -214,12 +240,8 @@ class Frontier:
     def _hand_out(self, host: Host, now: float) -> Link | None:
         if self._reserved and host.name in self._reserved:
             return None  # inline downloads go first; then it is scheduled again
-        if self._addresses is not None and host.ip:
-            again = self._addresses.hold(host, now)
-            if again is not None:
-                if again < float("inf"):
-                    self._back.schedule(host, again)
-                return None
+        if self._addresses is not None and host.ip and not self._holds(self._addresses, host, now):
+            return None
         given = self._first_allowed(host, now)
         if given is None:
             self._settle(host, now)
@@ -273,6 +295,13 @@ class Frontier:
         if given is None:
             host.ready_at = max(host.ready_at, until)
         return given
+
+    def _holds(self, addresses: Addresses, host: Host, now: float) -> bool:
+        """Whether the host has its address for itself; otherwise it gets its turn later."""
+        again = addresses.hold(host, now)
+        if again is not None and again < float("inf"):
+            self._back.schedule(host, again)
+        return again is None
 
     def _give(self, host: Host, link: Link, record: bytes) -> Link:
         host.given = record
@@ -332,6 +361,11 @@ class Frontier:
         self.counters["finished" if again is None else "tried again"] += 1
         if host.failures > failures:
             self._failed(host, retired)
+            if outcome.wait:
+                self._told.note(host.name, host.ready_at)
+            if link.path.endswith("P") and host.later and host.later[0][0] <= 0.0:
+                # The URL that needs it lets others go first, whose robots.txt may be another one.
+                heapreplace(host.later, (host.ready_at, host.later[0][1]))
         host.ip = outcome.ip or host.ip
         self._settle(host, now)
         if len(self._back.active) < self._rotation.width:

@@ -17,6 +17,7 @@ from webcrawl.frontier.booking import Booking
 from webcrawl.frontier.health import given_up
 from webcrawl.frontier.hosts import Host, HostTable
 from webcrawl.frontier.setaside import SetAside
+from webcrawl.frontier.told import Told
 from webcrawl.model import Link, Outcome, Packed, Status
 from webcrawl.urls.hosts import host_of
 
@@ -33,6 +34,7 @@ class Lender:
     hosts: HostTable
     back: BackEnd
     aside: SetAside
+    told: Told
     book: Booking
     counters: Counter[str]
     addresses: Addresses | None = None
@@ -45,7 +47,7 @@ class Lending:
 
     def __init__(self, lender: Lender) -> None:
         self._hosts, self._back, self._book, self._counters = lender.hosts, lender.back, lender.book, lender.counters
-        self._aside = lender.aside
+        self._aside, self._told = lender.aside, lender.told
         self._addresses, self._admission, self._resumed = lender.addresses, lender.admission, lender.resumed
         self.reserved: set[str] = set()
         self._lent: dict[str, str] = {}  # host name -> the address that is lent with it
@@ -147,6 +149,8 @@ class Lending:
             self._counters["lent"] += 1
             if host.failures > failures:
                 self._counters["hosts given up"] += host.retired != retired and given_up(host)
+                if outcome.wait:
+                    self._told.note(name, host.ready_at)
         self._hosts.touch(host)
         if host.retired or not self._aside.wants(host, host.ready_at, now):
             self._aside.recall(host)
