@@ -123,7 +123,7 @@ def _outcomes(report: Report, simulation: Simulation, made: list[Site], found: l
             report.kinds[site.kind][_name(status)] += 1
             if status == 200:
                 report.fetched += 1
-            elif status in OF_THE_URL and notes == "3t":
+            elif status in OF_THE_URL and "3t" in notes.split(","):
                 report.charged.append(url)
             elif site.absence() <= PATIENCE:
                 report.lost.append(url)

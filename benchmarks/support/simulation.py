@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from heapq import heappop, heappush
 from pathlib import Path
@@ -22,8 +22,9 @@ from webcrawl.adapter.values import plain_values
 from webcrawl.crawl import assembly
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.crawl import NO_OUTCOMES, Crawl
-from webcrawl.model import Link, Outcome
+from webcrawl.model import Link, Outcome, Status
 from webcrawl.net.errors import FetchError
+from webcrawl.net.sign import DOUBTFUL
 from webcrawl.urls.hosts import host_of
 
 START = 1_700_000_000.0
@@ -33,7 +34,6 @@ MOST = 500  # links submitted at once
 NEVER = float("inf")
 PAUSE = 0.0005  # seconds of real time
 BLINK = 0.001  # seconds until the next look if something is due at once
-OPTIONAL = frozenset(field.name for field in fields(Outcome))
 SETTINGS = {
     "SEEN_STORE": "webcrawl.seen.memory.MemorySeen",  # decides at once, without a thread
     "URL_FILTERS": {},
@@ -229,24 +229,15 @@ class Simulation:
 
     def _outcome(self, asked: Asked) -> Outcome:
         """As the downloader makes it."""
-        answer, uplink = asked.answer, getattr(self.crawl, "uplink", None)
+        answer, error = asked.answer, asked.answer.error
         outcome = Outcome(answer.status, answer.seconds, answer.wait, at=self.now, ended=self.now)
-        if answer.error is None:
-            if uplink is not None:
-                uplink.answered(asked.link.url, self.now)
+        if error is None:
+            self.crawl.uplink.answered(asked.link.url, self.now)
             return outcome
-        error = answer.error
-        outcome.status, outcome.wait = error.status, 0.0
-        wait = uplink.failed(asked.link.url, error, asked.begun, self.now) if uplink is not None else None
+        outcome.status, outcome.permanent, outcome.doubtful = error.status, error.permanent, error.sign in DOUBTFUL
+        wait = self.crawl.uplink.failed(asked.link.url, error, asked.begun, self.now)
         if wait is not None:
-            outcome.status, outcome.wait = 0, wait
-            return outcome
-        if "permanent" in OPTIONAL:
-            outcome.permanent = getattr(error, "permanent", False)
-        if "doubtful" in OPTIONAL:
-            from webcrawl.net.sign import DOUBTFUL
-
-            outcome.doubtful = error.sign in DOUBTFUL
+            return Outcome(Status.UNTRIED, answer.seconds, wait, at=self.now, ended=self.now)
         return outcome
 
     # -- what became of the URLs

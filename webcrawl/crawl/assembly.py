@@ -22,6 +22,7 @@ from webcrawl.crawl.refusals import Refusals
 from webcrawl.crawl.robots import RobotsAdmission
 from webcrawl.crawl.seeding import Seeding
 from webcrawl.crawl.terms import keep_terms, terms_of
+from webcrawl.crawl.uplink import Uplink
 from webcrawl.crawl.visitor import LinkRules, Visitor
 from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.booking import Limits
@@ -33,6 +34,7 @@ from webcrawl.html.kinds import KINDS
 from webcrawl.html.links import LinkReader
 from webcrawl.loading import load
 from webcrawl.model import Link
+from webcrawl.net.outage import Detector
 from webcrawl.net.robots import product_token
 from webcrawl.net.robots_book import RobotsBook
 from webcrawl.seeds.reader import Seeds
@@ -132,13 +134,14 @@ def _parts(
     hooks = Hooks(admission, addresses, dropped, awaited=lambda: seen.pending > 0)
     counters: Counter[str] = Counter()
     SavedCounters(db, {"crawl": counters, "refused": pipeline.filtered})
+    frontier = _frontier(values, db, hooks, clock, domains)
     return Parts(
         db=db,
         clock=clock,
         pipeline=pipeline,
         seen=seen,
         content=content,
-        frontier=_frontier(values, db, hooks, clock, domains),
+        frontier=frontier,
         robots=robots,
         seeding=Seeding(db, seeds, pipeline, seen, all_first=values["URL_SCOPE"] == "seeds"),
         outputs=outputs,
@@ -149,6 +152,7 @@ def _parts(
         counters=counters,
         halfway=Halfway(db),
         ending=Ending(values["OUTAGE_END_WAIT"]),
+        uplink=Uplink(Detector(domains), frontier, robots.book, clock, counters),
     )
 
 

@@ -20,6 +20,7 @@ from webcrawl.crawl.inline import InlineDownloads
 from webcrawl.crawl.refusals import Refusal, Refusals
 from webcrawl.crawl.robots import RobotsAdmission
 from webcrawl.crawl.seeding import Seeding
+from webcrawl.crawl.uplink import Uplink
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.overstay import R
 from webcrawl.model import Exchange, Link, Outcome, Status, pack_found
@@ -66,6 +67,7 @@ class Parts:
     counters: Counter[str]
     halfway: Halfway
     ending: Ending
+    uplink: Uplink
 
 
 class Crawl:
@@ -79,6 +81,7 @@ class Crawl:
         self._outputs, self._log, self._counters = parts.outputs, parts.log, parts.counters
         self._portions, self._ending = parts.portions, parts.ending
         self._halfway = parts.halfway
+        self.uplink = parts.uplink
         self.inline = InlineDownloads(
             parts.frontier.lending, parts.robots, parts.clock, parts.log, parts.counters, parts.halfway
         )
@@ -178,6 +181,8 @@ class Crawl:
 
     def take(self, now: float) -> Link | None:
         """A link that may be fetched now."""
+        if self.uplink.out:
+            return self.uplink.probe(now) if self.uplink.may_probe(now) else None
         if self._seeding.first:
             self._seeding.read(SLICE)
             if self._seeding.first:
@@ -196,6 +201,8 @@ class Crawl:
         """When there may be something to do: a time (0 is now), or None as long as nothing is found or finished."""
         if self._refusals.waiting or self._more:
             return 0.0
+        if self.uplink.out:
+            return self.uplink.next_probe
         if self._seeding.first:
             return None if self._seeding.waits else 0.0
         ready = self._frontier.next_ready()
@@ -230,16 +237,21 @@ class Crawl:
 
     def robots_answered(self, link: Link, status: int, body: bytes, location: str | None, now: float) -> None:
         """The answer to a robots.txt, or the Status it failed with; `location` is where it redirects to."""
+        if status < 0 and not self.uplink.robots_fails(link.history, status, now):
+            return
         heard = self._robots.answered(link, status, body, location, now, self._frontier.expedite)
         if heard is not None and heard.crawl_delay is not None:
             self._frontier.crawl_delay(host_of(link.history + "/"), heard.crawl_delay)
 
     def tries_again(self, link: Link, outcome: Outcome) -> bool:
         """Whether `finish` is going to queue the link once more."""
+        self.uplink.excuse(outcome)
         return outcome.status in NO_OUTCOMES or self._frontier.tries_again(link, outcome, self._ended(outcome))
 
     def overstaying(self, running: Sequence[R], *, full: bool) -> list[R]:
         """Which of these downloads are to be cut, because others wait for their slots; `full`: no slot is free."""
+        if self.uplink.out:
+            return []
         found = self._frontier.overstaying(running, full=full)
         if not found:
             return []
@@ -254,6 +266,8 @@ class Crawl:
 
         One that could not be tried leaves no trace, and one that was cut only its time.
         """
+        if not link.request:  # of a spider's own request it was decided before the spider was told
+            self.uplink.excuse(outcome)
         if outcome.status == Status.UNTRIED:
             self._frontier.put_back(link, self._ended(outcome), outcome.wait)
             return
@@ -322,6 +336,7 @@ class Crawl:
             "aside": frontier.aside,
             "hosts_aside": frontier.hosts_aside,
             "aside_due": frontier.next_aside() or 0.0,
+            "outage/seconds": counters["outage/seconds"] + round(self.uplink.seconds),
             "seeds": self._seeding.taken,
             "bad_seeds": self._seeding.bad,
             **{f"frontier/{name}": value for name, value in frontier.counters.items()},

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from heapq import heappop, heappush, heapreplace
+from heapq import heapify, heappop, heappush, heapreplace
 
 from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.back import BackEnd
 from webcrawl.frontier.booking import Booking
+from webcrawl.frontier.charges import Charge, Charges
 from webcrawl.frontier.health import Health, given_up
 from webcrawl.frontier.hosts import FIRST, Host, State
 from webcrawl.frontier.lending import Lender, Lending
 from webcrawl.frontier.overstay import R, overstaying
 from webcrawl.frontier.parts import Hooks, Queues, Rules
 from webcrawl.frontier.rotation import Rotation
-from webcrawl.frontier.slots import NEW, PROVEN, Slots
+from webcrawl.frontier.slots import ANSWERED, DOUBTFUL, NEW, PROVEN, Slots
 from webcrawl.model import Link, Outcome, unpack
 from webcrawl.urls.hosts import host_of
 
@@ -42,6 +43,8 @@ class Frontier:
         self._rotation = Rotation(queues, self._back, rules, self._enter, self._end)
         self._resumed = resumed  # requests from the last checkpoint until then are unknown: every host waits its turn
         self._calm_at = 0.0
+        self._paused_until = 0.0
+        self._charges = Charges()
         self.queued = 0
         self.in_flight = 0
         self.counters: Counter[str] = Counter()
@@ -56,6 +59,7 @@ class Frontier:
             hooks.addresses,
             hooks.admission,
             resumed,
+            charges=self._charges,
         )
         self.lending = Lending(lender)
         self._reserved = self.lending.reserved
@@ -196,6 +200,9 @@ class Frontier:
 
     def _late(self, host: Host, seconds: float, now: float) -> None:
         """A due host had to wait so long."""
+        seconds = min(seconds, now - self._paused_until)
+        if seconds <= LATE:
+            return
         if host.standing == PROVEN:
             self._calm_at = now + CALM
         if seconds > OVERDUE:
@@ -348,7 +355,10 @@ class Frontier:
         """Books the outcome of a download; returns False if the link will be retried."""
         host = self._received(link)
         pages, failures, retired = host.pages, host.failures, host.retired
+        charge = self._charges.note(host, link, now) if outcome.doubtful else None
         again = self._book(host, link, outcome, now)
+        if charge is not None:
+            charge.failures, charge.again = host.failures, again
         if not pages and host.pages:
             self.counters["hosts answered"] += 1
         if outcome.status > 0:
@@ -398,6 +408,79 @@ class Frontier:
         self._book.cut(host, seconds, now)
         self._slots.judge(host)
         self._return(host, link, "cut", now)
+
+    # -- while our own network is out
+
+    def record_of(self, name: str) -> tuple[int, bool, str]:
+        """How often a host has failed in a row, whether it was ever asked, and its address if that is known."""
+        host = self._back.active.get(name)
+        held = host if host is not None else self._hosts.get(name)
+        if host is None:
+            self._hosts.put_away(held)
+        return held.failures, bool(held.times), held.ip
+
+    def probe(self, now: float, *, anyone: bool) -> Link | None:
+        """A link of a due host: of one that answered last time, if there is one; `anyone`: rather of another."""
+        rotation = self._rotation
+        if len(self._back.active) < rotation.width:
+            rotation.refill()
+        order = (NEW, ANSWERED, DOUBTFUL, PROVEN) if anyone else (PROVEN, ANSWERED, NEW, DOUBTFUL)
+        for _ in range(STEPS):
+            entry = self._back.pop_first(now, order)
+            if entry is None:
+                break
+            link = self._hand_out(entry[2], now)
+            if link is not None:
+                return link
+        return None
+
+    def paused_until(self, now: float) -> None:
+        """Nothing was taken until now: hosts that are late are so because of that."""
+        self._paused_until = now
+
+    def forgive(self, since: float) -> int:
+        """Takes back what failures since then did to hosts and links; returns how many there were."""
+        count = 0
+        for charge in self._charges.take(since):
+            host = self._back.active.get(charge.host)
+            held = host if host is not None else self._hosts.get(charge.host)
+            self._hosts.touch(held)
+            if host is None:
+                self._rotation.aside.recall(held)
+            charge.undo(held)
+            held.ready_at = max(held.ready_at, charge.at + self._book.wait(held))  # it was asked, though
+            self._ask_again(held, charge)
+            if host is None:
+                self._return_to(held)
+            elif host.ticket:
+                self._slots.judge(host)
+                self._back.schedule(host, host.due())
+            count += 1
+        self.counters["forgiven"] += count
+        return count
+
+    def _ask_again(self, host: Host, charge: Charge) -> None:
+        """Gives a link its attempt back, also if it was the last one; robots.txt comes when it is needed."""
+        retry = charge.retry
+        if retry is None:
+            if charge.link.path.endswith("P") or charge.link.request:  # a spider was told of its request's end
+                return
+            self.counters["finished"] -= 1
+        elif retry in host.later:
+            host.later.remove(retry)
+            heapify(host.later)
+            self.queued -= 1
+            self.counters["tried again"] -= 1
+        else:
+            return  # it is under way again
+        self._put_back(host, charge.link.pack())
+
+    def _return_to(self, host: Host) -> None:
+        """Puts away a host that is not active, or lets it in if it has something to fetch."""
+        if host.state is State.IDLE and host.waiting():
+            self._enter(host)
+        else:
+            self._hosts.put_away(host)
 
     def overstaying(self, running: Sequence[R], *, full: bool) -> list[R]:
         """Which of these downloads may be cut, in this order, if hosts wait for their slots; `full`: none is free."""

@@ -12,7 +12,7 @@ import msgpack
 
 from webcrawl.frontier.fifo import Fifo, Pool
 from webcrawl.frontier.health import FailedRow
-from webcrawl.frontier.ranked import LARGEST, Ranked
+from webcrawl.frontier.ranked import Ranked
 from webcrawl.frontier.rows import HostRows, Row
 from webcrawl.model import priority_of
 from webcrawl.store.crawldb import CrawlDB

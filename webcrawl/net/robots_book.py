@@ -24,6 +24,9 @@ HOSTS = 2**18
 DOUBLINGS = 20  # of HOST_RETRY_WAIT, which is 0.1 s at least: more than a day
 
 
+Row = tuple[float, bytes] | None  # of the table: when it expires, and what it says
+
+
 class Verdict(Enum):
     """What to do with a URL now."""
 
@@ -146,6 +149,18 @@ class RobotsBook:
         txt = parse(body if what is Meaning.READ else b"", self._agent)
         self._keep(origin, _Entry(now + KEEP, txt.rules))
         return Heard(what, self._crawl_delay(origin, txt.rules.crawl_delay, now), txt.sitemaps)
+
+    # -- failures that were our own network's
+
+    def row(self, origin: str) -> Row:
+        """What is stored of an origin."""
+        return self._table.robots(origin)
+
+    def restore(self, origin: str, row: Row) -> None:
+        """Makes that what is known of it again."""
+        self._table.set_robots(origin, *(row or (0.0, pack_away(Away(0, 0.0), None))))
+        old = self._entries.pop(origin, None)
+        self._weight -= old.weight if old is not None else 0
 
     def _failed(self, before: _Entry | None, now: float) -> _Entry:
         """One more failure: wait longer than the last time, and in the end give up.
