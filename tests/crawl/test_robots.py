@@ -3,6 +3,7 @@
 from collections import Counter
 from contextlib import closing
 from dataclasses import fields
+from types import SimpleNamespace
 
 import pytest
 
@@ -31,6 +32,7 @@ class Web:
         self.frontier = make(db, limits, admission=self.admission.decide, dropped=self._dropped)
         parts = dict.fromkeys(field.name for field in fields(Parts)) | {"frontier": self.frontier}
         parts |= {"robots": self.admission, "counters": Counter(), "clock": lambda: self.now}
+        parts["uplink"] = SimpleNamespace(robots_fails=lambda origin, status, now: True)
         self.crawl = Crawl(Parts(**parts))
 
     def _dropped(self, link, status):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from heapq import heapify, heappop, heappush, heapreplace
+from heapq import heapify, heappop, heappush
 
 from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.back import BackEnd
@@ -373,9 +373,6 @@ class Frontier:
             self._failed(host, retired)
             if outcome.wait:
                 self._told.note(host.name, host.ready_at)
-            if link.path.endswith("P") and host.later and host.later[0][0] <= 0.0:
-                # The URL that needs it lets others go first, whose robots.txt may be another one.
-                heapreplace(host.later, (host.ready_at, host.later[0][1]))
         host.ip = outcome.ip or host.ip
         self._settle(host, now)
         if len(self._back.active) < self._rotation.width:
