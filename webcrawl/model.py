@@ -130,6 +130,7 @@ class Outcome:
     at: float = 0.0  # when it ended, seconds since 1970
     ended: float = 0.0  # the same by time.monotonic; 0: no host was asked
     answered: bool = False  # whether the host did answer, though not so that the URL is done: it has not failed
+    doubtful: bool = False  # the failure may be our own network's
     retries: int | None = None  # how often the URL may be tried again; None: as the settings say
     permanent: bool = False  # whether asking again soon is pointless: no such name, a certificate that is not accepted
 

@@ -21,6 +21,7 @@ from webcrawl.crawl.redirect_chain import cookie_header, has_asked
 from webcrawl.crawl.refusals import Refusal, Refusals
 from webcrawl.crawl.robots import RobotsAdmission
 from webcrawl.crawl.seeding import Seeding
+from webcrawl.crawl.uplink import Uplink
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.overstay import R
 from webcrawl.model import Exchange, Link, Outcome, Status, pack_found
@@ -69,6 +70,7 @@ class Parts:
     counters: Counter[str]
     halfway: Halfway
     ending: Ending
+    uplink: Uplink
 
 
 class Crawl:
@@ -82,7 +84,10 @@ class Crawl:
         self._outputs, self._log, self._counters = parts.outputs, parts.log, parts.counters
         self._portions, self._ending, self._site_of = parts.portions, parts.ending, parts.site_of
         self._halfway = parts.halfway
-        self.inline = InlineDownloads(parts.frontier.lending, parts.clock, parts.log, parts.counters, parts.halfway)
+        self.uplink = parts.uplink
+        self.inline = InlineDownloads(
+            parts.frontier.lending, parts.robots, parts.clock, parts.log, parts.counters, parts.halfway
+        )
         self._merged_at = 0.0
         self._more = False  # the last slice of links had none that may be fetched now, and there may be another
 
@@ -204,6 +209,8 @@ class Crawl:
 
     def take(self, now: float) -> Link | None:
         """A link that may be fetched now."""
+        if self.uplink.out:
+            return self.uplink.probe(now) if self.uplink.may_probe(now) else None
         if self._seeding.first:
             self._seeding.read(SLICE)
             if self._seeding.first:
@@ -222,6 +229,8 @@ class Crawl:
         """When there may be something to do: a time (0 is now), or None as long as nothing is found or finished."""
         if self._refusals.waiting or self._more:
             return 0.0
+        if self.uplink.out:
+            return self.uplink.next_probe
         if self._seeding.first:
             return None if self._seeding.waits else 0.0
         ready = self._frontier.next_ready()
@@ -262,16 +271,21 @@ class Crawl:
         self, link: Link, status: int, body: bytes, location: str | None, now: float, chain: str = ""
     ) -> None:
         """The answer to a robots.txt, or the Status it failed with; `location` is where it redirects to."""
+        if status < 0 and not self.uplink.robots_fails(link.history, status, now):
+            return
         heard = self._robots.answered(link, status, body, location, now, self._frontier.expedite, chain)
-        if heard is not None and heard.crawl_delay:
+        if heard is not None and heard.crawl_delay is not None:
             self._frontier.crawl_delay(host_of(link.history + "/"), heard.crawl_delay)
 
     def tries_again(self, link: Link, outcome: Outcome) -> bool:
         """Whether `finish` is going to queue the link once more."""
+        self.uplink.excuse(outcome)
         return outcome.status in NO_OUTCOMES or self._frontier.tries_again(link, outcome, self._ended(outcome))
 
     def overstaying(self, running: Sequence[R], *, full: bool) -> list[R]:
         """Which of these downloads are to be cut, because others wait for their slots; `full`: no slot is free."""
+        if self.uplink.out:
+            return []
         found = self._frontier.overstaying(running, full=full)
         if not found:
             return []
@@ -286,6 +300,8 @@ class Crawl:
 
         One that could not be tried leaves no trace, and one that was cut only its time.
         """
+        if not link.request:  # of a spider's own request it was decided before the spider was told
+            self.uplink.excuse(outcome)
         if outcome.status == Status.UNTRIED:
             self._frontier.put_back(link, self._ended(outcome), outcome.wait)
             return
@@ -354,6 +370,7 @@ class Crawl:
             "aside": frontier.aside,
             "hosts_aside": frontier.hosts_aside,
             "aside_due": frontier.next_aside() or 0.0,
+            "outage/seconds": counters["outage/seconds"] + round(self.uplink.seconds),
             "seeds": self._seeding.taken,
             "bad_seeds": self._seeding.bad,
             **{f"frontier/{name}": value for name, value in frontier.counters.items()},

@@ -93,7 +93,7 @@ class Lines:
         pages, rate, asked, ready, waiting = self._look()
         figures = self._figures
         return (
-            f"{pages} pages ({rate:.1f}/s), {figures['queued']} queued{_aside(figures)}, "
+            f"{self._trouble()}{pages} pages ({rate:.1f}/s), {figures['queued']} queued{_aside(figures)}, "
             f"hosts: {asked} asked {ready} ready {waiting} waiting, {figures['seen/keys']} seen, "
             f"{figures['failures']} failures, {figures['bytes'] / 1e6:.1f} MB"
         )
@@ -101,11 +101,16 @@ class Lines:
     def short(self) -> str:
         """The same for a terminal of 80 columns, whatever the numbers are; hosts are asked/ready/waiting."""
         pages, rate, *hosts = self._look()
+        asked = "/".join(map(short, hosts))
         queued, seen, failed = (short(self._figures[name]) for name in ("queued", "seen/keys", "failures"))
         return (
-            f"{short(pages)} pages {short(rate)}/s  queue {queued}  hosts {'/'.join(map(short, hosts))}"
+            f"{self._trouble()}{short(pages)} pages {short(rate)}/s  queue {queued}  hosts {asked}"
             f"  seen {seen}  failed {failed}  {short(self._figures['bytes'])}B"
         )
+
+    def _trouble(self) -> str:
+        trouble = self._crawl.uplink.trouble
+        return f"{trouble}, " if trouble else ""
 
     def _look(self) -> tuple[int, float, int, int, int]:
         """Pages, their rate, and hosts by what they do."""

@@ -1,0 +1,160 @@
+"""Hosts that fail as real ones do: when, for how long, and what one sees of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from random import Random
+
+from benchmarks.support.simulation import DAY, START, Answer
+from webcrawl.net.errors import ConnectFailed, ConnectionLost, ConnectTimeout, DnsFailed, TimedOut
+from webcrawl.urls.hosts import host_of
+
+MINUTE, HOUR = 60.0, 3600.0
+FOREVER = 1e12
+ROBOTS = "/robots.txt"
+
+
+def refused() -> Answer:
+    return Answer(seconds=0.02, error=ConnectFailed("refused"))
+
+
+def dropped() -> Answer:
+    return Answer(seconds=10.0, error=ConnectTimeout("no answer"))
+
+
+def silent() -> Answer:
+    return Answer(seconds=45.0, error=TimedOut("no answer"))
+
+
+def lost() -> Answer:
+    return Answer(seconds=0.1, error=ConnectionLost("reset"))
+
+
+def servfail() -> Answer:
+    return Answer(seconds=0.1, error=DnsFailed("SERVFAIL"))
+
+
+def no_dns() -> Answer:
+    return Answer(seconds=10.0, error=DnsFailed("name servers do not answer"))
+
+
+def nxdomain() -> Answer:
+    return Answer(seconds=0.05, error=DnsFailed("no such name", permanent=True))
+
+
+def says(status: int, wait: float = 0.0) -> Callable[[], Answer]:
+    return lambda: Answer(status, 0.1, wait)
+
+
+@dataclass(frozen=True, slots=True)
+class Spell:
+    """From begin to end every answer is this one; `robots`: only that to robots.txt."""
+
+    begin: float
+    end: float
+    answer: Callable[[], Answer]
+    robots: bool = False
+
+
+@dataclass(slots=True)
+class Site:
+    """A host, and the spells in which it does not answer as usual."""
+
+    name: str
+    kind: str
+    seconds: float = 0.3
+    spells: list[Spell] = field(default_factory=list)
+
+    def absence(self) -> float:
+        """The longest spell, in seconds."""
+        return max((spell.end - spell.begin for spell in self.spells), default=0.0)
+
+    def answer(self, path: str, now: float) -> Answer:
+        for spell in self.spells:
+            if spell.begin <= now < spell.end and (path == ROBOTS or not spell.robots):
+                return spell.answer()
+        return Answer(seconds=self.seconds, body=b"User-agent: *\nDisallow: /private" if path == ROBOTS else b"")
+
+
+class Web:
+    """All sites, behind an uplink of ours that has spells of its own: (begin, end, whether only DNS is out)."""
+
+    def __init__(self, sites: Iterable[Site], outages: Iterable[tuple[float, float, bool]] = ()) -> None:
+        self.sites = {site.name: site for site in sites}
+        self.outages = tuple(outages)
+
+    def __call__(self, url: str, now: float) -> Answer:
+        name = host_of(url)
+        for begin, end, dns in self.outages:
+            if begin <= now < end:
+                return no_dns() if dns else servfail() if hash_of(name) % 2 else dropped()
+        return self.sites[name].answer(url[url.index("/", 8) :], now)
+
+
+def hash_of(name: str) -> int:
+    """The same in every run."""
+    return sum(map(ord, name))
+
+
+def _random_spells(
+    chance: Random, days: float, count: int, shortest: float, longest: float, answer: Callable[[], Answer], **more: bool
+) -> list[Spell]:
+    spells = []
+    for _ in range(count):
+        begin = START + chance.random() * days * DAY
+        spells.append(Spell(begin, begin + chance.uniform(shortest, longest), answer, **more))
+    return spells
+
+
+def _nightly(chance: Random, days: float) -> list[Spell]:
+    hour = chance.random() * DAY
+    return [Spell(START + hour + day * DAY, START + hour + day * DAY + 5 * MINUTE, refused) for day in range(int(days))]
+
+
+def _once(chance: Random, days: float, length: float, answer: Callable[[], Answer]) -> list[Spell]:
+    begin = START + chance.random() * max(days - length / DAY, days / 2) * DAY
+    return [Spell(begin, begin + length, answer)]
+
+
+Spells = Callable[[Random, float], list[Spell]]  # with the number of days
+
+KINDS: dict[str, tuple[int, Spells]] = {
+    # name: hosts of a hundred, and their spells
+    "steady": (30, lambda _, __: []),
+    "slow": (4, lambda _, __: []),
+    "busy": (8, lambda chance, days: _random_spells(chance, days, 4, HOUR, 6 * HOUR, says(503))),
+    "busy, Retry-After 30 min": (
+        6,
+        lambda chance, days: _random_spells(chance, days, 4, HOUR, 6 * HOUR, says(503, 30 * MINUTE)),
+    ),
+    "429, Retry-After 1 h": (8, lambda chance, days: _random_spells(chance, days, 8, HOUR, 2 * HOUR, says(429, HOUR))),
+    "nightly restart": (10, _nightly),
+    "SERVFAIL": (6, lambda chance, days: _random_spells(chance, days, 20, MINUTE, 20 * MINUTE, servfail)),
+    "DNS time-outs": (4, lambda chance, days: _random_spells(chance, days, 20, MINUTE, 20 * MINUTE, no_dns)),
+    "resets": (2, lambda chance, days: _random_spells(chance, days, 8, 5 * MINUTE, 15 * MINUTE, lost)),
+    "silent for hours": (2, lambda chance, days: _random_spells(chance, days, 2, HOUR, 5 * HOUR, silent)),
+    "away for a day": (4, lambda chance, days: _once(chance, days, DAY, refused)),
+    "robots.txt 503 at first": (3, lambda _, __: [Spell(START, START + 5 * MINUTE, says(503), robots=True)]),
+    "robots.txt away at times": (
+        5,
+        lambda chance, days: _random_spells(chance, days, int(days), HOUR, 10 * HOUR, says(503), robots=True),
+    ),
+    "away for four days": (2, lambda chance, days: _once(chance, days, 4 * DAY, dropped)),
+    "away for ever": (2, lambda chance, days: _once(chance, days, FOREVER, dropped)),
+    "dead": (2, lambda _, __: [Spell(0.0, FOREVER, refused)]),
+    "no such name": (2, lambda _, __: [Spell(0.0, FOREVER, nxdomain)]),
+}
+
+
+def sites(count: int, days: float, seed: int) -> list[Site]:
+    """So many hosts, of all kinds."""
+    chance = Random(seed)
+    made = []
+    kinds = [kind for kind, (share, _) in KINDS.items() for _ in range(share)]
+    chance.shuffle(kinds)
+    for number in range(count):
+        kind = kinds[number % len(kinds)]
+        seconds = chance.uniform(15, 35) if kind == "slow" else chance.uniform(0.1, 0.6)
+        made.append(Site(f"www.site{number}.test", kind, seconds, KINDS[kind][1](chance, days)))
+    return made
