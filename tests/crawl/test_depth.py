@@ -42,7 +42,10 @@ def walk(crawl, submitted, *urls):
     reached = []
     for url in urls:
         redirect, target = url[0] == ">", f"http://{url.lstrip('>')}"
-        crawl.discover(page, [target], lambda _, letter="R" if redirect else "L": letter, redirect=redirect)
+        if redirect:
+            crawl.redirected(page, target, "")
+        else:
+            crawl.discover(page, [target], lambda _: "L")
         if not submitted:
             break
         page = submitted.pop()
