@@ -215,6 +215,9 @@ WARC_PREFIX = "webcrawl"
 # Megabytes after which an archive file is closed and the next one started.
 WARC_MAX_SIZE = 1000
 
+# Version of the archive's format; 1.0 is for old readers.
+WARC_VERSION = "1.1"
+
 # --- Safety ---
 
 # Seconds between checkpoints.

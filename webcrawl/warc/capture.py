@@ -67,9 +67,11 @@ class Captures:
 
     def _revisit(self, exchange: Exchange, digest: str, original: tuple[str, str, str]) -> Record:
         identifier, address, when = original
+        where = ""
+        if self._version != "1.0":  # new in WARC 1.1
+            where = f"WARC-Refers-To-Target-URI: {address}\r\nWARC-Refers-To-Date: {when}\r\n"
         own = (
-            f"WARC-Profile: {self._profile}\r\nWARC-Refers-To: {identifier}\r\n"
-            f"WARC-Refers-To-Target-URI: {address}\r\nWARC-Refers-To-Date: {when}\r\n"
+            f"WARC-Profile: {self._profile}\r\nWARC-Refers-To: {identifier}\r\n{where}"
             f"WARC-Payload-Digest: {digest}\r\n"
             "WARC-Truncated: length\r\n"  # "shall be used for any identical-digest truncation"
         )
