@@ -95,3 +95,28 @@ def test_a_crawl_of_few_dead_hosts_ends(simweb, tmp_path):
 
     assert (after.status, crawl.stats["reason"]) == (0, "finished")
     assert "no network" not in said(crawl)
+
+
+def test_no_name_server_answers(simweb, tmp_path):
+    """Hosts whose addresses are known are fetched meanwhile; names that cannot be resolved wait, and cost nothing."""
+    server = web(simweb, hosts=60, pages=300, addresses=60)
+    crawl = crawl_of(
+        server,
+        tmp_path,
+        HOST_RETRY_WAIT=60,
+        RETRY_TIMES=0,
+        HOST_MAX_FAILURES=2,
+        CONCURRENT_REQUESTS=4,
+        FRONTIER_QUEUES=4,
+    )
+
+    def happenings():
+        wait_until(lambda: len(pages(server.log.hits)) > 20)
+        with server.outages.during("nameserver_servfail"):
+            wait_until(lambda: "no name server answers" in said(crawl))
+
+    after = crawl_through(server, crawl, happenings, seconds=60)
+
+    assert (after.status, after.lost, after.complaints) == (0, set(), [])
+    assert "name servers answer again" in said(crawl)
+    assert crawl.stats["outage/names"] == 1

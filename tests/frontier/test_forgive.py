@@ -87,6 +87,22 @@ def test_robots_txt(db):
     assert frontier.take(101).path == "P"
 
 
+def test_a_download_that_was_cut(db):
+    """In an outage nothing comes, so hosts lose their slots to others; that makes no host wait longer afterwards."""
+    frontier = make(db)
+    add(frontier, "http://a/1", "http://a/2")
+    frontier.done(frontier.take(0), OK, 0)
+    link = frontier.take(100)
+    frontier.cut(link, 20.0, 120)
+    assert frontier.next_ready() == 320.0
+
+    frontier.forgive(100)
+
+    assert frontier.next_ready() == 122.0
+    assert frontier.take(122) == link
+    assert len(frontier) == 1
+
+
 def test_earlier_failures_stay(db):
     """What failed before that time is charged as ever."""
     frontier = make(db)

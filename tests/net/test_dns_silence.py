@@ -33,6 +33,9 @@ class Lookup:
     async def probe(self):
         pass
 
+    async def check(self, host):
+        return await self.ask(host)
+
     async def close(self):
         pass
 

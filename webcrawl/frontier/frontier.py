@@ -12,7 +12,7 @@ from webcrawl.frontier.booking import Booking
 from webcrawl.frontier.charges import Charge, Charges
 from webcrawl.frontier.health import Health, given_up
 from webcrawl.frontier.hosts import FIRST, Host, State
-from webcrawl.frontier.lending import Lender, Lending
+from webcrawl.frontier.lending import NO_PAGE, Lender, Lending
 from webcrawl.frontier.overstay import R, overstaying
 from webcrawl.frontier.parts import Hooks, Queues, Rules
 from webcrawl.frontier.rotation import Rotation
@@ -402,7 +402,9 @@ class Frontier:
     def cut(self, link: Link, seconds: float, now: float) -> None:
         """Takes back a link that was in flight for so long that others get its slot: it goes first again, later."""
         host = self._received(link)
+        charge = self._charges.note(host, NO_PAGE, now)
         self._book.cut(host, seconds, now)
+        charge.failures = host.failures
         self._slots.judge(host)
         self._return(host, link, "cut", now)
 

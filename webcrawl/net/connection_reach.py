@@ -90,14 +90,14 @@ class Reach(Generic[C]):
 
     async def _first(self, addresses: list[str], port: int, bind: Bind | None, *, trusted: bool = False) -> C:
         error: FetchError = ConnectFailed("no address")
-        for address in addresses:
+        for address in addresses if trusted else self._access.families.order(addresses):
             try:
                 if not trusted:
                     self._access.guard.check(address, port)
                 return await self._connect(address, port, bind)
             except (AddressRefused, ConnectFailed) as failed:
                 error = failed
-        raise error
+        raise error if trusted or not addresses else self._access.families.blame(addresses, error)
 
     async def _connect(self, address: str, port: int, bind: Bind | None) -> C:
         """Connect to an address that was checked."""
@@ -117,16 +117,20 @@ class Reach(Generic[C]):
                 self.lost(connection)  # uvloop does not report a connection whose opener was just cancelled
                 raise
         except TimeoutError as error:
+            self._access.families.failed(address, no_route=False)
             raise _at(address, ConnectTimeout(f"{address} port {port}")) from error
         except OSError as error:
             if is_ours(error) or port_lacks(error, address, port):
                 raise self._access.shortage.begins(error) from error
             failed = _at(address, ConnectFailed(f"{address} port {port}: {error}"))
-            if lacks_route(error, address, port):
+            no_route = lacks_route(error, address, port)
+            self._access.families.failed(address, no_route=no_route)
+            if no_route:
                 failed.sign = Sign.NOTHING if ":" in address else Sign.NO_ROUTE  # many machines have no IPv6
             raise failed from error
         connection.ip = address
         self._access.shortage.opened = True
+        self._access.families.connected(address)
         return connection
 
     def _opened(self, connection: C) -> None:

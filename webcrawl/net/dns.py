@@ -41,7 +41,7 @@ class CachingResolver:
         self._tasks: set[asyncio.Task[Answer]] = set()
         self._closed = False
         self.counters: Counter[str] = Counter()
-        self.silence = Silence(self._measured, clock)
+        self.silence = Silence(self._check, clock)
         self.seconds = 0.0  # sum of all queries' durations
 
     def __len__(self) -> int:
@@ -130,6 +130,13 @@ class CachingResolver:
         if answer.failure is not None:
             self.counters[f"failed/{answer.failure.name.lower()}"] += 1
         return answer
+
+    async def _check(self, name: str) -> Answer:
+        try:
+            async with asyncio.timeout(self._timeout):
+                return await self._lookup.check(name)
+        except TimeoutError:
+            return Answer(failure=Failure.TIMEOUT)
 
     def _keep(self, name: str, answer: Answer) -> None:
         seconds = answer.failure.seconds if answer.failure else min(max(answer.ttl, SHORTEST), LONGEST)

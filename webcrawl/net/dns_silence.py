@@ -45,7 +45,7 @@ class Silence:
         if answer.failure in WORDS:
             self._word_at = self._clock()
             self._failed.clear()
-            if answer.failure is None:
+            if answer.failure is None and name not in self._good:
                 self._good.append(name)
             if self.on:
                 self._end()

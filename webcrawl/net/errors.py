@@ -84,6 +84,12 @@ class NoNameServer(Untried):
     name = "no_name_server"
 
 
+class NoFamily(Untried):
+    """The host has only addresses of a family, IPv6 or IPv4, that does not work here."""
+
+    name = "no_family"
+
+
 class NoNetwork(Untried):
     """Our own network is out."""
 
