@@ -68,7 +68,7 @@ def feed(made: list[Site], scale: Scale) -> list[tuple[float, list[str]]]:
         times += [begin - EARLIER for begin, _, _ in scale.outages[1:] for _ in range(BURST)]
         times += [START + chance.random() * scale.days * DAY for _ in range(scale.later)]
         for at in times:
-            found[at].append(f"http://{site.name}/page/{next(numbers)}.html")
+            found[at].append(site.url(next(numbers)))
     return sorted(found.items())
 
 
@@ -125,7 +125,7 @@ def _outcomes(report: Report, simulation: Simulation, made: list[Site], found: l
                 report.fetched += 1
             elif status in OF_THE_URL and "3t" in notes.split(","):
                 report.charged.append(url)
-            elif site.absence() <= PATIENCE:
+            elif site.absence(url) <= PATIENCE:
                 report.lost.append(url)
                 if status in (Status.HOST_RETIRED, Status.ROBOTS_UNREACHABLE):
                     report.given_up.add(site.name)

@@ -49,12 +49,13 @@ def says(status: int, wait: float = 0.0) -> Callable[[], Answer]:
 
 @dataclass(frozen=True, slots=True)
 class Spell:
-    """From begin to end every answer is this one; `robots`: only that to robots.txt."""
+    """From begin to end every answer is this one; `robots`: only that to robots.txt; `scheme`: only to such URLs."""
 
     begin: float
     end: float
     answer: Callable[[], Answer]
     robots: bool = False
+    scheme: str = ""
 
 
 @dataclass(slots=True)
@@ -65,16 +66,25 @@ class Site:
     kind: str
     seconds: float = 0.3
     spells: list[Spell] = field(default_factory=list)
+    rules_at: str = ""  # the host that its robots.txt redirects to
 
-    def absence(self) -> float:
-        """The longest spell, in seconds."""
-        return max((spell.end - spell.begin for spell in self.spells), default=0.0)
+    def url(self, number: int) -> str:
+        """One of its URLs; every other one is by https if there are spells for that alone."""
+        secure = number % 2 and any(spell.scheme for spell in self.spells)
+        return f"{'https' if secure else 'http'}://{self.name}/page/{number}.html"
 
-    def answer(self, path: str, now: float) -> Answer:
+    def absence(self, url: str) -> float:
+        """The longest spell that this URL may meet, in seconds."""
+        return max((spell.end - spell.begin for spell in self.spells if url.startswith(spell.scheme)), default=0.0)
+
+    def answer(self, url: str, now: float) -> Answer:
+        robots = url.endswith(ROBOTS)
         for spell in self.spells:
-            if spell.begin <= now < spell.end and (path == ROBOTS or not spell.robots):
+            if spell.begin <= now < spell.end and (robots or not spell.robots) and url.startswith(spell.scheme):
                 return spell.answer()
-        return Answer(seconds=self.seconds, body=b"User-agent: *\nDisallow: /private" if path == ROBOTS else b"")
+        if robots and self.rules_at:
+            return Answer(301, self.seconds, location=f"http://{self.rules_at}{ROBOTS}")
+        return Answer(seconds=self.seconds, body=b"User-agent: *\nDisallow: /private" if robots else b"")
 
 
 class Web:
@@ -89,7 +99,7 @@ class Web:
         for begin, end, dns in self.outages:
             if begin <= now < end:
                 return no_dns() if dns else servfail() if hash_of(name) % 2 else dropped()
-        return self.sites[name].answer(url[url.index("/", 8) :], now)
+        return self.sites[name].answer(url, now)
 
 
 def hash_of(name: str) -> int:
@@ -121,7 +131,7 @@ Spells = Callable[[Random, float], list[Spell]]  # with the number of days
 
 KINDS: dict[str, tuple[int, Spells]] = {
     # name: hosts of a hundred, and their spells
-    "steady": (30, lambda _, __: []),
+    "steady": (25, lambda _, __: []),
     "slow": (4, lambda _, __: []),
     "busy": (8, lambda chance, days: _random_spells(chance, days, 4, HOUR, 6 * HOUR, says(503))),
     "busy, Retry-After 30 min": (
@@ -140,6 +150,16 @@ KINDS: dict[str, tuple[int, Spells]] = {
         5,
         lambda chance, days: _random_spells(chance, days, int(days), HOUR, 10 * HOUR, says(503), robots=True),
     ),
+    "robots.txt elsewhere": (2, lambda _, __: []),
+    "only https": (1, lambda _, __: [Spell(0.0, FOREVER, refused, scheme="http:")]),
+    "only http": (1, lambda _, __: [Spell(0.0, FOREVER, dropped, scheme="https:")]),
+    "https away for hours": (
+        1,
+        lambda chance, days: [
+            Spell(one.begin, one.end, refused, scheme="https:")
+            for one in _random_spells(chance, days, 4, HOUR, 10 * HOUR, refused)
+        ],
+    ),
     "away for four days": (2, lambda chance, days: _once(chance, days, 4 * DAY, dropped)),
     "away for ever": (2, lambda chance, days: _once(chance, days, FOREVER, dropped)),
     "dead": (2, lambda _, __: [Spell(0.0, FOREVER, refused)]),
@@ -156,5 +176,10 @@ def sites(count: int, days: float, seed: int) -> list[Site]:
     for number in range(count):
         kind = kinds[number % len(kinds)]
         seconds = chance.uniform(15, 35) if kind == "slow" else chance.uniform(0.1, 0.6)
-        made.append(Site(f"www.site{number}.test", kind, seconds, KINDS[kind][1](chance, days)))
+        site = Site(f"www.site{number}.test", kind, seconds, KINDS[kind][1](chance, days))
+        if kind == "robots.txt elsewhere":
+            site.rules_at = f"rules.other{number}.test"
+            spells = _random_spells(chance, days, int(days), HOUR, 10 * HOUR, refused)
+            made.append(Site(site.rules_at, "rules of others", 0.3, spells))
+        made.append(site)
     return made

@@ -15,8 +15,8 @@ def _crawled(tmp_path):
     """Crawls these sites until nothing is left; returns each status and how often URLs ended with it."""
 
     def crawl(sites, urls, *, outages=(), at=START, on_asked=None, days=10):
-        feed = [(START, [f"http://{site.name}/0" for site in sites])]
-        feed.append((at, [f"http://{site.name}/{number}" for number in range(1, urls) for site in sites]))
+        feed = [(START, [site.url(0) for site in sites])]
+        feed.append((at, [site.url(number) for number in range(1, urls) for site in sites]))
         simulation = Simulation(tmp_path, Web(sites, outages), feed, interval=HOUR, on_asked=on_asked)
         simulation.run(START + days * DAY)
         simulation.close()

@@ -10,7 +10,7 @@ from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.back import BackEnd
 from webcrawl.frontier.booking import Booking
 from webcrawl.frontier.charges import Charge, Charges
-from webcrawl.frontier.health import Health, given_up
+from webcrawl.frontier.health import Health, given_up, spares
 from webcrawl.frontier.hosts import FIRST, Host, State
 from webcrawl.frontier.lending import NO_PAGE, Lender, Lending
 from webcrawl.frontier.overstay import R, overstaying
@@ -265,6 +265,9 @@ class Frontier:
             self._hosts.touch(host)
             self.queued -= 1
             link = unpack(record)
+            if host.retired and spares(host, link.url):
+                self._put_back(host, record)
+                break
             decision = host.retired or (self._admission(link, now) if self._admission is not None else None)
             if not decision:
                 given = self._give(host, link, record)

@@ -20,7 +20,7 @@ from webcrawl.verify.queues import Queues, link_flaw
 from webcrawl.verify.snapshot import Snapshot
 
 RECORD = (float, list, float, int, int, int, str, list, list | None, float | None, bytes | None)  # of a host, packed
-FAILED = (float, float, int, int, bool)  # its failures in a row
+FAILED = (float, float, int, int, bool, int)  # its failures in a row
 QUEUE = len(RECORD) - 1  # index of a host's queue; its queues by priority may follow
 RULES = re.compile(r"User-agent: [^\n]+\nCrawl-delay: [-+.0-9a-z]+(\n(Allow|Disallow): [^\n]*)*")
 AWAY = re.compile(rb"!\d+ \d+\.\d+(e[-+]\d+)?(?P<rules>;?)")  # failures, when the first was, whether rules follow
