@@ -36,7 +36,7 @@ URL_SCHEMES = ["http", "https", "ftp", "gopher"]
 # Longest URL to take, in characters.
 URL_MAX_LENGTH = 2000
 
-# Deepest page to take, in links from a seed.
+# Deepest page to take, in links from where its site was entered, and the most sites entered on the way there.
 URL_MAX_DEPTH = 50
 
 # File of domains and URL prefixes never to request, not even if they are queued already.
@@ -143,8 +143,11 @@ POLITENESS_MIN_DELAY = 1.0
 # Longest wait, in seconds.
 POLITENESS_MAX_DELAY = 300
 
-# Longest wait, in seconds, that a Crawl-delay or a Retry-After can impose.
+# Longest wait, in seconds, that a Crawl-delay can impose.
 CRAWL_DELAY_MAX = 300
+
+# Longest wait, in seconds, that a Retry-After can impose.
+RETRY_AFTER_MAX = 86_400
 
 # Also keep the wait per IP address.
 POLITENESS_PER_IP = False
@@ -152,11 +155,17 @@ POLITENESS_PER_IP = False
 # Pages to fetch per host; 0 means all.
 HOST_MAX_PAGES = 0
 
-# Consecutive failures after which a host is retired.
+# Consecutive failures after which a host is set aside: its URLs stay, and one of them is tried at growing intervals.
 HOST_MAX_FAILURES = 5
 
-# Seconds before an unreachable host or robots.txt is retried, doubled each time.
+# Seconds before an unreachable host or robots.txt is retried, doubled each time, up to a day.
 HOST_RETRY_WAIT = 60
+
+# Seconds that a host set aside may be away before it is given up and all its URLs end.
+HOST_PATIENCE = 259_200
+
+# Seconds until a crawl ends in which only hosts set aside have URLs left; these stay, and the next run goes on.
+OUTAGE_END_WAIT = 900
 
 # --- The network ---
 
@@ -174,6 +183,9 @@ PORTS_ALLOWED: list[str] = []
 
 # Longest chain of redirects to follow.
 REDIRECT_MAX_HOPS = 5
+
+# Which cookies to send: those that a chain of redirects sets, until the chain ends (`redirects`), or none (`off`).
+COOKIES = "redirects"
 
 # Bytes of a decoded body to keep; the rest is not downloaded.
 DOWNLOAD_TRUNCATE = 2 * 1024 * 1024
@@ -202,6 +214,9 @@ WARC_PREFIX = "webcrawl"
 
 # Megabytes after which an archive file is closed and the next one started.
 WARC_MAX_SIZE = 1000
+
+# Version of the archive's format; 1.0 is for old readers.
+WARC_VERSION = "1.1"
 
 # --- Safety ---
 

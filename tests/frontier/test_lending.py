@@ -104,13 +104,33 @@ class TestLending:
         assert lend(frontier, 0) is None
 
     def test_what_the_frontier_ends_is_not_lent(self, db):
-        """A Status of the admission check, or of a retired host, comes at once, whoever has the host."""
+        """A Status of the admission check, or of a host given up, comes at once, whoever has the host."""
         frontier = make(db, Limits(2, 10, host_failures=1), admission=lambda link, _: Status.EXCLUDED)
         assert lend(frontier, 0) == Status.EXCLUDED
-        frontier = make(db, Limits(2, 10, host_failures=1))
+        frontier = make(db, Limits(2, 10, host_failures=1, patience=0))
         assert lend(frontier, 0) is None
         frontier.lending.give_back("a", Outcome(Status.CONNECT_FAILED), 0)
-        assert lend(frontier, 0) == Status.HOST_RETIRED
+        assert lend(frontier, 0) == Status.CONNECT_FAILED
+
+    def test_nobody_waits_for_hours(self, db):
+        """A host whose turn is far away is not lent, and who asks for it is told at once; when it is due, it is."""
+        frontier = make(db, Limits(2, 10, host_failures=9))
+        assert lend(frontier, 0) is None
+        frontier.lending.give_back("a", Outcome(429, wait=3600), 0)
+        assert lend(frontier, 1) == Status.HOST_RETIRED
+        assert lend(frontier, 3600) is None
+
+    def test_an_inline_download_may_end_the_failures(self, db):
+        """A host that was set aside and answers an inline download comes back with its URLs before its time."""
+        frontier = make(db, Limits(2, 10, host_failures=1))
+        add(frontier, "http://a/1", "http://a/2")
+        frontier.done(frontier.take(0), Outcome(Status.CONNECT_FAILED), 0)
+        assert (frontier.aside, frontier.hosts_aside) == (2, 1)
+        assert lend(frontier, 62) is None  # the queue of hosts set aside is a little late
+        frontier.lending.give_back("a", OK, 62)
+        frontier.lending.release("a", 62)
+        assert (frontier.aside, frontier.hosts_aside) == (0, 0)
+        assert frontier.take(64) is not None
 
     def test_robots_txt_goes_first(self, db):
         """Another Link of the admission check is to be asked for in the turn."""
@@ -170,14 +190,15 @@ class TestLending:
     def test_a_retired_hosts_urls_are_dropped(self, db):
         """The frontier has a host back at once when an inline download has retired it."""
         dropped = []
-        frontier = make(db, Limits(2, 10, host_failures=1), dropped=lambda link, status: dropped.append(status))
+        limits = Limits(2, 10, host_failures=1, patience=0)
+        frontier = make(db, limits, dropped=lambda link, status: dropped.append(status))
         add(frontier, "http://a/1")
         assert lend(frontier, 0) is None
         frontier.lending.give_back("a", Outcome(Status.CONNECT_FAILED), 0)
         assert frontier.lending.is_retired("a")
         frontier.lending.release("a", 0)
         assert frontier.take(0) is None
-        assert dropped == [Status.HOST_RETIRED]
+        assert dropped == [Status.CONNECT_FAILED]
 
 
 class TestAddresses:

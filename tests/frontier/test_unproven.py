@@ -246,9 +246,9 @@ class TestProof:
         assert set(others) == {"bad", "slow"}
         db.close()
 
-    def test_the_urls_of_a_retired_host_end_though_the_share_is_used_up(self, db):
-        """A retired host takes no slot: its URLs are dropped at once."""
-        frontier = make(db, fetchers(16, host_failures=1))
+    def test_the_urls_of_a_host_given_up_end_though_the_share_is_used_up(self, db):
+        """A host that was given up takes no slot: its URLs are dropped at once."""
+        frontier = make(db, fetchers(16, host_failures=1, patience=0))
         answered(frontier, "old")
         add(frontier, *(f"http://dead/{i}" for i in range(50)))
         dead = frontier.take(0)
@@ -258,4 +258,4 @@ class TestProof:
 
         assert hosts_taken(frontier, 31, 1) == ["old"]
         assert hosts_taken(frontier, 31, 1) == []
-        assert frontier.counters[f"dropped/{Status.HOST_RETIRED}"] == 49
+        assert frontier.counters[f"dropped/{Status.TIMEOUT}"] == 49

@@ -23,12 +23,15 @@ SETTINGS = {
     "POLITENESS_MIN_DELAY": POLITE["minimum"],
     "POLITENESS_MAX_DELAY": POLITE["maximum"],
     "CRAWL_DELAY_MAX": POLITE["crawl_delay_max"],
+    "RETRY_AFTER_MAX": POLITE["crawl_delay_max"],
     "HOST_RETRY_WAIT": 0.1,
+    "HOST_PATIENCE": 1,
+    "OUTAGE_END_WAIT": 2,
     "URL_MAX_DEPTH": 60,
     "DOWNLOAD_TIMEOUT": 1.2,
     "DNS_TIMEOUT": 1,
     "MIN_FREE_DISK": 0,
-    "HOST_MAX_FAILURES": 20,
+    "HOST_MAX_FAILURES": 5,
     "TRAP_MAX_PAGES": 20,
 }
 _forked = get_context("forkserver")
@@ -100,12 +103,12 @@ class Running:
         return self.process.exitcode
 
 
-def wait_until(happened, seconds=PATIENCE):
-    """Polls every few milliseconds."""
+def wait_until(happened, seconds=PATIENCE, pause=0.005):
+    """Polls every few milliseconds, or less often where a look costs more."""
     end = time.monotonic() + seconds
     while not happened():
         assert time.monotonic() < end, "it has not happened"
-        time.sleep(0.005)
+        time.sleep(pause)
 
 
 def scrapy(words, project, output):

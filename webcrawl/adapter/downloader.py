@@ -149,7 +149,7 @@ class FrontierDownloader:
             error = failure if trip.inline else self._judged(request, failure, begun)
             trip.outcome = outcome = _outcome(Status.DEFERRED if trip.cut else _status(error, request), begun)
             outcome.wait, outcome.retries = _wait(error), _retries(request.meta)
-            outcome.answered = trip.exchange is not None
+            outcome.answered, outcome.permanent = trip.exchange is not None, _permanent(error)
             outcome.doubtful = _doubtful(error)
             trip.comes_again = outcome.status in NO_OUTCOMES
             if error is failure:
@@ -293,6 +293,11 @@ def _doubtful(error: Exception) -> bool:
 def _wait(error: Exception) -> float:
     """How long what this request lacked will be missing."""
     return error.__cause__.wait if isinstance(error.__cause__, Untried) else 0.0
+
+
+def _permanent(error: Exception) -> bool:
+    """Whether asking again soon would end in the same way."""
+    return isinstance(error.__cause__, FetchError) and error.__cause__.permanent
 
 
 def _retries(meta: Mapping[str, Any]) -> int | None:

@@ -15,6 +15,7 @@ from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.counters import SavedCounters
 from webcrawl.crawl.crawl import CLEAN, Crawl, Parts
 from webcrawl.crawl.crawl_log import CrawlLog
+from webcrawl.crawl.ending import Ending
 from webcrawl.crawl.filter_states import FilterStates
 from webcrawl.crawl.halfway import Halfway
 from webcrawl.crawl.refusals import Refusals
@@ -40,6 +41,7 @@ from webcrawl.seeds.reader import Seeds
 from webcrawl.seen.content import ContentSeen
 from webcrawl.seen.layout import shares
 from webcrawl.seen.portions import Portions
+from webcrawl.seen.shells import Shells
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import Outputs
 from webcrawl.urls.assembly import build_pipeline
@@ -111,11 +113,16 @@ def _parts(
     log = CrawlLog(outputs.open("logs/crawl.log"))
     refusals = Refusals(db, log, wants_refusal)
     domains = RegisteredDomains()
+
+    def site_of(url: str) -> str:
+        return domains(host_of(url))
+
     pipeline = build_pipeline(values, _key(db), domains=domains)
     FilterStates(db, pipeline.chain)
     admission = CrawlAdmission(pipeline.chain)
     agent = product_token(values["ROBOTSTXT_USER_AGENT"] or values["USER_AGENT"])
-    robots = RobotsAdmission(RobotsBook(RobotsRows(db), agent, retry_wait=values["HOST_RETRY_WAIT"]))
+    waits = {"retry_wait": values["HOST_RETRY_WAIT"], "patience": values["HOST_PATIENCE"]}
+    robots = RobotsAdmission(RobotsBook(RobotsRows(db), agent, **waits))
     if values["ROBOTSTXT_OBEY"]:
         admission.robots = robots
     memory, content_memory = shares(values["SEEN_MEMORY"] * MIB, values["URL_CACHE_SIZE"])
@@ -124,7 +131,12 @@ def _parts(
     opened.callback(seen.close)
     content = opened.enter_context(closing(ContentSeen(db, memory=content_memory)))
     addresses = Addresses() if values["POLITENESS_PER_IP"] else None
-    hooks = Hooks(admission, addresses, refusals.dropped, awaited=lambda: seen.pending > 0)
+
+    def dropped(link: Link, status: int) -> None:
+        refusals.dropped(link, status)
+        robots.dropped(link)
+
+    hooks = Hooks(admission, addresses, dropped, awaited=lambda: seen.pending > 0)
     counters: Counter[str] = Counter()
     SavedCounters(db, {"crawl": counters, "refused": pipeline.filtered})
     frontier = _frontier(values, db, hooks, clock, domains)
@@ -140,10 +152,12 @@ def _parts(
         outputs=outputs,
         log=log,
         lately=Lately(LATELY * values["URL_CACHE_SIZE"]),
-        portions=Portions(db, lambda url: domains(host_of(url))),
+        portions=Portions(db, site_of),
+        site_of=site_of,
         refusals=refusals,
         counters=counters,
         halfway=Halfway(db),
+        ending=Ending(values["OUTAGE_END_WAIT"]),
         uplink=Uplink(Detector(domains), frontier, robots.book, clock, counters),
     )
 
@@ -167,6 +181,7 @@ def _visitor(values: Mapping[str, Any], crawl: Crawl, db: CrawlDB) -> Visitor:
     rules = LinkRules(
         followed=frozenset(values["LINK_SOURCES"]),
         redirects=values["REDIRECT_MAX_HOPS"],
+        cookies=values["COOKIES"] == "redirects",
         skip_seen=values["CONTENT_SEEN"] == "skip",
         obey_nofollow=values["OBEY_NOFOLLOW"],
         most=values["PAGE_MAX_LINKS"],
@@ -174,7 +189,8 @@ def _visitor(values: Mapping[str, Any], crawl: Crawl, db: CrawlDB) -> Visitor:
     )
     wanted = KINDS if values["LINK_LOG"] else values["LINK_SOURCES"]
     first, second = (LinkReader(wanted, anchor_text=values["LINK_LOG"]) for _ in range(2))
-    return Visitor(crawl, ContentDigests(_key(db)), (first, second), rules)
+    digests = ContentDigests(_key(db))
+    return Visitor(crawl, digests, (first, second), rules, Shells(crawl.holds_body, digests, homes["domain"]))
 
 
 def _rules(values: Mapping[str, Any], domains: RegisteredDomains) -> Rules:
@@ -197,6 +213,8 @@ def _limits(values: Mapping[str, Any]) -> Limits:
         host_failures=values["HOST_MAX_FAILURES"],
         retry_wait=values["HOST_RETRY_WAIT"],
         crawl_delay_max=values["CRAWL_DELAY_MAX"],
+        retry_after_max=values["RETRY_AFTER_MAX"],
+        patience=values["HOST_PATIENCE"],
         attempts=values["RETRY_TIMES"] + 1 if values["RETRY_ENABLED"] else 1,
         retry_codes=frozenset(values["RETRY_HTTP_CODES"]) if values["RETRY_HTTP_CODES"] is not None else None,
     )

@@ -6,7 +6,7 @@ import logging
 import sys
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Self
 
 from scrapy import signals
@@ -94,7 +94,7 @@ class Lines:
         begin = f"{trouble}, " if (trouble := self._crawl.uplink.trouble) else ""
         figures = self._figures
         return (
-            f"{begin}{pages} pages ({rate:.1f}/s), {figures['queued']} queued, "
+            f"{begin}{pages} pages ({rate:.1f}/s), {figures['queued']} queued{_aside(figures)}, "
             f"hosts: {asked} asked {ready} ready {waiting} waiting, {figures['seen/keys']} seen, "
             f"{figures['failures']} failures, {figures['bytes'] / 1e6:.1f} MB"
         )
@@ -120,6 +120,11 @@ class Lines:
         self._figures = self._crawl.stats()
         ready, asked = self._crawl.ready_hosts(), int(self._figures["in_flight"])
         return pages, rate, asked, ready, int(self._figures["hosts"]) - asked - ready
+
+
+def _aside(figures: Mapping[str, Any]) -> str:
+    """How much of what is queued is of hosts set aside, if any is."""
+    return f" ({figures['aside']} of {figures['hosts_aside']} hosts set aside)" if figures["aside"] else ""
 
 
 def _live() -> Live:

@@ -52,7 +52,7 @@ class Summary:
             sys.stderr.write("".join(f"{line}\n" for line in lines))
 
 
-def summary(folder: Path, figures: Mapping[str, Any], seconds: float, before: int = 0) -> tuple[str, str]:
+def summary(folder: Path, figures: Mapping[str, Any], seconds: float, before: int = 0) -> list[str]:
     """What a run of some seconds did, and where it lies; `before` is the number of pages of earlier runs."""
     pages = figures["pages"] - before
     hosts = count(figures.get("frontier/hosts answered", 0), "host")
@@ -61,7 +61,17 @@ def summary(folder: Path, figures: Mapping[str, Any], seconds: float, before: in
     done = f"{run}, {figures['pages']} with earlier runs, from {hosts}" if before else f"{run} from {hosts}"
     archives = list(_sizes(folder))
     kept = f"{sum(archives) / 1e6:.1f} MB in {count(len(archives), 'WARC file')}; " if archives else ""
-    return f"{done}; {queued}, {count(figures['failures'], 'failure')}", f"{kept}everything is in {folder}"
+    lines = [f"{done}; {queued}, {count(figures['failures'], 'failure')}", *_aside(figures)]
+    return [*lines, f"{kept}everything is in {folder}"]
+
+
+def _aside(figures: Mapping[str, Any]) -> Iterator[str]:
+    """What is left of hosts that are away, or asked to be left alone for long."""
+    urls, hosts = figures.get("aside", 0), figures.get("hosts_aside", 0)
+    if hosts:
+        due = time.strftime("%Y-%m-%d %H:%M", time.localtime(figures["aside_due"]))
+        left = f"{count(urls, 'URL')} of {count(hosts, 'host')}"
+        yield f"{left} set aside; the same command goes on with them, the next is due at {due}"
 
 
 def _sizes(folder: Path) -> Iterator[int]:

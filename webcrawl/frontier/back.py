@@ -25,7 +25,7 @@ class BackEnd:
         self._heaps: list[list[Entry]] = [[], [], [], []]  # one for each standing
         self._tickets = 0
         self._stale = 0  # entries without a valid ticket; usually none, and then the heaps are not searched for them
-        self._now = 0.0
+        self.now = 0.0  # when somebody last asked for a URL
 
     def __len__(self) -> int:
         return len(self.active)
@@ -39,7 +39,7 @@ class BackEnd:
         host.stay = 0
         self.active[host.name] = host
         self.slots.enter(host)
-        self.schedule(host, max(host.due(), self._now))
+        self.schedule(host, max(host.due(), self.now))
 
     def leave(self, host: Host, state: State) -> None:
         host.state = state
@@ -72,7 +72,7 @@ class BackEnd:
 
         Up to their share, unproven hosts are ordered by time like all others; beyond it only `pop_spare` gives them.
         """
-        self._now = now
+        self.now = now
         if self._stale:
             self._pass_over()
         heaps, asked, share = self._heaps, self.slots.asked, self.slots.share

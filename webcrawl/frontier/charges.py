@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from webcrawl.frontier.health import FailedRow
 from webcrawl.frontier.hosts import Host
 from webcrawl.model import Link, Packed
 
@@ -19,15 +20,15 @@ class Charge:
     at: float
     host: str
     link: Link
-    before: tuple[float, int, int]  # the host's time, failures and reason to be retired
+    before: tuple[float, int, int, FailedRow | None]  # the host's time, failures and reason to be retired
     times: list[float]
     failures: int = 0  # of the host, once it is booked
-    again: float | None = None
+    again: tuple[float, Link] | None = None  # when the link comes again, and how it is queued then
 
     def undo(self, host: Host) -> None:
         """Restores the host's record, unless more has happened to it."""
         if host.failures == self.failures:
-            host.ready_at, host.failures, host.retired = self.before
+            host.ready_at, host.failures, host.retired, host.row = self.before
             host.times[:] = self.times
 
     @property
@@ -35,7 +36,8 @@ class Charge:
         """What waits among the host's retries; None if the link was finished."""
         if self.again is None:
             return None
-        return self.again, replace(self.link, attempt=self.link.attempt + 1).pack()
+        at, link = self.again
+        return at, link.pack()
 
 
 class Charges:
@@ -49,7 +51,8 @@ class Charges:
 
     def note(self, host: Host, link: Link, now: float) -> Charge:
         """A failure that is about to be booked."""
-        charge = Charge(now, host.name, link, (host.ready_at, host.failures, host.retired), [*host.times])
+        before = (host.ready_at, host.failures, host.retired, host.row)
+        charge = Charge(now, host.name, link, before, [*host.times])
         self._kept.append(charge)
         return charge
 

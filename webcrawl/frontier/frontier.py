@@ -4,25 +4,29 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from heapq import heapify, heappop, heappush
 
+from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.back import BackEnd
 from webcrawl.frontier.booking import Booking
 from webcrawl.frontier.charges import Charge, Charges
+from webcrawl.frontier.health import Health, given_up, spares
 from webcrawl.frontier.hosts import FIRST, Host, State
 from webcrawl.frontier.lending import NO_PAGE, Lender, Lending
 from webcrawl.frontier.overstay import R, overstaying
 from webcrawl.frontier.parts import Hooks, Queues, Rules
 from webcrawl.frontier.rotation import Rotation
 from webcrawl.frontier.slots import ANSWERED, DOUBTFUL, NEW, PROVEN, Slots
-from webcrawl.model import Link, Outcome, Status, unpack
+from webcrawl.model import Link, Outcome, unpack
 from webcrawl.urls.hosts import host_of
 
 STEPS = 64  # hosts examined by one `take` before it gives up for this turn of the event loop
 LOOKS = 4  # of these, hosts let in to find one that answers before an unproven host gets the slot
 DROPS = 256  # URLs of one host dropped per turn
+PAUSE = 0.002  # seconds between two such turns
 LATE = 0.05  # seconds that a proven host waits for a fetcher or the processor, before we count as busy
+NEVER = float("inf")
+SOON = 30.0  # seconds that a host waits with a URL, e.g. for a redirected robots.txt, rather than look for another
 CALM = 0.2  # seconds after that in which no host beyond its domain's share is let in
 OVERDUE = 10.0  # seconds a due host waits for a fetcher before n shrinks: there are more queues than fetchers need
 
@@ -31,7 +35,7 @@ class Frontier:
     """Links go in with `add`, come out with `take`, and end with `done`."""
 
     def __init__(self, queues: Queues, rules: Rules, hooks: Hooks, *, resumed: float = 0.0) -> None:
-        self._front, self._hosts = queues.front, queues.hosts
+        self._front, self._hosts, self._told = queues.front, queues.hosts, queues.told
         self._level, self._book = rules.prioritizer.level, Booking(rules.politeness, rules.limits)
         self._addresses, self._admission, self._dropped = hooks.addresses, hooks.admission, hooks.dropped
         self._slots = Slots(rules.limits.fetchers, hooks.awaited)
@@ -44,9 +48,12 @@ class Frontier:
         self.queued = 0
         self.in_flight = 0
         self.counters: Counter[str] = Counter()
+        aside = self._rotation.aside
         lender = Lender(
             queues.hosts,
             self._back,
+            aside,
+            queues.told,
             self._book,
             self.counters,
             hooks.addresses,
@@ -56,10 +63,26 @@ class Frontier:
         )
         self.lending = Lending(lender)
         self._reserved = self.lending.reserved
-        for host in queues.hosts.active():
-            if host.ip and hooks.addresses is not None:
-                hooks.addresses.learn(host.ip, host.ready_at)
+        self._remember(queues.told.until)
+
+    def _remember(self, told: dict[str, float]) -> None:
+        """Hosts as of the last checkpoint, and what some of them have asked for since."""
+        hosts = self._hosts
+        for host in hosts.active():
+            if host.name in told:
+                hosts.touch(host)
+                host.ready_at = max(host.ready_at, told.pop(host.name))
+            if host.ip and self._addresses is not None:
+                self._addresses.learn(host.ip, host.ready_at)
             self._enter(host)
+            if self._rotation.aside.wants(host, host.due(), self._resumed) and self._resumed:
+                self._rotation.set_aside(host, self._resumed)
+                hosts.put_away(host)
+        for name, until in told.items():
+            host = hosts.get(name)
+            host.ready_at = max(host.ready_at, until)
+            hosts.touch(host)
+            hosts.put_away(host)
 
     def __len__(self) -> int:
         """The number of URLs that are not finished."""
@@ -81,6 +104,34 @@ class Frontier:
     def hosts(self) -> int:
         """The number of hosts in the back-end."""
         return len(self._back)
+
+    @property
+    def aside(self) -> int:
+        """The number of URLs of hosts that are set aside."""
+        return self._rotation.aside.urls
+
+    @property
+    def hosts_aside(self) -> int:
+        """The number of hosts that are set aside: they come back by themselves."""
+        return self._rotation.aside.hosts
+
+    def was_aside(self, urls: int, hosts: int) -> None:
+        """So many were as of the last checkpoint."""
+        self._rotation.aside.urls += urls
+        self._rotation.aside.hosts += hosts
+
+    def next_aside(self) -> float | None:
+        """When the next of them comes back, or None."""
+        return self._rotation.aside.next_due()
+
+    def resting(self) -> bool:
+        """Whether the URLs that are left are all of hosts set aside, or tried from there."""
+        left = len(self) - self.aside
+        for host in self._back.active.values():
+            if not left or self._book.health.health(host) is not Health.ASIDE:
+                break
+            left -= host.waiting() + (host.given is not None)
+        return not left
 
     def ready(self, now: float) -> int:
         """The number of hosts that are due."""
@@ -112,6 +163,8 @@ class Frontier:
         if host is None and held.state is State.IDLE:
             self._enter(held)
         elif host is None:
+            if held.state is State.ASIDE:
+                self._rotation.aside.joined(held, self._back.now)
             self._hosts.put_away(held)
         elif host.ticket:
             self._back.schedule(host, host.ready_at)
@@ -125,6 +178,7 @@ class Frontier:
         here yet.
         """
         back, rotation = self._back, self._rotation
+        back.now = now
         if len(back.active) < rotation.width:
             rotation.refill()
         for step in range(STEPS):
@@ -170,6 +224,9 @@ class Frontier:
     def next_ready(self) -> float | None:
         """When `take` may return a link: a time (0 is now), or None until something is added or done."""
         rotation, due = self._rotation, self._back.next_due()
+        aside = rotation.next_aside()
+        if aside is not None and (due is None or aside < due):
+            due = aside
         if not (rotation.can_grow() and self._slots.open_to(NEW)):
             return due
         if rotation.others_wait():
@@ -190,12 +247,17 @@ class Frontier:
     def _hand_out(self, host: Host, now: float) -> Link | None:
         if self._reserved and host.name in self._reserved:
             return None  # inline downloads go first; then it is scheduled again
-        if self._addresses is not None and host.ip:
-            again = self._addresses.hold(host, now)
-            if again is not None:
-                if again < float("inf"):
-                    self._back.schedule(host, again)
-                return None
+        if self._addresses is not None and host.ip and not self._holds(self._addresses, host, now):
+            return None
+        given = self._first_allowed(host, now)
+        if given is None:
+            self._settle(host, now)
+        return given
+
+    def _first_allowed(self, host: Host, now: float) -> Link | None:
+        """Gives the host's first URL that may be asked for, or what must be asked for first."""
+        given: Link | None = None
+        passed: list[tuple[float | Link, bytes]] = []
         for _ in range(DROPS):
             record = _next_record(host, now)
             if record is None:
@@ -203,19 +265,53 @@ class Frontier:
             self._hosts.touch(host)
             self.queued -= 1
             link = unpack(record)
+            if host.retired and spares(host, link.url):
+                self._put_back(host, record)
+                break
             decision = host.retired or (self._admission(link, now) if self._admission is not None else None)
             if not decision:
-                return self._give(host, link, record)
-            if isinstance(decision, Link):
-                self._put_back(host, record)
-                return self._give(host, decision, decision.pack())
-            if isinstance(decision, float):
-                self._put_back(host, record)
-                host.ready_at = max(host.ready_at, decision)
+                given = self._give(host, link, record)
                 break
-            self._drop(link, decision)
-        self._settle(host, now)
-        return None
+            if isinstance(decision, Link) and not (decision.attempt and host.failures):
+                self._put_back(host, record)
+                given = self._give(host, decision, decision.pack())
+                break
+            if isinstance(decision, int):
+                self._drop(link, decision)
+                continue
+            passed.append((decision, record))
+            if isinstance(decision, float) and decision <= now + SOON:
+                break
+        return self._pass_over(host, passed, now, given) if passed else given
+
+    def _pass_over(
+        self, host: Host, passed: list[tuple[float | Link, bytes]], now: float, given: Link | None
+    ) -> Link | None:
+        """Puts back URLs that let others pass: those that wait for long, and those that need a request to be repeated.
+
+        A host may be down by http and up by https. If there is nothing else, the request that was made least often is
+        repeated, or the host waits.
+        """
+        repeated: Link | None = None
+        until = NEVER
+        for decision, record in passed:
+            if isinstance(decision, float):
+                until = min(until, decision)
+            elif repeated is None or decision.attempt < repeated.attempt:
+                repeated = decision
+            self._put_back(host, record, last=not isinstance(decision, float) or decision > now + SOON)
+        if given is None and repeated is not None:
+            return self._give(host, repeated, repeated.pack())
+        if given is None:
+            host.ready_at = max(host.ready_at, until)
+        return given
+
+    def _holds(self, addresses: Addresses, host: Host, now: float) -> bool:
+        """Whether the host has its address for itself; otherwise it gets its turn later."""
+        again = addresses.hold(host, now)
+        if again is not None and again < float("inf"):
+            self._back.schedule(host, again)
+        return again is None
 
     def _give(self, host: Host, link: Link, record: bytes) -> Link:
         host.given = record
@@ -225,9 +321,12 @@ class Frontier:
         self.counters["taken"] += 1
         return link
 
-    def _put_back(self, host: Host, record: bytes) -> None:
-        """Makes the record the host's first again."""
-        heappush(host.later, (0.0, record))
+    def _put_back(self, host: Host, record: bytes, *, last: bool = False) -> None:
+        """Makes the record the host's first again, or its last."""
+        if last:
+            self._hosts.queue_for(host, record).push(record)
+        else:
+            heappush(host.later, (0.0, record))
         self.queued += 1
 
     def _end(self, record: bytes, status: int) -> None:
@@ -242,22 +341,23 @@ class Frontier:
     # -- done
 
     def crawl_delay(self, name: str, seconds: float) -> None:
-        """Sets the delay between requests that a host's robots.txt asks for."""
+        """Sets the delay between requests that a host's robots.txt asks for; 0 withdraws it."""
         host = self._back.active.get(name)
         held = host if host is not None else self._hosts.get(name)
-        held.crawl_delay = seconds
-        self._hosts.touch(held)
+        if held.crawl_delay != seconds:
+            held.crawl_delay = seconds
+            self._hosts.touch(held)
         if host is None:
             self._hosts.put_away(held)
 
-    def tries_again(self, link: Link, outcome: Outcome) -> bool:
+    def tries_again(self, link: Link, outcome: Outcome, now: float) -> bool:
         """Whether `done` would return False, i.e. the link would be retried."""
-        return self._book.tries_again(self._back.active[host_of(link.url)], link, outcome)
+        return self._book.tries_again(self._back.active[host_of(link.url)], link, outcome, now)
 
     def done(self, link: Link, outcome: Outcome, now: float) -> bool:
         """Books the outcome of a download; returns False if the link will be retried."""
         host = self._received(link)
-        retired, pages = host.retired, host.pages
+        pages, failures, retired = host.pages, host.failures, host.retired
         charge = self._charges.note(host, link, now) if outcome.doubtful else None
         again = self._book(host, link, outcome, now)
         if charge is not None:
@@ -269,16 +369,22 @@ class Frontier:
         else:
             self._slots.judge(host)
         if again is not None:
-            heappush(host.later, (again, replace(link, attempt=link.attempt + 1).pack()))
+            heappush(host.later, (again[0], again[1].pack()))
             self.queued += 1
         self.counters["finished" if again is None else "tried again"] += 1
-        if host.retired != retired:
-            self.counters["hosts retired"] += host.retired == Status.HOST_RETIRED
+        if host.failures > failures:
+            self._failed(host, retired)
+            if outcome.wait:
+                self._told.note(host.name, host.ready_at)
         host.ip = outcome.ip or host.ip
         self._settle(host, now)
         if len(self._back.active) < self._rotation.width:
             self._rotation.refill()
         return again is None
+
+    def _failed(self, host: Host, retired: int) -> None:
+        self.counters["hosts set aside"] += host.failures == self._book.health.failures
+        self.counters["hosts given up"] += host.retired != retired and given_up(host)
 
     def unasked(self, link: Link, now: float) -> None:
         """Ends a link for which no host was asked, because a middleware had the answer: the host's record stays."""
@@ -341,6 +447,8 @@ class Frontier:
             host = self._back.active.get(charge.host)
             held = host if host is not None else self._hosts.get(charge.host)
             self._hosts.touch(held)
+            if host is None:
+                self._rotation.aside.recall(held)
             charge.undo(held)
             held.ready_at = max(held.ready_at, charge.at + self._book.wait(held))  # it was asked, though
             self._ask_again(held, charge)
@@ -413,21 +521,30 @@ class Frontier:
                 self._addresses.learn(host.ip, host.ready_at)
             if woken is not None:
                 self._back.schedule(woken, host.ready_at)
+        rotation = self._rotation
         if not host.waiting():
-            self._rotation.leave(host, State.IDLE)
-        elif self._rotation.must_yield(host, now):
-            self._rotation.park(host)
+            rotation.leave(host, State.IDLE)
+        elif host.retired:
+            self._back.schedule(host, now + PAUSE)  # the others go on meanwhile
+            return
+        elif rotation.aside.wants(host, due := host.due(), now):
+            rotation.set_aside(host, now)
+        elif rotation.must_yield(host, now):
+            rotation.park(host)
         else:
-            self._back.schedule(host, now if host.retired else host.due())
+            self._back.schedule(host, due)
             return
         self._hosts.put_away(host)
 
 
 def _next_record(host: Host, now: float) -> bytes | None:
     """The host's next record: due retries, then by priority; for a retired host the order does not matter."""
-    if host.later and (host.later[0][0] <= now or host.retired):
-        return heappop(host.later)[1]
     ranked = host.ranked
+    if host.later and (host.later[0][0] <= now or host.retired):
+        others = host.queue.count or (ranked is not None and ranked.queues)
+        # If the host is failing, another URL shows whose fault it is; but what was put back goes first (FIRST, 0).
+        if not (host.failures and others) or host.later[0][0] <= 0.0:
+            return heappop(host.later)[1]
     if ranked is not None and ranked.queues and (ranked.before() or not host.queue.count):
         return ranked.pop()
     return host.queue.pop()

@@ -11,6 +11,7 @@ from functools import partial
 import msgpack
 
 from webcrawl.frontier.fifo import Fifo, Pool
+from webcrawl.frontier.health import FailedRow
 from webcrawl.frontier.ranked import Ranked
 from webcrawl.frontier.rows import HostRows, Row
 from webcrawl.model import priority_of
@@ -25,8 +26,9 @@ FIRST = -1.0
 
 
 class State(IntEnum):
-    """A host's state; the numbers are stored in the database."""
+    """Where a host is; the numbers are stored in the database."""
 
+    ASIDE = -2  # its next turn is far away: waits on disk, with its URLs (aside.py)
     PARKED = -1  # gave way to other hosts, with URLs in its queue
     IDLE = 0  # has nothing to fetch
     ACTIVE = 1  # in the back-end: scheduled, or with a request in flight
@@ -46,6 +48,7 @@ class Host:
     times: list[float] = field(default_factory=list)  # the last five downloads, seconds
     crawl_delay: float = 0.0  # from robots.txt
     failures: int = 0  # in a row
+    row: FailedRow | None = None  # what is known of these failures
     pages: int = 0
     retired: int = 0  # if not 0, the Status with which all its URLs end
     ip: str = ""
@@ -55,6 +58,7 @@ class Host:
     ticket: int = 0  # of its valid entry in the back-end's heaps; 0: it has none
     standing: int = 0  # while it is active: one of the back-end's
     dirty: bool = False  # changed since it was last written
+    aside: float = 0.0  # when it comes back, while it is ASIDE: an entry of that queue with another time is stale
     ranked: Ranked | None = None  # goes before the queue or after it; created for the first URL with a priority
 
     def waiting(self) -> int:
@@ -82,6 +86,8 @@ class Host:
             self.retired,
             self.ip,
             later,
+            self.row,
+            self.aside or None,
             self.queue.save() if self.queue.count else None,
         )
         ranked = (self.ranked.save(),) if self.ranked is not None and self.ranked.queues else ()
@@ -125,9 +131,12 @@ class HostTable:
 
     def _unpack(self, name: str, state: int, data: bytes) -> Host:
         try:
-            ready_at, times, crawl_delay, failures, pages, retired, ip, later, queue, *ranked = msgpack.unpackb(data)
+            ready_at, times, crawl_delay, failures, pages, retired, ip, *rest = msgpack.unpackb(data)
+            later, failed, aside, queue, *ranked = rest
+            row = FailedRow(*failed) if failed is not None else None
             fifo = self._pool.fifo(queue)
-            host = Host(name, fifo, STATES[state], ready_at, times, crawl_delay, failures, pages, retired, ip)
+            host = Host(name, fifo, STATES[state], ready_at, times, crawl_delay, failures, row, pages, retired, ip)
+            host.aside = aside or 0.0
             for priority, saved in saved_queues(*ranked):
                 self._ranked(host, priority, saved)
         except (ValueError, TypeError, KeyError) as error:

@@ -15,12 +15,15 @@ from webcrawl.frontier.admission import Admission, Decision
 from webcrawl.frontier.back import BackEnd
 from webcrawl.frontier.booking import Booking
 from webcrawl.frontier.charges import Charges
+from webcrawl.frontier.health import given_up
 from webcrawl.frontier.hosts import Host, HostTable
+from webcrawl.frontier.setaside import SetAside
+from webcrawl.frontier.told import Told
 from webcrawl.model import Link, Outcome, Packed, Status
 from webcrawl.urls.hosts import host_of
 
 NEVER = float("inf")  # for the time being: the end of the request that uses the host must be waited for
-NO_PAGE = Link("", "P")  # booked like robots.txt: counts for the host's times and failures, not as a page of its budget
+NO_PAGE = Link("")  # counts for the host's times and failures, not as a page of its budget
 # What came of the request in flight for this record, and when it ended; None while it is being downloaded
 InFlight = Callable[[Packed], tuple[Outcome, float] | None]
 
@@ -31,6 +34,8 @@ class Lender:
 
     hosts: HostTable
     back: BackEnd
+    aside: SetAside
+    told: Told
     book: Booking
     counters: Counter[str]
     addresses: Addresses | None = None
@@ -44,6 +49,7 @@ class Lending:
 
     def __init__(self, lender: Lender) -> None:
         self._hosts, self._back, self._book, self._counters = lender.hosts, lender.back, lender.book, lender.counters
+        self._aside, self._told = lender.aside, lender.told
         self._addresses, self._admission, self._resumed = lender.addresses, lender.admission, lender.resumed
         self._charges = lender.charges
         self.reserved: set[str] = set()
@@ -73,12 +79,14 @@ class Lending:
             self._close(host, held=held)
 
     def _decide(self, host: Host, link: Link, now: float, in_flight: InFlight) -> Decision:
-        if host.retired == Status.HOST_RETIRED:
+        if given_up(host):
             return host.retired
         decision = self._admission(link, now) if self._admission is not None else None
         if decision and not isinstance(decision, Link):
             return decision
         ready = self._ready(host, in_flight)
+        if now < ready < NEVER and self._aside.wants(host, ready, now):
+            return Status.HOST_RETIRED  # nobody can be asked to wait for hours
         return ready if ready > now else decision
 
     def _ready(self, host: Host, in_flight: InFlight) -> float:
@@ -135,7 +143,7 @@ class Lending:
         """Books what the host has answered. Without an outcome it was asked, and nobody knows how that ended."""
         ip = self._lent.pop(name)
         host, held = self._open(name)
-        retired = host.retired
+        retired, failures = host.retired, host.failures
         if outcome is None:
             host.ready_at = max(host.ready_at, now + self._book.wait(host))
         elif outcome.status != Status.UNTRIED:
@@ -145,8 +153,13 @@ class Lending:
                 charge.failures = host.failures
             host.ip = outcome.ip or host.ip
             self._counters["lent"] += 1
-            self._counters["hosts retired"] += host.retired == Status.HOST_RETIRED != retired
+            if host.failures > failures:
+                self._counters["hosts given up"] += host.retired != retired and given_up(host)
+                if outcome.wait:
+                    self._told.note(name, host.ready_at)
         self._hosts.touch(host)
+        if host.retired or not self._aside.wants(host, host.ready_at, now):
+            self._aside.recall(host)
         if self._addresses is not None:
             woken = self._addresses.take_back(ip, host.ready_at) if ip else None
             if host.ip:

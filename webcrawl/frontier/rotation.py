@@ -6,12 +6,15 @@ from collections.abc import Callable
 
 from webcrawl.frontier.back import BackEnd
 from webcrawl.frontier.domains import Group, Shares
+from webcrawl.frontier.health import returns, spares
 from webcrawl.frontier.hosts import Host, State
 from webcrawl.frontier.parts import Queues, Rules
+from webcrawl.frontier.setaside import SetAside
 from webcrawl.model import authority_of, url_of
 from webcrawl.urls.hosts import host_of
 
 MOVES = 1000  # URLs that one refill moves to active hosts' queues before it gives up: about 2 ms
+EARLY = 1.0  # seconds by which a host that was set aside may come back early: it waits in the back-end then
 STAY = 1000  # URLs after which a host gives way if others wait and there is no room for more queues
 
 
@@ -36,7 +39,8 @@ class Rotation:
         self._least, self._most, self._ended = limits.queues, limits.max_queues, ended
         self._enter = enter
         self._shares = Shares(rules.domain, limits.queues, limits.domain_share)
-        self._sources = (self._from_parked, self._from_front, self._from_lines)
+        self.aside = SetAside(queues.aside, queues.hosts, queues.parked, limits.host_failures)
+        self._sources = (self._from_parked, self._from_front, self._from_lines, self._from_aside)
         self._source = 0  # the last one that let a host in
         self.width = limits.queues  # the current n
 
@@ -48,7 +52,15 @@ class Rotation:
 
     def others_wait(self) -> bool:
         """Whether there are URLs outside the back-end, other than those of domains that have their share."""
-        return bool(self._front.filled or self._parked)
+        return bool(self._front.filled or self._parked) or self._is_aside_due()
+
+    def _is_aside_due(self) -> bool:
+        due = self.aside.next_due()
+        return due is not None and due <= self._back.now
+
+    def next_aside(self) -> float | None:
+        """When the next host that is set aside could come back; None if there is none, or no place."""
+        return self.aside.next_due() if len(self._back.active) < self._most else None
 
     @property
     def lines_wait(self) -> bool:
@@ -103,15 +115,28 @@ class Rotation:
                 return True
         return False
 
+    def _from_aside(self) -> bool:
+        """Makes a host active whose time has come: most are tried with one URL."""
+        host = self.aside.next(self._back.now, self._back.active)
+        if host is None:
+            return False
+        if not host.retired and self.aside.wants(host, host.due(), self._back.now + EARLY):
+            self.aside.put(host, self._back.now)  # an inline download has asked it meanwhile
+            self._hosts.put_away(host)
+            return False
+        return self._admit(host)
+
     def _resume(self, name: bytes, *, anyone: bool = False) -> bool:
         """Makes a parked host active, unless it has to wait in a line."""
-        host = self._hosts.get(name.decode())
+        return self._admit(self._hosts.get(name.decode()), anyone=anyone)
+
+    def _admit(self, host: Host, *, anyone: bool = False) -> bool:
         crowd = None if anyone else self._shares.crowd(host)
         if crowd is None:
             self._hosts.touch(host)  # its row says that it is parked, and no queue of parked hosts has its name now
             self._enter(host)
             return True
-        self._lines.push(crowd, name)
+        self._lines.push(crowd, host.name.encode())
         self._hosts.put_away(host)
         return False
 
@@ -137,7 +162,7 @@ class Rotation:
             return False
         host = self._hosts.get(name)
         crowd: Group | None = None
-        if host.retired:
+        if host.retired and not (returns(host, self._back.now) or spares(host, url_of(record))):
             self._ended(record, host.retired)
         elif host.state is State.IDLE and not anyone and (crowd := shares.crowd(host)) is not None:
             self._lines.push(crowd, record)
@@ -148,6 +173,8 @@ class Rotation:
                 self._enter(host)
                 shares.bring(host, origin)
                 return True
+            if host.state is State.ASIDE:
+                self.aside.joined(host, self._back.now)
         self._hosts.put_away(host)
         return False
 
@@ -160,13 +187,16 @@ class Rotation:
         self._back.leave(host, state)
         self._shares.leave(host)
 
+    def set_aside(self, host: Host, now: float) -> None:
+        """Moves the host out of the back-end until its turn comes near; its URLs stay in its queue."""
+        self.leave(host, State.ASIDE)
+        self.aside.put(host, now)
+
     def must_yield(self, host: Host, now: float) -> bool:
         """Whether the host must give way to others that wait for its place, or for a fetcher.
 
         It must if it has been in for long and no more queues fit, or if it is beyond its domain's share.
         """
-        if host.retired:
-            return False
         no_room = len(self._back) >= self._most and (self.others_wait() or bool(self._lines))
         if host.stay >= STAY and no_room:
             return True

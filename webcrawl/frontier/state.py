@@ -9,6 +9,7 @@ from typing import Any
 
 import msgpack
 
+from webcrawl.frontier.aside import Aside
 from webcrawl.frontier.blocks import Blocks
 from webcrawl.frontier.domains import Lines
 from webcrawl.frontier.fifo import Pool
@@ -16,6 +17,7 @@ from webcrawl.frontier.front import FrontEnd
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.hosts import HostTable
 from webcrawl.frontier.parts import Hooks, Queues, Rules, Shape
+from webcrawl.frontier.told import Told
 from webcrawl.store.crawldb import CrawlDB
 
 HOST_BYTES = 768  # a host's record and empty queue as Python objects: 630 measured (docs/frontier.md)
@@ -41,6 +43,8 @@ class FrontierPart:
         state = {
             "front": [queue.save() for queue in queues.front.queues],
             "parked": queues.parked.save(),
+            "aside": queues.aside.save(),
+            "set aside": (frontier.aside, frontier.hosts_aside),
             "lines": queues.lines.save(),
             "queued": len(frontier),  # URLs in flight count as queued: after a crash they are handed out again
             "width": frontier.width,
@@ -64,6 +68,7 @@ def open_frontier(
     if saved:
         frontier.queued, frontier.width = saved["queued"], max(saved["width"], rules.limits.queues)
         frontier.counters.update(saved["counters"])
+        frontier.was_aside(*saved["set aside"])
         version, words, gauss = saved["random"]
         random.setstate((version, tuple(words), gauss))
     db.join(FrontierPart(db, frontier, queues, random))
@@ -78,4 +83,5 @@ def _open_queues(db: CrawlDB, shape: Shape, saved: dict[str, Any], random: Rando
     levels: list[bytes | None] = list(saved.get("front", ()))
     levels += [None] * (shape.levels - len(levels))  # with fewer levels than before, the extra queues still run empty
     front = FrontEnd([pool.fifo(level) for level in levels], shape.bias, random)
-    return Queues(front, hosts, pool.fifo(saved.get("parked")), Lines(pool.fifo, saved.get("lines", {})))
+    parked, aside = pool.fifo(saved.get("parked")), Aside(pool.fifo, saved.get("aside", ()))
+    return Queues(front, hosts, parked, Told(db), aside, Lines(pool.fifo, saved.get("lines", {})))

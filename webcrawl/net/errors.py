@@ -15,6 +15,7 @@ class FetchError(Exception):
 
     status: ClassVar[Status] = Status.UNEXPECTED
     name: ClassVar[str] = "unexpected"
+    permanent: bool = False  # whether it is pointless to try again soon
     sign: Sign = Sign.NOTHING  # what it says of our own network
     address = ""  # the one that failed, if it is known
 
@@ -50,6 +51,7 @@ class AddressRefused(FetchError):
 
     status = Status.EXCLUDED
     name = "address_refused"
+    permanent = True
 
 
 class PortRefused(FetchError):
@@ -147,6 +149,7 @@ class CertificateRefused(TlsFailed):
     """The certificate does not verify, and the crawl requires it."""
 
     name = "certificate"
+    permanent = True
 
 
 class TimedOut(FetchError):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from webcrawl.model import Exchange, Timings
 from webcrawl.net.connection_reach import Reach
-from webcrawl.net.errors import BadOption, BadUrl, FetchError, TimedOut
+from webcrawl.net.errors import BadOption, BadUrl, ConnectTimeout, FetchError, TimedOut
 from webcrawl.net.filetypes import type_of
 from webcrawl.net.ftp_listing import LISTING
 from webcrawl.net.ftp_reply import Reply, http_date
@@ -82,7 +82,8 @@ class FtpClient:
                 watch.source = data
             await self._read(session, data, visit)
         except TimeoutError as error:
-            raise TimedOut("nothing to read in time") from error
+            kind = TimedOut if session is not None else ConnectTimeout
+            raise kind("nothing to read in time") from error
         except FtpRefused as refused:
             visit.status = refused.status
             visit.say(b"ftp-reply", str(refused))

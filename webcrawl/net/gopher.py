@@ -6,7 +6,7 @@ import asyncio
 
 from webcrawl.model import Exchange, Timings
 from webcrawl.net.connection_reach import Reach
-from webcrawl.net.errors import BadOption, BadUrl, EmptyAnswer, TimedOut
+from webcrawl.net.errors import BadOption, BadUrl, ConnectTimeout, EmptyAnswer, TimedOut
 from webcrawl.net.filetypes import type_of
 from webcrawl.net.gopher_menu import MENU, NO_LINKS, is_refusal
 from webcrawl.net.gopher_target import GopherTarget, parse_gopher
@@ -54,7 +54,7 @@ class GopherClient:
             async with asyncio.timeout_at(deadline):
                 stream = await self._reach.open(target.host, target.port, timings, options.bind)
         except TimeoutError as error:
-            raise TimedOut("no connection within the deadline") from error
+            raise ConnectTimeout("no connection within the deadline") from error
         asked = loop.time()
         if watch is not None:
             watch.source = stream

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from itertools import chain
 from random import Random
 
 import msgpack
 
+from webcrawl.frontier.aside import unpack
 from webcrawl.frontier.hosts import State, saved_queues
 from webcrawl.frontier.state import META
 from webcrawl.store import rowcrc
@@ -17,21 +19,23 @@ from webcrawl.store.errors import DamagedFile
 from webcrawl.verify.queues import Queues, link_flaw
 from webcrawl.verify.snapshot import Snapshot
 
-RECORD = (float, list, float, int, int, int, str, list, bytes | None)  # of a host, packed
+RECORD = (float, list, float, int, int, int, str, list, list | None, float | None, bytes | None)  # of a host, packed
+FAILED = (float, float, int, int, bool, int)  # its failures in a row
 QUEUE = len(RECORD) - 1  # index of a host's queue; its queues by priority may follow
 RULES = re.compile(r"User-agent: [^\n]+\nCrawl-delay: [-+.0-9a-z]+(\n(Allow|Disallow): [^\n]*)*")
+AWAY = re.compile(rb"!\d+ \d+\.\d+(e[-+]\d+)?(?P<rules>;?)")  # failures, when the first was, whether rules follow
 
 
 def check_frontier(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
     """Reads everything once; counts hosts, queued URLs and robots.txt rules."""
     queues = Queues(snapshot)
     mine: Counter[str] = Counter()
-    parked: Counter[str] = Counter()
+    places = Places()
     whole = True
-    for damage in _hosts(snapshot, queues, mine, parked):
+    for damage in _hosts(snapshot, queues, mine, places):
         whole = False
         yield damage
-    for damage in _front(snapshot, queues, mine, parked, whole=whole):
+    for damage in _front(snapshot, queues, mine, places, whole=whole):
         whole = False
         yield damage
     if whole:  # otherwise every block of an unreadable queue would be reported too
@@ -40,13 +44,22 @@ def check_frontier(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedF
     found.update(mine)
 
 
-def _hosts(snapshot: Snapshot, queues: Queues, found: Counter[str], parked: Counter[str]) -> Iterator[DamagedFile]:
+@dataclass
+class Places:
+    """Which hosts are parked or set aside by their rows, and so have to be in one queue of names each."""
+
+    parked: Counter[str] = field(default_factory=Counter)
+    aside: dict[str, float] = field(default_factory=dict)  # and when each comes back
+    urls_aside: int = 0
+
+
+def _hosts(snapshot: Snapshot, queues: Queues, found: Counter[str], places: Places) -> Iterator[DamagedFile]:
     for row in snapshot.rows("SELECT name, state, data, crc FROM host"):
         found["hosts"] += 1
         name, _, data, _ = row
         what = f"table host, {name}"
         try:
-            state, later, saved = _host(row)
+            state, aside, later, saved = _host(row)
             count = _links(snapshot, chain(later, *(queues.records(queue, what) for queue in saved)), what, name)
         except (ValueError, TypeError) as error:
             yield snapshot.damaged(f"{what}: {error}", value=data)
@@ -54,7 +67,10 @@ def _hosts(snapshot: Snapshot, queues: Queues, found: Counter[str], parked: Coun
             yield damage if damage.offset else snapshot.damaged(damage.why, value=data)
         else:
             found["queued"] += count
-            parked[name] += state is State.PARKED
+            places.parked[name] += state is State.PARKED
+            if state is State.ASIDE:
+                places.aside[name] = aside
+                places.urls_aside += count
             if bool(count) is (state is State.IDLE):
                 yield snapshot.damaged(f"{what}: {count} URLs in state {state.name}", value=data)
 
@@ -79,8 +95,8 @@ def _without_names(records: Iterable[bytes], names: Counter[str]) -> Iterator[by
             names[record.decode()] += 1
 
 
-def _host(row: tuple[str, int, bytes, int]) -> tuple[State, list[bytes], list[bytes]]:
-    """State, URLs to retry, and queues of a host; ValueError if this is not a host record."""
+def _host(row: tuple[str, int, bytes, int]) -> tuple[State, float, list[bytes], list[bytes]]:
+    """State, when it comes back, URLs to retry, and queues of a host; ValueError if this is not a host record."""
     if not rowcrc.agrees(rowcrc.host, row):
         raise ValueError("checksum")
     name, state, data, _ = row
@@ -90,18 +106,21 @@ def _host(row: tuple[str, int, bytes, int]) -> tuple[State, list[bytes], list[by
     ranked = saved_queues(*values[len(RECORD) :])
     if not all(isinstance(priority, int) and priority for priority, _ in ranked):
         raise ValueError("no priority")
-    ready_at, times, *numbers, _retired, _, later = values[:QUEUE]
+    ready_at, times, *numbers, _retired, _, later, failed, aside = values[:QUEUE]
     if not name or min(ready_at, *times, *numbers) < 0:
         raise ValueError("times and counts below nothing")
+    if failed is not None and (len(failed) != len(FAILED) or not all(map(isinstance, failed, FAILED))):
+        raise ValueError("no failures in a row")
     return (
         State(state),
+        aside or 0.0,
         [record for _, record in later],
         [queue for queue in (values[QUEUE], *(queue for _, queue in ranked)) if queue is not None],
     )
 
 
 def _front(
-    snapshot: Snapshot, queues: Queues, found: Counter[str], parked: Counter[str], *, whole: bool
+    snapshot: Snapshot, queues: Queues, found: Counter[str], places: Places, *, whole: bool
 ) -> Iterator[DamagedFile]:
     data = snapshot.get(META)
     if data is None:
@@ -115,6 +134,8 @@ def _front(
         for group, saved in state["lines"].items():
             what = f"table meta, {META}: line of {group}"
             found["queued"] += _links(snapshot, _without_names(queues.records(saved, what), waiting), what)
+        entries = _aside(queues, state["aside"])
+        noted = tuple(state["set aside"])
         version, words, gauss = state["random"]
         Random().setstate((version, tuple(words), gauss))
         queued, _, _ = state["queued"], int(state["width"]), Counter(state["counters"])
@@ -125,9 +146,39 @@ def _front(
     else:
         if whole and queued != found["queued"]:
             yield snapshot.damaged(f"table meta, {META}: {queued} URLs queued, the queues have {found['queued']}")
-        if whole and waiting != +parked:
-            odd = next(iter((waiting - parked) | (parked - waiting)))
-            yield snapshot.damaged(f"table meta, {META}: {odd} is parked or waiting in line, but not both")
+        if whole:
+            yield from _odd(snapshot, waiting, entries, noted, places)
+
+
+def _aside(queues: Queues, saved: Iterable[tuple[int, bytes, bytes]]) -> Counter[tuple[float, str]]:
+    """The entries of the queue of hosts set aside; some may be of hosts that came back before."""
+    entries: Counter[tuple[float, str]] = Counter()
+    for length, first, queue in saved:
+        records = queues.records(queue, f"table meta, {META}: aside for {length}")
+        entries.update(map(unpack, chain((first,), records)))
+    return entries
+
+
+def _odd(
+    snapshot: Snapshot,
+    waiting: Counter[str],
+    entries: Counter[tuple[float, str]],
+    noted: tuple[int, ...],
+    places: Places,
+) -> Iterator[DamagedFile]:
+    """Hosts whose rows and the queues of names disagree."""
+    parked, aside = places.parked, places.aside
+    if waiting != +parked:
+        odd = next(iter((waiting - parked) | (parked - waiting)))
+        yield snapshot.damaged(f"table meta, {META}: {odd} is parked or waiting in line, but not both")
+    for name, at in aside.items():
+        if entries[at, name] != 1:
+            yield snapshot.damaged(f"table meta, {META}: {name} is set aside, and comes back {entries[at, name]} times")
+            break
+    if noted != (places.urls_aside, len(aside)):
+        yield snapshot.damaged(
+            f"table meta, {META}: {noted} URLs and hosts are set aside, the hosts say {(places.urls_aside, len(aside))}"
+        )
 
 
 def _robots(snapshot: Snapshot, queues: Queues, found: Counter[str]) -> Iterator[DamagedFile]:
@@ -148,7 +199,10 @@ def _robots(snapshot: Snapshot, queues: Queues, found: Counter[str]) -> Iterator
 
 
 def _are_rules(queues: Queues, rules: bytes, what: str) -> bool:
-    """Valid are: nothing, an exclamation mark and a number of tries, or a packed robots.txt with one group."""
-    if not rules or rules.startswith(b"!"):
-        return not rules or 0 < int(rules[1:]) < 10
-    return RULES.fullmatch(queues.unpacked(rules, what).decode()) is not None
+    """Valid are: nothing, or a packed robots.txt with one group; before either, since when robots.txt is away."""
+    if rules.startswith(b"!"):
+        away = AWAY.match(rules)
+        if away is None or (not away["rules"] and away.end() < len(rules)):
+            return False
+        rules = rules[away.end() :]
+    return not rules or RULES.fullmatch(queues.unpacked(rules, what).decode()) is not None

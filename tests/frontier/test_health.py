@@ -1,0 +1,372 @@
+"""The health of hosts: whose fault a failure is, how long a host is left alone, what ends its URLs."""
+
+from contextlib import closing
+from itertools import pairwise
+
+import pytest
+
+from tests.support.frontiers import OK, add, drain, make
+from webcrawl.frontier.booking import Limits
+from webcrawl.frontier.health import DAY, STRIKES
+from webcrawl.model import Link, Outcome, Status
+from webcrawl.store.crawldb import CrawlDB
+
+HOUR = 3600.0
+REFUSED, LATE, LOST = Outcome(Status.CONNECT_FAILED), Outcome(Status.TIMEOUT, 30.0), Outcome(Status.CONNECTION_LOST)
+NO_NAME, NO_ANSWER = Outcome(Status.DNS_FAILED, permanent=True), Outcome(Status.DNS_FAILED)
+BUSY, SLOW_DOWN, BROKEN = Outcome(503, 0.1), Outcome(429, 0.1), Outcome(500, 0.1)
+LIMITS = Limits(2, 10)
+
+
+@pytest.fixture(name="db")
+def _db(tmp_path):
+    db = CrawlDB(tmp_path)
+    yield db
+    db.close()
+
+
+def following(frontier, now):
+    """The next link, and when it comes."""
+    while (link := frontier.take(now)) is None:
+        now = max(now, frontier.next_ready())
+    return now, link
+
+
+def fail(frontier, times, outcome=REFUSED, now=0.0):
+    """The times of so many requests in a row that all end so."""
+    asked = []
+    for _ in range(times):
+        now, link = following(frontier, now)
+        asked.append(now)
+        frontier.done(link, outcome, now)
+    return asked
+
+
+def ends(db, limits=LIMITS, **hooks):
+    """A frontier, and the statuses with which URLs end that were not asked for, by URL."""
+    ended = {}
+    return make(db, limits, dropped=lambda link, status: ended.__setitem__(link.url, status), **hooks), ended
+
+
+class TestFault:
+    @pytest.mark.parametrize("outcome", [REFUSED, NO_ANSWER, BUSY, SLOW_DOWN])
+    def test_the_hosts_fault_uses_up_no_attempt(self, db, outcome):
+        """However often its host refuses, is busy or has no address, a URL is tried again with its first attempt."""
+        frontier = make(db)
+        add(frontier, "http://a/")
+        fail(frontier, 8, outcome)
+        assert following(frontier, 0)[1] == Link("http://a/", struck=1)
+
+    @pytest.mark.parametrize("outcome", [BROKEN, Outcome(408), Outcome(502)])
+    def test_the_urls_fault_uses_up_an_attempt(self, db, outcome):
+        """A URL that is answered with an error is tried three times, and its host is healthy."""
+        frontier = make(db)
+        add(frontier, "http://a/")
+        assert [link.attempt for _, link in drain(frontier, 0, outcome)] == [0, 1, 2]
+        assert frontier.counters["hosts set aside"] == 0
+
+    @pytest.mark.parametrize("outcome", [LATE, LOST])
+    def test_one_url_that_is_not_answered_is_at_fault(self, db, outcome):
+        """A URL without an answer is tried three times, if it is the only one of its host that fails."""
+        frontier = make(db)
+        add(frontier, "http://a/")
+        assert [link.attempt for _, link in drain(frontier, 0, outcome)] == [0, 1, 2]
+
+    @pytest.mark.parametrize("outcome", [LATE, LOST])
+    def test_if_several_are_not_answered_the_host_is_at_fault(self, db, outcome):
+        """Of the URLs of a host that does not answer any more, the first one is charged with one attempt, no other."""
+        frontier = make(db)
+        add(frontier, *(f"http://a/{number}" for number in range(4)))
+        fail(frontier, 12, outcome)
+        assert sorted(link.attempt for _, link in drain(frontier, DAY * 3)) == [0, 0, 0, 1]
+
+    def test_others_go_first(self, db):
+        """After a failure another URL of the host is tried, if there is one."""
+        frontier = make(db)
+        add(frontier, "http://a/bad", "http://a/good")
+        fail(frontier, 1)
+        assert following(frontier, 60) == (60, Link("http://a/good"))
+
+    def test_a_url_that_fails_beside_good_ones_ends(self, db):
+        """If a host answers others, a URL that it refuses again and again is at fault in the end."""
+        frontier = make(db)
+        add(frontier, "http://a/bad", *(f"http://a/{number}" for number in range(300)))
+        now, asked = 0.0, 0
+        while len(frontier):
+            now, link = following(frontier, now)
+            asked += link.url.endswith("bad")
+            frontier.done(link, BUSY if link.url.endswith("bad") else OK, now)
+            now += 60
+        assert asked == STRIKES
+        assert frontier.counters["hosts set aside"] == 0
+
+    def test_a_certificate_is_no_fault_of_the_host(self, db):
+        """A URL whose certificate is not accepted ends at once; the host's other URLs do not wait for it."""
+        frontier = make(db)
+        add(frontier, "https://a/", "http://a/")
+        refused = Outcome(Status.CONNECT_FAILED, permanent=True)
+        assert frontier.done(frontier.take(0), refused, 0) is True
+        assert frontier.take(1).url == "http://a/"
+
+    @pytest.mark.parametrize("outcome", [BROKEN, Outcome(502), SLOW_DOWN, LATE])
+    def test_a_robots_txt_that_cannot_be_read_is_the_hosts_fault(self, db, outcome):
+        """Whatever the reason: no URL of the host can be fetched."""
+        frontier, ended = ends(
+            db, Limits(1, 10, patience=HOUR), admission=lambda link, now: Link("http://a/robots.txt", "P")
+        )
+        add(frontier, "http://a/1", "http://a/2")
+        fail(frontier, 5, outcome)
+        assert frontier.hosts_aside == 1
+        drain(frontier, 1000, outcome)
+        assert ended == dict.fromkeys(("http://a/1", "http://a/2"), Status.ROBOTS_UNREACHABLE)
+
+    def test_one_port_that_is_closed_does_not_stop_the_others(self, db):
+        """While robots.txt of one origin cannot be had, the URLs of the host's other origins are fetched."""
+        tries = [0.0]
+
+        def admission(link, now):
+            if link.url.startswith("http:") or link.path.endswith("P"):
+                return None
+            return Link("https://a/robots.txt", "P", history="https://a") if tries[-1] <= now else tries[-1]
+
+        frontier = make(db, admission=admission)
+        add(frontier, *(f"http{'s' * (number % 2)}://a/{number}" for number in range(40)))
+        now, found = 0.0, []
+        for _ in range(80):
+            now, link = following(frontier, now)
+            if link.path.endswith("P"):
+                tries.append(now + 60 * 2 ** len(tries))
+                frontier.done(link, REFUSED, now)
+            else:
+                found.append((now, link.url))
+                frontier.done(link, OK, now)
+            if len(found) == 20:
+                break
+        assert {url for _, url in found} == {f"http://a/{number}" for number in range(0, 40, 2)}
+        assert found[-1][0] < 3600
+        assert len(tries) < 8
+
+    def test_who_wants_no_retries_gets_none(self, db):
+        """With RETRY_TIMES 0 or `dont_retry` nothing is asked for twice, whosever the fault is."""
+        frontier = make(db, Limits(2, 10, attempts=1))
+        add(frontier, "http://a/")
+        assert frontier.done(frontier.take(0), BUSY, 0) is True
+        frontier = make(db)
+        add(frontier, "http://b/")
+        assert frontier.done(frontier.take(0), Outcome(503, retries=0), 0) is True
+
+
+class TestWaits:
+    def test_the_wait_is_doubled_up_to_a_day(self, db):
+        """A host that keeps failing is tried at intervals that grow to a day, each at most a tenth longer."""
+        frontier = make(db, Limits(1, 10, patience=1e9))
+        add(frontier, "http://a/")
+        asked = fail(frontier, 16)
+        gaps = [second - first for first, second in pairwise(asked)]
+        for number, gap in enumerate(gaps):
+            wait = min(60 * 2**number, DAY)
+            assert wait <= gap <= 1.1 * wait
+
+    def test_a_retry_after_of_hours_is_waited_for(self, db):
+        """Retry-After has a bound of its own, beyond that of a Crawl-delay."""
+        frontier = make(db, Limits(1, 10, crawl_delay_max=300))
+        add(frontier, "http://a/1", "http://a/2")
+        frontier.done(frontier.take(0), Outcome(429, 0.1, wait=3600), 0)
+        assert 3600 <= following(frontier, 0)[0] <= 3960
+
+    @pytest.mark.parametrize(("said", "waits"), [(1e8, DAY), (float(10**9), DAY), (5.0, 60.0)])
+    def test_it_is_bounded(self, db, said, waits):
+        """RETRY_AFTER_MAX is the longest such wait, and what a failed host has to wait the shortest."""
+        frontier = make(db)
+        add(frontier, "http://a/1")
+        frontier.done(frontier.take(0), Outcome(503, 0.1, wait=said), 0)
+        assert waits <= following(frontier, 0)[0] <= 1.1 * waits
+
+    def test_it_outlives_a_restart(self, tmp_path):
+        """A crawl that goes on a minute later asks no earlier."""
+        with closing(CrawlDB(tmp_path)) as db:
+            frontier = make(db)
+            add(frontier, "http://a/1", "http://a/2")
+            frontier.done(frontier.take(0), Outcome(429, wait=3600), 0)
+            db.checkpoint()
+        with closing(CrawlDB(tmp_path)) as db:
+            assert following(make(db, now=60.0), 60)[0] >= 3600
+
+    def test_it_outlives_a_kill(self, tmp_path):
+        """A crawl that was killed before a checkpoint asks no earlier either, whichever queue its host is in."""
+        with closing(CrawlDB(tmp_path)) as db:
+            frontier = make(db)
+            add(frontier, "http://a/1", "http://b/1")
+            links = [frontier.take(0), frontier.take(0)]
+            frontier.done(links[1], OK, 0)
+            db.checkpoint()
+            frontier.done(links[0], Outcome(429, wait=3600), 0)
+            add(frontier, "http://b/2")
+            frontier.done(following(frontier, 1)[1], Outcome(503, wait=7200), 5)
+        with closing(CrawlDB(tmp_path)) as db:
+            frontier = make(db, now=60.0)
+            add(frontier, "http://b/2")
+            db.checkpoint()
+        with closing(CrawlDB(tmp_path)) as db:
+            frontier = make(db, now=120.0)
+            asked = {link.url: now for now, link in drain(frontier, 120)}
+            assert asked["http://a/1"] >= 3600
+            assert asked["http://b/2"] >= 7205
+        assert not list(tmp_path.glob("told*"))
+
+
+class TestProbes:
+    def test_one_url_is_tried_at_a_time(self, db):
+        """A host set aside is asked for one URL whenever its time has come, and never for two."""
+        frontier = make(db)
+        add(frontier, *(f"http://a/{number}" for number in range(50)))
+        now = fail(frontier, 5)[-1]
+        for _ in range(5):
+            assert (frontier.aside, frontier.hosts_aside) == (50, 1)
+            now, link = following(frontier, now)
+            assert frontier.take(now + 1) is None
+            frontier.done(link, REFUSED, now)
+
+    @pytest.mark.parametrize("outcome", [OK, Outcome(404), BROKEN])
+    def test_any_answer_makes_it_healthy(self, db, outcome):
+        """After an answer to one of its URLs all others follow, at the usual pace."""
+        frontier = make(db)
+        add(frontier, *(f"http://a/{number}" for number in range(20)))
+        now, link = following(frontier, fail(frontier, 8)[-1])
+        frontier.done(link, outcome, now)
+        assert (frontier.aside, frontier.hosts_aside) == (0, 0)
+        taken = drain(frontier, now)
+        assert {link.url for _, link in taken if link.attempt == 0} >= {f"http://a/{number}" for number in range(9, 20)}
+        assert taken[10][0] < now + 60
+
+    def test_what_is_found_meanwhile_waits_with_the_others(self, db):
+        """A new link to a host set aside goes to its queue on disk, and does not make it due."""
+        frontier = make(db)
+        add(frontier, "http://a/1")
+        now = fail(frontier, 5)[-1]
+        add(frontier, "http://a/2", "http://b/")
+        assert following(frontier, now + 1)[1].url == "http://b/"
+        assert frontier.take(now + 1) is None
+        assert frontier.aside == 2
+
+
+class TestGivenUp:
+    def test_its_urls_end_with_the_reason(self, db):
+        """When a host was away for HOST_PATIENCE, each of its URLs ends with what was last wrong with it."""
+        frontier, ended = ends(db, Limits(1, 10, patience=HOUR))
+        add(frontier, *(f"http://a/{number}" for number in range(600)))
+        taken = drain(frontier, 0, REFUSED)
+        assert taken[-1][0] >= HOUR
+        assert len(frontier) == 0
+        assert set(ended.values()) == {Status.CONNECT_FAILED}
+        assert len(ended) == 599
+        assert frontier.counters["hosts given up"] == 1
+
+    def test_an_http_status_is_not_that_of_a_url_never_asked(self, db):
+        """URLs of a host that only said that it is busy end as those of a host given up."""
+        frontier, ended = ends(db, Limits(1, 10, patience=HOUR))
+        add(frontier, *(f"http://a/{number}" for number in range(9)))
+        drain(frontier, 0, BUSY)
+        assert set(ended.values()) == {Status.HOST_RETIRED}
+
+    def test_they_end_in_slices(self, db):
+        """One call of `take` ends some hundred URLs, whatever the host has; others go on in between."""
+        frontier, ended = ends(db, Limits(2, 10, host_failures=1, patience=0))
+        add(frontier, *(f"http://a/{number}" for number in range(5000)))
+        link = frontier.take(0)
+        frontier.take(0)
+        add(frontier, "http://b/1")
+        frontier.done(link, REFUSED, 0)
+        now, turns = 0.0, 0
+        while len(frontier):
+            before = len(ended)
+            if (link := frontier.take(now)) is not None:
+                frontier.done(link, OK, now)
+            turns += len(ended) > before
+            assert len(ended) - before <= 256
+            now = frontier.next_ready() or now
+        assert turns >= 5000 // 256
+
+    def test_a_name_that_does_not_exist_is_asked_for_twice(self, db):
+        """After one repeat, when resolvers may have forgotten their answer, its URLs end."""
+        frontier, ended = ends(db)
+        add(frontier, "http://a/1", "http://a/2")
+        taken = drain(frontier, 0, NO_NAME)
+        assert len(taken) == 2
+        assert 600 < taken[1][0] < 900
+        assert set(ended.values()) == {Status.DNS_FAILED}
+
+    def test_a_name_server_that_fails_proves_nothing(self, db):
+        """A name that could not be resolved, even right before, is not one that does not exist."""
+        frontier, ended = ends(db)
+        add(frontier, "http://a/1", "http://a/2")
+        fail(frontier, 6, NO_ANSWER)
+        fail(frontier, 1, NO_NAME, now=HOUR)
+        fail(frontier, 1, NO_ANSWER, now=HOUR)
+        assert not ended
+
+    def test_a_stopped_crawl_tries_before_it_gives_up(self, db):
+        """Time in which nobody has looked does not count: after a week a host has its chances as before."""
+        frontier = make(db, Limits(1, 10, patience=3 * DAY))
+        add(frontier, "http://a/1", "http://a/2")
+        now = fail(frontier, 6)[-1]
+        asked = fail(frontier, 7, now=now + 7 * DAY)
+        assert len(frontier) == 2
+        assert asked[-1] - asked[0] > DAY
+
+    def test_it_comes_back_when_a_link_is_found_a_day_later(self, db):
+        """A link found soon ends like the others; one found a day later is tried, and its host if it answers."""
+        frontier, ended = ends(db, Limits(1, 10, host_failures=2, patience=0))
+        add(frontier, "http://a/1")
+        now = drain(frontier, 0, REFUSED)[-1][0]
+        add(frontier, "http://a/2")
+        assert frontier.take(now + DAY - 1) is None
+        assert ended == {"http://a/2": Status.CONNECT_FAILED}
+        add(frontier, "http://a/3", "http://a/4")
+        assert [link.url for _, link in drain(frontier, now + DAY + 1)] == ["http://a/3", "http://a/4"]
+
+    def test_if_it_fails_again_it_is_set_aside_at_once(self, db):
+        """A host that came back in vain is tried once a day, for HOST_PATIENCE."""
+        frontier, ended = ends(db, Limits(1, 10, patience=3 * DAY))
+        add(frontier, "http://a/1")
+        now = drain(frontier, 0, REFUSED)[-1][0] + DAY
+        add(frontier, "http://a/2", "http://a/3")
+        assert len(drain(frontier, now, REFUSED)) <= 5
+        assert len(ended) == 1
+
+    def test_a_page_budget_is_not_forgotten(self, db):
+        """A host that has given all its pages does not come back."""
+        frontier, ended = ends(db, Limits(1, 10, host_pages=1))
+        add(frontier, "http://a/1")
+        frontier.done(frontier.take(0), OK, 0)
+        add(frontier, "http://a/2")
+        assert drain(frontier, 10 * DAY) == []
+        assert ended == {"http://a/2": Status.HOST_BUDGET}
+
+
+class TestResting:
+    def test_only_what_is_set_aside_rests(self, db):
+        """A frontier rests while all its URLs are of hosts set aside, or of one that is tried from there."""
+        frontier = make(db)
+        add(frontier, "http://a/1", "http://a/2")
+        assert not frontier.resting()
+        now = fail(frontier, 4)[-1]
+        assert not frontier.resting()  # it fails, and is in its place
+        now = fail(frontier, 1, now=now)[-1]
+        assert frontier.resting()
+        now, link = following(frontier, now)
+        assert frontier.resting()
+        add(frontier, "http://b/")
+        assert not frontier.resting()
+        frontier.done(frontier.take(now), OK, now)
+        assert frontier.resting()
+        frontier.done(link, OK, now)
+        assert not frontier.resting()
+
+    def test_a_host_that_is_to_wait_for_hours_is_set_aside(self, db):
+        """Whatever the reason for which its turn is far away: here its admission says so."""
+        frontier = make(db, admission=lambda link, now: None if now >= 5000 else 5000.0)
+        add(frontier, "http://a/1")
+        assert frontier.take(0) is None
+        assert (frontier.aside, frontier.hosts, frontier.resting()) == (1, 0, True)
+        assert 5000 <= following(frontier, 0)[0] <= 5500

@@ -1,0 +1,143 @@
+"""The health of a host: whose fault a failure is, how long the host is left alone, and when it is given up.
+
+A host is healthy; failing, after its first failure; set aside, after HOST_MAX_FAILURES in a row; or given up, when it
+has been away for HOST_PATIENCE. Any answer makes it healthy again. docs/frontier.md has the table. There is no I/O
+here, and no clock.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple
+from zlib import crc32
+
+from webcrawl.frontier.outcomes import rule
+from webcrawl.model import Link, Outcome, Status
+
+if TYPE_CHECKING:
+    from webcrawl.frontier.hosts import Host
+
+DAY = 86_400.0  # no wait between two tries is longer; and a host given up is given another chance after so long
+STRIKES = 8  # rows of failures that one URL may begin while its host is otherwise well; then the fault is its own
+NOWHERE = frozenset((Status.DNS_FAILED, Status.EXCLUDED))  # if permanent: no such name, or one that leads inside
+# A name that does not exist is asked for once more, after this many times HOST_RETRY_WAIT: resolvers may remember for
+# ten minutes that it did not.
+GONE = 10.5
+LATE = 2.0  # a host may be tried so many times later than planned; of longer gaps we know only that we did not look
+
+
+class Health(Enum):
+    """What is thought of a host."""
+
+    HEALTHY = "its last answer was one"
+    FAILING = "it is tried at growing intervals, in its place"
+    ASIDE = "the same, from aside: one URL is tried at each of them"
+    GIVEN_UP = "its URLs end"
+
+
+class FailedRow(NamedTuple):
+    """The failures in a row of one host, beside their number; stored with it."""
+
+    at: float  # when the last one was
+    away: float  # seconds for which the host was away, as far as we have looked
+    status: int  # that all its URLs end with if the host is given up now
+    only: int  # a checksum of the URL that alone has failed; 0: there were several
+    gone: bool  # the name servers say that there is no such name, or none that may be asked
+    origin: int = 0  # a checksum of the only scheme and port that have failed; 0: there were several
+
+
+@dataclass(frozen=True, slots=True)
+class HealthRules:
+    """The settings, as plain values."""
+
+    failures: int = 5  # HOST_MAX_FAILURES
+    retry_wait: float = 60.0  # HOST_RETRY_WAIT
+    patience: float = 259_200.0  # HOST_PATIENCE
+
+    def health(self, host: Host) -> Health:
+        """What is thought of this host now."""
+        if given_up(host):
+            return Health.GIVEN_UP
+        if not host.failures:
+            return Health.HEALTHY
+        return Health.ASIDE if host.failures >= self.failures else Health.FAILING
+
+    def is_charged(self, host: Host, link: Link, outcome: Outcome) -> bool:
+        """Whether this outcome, not yet booked, uses up one of the URL's attempts.
+
+        What may be the URL's fault or the host's is the URL's until another one of the host fails right after it.
+        """
+        verdict = rule(outcome)
+        if not verdict.failed or outcome.answered or outcome.retries is not None:
+            return True
+        return verdict.charged and (host.row is None or host.row.only == _sum(link))
+
+    def failed(self, host: Host, link: Link, outcome: Outcome, now: float) -> float:
+        """Books a failure; returns how long the host is left alone. It may be given up by this."""
+        before, only, away = host.row, _sum(link), 0.0
+        origin = _origin(link.url)
+        gone = outcome.permanent and outcome.status in NOWHERE
+        if before is not None:
+            planned = max(host.ready_at - before.at, 0.0)
+            away = before.away + min(max(now - before.at, 0.0), LATE * planned)
+            only = only if only == before.only else 0
+            origin = origin if origin == before.origin else 0
+        host.failures += 1
+        host.row = row = FailedRow(now, away, _status(link, outcome), only, gone, origin)
+        is_over = host.failures >= self.failures and away >= self.patience
+        if not host.retired and (is_over or (gone and before is not None and before.gone)):
+            host.retired = row.status
+        return self.wait(host)
+
+    def wait(self, host: Host) -> float:
+        """How long a host that has just failed is left alone."""
+        wait = min(self.retry_wait * 2.0 ** min(host.failures - 1, 60), DAY)
+        return max(wait, GONE * self.retry_wait) if host.row is not None and host.row.gone else wait
+
+
+def answered(host: Host) -> None:
+    """The host has answered: it is healthy."""
+    host.failures, host.row = 0, None
+
+
+def given_up(host: Host) -> bool:
+    """Whether all URLs of the host end because it was away for too long."""
+    return host.retired not in (0, Status.HOST_BUDGET)
+
+
+def returns(host: Host, now: float) -> bool:
+    """Gives a host that was given up another chance, if that was long ago: it is due, and set aside if it fails."""
+    row = host.row
+    if row is None or now - row.at < DAY or not given_up(host):
+        return False
+    host.retired, host.ready_at = 0, min(host.ready_at, now)
+    host.row = FailedRow(now, 0.0, row.status, 0, gone=False)
+    return True
+
+
+def spares(host: Host, url: str) -> bool:
+    """Takes a host back that was given up for the failures of another origin alone: this URL's may be up.
+
+    It stays aside, and is tried with one URL when it is due.
+    """
+    row = host.row
+    if row is None or row.gone or not given_up(host) or row.origin in (0, _origin(url)):
+        return False
+    host.retired, host.row = 0, FailedRow(row.at, 0.0, row.status, 0, gone=False)
+    return True
+
+
+def _status(link: Link, outcome: Outcome) -> int:
+    """The Status with which URLs end that were not even tried, because of this."""
+    if link.path.endswith("P") and outcome.status not in NOWHERE:
+        return Status.ROBOTS_UNREACHABLE
+    return outcome.status if outcome.status < 0 else Status.HOST_RETIRED
+
+
+def _origin(url: str) -> int:
+    return crc32(url[: url.find("/", url.find("//") + 2)].encode()) if url else 0
+
+
+def _sum(link: Link) -> int:
+    return crc32(link.url.encode()) or 1
