@@ -205,3 +205,15 @@ class TestProbes:
 
         assert frontier.probe(49, anyone=False) is None
         assert frontier.probe(50, anyone=False) is not None
+
+
+def test_a_host_that_was_lent(db):
+    """An inline download is repeated by whoever awaits it: only its host is forgiven, and no URL is queued."""
+    frontier = make(db)
+    lending = frontier.lending
+    lending.lend(Link("http://a/image"), 100, lambda _: None)
+    lending.give_back("a", Outcome(Status.TIMEOUT, 1.0, doubtful=True), 100)
+    lending.release("a", 100)
+
+    assert frontier.forgive(100) == 1
+    assert (len(frontier), frontier.queued, frontier.record_of("a")[0]) == (0, 0, 0)

@@ -339,6 +339,8 @@ class Crawl:
         frontier = self._frontier
         if not len(frontier):
             return False
+        if self.uplink.out:  # for as long as that takes: nobody could come back now
+            return True
         return not self._ending.reached(self._clock(), resting=frontier.resting(), busy=frontier.in_flight > 0)
 
     @property

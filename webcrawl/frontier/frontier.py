@@ -463,6 +463,8 @@ class Frontier:
 
     def _ask_again(self, host: Host, charge: Charge) -> None:
         """Gives a link its attempt back, also if it was the last one; robots.txt comes when it is needed."""
+        if charge.link is NO_PAGE:  # only the host was charged
+            return
         retry = charge.retry
         if retry is None:
             if charge.link.path.endswith("P") or charge.link.request:  # a spider was told of its request's end
