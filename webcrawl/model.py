@@ -36,7 +36,7 @@ class Link:
     `path` has a letter for each hop from the seed, as in Heritrix's logs: L link, E embedded, R redirect,
     P prerequisite. `history` is what a prioritizer may want to know of earlier downloads of the document,
     `request` what an ordinary Scrapy request has beside its URL, after its priority and a dot if that is not 0.
-    `attempt` counts the failures of this URL, `struck` those of its host that began when this URL was asked for.
+    `attempt` counts the failures that are this URL's fault, `struck` those that were its host's.
     No field contains a space or a control character: `pack` separates them by spaces.
     """
 
