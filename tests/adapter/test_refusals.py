@@ -74,7 +74,7 @@ class TestErrbacks:
     def test_a_host_without_robots_fails_every_request(self, heard, nowhere):
         """Where robots.txt cannot be had, after its last try, every request of the host fails."""
         urls = [f"{nowhere}/{number}" for number in range(3)]
-        failed = [note for note in heard([(url, []) for url in urls]) if note[0] == "failed"]
+        failed = [note for note in heard([(url, []) for url in urls], HOST_PATIENCE=0) if note[0] == "failed"]
 
         assert sorted(failed) == [["failed", url, "IgnoreRequest", "robots unreachable", 1] for url in urls]
 

@@ -129,9 +129,10 @@ class TestNameServers:
 
         assert ask(server, "a.test", timeout=0.1)[0].failure is Failure.TIMEOUT
 
-    def test_thousands_of_names(self):
-        """Each of 9,000 names gets its own address, over several channels, and nothing stays open."""
-        count = 9000
+    def test_very_many_names(self, monkeypatch):
+        """Each of 900 names gets its own address, over several channels, and nothing stays open."""
+        monkeypatch.setattr(dns_cares, "QUESTIONS", 409)
+        count = 900
         server = NameServer()
         for number in range(count):
             server.add(f"h{number}.test", f"198.18.{number // 250}.{number % 250}")
@@ -291,3 +292,40 @@ class TestProbe:
             await lookup.close()
 
         asyncio.run(run())
+
+
+class TestSeveralServers:
+    def test_a_dead_one_is_asked_last(self):
+        """Of two name servers the one that does not answer is asked for the first names only, and then now and then."""
+
+        async def scenario():
+            dead, alive = NameServer(), NameServer()
+            for number in range(100):
+                dead.silent.add(f"site{number}.test")
+                alive.add(f"site{number}.test", "192.0.2.4")
+            async with dead.running(), alive.running():
+                servers = NameServers([("127.0.0.1", dead.port), ("127.0.0.1", alive.port)], timeout=0.3)
+                failures = {(await servers.ask(f"site{number}.test")).failure for number in range(100)}
+                await servers.close()
+            return failures, len(dead.questions)
+
+        failures, asked = asyncio.run(scenario())
+
+        assert failures == {None}
+        assert asked < 50
+
+    def test_a_check_goes_past_every_cache(self):
+        """Whether a server answers is seen by asking it, although c-ares remembers what it said."""
+
+        async def scenario():
+            server = NameServer()
+            server.add("site.test", "192.0.2.4")
+            async with server.running():
+                servers = NameServers([("127.0.0.1", server.port)], timeout=0.3)
+                found = [(await servers.ask("site.test")).failure, (await servers.check("site.test")).failure]
+                server.codes["site.test"] = SERVFAIL
+                found.append((await servers.check("site.test")).failure)
+                await servers.close()
+            return found
+
+        assert asyncio.run(scenario()) == [None, None, Failure.SERVER_FAILED]

@@ -29,6 +29,7 @@ from webcrawl.adapter.reading_ahead import ReadingAhead
 from webcrawl.adapter.requests import has_errback, is_start, to_link, to_request, variant
 from webcrawl.adapter.robots_request import RobotsRequests
 from webcrawl.adapter.sweep import Sweep
+from webcrawl.adapter.threads import start_threads
 from webcrawl.adapter.trip import Trip
 from webcrawl.adapter.turns import Turns
 from webcrawl.adapter.unheard_meta import UnheardMeta
@@ -96,6 +97,7 @@ class FrontierScheduler:
     def _begin(self, spider: Spider) -> None:
         loop = asyncio.get_running_loop()
         self.spider = spider
+        start_threads()
         values, downloader = values_of(self.crawler), downloader_of(self.crawler)
         for line in warnings(self.crawler.settings, spider):
             logger.warning("%s", line)
@@ -113,6 +115,10 @@ class FrontierScheduler:
         self._barrier, self._inline = downloader.barrier, downloader.inline
         downloader.network.shortage.on_end = self.wake
         downloader.on_lack = self.fail
+        downloader.uplink = uplink = self.crawl.uplink
+        resolver = downloader.network.resolver
+        resolver.silence.on_begin, resolver.silence.on_end = uplink.names_lost, uplink.names_found
+        uplink.on_return = resolver.forget_failures
         self._closed = False
         self.crawl.begin()
         self._sweep = Sweep(downloader, self.crawl, self.fail)

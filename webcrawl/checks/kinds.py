@@ -80,7 +80,7 @@ class Number:
 
     @property
     def allowed(self) -> str:
-        return f"a number from {self.least:.15g} to {self.most:.15g}"
+        return f"a number from {self.least:.10g} to {self.most:.10g}"
 
     def read(self, value: Any, /) -> float:
         found = number(value)

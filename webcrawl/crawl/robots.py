@@ -14,6 +14,7 @@ from webcrawl.urls.hosts import host_of
 CHASE = 300.0  # seconds to wait for a robots.txt that was redirected to another host
 LOOK = 5.0  # seconds until a URL that waits for it is tried again
 CHASES = 4096  # at most so many at once; beyond that an origin is tried again later
+CHAIN = 1024  # characters of cookies kept for each: 4 MiB for all; longer ones are forgotten
 
 
 @dataclass(slots=True)
@@ -23,6 +24,7 @@ class Chase:
     url: str
     hops: int
     until: float
+    chain: str  # the cookies set on the way
 
 
 class RobotsAdmission:
@@ -46,7 +48,12 @@ class RobotsAdmission:
             return float(self.book.next_try(link.url))
         return Status.ROBOTS_FORBIDDEN if verdict is Verdict.FORBIDDEN else Status.ROBOTS_UNREACHABLE
 
+    def is_gone(self, link: Link) -> bool:
+        """Whether nobody should await this link: its robots.txt is unreachable, and not for the first time."""
+        return self.book.is_gone(link.url)
+
     def _ask(self, link: Link, now: float) -> Decision:
+        """A link for robots.txt, whose attempt says how often in a row it was unreachable."""
         origin = origin_of(link.url)
         chase = self._chases.get(origin)
         url = chase.url if chase else robots_url(origin)
@@ -55,23 +62,52 @@ class RobotsAdmission:
                 return now + LOOK
             del self._chases[origin]
             self.book.answered(origin, Status.TIMEOUT, b"", now)
-            return float(self.book.next_try(link.url))
-        return Link(url, link.path + "P", link.url, link.seed, history=origin, request=link.request)
+            return self.decide(link, now)  # rules known before are in force now
+        tries, chain = self.book.tries(origin), chase.chain if chase else ""
+        return Link(url, link.path + "P", link.url, link.seed, tries, history=origin, chain=chain, request=link.request)
 
     def answered(
-        self, link: Link, status: int, body: bytes, location: str | None, now: float, expedite: Callable[[bytes], None]
+        self,
+        link: Link,
+        status: int,
+        body: bytes,
+        location: str | None,
+        now: float,
+        expedite: Callable[[bytes], None],
+        chain: str = "",
     ) -> Heard | None:
         """Books the answer to a robots.txt request; returns None while a redirect is being followed.
 
-        `location` is the canonical URL that the answer redirects to, if it does and the crawl may go there. On
-        another host it takes that host's turn, though its first one: the origin's URLs wait for it.
+        `location` is the canonical URL that the answer redirects to, if it does and the crawl may go there, `chain`
+        what the next request takes with it. On another host it takes that host's turn, though its first one: the
+        origin's URLs wait for it.
         """
         origin = link.history
+        chain = chain if len(chain) <= CHAIN else ""
         before = self._chases.pop(origin, None)
         hops = before.hops if before else 0
-        if location and follows(status, hops) and len(self._chases) < CHASES:
-            self._chases[origin] = Chase(location, hops + 1, now + CHASE)
+        if location and follows(status, hops):
+            if not self._has_room(now):
+                return self.book.answered(origin, Status.UNTRIED, b"", now)
+            self._chases[origin] = Chase(location, hops + 1, now + CHASE, chain)
             if host_of(location) != host_of(origin + "/"):
-                expedite(Link(location, link.path, link.url, link.seed, history=origin, request=link.request).pack())
+                chased = Link(location, link.path, link.url, link.seed, 0, origin, chain, link.request)
+                expedite(chased.pack())
             return None
         return self.book.answered(origin, status, body, now)
+
+    def dropped(self, link: Link) -> None:
+        """A link was dropped unasked; if it was a robots.txt on another host, nobody has to wait for that any more."""
+        chase = self._chases.get(link.history) if link.path.endswith("P") else None
+        if chase is not None:
+            chase.until = 0.0
+
+    def _has_room(self, now: float) -> bool:
+        """Whether one more chase may begin; the first ones may be over, of origins whose URLs are not due."""
+        chases = self._chases
+        while len(chases) >= CHASES:
+            first = next(iter(chases))
+            if now < chases[first].until:
+                return False
+            del chases[first]
+        return True

@@ -12,7 +12,7 @@ import msgpack
 
 from webcrawl.frontier.fifo import Fifo, Pool
 from webcrawl.frontier.health import FailedRow
-from webcrawl.frontier.ranked import LARGEST, Ranked
+from webcrawl.frontier.ranked import Ranked
 from webcrawl.frontier.rows import HostRows, Row
 from webcrawl.model import priority_of
 from webcrawl.store.crawldb import CrawlDB
@@ -149,10 +149,6 @@ class HostTable:
         """The queue that a record of this host belongs in."""
         priority = priority_of(record)
         return self._ranked(host, priority) if priority else host.queue
-
-    def last_of(self, host: Host) -> Fifo:
-        """The queue of a host that goes after all others."""
-        return self._ranked(host, -LARGEST)
 
     def _ranked(self, host: Host, priority: int, saved: bytes | None = None) -> Fifo:
         if host.ranked is None:

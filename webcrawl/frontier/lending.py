@@ -14,6 +14,7 @@ from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.admission import Admission, Decision
 from webcrawl.frontier.back import BackEnd
 from webcrawl.frontier.booking import Booking
+from webcrawl.frontier.charges import Charges
 from webcrawl.frontier.health import given_up, returns
 from webcrawl.frontier.hosts import Host, HostTable
 from webcrawl.frontier.setaside import SetAside
@@ -40,6 +41,7 @@ class Lender:
     addresses: Addresses | None = None
     admission: Admission | None = None
     resumed: float = 0.0
+    charges: Charges | None = None
 
 
 class Lending:
@@ -49,6 +51,7 @@ class Lending:
         self._hosts, self._back, self._book, self._counters = lender.hosts, lender.back, lender.book, lender.counters
         self._aside, self._told = lender.aside, lender.told
         self._addresses, self._admission, self._resumed = lender.addresses, lender.admission, lender.resumed
+        self._charges = lender.charges
         self.reserved: set[str] = set()
         self._lent: dict[str, str] = {}  # host name -> the address that is lent with it
 
@@ -144,7 +147,10 @@ class Lending:
         if outcome is None:
             host.ready_at = max(host.ready_at, now + self._book.wait(host))
         elif outcome.status != Status.UNTRIED:
+            charge = self._charges.note(host, NO_PAGE, now) if outcome.doubtful and self._charges is not None else None
             self._book(host, NO_PAGE, outcome, now)
+            if charge is not None:
+                charge.failures = host.failures
             host.ip = outcome.ip or host.ip
             self._counters["lent"] += 1
             if host.failures > failures:

@@ -35,11 +35,15 @@ FAILURES = {
 class NameServers:
     """Asks `servers`, by default the system's; each is tried `tries` times, waiting longer each time.
 
+    c-ares begins with a quarter of a second, whatever `timeout` is, once it has some quick answers: names that the
+    server has to ask for itself take longer, and so does a busy machine. So it is the tries that give them time, eight
+    to twelve seconds. With three tries it was a second and a half.
+
     IPv4 first, IPv6 only for a name without it: one question per name instead of two, and every crawler has IPv4.
     Raises DnsFailed if a server is given by a name that the system cannot resolve.
     """
 
-    def __init__(self, servers: Iterable[tuple[str, int]] = (), *, timeout: float = 3.0, tries: int = 3) -> None:
+    def __init__(self, servers: Iterable[tuple[str, int]] = (), *, timeout: float = 1.0, tries: int = 6) -> None:
         self._servers = tuple(place for host, port in servers for place in _places(host, port))
         self._timeout, self._tries = timeout, tries
         self._channels: list[Channel] = []  # queries go to the last one; the others wait for their last answers
@@ -76,16 +80,21 @@ class NameServers:
     def _current(self) -> Channel | None:
         """The channel for the next query; None if there is no descriptor or memory to make one with."""
         if not self._channels or self._channels[-1].asked >= QUESTIONS:
-            if missing_socket():  # c-ares could not read resolv.conf, and would ask 127.0.0.1
+            new = self._new_channel()
+            if new is None:
                 return None
             for channel in self._channels:
                 channel.retire()
-            self._channels = [channel for channel in self._channels if not channel.closed]
-            try:
-                self._channels.append(Channel(self._servers, self._timeout, self._tries))
-            except pycares.AresError:  # it lacks memory or descriptors: nothing that a server could do
-                return None
+            self._channels = [*(channel for channel in self._channels if not channel.closed), new]
         return self._channels[-1]
+
+    def _new_channel(self) -> Channel | None:
+        if missing_socket():  # c-ares could not read resolv.conf, and would ask 127.0.0.1
+            return None
+        try:
+            return Channel(self._servers, self._timeout, self._tries)
+        except pycares.AresError:  # it lacks memory or descriptors: nothing that a server could do
+            return None
 
     async def probe(self) -> None:
         """Any answer will do, even an error; only silence fails. Every server knows the root's name servers."""
@@ -95,6 +104,17 @@ class NameServers:
         _, error = await channel.ask(".", pycares.QUERY_TYPE_NS)
         if FAILURES.get(error) is Failure.TIMEOUT:
             raise DnsFailed(f"no name server answers at {channel.servers}")
+
+    async def check(self, host: str) -> Answer:
+        """By a channel of its own, whose cache is empty."""
+        channel = self._new_channel()
+        if channel is None:
+            return Answer(failure=Failure.NO_SOCKET)
+        try:
+            _, error = await channel.ask(host, pycares.QUERY_TYPE_A)
+        finally:
+            channel.close()
+        return Answer(failure=FAILURES.get(error, Failure.BAD_ANSWER) if error else None)
 
     async def close(self) -> None:
         self._closed = True

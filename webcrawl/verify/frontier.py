@@ -20,9 +20,10 @@ from webcrawl.verify.queues import Queues, link_flaw
 from webcrawl.verify.snapshot import Snapshot
 
 RECORD = (float, list, float, int, int, int, str, list, list | None, float | None, bytes | None)  # of a host, packed
-FAILED = (float, float, int, int, bool)  # its failures in a row
+FAILED = (float, float, int, int, bool, int)  # its failures in a row
 QUEUE = len(RECORD) - 1  # index of a host's queue; its queues by priority may follow
 RULES = re.compile(r"User-agent: [^\n]+\nCrawl-delay: [-+.0-9a-z]+(\n(Allow|Disallow): [^\n]*)*")
+AWAY = re.compile(rb"!\d+ \d+\.\d+(e[-+]\d+)?(?P<rules>;?)")  # failures, when the first was, whether rules follow
 
 
 def check_frontier(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
@@ -198,7 +199,10 @@ def _robots(snapshot: Snapshot, queues: Queues, found: Counter[str]) -> Iterator
 
 
 def _are_rules(queues: Queues, rules: bytes, what: str) -> bool:
-    """Valid are: nothing, an exclamation mark and a number of tries, or a packed robots.txt with one group."""
-    if not rules or rules.startswith(b"!"):
-        return not rules or 0 < int(rules[1:]) < 10
-    return RULES.fullmatch(queues.unpacked(rules, what).decode()) is not None
+    """Valid are: nothing, or a packed robots.txt with one group; before either, since when robots.txt is away."""
+    if rules.startswith(b"!"):
+        away = AWAY.match(rules)
+        if away is None or (not away["rules"] and away.end() < len(rules)):
+            return False
+        rules = rules[away.end() :]
+    return not rules or RULES.fullmatch(queues.unpacked(rules, what).decode()) is not None
