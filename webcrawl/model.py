@@ -38,7 +38,7 @@ class Link:
     want to know of earlier downloads of the document, `chain` what a chain of redirects has to know
     (crawl/redirect_chain.py), and `request` what an ordinary Scrapy request has beside its URL, after its priority and
     a dot if that is not 0.
-    `attempt` counts the failures of this URL, `struck` those of its host that began when this URL was asked for.
+    `attempt` counts the failures that are this URL's fault, `struck` those that were its host's.
     No field contains a space or a control character: `pack` separates them by spaces.
     """
 

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections import Counter
 from contextlib import suppress
 from types import SimpleNamespace
 
@@ -259,6 +260,14 @@ class TestProgress:
 
         rest = "7 queued, hosts: 2 asked 3 ready 1 waiting, 99 seen, 4 failures, 2.5 MB"
         assert (first, second) == (f"50 pages (5.0/s), {rest}", f"350 pages (30.0/s), {rest}")
+
+    def test_the_line_says_what_is_set_aside(self, monkeypatch):
+        """If hosts are set aside, the line says how many of the URLs are theirs."""
+        monkeypatch.setattr(progress.time, "monotonic", lambda: 1.0)
+        figures = Counter({"queued": 7, "aside": 5, "hosts_aside": 2})
+        crawl = SimpleNamespace(pages=0, ready_hosts=lambda: 0, stats=lambda: figures)
+
+        assert "7 queued (5 of 2 hosts set aside), hosts: " in Lines(crawl).line()
 
     @pytest.mark.parametrize("many", [0, 9_999, 12_345_678, 999_999_999_999])
     def test_the_line_of_a_terminal(self, monkeypatch, many):

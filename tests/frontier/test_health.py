@@ -55,7 +55,7 @@ class TestFault:
         frontier = make(db)
         add(frontier, "http://a/")
         fail(frontier, 8, outcome)
-        assert following(frontier, 0)[1] == Link("http://a/", struck=1)
+        assert following(frontier, 0)[1] == Link("http://a/", struck=8)
 
     @pytest.mark.parametrize("outcome", [BROKEN, Outcome(408), Outcome(502)])
     def test_the_urls_fault_uses_up_an_attempt(self, db, outcome):
@@ -73,12 +73,21 @@ class TestFault:
         assert [link.attempt for _, link in drain(frontier, 0, outcome)] == [0, 1, 2]
 
     @pytest.mark.parametrize("outcome", [LATE, LOST])
-    def test_if_several_are_not_answered_the_host_is_at_fault(self, db, outcome):
-        """Of the URLs of a host that does not answer any more, the first one is charged with one attempt, no other."""
+    def test_no_url_ends_while_several_are_not_answered(self, db, outcome):
+        """If more than one URL of a host is not answered, the host may be away: none of them uses its last attempt."""
+        frontier = make(db)
+        add(frontier, "http://a/1", "http://a/2")
+        fail(frontier, 12, outcome)
+        assert len(frontier) == 2
+        assert all(link.attempt < 3 for _, link in drain(frontier, DAY * 3))
+
+    @pytest.mark.parametrize("outcome", [LATE, LOST])
+    def test_who_is_set_aside_is_at_fault(self, db, outcome):
+        """While a host is set aside, its URLs are tried without using up an attempt."""
         frontier = make(db)
         add(frontier, *(f"http://a/{number}" for number in range(4)))
         fail(frontier, 12, outcome)
-        assert sorted(link.attempt for _, link in drain(frontier, DAY * 3)) == [0, 0, 0, 1]
+        assert sorted(link.attempt for _, link in drain(frontier, DAY * 3)) == [1, 1, 1, 2]
 
     def test_others_go_first(self, db):
         """After a failure another URL of the host is tried, if there is one."""
@@ -99,6 +108,18 @@ class TestFault:
             now += 60
         assert asked == STRIKES
         assert frontier.counters["hosts set aside"] == 0
+
+    def test_it_is_tried_later_each_time(self, db):
+        """However its host does meanwhile, each try of a failing URL comes after twice the wait of the one before."""
+        frontier = make(db)
+        add(frontier, "http://a/bad", *(f"http://a/{number}" for number in range(300)))
+        now, asked = 0.0, []
+        while len(frontier):
+            now, link = following(frontier, now)
+            bad = link.url.endswith("bad")
+            asked += [now] * bad
+            frontier.done(link, SLOW_DOWN if bad else OK, now)
+        assert all(second - first > 59.9 * 2**number for number, (first, second) in enumerate(pairwise(asked[:10])))
 
     def test_a_certificate_is_no_fault_of_the_host(self, db):
         """A URL whose certificate is not accepted ends at once; the host's other URLs do not wait for it."""

@@ -124,7 +124,7 @@ class Lines:
 
 def _aside(figures: Mapping[str, Any]) -> str:
     """How much of what is queued is of hosts set aside, if any is."""
-    return f" ({figures['aside']} of {figures['hosts_aside']} hosts set aside)" if figures["aside"] else ""
+    return f" ({figures['aside']} of {figures['hosts_aside']} hosts set aside)" if figures.get("aside") else ""
 
 
 def _live() -> Live:

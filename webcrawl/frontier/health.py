@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from webcrawl.frontier.hosts import Host
 
 DAY = 86_400.0  # no wait between two tries is longer; and a host given up is given another chance after so long
-STRIKES = 8  # rows of failures that one URL may begin while its host is otherwise well; then the fault is its own
+STRIKES = 6  # if its host was well before, so many failures of a URL that were no fault of its own are one after all
 NOWHERE = frozenset((Status.DNS_FAILED, Status.EXCLUDED))  # if permanent: no such name, or one that leads inside
 # A name that does not exist is asked for once more, after this many times HOST_RETRY_WAIT: resolvers may remember for
 # ten minutes that it did not.
@@ -63,15 +63,18 @@ class HealthRules:
             return Health.HEALTHY
         return Health.ASIDE if host.failures >= self.failures else Health.FAILING
 
-    def is_charged(self, host: Host, link: Link, outcome: Outcome) -> bool:
-        """Whether this outcome, not yet booked, uses up one of the URL's attempts.
+    def is_charged(self, host: Host, link: Link, outcome: Outcome, *, last: bool) -> bool:
+        """Whether this outcome, not yet booked, uses up one of the URL's attempts; `last`: it would be the last one.
 
-        What may be the URL's fault or the host's is the URL's until another one of the host fails right after it.
+        What may be the URL's fault or the host's is the URL's until the host is set aside. But no URL ends while
+        others of its host fail as well.
         """
         verdict = rule(outcome)
         if not verdict.failed or outcome.answered or outcome.retries is not None:
             return True
-        return verdict.charged and (host.row is None or host.row.only == _sum(link))
+        if not verdict.charged or host.failures >= self.failures:
+            return False
+        return not last or host.row is None or host.row.only == _sum(link)
 
     def failed(self, host: Host, link: Link, outcome: Outcome, now: float) -> float:
         """Books a failure; returns how long the host is left alone. It may be given up by this."""
@@ -93,7 +96,7 @@ class HealthRules:
     def wait(self, host: Host) -> float:
         """How long a host that has just failed is left alone."""
         wait = min(self.retry_wait * 2.0 ** min(host.failures - 1, 60), DAY)
-        return max(wait, GONE * self.retry_wait) if host.row is not None and host.row.gone else wait
+        return min(max(wait, GONE * self.retry_wait), DAY) if host.row is not None and host.row.gone else wait
 
 
 def answered(host: Host) -> None:

@@ -15,7 +15,7 @@ from webcrawl.frontier.admission import Admission, Decision
 from webcrawl.frontier.back import BackEnd
 from webcrawl.frontier.booking import Booking
 from webcrawl.frontier.charges import Charges
-from webcrawl.frontier.health import given_up
+from webcrawl.frontier.health import given_up, returns
 from webcrawl.frontier.hosts import Host, HostTable
 from webcrawl.frontier.setaside import SetAside
 from webcrawl.frontier.told import Told
@@ -79,7 +79,7 @@ class Lending:
             self._close(host, held=held)
 
     def _decide(self, host: Host, link: Link, now: float, in_flight: InFlight) -> Decision:
-        if given_up(host):
+        if given_up(host) and not returns(host, now):
             return host.retired
         decision = self._admission(link, now) if self._admission is not None else None
         if decision and not isinstance(decision, Link):

@@ -11,7 +11,7 @@ from random import Random
 
 import msgpack
 
-from webcrawl.frontier.aside import unpack
+from webcrawl.frontier.aside import Entry, unpack
 from webcrawl.frontier.hosts import State, saved_queues
 from webcrawl.frontier.state import META
 from webcrawl.store import rowcrc
@@ -150,9 +150,9 @@ def _front(
             yield from _odd(snapshot, waiting, entries, noted, places)
 
 
-def _aside(queues: Queues, saved: Iterable[tuple[int, bytes, bytes]]) -> Counter[tuple[float, str]]:
+def _aside(queues: Queues, saved: Iterable[tuple[int, bytes, bytes]]) -> set[Entry]:
     """The entries of the queue of hosts set aside; some may be of hosts that came back before."""
-    entries: Counter[tuple[float, str]] = Counter()
+    entries: set[Entry] = set()
     for length, first, queue in saved:
         records = queues.records(queue, f"table meta, {META}: aside for {length}")
         entries.update(map(unpack, chain((first,), records)))
@@ -162,7 +162,7 @@ def _aside(queues: Queues, saved: Iterable[tuple[int, bytes, bytes]]) -> Counter
 def _odd(
     snapshot: Snapshot,
     waiting: Counter[str],
-    entries: Counter[tuple[float, str]],
+    entries: set[Entry],
     noted: tuple[int, ...],
     places: Places,
 ) -> Iterator[DamagedFile]:
@@ -172,8 +172,8 @@ def _odd(
         odd = next(iter((waiting - parked) | (parked - waiting)))
         yield snapshot.damaged(f"table meta, {META}: {odd} is parked or waiting in line, but not both")
     for name, at in aside.items():
-        if entries[at, name] != 1:
-            yield snapshot.damaged(f"table meta, {META}: {name} is set aside, and comes back {entries[at, name]} times")
+        if (at, name) not in entries:
+            yield snapshot.damaged(f"table meta, {META}: {name} is set aside, and does not come back")
             break
     if noted != (places.urls_aside, len(aside)):
         yield snapshot.damaged(
