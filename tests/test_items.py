@@ -3,11 +3,15 @@
 import copy
 import io
 import json
+import sys
+from dataclasses import astuple
 
 import pytest
 from itemadapter import ItemAdapter
 from scrapy.exporters import CsvItemExporter, JsonItemExporter, JsonLinesItemExporter, XmlItemExporter
 
+from webcrawl.html.extras import MissingExtraError
+from webcrawl.html.found import Found, PageLink
 from webcrawl.items import Page
 from webcrawl.model import Exchange, Link, Timings
 
@@ -31,8 +35,8 @@ def exchange(body=BODY, headers=HEADERS):
     )
 
 
-def page(**more):
-    return Page.of(Link("http://a.test/", "LRL", "http://b.test/", "http://s.test/", 1), exchange(**more))
+def page(*answer, **more):
+    return Page.of(Link("http://a.test/", "LRL", "http://b.test/", "http://s.test/", 1), exchange(*answer, **more))
 
 
 class TestPage:
@@ -70,6 +74,78 @@ class TestPage:
         made = page()
         assert copy.copy(made) == made
         assert copy.deepcopy(made).text == made.text
+
+
+DOCUMENT = b"""<html lang=en><base href=/base/><title>t</title><link rel=canonical href=c>
+<meta name=description content=d><meta property=og:type content=o><h1>h</h1>
+<a href=1 rel="x nofollow">one</a><img src=2 alt=two>
+<a href=//[bad>three</a>"""
+HTML = [
+    (b"Content-Type", b"text/html"),
+    (b"X-Robots-Tag", b"NoArchive, max-snippet: 5"),
+    (b"X-Robots-Tag", b"bot: none"),
+]
+
+
+class TestLookedUp:
+    """What is read when it is asked for."""
+
+    def test_nothing_is_read_before(self):
+        """A page that nobody looks into costs nothing."""
+        made = page(DOCUMENT, HTML)
+        assert (made.looked_up, made.encoding) == (None, "")
+
+    def test_links_are_of_all_kinds(self):
+        """Each has its kind, its address as written and resolved, its text and its rel."""
+        links = page(DOCUMENT, HTML).links
+        assert [*map(astuple, links)] == [
+            ("canonical", "c", "", "canonical", "http://a.test/base/c"),
+            ("a", "1", "one", "x nofollow", "http://a.test/base/1"),
+            ("img", "2", "two", "", "http://a.test/base/2"),
+            ("a", "//[bad", "three", "", ""),
+        ]
+        assert [link.nofollow for link in links] == [False, True, False, False]
+
+    def test_links_that_the_crawl_has_read_are_not_read_again(self):
+        """If the crawl read all kinds, with texts, that is it; if not, the page is read again."""
+        made = page(DOCUMENT, HTML)
+        made.found = Found("http://b.test/", "utf-8", [("a", "x", "y", "")])
+        assert made.links == [PageLink("a", "x", "y", "", "http://b.test/x")]
+        made = page(DOCUMENT, HTML)
+        made.found = Found("http://b.test/", "utf-8", [("a", "x", "y", "")], whole=False)
+        assert len(made.links) == 4
+
+    def test_only_answers_that_are_the_page_have_links(self):
+        """An error's page has none: nobody would follow them."""
+        made = page(DOCUMENT, HTML)
+        made.status = 404
+        assert made.links == []
+
+    def test_what_it_says_of_itself(self):
+        """Language, canonical URL, description, headings, Open Graph, and robots directives that hold for all."""
+        made = page(DOCUMENT, HTML)
+        made.meta_robots = frozenset(["noindex"])
+        assert (made.language, made.canonical, made.description) == ("en", "http://a.test/c", "d")
+        assert (made.headings, made.open_graph) == ([(1, "h")], [("og:type", "o")])
+        assert made.robots == {"noindex", "noarchive", "max-snippet: 5"}
+        assert made.visible_text == "h\none three"
+
+    def test_the_language_of_the_answer(self):
+        """A document that declares none has its answer's."""
+        assert page(b"<p>", [*HTML, (b"Content-Language", b"sv")]).language == "sv"
+
+    @pytest.mark.parametrize(("content_type", "text"), [("text/plain", "<b>a"), ("image/png", ""), ("text/html", "a")])
+    def test_the_visible_text_of_other_types(self, content_type, text):
+        """A plain text is visible as it is, what is no text is not."""
+        assert page(b"<b>a", [(b"Content-Type", content_type.encode())]).visible_text == text
+
+    @pytest.mark.parametrize(("name", "package"), [("guessed_language", "resiliparse"), ("main_text", "trafilatura")])
+    def test_what_needs_a_package(self, name, package, monkeypatch):
+        """Without the package, what to install is one clear line."""
+        for module in ("resiliparse.parse.lang", "trafilatura"):
+            monkeypatch.setitem(sys.modules, module, None)
+        with pytest.raises(MissingExtraError, match=f"{package} is not installed: pip install 'webcrawl"):
+            getattr(page(DOCUMENT, HTML), name)
 
 
 class TestItemAdapter:

@@ -21,7 +21,7 @@ from webcrawl.adapter.downloader import FrontierDownloader
 from webcrawl.adapter.jobdir import JOB, default_jobdir
 from webcrawl.adapter.scheduler import FrontierScheduler
 from webcrawl.commands.cannot_start import CannotStart
-from webcrawl.commands.preflight import preflight_crawler
+from webcrawl.preflight import preflight_crawler
 
 logger = logging.getLogger(__name__)
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
+from webcrawl.html import extras, lookup
+from webcrawl.html.about import About
 from webcrawl.html.encoding import encoding_of
 from webcrawl.html.encodings import decode
-from webcrawl.html.found import FoundLink
+from webcrawl.html.found import Found, PageLink
 from webcrawl.html.mimetype import parse
+from webcrawl.html.robots_tag import directives
 from webcrawl.model import Exchange, Link, Timings, header
 
 # How text exporters (JSON, CSV, XML) write the fields that are not text.
@@ -20,19 +24,63 @@ _AS_HEX = {"serializer": bytes.hex}
 _AS_LIST = {"serializer": sorted}
 
 
-class _Text:
-    """Page.text: a field for itemadapter, decoded on first access."""
+V = TypeVar("V")
+
+
+class _Lazy(Generic[V]):
+    """A field for itemadapter whose value is found on first access, and kept."""
+
+    def __init__(self, find: Callable[[Page], V]) -> None:
+        self._find = find
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
 
     def __get__(self, page: Page | None, owner: type | None = None) -> Any:
         if page is None:
             return self
-        if page._text is None:  # noqa: SLF001 - the other half of Page
-            page.encoding = page.encoding or encoding_of(page.body, page.header("content-type"), page.url)
-            page._text = decode(page.body, page.encoding)  # noqa: SLF001
-        return page._text  # noqa: SLF001
+        known = page.looked_up = page.looked_up or {}  # most pages never have one
+        if self._name not in known:
+            known[self._name] = self._find(page)
+        return known[self._name]
 
-    def __set__(self, page: Page, value: str) -> None:
-        page._text = value  # noqa: SLF001
+    def __set__(self, page: Page, value: V) -> None:
+        page.looked_up = {**(page.looked_up or {}), self._name: value}
+
+
+def _lazy(find: Callable[[Page], V], metadata: Mapping[str, Any] | None = None) -> Any:
+    return field(init=False, repr=False, compare=False, default=_Lazy(find), metadata=metadata)
+
+
+def _text(page: Page) -> str:
+    return decode(page.body, page.find_encoding())
+
+
+def _visible(page: Page) -> str:
+    """What a browser would show; a plain text itself; nothing of what is no text."""
+    shown = lookup.visible(page.body, page.header("content-type"), page.find_encoding())
+    if shown is None:
+        return page.text if page.content_type.startswith("text/") else ""
+    return shown
+
+
+def _links(page: Page) -> list[PageLink]:
+    """None of an answer that is not the page, such as an error's."""
+    if not 200 <= page.status < 300:
+        return []
+    found = page.found
+    if found is None or not found.whole:
+        url = page.exchange.url if page.exchange is not None else page.url  # a browser may have followed a redirect
+        found = lookup.all_links(page.body, page.header("content-type"), url, page.find_encoding())
+    return lookup.page_links(found)
+
+
+def _about(page: Page) -> About:
+    return lookup.about(page.body, page.header("content-type"), page.find_encoding())
+
+
+def _canonical(page: Page) -> str:
+    return lookup.resolved(page.about.canonical, page.base or page.url) if page.about.canonical else ""
 
 
 @dataclass(slots=True)
@@ -54,7 +102,6 @@ class _Answer:
     encoding: str = ""  # as a browser would determine it; empty until needed
     base: str = ""  # what its links are relative to
     title: str = ""
-    links: list[FoundLink] = field(default_factory=list)  # kind, address as written, anchor text, nofollow
     meta_robots: frozenset[str] = field(default=frozenset(), metadata=_AS_LIST)
     digest: bytes = field(default=b"", metadata=_AS_HEX)  # of the body, keyed: equal for equal bodies of this crawl
     duplicate: bool = False  # the body was seen under another URL
@@ -64,14 +111,27 @@ class _Answer:
 class Page(_Answer):
     """One answer, whatever its status. itemadapter knows it, so any Scrapy pipeline can process it."""
 
-    __slots__ = ("_text", "exchange", "link")
+    __slots__ = ("exchange", "found", "link", "looked_up")
+    about: ClassVar[Any] = _Lazy(_about)  # what the document says of itself; some fields are read from it
 
-    text: str = field(init=False, repr=False, compare=False, default=_Text())  # type: ignore[assignment]  # a descriptor
+    # Read when they are asked for
+    text: str = _lazy(_text)
+    visible_text: str = _lazy(_visible)
+    links: list[PageLink] = _lazy(_links)  # of all kinds, followed or not
+    language: str = _lazy(lambda page: page.about.language or page.header("content-language"))  # as declared
+    canonical: str = _lazy(_canonical)  # as resolved
+    description: str = _lazy(lambda page: page.about.description)
+    headings: list[tuple[int, str]] = _lazy(lambda page: page.about.headings)  # level, text
+    open_graph: list[tuple[str, str]] = _lazy(lambda page: page.about.open_graph)  # property, content
+    robots: frozenset[str] = _lazy(
+        lambda page: page.meta_robots | directives(page.headers), _AS_LIST
+    )  # of the document and of the answer's headers
 
     def __post_init__(self) -> None:
-        self._text: str | None = None
+        self.looked_up: dict[str, Any] | None = None
         self.link: Link | None = None  # not fields: for the crawl's own modules
         self.exchange: Exchange | None = None
+        self.found: Found | None = None  # what was read of the body for the crawl
 
     @classmethod
     def of(cls, link: Link, exchange: Exchange) -> Self:
@@ -98,6 +158,21 @@ class Page(_Answer):
     def header(self, name: str) -> str:
         """The first header of this name, or the empty string."""
         return (header(self.headers, name.lower().encode()) or b"").decode("latin-1")
+
+    def find_encoding(self) -> str:
+        """The encoding, looked for if it is not known yet."""
+        self.encoding = self.encoding or encoding_of(self.body, self.header("content-type"), self.url)
+        return self.encoding
+
+    @property
+    def guessed_language(self) -> str:
+        """The language of the visible text, as an ISO 639-1 code; needs `pip install webcrawl[language]`."""
+        return extras.guessed_language(self.visible_text)
+
+    @property
+    def main_text(self) -> str:
+        """The text without navigation and the like; needs `pip install webcrawl[main-text]`."""
+        return extras.main_text(self.text)
 
     @property
     def is_prerequisite(self) -> bool:

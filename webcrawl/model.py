@@ -34,8 +34,10 @@ class Link:
     """A URL on its way to be fetched, with the history that travels with it (Mercator 3.1).
 
     `path` has a letter for each hop from the seed, as in Heritrix's logs: L link, E embedded, R redirect,
-    P prerequisite. `history` is what a prioritizer may want to know of earlier downloads of the document,
-    `request` what an ordinary Scrapy request has beside its URL, after its priority and a dot if that is not 0.
+    P prerequisite; a small one if the hop led into another site (urls/sites.py). `history` is what a prioritizer may
+    want to know of earlier downloads of the document, `chain` what a chain of redirects has to know
+    (crawl/redirect_chain.py), and `request` what an ordinary Scrapy request has beside its URL, after its priority and
+    a dot if that is not 0.
     `attempt` counts the failures of this URL, `struck` those of its host that began when this URL was asked for.
     No field contains a space or a control character: `pack` separates them by spaces.
     """
@@ -46,6 +48,7 @@ class Link:
     seed: str = ""
     attempt: int = 0
     history: str = ""
+    chain: str = ""
     request: str = ""
     struck: int = 0
 
@@ -53,7 +56,12 @@ class Link:
     def depth(self) -> int:
         """Links followed since the seed; a redirect or a prerequisite is not a link followed."""
         path = self.path
-        return len(path) - path.count("R") - path.count("P")
+        return len(path) - path.count("R") - path.count("P") - path.count("r")
+
+    @property
+    def hops(self) -> str:
+        """The path in Heritrix's letters, for logs and archives."""
+        return self.path.upper()
 
     @property
     def priority(self) -> int:
@@ -64,7 +72,8 @@ class Link:
     def pack(self) -> bytes:
         """The link as queues on disk keep it: fields in this order, the URL first."""
         tries = f"{self.attempt}.{self.struck}" if self.struck else self.attempt
-        return f"{self.url} {self.path} {self.via} {self.seed} {tries} {self.history} {self.request}".encode()
+        history = f"{tries} {self.history} {self.chain} {self.request}"
+        return f"{self.url} {self.path} {self.via} {self.seed} {history}".encode()
 
 
 # -- packed links: no other file knows their layout
@@ -74,16 +83,16 @@ Packed = bytes
 
 def unpack(record: Packed) -> Link:
     """The link that `pack` made this record of."""
-    url, path, via, seed, tries, history, request = record.decode().split(" ")
+    url, path, via, seed, tries, history, chain, request = record.decode().split(" ")
     if "." not in tries:
-        return Link(url, path, via, seed, int(tries), history, request)
+        return Link(url, path, via, seed, int(tries), history, chain, request)
     attempt, _, struck = tries.partition(".")
-    return Link(url, path, via, seed, int(attempt), history, request, int(struck))
+    return Link(url, path, via, seed, int(attempt), history, chain, request, int(struck))
 
 
-def pack_found(page: Link, found: Iterable[tuple[str, str]]) -> list[Packed]:
+def pack_found(page: Link, found: Iterable[tuple[str, str]], chain: str = "") -> list[Packed]:
     """The links of one page, given as URL and hop letter: `Link.pack` of each, at a third of its cost."""
-    path, rest = page.path, f"{page.url} {page.seed} 0  "
+    path, rest = page.path, f"{page.url} {page.seed} 0  {chain} "
     return [f"{url} {path}{hop} {rest}".encode() for url, hop in found]
 
 
@@ -164,6 +173,7 @@ class Exchange:
     flaws: tuple[str, ...] = ()  # what was wrong with an answer that could still be used
     tls: str = ""  # version and cipher suite of the encrypted connection
     links_cut: int = 0  # links that are not followed because the page has too many
+    followed: bool = False  # although the body was seen elsewhere
     found: Any = field(default=None, repr=False, compare=False)  # the Found of a large body that was read ahead
     archived: bool = field(default=False, repr=False, compare=False)  # whether the archive has it
     made_by: str = ""  # somebody else's download handler: the head is put together, and the request is not known

@@ -36,7 +36,7 @@ URL_SCHEMES = ["http", "https", "ftp", "gopher"]
 # Longest URL to take, in characters.
 URL_MAX_LENGTH = 2000
 
-# Deepest page to take, in links from a seed.
+# Deepest page to take, in links from where its site was entered, and the most sites entered on the way there.
 URL_MAX_DEPTH = 50
 
 # File of domains and URL prefixes never to request, not even if they are queued already.
@@ -184,6 +184,9 @@ PORTS_ALLOWED: list[str] = []
 # Longest chain of redirects to follow.
 REDIRECT_MAX_HOPS = 5
 
+# Which cookies to send: those that a chain of redirects sets, until the chain ends (`redirects`), or none (`off`).
+COOKIES = "redirects"
+
 # Bytes of a decoded body to keep; the rest is not downloaded.
 DOWNLOAD_TRUNCATE = 2 * 1024 * 1024
 
@@ -211,6 +214,9 @@ WARC_PREFIX = "webcrawl"
 
 # Megabytes after which an archive file is closed and the next one started.
 WARC_MAX_SIZE = 1000
+
+# Version of the archive's format; 1.0 is for old readers.
+WARC_VERSION = "1.1"
 
 # --- Safety ---
 

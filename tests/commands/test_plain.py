@@ -36,7 +36,7 @@ class Choosing(WebSpider):
     name = "choosing"
 
     def links_to_follow(self, page):
-        return [link for link in page.links if "no" not in link[2]]
+        return [link for link in page.links if "no" not in link.text]
 
 
 class Noting:

@@ -18,7 +18,7 @@ from tests.support.places import ROOT
 from tests.support.prepared import bound_by_permissions, start
 from tests.support.tampering import tampered
 from webcrawl.commands.cannot_start import CannotStart
-from webcrawl.commands.preflight import preflight
+from webcrawl.preflight import preflight
 from webcrawl.spiders.web import WebSpider
 
 GOOD = b"http://site0.test/\n"

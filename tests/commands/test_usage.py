@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from tests.support.commands import command
 from tests.support.places import ROOT
 from webcrawl.spiders.web import WebSpider
 
@@ -20,8 +21,7 @@ from webcrawl.spiders.web import WebSpider
 )
 def test_wrong_arguments_end_with_one_line(words, line):
     """The usage comes first, what is wrong last, on standard error, and the exit status is 2."""
-    command = [sys.executable, "-m", "scrapy", *words]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    done = command("scrapy", *words)
 
     assert (done.returncode, done.stdout) == (2, "")
     first, *_, last = done.stderr.splitlines()
@@ -31,8 +31,18 @@ def test_wrong_arguments_end_with_one_line(words, line):
 
 def test_the_arguments_of_the_spider_are_in_its_help():
     """`scrapy crawl -h` says what may follow -a."""
-    command = [sys.executable, "-m", "scrapy", "crawl", "-h"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True)
+    done = command("scrapy", "crawl", "-h")
 
     said = " ".join(done.stdout.split())
+    assert done.returncode == 0
     assert all(f"-a {name}=" in said for name in WebSpider.known_arguments())
+
+
+def test_a_command_loads_no_crawl():
+    """What only a crawl needs is not loaded for other commands: Scrapy imports the module of each of them."""
+    code = "import atexit, sys, scrapy.cmdline; atexit.register(lambda: print(*sys.modules)); scrapy.cmdline.execute()"
+    done = subprocess.run([sys.executable, "-c", code, "version"], cwd=ROOT, capture_output=True, text=True, check=True)
+
+    loaded = set(done.stdout.splitlines()[-1].split())
+    assert "webcrawl.commands.crawl" in loaded
+    assert loaded & {"webcrawl.adapter.scheduler", "webcrawl.crawl.assembly", "webcrawl.spiders.web", "numpy"} == set()

@@ -192,7 +192,7 @@ class TestRefused:
 
         line = refused(crawl)
 
-        assert line == f"{crawl.jobdir}/state/crawl.db: written by version {version} of the state, this program reads 4"
+        assert line == f"{crawl.jobdir}/state/crawl.db: written by version {version} of the state, this program reads 5"
         assert everything(crawl.jobdir) == before
 
     def test_another_seen_store(self, crawl, kill):

@@ -40,6 +40,7 @@ def _here():
 
 HEAD = """
 from scrapy import Request
+from webcrawl.html.found import PageLink
 from webcrawl.spiders.web import WebSpider
 
 
@@ -227,11 +228,11 @@ class TestLinks:
         """Only the links that `links_to_follow` returns are submitted; the pages are archived all the same."""
         crawl = ran("""
     def links_to_follow(self, page):
-        for kind, address, text, nofollow in page.links:
-            if text != "to /b" and page.title != "Page /a":
-                yield kind, address, text, nofollow
+        for link in page.links:
+            if link.text != "to /b" and page.title != "Page /a":
+                yield link
         if page.title == "Page /a":
-            yield "a", "c", "", False
+            yield PageLink("a", "c")
 """)
 
         assert crawl.status == 0

@@ -9,8 +9,8 @@ from scrapy.settings import Settings
 from tests.support.places import ROOT
 from webcrawl import settings as defaults
 from webcrawl.commands.cannot_start import CannotStart
-from webcrawl.commands.preflight import preflight
 from webcrawl.fastpath.names import PRIVATE, UNDOCUMENTED, ForeignScrapy, check
+from webcrawl.preflight import preflight
 from webcrawl.spiders.web import WebSpider
 
 LINE = r"Scrapy 2\.20\.1 is installed: webcrawl needs 2\.19; pip install 'scrapy~=2\.19\.0'"
@@ -53,7 +53,7 @@ def test_an_attribute_of_instances_counts():
 
 def test_a_crawl_is_refused_in_one_line(monkeypatch, tmp_path):
     """Before a crawl with a foreign Scrapy touches its JOBDIR it says so in one line."""
-    monkeypatch.setattr("webcrawl.commands.preflight.check_scrapy", lambda: check((2, 20, 1)))
+    monkeypatch.setattr("webcrawl.preflight.check_scrapy", lambda: check((2, 20, 1)))
     settings = Settings({"JOBDIR": str(tmp_path / "job"), "SCHEDULER": defaults.SCHEDULER})
     with pytest.raises(CannotStart, match=LINE):
         preflight(settings, WebSpider, {"seeds": "x"})

@@ -1,8 +1,7 @@
 """All targets by name."""
 
-from tests.fuzzing import addresses, answers, lists, pages, records, talks
+from tests.fuzzing import addresses, answers, cookies, lists, pages, records, talks
 from tests.fuzzing.target import Target
 
-TARGETS: dict[str, Target] = {
-    target.name: target for room in (answers, pages, talks, lists, addresses, records) for target in room.TARGETS
-}
+ROOMS = (answers, cookies, pages, talks, lists, addresses, records)
+TARGETS: dict[str, Target] = {target.name: target for room in ROOMS for target in room.TARGETS}

@@ -2,12 +2,11 @@
 
 import ast
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.support.commands import command
 from tests.support.places import ROOT
 from webcrawl import settings
 from webcrawl.checks.table import KINDS
@@ -72,18 +71,18 @@ class TestBenchmarks:
     @pytest.mark.parametrize("name", BENCHMARKS)
     def test_every_benchmark_helps(self, name):
         """Each benchmark says by `--help` what it measures and what it can be told."""
-        command = [sys.executable, "-m", f"benchmarks.{name}", "--help"]
+        done = command(f"benchmarks.{name}", "--help")
 
-        said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-
+        said = done.stdout
+        assert done.returncode == 0
         assert f"benchmarks.{name}" in said or f"{name}.py" in said
 
     def test_the_suite_is_documented(self):
         """`python -m benchmarks` runs them as one; docs/performance.md and the README name it, and it helps."""
-        command = [sys.executable, "-m", "benchmarks", "--help"]
+        done = command("benchmarks", "--help")
 
-        said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-
+        said = done.stdout
+        assert done.returncode == 0
         assert "usage: python -m benchmarks " in said
         for page in ("docs/performance.md", "README.md"):
             assert "`python -m benchmarks`" in (ROOT / page).read_text(encoding="utf-8")

@@ -4,6 +4,7 @@ import json
 import re
 import socket
 from threading import Thread
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,6 +13,8 @@ from tests.support.places import ROOT
 from tests.support.plain_site import Site, serving
 from webcrawl.frontier.politeness import Politeness
 from webcrawl.simweb import truth
+
+PNG = b"\0\0\0\x0dIHDR\0\0\0\x20\0\0\0\x07"  # a header: 32 by 7 pixels
 
 
 def example(page: str, name: str) -> str:
@@ -55,6 +58,16 @@ class TestPipelines:
 
         assert sorted(url for url, _, _ in rows) == sorted(truth(server.world, [*server.world.seeds()]).must)
         assert all(title and words > 100 for _, title, words in rows)
+
+    def test_a_module_gets_pages_of_its_types(self):
+        """The module of docs/extending.md is for PNG images, and reads their size."""
+        written = []
+        sizes = load("docs/extending.md", "ImageSizes")(None)
+        sizes.output = SimpleNamespace(write=written.append)
+        sizes.process_item(SimpleNamespace(url="http://a.test/i.png", body=b"\x89PNG\r\n\x1a\n" + PNG))
+
+        assert sizes.content_types == ("image/png",)
+        assert written == [b"32 x 7 http://a.test/i.png\n"]
 
     def test_the_readme_s_pipeline_works(self, simweb, tmp_path, project):
         """The pipeline of the README prints a title a page."""

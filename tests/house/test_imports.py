@@ -29,7 +29,7 @@ RINGS = {
         ),
         *("browser", "warc", "logs", "crawl"),
     },
-    "adapter": {"__main__", "adapter", "addon", "commands", "extensions", "pipelines", "spiders"},
+    "adapter": {"__main__", "adapter", "addon", "commands", "extensions", "pipelines", "preflight", "spiders"},
     "fast path": {"fastpath"},
     "beside": {"simweb", "verify", "profiling"},
 }
@@ -58,7 +58,8 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "profiling": set(),
     "verify": {"frontier", "model", "seen", "store", "text", "urls", "warc"},
 }
-OF_ADAPTER = {"trip", "listeners"}  # its values, which the fast path may know
+OF_ADAPTER = {"trip", "listeners", "modules"}  # its values, which the fast path may know, and what a module is
+LOOKERS = {"commands", "preflight"}  # rooms of the adapter that may ask what stands beside the rings
 ENTRY = {  # all that the adapter may know of the fast path: the one call, what it gives, and the check of Scrapy
     f"webcrawl.fastpath{name}"
     for name in ("", ".install", ".engine", ".engine.Engine", ".names", ".names.ForeignScrapy", ".names.check")
@@ -68,6 +69,7 @@ THIRD = {  # all that the core, and what stands beside the rings, may import of 
     *("ada_url", "backports", "blake3", "brotli", "chardetng_py", "compression", "cryptography", "httptools", "isal"),
     *("lxml", "msgpack", "numpy", "pybloom_live", "pycares", "re2", "rich", "selectolax", "siphashc", "tldextract"),
     *("uvloop", "webencodings", "zstandard"),
+    *("resiliparse", "trafilatura"),  # optional
 }
 KNOWN = THIRD | sys.stdlib_module_names | {house.PACKAGE.name}
 
@@ -95,7 +97,7 @@ def wrong_arrows(module, names):
     ring = RING.get(room)
     if ring == "adapter":
         wrong = {name for name in names if house.room_of(name) == "fastpath"} - ENTRY
-        return wrong | {name for name in names if RING.get(house.room_of(name)) == "beside" and room != "commands"}
+        return wrong | {name for name in names if RING.get(house.room_of(name)) == "beside" and room not in LOOKERS}
     if ring == "fast path":
         of_adapter = {name for name in names if name.startswith("webcrawl.adapter.")}
         wrong = {name for name in of_adapter if name.split(".")[2] not in OF_ADAPTER}

@@ -7,6 +7,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from webcrawl.checks import check
 from webcrawl.html import kinds
+from webcrawl.html.found import is_nofollow
 from webcrawl.html.links import LinkReader
 
 URL = "http://site.test/dir/page.html"
@@ -197,9 +198,11 @@ class TestHead:
 
 class TestMore:
     def test_nofollow_is_recorded(self):
-        """A rel that contains the word nofollow, in any case, marks the link."""
+        """A rel is kept as written; the word nofollow in it, in any case, marks the link."""
         html = "<a href=1 rel='x NoFollow'><a href=2 rel=nofollower><a href=3><form action=4 rel=nofollow>"
-        assert [(url, nofollow) for _, url, _, nofollow in found(html).links] == [
+        rels = [(url, rel) for _, url, _, rel in found(html).links]
+        assert rels == [("1", "x NoFollow"), ("2", "nofollower"), ("3", ""), ("4", "nofollow")]
+        assert [(url, is_nofollow(rel)) for url, rel in rels] == [
             ("1", True),
             ("2", False),
             ("3", False),

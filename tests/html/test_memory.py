@@ -1,9 +1,13 @@
 """A parser without memory: a page's links are never lost in silence."""
 
+import subprocess
+import sys
+
 import pytest
 from lxml import etree
 from selectolax.lexbor import SelectolaxError
 
+from tests.support.places import ROOT
 from webcrawl.html import trees
 from webcrawl.html.links import LinkReader
 
@@ -36,3 +40,34 @@ def test_libxml2_without_memory(monkeypatch, code):
             LinkReader().links(PAGE, "application/xhtml+xml", URL)
     else:
         assert LinkReader().links(PAGE, "application/xhtml+xml", URL).links == []
+
+
+SHORT = """
+import resource, signal
+from webcrawl.html import grammar
+
+signal.alarm(20)
+body = b"<a x=1 y=2>" * 30_000
+with open("/proc/self/statm") as file:
+    most = int(file.read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (most, most))
+hoard, size = [], 1 << 20
+while size >= 1024:
+    try:
+        while True:
+            hoard.append(bytearray(size))
+    except MemoryError:
+        size //= 2
+for automaton in (grammar.LARGE_TAG, grammar.SUSPECT, grammar.CROWDED_TAG) * 2:
+    try:
+        automaton.search(body)
+    except MemoryError:
+        pass
+"""
+
+
+def test_a_search_without_memory_ends():
+    """RE2 without memory finds what it can, or raises; it never waits."""
+    run = subprocess.run([sys.executable, "-c", SHORT], cwd=ROOT, capture_output=True, text=True, check=False)
+
+    assert (run.returncode, run.stderr) == (0, "")

@@ -40,12 +40,13 @@ class ContentMachine(RuleBasedStateMachine):
     def ask(self, digests):
         for asked in digests:
             try:
+                held = self.job.store.holds(asked)
                 seen = self.job.store.seen(asked)
             except StoreError:
                 assert self.disk.broken
                 self.crash()
                 return
-            assert seen == (asked in self.known)
+            assert seen == held == (asked in self.known)
             self.known.add(asked)
             assert len(self.job.store) == len(self.known)
 
@@ -116,6 +117,12 @@ class TestContentSeen:
 
         assert 1 <= job.store.stats()["runs"] <= 4
         assert job.store.stats()["keys"] == 600
+
+    def test_asking_adds_nothing(self, job):
+        """`holds` says whether a digest was added, and does not add it."""
+        assert not job.store.holds(digest(1))
+        assert not job.store.seen(digest(1))
+        assert job.store.holds(digest(1))
 
     def test_a_digest_has_sixteen_bytes(self, job):
         """A digest of another length raises ValueError."""

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.commands import command
 from tests.support.places import ROOT
 from webcrawl.simweb import read
 
@@ -22,9 +23,9 @@ MODULE, SCRAPY = [sys.executable, "-m", "webcrawl.simweb"], [sys.executable, "-m
 
 
 @contextmanager
-def started(command, *options):
+def started(words, *options):
     """The process, once it is ready, and the line that it printed."""
-    process = subprocess.Popen([*command, *PORTS, *options], cwd=ROOT, env=SETTINGS, **PIPES, text=True)
+    process = subprocess.Popen([*words, *PORTS, *options], cwd=ROOT, env=SETTINGS, **PIPES, text=True)
     try:
         yield process, process.stdout.readline()
     finally:
@@ -34,11 +35,11 @@ def started(command, *options):
             pipe.close()
 
 
-@pytest.mark.parametrize(("command", "number"), [(MODULE, signal.SIGTERM), (SCRAPY, signal.SIGINT)])
-def test_it_serves_until_it_is_told_to_end(tmp_path, command, number):
+@pytest.mark.parametrize(("words", "number"), [(MODULE, signal.SIGTERM), (SCRAPY, signal.SIGINT)])
+def test_it_serves_until_it_is_told_to_end(tmp_path, words, number):
     """It prints one line when it is ready, ends with status 0 on SIGINT and SIGTERM, and leaves a whole log."""
     log, seeds = tmp_path / "log.jsonl", tmp_path / "seeds.txt"
-    with started(command, "--hosts", "3", "--pages", "9", "--log", log, "--seeds", seeds) as (process, line):
+    with started(words, "--hosts", "3", "--pages", "9", "--log", log, "--seeds", seeds) as (process, line):
         port = re.search(r"http port (\d+)", line)[1]
         with closing(http.client.HTTPConnection("127.0.0.1", int(port), timeout=10)) as client:
             client.request("GET", "/", headers={"Host": f"site2.test:{port}"})
@@ -76,7 +77,7 @@ def test_it_ends_with_its_input_if_asked_to():
 def test_the_zoo_is_open():
     """With --zoo and --large there are traps and a large site besides the ordinary hosts."""
     with started(MODULE, "--hosts", "1", "--pages", "2", "--zoo", "--large", "9", "--popular") as (_, line):
-        assert [get(line, f"{name}.test") for name in ("trap0", "trap13", "large0", "trap14")] == [200, 200, 200, 421]
+        assert [get(line, f"{name}.test") for name in ("trap0", "trap14", "large0", "trap15")] == [200, 200, 200, 421]
 
 
 def test_outages_are_planned():
@@ -121,12 +122,10 @@ def test_seeds_that_nobody_asked_for_go_away():
         ["--large", "-1"],
     ],
 )
-@pytest.mark.parametrize("command", [MODULE, SCRAPY])
-def test_what_cannot_be_is_one_line(command, options):
+@pytest.mark.parametrize("words", [["webcrawl.simweb"], ["scrapy", "simweb"]])
+def test_what_cannot_be_is_one_line(words, options):
     """An impossible option is one line on standard error and exit status 1."""
-    done = subprocess.run(
-        [*command, *PORTS, *options], cwd=ROOT, env=SETTINGS, capture_output=True, text=True, timeout=20, check=False
-    )
+    done = command(*words, *PORTS, *options, environment=SETTINGS)
 
     assert (done.returncode, done.stdout) == (1, "")
     assert len(done.stderr.splitlines()) == 1
@@ -137,15 +136,7 @@ def test_a_port_that_is_taken_is_one_line():
     """A port in use is one line that names the reason."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        done = subprocess.run(
-            [*MODULE, *PORTS, "--port", port],
-            cwd=ROOT,
-            env=SETTINGS,
-            capture_output=True,
-            text=True,
-            timeout=20,
-            check=False,
-        )
+        done = command("webcrawl.simweb", *PORTS, "--port", port, environment=SETTINGS)
 
     assert done.returncode == 1
     assert "in use" in done.stderr

@@ -118,6 +118,20 @@ class TestBoard:
         with pytest.raises(ValueError, match=r"\S"):
             Board().plan(text)
 
+    def test_who_hits_nobody_is_told(self, simweb):
+        """A target that does not exist is a ValueError, not an outage of nobody. A pattern may match nothing yet."""
+        server = simweb(3, 30, zoo=["zoo_subdomains"])
+        for kind, target in (
+            *(("host_503", "site3.test"), ("host_503", f"site0.test:{server.world.port}"), ("dns_silent", "127.0.0.1")),
+            *(("address_lost", "127.0.0.9"), ("nameserver_silent", "site0.test")),
+        ):
+            with pytest.raises(ValueError, match=target):
+                server.outages.begin(kind, target)
+        for target in ("site2.test", "a.b.trap0.test", "*.site9.test"):
+            server.outages.begin("host_503", target)
+
+        assert len(server.outages.all) == 3
+
     @given(st.lists(st.tuples(st.floats(0, 50), st.floats(0, 50)), max_size=8), st.floats(0, 120))
     def test_the_end_of_all_ends_all(self, spans, moment):
         """After `end` no outage is under way or will be, whenever it had been due."""
@@ -255,6 +269,17 @@ class TestAddresses:
         assert (states, answer) == ({"time-out"}, "ARES_ETIMEOUT")
         assert {reached(server, address) for address in addresses} == {"200"}
         assert asked(server.nameservers) == ["127.0.0.1"]
+
+    def test_hosts_of_both_worlds(self, simweb):
+        """A host of the kind dns_dual has an IPv4 address and an IPv6 address, each of which can fail alone."""
+        server = simweb(1, 10, mix={"dns_dual": 1.0})
+        answers = [asked(server.nameserver, kind=kind) for kind in (pycares.QUERY_TYPE_A, pycares.QUERY_TYPE_AAAA)]
+        with server.outages.during("address_refused", "::1"):
+            states = [reached(server), reached(server, "::1")]
+
+        assert answers == [["127.0.0.1"], ["::1"]]
+        assert states == ["200", "refused"]
+        assert reached(server, "::1") == "200"
 
     def test_ipv6_fails_and_ipv4_does_not(self, simweb):
         """Hosts with only an IPv6 address are at [::1], which can be out of reach alone."""

@@ -6,6 +6,8 @@ from collections import defaultdict
 from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.support.simweb_reader import Crawler, read
 from tests.support.simweb_wire import get
@@ -100,6 +102,7 @@ class TestTraps:
             ("zoo_sessions", r"/s/[0-9a-f]{16}/\w+-\d+\.html"),
             ("zoo_git", r"/(commits/[0-9a-f]{40}|(tree|blame|raw)/[0-9a-f]{40}/\w+/\w+\.py)"),
             ("zoo_subdomains", r"/(\w+\.html)?"),
+            ("zoo_farm", r"/(\w+-\d+\.html)?"),
             ("zoo_novels", r"/[\w/-]+"),
             ("zoo_days", r"/day/\d{5}"),
             ("zoo_seconds", r"/cal/\d{10}"),
@@ -155,6 +158,13 @@ class TestTraps:
         assert world.locate(f"http://a.b.trap1.test:{world.port}/x") == (4, "/x")
         assert world.locate(f"https://a.b.trap1.test:{world.port}/x") is None
         assert b"a.b.c.trap1.test" in get(server, Host="a.b.c.trap1.test")[2]
+
+    def test_domains_without_end(self, world):
+        """A farm is of ever more registered domains, all of which exist."""
+        _, seen = wander(world, trap(world, "zoo_farm"), 20)
+
+        assert len({url.split("/")[2] for url in seen}) > 200
+        assert {world.locate(url)[0] for url in seen} == {world.hosts + [*ZOO].index("zoo_farm")}
 
     @pytest.mark.parametrize("options", [{"zoo": ["what"]}, {"large": [0]}])
     def test_what_is_no_animal_is_refused(self, options):
@@ -246,7 +256,7 @@ class TestPopularity:
         assert degrees[0] < 3 * degrees[-1]
 
 
-def test_prose_is_as_long_as_asked_for():
-    """A text has exactly the wanted length, whatever it is."""
-    for length in (0, 1, 100, 12_345, 60_000):
-        assert len(prose(f"key {length}", length)) == length
+@given(st.text(max_size=20), st.integers(0, 60_000))
+def test_prose_is_as_long_as_asked_for(key, length):
+    """A text has exactly the wanted length, whatever it is about."""
+    assert len(prose(key, length)) == length

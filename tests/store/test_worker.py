@@ -71,12 +71,25 @@ def test_a_thread_that_is_refused(monkeypatch):
 
 
 def test_a_thread_that_dies_at_birth(monkeypatch):
-    """A thread that never says that it runs is not waited for without an end."""
+    """A thread that is gone before it says that it runs is not waited for."""
     monkeypatch.setattr(_thread, "start_new_thread", lambda *_: 0)
+    monkeypatch.setattr(worker, "LOOK", 0.01)
+    monkeypatch.setattr(worker, "PATIENCE", 1e9)
+
+    with pytest.raises(RuntimeError, match="can't start new thread: nothing heard of it"):
+        Worker()
+
+
+def test_a_thread_that_says_nothing(monkeypatch):
+    """A thread that lives and never says that it runs is not waited for without an end."""
+    start, end = _thread.start_new_thread, threading.Event()
+    monkeypatch.setattr(_thread, "start_new_thread", lambda *_: start(end.wait, ()))
+    monkeypatch.setattr(worker, "LOOK", 0.01)
     monkeypatch.setattr(worker, "PATIENCE", 0.01)
 
     with pytest.raises(RuntimeError, match="can't start new thread: nothing heard of it"):
         Worker()
+    end.set()
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")

@@ -103,12 +103,12 @@ class Running:
         return self.process.exitcode
 
 
-def wait_until(happened, seconds=PATIENCE):
-    """Polls every few milliseconds."""
+def wait_until(happened, seconds=PATIENCE, pause=0.005):
+    """Polls every few milliseconds, or less often where a look costs more."""
     end = time.monotonic() + seconds
     while not happened():
         assert time.monotonic() < end, "it has not happened"
-        time.sleep(0.005)
+        time.sleep(pause)
 
 
 def scrapy(words, project, output):

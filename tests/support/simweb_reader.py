@@ -152,7 +152,7 @@ class Crawler:
         if url in self._seen:
             return
         if self._trap.search(url):
-            domain = url.split("/")[2].split(".")[-2]
+            domain = url.split("/")[2].split(".")[-2].rpartition("-")[2]
             self._trapped[domain] += 1
             if self._trapped[domain] > 20:
                 return

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from tests.support.url_settings import url_settings
 from tests.support.url_strategies import links
+from webcrawl.model import Link
 from webcrawl.ports import BAD, Ports
 from webcrawl.urls.assembly import build_filters
 from webcrawl.urls.canonical import InvalidUrl, canonical
 from webcrawl.urls.filters.expressions import ExpressionFilter, search_set
 from webcrawl.urls.filters.extension import ExtensionFilter
-from webcrawl.urls.filters.known import KnownPathsFilter
 from webcrawl.urls.filters.lines import Lines
 from webcrawl.urls.filters.port import PortFilter
 from webcrawl.urls.filters.protocol import Origin, Remembers, Suspects
@@ -163,6 +163,44 @@ class TestSimpleFilters:
         assert depth.keep([fits], Origin("", 3)) == [fits]
         assert depth.keep([fits], Origin("", 4)) == []
 
+    @pytest.mark.parametrize(
+        ("path", "kept"),
+        [
+            ("LLL", "here there"),
+            ("LLLL", "there"),
+            ("LLLlLLL", "here there"),
+            ("LLLlLLLL", "there"),
+            ("lLLlLLL", "here there"),
+            ("lLlLlLLL", "here"),
+            ("lLlLlLLLL", ""),
+            ("LLrLlLRLLR", "here there"),
+            ("lLlLlR", "here there"),
+            ("lLlLlLR", "here"),
+        ],
+    )
+    def test_depth_counts_within_the_site(self, path, kept):
+        """Links count within their site, and those into other sites as one site more, each up to the limit."""
+        depth = build_filters(url_settings(URL_MAX_DEPTH=3)).filters[1]
+        batch = {"here": "http://www.home.example/x", "there": "http://seed.example/"}
+        many = Link("", path).depth
+
+        assert depth.keep(list(batch.values()), Origin(PAGE.url, many, path)) == [batch[one] for one in kept.split()]
+
+    def test_scrapys_limit_counts_from_the_start(self):
+        """DEPTH_LIMIT, where it stands for URL_MAX_DEPTH, counts links from the start, whatever the site."""
+        depth = build_filters(url_settings(URL_MAX_DEPTH=3, DEPTH_LIMIT=3)).filters[1]
+        other = build_filters(url_settings(URL_MAX_DEPTH=3, DEPTH_LIMIT=2)).filters[1]
+
+        assert depth.keep(["http://seed.example/"], Origin(PAGE.url, 4, "LLLL")) == []
+        assert depth.keep(["http://seed.example/"], Origin(PAGE.url, 3, "LLL")) == ["http://seed.example/"]
+        assert other.keep(["http://seed.example/"], Origin(PAGE.url, 4, "LLLL")) == ["http://seed.example/"]
+
+    def test_a_link_without_a_path_counts_from_the_start(self):
+        """What a spider requests is as deep as its request says."""
+        depth = build_filters(url_settings(URL_MAX_DEPTH=3)).filters[1]
+
+        assert depth.keep(["http://seed.example/"], Origin(PAGE.url, 4)) == []
+
     @given(
         st.lists(
             st.builds(
@@ -219,23 +257,3 @@ class TestSimpleFilters:
         """A set whose automaton needs more than 64 MiB raises at the start, not during the crawl."""
         with pytest.raises(ValueError, match=r"URL_INCLUDE: the expressions together need more than 64 MiB"):
             search_set([f"a{number}.{{900}}b" for number in range(2000)], "URL_INCLUDE")
-
-    @pytest.mark.parametrize(
-        "tail",
-        ["d/?C=M;O=A", "d/?N=D", "wp-login.php", "wp-admin/x", "post/?replytocom=3", "post/?share=twitter",
-         "w/index.php?title=A&action=edit", "wiki/Special:Log/Joe", "doku.php/a?do=media", "doku.php/a?do=&x=1",
-         "posting.php?f=1", "login?next=/a", "user/sign-in/?x", "a?redirect_to=http%3A%2F%2Fb", "sharer.php?u=x",
-         "intent/tweet?text=x", "share?x=1&url=http://b", "x%22%20+%20y", "o/r/blob/" + "0" * 40 + "/f.c"],
-    )  # fmt: skip
-    def test_known_bad_paths_are_dropped(self, tail):
-        """Other views of the same page, forms and buttons are recognised by their paths."""
-        assert KnownPathsFilter().keep([f"http://a.example/{tail}"], PAGE) == []
-
-    @pytest.mark.parametrize(
-        "tail",
-        ["", "login", "blog/how-to-login/", "wiki/Special:BookSources/1", "?action=download", "?do=something",
-         "share/", "shares?x=1", "?q=%22a%22+b", "news?C=Normal", "?title=Special:Version", "tree/main", "a?diffs=1"],
-    )  # fmt: skip
-    def test_paths_that_look_like_them_pass(self, tail):
-        """A word in a title, or a parameter that only starts the same way, is not a known path."""
-        assert KnownPathsFilter().keep([f"http://a.example/{tail}"], PAGE) == [f"http://a.example/{tail}"]

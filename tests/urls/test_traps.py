@@ -62,12 +62,14 @@ class TestRepeats:
 
 
 class TestGrowth:
-    @pytest.mark.parametrize("tail", ["/x" * 31, "/a%25252525b", "/?a=1&amp;amp;b=2", "/?a=1&a=1&b=2&a=1"])
+    @pytest.mark.parametrize("tail", ["/x" * 31, "/a%25252525b", "/?a=1&amp;amp;amp;amp;b=2", "/?a=1&a=1&b=2&a=1"])
     def test_urls_that_grow_are_a_trap(self, tail):
         """More than 30 segments, escapes of escapes, or a parameter repeated three times are a trap."""
         assert not passes(GrowthFilter(), tail)
 
-    @pytest.mark.parametrize("tail", ["/x" * 30, "/a%2525b", "/?a=1&amp;b=2", "/?a=1&a=2&a=3", "/?a=1&a=1", "/?&&&&"])
+    @pytest.mark.parametrize(
+        "tail", ["/x" * 30, "/a%2525b", "/?a=1&amp;amp;amp;b=2", "/?a=1&a=2&a=3", "/?a=1&a=1", "/?&&&&"]
+    )
     def test_long_urls_alone_are_not(self, tail):
         """Thirty segments, a parameter with many values, and empty parameters pass."""
         assert passes(GrowthFilter(), tail)
@@ -89,6 +91,7 @@ class TestCalendar:
             "/2031/05/06/title",
             "/8123/45/",
             "/4711/5/",
+            "/2210/5",
             "/2229-2",
             "/?start=2031",
             "/?from=22233509",
@@ -111,6 +114,10 @@ def months():
     return (f"/cal?year={2023 - i // 12}&month={i % 12 + 1}" for i in range(12 * 1000))
 
 
+def months_first():
+    return (f"/cal?view=list&month={i % 12 + 1}&tag=a&year={2023 - i // 12}" for i in range(12 * 1000))
+
+
 def sessions():
     return (f"/page{i % 7}?PHPSESSID={i:032x}" for i in count())
 
@@ -127,7 +134,7 @@ def deep_paths():
     return ("".join(f"/{(i >> bit) & 1}x{bit}" for bit in range(12)) for i in range(4096))
 
 
-TRAPS = (calendar, months, sessions, java_sessions, combinations, deep_paths)
+TRAPS = (calendar, months, months_first, sessions, java_sessions, combinations, deep_paths)
 
 
 class TestFamilies:
@@ -153,6 +160,14 @@ class TestFamilies:
             "http://g.example/?PHPSESSID=1",
             f"{HOST}/2020/05/",
         ]
+
+    @pytest.mark.parametrize("query", ["id={}&year=2022", "archive_year=2022&id={}", "date=2019&x={}"])
+    def test_a_year_alone_is_no_calendar_page(self, query):
+        """Pages with a parameter that names a year and nothing closer are not bounded: years are few."""
+        filters, filtered = chain(), Counter()
+        batch = [f"{HOST}/seminars?{query.format(i)}" for i in range(100)]
+
+        assert filters.keep(batch, PAGE, filtered) == batch
 
     def test_ordinary_pages_are_not_counted(self):
         """Articles under dates, short queries and numbered pages are not bounded."""

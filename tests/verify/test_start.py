@@ -10,7 +10,7 @@ import pytest
 from tests.support.crawling import Crawl
 from tests.support.jobs import Job, killed, tree
 from webcrawl.commands.cannot_start import CannotStart
-from webcrawl.commands.preflight import preflight
+from webcrawl.preflight import preflight
 from webcrawl.spiders.web import WebSpider
 from webcrawl.verify.start import check_start
 from webcrawl.verify.whole import verify

@@ -3,16 +3,15 @@
 import gc
 import os
 import sqlite3
-import subprocess
 import sys
 from collections import Counter
 from contextlib import closing
 
 import pytest
 
+from tests.support.commands import command
 from tests.support.crawling import Crawl, wait_until
 from tests.support.jobs import HOSTS, Job, killed, stopped, tree
-from tests.support.places import ROOT
 from tests.support.seens import STORES
 from tests.support.tampering import tampered
 from webcrawl.store.crawldb import CrawlDB
@@ -35,11 +34,6 @@ def figures(root):
     found = Counter()
     assert list(verify(root, found)) == []
     return found
-
-
-def command(*args):
-    words = [sys.executable, "-m", "scrapy", "verify", *map(str, args)]
-    return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
 
 
 class TestSound:
@@ -70,7 +64,7 @@ class TestSound:
 
         assert told(root) == []
         assert [*check_start(root)] == []
-        done = command(root)
+        done = command("scrapy", "verify", root)
         assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "warc/two: finished, and no longer here")
 
     @pytest.mark.parametrize("store", STORES)
@@ -364,7 +358,7 @@ class TestRows:
 class TestCommand:
     def test_a_sound_crawl(self, job):
         """A sound crawl gives a summary and exit status 0."""
-        done = command(job)
+        done = command("scrapy", "verify", job)
 
         assert (done.returncode, done.stderr) == (0, "")
         first, frontier, seen, outputs = done.stdout.splitlines()
@@ -378,7 +372,7 @@ class TestCommand:
         (copy / "logs/crawl.log").unlink()
         os.truncate(min((copy / "warc").iterdir()), 0)
 
-        done = command(copy)
+        done = command("scrapy", "verify", copy)
 
         assert (done.returncode, done.stderr) == (1, "")
         assert [line.split(": ")[1] for line in done.stdout.splitlines()[:2]] == 2 * ["damaged at byte 0"]
@@ -388,7 +382,7 @@ class TestCommand:
         """A damaged name is escaped: it cannot control a terminal, and its place is one line."""
         tampered(copy / "state/crawl.db", "UPDATE host SET name = char(27) || '[2J' || char(10, 8238) || name")
 
-        done = command(copy)
+        done = command("scrapy", "verify", copy)
 
         lines = done.stdout.splitlines()
         assert any(r"table host, \x1b[2J\x0a\u202e" in line for line in lines)
@@ -397,7 +391,7 @@ class TestCommand:
 
     def test_no_crawl(self, tmp_path):
         """A missing crawl is one line on standard error, and exit status 1."""
-        done = command(tmp_path / "none")
+        done = command("scrapy", "verify", tmp_path / "none")
 
         assert (done.returncode, done.stdout) == (1, "")
         assert done.stderr == f"{tmp_path}/none: no such folder\n"
@@ -407,14 +401,14 @@ class TestCommand:
         """A file without read permission is one line on standard error."""
         (copy / "state/crawl.db").chmod(0)
 
-        done = command(copy)
+        done = command("scrapy", "verify", copy)
 
         assert (done.returncode, done.stdout) == (1, "")
         assert len(done.stderr.splitlines()) == 1
 
     def test_no_argument(self):
         """Without a JOBDIR the usage is printed."""
-        assert command().returncode == 2
+        assert command("scrapy", "verify").returncode == 2
 
 
 class TestRealCrawls:

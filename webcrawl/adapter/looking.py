@@ -10,7 +10,7 @@ from scrapy import Request
 from scrapy.http import Response
 
 from webcrawl.crawl.listings import LISTINGS
-from webcrawl.html.found import FoundLink
+from webcrawl.html.found import PageLink
 from webcrawl.html.links import LinkReader
 from webcrawl.items import Page
 from webcrawl.model import Exchange, Link, Timings
@@ -18,20 +18,20 @@ from webcrawl.urls.canonical import InvalidUrl, canonical
 
 
 def looked_at(
-    response: Response, sources: Iterable[str], choose: Callable[[Page], Iterable[FoundLink]]
+    response: Response, sources: Iterable[str], choose: Callable[[Page], Iterable[PageLink]]
 ) -> Iterator[Page | Request]:
     """The page, and a request for each link to follow: before filters and seen store, which only a crawl has."""
     followed = frozenset(sources)
     page = Page.of(Link(response.url), _exchange(response))
     read = LISTINGS.get(page.content_type, LinkReader(followed, anchor_text=True).links)
     found = read(response.body, (response.headers.get("Content-Type") or b"").decode("latin-1"), response.url)
-    page.base, page.encoding, page.links = found.base, found.encoding, found.links
+    page.base, page.encoding, page.found = found.base, found.encoding, found
     page.title, page.meta_robots = found.title, found.meta_robots
     yield page
-    for kind, address, _, _ in choose(page) if 200 <= response.status < 300 else ():
-        if kind in followed:
+    for link in choose(page) if 200 <= response.status < 300 else ():
+        if link.kind in followed:
             with suppress(InvalidUrl):
-                yield Request(canonical(address, page.base))
+                yield Request(canonical(link.address, page.base))
 
 
 def _exchange(response: Response) -> Exchange:

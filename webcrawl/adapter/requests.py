@@ -11,6 +11,7 @@ from scrapy import Request, Spider
 from scrapy.utils.request import request_from_dict
 
 from webcrawl.adapter.trip import KEY, Trip, give_trip
+from webcrawl.crawl.redirect_chain import cookie_header
 from webcrawl.model import Link
 from webcrawl.urls.canonical import canonical
 
@@ -67,10 +68,17 @@ def to_request(link: Link, spider: Spider, trip: Trip) -> Request:
     """The request again, with its trip."""
     if not link.request:
         errback = getattr(spider, "failed", None)
-        return give_trip(Request(link.url, errback=errback, meta={"depth": link.depth, "verbatim_url": True}), trip)
+        meta = {"depth": link.depth, "verbatim_url": True}
+        return give_trip(Request(link.url, headers=cookies(link), errback=errback, meta=meta), trip)
     request = request_from_dict({**_extra(link), "url": link.url}, spider=spider)
     request.meta["depth"] = link.depth
     return give_trip(request, trip)
+
+
+def cookies(link: Link) -> dict[str, bytes] | None:
+    """The header with the cookies that were set on the way to this link, if there are any."""
+    sent = cookie_header(link.chain, link.url) if link.chain else b""
+    return {"Cookie": sent} if sent else None
 
 
 def has_errback(link: Link) -> bool:

@@ -9,7 +9,7 @@ from scrapy import Request
 from scrapy.http import Response
 from twisted.python.failure import Failure
 
-from webcrawl.adapter.requests import stored_meta
+from webcrawl.adapter.requests import cookies, stored_meta
 from webcrawl.adapter.trip import KEY, Trip, give_trip
 from webcrawl.crawl.visitor import Visitor
 from webcrawl.items import Page
@@ -37,7 +37,8 @@ class RobotsRequests:
         meta: dict[str, Any] = {**ALONE, "verbatim_url": True}
         if trip.link is not None and trip.link.request:
             meta |= {key: value for key, value in stored_meta(trip.link).items() if key in WAY}
-        request = Request(url, callback=self.answered, errback=self.failed, dont_filter=True, meta=meta)
+        sent = cookies(trip.link) if trip.link is not None else None
+        request = Request(url, headers=sent, callback=self.answered, errback=self.failed, dont_filter=True, meta=meta)
         return give_trip(request, trip)
 
     def answered(self, response: Response) -> Iterator[Page]:

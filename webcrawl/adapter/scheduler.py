@@ -29,6 +29,7 @@ from webcrawl.adapter.reading_ahead import ReadingAhead
 from webcrawl.adapter.requests import has_errback, is_start, to_link, to_request, variant
 from webcrawl.adapter.robots_request import RobotsRequests
 from webcrawl.adapter.sweep import Sweep
+from webcrawl.adapter.threads import start_threads
 from webcrawl.adapter.trip import Trip
 from webcrawl.adapter.turns import Turns
 from webcrawl.adapter.unheard_meta import UnheardMeta
@@ -96,6 +97,7 @@ class FrontierScheduler:
     def _begin(self, spider: Spider) -> None:
         loop = asyncio.get_running_loop()
         self.spider = spider
+        start_threads()
         values, downloader = values_of(self.crawler), downloader_of(self.crawler)
         for line in warnings(self.crawler.settings, spider):
             logger.warning("%s", line)

@@ -1,4 +1,7 @@
-"""`scrapy crawl`, with checks before the start: any problem is one line and exit status 1."""
+"""`scrapy crawl`, with checks before the start: any problem is one line and exit status 1.
+
+Scrapy imports every command for any of them: what only a crawl needs is imported later.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,6 @@ from webcrawl.adapter.close import EndedBadly
 from webcrawl.adapter.jobdir import JOB, default_jobdir
 from webcrawl.commands.cannot_start import CannotStart
 from webcrawl.commands.details import demote_details
-from webcrawl.commands.preflight import REASONS, preflight, spider_named
 from webcrawl.commands.signals import OneSignal
 from webcrawl.lack import lack
 
@@ -39,6 +41,8 @@ class Command(CrawlCommand):
 
     def spider(self, args: list[str], settings: Settings) -> type[Spider]:
         """The spider that the command line names."""
+        from webcrawl.preflight import spider_named  # noqa: PLC0415 - 0.4 s, here and below
+
         if len(args) != 1:
             raise UsageError("exactly one spider is needed: scrapy crawl NAME", print_help=False)
         return spider_named(settings, args[0])
@@ -54,6 +58,8 @@ class Command(CrawlCommand):
             return
         demote_details()
         try:
+            from webcrawl.preflight import preflight  # noqa: PLC0415
+
             self._spider = self.spider(args, self.settings)
             if JOB in opts.spargs and self.settings["JOBDIR"] == defaults.JOBDIR:
                 self.settings.set("JOBDIR", default_jobdir(self._spider.name, opts.spargs[JOB]))
@@ -94,6 +100,8 @@ class Command(CrawlCommand):
 
         A crawl that ended badly has said why.
         """
+        from webcrawl.preflight import REASONS  # noqa: PLC0415
+
         if error is not None and not isinstance(error, EndedBadly):
             known = isinstance(error, REASONS)
             line = _line(error) if _of_system(error) and not known else str(error)

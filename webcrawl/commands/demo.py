@@ -100,7 +100,7 @@ class Command(ScrapyCommand):
             self._made = mkdtemp(prefix="webcrawl-demo-")
             self._own.set("JOBDIR", self._made, "cmdline")
         self._own.set("DNS_NAMESERVERS", nameserver, "cmdline")
-        from webcrawl.commands.preflight import preflight  # noqa: PLC0415 - 0.4 s, here and below
+        from webcrawl.preflight import preflight  # noqa: PLC0415 - 0.4 s, here and below
         from webcrawl.profiling.profile import profiled  # noqa: PLC0415
         from webcrawl.spiders.web import WebSpider  # noqa: PLC0415
 

@@ -41,6 +41,7 @@ from webcrawl.seeds.reader import Seeds
 from webcrawl.seen.content import ContentSeen
 from webcrawl.seen.layout import shares
 from webcrawl.seen.portions import Portions
+from webcrawl.seen.shells import Shells
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import Outputs
 from webcrawl.urls.assembly import build_pipeline
@@ -112,6 +113,10 @@ def _parts(
     log = CrawlLog(outputs.open("logs/crawl.log"))
     refusals = Refusals(db, log, wants_refusal)
     domains = RegisteredDomains()
+
+    def site_of(url: str) -> str:
+        return domains(host_of(url))
+
     pipeline = build_pipeline(values, _key(db), domains=domains)
     FilterStates(db, pipeline.chain)
     admission = CrawlAdmission(pipeline.chain)
@@ -147,7 +152,8 @@ def _parts(
         outputs=outputs,
         log=log,
         lately=Lately(LATELY * values["URL_CACHE_SIZE"]),
-        portions=Portions(db, lambda url: domains(host_of(url))),
+        portions=Portions(db, site_of),
+        site_of=site_of,
         refusals=refusals,
         counters=counters,
         halfway=Halfway(db),
@@ -175,6 +181,7 @@ def _visitor(values: Mapping[str, Any], crawl: Crawl, db: CrawlDB) -> Visitor:
     rules = LinkRules(
         followed=frozenset(values["LINK_SOURCES"]),
         redirects=values["REDIRECT_MAX_HOPS"],
+        cookies=values["COOKIES"] == "redirects",
         skip_seen=values["CONTENT_SEEN"] == "skip",
         obey_nofollow=values["OBEY_NOFOLLOW"],
         most=values["PAGE_MAX_LINKS"],
@@ -182,7 +189,8 @@ def _visitor(values: Mapping[str, Any], crawl: Crawl, db: CrawlDB) -> Visitor:
     )
     wanted = KINDS if values["LINK_LOG"] else values["LINK_SOURCES"]
     first, second = (LinkReader(wanted, anchor_text=values["LINK_LOG"]) for _ in range(2))
-    return Visitor(crawl, ContentDigests(_key(db)), (first, second), rules)
+    digests = ContentDigests(_key(db))
+    return Visitor(crawl, digests, (first, second), rules, Shells(crawl.holds_body, digests, homes["domain"]))
 
 
 def _rules(values: Mapping[str, Any], domains: RegisteredDomains) -> Rules:

@@ -9,7 +9,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from webcrawl.crawl.clock import CrawlClock
@@ -17,6 +17,7 @@ from webcrawl.crawl.crawl_log import CrawlLog
 from webcrawl.crawl.ending import Ending
 from webcrawl.crawl.halfway import Halfway
 from webcrawl.crawl.inline import InlineDownloads
+from webcrawl.crawl.redirect_chain import cookie_header, has_asked
 from webcrawl.crawl.refusals import Refusal, Refusals
 from webcrawl.crawl.robots import RobotsAdmission
 from webcrawl.crawl.seeding import Seeding
@@ -34,6 +35,7 @@ from webcrawl.store.outputs import Outputs
 from webcrawl.urls.hosts import host_of
 from webcrawl.urls.lately import Lately
 from webcrawl.urls.pipeline import LinkPipeline
+from webcrawl.urls.sites import entered
 
 logger = logging.getLogger(__name__)
 
@@ -63,6 +65,7 @@ class Parts:
     log: CrawlLog
     lately: Lately
     portions: Portions
+    site_of: Callable[[str], str]
     refusals: Refusals
     counters: Counter[str]
     halfway: Halfway
@@ -79,7 +82,7 @@ class Crawl:
         self._seen, self._content, self._frontier = parts.seen, parts.content, parts.frontier
         self._robots, self._seeding, self._refusals = parts.robots, parts.seeding, parts.refusals
         self._outputs, self._log, self._counters = parts.outputs, parts.log, parts.counters
-        self._portions, self._ending = parts.portions, parts.ending
+        self._portions, self._ending, self._site_of = parts.portions, parts.ending, parts.site_of
         self._halfway = parts.halfway
         self.uplink = parts.uplink
         self.inline = InlineDownloads(
@@ -97,27 +100,52 @@ class Crawl:
 
     # -- in
 
-    def discover(
-        self, page: Link, links: Sequence[str], hop: Callable[[int], str], *, base: str = "", redirect: bool = False
-    ) -> None:
+    def discover(self, page: Link, links: Sequence[str], hop: Callable[[int], str], *, base: str = "") -> None:
         """The links of a page, in one batch; `hop` gives the letter of each by its position.
 
         Of very many the first are submitted now, and the others in portions.
         """
         self._counters["links"] += len(links)
+        page = self._entered(page)
         if len(links) > PORTION:
             self._portions.put(page, base, links, hop, PORTION)
             links = links[:PORTION]
-        self._submit(page, page.depth + (not redirect), links, hop, base)
+        self._submit(page, "L", links, hop, base)
 
-    def _submit(self, page: Link, depth: int, links: Sequence[str], hop: Callable[[int], str], base: str) -> None:
+    def redirected(self, page: Link, location: str, chain: str) -> None:
+        """Submits the target of a redirect, which takes the chain with it.
+
+        What was asked for in this chain already is asked for again if it gets other cookies now than ever before.
+        """
+        self._counters["links"] += 1
+        page = self._entered(page)
+        cookies = cookie_header(chain, location) if chain else b""
+        if not (cookies and has_asked(chain, self._pipeline.key(location))):
+            self._submit(page, "R", [location], lambda _: "R", "", chain)
+            return
+        again = Link(location, page.path + "R", page.url, page.seed, chain=chain)
+        self._counters["links/new"] += self.submit(again, f"cookies {cookies.decode('latin-1')}")
+
+    def _entered(self, page: Link) -> Link:
+        """The page, with a mark in its path if it is the first of another site."""
+        path = entered(page.path, page.via, page.url, self._site_of)
+        return page if path is page.path else replace(page, path=path)
+
+    def key(self, url: str) -> int:
+        """The number by which the seen store knows a URL."""
+        return self._pipeline.key(url)
+
+    def _submit(
+        self, page: Link, kind: str, links: Sequence[str], hop: Callable[[int], str], base: str, chain: str = ""
+    ) -> None:
         absorbed = self._lately.absorbed
-        found = self._pipeline.process(page.url, depth, links, base, self._lately)
+        depth = page.depth + (kind != "R")
+        found = self._pipeline.process(page.url, depth, links, base, self._lately, page.path + kind)
         self._counters["links/known"] += self._lately.absorbed - absorbed
         self._counters["links/new"] += len(found)
         if not found:
             return
-        records = pack_found(page, [(url, hop(at)) for _, url, at in found])
+        records = pack_found(page, [(url, hop(at)) for _, url, at in found], chain)
         self._seen.submit([key for key, _, _ in found], records)
         self._lately.add(url for _, url, _ in found)
 
@@ -128,7 +156,7 @@ class Crawl:
             return
         page = portion.page
         try:
-            self._submit(page, page.depth + 1, portion.links, portion.hops.__getitem__, portion.base)
+            self._submit(page, "L", portion.links, portion.hops.__getitem__, portion.base)
         except (StoreError, OSError, MemoryError):
             raise
         except Exception:  # a filter's: as with a page, these links are lost, and the crawl goes on
@@ -235,11 +263,17 @@ class Crawl:
         """Whether a body with this digest was seen before; marks it as seen."""
         return self._content.seen(digest)
 
-    def robots_answered(self, link: Link, status: int, body: bytes, location: str | None, now: float) -> None:
+    def holds_body(self, digest: bytes) -> bool:
+        """Whether a body with this digest was seen before."""
+        return self._content.holds(digest)
+
+    def robots_answered(
+        self, link: Link, status: int, body: bytes, location: str | None, now: float, chain: str = ""
+    ) -> None:
         """The answer to a robots.txt, or the Status it failed with; `location` is where it redirects to."""
         if status < 0 and not self.uplink.robots_fails(link.history, status, now):
             return
-        heard = self._robots.answered(link, status, body, location, now, self._frontier.expedite)
+        heard = self._robots.answered(link, status, body, location, now, self._frontier.expedite, chain)
         if heard is not None and heard.crawl_delay is not None:
             self._frontier.crawl_delay(host_of(link.history + "/"), heard.crawl_delay)
 
@@ -390,4 +424,6 @@ class Crawl:
 def _annotations(exchange: Exchange) -> list[str]:
     """What the crawl log says of an answer that was not taken whole."""
     notes = [f"truncated:{exchange.truncated}"] if exchange.truncated else []
+    if exchange.followed:
+        notes.append("seen:followed")
     return [*notes, f"links_cut:{exchange.links_cut}"] if exchange.links_cut else notes

@@ -37,7 +37,7 @@ LISTINGS: dict[str, Callable[[bytes, str, str], Found]] = {LISTING: ftp_links, M
 
 
 def _link(href: str, name: bytes, encoding: str) -> FoundLink:
-    return "a", href, name.decode(encoding, "replace").strip(), False
+    return "a", href, name.decode(encoding, "replace").strip(), ""
 
 
 def _encoding(body: bytes) -> str:

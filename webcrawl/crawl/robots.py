@@ -14,6 +14,7 @@ from webcrawl.urls.hosts import host_of
 CHASE = 300.0  # seconds to wait for a robots.txt that was redirected to another host
 LOOK = 5.0  # seconds until a URL that waits for it is tried again
 CHASES = 4096  # at most so many at once; beyond that an origin is tried again later
+CHAIN = 1024  # characters of cookies kept for each: 4 MiB for all; longer ones are forgotten
 
 
 @dataclass(slots=True)
@@ -23,6 +24,7 @@ class Chase:
     url: str
     hops: int
     until: float
+    chain: str  # the cookies set on the way
 
 
 class RobotsAdmission:
@@ -61,26 +63,35 @@ class RobotsAdmission:
             del self._chases[origin]
             self.book.answered(origin, Status.TIMEOUT, b"", now)
             return self.decide(link, now)  # rules known before are in force now
-        tries = self.book.tries(origin)
-        return Link(url, link.path + "P", link.url, link.seed, tries, history=origin, request=link.request)
+        tries, chain = self.book.tries(origin), chase.chain if chase else ""
+        return Link(url, link.path + "P", link.url, link.seed, tries, history=origin, chain=chain, request=link.request)
 
     def answered(
-        self, link: Link, status: int, body: bytes, location: str | None, now: float, expedite: Callable[[bytes], None]
+        self,
+        link: Link,
+        status: int,
+        body: bytes,
+        location: str | None,
+        now: float,
+        expedite: Callable[[bytes], None],
+        chain: str = "",
     ) -> Heard | None:
         """Books the answer to a robots.txt request; returns None while a redirect is being followed.
 
-        `location` is the canonical URL that the answer redirects to, if it does and the crawl may go there. On
-        another host it takes that host's turn, though its first one: the origin's URLs wait for it.
+        `location` is the canonical URL that the answer redirects to, if it does and the crawl may go there, `chain`
+        what the next request takes with it. On another host it takes that host's turn, though its first one: the
+        origin's URLs wait for it.
         """
         origin = link.history
+        chain = chain if len(chain) <= CHAIN else ""
         before = self._chases.pop(origin, None)
         hops = before.hops if before else 0
         if location and follows(status, hops):
             if not self._has_room(now):
                 return self.book.answered(origin, Status.UNTRIED, b"", now)
-            self._chases[origin] = Chase(location, hops + 1, now + CHASE)
+            self._chases[origin] = Chase(location, hops + 1, now + CHASE, chain)
             if host_of(location) != host_of(origin + "/"):
-                chased = Link(location, link.path, link.url, link.seed, history=origin, request=link.request)
+                chased = Link(location, link.path, link.url, link.seed, 0, origin, chain, link.request)
                 expedite(chased.pack())
             return None
         return self.book.answered(origin, status, body, now)

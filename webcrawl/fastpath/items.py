@@ -10,12 +10,25 @@ from scrapy.pipelines import ItemPipelineManager
 from scrapy.utils.defer import ensure_awaitable
 from scrapy.utils.python import global_object_name
 
+from webcrawl.adapter.modules import is_module, module
+
 
 class ItemProcessor(ItemPipelineManager):
     """Scrapy's ITEM_PROCESSOR: the same pipelines in the same order.
 
-    An item that leaves a pipeline with its type unchanged need not be awaited: three pipelines take 0.3 us, not 2.6.
+    Those that name content types are called for these alone. An item that leaves a pipeline with its type unchanged
+    need not be awaited: three pipelines take 0.3 us, not 2.6.
     """
+
+    def _add_middleware(self, mw: Any) -> None:
+        super()._add_middleware(mw)
+        if is_module(mw):
+            methods = self.methods["process_item"]
+            method = cast("Callable[..., Any]", methods.pop())
+            called = module(global_object_name(type(mw)), method, mw.content_types)
+            methods.append(called)
+            if method in self._mw_methods_requiring_spider:
+                self._mw_methods_requiring_spider.add(called)
 
     async def process_item_async(self, item: Any) -> Any:
         for method in cast("Iterable[Callable[..., Any]]", self.methods["process_item"]):

@@ -20,7 +20,7 @@ SCRAPY = (2, 19)
 PRIVATE: dict[type, tuple[str, ...]] = {
     ExecutionEngine: ("_slot", "_start_scheduled_request"),
     Scraper: ("_check_if_closing", "_process_spidermw_output_async", "_scrape"),
-    ItemPipelineManager: ("_mw_methods_requiring_spider", "_spider"),
+    ItemPipelineManager: ("_add_middleware", "_mw_methods_requiring_spider", "_spider"),
     CallLaterOnce: ("_call",),
 }
 # Names without an underscore that no documentation promises, replaced or relied upon.

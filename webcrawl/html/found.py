@@ -4,9 +4,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-# Kind, attribute value, anchor text if requested, nofollow. A bare tuple: a named tuple costs 0.25 µs more for each of
-# a page's 40 links, in total an eighth of the parsing time.
-FoundLink = tuple[str, str, str, bool]
+# Kind, attribute value, anchor text if requested, rel as written. A bare tuple: a named tuple costs 0.25 µs more for
+# each of a page's 40 links, in total an eighth of the parsing time.
+FoundLink = tuple[str, str, str, str]
+
+
+@dataclass(slots=True)
+class PageLink:
+    """A link as pipelines and spiders see it."""
+
+    kind: str
+    address: str  # as written
+    text: str = ""  # of the anchor
+    rel: str = ""  # as written
+    url: str = ""  # resolved by the URL Standard; empty if that is impossible
+
+    @property
+    def nofollow(self) -> bool:
+        return is_nofollow(self.rel)
+
+    @property
+    def found(self) -> FoundLink:
+        return self.kind, self.address, self.text, self.rel
 
 
 @dataclass(slots=True)
@@ -20,3 +39,9 @@ class Found:
     canonical: str = ""  # as written
     meta_robots: frozenset[str] = frozenset()
     title: str = ""
+    whole: bool = True  # whether links of all kinds were read, with their texts
+
+
+def is_nofollow(rel: str) -> bool:
+    """Whether this value of a `rel` attribute has the word."""
+    return "nofollow" in rel.lower().split()

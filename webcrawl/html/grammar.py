@@ -56,12 +56,19 @@ _PLAIN_ATTRIBUTE = rf"{GAP}++[a-zA-Z][-:.\w]*+{_PLAIN_VALUE}"
 _REST = f"(?={GAP})(?P<rest>(?:{_PLAIN_ATTRIBUTE})*+{GAP}*+>)?+"  # no group: the tag is not plain
 
 
+_CROWDED = b"<a" + ATTRIBUTES * b" x=1" + b">"  # all automata find this
+
+
 def _automaton(pattern: str) -> re2._Regexp[bytes]:
     options = re2.Options()
     options.encoding = re2.Options.Encoding.LATIN1
     options.never_capture = True
     options.max_mem = 64 << 20
-    return re2.compile(pattern.encode(), options)
+    found = re2.compile(pattern.encode(), options)
+    # RE2 makes its automata at the first match, under a lock that it never releases if memory ends meanwhile: the next
+    # search would wait for ever. So they are made before memory can be short.
+    found.search(_CROWDED)
+    return found
 
 
 def _exact(pattern: str) -> re.Pattern[bytes]:

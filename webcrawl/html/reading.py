@@ -44,9 +44,7 @@ class Reading:
                 self._element(element.tag or "", attributes, element)
             elif anchors and ("href" in attributes or "xlink:href" in attributes):
                 href = attributes["href"] if "href" in attributes else attributes["xlink:href"]
-                rel = attributes.get("rel")
-                nofollow = rel is not None and "nofollow" in rel.lower().split()
-                links.append(("a", href or "", self._text(element) if texts else "", nofollow))
+                links.append(("a", href or "", self._text(element) if texts else "", attributes.get("rel") or ""))
             if styles and "style" in attributes:
                 self._style(attributes["style"] or "")
         self._found.meta_robots = frozenset(self._robots)
@@ -114,9 +112,8 @@ class Reading:
             self._add("style", url, {})
 
     def _add(self, kind: str, url: str, attributes: Attributes) -> None:
-        nofollow = "nofollow" in (attributes.get("rel") or "").lower().split()
         alt = (attributes.get("alt") or "") if self._texts else ""
-        self._links.append((kind, url, " ".join(alt.split())[:ANCHOR_TEXT], nofollow))
+        self._links.append((kind, url, " ".join(alt.split())[:ANCHOR_TEXT], attributes.get("rel") or ""))
 
     def _text(self, element: Element) -> str:
         """Anchor text as in LARM: the text between <a> and </a>."""

@@ -66,7 +66,7 @@ class PlainTree:
         self._tags = tags  # empty: all
 
     def elements(self, html: bytes) -> Iterator[Element]:
-        root = _parse(html, etree.HTMLParser(encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True))
+        root = plain_root(html)
         if root is None:
             return
         for template in list(root.iter("template")):
@@ -84,11 +84,7 @@ class XmlTree:
     """
 
     def elements(self, xml: bytes) -> Iterator[Element]:
-        parser = etree.XMLParser(
-            encoding="utf-8", recover=True, resolve_entities=False, no_network=True, load_dtd=False,
-            remove_comments=True, remove_pis=True,
-        )  # fmt: skip
-        root = _parse(xml, parser)
+        root = xml_root(xml)
         if root is None or root.tag != f"{XHTML}html":
             return
         for element in root.iter(f"{XHTML}*", f"{SVG}*"):
@@ -96,6 +92,20 @@ class XmlTree:
                 continue
             attributes = {_name(key): value for key, value in element.attrib.items()}
             yield PlainElement(element, element.tag.rpartition("}")[2], attributes)
+
+
+def plain_root(html: bytes) -> etree._Element | None:
+    """The root of libxml2's tree of an HTML document."""
+    return _parse(html, etree.HTMLParser(encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True))
+
+
+def xml_root(xml: bytes) -> etree._Element | None:
+    """The root of an XML document, well-formed or not."""
+    parser = etree.XMLParser(
+        encoding="utf-8", recover=True, resolve_entities=False, no_network=True, load_dtd=False,
+        remove_comments=True, remove_pis=True,
+    )  # fmt: skip
+    return _parse(xml, parser)
 
 
 def _parse(text: bytes, parser: etree._FeedParser) -> etree._Element | None:

@@ -11,6 +11,7 @@ from webcrawl.net.connection import Connection
 from webcrawl.net.connection_reach import Reach
 from webcrawl.net.errors import CertificateRefused, TlsFailed, TlsTimeout
 from webcrawl.net.http_target import Target
+from webcrawl.net.late import until
 from webcrawl.net.protocols import Access, Bind
 from webcrawl.net.shortage import is_ours
 
@@ -53,7 +54,7 @@ class Opener:
 
     async def _encrypt(self, connection: Connection, host: str) -> None:
         try:
-            async with asyncio.timeout(self._timeout):
+            async with until(asyncio.get_running_loop().time() + self._timeout):
                 channel = await connection.encrypt(self._tls, _server_name(host))
         except TimeoutError as error:
             raise TlsTimeout(f"no handshake within {self._timeout} s") from error

@@ -9,6 +9,7 @@ from typing import Generic, Protocol, TypeVar, cast
 
 from webcrawl.model import Timings
 from webcrawl.net.errors import AddressRefused, ConnectFailed, ConnectTimeout, FetchError, NoSocket, PortRefused
+from webcrawl.net.late import until
 from webcrawl.net.protocols import Access, Bind
 from webcrawl.net.shortage import is_ours, lacks_route, port_lacks
 from webcrawl.net.sign import Sign
@@ -109,7 +110,7 @@ class Reach(Generic[C]):
         connection = self._make(self._opened, self.lost)
         try:
             try:
-                async with asyncio.timeout(self._access.connect_timeout):
+                async with until(loop.time() + self._access.connect_timeout):
                     await loop.create_connection(
                         lambda: cast("asyncio.Protocol", connection), address, port, local_addr=bind
                     )

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 
 from webcrawl.net.connection import Connection
+from webcrawl.net.late import LATE
 from webcrawl.net.protocols import Bounds
 
-LATE = 1.0  # seconds by which a look may be late, for want of our own time, before it judges nobody
 AGAIN = 0.5  # seconds between two looks at an answer that comes slowly
 
 

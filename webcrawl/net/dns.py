@@ -12,6 +12,7 @@ from webcrawl.net.dns_answer import Answer, Failure, Lookup
 from webcrawl.net.dns_literal import known_without_asking
 from webcrawl.net.dns_silence import LATER, WAIT, Silence
 from webcrawl.net.errors import DnsFailed, NoNameServer, NoSocket
+from webcrawl.net.late import until
 
 SHORTEST, LONGEST = 60.0, 86_400.0  # seconds that addresses are cached, whatever their TTL
 
@@ -56,7 +57,7 @@ class CachingResolver:
         return len(self._asked)
 
     async def resolve(self, host: str) -> list[str]:
-        """The host's addresses, best first; raises DnsFailed or NoSocket. A cached name costs 1 us."""
+        """The host's addresses, best first; raises DnsFailed or Untried. A cached name costs 1 us."""
         answer = self._remembered(host)
         if answer is None:
             answer = await self._ask_once(host)
@@ -122,7 +123,7 @@ class CachingResolver:
         start = self._clock()
         self.counters["asked"] += 1
         try:
-            async with asyncio.timeout(self._timeout):
+            async with until(asyncio.get_running_loop().time() + self._timeout):
                 answer = await self._lookup.ask(name)
         except TimeoutError:
             answer = Answer(failure=Failure.TIMEOUT)

@@ -13,6 +13,7 @@ NO_SOCKET = -1  # as an error number, beside those of c-ares
 # Errors of c-ares that may have been caused by a socket that could not be opened; it does not say which were.
 UNCLEAR = frozenset((pycares.errno.ARES_ECONNREFUSED, pycares.errno.ARES_ETIMEOUT, pycares.errno.ARES_EFILE))
 TICK = 0.1  # seconds between checks of c-ares' timeouts while queries are open
+BUFFER = 1 << 20  # bytes of answers that the kernel keeps for us while we are busy; the system may allow less
 
 Result = tuple[list[pycares.DNSRecord], int]
 """The answer section, and c-ares' error number, NO_SOCKET or 0."""
@@ -33,7 +34,11 @@ class Channel:
         self.closed = False
         self.asked = 0
         self._ares = pycares.Channel(
-            servers=servers or None, timeout=timeout, tries=tries, sock_state_cb=self._socket_state
+            servers=servers or None,
+            timeout=timeout,
+            tries=tries,
+            sock_state_cb=self._socket_state,
+            socket_receive_buffer_size=BUFFER,
         )
 
     def __repr__(self) -> str:
@@ -69,7 +74,11 @@ class Channel:
             self._loop.call_soon(self.close)  # not from inside c-ares' callback
 
     def _tick(self) -> None:
+        """Has c-ares look at the time; before that at what came while this process was busy, which is no time-out."""
         self._timer = None
+        for fd in tuple(self._sockets):
+            if fd in self._sockets:
+                self._ares.process_read_fd(fd)
         self._ares.process_fd(pycares.ARES_SOCKET_BAD, pycares.ARES_SOCKET_BAD)
         if self._open:
             self._timer = self._loop.call_later(TICK, self._tick)

@@ -17,6 +17,7 @@ from webcrawl.net.http_answer import Answer
 from webcrawl.net.http_message import Message
 from webcrawl.net.http_request import Headers, RequestWriter
 from webcrawl.net.http_target import Target, parse_target
+from webcrawl.net.late import until
 from webcrawl.net.protocols import PLAIN, Access, Bounds, Options, Watch
 from webcrawl.net.proxy import whole_url, with_credentials
 from webcrawl.net.tls import tls_context
@@ -122,7 +123,7 @@ class HttpClient:
             connection = await self._proxied.open(options.proxy, target, options, timings, deadline)
         else:
             try:
-                async with asyncio.timeout_at(deadline):
+                async with until(deadline):
                     connection = await self._opener.open(target, timings, options.bind)
             except TimeoutError as error:
                 raise ConnectTimeout("no connection within the deadline") from error

@@ -29,7 +29,7 @@ class LinkLogPipeline:
 
     def process_item(self, item: Any) -> Any:
         if isinstance(item, Page) and item.links and self._output is not None:
-            targets = canonical_links(item.base, [raw for _, raw, _, _ in item.links], Counter())
-            rows = ((kind, raw, targets[raw], text) for kind, raw, text, _ in item.links)
+            targets = canonical_links(item.base, [link.address for link in item.links], Counter())
+            rows = ((link.kind, link.address, targets[link.address], link.text) for link in item.links)
             self._output.write(lines(item.url, rows))
         return item

@@ -60,10 +60,7 @@ class ContentSeen:
 
     def seen(self, digest: bytes) -> bool:
         """Adds a digest; returns whether it was added before."""
-        if len(digest) != SIZE:
-            raise ValueError(f"a digest of {len(digest)} bytes, not {SIZE}")
-        self._adopt(wait=False)
-        if digest in self._fresh or digest in self._frozen or self._on_disk(digest):
+        if self.holds(digest):
             return True
         if len(self._fresh) >= self._limit:
             self._adopt(wait=True)  # waits only if the last merge is slower than the next set fills
@@ -71,6 +68,13 @@ class ContentSeen:
         self._fresh.add(digest)
         self._changed = True
         return False
+
+    def holds(self, digest: bytes) -> bool:
+        """Whether a digest was added before."""
+        if len(digest) != SIZE:
+            raise ValueError(f"a digest of {len(digest)} bytes, not {SIZE}")
+        self._adopt(wait=False)
+        return digest in self._fresh or digest in self._frozen or self._on_disk(digest)
 
     def _on_disk(self, digest: bytes) -> bool:
         key, second = int.from_bytes(digest[:8], "big"), int.from_bytes(digest[8:], "big")

@@ -10,7 +10,7 @@ from webcrawl.simweb.chance import draws
 from webcrawl.simweb.zoo import WILD, ZOO
 
 ENTRANCES = 3  # ordinary hosts whose roots link to each of these; the same one may be drawn twice
-_NAME = re.compile(r"(?:(.+)\.)?(trap|large)(\d{1,6})\.test")
+_NAME = re.compile(r"(?:(.+)[.-])?(trap|large)(\d{1,6})\.test")
 
 
 class Annex:

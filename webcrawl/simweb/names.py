@@ -77,7 +77,7 @@ def _plain(world: World, host: int, question: Question) -> Reply:
 
 
 def _addresses(question: Question, *addresses: str, ttl: int = TTL) -> tuple[Record, ...]:
-    """No AAAA records, except those of `_aaaa` and `_ipv6`: the synthetic web is in 127.0.0.0/8."""
+    """No AAAA records, except where a kind says so: the synthetic web is in 127.0.0.0/8."""
     if question.type != A:
         return ()
     return tuple(Record(question.name, A, address, ttl) for address in addresses)
@@ -144,6 +144,14 @@ def _ipv6(world: World, host: int, question: Question) -> Reply:
     return Reply(records=(Record(question.name, AAAA, world.address(host)),) if question.type == AAAA else ())
 
 
+def _dual(world: World, host: int, question: Question) -> Reply:
+    return (
+        Reply(records=(Record(question.name, AAAA, LOOPBACK6),))
+        if question.type == AAAA
+        else _plain(world, host, question)
+    )
+
+
 def _recovers(world: World, host: int, question: Question) -> Reply:
     return Reply(Rcode.SERVFAIL) if question.attempt == 1 else _plain(world, host, question)
 
@@ -152,7 +160,8 @@ OUTSIDE = "127.9.9.9"  # outside the 127.0.0.0/16 that a crawl of this web is al
 DEAD = "127.0.255.254"  # nothing listens here
 LOOPBACK6 = "::1"  # of the hosts that have only IPv6
 
-IPV6 = "dns_ipv6"  # to be named in a mix: it needs a machine with [::1], and a crawl that is allowed to go there
+IPV6, DUAL = "dns_ipv6", "dns_dual"
+BY_NAME = {IPV6, DUAL}  # only in mixes that name them: they need a machine with [::1], and a crawl that may go there
 NAMES: dict[str, Callable[[World, int, Question], Reply]] = {
     "dns_nxdomain": _failing(Rcode.NXDOMAIN),
     "dns_servfail": _failing(Rcode.SERVFAIL),
@@ -170,6 +179,7 @@ NAMES: dict[str, Callable[[World, int, Question], Reply]] = {
     "dns_aaaa": _aaaa,
     "dns_recovers": _recovers,
     IPV6: _ipv6,
+    DUAL: _dual,
 }
 STANDING: dict[str, Standing] = {
     **dict.fromkeys(

@@ -72,13 +72,18 @@ class Outage:
 class Board:
     """The outages of a server: begun and ended by a test, or planned; `all` keeps those that are over.
 
-    `changed` is called after each change.
+    `changed` is called after each change. `known` tells whether a target, which is no pattern, exists for an outage of
+    this sort: one that hits nobody would prove nothing.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        known: Callable[[str, str], bool] = lambda _, __: True,
+    ) -> None:
         self.all: list[Outage] = []
         self.changed: Callable[[], None] = lambda: None
-        self._clock, self._start = clock, clock()
+        self._clock, self._start, self._known = clock, clock(), known
 
     def __repr__(self) -> str:
         return f"<Board {', '.join(outage.kind for outage in self.now())}>"
@@ -184,6 +189,9 @@ class Board:
         return State.OPEN
 
     def _add(self, outage: Outage) -> Outage:
+        for target in outage.targets:
+            if not set("*?[") & set(target) and not self._known(outage.what, target):
+                raise ValueError(f"{outage.kind}: there is no {target} that it could hit")
         self.all.append(outage)
         self.changed()
         return outage

@@ -52,12 +52,12 @@ class Server:
         outages: Iterable[str] = (),
     ) -> None:
         self.world, self.log = world, log or Log()
-        self.outages = Board()
+        self.outages = Board(known=partial(_known, world))
         for text in outages:
             self.outages.plan(text)
         self._sockets: list[socket.socket] = []
         served = [address(index) for index in range(world.addresses)]
-        served += [names.OUTSIDE, *([names.LOOPBACK6] if names.IPV6 in world.mix else [])]
+        served += [names.OUTSIDE, *([names.LOOPBACK6] if names.BY_NAME & world.mix.keys() else [])]
         try:
             self._http = self._keep(sockets.listen(served, world.port))
             self._https = self._keep(sockets.listen(served, world.tls_port) if "https" in world.mix else [])
@@ -152,3 +152,12 @@ class Server:
             return Answer(405, headers=("Allow: GET, HEAD",)), attempt, ""
         coding, etag, since = (request.notes.get(name, "") for name in ("accept", "etag", "since"))
         return self.world.answer(Ask(host, request.target, coding, etag, since, attempt, request.host)), attempt, ""
+
+
+def _known(world: World, what: str, target: str) -> bool:
+    """Whether a target of this sort of outage exists."""
+    if what == "nameserver":
+        return target in NAME_SERVERS
+    if what == "address" and target in (names.LOOPBACK6, *map(address, range(world.addresses))):
+        return True
+    return world.number(target) is not None

@@ -67,6 +67,7 @@ class Weather:
 
     async def _settle(self) -> None:
         async with self._turn:
+            seconds = self._board.next_change()  # first: what changes meanwhile must not be missed
             for door in self._doors:
                 state, outage = self._board.of_address(door.address, partial(self._names, door.address))
                 if state is not door.state:
@@ -76,10 +77,9 @@ class Weather:
                 state = self._board.of_server(door.address)
                 if state is not door.state:
                     await door.become(state)
-        if self._timer is not None:
-            self._timer.cancel()
-        seconds = self._board.next_change()
-        self._timer = self._loop.call_later(seconds, self._later) if isfinite(seconds) else None
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = self._loop.call_later(seconds, self._later) if isfinite(seconds) else None
 
     def _tell(self, address: str, state: State, outage: str) -> None:
         """What becomes of the connections that are open."""

@@ -21,7 +21,7 @@ from webcrawl.adapter.scheduler import FrontierScheduler, scheduler_of
 from webcrawl.adapter.trip import KEY, Trip, trip_of
 from webcrawl.adapter.values import values_of
 from webcrawl.crawl.visitor import Visitor
-from webcrawl.html.found import FoundLink
+from webcrawl.html.found import PageLink
 from webcrawl.items import Page
 from webcrawl.store.errors import StoreError
 
@@ -98,11 +98,11 @@ class WebSpider(Spider):
         for url in self.start_urls:
             yield Request(url)
 
-    def links_to_follow(self, page: Page) -> Iterable[FoundLink]:
+    def links_to_follow(self, page: Page) -> Iterable[PageLink]:
         """Of the links of a page, those to submit; called for each page with a status of 2xx.
 
-        A link is (kind, address as written, anchor text, nofollow). LINK_SOURCES, the filters and the seen store have
-        their say afterwards.
+        It may return others, too, as PageLink(kind, address). LINK_SOURCES, the filters and the seen store have their
+        say afterwards.
         """
         return page.links
 
@@ -116,7 +116,7 @@ class WebSpider(Spider):
 
     def _follow_chosen(self, page: Page) -> None:
         if 200 <= page.status < 300:
-            self._scheduler.visitor.follow(page, list(self.links_to_follow(page)))
+            self._scheduler.visitor.follow(page, [link.found for link in self.links_to_follow(page)])
 
     def parse(self, response: Response) -> Iterable[Any]:
         """What a subclass overrides: the page is made, and its links are followed, all the same."""
@@ -141,8 +141,19 @@ class WebSpider(Spider):
 
     def _pages(self, trips: Sequence[Trip]) -> list[Iterable[Page] | Exception]:
         visitor, follow = self._scheduler.visitor, self._follow
-        pages = [_tried(_visit, visitor, trip) for trip in trips]
+        pages = self._visited(visitor, trips)
         return [self._output(page, _tried(follow, page) if isinstance(page, Page) else page) for page in pages]
+
+    def _visited(self, visitor: Visitor, trips: Sequence[Trip]) -> list[Page | Exception]:
+        """Each page, or why there is none. Without memory the crawl ends at once: the next page might take it down."""
+        pages: list[Page | Exception] = []
+        for trip in trips:
+            page = _tried(_visit, visitor, trip)
+            if isinstance(page, MemoryError):
+                self._scheduler.fail(page)
+                return [*pages, *[page] * (len(trips) - len(pages))]
+            pages.append(page)
+        return pages
 
     def _output(self, page: Any, wrong: Exception | None) -> Iterable[Page] | Exception:
         if wrong is None:

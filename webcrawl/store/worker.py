@@ -1,13 +1,15 @@
 """A thread for work that must not block the event loop, started once and early.
 
 A thread that is started when it is needed may be refused then, in the middle of a crawl. Worse, `Thread.start` waits
-for ever for a thread that died at birth for want of memory.
+for ever for a thread that died at birth for want of memory; here that is noticed within a second.
 """
 
 from __future__ import annotations
 
 import _thread
+import os
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from functools import partial
@@ -24,6 +26,26 @@ PATIENCE = 30.0  # seconds in which the thread must say that it runs
 LOOK = 1.0  # seconds between two looks at whether it still lives
 
 
+class Birth:
+    """Of a thread that is started after this was made."""
+
+    def __init__(self) -> None:
+        self._before = _threads()
+
+    def wait(self, heard: Callable[[float], bool]) -> None:
+        """Returns when `heard`, which waits for so many seconds, has heard of the thread.
+
+        RuntimeError if that never will be: no thread lives that did not live before, or it says nothing for long.
+        """
+        end = time.monotonic() + PATIENCE
+        while not heard(LOOK):
+            lives = _threads() - self._before  # looked at first, so that what it said last counts
+            if heard(0):
+                break
+            if not lives or time.monotonic() > end:
+                raise RuntimeError("can't start new thread: nothing heard of it")
+
+
 class Worker:
     """Does one job after the other, in their order. RuntimeError if its thread cannot be started."""
 
@@ -32,13 +54,13 @@ class Worker:
         begun, self._alive = _thread.allocate_lock(), _thread.allocate_lock()
         begun.acquire()
         self._alive.acquire()  # until the thread ends
+        born = Birth()
         before = threading.stack_size(stack)
         try:
             _thread.start_new_thread(_work, (self._jobs, begun, self._alive))
         finally:
             threading.stack_size(before)
-        if not begun.acquire(timeout=PATIENCE):
-            raise RuntimeError(f"can't start new thread: nothing heard of it for {PATIENCE:g} s")
+        born.wait(lambda seconds: begun.acquire(timeout=seconds))
 
     def __repr__(self) -> str:
         return f"<Worker alive={self._alive.locked()} jobs={self._jobs.qsize()}>"
@@ -70,6 +92,11 @@ class Worker:
         self._jobs.put(None)
         with self._alive:
             pass
+
+
+def _threads() -> set[str]:
+    """Those of this process, also of C libraries."""
+    return set(os.listdir("/proc/self/task"))  # noqa: PTH208 - names are enough
 
 
 def _work(jobs: Jobs, begun: _thread.LockType, alive: _thread.LockType) -> None:

@@ -10,11 +10,22 @@ _MONTH = r"(?:0?[1-9]|1[0-2])"
 _DAY = r"(?:0?[1-9]|[12][0-9]|3[01])"
 _TWO_DIGITS = r"(?:0[1-9]|1[0-2])"
 _COMPACT = rf"[0-9]{{4}}(?:{_TWO_DIGITS}(?:0[1-9]|[12][0-9]|3[01])?)?(?:[^0-9]|$)"
+_PATHS = rf"/[0-9]{{4}}/{_MONTH}(?:/{_DAY})?/?(?:\?|$)|/[0-9]{{4}}-{_TWO_DIGITS}(?:-{_DAY})?/?(?:\?|$)"
 DATE = (
-    rf"/[0-9]{{4}}/{_MONTH}(?:/{_DAY})?/?(?:\?|$)"
-    rf"|/[0-9]{{4}}-{_TWO_DIGITS}(?:-{_DAY})?/?(?:\?|$)"
+    rf"{_PATHS}"
     rf"|[?&][^=&]*(?:date|month|year|calendar)[^=&]*={_COMPACT}"
     rf"|[?&](?:from|since|until|day|week|yr|ym|cal|when)=(?:[0-9]{{4}}-[0-9]|{_COMPACT})"
+)
+
+# The part of them without parameters that name a year and nothing closer: years are few, and articles have them too, as
+# `?id=7&year=2022`.
+_FINER = rf"[0-9]{{4}}(?:{_TWO_DIGITS}(?:0[1-9]|[12][0-9]|3[01])?(?:[^0-9]|$)|[^0-9&])"
+_YEAR_NAME, _PART_NAME = r"(?:[^=&]*year[^=&]*|yr)", r"[^=&]*(?:mon|day|week)[^=&]*"
+MONTHLY = (
+    rf"{_PATHS}"
+    rf"|[?&](?:[^=&]*(?:date|month|year|calendar)[^=&]*|from|since|until|day|week|yr|ym|cal|when)={_FINER}"
+    rf"|[?&]{_YEAR_NAME}=[0-9]{{4}}&(?:.*&)?{_PART_NAME}=[0-9]"
+    rf"|[?&]{_PART_NAME}=[0-9]{{1,2}}&(?:.*&)?{_YEAR_NAME}=[0-9]{{4}}"
 )
 
 _DATE = re.compile(rf"(?:{DATE})", re.IGNORECASE)

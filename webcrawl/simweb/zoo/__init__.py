@@ -17,12 +17,13 @@ ZOO: dict[str, Callable[[Spot], Show]] = {
     "zoo_sessions": identities.sessions,
     "zoo_git": identities.git,
     "zoo_subdomains": identities.subdomains,
+    "zoo_farm": identities.farm,
     "zoo_novels": identities.novels,
     "zoo_days": calendars.days,
     "zoo_seconds": calendars.seconds,
     "zoo_weeks": calendars.weeks,
     "zoo_months": calendars.months,
 }
-WILD = frozenset({"zoo_subdomains"})  # with every name below their own
+WILD = frozenset({"zoo_subdomains", "zoo_farm"})  # with every name that ends in their own
 
 __all__ = ["WILD", "ZOO", "Show", "Spot"]

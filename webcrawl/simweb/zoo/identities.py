@@ -1,4 +1,4 @@
-"""The same things under ever new names: tokens, sessions, versions, subdomains."""
+"""The same things under ever new names: tokens, sessions, versions, subdomains, domains."""
 
 from __future__ import annotations
 
@@ -69,6 +69,14 @@ def subdomains(spot: Spot) -> Show:
         hrefs.append(f"http://{'.'.join([label, *above, spot.domain])}{spot.port}/")
     hrefs += [f"/{spot.word(number)}.html" for number in range(24, 28)]
     return Show(f"The home of {spot.name}", hrefs, spot.name)
+
+
+def farm(spot: Spot) -> Show:
+    """`WORD-trapN.test`: registered domains without end, each of which links to others, known and new."""
+    hrefs = [f"http://{spot.word(number)}{spot.dice[number] % 100}-{spot.domain}{spot.port}/" for number in range(14)]
+    hrefs += [f"http://{spot.word(number)}-{spot.domain}{spot.port}/" for number in range(14, 20)]
+    hrefs += [f"/{spot.word(number)}-{spot.dice[number] % 1000}.html" for number in range(20, 34)]
+    return Show(f"{spot.name}: all about {spot.word(40)}", hrefs, f"{spot.name}{spot.path}")
 
 
 def novels(spot: Spot) -> Show:

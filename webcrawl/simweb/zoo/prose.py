@@ -12,7 +12,7 @@ from webcrawl.simweb.words import WORDS
 _SYLLABLES = "ba co di fu ga hel in jo ka lu mer no or pi qua ri so tam ul ven wo xi ya zor"
 _OWN = 128  # words of a page's own vocabulary; as many are common to all
 _NUMBERS = Struct(f"<{_OWN}H")
-_PER_BYTE = 6.5  # characters of text that a byte of chance makes, at least
+_PER_WORD = 6  # characters, space included; the average is above 7
 
 
 @lru_cache(1)
@@ -23,7 +23,7 @@ def _rare() -> list[str]:
 
 def prose(key: str, length: int) -> str:
     """So many characters of text. The same key gives the same text, another one a text with other words."""
-    digest = shake_128(key.encode()).digest(_NUMBERS.size + int(length / _PER_BYTE * 1.5) + 64)
+    digest = shake_128(key.encode()).digest(_NUMBERS.size + length // _PER_WORD + 64)
     rare = _rare()
     words = WORDS + [rare[number % len(rare)] for number in _NUMBERS.unpack_from(digest)]
     return " ".join([words[byte] for byte in digest[_NUMBERS.size :]])[:length]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from webcrawl.urls.filters.protocol import Clock, Origin, Setup
 
 AHEAD = 2
-FAR = 300  # `/4711/5/` is two numbers, not a date
+FAR = 100  # `/4711/5/` and `/2210/5` are two numbers, not dates; no calendar leaps a hundred years
 
 
 class CalendarFilter:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
-from webcrawl.urls.dates import DATE
+from webcrawl.urls.dates import DATE, MONTHLY
 from webcrawl.urls.filters.bounded import BoundedSets
 from webcrawl.urls.filters.lines import Lines, leave_out
 from webcrawl.urls.hosts import host_of
@@ -24,10 +24,11 @@ class FamiliesFilter:
     name = "trap_family"
 
     def __init__(self, pages: int, key: bytes, *, sessions: bool = True) -> None:
-        kinds = {"calendar": DATE, "query": QUERY, "deep": DEEP}
+        kinds = {"calendar": MONTHLY, "query": QUERY, "deep": DEEP}
         if sessions:
             kinds["session"] = SESSION
-        self.suspects = "|".join(kinds.values())
+        # DATE contains MONTHLY, and CalendarFilter makes the shared search look for it anyway.
+        self.suspects = "|".join({**kinds, "calendar": DATE}.values())
         self._suspects = Lines(self.suspects)
         self._kinds = {kind: Lines(expression) for kind, expression in kinds.items()}
         self._taken = BoundedSets(pages, key)

@@ -18,7 +18,7 @@ class GrowthFilter:
     name = "trap_growth"
 
     def __init__(self, max_segments: int = MAX_SEGMENTS) -> None:
-        deep = rf"^[^/]+//[^/]+(?:/[^/?]+){{{max_segments + 1}}}|%25252525|amp;amp;"
+        deep = rf"^[^/]+//[^/]+(?:/[^/?]+){{{max_segments + 1}}}|%25252525|(?:amp;){{4}}"
         queries = r"\?(?:[^&]*&){2}"
         self.suspects = f"{deep}|{queries}"
         self._deep = Lines(deep)

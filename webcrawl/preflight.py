@@ -18,6 +18,7 @@ from scrapy.utils.misc import load_object
 from webcrawl.adapter.dispatch import UnusableHandler, check_handlers
 from webcrawl.adapter.jobdir import JOB
 from webcrawl.adapter.scheduler import FrontierScheduler
+from webcrawl.adapter.threads import start_threads
 from webcrawl.adapter.values import plain_values
 from webcrawl.checks import SettingError
 from webcrawl.commands.cannot_start import CannotStart
@@ -202,6 +203,7 @@ def _check(folder: Path) -> None:
 async def _name_servers(servers: tuple[tuple[str, int], ...]) -> None:
     if not servers:
         return  # the system's: a crawl of addresses or by a hosts file needs none
+    start_threads()
     lookup = NameServers(servers, timeout=2.0, tries=2)  # as long as a user waits
     try:
         await lookup.probe()

@@ -1,0 +1,221 @@
+"""Redirects with cookies: a URL of the chain is asked for again if it gets other cookies than before."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.crawl.test_portions import crawling
+from tests.support.warc_crawl import exchange
+from webcrawl.crawl.redirect_chain import cookie_header
+from webcrawl.model import Link, unpack
+from webcrawl.settings import REDIRECT_MAX_HOPS
+
+A, B, CHECK, OTHER = "http://a.test/", "http://a.test/b", "http://a.test/check", "http://other.test/"
+
+
+class Walk:
+    """Follows one chain, as if each link were fetched at once: `to` gives the links that it leads to."""
+
+    def __init__(self, crawl, visitor):
+        self.crawl, self.visitor = crawl, visitor
+
+    def to(self, link, location, *cookies, status=302):
+        headers = [(b"Location", location.encode()), *((b"Set-Cookie", cookie.encode()) for cookie in cookies)]
+        self.visitor.visit(link, exchange(link.url, status=status, headers=headers, body=b""))
+        return self.new()
+
+    def new(self):
+        seen = self.crawl._seen
+        seen.merge()
+        return [unpack(record) for record in seen.take(100) if record]
+
+    def seed(self, url=A):
+        """The link of a URL that was submitted."""
+        link = Link(url, seed=url)
+        assert self.crawl.submit(link)
+        self.new()
+        return link
+
+
+def sent(link):
+    return cookie_header(link.chain, link.url)
+
+
+@pytest.fixture(name="walk")
+def _walk(tmp_path):
+    with crawling(tmp_path) as (crawl, visitor):
+        yield Walk(crawl, visitor)
+
+
+class TestAgain:
+    def test_to_itself_with_a_new_cookie(self, walk):
+        """A page that sets a cookie and redirects to itself is asked for again, with the cookie."""
+        (link,) = walk.to(walk.seed(), "/", "a=1")
+
+        assert (link.url, link.path, link.via, link.seed, sent(link)) == (A, "R", A, A, b"a=1")
+
+    def test_without_a_cookie_it_is_seen(self, walk):
+        """A redirect to a URL of the chain without a cookie leads nowhere."""
+        assert walk.to(walk.seed(), "/") == []
+
+    def test_with_the_same_cookie_it_is_seen(self, walk):
+        """Once the cookie was sent, a redirect that sets the same one leads nowhere."""
+        (link,) = walk.to(walk.seed(), "/", "a=1")
+
+        assert walk.to(link, "/", "a=1") == []
+        assert walk.to(link, "/") == []
+
+    def test_with_a_changed_cookie(self, walk):
+        """Another value is a new cookie; the one before is forgotten."""
+        (link,) = walk.to(walk.seed(), "/", "a=1")
+        (link,) = walk.to(link, "/", "a=2")
+
+        assert sent(link) == b"a=2"
+
+    def test_a_cookie_that_is_not_sent_there(self, walk):
+        """A cookie that the URL would not get changes nothing: for another path, another host, or https."""
+        assert walk.to(walk.seed(), "/", "a=1; Path=/x", "b=2; Domain=other.test", "c=3; Secure") == []
+
+    def test_back_from_a_check(self, walk):
+        """Through URLs that set the cookie, check it and redirect back, on this host or another."""
+        (link,) = walk.to(walk.seed(), "/check?from=/", "a=1")
+        (back,) = walk.to(link, "/")
+        assert (back.url, back.path, sent(back)) == (A, "RR", b"a=1")
+
+        (link,) = walk.to(walk.seed(B), OTHER + "sso?from=b")
+        (link,) = walk.to(link, OTHER + "ticket?from=b", "o=1")
+        (link,) = walk.to(link, f"{CHECK}?ticket=1")
+        assert sent(link) == b""
+        (back,) = walk.to(link, B, "a=1")
+        assert (back.url, back.path, sent(back)) == (B, "RRRR", b"a=1")
+
+    def test_no_other_url_that_was_seen(self, walk):
+        """A URL that another chain has led to is not asked for again, whatever cookies it would get."""
+        walk.seed(CHECK)
+
+        assert walk.to(walk.seed(), CHECK, "a=1") == []
+
+    def test_a_loop_of_new_cookies_ends(self, walk):
+        """A page that sets a new cookie each time is asked for REDIRECT_MAX_HOPS times more."""
+        found, count = [walk.seed()], 0
+        while found:
+            count += 1
+            found = walk.to(found[0], "/", f"a={count}", f"n{count}=1")
+
+        assert count == 1 + REDIRECT_MAX_HOPS
+
+    def test_filters_count(self, tmp_path):
+        """What the filters drop is not asked for again either."""
+        with crawling(tmp_path, URL_INCLUDE=["^http://a.test/in"]) as (crawl, visitor):
+            assert Walk(crawl, visitor).to(Link(A), "/", "a=1") == []
+
+    def test_off(self, tmp_path):
+        """With COOKIES=off nothing is kept, and the URL stays seen."""
+        with crawling(tmp_path, COOKIES="off") as (crawl, visitor):
+            walk = Walk(crawl, visitor)
+            assert walk.to(walk.seed(), "/", "a=1") == []
+            (link,) = walk.to(walk.seed(B), "/new", "a=1")
+            assert link.chain == ""
+
+
+class TestCarried:
+    def test_to_another_page(self, walk):
+        """The target of a redirect gets the cookies that the chain has set for its host."""
+        (link,) = walk.to(walk.seed(), "/new", "a=1; Path=/new", "b=2")
+
+        assert sent(link) == b"a=1; b=2"
+
+    def test_not_across_hosts(self, walk):
+        """Another host gets none of them; back on the first one, they are sent again."""
+        (there,) = walk.to(walk.seed(), OTHER, "a=1; Domain=test")
+        (back,) = walk.to(there, "http://a.test/new", "o=1")
+
+        assert (sent(there), sent(back)) == (b"", b"a=1")
+
+    def test_no_further_than_the_chain(self, walk):
+        """The links of the page at the end of the chain have no cookies, nor has a refresh."""
+        (link,) = walk.to(walk.seed(), "/new", "a=1")
+        body = b'<meta http-equiv=refresh content="0;url=/again"><a href="/next">'
+        headers = [(b"Content-Type", b"text/html"), (b"Set-Cookie", b"b=1")]
+        walk.visitor.follow(walk.visitor.visit(link, exchange(link.url, body=body, headers=headers)))
+
+        assert {(found.url, found.chain) for found in walk.new()} == {
+            ("http://a.test/again", ""),
+            ("http://a.test/next", ""),
+        }
+
+    def test_a_refresh_to_itself(self, walk):
+        """A page that refreshes itself is not asked for again, though it sets a cookie."""
+        body, headers = b'<meta http-equiv=refresh content="0">', [(b"Set-Cookie", b"a=1")]
+        walk.visitor.follow(walk.visitor.visit(walk.seed(), exchange(A, body=body, headers=headers)))
+
+        assert walk.new() == []
+
+    def test_it_is_packed_with_the_link(self, walk):
+        """The chain is part of the packed link, as are its retries, and has neither blank nor control character."""
+        (link,) = walk.to(walk.seed(), "/new", "a=1 2; Path=/ \xe4")
+
+        assert unpack(replace(link, attempt=1).pack()) == replace(link, attempt=1)
+        assert link.chain.isascii()
+        assert link.chain.isprintable()
+        assert " " not in link.chain
+
+    def test_a_flood_of_cookies_is_bounded(self, walk):
+        """However much a server sets, a link stays below 10 KB."""
+        flood = [f"{'n' * 60}{number}={'v' * 80}; Path=/{'p' * 900}" for number in range(200)]
+        (link,) = walk.to(walk.seed(), "/" + "p" * 900, *flood)
+
+        assert len(link.pack()) < 10_000
+        assert len(sent(link)) <= 4096
+
+
+class TestRobots:
+    """robots.txt that sets a cookie and redirects."""
+
+    @pytest.mark.parametrize("location", ["/robots.txt", "/moved.txt"])
+    def test_its_next_request_gets_the_cookie(self, tmp_path, location):
+        """The next request of the same robots.txt has the cookie, and the rules that it gets are obeyed."""
+        with crawling(tmp_path) as (crawl, visitor):
+            crawl.submit(Link(A))
+            asked = crawl.take(0.0)
+            headers = [(b"Location", location.encode()), (b"Set-Cookie", b"a=1")]
+            visitor.visit(asked, exchange(asked.url, status=302, headers=headers, body=b""))
+            again = crawl._robots.decide(Link(A), 0.0)
+            assert (again.url, again.path, sent(again)) == (f"http://a.test{location}", "P", b"a=1")
+            visitor.visit(again, exchange(again.url, body=b"User-agent: *\nDisallow: /"))
+
+            assert crawl._robots.decide(Link(A), 0.0) < 0
+
+    @pytest.mark.parametrize("size", [1, 2000])
+    def test_no_other_host_gets_it(self, tmp_path, size):
+        """A robots.txt that redirects to another host takes no cookie there; a large one is forgotten."""
+        with crawling(tmp_path) as (crawl, visitor):
+            crawl.submit(Link(A))
+            asked = crawl.take(0.0)
+            headers = [(b"Location", b"http://other.test/r"), (b"Set-Cookie", b"a=" + b"x" * size)]
+            visitor.visit(asked, exchange(asked.url, status=302, headers=headers, body=b""))
+            there = crawl.take(1.0)
+
+            assert (there.url, there.history, sent(there)) == ("http://other.test/r", "http://a.test", b"")
+            assert bool(there.chain) is (size == 1)
+
+
+class TestKilled:
+    @pytest.mark.parametrize("hops", [1, 2, 3])
+    def test_in_the_middle_of_a_chain(self, tmp_path, hops):
+        """After kill -9 the chain goes on from the last checkpoint: nothing is lost, nothing asked for twice."""
+        with crawling(tmp_path) as (crawl, visitor):
+            walk = Walk(crawl, visitor)
+            link = walk.seed()
+            for hop in range(hops):
+                before = link
+                headers = [(b"Location", b"/"), (b"Set-Cookie", b"a=%d" % hop)]
+                visitor.visit(before, exchange(A, status=302, headers=headers, body=b""))
+                if hop + 1 == hops:
+                    crawl.checkpoint()
+                (link,) = walk.new()
+        with crawling(tmp_path) as (crawl, visitor):
+            (found,) = Walk(crawl, visitor).new()
+
+            assert (found, sent(found)) == (link, b"a=%d" % (hops - 1))
+            assert Walk(crawl, visitor).to(before, "/", f"a={hops - 1}") == []

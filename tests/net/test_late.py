@@ -1,0 +1,98 @@
+"""A time limit that this process notices late, because it was busy or stopped, is nobody's fault but its own."""
+
+# Before this was fixed, a crawl on a busy machine charged hosts with `dns`, `connect_timeout` and `tls_timeout` though
+# their answers were there: they had come while nothing of the crawl ran.
+
+import asyncio
+import socket
+import time
+
+import pytest
+
+from tests.support.lookups import Told
+from tests.support.net_http import LOOPS, client, run, serving
+from webcrawl.net import late
+from webcrawl.net.dns import CachingResolver
+from webcrawl.net.errors import ConnectTimeout, DnsFailed, FetchError, TimedOut, TlsTimeout, Untried
+from webcrawl.net.late import until
+
+SHORT, BUSY = 0.05, 0.3  # seconds of the limit, and of work in which nothing else of the process runs
+
+
+async def name_server_is_silent():
+    lookup = Told()
+    lookup.gate = asyncio.Event()
+    resolver = CachingResolver(lookup, timeout=SHORT)
+    try:
+        await resolver.resolve("silent.test")
+    finally:
+        await resolver.close()
+
+
+async def host_does_not_accept():
+    with socket.socket() as full, socket.socket() as waiting:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)  # one connection may wait, and no other is answered
+        waiting.connect(full.getsockname())
+        async with client(connect_timeout=SHORT) as http:
+            await http.fetch(f"http://127.0.0.1:{full.getsockname()[1]}/")
+
+
+async def handshake_stalls():
+    async with serving(lambda *_: asyncio.sleep(60)) as port, client(connect_timeout=SHORT) as http:
+        await http.fetch(f"https://127.0.0.1:{port}/")
+
+
+async def nothing_before_the_deadline():
+    async with serving(lambda *_: asyncio.sleep(60)) as port, client(timeout=SHORT) as http:
+        await http.fetch(f"https://127.0.0.1:{port}/")
+
+
+ATTEMPTS = {
+    name_server_is_silent: DnsFailed,
+    host_does_not_accept: ConnectTimeout,
+    handshake_stalls: TlsTimeout,
+    nothing_before_the_deadline: TimedOut,
+}
+
+
+def error_of(attempt, loop, *, busy):
+    """What an attempt ends with while this process may be busy with other work beyond the limit."""
+
+    async def scenario():
+        if busy:
+            asyncio.get_running_loop().call_later(SHORT / 2, time.sleep, BUSY)
+        with pytest.raises(FetchError) as caught:
+            await attempt()
+        return type(caught.value)
+
+    return run(scenario(), loop)
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("attempt", ATTEMPTS, ids=lambda attempt: attempt.__name__)
+class TestAttempts:
+    def test_a_busy_process_blames_nobody(self, monkeypatch, loop, attempt):
+        """What ends because this process was busy is tried again, and charged to nobody."""
+        monkeypatch.setattr(late, "LATE", BUSY / 2)
+
+        assert error_of(attempt, loop, busy=True) is Untried
+
+    def test_otherwise_it_is_the_others_fault(self, monkeypatch, loop, attempt):
+        """Who does not answer a process that listens is charged with it."""
+        monkeypatch.setattr(late, "LATE", 60.0)
+
+        assert error_of(attempt, loop, busy=False) is ATTEMPTS[attempt]
+
+
+def test_what_is_done_in_time_counts():
+    """Within the limit nothing is changed; errors of its own, time-outs of the system among them, pass."""
+
+    async def scenario(error):
+        async with until(asyncio.get_running_loop().time() + 60):
+            raise error
+
+    for error in (TimeoutError("of the system"), ConnectionResetError()):
+        with pytest.raises(type(error)) as caught:
+            asyncio.run(scenario(error))
+        assert caught.value is error

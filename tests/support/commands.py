@@ -1,0 +1,42 @@
+"""`python -m MODULE …` in a process that is forked from one that has imported everything, as crawls are."""
+
+import os
+import runpy
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tests.support.crawling import PATIENCE, _forked
+from tests.support.places import ROOT
+
+
+@dataclass
+class Done:
+    """A command that has ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def command(module, *words, cwd=ROOT, environment=()):
+    """Runs a module to its end, with nothing to read."""
+    with TemporaryDirectory() as folder:
+        outputs = [Path(folder) / name for name in ("stdout", "stderr")]
+        arguments = (module, [*map(str, words)], str(cwd), [*map(str, outputs)], dict(environment))
+        process = _forked.Process(target=_run, args=arguments, daemon=True)
+        process.start()
+        process.join(PATIENCE)
+        assert not process.is_alive(), f"{module} {words} has not ended"
+        return Done(process.exitcode, *(output.read_text() for output in outputs))
+
+
+def _run(module, words, cwd, outputs, environment):
+    for descriptor, output in enumerate([os.devnull, *outputs]):
+        os.dup2(os.open(output, os.O_RDWR | os.O_CREAT), descriptor)
+    os.environ.update(environment)
+    os.chdir(cwd)
+    sys.path.insert(0, cwd)
+    sys.argv[1:] = words
+    runpy.run_module(module, run_name="__main__", alter_sys=True)

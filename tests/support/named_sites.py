@@ -1,0 +1,63 @@
+"""Many sites on one port of loopback, told apart by their names; they log what they are asked."""
+
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from tests.support.crawling import Crawl
+from tests.support.plain_site import Site, serving
+
+
+class Asked(NamedTuple):
+    """One request."""
+
+    host: str
+    path: str
+    cookie: str  # the header; empty if there was none
+
+
+class Sites:
+    """`asked` lists the requests so far. Without `answer` of its own a site has no pages."""
+
+    def __init__(self, answer):
+        self.answer, self.asked, self.port = answer, [], 0
+
+    def url(self, host, path="/"):
+        return f"http://{host}:{self.port}{path}"
+
+    def pages(self):
+        """Host and path of each request but those for robots.txt, in their order."""
+        return [(host, path) for host, path, _ in self.asked if path != "/robots.txt"]
+
+    def crawl(self, folder, seeds, **settings):
+        """A crawl that starts at these hosts or URLs."""
+        urls = [seed if "://" in seed else self.url(seed) for seed in seeds]
+        (folder / "seeds.txt").write_text("\n".join(urls))
+        names = sorted({url.split("/")[2].partition(":")[0] for url in urls} | set(settings.pop("names", ())))
+        (folder / "hosts").write_text("".join(f"127.0.0.1 {name}\n" for name in names))
+        quick = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0, "DOWNLOAD_TIMEOUT": 20}
+        settings = {"HOSTS_FILE": folder / "hosts", **quick, **settings}
+        return Crawl(folder / "job", {"seeds": folder / "seeds.txt"}, settings)
+
+
+@contextmanager
+def sites(answer):
+    """Serves what `answer(host, path, cookie)` gives: a body, or None for 404, or status, headers and body."""
+    found = Sites(answer)
+
+    class Named(Site):
+        def answer(self):
+            asked = Asked(self.headers["Host"].partition(":")[0], self.path, self.headers.get("Cookie", ""))
+            found.asked.append(asked)
+            answered = found.answer(*asked)
+            status, headers, body = (404, [], b"") if answered is None else (200, [], answered)
+            if isinstance(answered, tuple):
+                status, headers, body = answered
+            self.send_response(status)
+            for name, value in [("Content-Type", "text/html"), ("Content-Length", str(len(body))), *headers]:
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
+
+    with serving(Named) as address:
+        found.port = int(address.rpartition(":")[2])
+        yield found

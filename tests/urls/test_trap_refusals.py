@@ -1,0 +1,52 @@
+"""What the trap filters refuse of all real URLs, as docs/urls.md has it."""
+
+import re
+
+from tests.support.places import ROOT
+from tests.support.real_urls import real_urls
+from tests.support.url_settings import url_settings
+from webcrawl.urls.assembly import build_filters
+from webcrawl.urls.dates import DATE, MONTHLY
+from webcrawl.urls.filters.families import DEEP, QUERY, SESSION
+from webcrawl.urls.filters.lines import Lines
+from webcrawl.urls.filters.protocol import Origin
+
+NOW = 1_747_000_000  # May 2025, when the later of the crawl logs was written
+PAGE = Origin("http://h.example/", 1)
+# What each row of the table is about: a filter, and the URLs that it may refuse.
+ROWS = {
+    "trap_repeats": "^",
+    "trap_growth": "^",
+    "trap_calendar": DATE,
+    "trap_family, calendar pages": MONTHLY,
+    "trap_family, session ids": SESSION,
+    "trap_family, queries": QUERY,
+    "trap_family, deep paths": DEEP,
+}
+# The refused URLs that are traps: a page of a Trac's timeline for every second with a change.
+TRAPS = Lines(r"^https://grape\.ics\.uci\.edu/wiki/public/timeline\?from=[^&]+&precision=second$")
+
+
+def documented():
+    text = (ROOT / "docs/urls.md").read_text(encoding="utf-8")
+    cell = r" \| ([0-9,]+)"
+    rows = re.findall(rf"^\| `(trap_[a-z]+)`(.*?){cell * 4} \|$", text, re.MULTILINE)
+    return {name + kind: tuple(int(cell.replace(",", "")) for cell in cells) for name, kind, *cells in rows}
+
+
+class TestRefusals:
+    def test_the_table_is_what_the_filters_do(self):
+        """The table has for each filter the URLs of its kind, those refused, and how many of these are traps or not."""
+        urls = list(real_urls())
+        filters = {one.name: one for one in build_filters(url_settings(), clock=lambda: NOW).filters}
+        names = {row.partition(",")[0] for row in ROWS}
+        refused = {name: set(urls).difference(filters[name].keep(urls, PAGE)) for name in names}
+        found = {}
+        for row, kind in ROWS.items():
+            of_kind = Lines(kind).among(urls)
+            lost = [url for url in of_kind if url in refused[row.partition(",")[0]]]
+            traps = len(TRAPS.among(lost))
+            found[row] = (len(of_kind), len(lost), traps, len(lost) - traps)
+
+        assert documented() == found
+        assert sum(wrong for *_, wrong in found.values()) == 0

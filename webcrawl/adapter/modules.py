@@ -1,0 +1,75 @@
+"""Processing modules: pipelines that name the content types they want (docs/extending.md)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from fnmatch import fnmatchcase
+from functools import lru_cache, wraps
+from inspect import isawaitable
+from typing import Any
+
+from scrapy.exceptions import DropItem
+
+from webcrawl.items import Page
+from webcrawl.lack import lack
+
+logger = logging.getLogger(__name__)
+
+Process = Callable[..., Any]
+TYPES = 1024  # whose verdicts are remembered: a crawl meets few
+
+
+def is_module(pipeline: object) -> bool:
+    return getattr(pipeline, "content_types", None) is not None and hasattr(pipeline, "process_item")
+
+
+def module(name: str, process: Process, content_types: str | Iterable[str]) -> Process:
+    """`process_item` of a module, called for pages of these types alone, `*` being a wildcard.
+
+    An error of its own is logged and costs nothing else: the page goes on to the next pipeline, as it does if the
+    module returns None.
+    """
+    patterns: list[Any] = [content_types]
+    if isinstance(content_types, Iterable) and not isinstance(content_types, str):
+        patterns = [*content_types]
+    if not all(isinstance(pattern, str) and "/" in pattern for pattern in patterns):
+        raise TypeError(f"{name}: content_types must be types such as text/html or image/*, not {content_types!r}")
+    patterns = [pattern.lower() for pattern in patterns]
+
+    @lru_cache(TYPES)
+    def wants(content_type: str) -> bool:
+        return any(fnmatchcase(content_type, pattern) for pattern in patterns)
+
+    @wraps(process)
+    def called(item: Any, *spider: Any) -> Any:
+        if not isinstance(item, Page) or not wants(item.content_type):
+            return item
+        try:
+            result = process(item, *spider)
+        except Exception as error:
+            if _matters(error):
+                raise
+            logger.exception("%s: %s", name, item.url)
+            return item
+        if isawaitable(result):
+            return _awaited(result, name, item)
+        return item if result is None else result
+
+    return called
+
+
+async def _awaited(result: Awaitable[Any], name: str, page: Page) -> Any:
+    try:
+        item = await result
+    except Exception as error:
+        if _matters(error):
+            raise
+        logger.exception("%s: %s", name, page.url)
+        return page
+    return page if item is None else item
+
+
+def _matters(error: Exception) -> bool:
+    """Whether the module dropped the page on purpose, or something is wrong with more than the module."""
+    return isinstance(error, DropItem) or bool(lack(error))

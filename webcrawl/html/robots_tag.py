@@ -1,0 +1,23 @@
+"""The header X-Robots-Tag: directives as in a robots meta element."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+_WITH_VALUES = frozenset(("max-snippet", "max-image-preview", "max-video-preview", "unavailable_after"))
+
+
+def directives(headers: Iterable[tuple[bytes, bytes]]) -> frozenset[str]:
+    """Those that hold for all crawlers, in lower case.
+
+    One that begins with a crawler's name and a colon is for that crawler alone, and so is all behind it in its header.
+    """
+    found: set[str] = set()
+    for name, value in headers:
+        if name.lower() == b"x-robots-tag":
+            for word in value.decode("latin-1").lower().split(","):
+                before, colon, _ = word.partition(":")
+                if colon and before.strip() not in _WITH_VALUES:
+                    break
+                found.add(word.strip())
+    return frozenset(found - {""})
