@@ -467,8 +467,8 @@ class Frontier:
             return
         retry = charge.retry
         if retry is None:
-            if charge.link.path.endswith("P") or charge.link.request:  # a spider was told of its request's end
-                return
+            if not charge.link.url or charge.link.path.endswith("P") or charge.link.request:
+                return  # a host was lent or a download cut; or a spider was told of its request's end
             self.counters["finished"] -= 1
         elif retry in host.later:
             host.later.remove(retry)
