@@ -73,7 +73,7 @@ class TestOpening:
             CrawlDB(tmp_path)
         assert _contents(tmp_path) == {"crawl.db-wal": b"frames"}
 
-    @pytest.mark.parametrize("version", [3, 5])
+    @pytest.mark.parametrize("version", [4, 6])
     def test_another_version_is_refused(self, tmp_path, version):
         """A state of an earlier or later version raises StateVersion and is not changed."""
         path = _make(tmp_path)
@@ -81,7 +81,7 @@ class TestOpening:
             db.execute(f"PRAGMA user_version = {version}")
         before = path.read_bytes()
 
-        with pytest.raises(StateVersion, match=f"by version {version} of the state, this program reads 4"):
+        with pytest.raises(StateVersion, match=f"by version {version} of the state, this program reads 5"):
             CrawlDB(tmp_path)
         assert path.read_bytes() == before
 

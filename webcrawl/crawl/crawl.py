@@ -105,7 +105,7 @@ class Crawl:
 
     def _submit(self, page: Link, depth: int, links: Sequence[str], hop: Callable[[int], str], base: str) -> None:
         absorbed = self._lately.absorbed
-        found = self._pipeline.process(page.url, depth, links, base, self._lately)
+        found = self._pipeline.process(page.url, depth, links, base, self._lately, self._frontier.heard)
         self._counters["links/known"] += self._lately.absorbed - absorbed
         self._counters["links/new"] += len(found)
         if not found:
@@ -159,7 +159,7 @@ class Crawl:
         When there are none it reads seeds, then has the waiting links merged early, so that a frontier that runs dry
         never waits for T to fill.
         """
-        seen, queued = self._seen, self._frontier.queued
+        seen, queued = self._seen, self._frontier.queued - self._frontier.over_budget
         records = seen.take(SLICE)
         if not records and seeds and not self._seeding.ended:
             self._seeding.read(SLICE)
@@ -223,6 +223,10 @@ class Crawl:
         """Whether a body with this digest was seen before; marks it as seen."""
         return self._content.seen(digest)
 
+    def new_body(self, link: Link) -> None:
+        """The answer to this link had a body that was not seen before."""
+        self._frontier.new_body(link)
+
     def robots_answered(self, link: Link, status: int, body: bytes, location: str | None, now: float) -> None:
         """The answer to a robots.txt, or the Status it failed with; `location` is where it redirects to."""
         heard = self._robots.answered(link, status, body, location, now, self._frontier.expedite)
@@ -280,7 +284,8 @@ class Crawl:
     @property
     def pending(self) -> bool:
         """Whether anything is left to do, or may turn out to be."""
-        waiting = len(self._frontier) or self._seen.pending or self._portions.links or len(self._refusals)
+        frontier = len(self._frontier) - self._frontier.over_budget
+        waiting = frontier or self._seen.pending or self._portions.links or len(self._refusals)
         return waiting > 0 or not self._seeding.ended
 
     @property
@@ -301,6 +306,7 @@ class Crawl:
         frontier, counters, seen = self._frontier, self._counters, self._seen.stats()
         known = counters["links/known"]  # hits too: without that cache this one would have seen them
         asked = seen["submitted"] + known
+        over_budget, domains = frontier.held
         seen["cache_hit_rate"] = (seen["cache_hits"] + known) / asked if asked else 0.0
         return {
             **{name: counters[name] for name in ("pages", "failures", "bytes")},
@@ -308,6 +314,8 @@ class Crawl:
             "links/waiting": self._portions.links,
             "queued": frontier.queued,
             "in_flight": frontier.in_flight,
+            "over_budget": over_budget,
+            "over_budget/domains": domains,
             "hosts": frontier.hosts,
             "seeds": self._seeding.taken,
             "bad_seeds": self._seeding.bad,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from heapq import heappop, heappush
 
@@ -13,6 +13,7 @@ from webcrawl.frontier.hosts import FIRST, Host, State
 from webcrawl.frontier.lending import Lender, Lending
 from webcrawl.frontier.overstay import R, overstaying
 from webcrawl.frontier.parts import Hooks, Queues, Rules
+from webcrawl.frontier.prioritizers import Informed
 from webcrawl.frontier.rotation import Rotation
 from webcrawl.frontier.slots import NEW, PROVEN, Slots
 from webcrawl.model import Link, Outcome, Status, unpack
@@ -33,6 +34,10 @@ class Frontier:
         self._front, self._hosts = queues.front, queues.hosts
         self._level, self._book = rules.prioritizer.level, Booking(rules.politeness, rules.limits)
         self._addresses, self._admission, self._dropped = hooks.addresses, hooks.admission, hooks.dropped
+        self._budgets, self._domain = queues.budgets, rules.domain
+        self.heard: Callable[[str, Sequence[str]], None] | None = None  # wants the links of each page, or nobody does
+        if self._budgets.counts or isinstance(rules.prioritizer, Informed):
+            self.heard = self._budgets.reputation.heard
         self._slots = Slots(rules.limits.fetchers, hooks.awaited)
         self._back = BackEnd(self._slots)
         self._rotation = Rotation(queues, self._back, rules, self._enter, self._end)
@@ -64,6 +69,19 @@ class Frontier:
     @width.setter
     def width(self, queues: int) -> None:
         self._rotation.width = queues
+
+    @property
+    def over_budget(self) -> int:
+        """The number of URLs that wait for their domains' budgets to grow, once that is all that is left to do.
+
+        While anything else is going on, or their budgets have not been looked at since, it is 0.
+        """
+        return 0 if self._back.active or self._budgets.unsettled or self._budgets.ready else self._budgets.held
+
+    @property
+    def held(self) -> tuple[int, int]:
+        """The number of URLs over their domains' budgets, and of these domains."""
+        return self._budgets.held, self._budgets.domains
 
     @property
     def hosts(self) -> int:
@@ -220,6 +238,8 @@ class Frontier:
         self._drop(unpack(record), status)
 
     def _drop(self, link: Link, status: int) -> None:
+        if not link.request:
+            self._budgets.refund(self._domain(host_of(link.url)))
         self.counters[f"dropped/{status}"] += 1
         if self._dropped is not None:
             self._dropped(link, status)
@@ -234,6 +254,10 @@ class Frontier:
         self._hosts.touch(held)
         if host is None:
             self._hosts.put_away(held)
+
+    def new_body(self, link: Link) -> None:
+        """The answer to a link had a body that was not seen before: its domain may have more pages."""
+        self._budgets.new_body(self._domain(host_of(link.url)))
 
     def tries_again(self, link: Link, outcome: Outcome) -> bool:
         """Whether `done` would return False, i.e. the link would be retried."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.admission import Admission
+from webcrawl.frontier.allowances import Allowance
+from webcrawl.frontier.allowances.unlimited import Unlimited
 from webcrawl.frontier.booking import Limits
+from webcrawl.frontier.budgets import Budgets
 from webcrawl.frontier.domains import Lines
 from webcrawl.frontier.fifo import Fifo
 from webcrawl.frontier.front import FrontEnd
@@ -34,6 +37,8 @@ class Rules:
     politeness: Politeness
     limits: Limits
     domain: Callable[[str], str] = str  # the registered domain of a host; by default each is its own
+    allowance: Allowance = field(default_factory=Unlimited)  # of pages per registered domain
+    key: bytes = bytes(16)  # of the hashes of domains
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,3 +59,4 @@ class Queues:
     hosts: HostTable
     parked: Fifo  # names of hosts that gave way to others
     lines: Lines  # URLs and parked hosts of domains that have their share of the places
+    budgets: Budgets  # URLs of domains that have had their pages

@@ -10,7 +10,7 @@ from pathlib import Path
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import DamagedFile, StateVersion
 
-VERSION = 4  # version 1 had no row checksums, version 2 other body digests, version 3 neither lines nor portions
+VERSION = 5  # 1 had no row checksums, 2 other body digests, 3 neither lines nor portions, 4 no budgets of domains
 APPLICATION = 0x5743_524C  # "WCRL", in the header field for the application that owns the file
 TABLES = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL, crc INTEGER NOT NULL) WITHOUT ROWID;
@@ -19,6 +19,11 @@ CREATE TABLE host (
     name TEXT PRIMARY KEY, state INTEGER NOT NULL, data BLOB NOT NULL, crc INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX host_in_use ON host (state) WHERE state > 0;
+CREATE TABLE domain (
+    name TEXT PRIMARY KEY, rank INTEGER NOT NULL, waiting INTEGER NOT NULL, data BLOB NOT NULL, crc INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX domain_waiting ON domain (rank DESC, name) WHERE waiting > 0;
+CREATE TABLE linked (domain INTEGER PRIMARY KEY, sources BLOB NOT NULL);
 CREATE TABLE robots (
     origin TEXT PRIMARY KEY, until REAL NOT NULL, rules BLOB NOT NULL, crc INTEGER NOT NULL
 ) WITHOUT ROWID;
