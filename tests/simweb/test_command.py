@@ -52,11 +52,11 @@ def test_it_serves_until_it_is_told_to_end(tmp_path, command, number):
     assert [hit.url for hit in read(log)] == [f"http://site2.test:{port}/"]
 
 
-def get(line):
+def get(line, host="site0.test"):
     """The status of a page of the server that printed this line."""
     port = re.search(r"http port (\d+)", line)[1]
     with closing(http.client.HTTPConnection("127.0.0.1", int(port), timeout=10)) as client:
-        client.request("GET", "/", headers={"Host": f"site0.test:{port}"})
+        client.request("GET", "/", headers={"Host": f"{host}:{port}"})
         return client.getresponse().status
 
 
@@ -71,6 +71,18 @@ def test_it_ends_with_its_input_if_asked_to():
 
         assert process.wait(20) == 0
         assert not seeds.exists()
+
+
+def test_the_zoo_is_open():
+    """With --zoo and --large there are traps and a large site besides the ordinary hosts."""
+    with started(MODULE, "--hosts", "1", "--pages", "2", "--zoo", "--large", "9", "--popular") as (_, line):
+        assert [get(line, f"{name}.test") for name in ("trap0", "trap14", "large0", "trap15")] == [200, 200, 200, 421]
+
+
+def test_outages_are_planned():
+    """With --outage a host fails from the given second on, as the plan says."""
+    with started(MODULE, "--hosts", "1", "--pages", "2", "--outage", "0- host_410") as (_, line):
+        assert get(line) == 410
 
 
 def test_otherwise_its_input_means_nothing():
@@ -105,6 +117,8 @@ def test_seeds_that_nobody_asked_for_go_away():
         ["--log", "/nowhere/log"],
         ["--port", "99999"],
         ["--dns-port", "-1"],
+        ["--outage", "soon"],
+        ["--large", "-1"],
     ],
 )
 @pytest.mark.parametrize("command", [MODULE, SCRAPY])

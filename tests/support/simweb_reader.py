@@ -152,8 +152,9 @@ class Crawler:
         if url in self._seen:
             return
         if self._trap.search(url):
-            self._trapped[url.split("/")[2]] += 1
-            if self._trapped[url.split("/")[2]] > 20:
+            domain = url.split("/")[2].split(".")[-2].rpartition("-")[2]
+            self._trapped[domain] += 1
+            if self._trapped[domain] > 20:
                 return
         self._seen.add(url)
         group.create_task(self._visit(group, url, hops))

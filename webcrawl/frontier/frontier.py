@@ -72,11 +72,11 @@ class Frontier:
 
     @property
     def over_budget(self) -> int:
-        """The number of URLs that wait for their domains' budgets to grow, once that is all that is left to do.
+        """The number of URLs that can only wait for their domains' budgets to grow; `held` says how many wait in all.
 
-        While anything else is going on, or their budgets have not been looked at since, it is 0.
+        It is 0 as long as their budgets are not looked at, once nothing else is left to do.
         """
-        return 0 if self._back.active or self._budgets.unsettled or self._budgets.ready else self._budgets.held
+        return 0 if self._budgets.unsettled or self._budgets.ready else self._budgets.held
 
     @property
     def held(self) -> tuple[int, int]:

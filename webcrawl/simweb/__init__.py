@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
-from webcrawl.simweb.checks import by_address, by_host, gaps, mercator, overlaps, robots_first, trap_hits
+from webcrawl.simweb.checks import (
+    by_address,
+    by_host,
+    gaps,
+    mercator,
+    overlaps,
+    robots_first,
+    too_early,
+    trap_hits,
+    zoo_hits,
+)
 from webcrawl.simweb.log import Hit, Log, read
 from webcrawl.simweb.mix import even, hostile
+from webcrawl.simweb.outages import Board, Outage
 from webcrawl.simweb.running import running, wait_until_idle
 from webcrawl.simweb.server import Server
 from webcrawl.simweb.truth import Truth, truth
 from webcrawl.simweb.world import World
+from webcrawl.simweb.zoo import ZOO
 
 __all__ = [
+    "ZOO",
+    "Board",
     "Hit",
     "Log",
+    "Outage",
     "Server",
     "Truth",
     "World",
@@ -26,7 +41,9 @@ __all__ = [
     "read",
     "robots_first",
     "running",
+    "too_early",
     "trap_hits",
     "truth",
     "wait_until_idle",
+    "zoo_hits",
 ]

@@ -22,6 +22,7 @@ class Ask:
     etag: str = ""  # If-None-Match
     since: str = ""  # If-Modified-Since
     attempt: int = 1  # requests for this URL so far, this one included
+    name: str = ""  # of the host, as requested
 
 
 class Anchor(NamedTuple):
@@ -55,6 +56,7 @@ class Answer:
     links: Sequence[Anchor] = ()
     location: str = ""  # where a redirect leads, in canonical form; "" if a crawler may not go there
     retry_after: float = 0.0
+    retry_date: str = ""  # the same as a date, if it is to be sent as one
     delay: float = 0.0  # seconds before the first byte
     chunked: bool = False
     sized: bool = True  # whether the head states the body's length
@@ -86,7 +88,7 @@ def head(answer: Answer, date: str, *, length: int | None = None, close: bool = 
     elif length is not None and answer.status not in (204, 304):  # RFC 9110 8.6: no length where no content is allowed
         lines.append(f"Content-Length: {length}")
     if answer.retry_after:
-        lines.append(f"Retry-After: {ceil(answer.retry_after)}")
+        lines.append(f"Retry-After: {answer.retry_date or ceil(answer.retry_after)}")
     if close:
         lines.append("Connection: close")
     return "\r\n".join([*lines, "", ""]).encode("latin-1", "replace")

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
+from math import inf
 from typing import TYPE_CHECKING
 
 from webcrawl.simweb import robots
@@ -61,6 +62,22 @@ def gaps(log: Iterable[Hit], rule: Rule, key: Key = by_host, *, slack: float = 0
     return found
 
 
+def too_early(log: Iterable[Hit], key: Key = by_host, *, maximum: float = inf, slack: float = 0.001) -> list[Gap]:
+    """Every request to a host that came earlier than the Retry-After of any answer before it asked for.
+
+    `maximum` is the longest wait that the client accepts.
+    """
+    found = []
+    for hits in _grouped(log, key):
+        asking, until = hits[0], 0.0
+        for hit in hits:
+            if hit.started < until - slack:
+                found.append(Gap(asking, hit, hit.started - asking.ended, until - asking.ended))
+            if hit.retry_after and hit.ended + min(hit.retry_after, maximum) > until:
+                asking, until = hit, hit.ended + min(hit.retry_after, maximum)
+    return found
+
+
 def robots_first(log: Iterable[Hit]) -> list[Hit]:
     """Each first request to an origin that is not for robots.txt, its own or one that another redirects to."""
     asked: set[str] = set()
@@ -83,6 +100,16 @@ def trap_hits(log: Iterable[Hit]) -> Counter[tuple[str, str]]:
         entrance = trap_entrance(hit.url)
         if entrance is not None:
             counts[hit.host, entrance.split("/")[4]] += 1
+    return counts
+
+
+def zoo_hits(world: World, log: Iterable[Hit]) -> Counter[str]:
+    """Requests for pages of hosts that are traps, by kind of trap; their robots.txt are not counted."""
+    counts: Counter[str] = Counter()
+    for hit in log:
+        number = world.number(hit.host)
+        if number is not None and world.trap(number) and not robots.is_robots(hit.path):
+            counts[world.trap(number)] += 1
     return counts
 
 

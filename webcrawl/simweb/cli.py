@@ -17,6 +17,7 @@ from webcrawl.simweb.loop import new_event_loop
 from webcrawl.simweb.mix import even, hostile
 from webcrawl.simweb.server import Server
 from webcrawl.simweb.world import World
+from webcrawl.simweb.zoo import ZOO
 
 MAX_LATENCY = 3600.0  # seconds
 HIGHEST_PORT = 65_535
@@ -83,6 +84,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="number of addresses that the hosts share (default: %(default)s)",
     )
+    add("--zoo", action="store_true", help="add a host of each kind of endless trap, trapN.test")
+    add("--large", type=int, default=0, metavar="N", help="add a good site of N pages, large0.test")
+    add("--popular", action="store_true", help="let few hosts get most of the links from other hosts")
+    add(
+        "--outage",
+        action="append",
+        default=[],
+        metavar="PLAN",
+        help='break something for a time, in seconds from the start: "10-40 host_503 site3.test" (may be repeated)',
+    )
     add("--until-eof", action="store_true", help="stop at the end of standard input, when the parent process has gone")
 
 
@@ -91,7 +102,7 @@ def run(options: argparse.Namespace) -> None:
     try:
         world = _world(options)
         log = Log(options.log, keep=False)
-        server = Server(world, dns_port=options.dns_port, latency=options.latency, log=log)
+        server = Server(world, dns_port=options.dns_port, latency=options.latency, log=log, outages=options.outage)
         with _seeds(world, options.seeds) as seeds:
             loop = new_event_loop()
             loop.run_until_complete(_serve(server, seeds, until_eof=options.until_eof))
@@ -143,6 +154,9 @@ def _world(options: argparse.Namespace) -> World:
         size=(int(low), int(high if dash else low)),
         links=options.links,
         addresses=options.addresses,
+        zoo=tuple(ZOO) if options.zoo else (),
+        large=(options.large,) if options.large else (),
+        popular=options.popular,
     )
 
 

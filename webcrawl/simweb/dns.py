@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import struct
-from collections import Counter
+import time
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -12,16 +13,22 @@ from typing import Any
 from webcrawl.simweb.dnswire import pack, parse
 from webcrawl.simweb.names import Question, Reply
 
+HEARD = 10_000
+
 
 class NameServer:
-    """Answers DNS messages; `asked` counts the questions by name, type and transport."""
+    """Answers DNS messages; `asked` counts the questions by name, type and transport.
+
+    `heard` has the last ones with their moments, in seconds of the machine's monotonic clock.
+    """
 
     def __init__(self, reply: Callable[[Question], Reply]) -> None:
         self._reply = reply
         self.asked: Counter[tuple[str, int, str]] = Counter()
+        self.heard: deque[tuple[float, Question]] = deque(maxlen=HEARD)
         self.connections: set[_Connection] = set()
 
-    def respond(self, message: bytes, *, tcp: bool) -> bytes | None:
+    def respond(self, message: bytes, *, tcp: bool, server: str = "") -> bytes | None:
         """The answer to a message, None if it gets none."""
         parsed = parse(message, tcp=tcp)
         if parsed is None:
@@ -29,7 +36,8 @@ class NameServer:
         number, question, asked = parsed
         key = question.name, question.type, "tcp" if tcp else "udp"
         self.asked[key] += 1
-        question = replace(question, attempt=self.asked[key])
+        question = replace(question, attempt=self.asked[key], server=server)
+        self.heard.append((time.monotonic(), question))
         reply = self._reply(question)
         return None if reply.silent else pack(number, question, asked, reply)
 
@@ -43,6 +51,7 @@ class _Connection:
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport: Any = transport
+        self._address: str = transport.get_extra_info("sockname")[0]
         self._server.connections.add(self)
 
     def connection_lost(self, _: Exception | None) -> None:
@@ -57,7 +66,7 @@ class Udp(_Connection, asyncio.DatagramProtocol):
     """One message per datagram."""
 
     def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
-        answer = self._server.respond(data, tcp=False)
+        answer = self._server.respond(data, tcp=False, server=self._address)
         if answer is not None:
             self._transport.sendto(answer, addr)
 
@@ -76,6 +85,6 @@ class Tcp(_Connection, asyncio.Protocol):
             if len(self._buffer) < 2 + length:
                 return
             message, self._buffer = self._buffer[2 : 2 + length], self._buffer[2 + length :]
-            answer = self._server.respond(message, tcp=True)
+            answer = self._server.respond(message, tcp=True, server=self._address)
             if answer is not None:
                 self._transport.write(struct.pack(">H", len(answer)) + answer)

@@ -31,6 +31,12 @@ class Request:
     target: str
     notes: dict[str, str]  # the headers that an answer may depend on, by their names in NOTED
     keep: bool
+    address: str  # the server's
+
+    @property
+    def host(self) -> str:
+        """The host's name without its port."""
+        return self.notes.get("host", "").partition(":")[0].lower()
 
     @property
     def url(self) -> str:
@@ -41,7 +47,7 @@ class Request:
 class Desk:
     """What all connections share."""
 
-    answer: Callable[[Request], tuple[Answer, int]]  # and which request for this URL it is, from 1
+    answer: Callable[[Request], tuple[Answer, int, str]]  # which request for this URL it is, from 1; and the outage
     finished: Callable[[Hit], None]
     latency: float
     connections: set[Connection] = field(default_factory=set)
@@ -73,7 +79,7 @@ class Connection(asyncio.Protocol):
         # above the limit, but one for TLS pauses at it: a limit of 0 would pause it after every write, and it
         # might not resume.
         self._transport.set_write_buffer_limits(high=1 if self._scheme == "https" else 0)
-        self._address, self._client = transport.get_extra_info("sockname")[0], transport.get_extra_info("peername")[1]
+        self.address, self._client = transport.get_extra_info("sockname")[0], transport.get_extra_info("peername")[1]
         self._desk.connections.add(self)
 
     def connection_lost(self, _: Exception | None) -> None:
@@ -100,6 +106,19 @@ class Connection(asyncio.Protocol):
         self._end("stopped")
         self._transport.abort()
 
+    def cut(self, outage: str) -> None:
+        """Called when nothing listens at this address any more: the connection is reset."""
+        if self._hit is not None:
+            self._hit.outage = outage
+        self._end("reset", Ending.RESET)
+
+    def lose(self, outage: str) -> None:
+        """Called when nothing gets through any more: what is being answered never will be."""
+        if self._hit is not None:
+            self._hit.outage = outage
+            if self._task is not None:
+                self._task.cancel()
+
     # -- the parser calls
 
     def on_message_begin(self) -> None:
@@ -115,7 +134,7 @@ class Connection(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         method, keep = self._parser.get_method().decode(), self._parser.should_keep_alive()
-        self._waiting.append(Request(self._scheme, method, self._target, self._notes, keep))
+        self._waiting.append(Request(self._scheme, method, self._target, self._notes, keep, self.address))
         self._answer_next()
 
     # -- answers
@@ -123,7 +142,7 @@ class Connection(asyncio.Protocol):
     def _refuse(self) -> None:
         """Answers something that is not HTTP; it is logged too, after the request that is being answered."""
         self._book("left")
-        request = Request(self._scheme, "", self._target or "/", self._notes, keep=False)
+        request = Request(self._scheme, "", self._target or "/", self._notes, keep=False, address=self.address)
         hit = self._begin(request)
         hit.status = 400
         self._write(hit, BAD_REQUEST)
@@ -134,7 +153,7 @@ class Connection(asyncio.Protocol):
         while self._waiting and self._hit is None and not self._closing:
             request = self._waiting.popleft()
             hit = self._begin(request)
-            answer, hit.attempt = self._desk.answer(request)
+            answer, hit.attempt, hit.outage = self._desk.answer(request)
             hit.status, hit.retry_after = 0 if answer.script is not None else answer.status, ceil(answer.retry_after)
             later = self._desk.latency + answer.delay
             if not later and answer.script is None:
@@ -195,7 +214,7 @@ class Connection(asyncio.Protocol):
 
     def _begin(self, request: Request) -> Hit:
         self._desk.begun += 1
-        self._hit = hit = Hit(time.monotonic(), time.time(), request.url, self._address, self._client)
+        self._hit = hit = Hit(time.monotonic(), time.time(), request.url, self.address, self._client)
         return hit
 
     def _book(self, outcome: str) -> None:

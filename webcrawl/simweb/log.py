@@ -24,6 +24,7 @@ class Hit:
     bytes: int = 0  # sent, head included
     retry_after: int = 0
     outcome: str = ""  # "sent", "left" (by the client), "reset", or "stopped" with the server
+    outage: str = ""  # the kind of the outage that decided the answer, or ended it
 
     @property
     def host(self) -> str:

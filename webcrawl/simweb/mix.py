@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from webcrawl.simweb.dress import DRESSES
 from webcrawl.simweb.hosts import DOWN
 from webcrawl.simweb.kinds import KINDS
-from webcrawl.simweb.names import NAMES
+from webcrawl.simweb.names import BY_NAME, NAMES
 from webcrawl.simweb.robots import ROBOTS
 
 # Fractional parts of square roots of primes: independent of each other, and each spreads evenly (see Shares).
@@ -22,12 +22,12 @@ SLOPES = {
 GROUPS: dict[str, tuple[str, ...]] = {
     "page": tuple(KINDS),
     "robots": tuple(ROBOTS),
-    "dns": tuple(NAMES),
+    "dns": tuple(kind for kind in NAMES if kind not in BY_NAME),
     "host": (*DOWN, *DRESSES),
     "scheme": ("https",),
     "name": ("subdomain",),
 }
-_GROUP = {kind: group for group, kinds in GROUPS.items() for kind in kinds}
+_GROUP = {kind: group for group, kinds in GROUPS.items() for kind in kinds} | dict.fromkeys(BY_NAME, "dns")
 
 
 def even(kinds: Iterable[str], share: float = 1.0) -> dict[str, float]:

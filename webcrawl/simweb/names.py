@@ -60,6 +60,7 @@ class Question:
     type: int
     tcp: bool = False
     attempt: int = 1
+    server: str = ""  # the address of the name server that was asked
 
 
 def reply(world: World, question: Question) -> Reply:
@@ -76,7 +77,7 @@ def _plain(world: World, host: int, question: Question) -> Reply:
 
 
 def _addresses(question: Question, *addresses: str, ttl: int = TTL) -> tuple[Record, ...]:
-    """No AAAA records, except those of `_aaaa`: the synthetic web is in 127.0.0.0/8."""
+    """No AAAA records, except where a kind says so: the synthetic web is in 127.0.0.0/8."""
     if question.type != A:
         return ()
     return tuple(Record(question.name, A, address, ttl) for address in addresses)
@@ -139,13 +140,28 @@ def _aaaa(world: World, host: int, question: Question) -> Reply:
     return _plain(world, host, question)
 
 
+def _ipv6(world: World, host: int, question: Question) -> Reply:
+    return Reply(records=(Record(question.name, AAAA, world.address(host)),) if question.type == AAAA else ())
+
+
+def _dual(world: World, host: int, question: Question) -> Reply:
+    return (
+        Reply(records=(Record(question.name, AAAA, LOOPBACK6),))
+        if question.type == AAAA
+        else _plain(world, host, question)
+    )
+
+
 def _recovers(world: World, host: int, question: Question) -> Reply:
     return Reply(Rcode.SERVFAIL) if question.attempt == 1 else _plain(world, host, question)
 
 
 OUTSIDE = "127.9.9.9"  # outside the 127.0.0.0/16 that a crawl of this web is allowed
 DEAD = "127.0.255.254"  # nothing listens here
+LOOPBACK6 = "::1"  # of the hosts that have only IPv6
 
+IPV6, DUAL = "dns_ipv6", "dns_dual"
+BY_NAME = {IPV6, DUAL}  # only in mixes that name them: they need a machine with [::1], and a crawl that may go there
 NAMES: dict[str, Callable[[World, int, Question], Reply]] = {
     "dns_nxdomain": _failing(Rcode.NXDOMAIN),
     "dns_servfail": _failing(Rcode.SERVFAIL),
@@ -162,6 +178,8 @@ NAMES: dict[str, Callable[[World, int, Question], Reply]] = {
     "dns_mixed": _mixed,
     "dns_aaaa": _aaaa,
     "dns_recovers": _recovers,
+    IPV6: _ipv6,
+    DUAL: _dual,
 }
 STANDING: dict[str, Standing] = {
     **dict.fromkeys(

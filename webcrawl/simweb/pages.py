@@ -2,7 +2,7 @@
 
 Page j of a host links to its children 8j+1 to 8j+8, so that every page of a host can be reached from its root. The root
 of host i links to the roots of hosts 2i+1 and 2i+2, so that every host can be reached from host 0. The other links are
-random: four of five lead to pages of the same host.
+random: four of five lead to pages of the same host, or if the world's hosts are `popular`, nineteen of twenty.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ from webcrawl.simweb.kinds import KINDS
 from webcrawl.simweb.paths import depth, path, relative
 from webcrawl.simweb.place import Place
 from webcrawl.simweb.words import LENGTH, SECTIONS, WORDS, filler
+from webcrawl.simweb.zoo.prose import prose
 
 if TYPE_CHECKING:
     from webcrawl.simweb.world import World
 
 CHILDREN = 8
 LOCAL = 205  # of 256 random links: 80 %
+LOCAL_POPULAR = 243  # 95 %
 PICTURES = 16
 
 _TOP = """<!DOCTYPE html>
@@ -49,19 +51,25 @@ def links(world: World, host: int, page: int, chance: tuple[int, ...]) -> Iterat
     if page == 0:
         for other in range(2 * host + 1, min(2 * host + 3, hosts)):
             yield other, 0, next(left)
+    local = LOCAL_POPULAR if world.popular else LOCAL
     for number in left:
         far = number >> 30
-        if number & 0xFF < LOCAL or hosts == 1:
+        if number & 0xFF < local or hosts == 1:
             yield host, far % size, number
         else:
-            far, other = divmod(far, hosts)
-            yield other, far % world.pages_of(other), number
+            other = world.abroad(far)
+            yield other, (number >> 50 if world.popular else far // hosts) % world.pages_of(other), number
 
 
 def extras(world: World, host: int, page: int) -> list[str]:
-    """The URLs of the special answers that this page links to."""
+    """The URLs of the special answers that this page links to, and of traps and large sites."""
+    if host >= world.hosts:
+        return []
     kind = world.kind("page", world.first_page(host) + page)
-    return KINDS[kind].entries(Place(world, host, kind, page)) if kind else []
+    urls = KINDS[kind].entries(Place(world, host, kind, page)) if kind else []
+    if page == 0 and host in world.annex.entrances:
+        urls = [*urls, *(f"{world.origin(other)}/" for other in world.annex.entrances[host])]
+    return urls
 
 
 def anchors(world: World, host: int, page: int) -> list[Anchor]:
@@ -91,8 +99,11 @@ def render(world: World, host: int, page: int) -> bytes:
         for link in links(world, host, page, chance[4 : 4 + world.links])
     ]
     written += [f'<a href="{url.replace("&", "&amp;")}">Special</a>' for url in extras(world, host, page)]
-    text = filler(world.seed)
-    start = chance[0] % LENGTH
+    low, high = world.size
+    wanted = low + chance[2] % (high - low + 1)
+    new = host >= world.hosts  # a large site has something to say on every page
+    text = prose(f"{world.seed} {host} {page}", wanted + 200) if new else filler(world.seed)
+    start = 0 if new else chance[0] % LENGTH
     top = _TOP.format(
         title=f"{WORDS[chance[1] & 127]} {WORDS[chance[1] >> 7 & 127]} {page} of {world.name(host)}",
         text=text[start : start + 100],
@@ -100,14 +111,12 @@ def render(world: World, host: int, page: int) -> bytes:
         page=page,
     )
     bottom = _BOTTOM.format(picture=page % PICTURES)
-    low, high = world.size
-    wanted = low + chance[2] % (high - low + 1)
     paragraphs = written[CHILDREN:]
     room = wanted - len(top) - len(bottom) - sum(map(len, paragraphs)) - 9 * len(paragraphs)
     step, rest = divmod(max(room, 0), len(paragraphs))
     parts = [top, text[start : start + rest]]
     for at, anchor in enumerate(paragraphs):
-        start = chance[at & 63] >> 40 & LENGTH - 1
+        start = rest + at * step if new else chance[at & 63] >> 40 & LENGTH - 1
         parts.append(f"<p>{text[start : start + step]} {anchor}</p>\n")
     parts.append(bottom)
     return "".join(parts).encode()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
 
@@ -27,9 +27,11 @@ def wait_until_idle(server: Server, seconds: float = 10.0) -> None:
 
 
 @contextmanager
-def running(world: World, *, latency: float = 0.0, log: Log | None = None) -> Iterator[Server]:
+def running(
+    world: World, *, latency: float = 0.0, log: Log | None = None, outages: Iterable[str] = ()
+) -> Iterator[Server]:
     """Serves the world for the duration of the block; afterwards its log is complete."""
-    server = Server(world, latency=latency, log=log)
+    server = Server(world, latency=latency, log=log, outages=outages)
     started, loop = Event(), new_event_loop()
     stop = asyncio.Event()
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 from collections import Counter
+from collections.abc import Iterable
 from email.utils import formatdate
 from functools import partial
 from typing import Protocol
@@ -12,13 +14,17 @@ from typing import Protocol
 from webcrawl.simweb import names, sockets, tls
 from webcrawl.simweb.answers import Answer, Ask
 from webcrawl.simweb.dns import NameServer, Tcp, Udp
+from webcrawl.simweb.doors import DatagramDoor, StreamDoor
 from webcrawl.simweb.http import Connection, Desk, Request
 from webcrawl.simweb.kinds import KINDS
 from webcrawl.simweb.log import Log
+from webcrawl.simweb.names import Question, Reply
+from webcrawl.simweb.outages import Board
+from webcrawl.simweb.weather import Weather
 from webcrawl.simweb.world import World, address
 
 COUNTED = ("/robots.txt", *(f"/x/{name}/" for name, kind in KINDS.items() if kind.counted))
-DNS_ADDRESS = "127.0.0.1"
+NAME_SERVERS = ("127.0.0.1", "127.0.0.2", "127.0.0.3")
 
 
 class _Closing(Protocol):
@@ -33,26 +39,38 @@ class Server:
     """Serves a world. Connections are accepted from the constructor on and answered after `await start()`.
 
     A port of 0 is any free one; the world gets the real one. There is an https server if the mix has https hosts.
+    `outages` breaks it for a time; those given here are planned, counted from the start.
     """
 
-    def __init__(self, world: World, *, dns_port: int = 0, latency: float = 0.0, log: Log | None = None) -> None:
+    def __init__(
+        self,
+        world: World,
+        *,
+        dns_port: int = 0,
+        latency: float = 0.0,
+        log: Log | None = None,
+        outages: Iterable[str] = (),
+    ) -> None:
         self.world, self.log = world, log or Log()
+        self.outages = Board(known=partial(_known, world))
+        for text in outages:
+            self.outages.plan(text)
         self._sockets: list[socket.socket] = []
         served = [address(index) for index in range(world.addresses)]
+        served += [names.OUTSIDE, *([names.LOOPBACK6] if names.BY_NAME & world.mix.keys() else [])]
         try:
-            self._http = self._keep(sockets.listen([*served, names.OUTSIDE], world.port))
-            self._https = self._keep(
-                sockets.listen([*served, names.OUTSIDE], world.tls_port) if "https" in world.mix else []
-            )
-            self._udp, self._tcp = self._keep([*sockets.listen_both(DNS_ADDRESS, dns_port)])
+            self._http = self._keep(sockets.listen(served, world.port))
+            self._https = self._keep(sockets.listen(served, world.tls_port) if "https" in world.mix else [])
+            pairs = sockets.listen_pairs(NAME_SERVERS, dns_port)
+            self._udp, self._tcp = (self._keep([*kept]) for kept in zip(*pairs, strict=True))
         except OSError:
             sockets.close(self._sockets)
             raise
         world.settle(*(kept[0].getsockname()[1] if kept else 443 for kept in (self._http, self._https)))
-        self.names = NameServer(partial(names.reply, world))
+        self.names = NameServer(self._reply)
         self._desk = Desk(self._answer, self.log.add, latency)
         self._attempts: Counter[str] = Counter()
-        self._servers: list[asyncio.Server] = []
+        self._weather: Weather | None = None
         self._clockwork: asyncio.Task[None] | None = None
 
     def __repr__(self) -> str:
@@ -60,8 +78,13 @@ class Server:
 
     @property
     def nameserver(self) -> str:
-        """The name server's address, in the form of DNS_NAMESERVERS."""
-        return f"{DNS_ADDRESS}:{self._udp.getsockname()[1]}"
+        """The first name server's address, in the form of DNS_NAMESERVERS."""
+        return self.nameservers.partition(",")[0]
+
+    @property
+    def nameservers(self) -> str:
+        """The addresses of all name servers, which know the same."""
+        return ",".join("{}:{}".format(*kept.getsockname()) for kept in self._tcp)
 
     @property
     def busy(self) -> int:
@@ -69,34 +92,41 @@ class Server:
         return self._desk.begun - self.log.count
 
     async def start(self) -> None:
-        loop = asyncio.get_running_loop()
         self._desk.date = formatdate(usegmt=True)
-        self._clockwork = loop.create_task(self._every_second())
-        for kept in self._http:
-            self._servers.append(await loop.create_server(lambda: Connection(self._desk, "http"), sock=kept))
+        self._clockwork = asyncio.get_running_loop().create_task(self._every_second())
         context = tls.server_context() if self._https else None
-        for kept in self._https:
-            self._servers.append(
-                await loop.create_server(lambda: Connection(self._desk, "https"), sock=kept, ssl=context)
-            )
-        self._servers.append(await loop.create_server(lambda: Tcp(self.names), sock=self._tcp))
-        await loop.create_datagram_endpoint(lambda: Udp(self.names), sock=self._udp)
+        doors = [StreamDoor(kept, partial(self._serve, "http", None)) for kept in self._http]
+        doors += [StreamDoor(kept, partial(self._serve, "https", context)) for kept in self._https]
+        listening = [StreamDoor(kept, self._serve_names) for kept in self._tcp]
+        hearing = [DatagramDoor(kept, lambda: Udp(self.names)) for kept in self._udp]
+        self._weather = Weather(self.world, self.outages, doors, [*listening, *hearing], self._desk.connections)
+        await self._weather.start()
 
     async def close(self) -> None:
         """Stops at once. Requests in progress are logged as stopped."""
-        for server in self._servers:
-            server.close()
+        if self._weather is not None:
+            self._weather.stop()
         connections: list[_Closing] = [*self._desk.connections, *self.names.connections]
         for connection in connections:
             connection.stop()
         await asyncio.gather(*(connection.closed for connection in connections))
         if self._clockwork is not None:
             self._clockwork.cancel()
+        sockets.close(self._sockets)
         self.log.close()
 
     def _keep(self, opened: list[socket.socket]) -> list[socket.socket]:
         self._sockets += opened
         return opened
+
+    async def _serve(self, scheme: str, context: ssl.SSLContext | None, kept: socket.socket) -> asyncio.Server:
+        loop = asyncio.get_running_loop()
+        return await loop.create_server(
+            lambda: Connection(self._desk, scheme), sock=kept, ssl=context, backlog=sockets.BACKLOG
+        )
+
+    async def _serve_names(self, kept: socket.socket) -> asyncio.Server:
+        return await asyncio.get_running_loop().create_server(lambda: Tcp(self.names), sock=kept)
 
     async def _every_second(self) -> None:
         while True:
@@ -104,16 +134,30 @@ class Server:
             self._desk.date = formatdate(usegmt=True)
             self.log.flush()
 
-    def _answer(self, request: Request) -> tuple[Answer, int]:
+    def _reply(self, question: Question) -> Reply:
+        return self.outages.of_question(question.name, question.server) or names.reply(self.world, question)
+
+    def _answer(self, request: Request) -> tuple[Answer, int, str]:
+        outage = self.outages.of_request(request.host, request.address, request.target)
+        if outage is not None:
+            return outage[0], 1, outage[1]
         attempt = 1
         if request.target.startswith(COUNTED):
             self._attempts[request.url] += 1
             attempt = self._attempts[request.url]
-        host = self.world.number(request.notes.get("host", "").partition(":")[0].lower())
+        host = self.world.number(request.host)
         if host is None:
-            return Answer(421, b"<title>No such host</title>"), attempt
+            return Answer(421, b"<title>No such host</title>"), attempt, ""
         if request.method not in ("GET", "HEAD"):
-            return Answer(405, headers=("Allow: GET, HEAD",)), attempt
-        notes = request.notes
-        ask = Ask(host, request.target, notes.get("accept", ""), notes.get("etag", ""), notes.get("since", ""), attempt)
-        return self.world.answer(ask), attempt
+            return Answer(405, headers=("Allow: GET, HEAD",)), attempt, ""
+        coding, etag, since = (request.notes.get(name, "") for name in ("accept", "etag", "since"))
+        return self.world.answer(Ask(host, request.target, coding, etag, since, attempt, request.host)), attempt, ""
+
+
+def _known(world: World, what: str, target: str) -> bool:
+    """Whether a target of this sort of outage exists."""
+    if what == "nameserver":
+        return target in NAME_SERVERS
+    if what == "address" and target in (names.LOOPBACK6, *map(address, range(world.addresses))):
+        return True
+    return world.number(target) is not None

@@ -26,6 +26,14 @@ def registered(host: str) -> str:
     return ".".join(host.split(".")[-2:])
 
 
+def trap_of(world: World, url: str) -> str | None:
+    """The entrance of the trap that a URL is in, None for any other URL. A host that is a trap is its own entrance."""
+    place = world.locate(url) if world.annex else None
+    if place is not None and world.trap(place[0]):
+        return f"{world.origin(place[0])}/"
+    return trap_entrance(url)
+
+
 @dataclass(slots=True)
 class Truth:
     """The URLs of a crawl, by what it has to do with them.
@@ -66,7 +74,7 @@ class Truth:
                 yield f"requested {count} times, at most {limit} allowed: {url}"
 
     def _trap(self, url: str) -> bool:
-        entrance = trap_entrance(url)
+        entrance = trap_of(self.world, url)
         return entrance is not None and entrance in self.traps
 
     def _robots(self, url: str) -> bool:
@@ -135,7 +143,7 @@ class _Walk:
             if reason and reason != "unsure":
                 self.found.excluded[url] = reason
                 continue
-            entrance = trap_entrance(url)
+            entrance = trap_of(self.world, url)
             if entrance is not None:
                 self.found.traps.add(entrance)
                 continue

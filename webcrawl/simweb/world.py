@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from math import log
+from itertools import count
+from math import gcd, log
 
 from webcrawl.simweb import dress, hosts, names, pages, paths, robots, static
+from webcrawl.simweb.annex import Annex
 from webcrawl.simweb.answers import Answer, Ask
 from webcrawl.simweb.chance import Shares, draws
 from webcrawl.simweb.kinds import KINDS, LANDING
 from webcrawl.simweb.mix import SLOPES, by_group
 from webcrawl.simweb.place import Place
+from webcrawl.simweb.zoo import pages as zoo_pages
 
 NAME = re.compile(r"site(\d{1,9})(?:\.site\d{1,9})?\.test")
 SPECIAL = {**KINDS, "landing": LANDING}
@@ -26,6 +29,9 @@ class World:
     `mix` gives the kinds of hosts, names, robots.txt and extra links with their shares (docs/simweb.md lists them);
     without one every answer is a plain 200. `slow` is the unit of everything that takes time, in seconds; `clock` is
     the time of the changing pages. If a port is 0, the server that serves the world sets it.
+
+    `zoo` names a trap for each host that is one, and `large` the number of pages of each large site; both are found by
+    links only. With `popular` links to other hosts are few and follow Zipf's law, independent of the hosts' sizes.
     """
 
     def __init__(
@@ -43,8 +49,13 @@ class World:
         slow: float = 1.0,
         agent: str = "webcrawl",
         clock: Callable[[], float] = time.time,
+        zoo: Sequence[str] = (),
+        large: Sequence[int] = (),
+        popular: bool = False,
     ) -> None:
         _validate(hosts, pages, size, links, addresses)
+        self.annex, self.popular = Annex(hosts, zoo, large, seed), popular
+        self._stride = next(step for step in count(int(hosts * 0.618) + 1) if gcd(step, hosts) == 1)
         self.hosts, self.pages, self.seed, self.mix = hosts, pages, seed, dict(mix or {})
         self.size, self.links, self.addresses = size, links, addresses
         self.slow, self.agent, self.clock = slow, agent, clock
@@ -68,21 +79,25 @@ class World:
 
     def kind(self, group: str, number: int) -> str:
         """The kind of a host, or in the group "page" of a page counted over the whole world; "" for a plain one."""
-        return self._groups[group].at(number)
+        return self._groups[group].at(number) if number < self.hosts or group == "page" else ""
 
     def name(self, host: int) -> str:
+        if host >= self.hosts:
+            return self.annex.name(host)
         parent = f".site{(host - 1) // 2}" if host and self.kind("name", host) == "subdomain" else ""
         return f"site{host}{parent}.test"
 
     def number(self, name: str) -> int | None:
         """The number of the host with this name, None if there is none."""
         match = NAME.fullmatch(name)
-        if match is None or int(match[1]) >= self.hosts or self.name(int(match[1])) != name:
-            return None
-        return int(match[1])
+        if match is None:
+            return self.annex.number(name)
+        return int(match[1]) if int(match[1]) < self.hosts and self.name(int(match[1])) == name else None
 
     def address(self, host: int) -> str:
         """The loopback address of this host; several hosts share one."""
+        if names.IPV6 in self.mix and self.kind("dns", host) == names.IPV6:
+            return names.LOOPBACK6
         return address(host % self.addresses)
 
     def _origin(self, host: int) -> str:
@@ -95,13 +110,21 @@ class World:
         parts = url.split("/", 3)
         if len(parts) != 4:
             return None
-        host = self.number(parts[2].partition(":")[0])
-        if host is None or self.origin(host) != f"{parts[0]}//{parts[2]}":
+        name, colon, port = parts[2].partition(":")
+        host = self.number(name)
+        if (
+            host is None
+            or self.origin(host) != f"{parts[0]}//{self.name(host) if self.trap(host) else name}{colon}{port}"
+        ):
             return None
         return host, "/" + parts[3]
 
+    def trap(self, host: int) -> str:
+        """The kind of trap that this whole host is; "" if it is none."""
+        return self.annex.trap(host) if host >= self.hosts else ""
+
     def seeds(self) -> Iterator[str]:
-        """The root URL of every host."""
+        """The root URL of every ordinary host."""
         return (f"{self.origin(host)}/" for host in range(self.hosts))
 
     # -- pages
@@ -111,8 +134,17 @@ class World:
         return host + int(self._per_nat * log(host + 1))
 
     def _pages_of(self, host: int) -> int:
+        if host >= self.hosts:
+            return self.annex.pages_of(host)
         end = self.first_page(host + 1) if host + 1 < self.hosts else self.pages
         return end - self.first_page(host)
+
+    def abroad(self, number: int) -> int:
+        """An ordinary host that a random number of 20 bits or more leads to."""
+        if not self.popular:
+            return number % self.hosts
+        rank = int((self.hosts + 1) ** ((number & 0xFFFFF) / 2**20)) - 1  # 0 with the greatest chance
+        return rank * self._stride % self.hosts
 
     def page_at(self, host: int, path: str) -> int | None:
         """The number of the tree page at this request target, if there is one."""
@@ -121,6 +153,8 @@ class World:
 
     def answer(self, ask: Ask) -> Answer:
         """The answer to a request. Asking changes nothing."""
+        if (trap := self.trap(ask.host)) and not robots.is_robots(ask.path):
+            return static.answer(ask) or zoo_pages.answer(self, ask, trap)
         kind = self.kind("host", ask.host)
         if kind in hosts.DOWN:
             return hosts.DOWN[kind](self)
