@@ -124,7 +124,7 @@ def crawl(frontier: Frontier, sites: Mapping[str, Site], seeds: Iterable[str], m
             frontier.heard(link.url, links)
         if body not in bodies:
             bodies.add(body)
-            frontier.new_body(link)
+            frontier.new_body(link, body.encode())
         fresh = [url for url in dict.fromkeys(links) if url not in seen]
         seen.update(fresh)
         frontier.add([Link(url, f"{link.path[-8:]}L", link.url).pack() for url in fresh])

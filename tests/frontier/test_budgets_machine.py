@@ -12,10 +12,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from webcrawl.frontier import budgets
 from webcrawl.frontier.allowances.reputed import ByReputation
 from webcrawl.frontier.blocks import Blocks
-from webcrawl.frontier.budgets import PAYS, Budgets
+from webcrawl.frontier.budgets import PAYS, WIDE, Budgets
 from webcrawl.frontier.domain_table import DomainTable
 from webcrawl.frontier.fifo import Pool
 from webcrawl.frontier.reputation import Reputation
+from webcrawl.frontier.texts import Texts
 from webcrawl.model import Link
 from webcrawl.store.crawldb import CrawlDB
 
@@ -32,10 +33,13 @@ class Twin:
     seed: bool = False
     used: int = 0
     debt: int = 0
+    old: int = 0
     queue: list[bytes] = field(default_factory=list)
 
     def may(self):
-        return self.debt < POLICY.lead and self.used < POLICY.most(self.links, seed=self.seed)
+        most, sure = (count(self.links, seed=self.seed) for count in (POLICY.most, POLICY.sure))
+        wide = self.used >= sure and self.queue and self.used + len(self.queue) > WIDE * most
+        return self.debt < POLICY.lead and self.used < most and not wide
 
     def charge(self):
         self.used += 1
@@ -67,7 +71,7 @@ class BudgetsMachine(RuleBasedStateMachine):
     def open(self):
         self.db = CrawlDB(Path(self.scratch.name))
         self.table = DomainTable(self.db, Pool(Blocks(self.db), self.memory, 64), 4)
-        self.budgets = Budgets(self.table, Reputation(self.db, str, bytes(16), 64), POLICY)
+        self.budgets = Budgets(self.table, Reputation(self.db, str, bytes(16), 64), Texts(64), POLICY)
 
     @rule(name=NAME, kind=st.sampled_from(["link", "link", "link", "seed", "request"]), count=st.integers(1, 6))
     def admit(self, name, kind, count):
@@ -99,12 +103,17 @@ class BudgetsMachine(RuleBasedStateMachine):
         self.budgets.reputation.save()
         self.model.sources[name].add(f"s{source}")
 
-    @rule(name=NAME, bodies=st.integers(1, 3))
-    def new_body(self, name, bodies):
+    @rule(name=NAME, answers=st.lists(st.booleans(), min_size=1, max_size=4))
+    def answered(self, name, answers):
         twin = self.model.domains[name]
-        for _ in range(bodies):
-            self.budgets.new_body(name)
-            twin.debt = max(twin.debt - PAYS, 0)
+        for new in answers:
+            self.budgets.answered(name, new=new)
+            if new:
+                paid = min(PAYS - 1, twin.old)
+                twin.old -= paid
+                twin.debt = max(twin.debt - 1 - paid, 0)
+            else:
+                twin.old += 1
 
     @rule(name=NAME)
     def refund(self, name):
@@ -169,7 +178,13 @@ class BudgetsMachine(RuleBasedStateMachine):
         for name, domain in self.table._cached.items():
             twin = self.model.domains[name]
             queued = 0 if domain.queue is None else domain.queue.count
-            assert (domain.seed, domain.used, domain.debt, queued) == (twin.seed, twin.used, twin.debt, len(twin.queue))
+            assert (domain.seed, domain.used, domain.debt, domain.old, queued) == (
+                twin.seed,
+                twin.used,
+                twin.debt,
+                twin.old,
+                len(twin.queue),
+            )
 
     def teardown(self):
         if hasattr(self, "db"):

@@ -51,7 +51,7 @@ class Job:
                 Mercator(10, 1, 300),
                 Limits(queues=4, max_queues=10),
                 lambda name: name[-6:],
-                ByReputation(20),  # some domains have had their pages
+                ByReputation(6),  # some domains have had their pages
             ),
             random=Random(1),
         )

@@ -223,9 +223,9 @@ class Crawl:
         """Whether a body with this digest was seen before; marks it as seen."""
         return self._content.seen(digest)
 
-    def new_body(self, link: Link) -> None:
+    def new_body(self, link: Link, body: bytes) -> None:
         """The answer to this link had a body that was not seen before."""
-        self._frontier.new_body(link)
+        self._frontier.new_body(link, body)
 
     def robots_answered(self, link: Link, status: int, body: bytes, location: str | None, now: float) -> None:
         """The answer to a robots.txt, or the Status it failed with; `location` is where it redirects to."""

@@ -61,7 +61,7 @@ class Visitor:
             if page.duplicate and self._crawl.comes_again(link):  # it was first seen as this very page
                 page.duplicate = known = False
             if not page.duplicate:
-                self._crawl.new_body(link)
+                self._crawl.new_body(link, exchange.body)
             if not (known and self._skip_seen):
                 self._read(page, exchange)
         return page

@@ -1,7 +1,8 @@
 """A registered domain has a budget of pages, so that no trap is endless (IRLbot's STAR and BEAST).
 
-Each page that is let into the back-end is a debt; a new body that comes back pays for several. A domain is let on
-while its debt is below the policy's lead and its pages below what its reputation allows. All other URLs wait on disk.
+Each page that is let into the back-end is a debt; one that comes back with a new body pays for itself and for three
+that had nothing new. A domain is let on while its debt is below the policy's lead and its pages below what its
+reputation allows. All other URLs wait on disk.
 """
 
 from __future__ import annotations
@@ -13,12 +14,18 @@ from itertools import count
 from webcrawl.frontier.allowances import Allowance
 from webcrawl.frontier.domain_table import TOP, Domain, DomainTable, Place
 from webcrawl.frontier.reputation import Reputation
+from webcrawl.frontier.texts import Texts
 from webcrawl.model import Packed, is_found, is_seed
 
 PAYS = 4  # pages that one new body pays for: a site of which three in four URLs are redirects or copies goes on
+WIDE = (
+    2  # times the pages that a domain may have, as URLs: many lead nowhere, but with more it is too large for its links
+)
 READY = 1024  # domains noted at once that may go on; all others are found when budgets are looked at again
 LOOK = 64  # domains looked at in one step, 20 us each
 SEEN = 256  # domains looked at per checkpoint
+SAMPLE = 32  # of so many new bodies of a larger site one has its text looked at, 0.1 ms
+LARGER = 4  # a site that has used this part of its lead
 
 UNLIMITED = float("inf")
 
@@ -26,8 +33,8 @@ UNLIMITED = float("inf")
 class Budgets:
     """Lets URLs into the back-end or holds them; `pop` returns the held ones whose domain may go on."""
 
-    def __init__(self, table: DomainTable, reputation: Reputation, policy: Allowance) -> None:
-        self._table, self._policy = table, policy
+    def __init__(self, table: DomainTable, reputation: Reputation, texts: Texts, policy: Allowance) -> None:
+        self._table, self._texts, self._policy = table, texts, policy
         self.reputation = reputation
         self.counts = policy.lead < UNLIMITED or policy.most(0, seed=False) < UNLIMITED
         self.domains, self.held = table.waiting()  # domains with URLs that wait, and these URLs
@@ -62,13 +69,29 @@ class Budgets:
         self.held += 1
         return False
 
-    def new_body(self, name: str) -> None:
-        """A page of the domain had a body that was not seen before."""
+    def is_new(self, name: str, body: bytes) -> bool:
+        """Whether a page of the domain whose body was not seen before counts as new; of some the text is looked at."""
+        if not self.counts:
+            return False
+        domain = self._get(name)
+        if domain.used * LARGER >= self._policy.lead:
+            domain.bodies += 1
+            if domain.bodies % SAMPLE == 1:
+                domain.fresh = self._texts.new(name, body)
+        return domain.fresh
+
+    def answered(self, name: str, *, new: bool) -> None:
+        """A page of the domain is done. A new one pays for itself and for others that were not."""
         if not self.counts:
             return
         domain = self._get(name)
-        if domain.debt:
-            self._pay(domain, PAYS)
+        if new:
+            paid = min(PAYS - 1, domain.old)
+            domain.old -= paid
+            self._pay(domain, 1 + paid)
+        else:
+            domain.old += 1
+            self._table.touch(domain)
 
     def refund(self, name: str) -> None:
         """A URL that was let in ended without a request."""
@@ -93,11 +116,18 @@ class Budgets:
     def _get(self, name: str) -> Domain:
         domain = self._table.get(name)
         if not domain.most:
-            domain.most = self._policy.most(domain.rank, seed=domain.seed)
+            self._allow(domain)
         return domain
 
+    def _allow(self, domain: Domain) -> None:
+        domain.most = self._policy.most(domain.rank, seed=domain.seed)
+        domain.sure = self._policy.sure(domain.rank, seed=domain.seed)
+
     def _may(self, domain: Domain) -> bool:
-        return domain.debt < self._policy.lead and domain.used < domain.most
+        used = domain.used
+        if domain.debt >= self._policy.lead or used >= domain.most:
+            return False
+        return used < domain.sure or domain.queue is None or used + domain.queue.count <= WIDE * domain.most
 
     def _rate(self, domain: Domain) -> None:
         """Asks for the domain's reputation again."""
@@ -105,7 +135,7 @@ class Budgets:
         if links != domain.rank:
             domain.rank = links
             self._table.touch(domain)
-        domain.most = self._policy.most(links, seed=domain.seed)
+        self._allow(domain)
 
     # -- the URLs that wait
 

@@ -34,9 +34,13 @@ class Domain:
     rank: int = 0  # other domains that link to it, when it was looked at last
     seed: bool = False
     used: int = 0  # pages that were let into the back-end
-    debt: int = 0  # of these, how many are not yet paid for by new bodies
+    debt: int = 0  # of these, how many are not answered yet, or had nothing new and are not paid for
+    old: int = 0  # of these, how many had nothing new
     queue: Fifo | None = None  # URLs that wait; never empty
     most: float = 0.0  # pages that it may have with its rank
+    sure: float = 0.0  # of these, how many even if it has far more URLs than that
+    bodies: int = 0  # since it became an object
+    fresh: bool = True  # whether the text that was looked at last was new
     dirty: bool = False
 
 
@@ -69,10 +73,10 @@ class DomainTable:
         if not rowcrc.agrees(rowcrc.domain, row):
             raise DamagedFile(self._db.path, 0, f"table domain, {name}: checksum")
         try:
-            seed, used, debt, queue = msgpack.unpackb(data)
+            seed, used, debt, old, queue = msgpack.unpackb(data)
         except (ValueError, TypeError) as error:
             raise DamagedFile(self._db.path, 0, f"table domain, {name}: {error!r}") from error
-        domain = Domain(name, rank, seed, used, debt)
+        domain = Domain(name, rank, seed, used, debt, old)
         if waiting:
             domain.queue = self._fifo(domain, queue)
         return domain
@@ -145,6 +149,6 @@ class DomainTable:
 
 def _row(domain: Domain) -> tuple[str, int, int, bytes, int]:
     queue = domain.queue
-    data = msgpack.packb((domain.seed, domain.used, domain.debt, None if queue is None else queue.save()))
+    data = msgpack.packb((domain.seed, domain.used, domain.debt, domain.old, None if queue is None else queue.save()))
     row = domain.name, domain.rank, 0 if queue is None else queue.count, bytes(data)
     return (*row, rowcrc.domain(*row))

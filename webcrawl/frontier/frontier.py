@@ -38,6 +38,7 @@ class Frontier:
         self.heard: Callable[[str, Sequence[str]], None] | None = None  # wants the links of each page, or nobody does
         if self._budgets.counts or isinstance(rules.prioritizer, Informed):
             self.heard = self._budgets.reputation.heard
+        self._new: set[str] = set()  # URLs in flight whose answers are new
         self._slots = Slots(rules.limits.fetchers, hooks.awaited)
         self._back = BackEnd(self._slots)
         self._rotation = Rotation(queues, self._back, rules, self._enter, self._end)
@@ -255,9 +256,10 @@ class Frontier:
         if host is None:
             self._hosts.put_away(held)
 
-    def new_body(self, link: Link) -> None:
-        """The answer to a link had a body that was not seen before: its domain may have more pages."""
-        self._budgets.new_body(self._domain(host_of(link.url)))
+    def new_body(self, link: Link, body: bytes = b"") -> None:
+        """The answer to a link that is in flight has a body that was not seen before."""
+        if self._budgets.is_new(self._domain(host_of(link.url)), body):
+            self._new.add(link.url)
 
     def tries_again(self, link: Link, outcome: Outcome) -> bool:
         """Whether `done` would return False, i.e. the link would be retried."""
@@ -277,6 +279,9 @@ class Frontier:
         if again is not None:
             heappush(host.later, (again, replace(link, attempt=link.attempt + 1).pack()))
             self.queued += 1
+        elif self._budgets.counts and not link.request and not link.path.endswith("P"):
+            self._budgets.answered(self._domain(host.name), new=link.url in self._new)
+        self._new.discard(link.url)
         self.counters["finished" if again is None else "tried again"] += 1
         if host.retired != retired:
             self.counters["hosts retired"] += host.retired == Status.HOST_RETIRED
@@ -289,6 +294,7 @@ class Frontier:
     def unasked(self, link: Link, now: float) -> None:
         """Ends a link for which no host was asked, because a middleware had the answer: the host's record stays."""
         host = self._received(link)
+        self._new.discard(link.url)
         self.counters["finished"] += 1
         self._settle(host, now)
 
@@ -323,6 +329,7 @@ class Frontier:
 
     def _return(self, host: Host, link: Link, why: str, now: float) -> None:
         heappush(host.later, (FIRST, link.pack()))
+        self._new.discard(link.url)
         self.queued += 1
         self.counters[why] += 1
         self._settle(host, now)

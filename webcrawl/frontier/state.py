@@ -20,6 +20,7 @@ from webcrawl.frontier.hosts import HostTable
 from webcrawl.frontier.parts import Hooks, Queues, Rules, Shape
 from webcrawl.frontier.prioritizers import Informed
 from webcrawl.frontier.reputation import Reputation
+from webcrawl.frontier.texts import Texts
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.urls.hosts import host_of
 
@@ -94,9 +95,9 @@ def _open_queues(db: CrawlDB, shape: Shape, rules: Rules, saved: dict[str, Any],
 
 
 def _open_budgets(db: CrawlDB, blocks: Blocks, memory: int, rules: Rules) -> Budgets:
-    """A half is for domains as objects, a quarter for the queues' heads and tails, a quarter for who links to whom."""
-    reputation = Reputation(db, rules.domain, rules.key, memory // 4)
+    """A half is for domains as objects, a quarter for their queues, an eighth for who links to whom, one for texts."""
+    reputation = Reputation(db, rules.domain, rules.key, memory // 8)
     if isinstance(rules.prioritizer, Informed):
         rules.prioritizer.inform(lambda url: reputation.remembered(rules.domain(host_of(url))))
     domains = DomainTable(db, Pool(blocks, memory // 4), memory // 2 // DOMAIN_BYTES)
-    return Budgets(domains, reputation, rules.allowance)
+    return Budgets(domains, reputation, Texts(memory // 8), rules.allowance)

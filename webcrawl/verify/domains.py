@@ -13,7 +13,7 @@ from webcrawl.store.errors import DamagedFile
 from webcrawl.verify.queues import Queues, link_flaw
 from webcrawl.verify.snapshot import Snapshot
 
-RECORD = (bool, int, int, bytes | None)  # of a domain, packed
+RECORD = (bool, int, int, int, bytes | None)  # of a domain, packed
 
 
 def check_domains(snapshot: Snapshot, queues: Queues, found: Counter[str]) -> Iterator[DamagedFile]:
@@ -47,8 +47,8 @@ def _waiting(queues: Queues, row: tuple[str, int, int, bytes, int], what: str) -
     values = msgpack.unpackb(data)
     if len(values) != len(RECORD) or not all(map(isinstance, values, RECORD)):
         raise ValueError("no domain record")
-    _, used, debt, queue = values
-    if not name or min(rank, used, debt) < 0 or rank > MOST:
+    _, used, debt, old, queue = values
+    if not name or min(rank, used, debt, old) < 0 or rank > MOST:
         raise ValueError("counts below nothing, or more links than are counted")
     count = 0
     for record in () if queue is None else queues.records(queue, what):

@@ -19,3 +19,6 @@ class Allowance(Protocol):
 
         `seed`: it has a seed. More links never mean fewer pages.
         """
+
+    def sure(self, links: int, *, seed: bool) -> float:
+        """Of these, how many it may have even if it has more than twice as many URLs; infinity: all."""

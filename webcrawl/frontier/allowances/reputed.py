@@ -7,6 +7,8 @@ from math import log2
 SEED = 10  # times DOMAIN_BUDGET_PAGES
 TWO = 4
 MANY = 128  # for three links, and once more for each doubling of their number
+SURE = 8  # for a domain with more than twice as many URLs as it may have pages, unless
+KNOWN = 12  # so many others link to it
 
 
 class ByReputation:
@@ -29,3 +31,8 @@ class ByReputation:
             return least
         trusted = TWO * self.pages if links == 2 else MANY * self.pages * (1 + log2(links / 3))
         return max(least, int(trusted))
+
+    def sure(self, links: int, *, seed: bool) -> float:
+        if links >= KNOWN:
+            return float("inf")
+        return max(SEED, SURE) * self.pages if seed else SURE * self.pages
