@@ -23,7 +23,9 @@ from webcrawl.frontier.politeness.mercator import Mercator
 from webcrawl.frontier.prioritizers.depth import ByDepth
 from webcrawl.frontier.state import open_frontier
 from webcrawl.model import Link, Outcome
+from webcrawl.simweb import ZOO, World
 from webcrawl.store.crawldb import CrawlDB
+from webcrawl.urls.hosts import host_of
 
 LINKS = 5  # new domains that a page links to
 CRAWLED = 10  # of so many known domains one is crawled
@@ -35,18 +37,18 @@ def open_at(db: CrawlDB, pages: int, memory: int = 128) -> Frontier:
     return open_frontier(db, Shape(8, 2.0, memory << 20), rules, random=Random(1))
 
 
-def crawl(name: str, site: zoo.Site, links: int, pages: int, most: int) -> None:
+def crawl(name: str, site: zoo.Site, links: int, pages: int, most: int, home: str = "http://www.zoo.test/") -> None:
     """Crawls a site that so many others link to, or that is a seed if there are none."""
-    home = "http://www.zoo.test/"
+    domain = zoo.domain_of(host_of(home))
     others = {f"other{number}.test": zoo.page_of_links(home) for number in range(links)}
     seeds = [f"http://{other}/" for other in others] or [home]
     with tempfile.TemporaryDirectory() as folder, closing(CrawlDB(Path(folder))) as db:
         frontier = open_at(db, pages)
         with timed() as clock:
-            found = zoo.crawl(frontier, {"zoo.test": site, **others}, seeds, most)
+            found = zoo.crawl(frontier, {domain: site, **others}, seeds, most)
         over, _ = frontier.held
     share = clock.cpu / found.total() * 1e6
-    report("budgets", site=name, links=links, pages=found["zoo.test"], over_budget=over, us_per_page=share)
+    report("budgets", site=name, links=links, pages=found[domain], over_budget=over, us_per_page=share)
 
 
 def know(domains: int, memory: int) -> None:
@@ -82,11 +84,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="benchmarks.budgets", description=__doc__)
     parser.add_argument("--pages", type=int, default=1000, help="DOMAIN_BUDGET_PAGES (%(default)s)")
     parser.add_argument("--most", type=int, default=20_000, help="pages after which a trap is given up (%(default)s)")
+    parser.add_argument("--simweb", action="store_true", help="the traps of scrapy simweb, and its large site")
     parser.add_argument("--domains", type=int, help="domains to know, instead of the zoo")
     parser.add_argument("--memory", type=int, default=128, help="FRONTIER_MEMORY in MiB (%(default)s)")
     args = parser.parse_args()
     if args.domains:
         know(args.domains, args.memory)
+        return
+    if args.simweb:
+        world = World(20, 100, zoo=ZOO, large=[100 * args.pages], popular=True, size=(1000, 1500))
+        site = zoo.simulated(world)
+        for number, name in enumerate(ZOO):
+            if name != "zoo_farm":  # has as many domains as one wants, each with its own budget
+                crawl(name, site, 3, args.pages, args.most, f"http://trap{number}.test/")
+        crawl("large", site, 3, args.pages, 10**9, "http://large0.test/")
         return
     for links in (0, 1, 2):
         for name, trap in zoo.TRAPS.items():

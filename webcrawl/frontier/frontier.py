@@ -239,7 +239,7 @@ class Frontier:
         self._drop(unpack(record), status)
 
     def _drop(self, link: Link, status: int) -> None:
-        if not link.request:
+        if _uses_budget(link):
             self._budgets.refund(self._domain(host_of(link.url)))
         self.counters[f"dropped/{status}"] += 1
         if self._dropped is not None:
@@ -279,9 +279,8 @@ class Frontier:
         if again is not None:
             heappush(host.later, (again, replace(link, attempt=link.attempt + 1).pack()))
             self.queued += 1
-        elif self._budgets.counts and not link.request and not link.path.endswith("P"):
-            self._budgets.answered(self._domain(host.name), new=link.url in self._new)
-        self._new.discard(link.url)
+        else:
+            self._answered(host, link)
         self.counters["finished" if again is None else "tried again"] += 1
         if host.retired != retired:
             self.counters["hosts retired"] += host.retired == Status.HOST_RETIRED
@@ -294,9 +293,15 @@ class Frontier:
     def unasked(self, link: Link, now: float) -> None:
         """Ends a link for which no host was asked, because a middleware had the answer: the host's record stays."""
         host = self._received(link)
-        self._new.discard(link.url)
+        self._answered(host, link)
         self.counters["finished"] += 1
         self._settle(host, now)
+
+    def _answered(self, host: Host, link: Link) -> None:
+        """Tells the host's domain that one of its pages is done."""
+        if self._budgets.counts and _uses_budget(link):
+            self._budgets.answered(self._domain(host.name), new=link.url in self._new)
+        self._new.discard(link.url)
 
     def put_back(self, link: Link, now: float, wait: float = 0.0) -> None:
         """Takes back a link that was not requested, for a lack of ours: it goes first again, all else is as before.
@@ -361,6 +366,11 @@ class Frontier:
             self._back.schedule(host, now if host.retired else host.due())
             return
         self._hosts.put_away(host)
+
+
+def _uses_budget(link: Link) -> bool:
+    """Whether the link is a page of its domain's budget: neither a user's request nor a robots.txt."""
+    return not link.request and not link.path.endswith("P")
 
 
 def _next_record(host: Host, now: float) -> bytes | None:
