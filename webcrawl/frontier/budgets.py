@@ -18,7 +18,7 @@ from webcrawl.frontier.texts import Texts
 from webcrawl.model import Packed, is_found, is_seed
 
 PAYS = 4  # pages that one new body pays for: a site of which three in four URLs are redirects or copies goes on
-WIDE = 2  # times the pages that a domain may have: with more URLs, of which many lead nowhere, it is too large
+WIDE = 1.5  # times the pages that a domain may have: with more URLs, of which many lead nowhere, it is too large
 READY = 1024  # domains noted at once that may go on; all others are found when budgets are looked at again
 LOOK = 64  # domains looked at in one step, 20 us each
 SEEN = 256  # domains looked at per checkpoint

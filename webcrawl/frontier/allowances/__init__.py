@@ -21,4 +21,4 @@ class Allowance(Protocol):
         """
 
     def sure(self, links: int, *, seed: bool) -> float:
-        """Of these, how many it may have even if it has more than twice as many URLs; infinity: all."""
+        """Of these, how many it may have even if it has half as many URLs again; infinity: all."""

@@ -7,7 +7,7 @@ from math import log2
 SEED = 10  # times DOMAIN_BUDGET_PAGES
 TWO = 4
 MANY = 128  # for three links, and once more for each doubling of their number
-SURE = 8  # for a domain with more than twice as many URLs as it may have pages, unless
+SURE = 8  # for a domain with half as many URLs again as it may have pages, unless
 KNOWN = 12  # so many others link to it
 
 
