@@ -111,6 +111,17 @@ def via_of(record: Packed) -> str:
     return record.split(b" ", 3)[2].decode()
 
 
+def is_seed(record: Packed) -> bool:
+    """Whether a packed link has neither a page that it was found on nor a path."""
+    at = record.index(b" ")
+    return record[at : at + 3] == b"   "
+
+
+def is_found(record: Packed) -> bool:
+    """Whether the crawl found this packed link itself: no request is behind it."""
+    return record.endswith(b" ")
+
+
 def priority_of(record: Packed) -> int:
     """The priority of a packed link."""
     if record.endswith(b" "):  # a page's link: no request behind it

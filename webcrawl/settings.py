@@ -129,6 +129,12 @@ FRONTIER_MAX_QUEUES = 30_000
 # While others wait, hosts of one registered domain have one in this many of FRONTIER_QUEUES, at least 4; 1: no limit.
 FRONTIER_DOMAIN_SHARE = 16
 
+# Decides how many pages a registered domain may have; the other URLs of the domain wait on disk.
+DOMAIN_BUDGET = "webcrawl.frontier.allowances.reputed.ByReputation"
+
+# Pages that DOMAIN_BUDGET starts from: those of a domain to which one other links.
+DOMAIN_BUDGET_PAGES = 1000
+
 # --- Politeness ---
 
 # Decides how long to leave a host alone after a response.

@@ -45,3 +45,22 @@ def test_nothing_stays_open(tmp_path, monkeypatch, part):
 
     crawl, _ = assemble(values(tmp_path), spider="web")
     crawl.close()
+
+
+@pytest.mark.parametrize(
+    ("changed", "counts"),
+    [
+        ({}, True),
+        ({"URL_SCOPE": "seeds"}, True),
+        ({"URL_SCOPE": "host"}, False),
+        ({"URL_SCOPE": "domain"}, False),
+        ({"URL_SCOPE": "domain", "DOMAIN_BUDGET": "webcrawl.frontier.allowances.fixed.Fixed"}, True),
+        ({"DOMAIN_BUDGET": "webcrawl.frontier.allowances.unlimited.Unlimited"}, False),
+    ],
+)
+def test_who_has_a_budget(tmp_path, changed, counts):
+    """Budgets hold unless the scope keeps to the seeds' own sites; one that is set holds there too."""
+    crawl, _ = assemble({**values(tmp_path), **changed}, spider="web")
+
+    assert crawl._frontier._budgets.counts is counts
+    crawl.close()

@@ -10,7 +10,7 @@ SIZE = (2000, 3000)
 def test_a_host_that_asks_for_time_gets_it(simweb, tmp_path):
     """Hosts that answer 503 or 429 with Retry-After are left alone for that long, and give all their pages later."""
     server = simweb(6, 60, size=SIZE)
-    crawl = crawl_of(server, tmp_path, CRAWL_DELAY_MAX=2)
+    crawl = crawl_of(server, tmp_path, RETRY_AFTER_MAX=2)
 
     def happenings():
         wait_until(lambda: len(server.log.hits) > 15)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from webcrawl.frontier.prioritizers.arrival import ByArrival
 from webcrawl.frontier.prioritizers.change import ByChange
 from webcrawl.frontier.prioritizers.depth import ByDepth
+from webcrawl.frontier.prioritizers.reputation import ByReputation
 from webcrawl.model import Link, unpack
 
 LINKS = st.builds(
@@ -20,7 +21,7 @@ LINKS = st.builds(
 )
 
 
-@pytest.mark.parametrize("prioritizer", [ByDepth, ByArrival, ByChange])
+@pytest.mark.parametrize("prioritizer", [ByDepth, ByArrival, ByChange, ByReputation])
 class TestContract:
     @given(link=LINKS, levels=st.integers(1, 20))
     def test_the_level_exists(self, prioritizer, link, levels):
@@ -46,6 +47,15 @@ class TestPrioritizers:
             0,
             2,
         ]
+
+    def test_reputation_raises_by_doublings(self):
+        """A link goes one level up for each doubling of the domains that link to its own."""
+        prioritizer = ByReputation(8)
+        prioritizer.inform({"http://none/": 0, "http://one/": 1, "http://two/": 2, "http://most/": 64}.__getitem__)
+
+        levels = [prioritizer.level(Link(f"http://{name}/")) for name in ("none", "one", "two", "most")]
+
+        assert levels == [7, 7, 6, 1]
 
 
 class TestLink:

@@ -17,6 +17,7 @@ from webcrawl.verify.snapshot import Snapshot
 ROWS = {
     "meta": ("key", b"0123"),
     "host": ("h.test", -1, b"\x99data"),
+    "domain": ("h.test", 2, 1 << 40, b"\x94data"),
     "robots": ("http://h.test", 1.5, b"!3"),
     "waiting": (1 << 40, bytes(16)),
     "portion": (1 << 40, "h.test", 1 << 40, b"data"),
@@ -78,7 +79,7 @@ class TestRows:
             tables = {name: sql for kind, name, _, sql in db.execute(LAYOUT) if kind == "table"}
 
         assert {name for name, sql in tables.items() if "crc INTEGER" in sql} == set(ROWS)
-        assert set(tables) - set(ROWS) == {"block", "run"}
+        assert set(tables) - set(ROWS) == {"block", "run", "linked"}
 
 
 class TestText:

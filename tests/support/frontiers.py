@@ -2,6 +2,7 @@
 
 from random import Random
 
+from webcrawl.frontier.allowances.unlimited import Unlimited
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.parts import Hooks, Rules, Shape
 from webcrawl.frontier.politeness.mercator import Mercator
@@ -21,6 +22,7 @@ def make(
     prioritizer=None,
     politeness=None,
     domain=str,
+    allowance=None,
     seed=1,
     now=0.0,
     **hooks,
@@ -34,6 +36,7 @@ def make(
             politeness or Mercator(10, 1, 300),
             limits or Limits(queues=2, max_queues=100),
             domain,
+            allowance or Unlimited(),
         ),
         Hooks(**hooks),
         random=Random(seed),

@@ -11,6 +11,7 @@ from tests.support.warc_crawl import NOW, exchange
 from webcrawl.crawl.counters import SavedCounters
 from webcrawl.crawl.crawl import CLEAN
 from webcrawl.crawl.crawl_log import CrawlLog
+from webcrawl.frontier.allowances.reputed import ByReputation
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.parts import Rules, Shape
 from webcrawl.frontier.politeness.mercator import Mercator
@@ -45,7 +46,13 @@ class Job:
         self.frontier = open_frontier(
             self.db,
             Shape(3, 2.0, 1 << 16),
-            Rules(ByDepth(3), Mercator(10, 1, 300), Limits(queues=4, max_queues=10), lambda name: name[-6:]),
+            Rules(
+                ByDepth(3),
+                Mercator(10, 1, 300),
+                Limits(queues=4, max_queues=10),
+                lambda name: name[-6:],
+                ByReputation(6),  # some domains have had their pages
+            ),
             random=Random(1),
         )
         self.portions = Portions(self.db, str)
@@ -90,6 +97,7 @@ class Job:
             return
         origin = link.url[: link.url.index("/", 8)]
         self.robots.answered(origin, 200 if "1" in origin else 503, b"User-agent: *\nDisallow: /no\n", self._now)
+        self.frontier.heard(link.url, [one.url for one in links])
         answer = exchange(link.url, b"<p>" + link.url.encode() * 9)
         self.content.seen(hashlib.md5(answer.body, usedforsecurity=False).digest())
         self.archive.write(link, answer, duplicate=False, metadata={})

@@ -8,6 +8,7 @@ from webcrawl.store import rowcrc
 FORMULAS = {
     "meta": (rowcrc.meta, "name, value"),
     "host": (rowcrc.host, "name, state, data"),
+    "domain": (rowcrc.domain, "name, rank, waiting, data"),
     "robots": (rowcrc.robots, "origin, until, rules"),
     "waiting": (rowcrc.waiting, "seq, keys"),
     "portion": (rowcrc.portion, "turn, site, count, data"),

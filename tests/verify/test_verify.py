@@ -433,3 +433,37 @@ class TestRealCrawls:
 
         assert (alive, dead, status, told(crawl.jobdir)) == (5 * [[]], [], 0, [])
         assert figures(crawl.jobdir)["queued"] == 0
+
+
+class TestDomains:
+    def test_what_is_over_budget_is_counted(self, tmp_path):
+        """The URLs that wait for their domains' budgets are among those queued, and counted."""
+        found = figures(stopped(tmp_path / "job"))
+
+        assert found["queued"] > found["over budget"] > 0
+        assert found["domains"] == found["linked"] == 10
+
+    @pytest.mark.parametrize(
+        ("statement", "place"),
+        [
+            ("UPDATE domain SET waiting = waiting + 1 WHERE waiting > 0", "URLs wait, its queue has"),
+            ("UPDATE domain SET rank = 65", "table domain"),
+            ("UPDATE domain SET data = x'90'", "no domain record"),
+            ("UPDATE linked SET sources = x'0102'", "table linked"),
+            ("UPDATE linked SET sources = zeroblob(260)", "table linked"),
+            ("DELETE FROM domain WHERE waiting > 0", "URLs queued, the queues have"),
+        ],
+    )
+    def test_a_row_that_disagrees(self, tmp_path, statement, place):
+        """A domain's row must agree with its queue, and one of links hold whole hashes."""
+        root = stopped(tmp_path / "job")
+        tampered(root / "state/crawl.db", statement)
+
+        assert any(place in line for line in told(root))
+
+    def test_a_checksum_of_a_domain(self, tmp_path):
+        """A domain's row with another checksum is damaged."""
+        root = stopped(tmp_path / "job")
+        tampered(root / "state/crawl.db", "UPDATE domain SET rank = rank + 1", sealed=False)
+
+        assert any("table domain, 0.test: checksum" in line for line in told(root))

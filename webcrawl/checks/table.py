@@ -65,6 +65,8 @@ KINDS: dict[str, Kind] = {
     "FRONTIER_QUEUES": Whole(0, 1_000_000),
     "FRONTIER_MAX_QUEUES": Whole(1, 1_000_000),
     "FRONTIER_DOMAIN_SHARE": Whole(1, 1_000_000),
+    "DOMAIN_BUDGET": Dotted(),
+    "DOMAIN_BUDGET_PAGES": Whole(1, MANY),
     "POLITENESS_POLICY": Dotted(),
     "POLITENESS_FACTOR": Number(0, 100_000),
     "POLITENESS_MIN_DELAY": Number(0, DAY),

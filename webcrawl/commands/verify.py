@@ -55,10 +55,11 @@ class Command(ScrapyCommand):
 def _summary(jobdir: str, found: Counter[str]) -> list[str]:
     from webcrawl.verify.outputs import ABSENT  # noqa: PLC0415 - as above
 
+    over = f" ({found['over budget']} over their domains' budgets)" if found["over budget"] else ""
     outputs = f"outputs: {found['files']} files, {found['bytes']} bytes, {found['records']} WARC records"
     lines = [
         f"{jobdir}: no damage found",
-        f"frontier: {found['queued']} URLs queued, {found['hosts']} hosts, {found['robots']} robots.txt",
+        f"frontier: {found['queued']} URLs queued{over}, {found['hosts']} hosts, {found['robots']} robots.txt",
         f"seen: {found['keys']} URLs, {found['waiting']} links not yet looked up",
         f"{outputs}, {found['lines']} log lines",
     ]

@@ -50,6 +50,9 @@ from webcrawl.urls.hosts import RegisteredDomains, host_of
 from webcrawl.urls.lately import Lately
 
 MIB = 1 << 20
+SELF_CONTAINED = ("host", "domain")
+BY_REPUTATION = "webcrawl.frontier.allowances.reputed.ByReputation"
+UNLIMITED = "webcrawl.frontier.allowances.unlimited.Unlimited"
 LATELY = 16  # places for each entry of the URL cache: together they take half of its memory
 
 
@@ -168,7 +171,7 @@ def _frontier(
     return open_frontier(
         db,
         Shape(values["FRONTIER_LEVELS"], values["FRONTIER_BIAS"], values["FRONTIER_MEMORY"] * MIB),
-        _rules(values, domains),
+        _rules(values, domains, _key(db)),
         hooks,
         random=Random(values["RANDOM_SEED"]),
         now=0.0 if db.get(CLEAN) else clock(),
@@ -193,13 +196,18 @@ def _visitor(values: Mapping[str, Any], crawl: Crawl, db: CrawlDB) -> Visitor:
     return Visitor(crawl, digests, (first, second), rules, Shells(crawl.holds_body, digests, homes["domain"]))
 
 
-def _rules(values: Mapping[str, Any], domains: RegisteredDomains) -> Rules:
+def _rules(values: Mapping[str, Any], domains: RegisteredDomains, key: bytes) -> Rules:
+    budget = values["DOMAIN_BUDGET"]
+    if values["URL_SCOPE"] in SELF_CONTAINED and budget == BY_REPUTATION:  # every page is of a seed's own site
+        budget = UNLIMITED
     delays = (values["POLITENESS_FACTOR"], values["POLITENESS_MIN_DELAY"], values["POLITENESS_MAX_DELAY"])
     return Rules(
         load(values["FRONTIER_PRIORITIZER"])(values["FRONTIER_LEVELS"]),
         load(values["POLITENESS_POLICY"])(*delays),
         _limits(values),
         domains,
+        load(budget)(values["DOMAIN_BUDGET_PAGES"]),
+        key,
     )
 
 

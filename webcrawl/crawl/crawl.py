@@ -140,7 +140,8 @@ class Crawl:
     ) -> None:
         absorbed = self._lately.absorbed
         depth = page.depth + (kind != "R")
-        found = self._pipeline.process(page.url, depth, links, base, self._lately, page.path + kind)
+        heard = self._frontier.heard
+        found = self._pipeline.process(page.url, depth, links, base, self._lately, page.path + kind, heard)
         self._counters["links/known"] += self._lately.absorbed - absorbed
         self._counters["links/new"] += len(found)
         if not found:
@@ -194,7 +195,7 @@ class Crawl:
         When there are none it reads seeds, then has the waiting links merged early, so that a frontier that runs dry
         never waits for T to fill.
         """
-        seen, queued = self._seen, self._frontier.queued
+        seen, queued = self._seen, self._frontier.queued - self._frontier.over_budget
         records = seen.take(SLICE)
         if not records and seeds and not self._seeding.ended:
             self._seeding.read(SLICE)
@@ -267,6 +268,10 @@ class Crawl:
         """Whether a body with this digest was seen before."""
         return self._content.holds(digest)
 
+    def new_body(self, link: Link, body: bytes) -> None:
+        """The answer to this link had a body that was not seen before."""
+        self._frontier.new_body(link, body)
+
     def robots_answered(
         self, link: Link, status: int, body: bytes, location: str | None, now: float, chain: str = ""
     ) -> None:
@@ -332,12 +337,15 @@ class Crawl:
 
     @property
     def pending(self) -> bool:
-        """Whether anything is left to do, or may turn out to be; what hosts set aside have need not be done now."""
+        """Whether anything is left to do, or may turn out to be.
+
+        What hosts set aside have, and what is over a domain's budget, need not be done now.
+        """
         waiting = self._seen.pending or self._portions.links or len(self._refusals)
         if waiting or not self._seeding.ended:
             return True
         frontier = self._frontier
-        if not len(frontier):
+        if len(frontier) <= frontier.over_budget:
             return False
         if self.uplink.out:  # for as long as that takes: nobody could come back now
             return True
@@ -361,6 +369,7 @@ class Crawl:
         frontier, counters, seen = self._frontier, self._counters, self._seen.stats()
         known = counters["links/known"]  # hits too: without that cache this one would have seen them
         asked = seen["submitted"] + known
+        over_budget, domains = frontier.held
         seen["cache_hit_rate"] = (seen["cache_hits"] + known) / asked if asked else 0.0
         return {
             **{name: counters[name] for name in ("pages", "failures", "bytes")},
@@ -368,6 +377,8 @@ class Crawl:
             "links/waiting": self._portions.links,
             "queued": frontier.queued,
             "in_flight": frontier.in_flight,
+            "over_budget": over_budget,
+            "over_budget/domains": domains,
             "hosts": frontier.hosts,
             "aside": frontier.aside,
             "hosts_aside": frontier.hosts_aside,

@@ -69,6 +69,8 @@ class Visitor:
             known = self._knows_links(page)
             if page.duplicate and self._crawl.comes_again(link):  # it was first seen as this very page
                 page.duplicate = known = False
+            if not page.duplicate:
+                self._crawl.new_body(link, exchange.body)
             if not (known and self._skip_seen):
                 self._read(page, exchange)
             elif len(exchange.body) <= SIZE and self._home is None:

@@ -60,6 +60,9 @@ def summary(folder: Path, figures: Mapping[str, Any], seconds: float, before: in
     run = f"{count(pages, 'page')} in {round(seconds, 1):g} s ({rate})"
     done = f"{run}, {figures['pages']} with earlier runs, from {hosts}" if before else f"{run} from {hosts}"
     archives = list(_sizes(folder))
+    over = figures.get("over_budget", 0)
+    if over:
+        queued += f" ({count(over, 'URL')} over the budget of {count(figures['over_budget/domains'], 'domain')})"
     kept = f"{sum(archives) / 1e6:.1f} MB in {count(len(archives), 'WARC file')}; " if archives else ""
     lines = [f"{done}; {queued}, {count(figures['failures'], 'failure')}", *_aside(figures)]
     return [*lines, f"{kept}everything is in {folder}"]

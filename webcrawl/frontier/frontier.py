@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from heapq import heapify, heappop, heappush
 
 from webcrawl.frontier.addresses import Addresses
@@ -15,6 +15,7 @@ from webcrawl.frontier.hosts import FIRST, Host, State
 from webcrawl.frontier.lending import NO_PAGE, Lender, Lending
 from webcrawl.frontier.overstay import R, overstaying
 from webcrawl.frontier.parts import Hooks, Queues, Rules
+from webcrawl.frontier.prioritizers import Informed
 from webcrawl.frontier.rotation import Rotation
 from webcrawl.frontier.slots import ANSWERED, DOUBTFUL, NEW, PROVEN, Slots
 from webcrawl.model import Link, Outcome, unpack
@@ -38,6 +39,11 @@ class Frontier:
         self._front, self._hosts, self._told = queues.front, queues.hosts, queues.told
         self._level, self._book = rules.prioritizer.level, Booking(rules.politeness, rules.limits)
         self._addresses, self._admission, self._dropped = hooks.addresses, hooks.admission, hooks.dropped
+        self._budgets, self._domain = queues.budgets, rules.domain
+        self.heard: Callable[[str, Sequence[str]], None] | None = None  # wants the links of each page, or nobody does
+        if self._budgets.counts or isinstance(rules.prioritizer, Informed):
+            self.heard = self._budgets.reputation.heard
+        self._new: set[str] = set()  # URLs in flight whose answers are new
         self._slots = Slots(rules.limits.fetchers, hooks.awaited)
         self._back = BackEnd(self._slots)
         self._rotation = Rotation(queues, self._back, rules, self._enter, self._end)
@@ -101,6 +107,19 @@ class Frontier:
         self._rotation.width = queues
 
     @property
+    def over_budget(self) -> int:
+        """The number of URLs that can only wait for their domains' budgets to grow; `held` says how many wait in all.
+
+        It is 0 as long as their budgets are not looked at, once nothing else is left to do.
+        """
+        return 0 if self._budgets.unsettled or self._budgets.ready else self._budgets.held
+
+    @property
+    def held(self) -> tuple[int, int]:
+        """The number of URLs over their domains' budgets, and of these domains."""
+        return self._budgets.held, self._budgets.domains
+
+    @property
     def hosts(self) -> int:
         """The number of hosts in the back-end."""
         return len(self._back)
@@ -125,8 +144,8 @@ class Frontier:
         return self._rotation.aside.next_due()
 
     def resting(self) -> bool:
-        """Whether the URLs that are left are all of hosts set aside, or tried from there."""
-        left = len(self) - self.aside
+        """Whether the URLs that are left are all of hosts set aside, or tried from there, or over budgets."""
+        left = len(self) - self.aside - self.over_budget
         for host in self._back.active.values():
             if not left or self._book.health.health(host) is not Health.ASIDE:
                 break
@@ -334,6 +353,8 @@ class Frontier:
         self._drop(unpack(record), status)
 
     def _drop(self, link: Link, status: int) -> None:
+        if _uses_budget(link):
+            self._budgets.refund(self._domain(host_of(link.url)))
         self.counters[f"dropped/{status}"] += 1
         if self._dropped is not None:
             self._dropped(link, status)
@@ -349,6 +370,11 @@ class Frontier:
             self._hosts.touch(held)
         if host is None:
             self._hosts.put_away(held)
+
+    def new_body(self, link: Link, body: bytes = b"") -> None:
+        """The answer to a link that is in flight has a body that was not seen before."""
+        if self._budgets.is_new(self._domain(host_of(link.url)), body):
+            self._new.add(link.url)
 
     def tries_again(self, link: Link, outcome: Outcome, now: float) -> bool:
         """Whether `done` would return False, i.e. the link would be retried."""
@@ -371,6 +397,8 @@ class Frontier:
         if again is not None:
             heappush(host.later, (again[0], again[1].pack()))
             self.queued += 1
+        else:
+            self._answered(host, link)
         self.counters["finished" if again is None else "tried again"] += 1
         if host.failures > failures:
             self._failed(host, retired)
@@ -389,8 +417,15 @@ class Frontier:
     def unasked(self, link: Link, now: float) -> None:
         """Ends a link for which no host was asked, because a middleware had the answer: the host's record stays."""
         host = self._received(link)
+        self._answered(host, link)
         self.counters["finished"] += 1
         self._settle(host, now)
+
+    def _answered(self, host: Host, link: Link) -> None:
+        """Tells the host's domain that one of its pages is done."""
+        if self._budgets.counts and _uses_budget(link):
+            self._budgets.answered(self._domain(host.name), new=link.url in self._new)
+        self._new.discard(link.url)
 
     def put_back(self, link: Link, now: float, wait: float = 0.0) -> None:
         """Takes back a link that was not requested, for a lack of ours: it goes first again, all else is as before.
@@ -500,6 +535,7 @@ class Frontier:
 
     def _return(self, host: Host, link: Link, why: str, now: float) -> None:
         heappush(host.later, (FIRST, link.pack()))
+        self._new.discard(link.url)
         self.queued += 1
         self.counters[why] += 1
         self._settle(host, now)
@@ -537,6 +573,11 @@ class Frontier:
             self._back.schedule(host, due)
             return
         self._hosts.put_away(host)
+
+
+def _uses_budget(link: Link) -> bool:
+    """Whether the link is a page of its domain's budget: neither a user's request nor a robots.txt."""
+    return not link.request and not link.path.endswith("P")
 
 
 def _next_record(host: Host, now: float) -> bytes | None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.admission import Admission
+from webcrawl.frontier.allowances import Allowance
+from webcrawl.frontier.allowances.unlimited import Unlimited
 from webcrawl.frontier.aside import Aside
 from webcrawl.frontier.booking import Limits
+from webcrawl.frontier.budgets import Budgets
 from webcrawl.frontier.domains import Lines
 from webcrawl.frontier.fifo import Fifo
 from webcrawl.frontier.front import FrontEnd
@@ -36,6 +39,8 @@ class Rules:
     politeness: Politeness
     limits: Limits
     domain: Callable[[str], str] = str  # the registered domain of a host; by default each is its own
+    allowance: Allowance = field(default_factory=Unlimited)  # of pages per registered domain
+    key: bytes = bytes(16)  # of the hashes of domains
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,3 +63,4 @@ class Queues:
     told: Told  # what hosts asked for since the last checkpoint
     aside: Aside  # names of hosts whose next turn is far away
     lines: Lines  # URLs and parked hosts of domains that have their share of the places
+    budgets: Budgets  # URLs of domains that have had their pages

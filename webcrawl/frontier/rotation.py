@@ -35,12 +35,18 @@ class Rotation:
         """`enter` makes a host active; `ended` is called with each record of a retired host, and its Status."""
         limits = rules.limits
         self._front, self._parked, self._lines = queues.front, queues.parked, queues.lines
-        self._hosts, self._back = queues.hosts, back
+        self._hosts, self._back, self._budgets = queues.hosts, back, queues.budgets
         self._least, self._most, self._ended = limits.queues, limits.max_queues, ended
         self._enter = enter
         self._shares = Shares(rules.domain, limits.queues, limits.domain_share)
         self.aside = SetAside(queues.aside, queues.hosts, queues.parked, limits.host_failures)
-        self._sources = (self._from_parked, self._from_front, self._from_lines, self._from_aside)
+        self._sources = (
+            self._from_parked,
+            self._from_front,
+            self._from_lines,
+            self._from_aside,
+            self._from_budgets,
+        )
         self._source = 0  # the last one that let a host in
         self.width = limits.queues  # the current n
 
@@ -48,11 +54,13 @@ class Rotation:
         return f"<Rotation n={self.width} parked={len(self._parked)} {self._lines!r}>"
 
     def can_grow(self) -> bool:
-        return len(self._back.active) < self._most and bool(self._lines or self.others_wait())
+        if len(self._back.active) >= self._most:
+            return False
+        return bool(self._lines) or self.others_wait() or self._may_look()
 
     def others_wait(self) -> bool:
         """Whether there are URLs outside the back-end, other than those of domains that have their share."""
-        return bool(self._front.filled or self._parked) or self._is_aside_due()
+        return bool(self._front.filled or self._parked or self._budgets.ready) or self._is_aside_due()
 
     def _is_aside_due(self) -> bool:
         due = self.aside.next_due()
@@ -61,6 +69,10 @@ class Rotation:
     def next_aside(self) -> float | None:
         """When the next host that is set aside could come back; None if there is none, or no place."""
         return self.aside.next_due() if len(self._back.active) < self._most else None
+
+    def _may_look(self) -> bool:
+        """Whether nothing is left but URLs over their domains' budgets, at which nobody has looked since."""
+        return not self._back.active and self._budgets.unsettled
 
     @property
     def lines_wait(self) -> bool:
@@ -82,12 +94,12 @@ class Rotation:
         self.width = max(self.width - 1, self._least)
 
     def refill(self) -> bool:
-        """Makes a host active: a parked one, one from the front-end, one from a domain's line, in turns."""
+        """Makes a host active: from the parked ones, the front-end, domains' lines, what had no budget, in turns."""
         for _ in self._sources:
             self._source = (self._source + 1) % len(self._sources)
             if self._sources[self._source]():
                 return True
-        return False
+        return self._may_look() and self._budgets.look() and self._from_budgets()
 
     def _from_parked(self) -> bool:
         name = self._parked.pop()
@@ -98,6 +110,16 @@ class Rotation:
         front = self._front
         for _ in range(MOVES if front.filled else 0):
             record = front.pop()
+            if record is None:
+                break
+            if self._budgets.admits(self._shares.domain_of(_host(record)), record) and self._route(record):
+                return True
+        return False
+
+    def _from_budgets(self) -> bool:
+        """The same for URLs whose domain has pages left again."""
+        for _ in range(MOVES if self._budgets.ready else 0):
+            record = self._budgets.pop()
             if record is None:
                 break
             if self._route(record):

@@ -11,16 +11,23 @@ import msgpack
 
 from webcrawl.frontier.aside import Aside
 from webcrawl.frontier.blocks import Blocks
+from webcrawl.frontier.budgets import Budgets
+from webcrawl.frontier.domain_table import DomainTable
 from webcrawl.frontier.domains import Lines
 from webcrawl.frontier.fifo import Pool
 from webcrawl.frontier.front import FrontEnd
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.hosts import HostTable
 from webcrawl.frontier.parts import Hooks, Queues, Rules, Shape
+from webcrawl.frontier.prioritizers import Informed
+from webcrawl.frontier.reputation import Reputation
+from webcrawl.frontier.texts import Texts
 from webcrawl.frontier.told import Told
 from webcrawl.store.crawldb import CrawlDB
+from webcrawl.urls.hosts import host_of
 
 HOST_BYTES = 768  # a host's record and empty queue as Python objects: 630 measured (docs/frontier.md)
+DOMAIN_BYTES = 640  # a domain's record as a Python object, most of them without a queue: 560 measured
 META = "frontier"
 NO_HOOKS = Hooks()
 
@@ -36,10 +43,12 @@ class FrontierPart:
 
     def prepare(self) -> Iterator[None]:
         yield from self.queues.hosts.prepare()
+        yield from self.queues.budgets.prepare()
 
     def save(self) -> None:
         frontier, queues = self.frontier, self.queues
         queues.hosts.save()
+        queues.budgets.save()
         state = {
             "front": [queue.save() for queue in queues.front.queues],
             "parked": queues.parked.save(),
@@ -63,7 +72,7 @@ def open_frontier(
     """
     data = db.get(META)
     saved: dict[str, Any] = msgpack.unpackb(data) if data else {}
-    queues = _open_queues(db, shape, saved, random)
+    queues = _open_queues(db, shape, rules, saved, random)
     frontier = Frontier(queues, rules, hooks, resumed=now if saved else 0.0)
     if saved:
         frontier.queued, frontier.width = saved["queued"], max(saved["width"], rules.limits.queues)
@@ -75,13 +84,26 @@ def open_frontier(
     return frontier
 
 
-def _open_queues(db: CrawlDB, shape: Shape, saved: dict[str, Any], random: Random) -> Queues:
-    """Half of the memory is for the queues' heads and tails, a quarter for hosts as objects, one for packed rows."""
-    quarter = shape.memory // 4
-    pool = Pool(Blocks(db), shape.memory // 2)
-    hosts = HostTable(db, pool, quarter // HOST_BYTES, quarter)
+def _open_queues(db: CrawlDB, shape: Shape, rules: Rules, saved: dict[str, Any], random: Random) -> Queues:
+    """Half of the memory is for the queues' heads and tails, a quarter for hosts as objects, an eighth for packed rows.
+
+    The last eighth is for registered domains.
+    """
+    quarter, blocks = shape.memory // 4, Blocks(db)
+    pool = Pool(blocks, shape.memory // 2)
+    hosts = HostTable(db, pool, quarter // HOST_BYTES, quarter // 2)
     levels: list[bytes | None] = list(saved.get("front", ()))
     levels += [None] * (shape.levels - len(levels))  # with fewer levels than before, the extra queues still run empty
     front = FrontEnd([pool.fifo(level) for level in levels], shape.bias, random)
     parked, aside = pool.fifo(saved.get("parked")), Aside(pool.fifo, saved.get("aside", ()))
-    return Queues(front, hosts, parked, Told(db), aside, Lines(pool.fifo, saved.get("lines", {})))
+    budgets = _open_budgets(db, blocks, shape.memory // 8, rules)
+    return Queues(front, hosts, parked, Told(db), aside, Lines(pool.fifo, saved.get("lines", {})), budgets)
+
+
+def _open_budgets(db: CrawlDB, blocks: Blocks, memory: int, rules: Rules) -> Budgets:
+    """A half is for domains as objects, a quarter for their queues, an eighth for who links to whom, one for texts."""
+    reputation = Reputation(db, rules.domain, rules.key, memory // 8)
+    if isinstance(rules.prioritizer, Informed):
+        rules.prioritizer.inform(lambda url: reputation.remembered(rules.domain(host_of(url))))
+    domains = DomainTable(db, Pool(blocks, memory // 4), memory // 2 // DOMAIN_BYTES)
+    return Budgets(domains, reputation, Texts(memory // 8), rules.allowance)

@@ -1,7 +1,7 @@
 """The crc32 in the last column of crawl.db's rows: SQLite has no checksums, and most flipped bits go unnoticed.
 
 Blocks and the records of `waiting` are zstd frames with checksums of their own. A row of `run` has none because its
-file repeats all that it says.
+file repeats all that it says, one of `linked` because only its length matters.
 """
 
 from __future__ import annotations
@@ -27,6 +27,10 @@ def meta(name: str, value: bytes) -> int:
 def host(name: str, state: int, data: bytes) -> int:
     """Takes 0.3 us. The state is the crc's start value, so any other 32-bit state gives another crc."""
     return crc32(data, crc32(name.encode(), state))
+
+
+def domain(name: str, rank: int, waiting: int, data: bytes) -> int:
+    return crc32(data, crc32(b"%d %d %s" % (rank, waiting, name.encode())))
 
 
 def robots(origin: str, until: float, rules: bytes) -> int:

@@ -11,7 +11,7 @@ from webcrawl.store.disk import Disk
 from webcrawl.store.errors import DamagedFile, StateVersion
 
 # Version 1 had no row checksums, version 2 other body digests, version 3 neither lines nor portions, version 4 neither
-# chains in links nor hosts set aside, and other rows of an unreachable robots.txt.
+# chains in links, hosts set aside nor budgets of domains, and other rows of an unreachable robots.txt.
 VERSION = 5
 APPLICATION = 0x5743_524C  # "WCRL", in the header field for the application that owns the file
 TABLES = """
@@ -21,6 +21,11 @@ CREATE TABLE host (
     name TEXT PRIMARY KEY, state INTEGER NOT NULL, data BLOB NOT NULL, crc INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX host_in_use ON host (state) WHERE state > 0;
+CREATE TABLE domain (
+    name TEXT PRIMARY KEY, rank INTEGER NOT NULL, waiting INTEGER NOT NULL, data BLOB NOT NULL, crc INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX domain_waiting ON domain (rank DESC, name) WHERE waiting > 0;
+CREATE TABLE linked (domain INTEGER PRIMARY KEY, sources BLOB NOT NULL);
 CREATE TABLE robots (
     origin TEXT PRIMARY KEY, until REAL NOT NULL, rules BLOB NOT NULL, crc INTEGER NOT NULL
 ) WITHOUT ROWID;

@@ -9,7 +9,7 @@ from webcrawl.urls.canonical import MAX_LENGTH, canonical_links
 from webcrawl.urls.filters.protocol import Origin
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from webcrawl.urls.filters.chain import Chain
     from webcrawl.urls.fingerprint import Fingerprints
@@ -48,14 +48,18 @@ class LinkPipeline:
         base: str = "",
         lately: Lately | None = None,
         path: str = "",
+        heard: Callable[[str, Sequence[str]], None] | None = None,
     ) -> list[Candidate]:
         """Returns a candidate for each distinct URL among these links, which are `depth` links from a seed.
 
         Seeds have an empty `page_url`. `base` is the document's base URL, if it declares one. URLs in `lately` passed
-        the filters and were submitted before, and are left out. `path` is the links' discovery path.
+        the filters and were submitted before, and are left out. `path` is the links' discovery path. `heard` gets the
+        page and all URLs, before any cache and any filter.
         """
         found = canonical_links(base or page_url, links, self.filtered, self._max_length)
         fresh = [url for url in dict.fromkeys(found.values()) if url is not None]
+        if heard is not None:
+            heard(page_url, fresh)
         if lately is not None:
             fresh = lately.unknown(fresh)
         kept = self.chain.keep(fresh, Origin(page_url, depth, path), self.filtered) if fresh else fresh

@@ -16,6 +16,7 @@ from webcrawl.frontier.hosts import State, saved_queues
 from webcrawl.frontier.state import META
 from webcrawl.store import rowcrc
 from webcrawl.store.errors import DamagedFile
+from webcrawl.verify.domains import check_domains
 from webcrawl.verify.queues import Queues, link_flaw
 from webcrawl.verify.snapshot import Snapshot
 
@@ -33,6 +34,9 @@ def check_frontier(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedF
     places = Places()
     whole = True
     for damage in _hosts(snapshot, queues, mine, places):
+        whole = False
+        yield damage
+    for damage in check_domains(snapshot, queues, mine):
         whole = False
         yield damage
     for damage in _front(snapshot, queues, mine, places, whole=whole):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import Protocol, runtime_checkable
 
 from webcrawl.model import Link
 
@@ -14,3 +15,10 @@ class Prioritizer(Protocol):
 
     def level(self, link: Link) -> int:
         """The link's level, from 0 (first) to levels - 1 (last)."""
+
+
+@runtime_checkable
+class Informed(Protocol):
+    """A prioritizer that wants to know how many other domains link to that of a URL: it is given a function."""
+
+    def inform(self, links_to: Callable[[str], int], /) -> None: ...

@@ -1,0 +1,153 @@
+"""Traps of shapes that no filter lists, and good sites, as functions; and a crawl of them in simulated time."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from html import unescape
+from itertools import product
+from urllib.parse import urljoin
+
+from webcrawl.frontier.frontier import Frontier
+from webcrawl.model import Link, Outcome
+from webcrawl.simweb.answers import Ask
+from webcrawl.simweb.world import World
+from webcrawl.urls.hosts import host_of
+
+HREF = re.compile(r'<a href="([^"#]+)')
+Page = tuple[str, list[str]]  # body, links
+Site = Callable[[str, str], Page]
+"""Makes the page of a host and its path with query."""
+
+
+def _digest(*parts: object) -> str:
+    return hashlib.blake2b(repr(parts).encode(), digest_size=10).hexdigest()
+
+
+def _number(path: str) -> int:
+    digits = "".join(filter(str.isdigit, path))
+    return int(digits or 0)
+
+
+def items(host: str, path: str) -> Page:
+    """/item/1, /item/2 and so on, each with a text of its own."""
+    at = _number(path)
+    return _digest(host, path), [f"http://{host}/item/{at + step}" for step in (1, 2, 10, 100)]
+
+
+def lists(host: str, path: str) -> Page:
+    """?page=N, without end."""
+    at = _number(path)
+    return _digest(host, path), [f"http://{host}/list?page={at + step}" for step in (1, 2, 5)]
+
+
+def facets(host: str, path: str) -> Page:
+    """A shop's filters in any order and number."""
+    chosen = path.partition("?")[2]
+    pairs = [f"{name}={value}" for name, value in product(("size", "colour", "sort"), "abc")]
+    return _digest(host, path), [f"http://{host}/shop?{chosen}&{pair}".replace("?&", "?") for pair in pairs]
+
+
+def tokens(host: str, path: str) -> Page:
+    """Every link has a token that nobody has seen."""
+    return _digest(host, path), [f"http://{host}/?token={_digest(host, path, step)}" for step in range(5)]
+
+
+def commits(host: str, path: str) -> Page:
+    """A repository browser: each commit links to its parent, its tree and its difference to others."""
+    at = path.rpartition("/")[2]
+    kinds = ("commit", "tree", "diff", "blame")
+    return _digest(host, path), [f"http://{host}/{kind}/{_digest(at, kind)}" for kind in kinds]
+
+
+def calendar(host: str, path: str) -> Page:
+    """Days by their seconds since 1970."""
+    at = _number(path) or 1_700_000_000
+    return _digest(host, path), [f"http://{host}/day?t={at + step * 86_400}" for step in (-30, -7, -1, 1, 7, 30)]
+
+
+def wildcard(host: str, path: str) -> Page:
+    """Any name below the domain is a host, and each page names more of them."""
+    domain = ".".join(host.split(".")[-2:])
+    return _digest(host, path), [f"http://{_digest(host, path, step)}.{domain}/" for step in range(5)]
+
+
+def copies(host: str, path: str) -> Page:
+    """The same page under every address."""
+    return "sorry", [f"http://{host}/?token={_digest(host, path, step)}" for step in range(5)]
+
+
+def tenths(host: str, path: str) -> Page:
+    """One body in ten is new."""
+    at = _number(path)
+    return _digest(host, at % 10 and 1, at if at % 10 == 0 else 0), items(host, path)[1]
+
+
+TRAPS: dict[str, Site] = {
+    trap.__name__: trap for trap in (items, lists, facets, tokens, commits, calendar, wildcard, copies, tenths)
+}
+
+
+def good(pages: int) -> Site:
+    """A site of so many pages: each links to eight further ones, to the first and to two others."""
+
+    def page(host: str, path: str) -> Page:
+        at = _number(path)
+        further = [8 * at + child for child in range(1, 9)]
+        linked = [one for one in (*further, 0, at // 2, at * 31 % pages) if one < pages]
+        return _digest(host, at), [f"http://{host}/{one}" for one in linked]
+
+    return page
+
+
+def page_of_links(*urls: str) -> Site:
+    """A site of one page, with these links."""
+    return lambda host, path: (_digest(host, path), list(urls))
+
+
+def simulated(world: World) -> Site:
+    """The sites of the synthetic web, with their links to the same domain, as a simple crawler sees them."""
+
+    def page(host: str, path: str) -> Page:
+        url = f"http://{host}/{path}"
+        place = world.locate(url)
+        if place is None:
+            return "", []
+        body = world.answer(Ask(*place, name=host)).body.decode()
+        found = dict.fromkeys(urljoin(url, unescape(href)) for href in HREF.findall(body))
+        return body, [one for one in found if one.startswith("http:") and domain_of(host_of(one)) == domain_of(host)]
+
+    return page
+
+
+def domain_of(host: str) -> str:
+    """The registered domain, as these sites have them."""
+    return ".".join(host.split(".")[-2:])
+
+
+def crawl(frontier: Frontier, sites: Mapping[str, Site], seeds: Iterable[str], most: int = 10**9) -> Counter[str]:
+    """The pages fetched by registered domain, when nothing can be fetched any more or after `most` pages."""
+    seen, bodies, pages, now = set(seeds), set[str](), Counter[str](), 0.0
+    frontier.add([Link(url, seed=url).pack() for url in sorted(seen)])
+    while pages.total() < most:
+        link = frontier.take(now)
+        if link is None:
+            if len(frontier) == frontier.over_budget:
+                break
+            now = max(now, frontier.next_ready() or 0.0)
+            continue
+        host = host_of(link.url)
+        pages[domain_of(host)] += 1
+        body, links = sites[domain_of(host)](host, link.url.split("/", 3)[3])
+        if frontier.heard is not None:
+            frontier.heard(link.url, links)
+        if body not in bodies:
+            bodies.add(body)
+            frontier.new_body(link, body.encode())
+        fresh = [url for url in dict.fromkeys(links) if url not in seen]
+        seen.update(fresh)
+        frontier.add([Link(url, f"{link.path[-8:]}L", link.url).pack() for url in fresh])
+        frontier.done(link, Outcome(200, 0.01), now)
+    return pages

@@ -1,0 +1,268 @@
+"""Registered domains have budgets of pages; time is simulated."""
+
+import pytest
+
+from benchmarks.support import zoo
+from tests.support.frontiers import OK, make
+from webcrawl.frontier import budgets
+from webcrawl.frontier.allowances.fixed import Fixed
+from webcrawl.frontier.allowances.reputed import ByReputation
+from webcrawl.frontier.allowances.unlimited import Unlimited
+from webcrawl.frontier.booking import Limits
+from webcrawl.frontier.politeness.mercator import Mercator
+from webcrawl.model import Link, Status
+from webcrawl.store.crawldb import CrawlDB
+
+HOME = "http://www.zoo.test/"
+PAGES = 20  # DOMAIN_BUDGET_PAGES
+
+
+@pytest.fixture(name="db")
+def _db(tmp_path):
+    db = CrawlDB(tmp_path)
+    yield db
+    db.close()
+
+
+def budgeted(db, allowance=None, memory=4 << 20, **hooks):
+    limits, politeness = Limits(queues=30, max_queues=100), Mercator(0, 0.1, 300)
+    allowance = allowance or ByReputation(PAGES)
+    return make(db, limits, domain=zoo.domain_of, memory=memory, politeness=politeness, allowance=allowance, **hooks)
+
+
+def linked(number, site, *more):
+    """A site to which so many others link; their addresses are the seeds."""
+    others = {f"other{at}.test": zoo.page_of_links(HOME, *more) for at in range(number)}
+    return {"zoo.test": site, **others}, [f"http://{name}/" for name in others]
+
+
+def pages_of(db, links, site, allowance=None, most=3000):
+    """The pages of a site that were fetched, and the frontier at the end."""
+    sites, seeds = linked(links, site)
+    frontier = budgeted(db, allowance)
+    return zoo.crawl(frontier, sites, seeds or [HOME], most)["zoo.test"], frontier
+
+
+def saved(db):
+    for _ in db.prepare():
+        pass
+    db.checkpoint()
+
+
+def found(*urls):
+    """Packed links as pages have them."""
+    return [Link(url, "L", "http://via.test/").pack() for url in urls]
+
+
+class TestTraps:
+    @pytest.mark.parametrize("trap", zoo.TRAPS)
+    @pytest.mark.parametrize(("links", "most"), [(0, 10 * PAGES), (1, PAGES), (2, 4 * PAGES)])
+    def test_a_trap_ends(self, db, trap, links, most):
+        """Whatever a trap's shape, it costs what its reputation allows at most; all its other URLs wait."""
+        pages, frontier = pages_of(db, links, zoo.TRAPS[trap])
+
+        assert pages <= most
+        assert (len(frontier), frontier.over_budget) == (frontier.held[0], frontier.held[0])
+        assert frontier.held[0] > 0
+        assert frontier.held[1] == 1
+
+    @pytest.mark.parametrize(("trap", "most"), [("copies", PAGES + 4), ("tenths", 5 * PAGES)])
+    def test_who_repeats_himself_ends_sooner(self, db, trap, most):
+        """However good its reputation is, a site that serves few new bodies gets little more than the lead."""
+        pages, _ = pages_of(db, 10, zoo.TRAPS[trap])
+
+        assert PAGES <= pages <= most
+
+    def test_who_has_more_urls_than_pages_ends_sooner(self, db):
+        """A site with far more URLs than it may have pages, however new its text is, has eight times the lead."""
+
+        def site(host, path):
+            return host + path, [f"http://{host}/{path}{word}/" for word in range(40)]
+
+        pages, _ = pages_of(db, 3, site)
+
+        assert pages == 8 * PAGES
+
+    def test_who_repeats_his_text_ends_sooner(self, db):
+        """A site whose pages differ in titles and links only gets little more than the lead."""
+
+        def site(host, path):
+            body, links = zoo.items(host, path)
+            return f"<title>{body}</title><p>{'the same text on every page, ' * 9}</p><a href=/>{body}</a>", links
+
+        pages, _ = pages_of(db, 3, site)
+
+        assert PAGES <= pages <= PAGES + 2 * budgets.SAMPLE * budgets.PAYS
+
+    def test_a_trap_behind_a_good_site_ends(self, db):
+        """What a domain has earned before does not pay for what it repeats now."""
+        good, copies = zoo.good(50 * PAGES), zoo.TRAPS["copies"]
+
+        def site(host, path):
+            return copies(host, path) if "token" in path or path == "999" else good(host, path)
+
+        pages, _ = pages_of(db, 3, site)
+
+        assert 50 * PAGES < pages <= 52 * PAGES
+
+
+class TestGoodSites:
+    @pytest.mark.parametrize("links", [3, 10])
+    def test_a_site_that_others_link_to_is_crawled_whole(self, db, links):
+        """Links from three other domains are enough for a site a hundred times as large as the first budget."""
+        pages, frontier = pages_of(db, links, zoo.good(100 * PAGES))
+
+        assert pages == 100 * PAGES + 1  # its address without a number too
+        assert len(frontier) == 0
+
+    def test_redirects_and_copies_are_paid_for(self, db):
+        """A site of which one URL in three has a new body is crawled whole."""
+
+        def site(host, path):
+            body, links = zoo.good(50 * PAGES)(host, path)
+            return body if sum(map(ord, path)) % 3 == 0 else "moved", links
+
+        pages, _ = pages_of(db, 3, site)
+
+        assert pages == 50 * PAGES + 1
+
+    def test_small_sites_are_crawled_whole_whoever_links_to_them(self, db):
+        """A site no larger than the first budget needs no reputation."""
+        pages, frontier = pages_of(db, 1, zoo.good(PAGES - 1))
+
+        assert (pages, len(frontier)) == (PAGES, 0)
+
+
+class TestWaiting:
+    def test_a_new_link_from_elsewhere_brings_urls_back(self, db):
+        """When another domain links to it, a domain goes on with the URLs that waited, in their order."""
+        frontier = budgeted(db)
+        zoo.crawl(frontier, *linked(1, zoo.items))
+        assert frontier.held[0] > 0
+        frontier.heard("http://second.test/", [HOME])
+
+        taken = zoo.crawl(frontier, {"zoo.test": zoo.items}, [])
+
+        assert taken["zoo.test"] == 3 * PAGES
+
+    def test_a_checkpoint_looks_at_some(self, db):
+        """While the crawl has other things to do, each checkpoint looks for domains whose reputation has grown."""
+        frontier = budgeted(db)
+        zoo.crawl(frontier, *linked(1, zoo.items))
+        frontier.heard("http://second.test/", [HOME])
+        assert not frontier._budgets.ready
+        saved(db)
+
+        assert frontier._budgets.ready
+
+    def test_the_best_reputation_goes_first(self, tmp_path):
+        """Of the domains that may go on, the one to which most others link does."""
+        db = CrawlDB(tmp_path)
+        frontier = budgeted(db, Fixed(1))
+        for name in ("one", "two", "three"):
+            frontier.add(found(*(f"http://{name}.test/{at}" for at in range(2))))
+        for number, name in ((1, "one"), (3, "three"), (2, "two")):
+            for at in range(number):
+                frontier.heard(f"http://s{at}.test/", [f"http://{name}.test/"])
+        zoo.crawl(frontier, {f"{name}.test": zoo.page_of_links() for name in ("one", "two", "three")}, [])
+        assert frontier.held == (3, 3)
+        saved(db)
+        db.close()
+
+        db = CrawlDB(tmp_path)
+        waiting = budgeted(db, Fixed(2))._budgets
+        while not waiting.look():
+            assert waiting.unsettled
+        assert [waiting.pop().split(b"/")[2] for _ in range(3)] == [b"three.test", b"two.test", b"one.test"]
+        db.close()
+
+    def test_the_next_run_goes_on_with_a_larger_budget(self, tmp_path):
+        """What waits is in the state; another policy or a larger number of pages lets it on."""
+        for allowance, pages in ((Fixed(5), 5), (Fixed(9), 4), (ByReputation(20), 11), (Unlimited(), 1000)):
+            db = CrawlDB(tmp_path)
+            frontier = budgeted(db, allowance)
+            seeds = [] if frontier.queued else [HOME]
+            taken = zoo.crawl(frontier, {"zoo.test": zoo.items}, seeds, most=1000)
+            assert taken["zoo.test"] == pages or (allowance.lead == 20 and taken["zoo.test"] == 200 - 9)
+            saved(db)
+            db.close()
+
+    def test_all_hosts_of_a_domain_share_its_budget(self, db):
+        """Any number of names below a domain has one budget."""
+        frontier = budgeted(db, Fixed(3))
+        frontier.add(found(*(f"http://h{at}.zoo.test/" for at in range(10))))
+
+        taken = zoo.crawl(frontier, {"zoo.test": zoo.page_of_links()}, [])
+
+        assert (taken["zoo.test"], frontier.held) == (3, (7, 1))
+
+    def test_requests_of_a_spider_need_no_budget(self, db):
+        """A user's own request is made whatever the budget of its domain is, and uses none of it."""
+        frontier = budgeted(db, Fixed(1))
+        frontier.add([Link(f"http://zoo.test/{at}", request="e30=").pack() for at in range(5)])
+        frontier.add(found("http://zoo.test/a", "http://zoo.test/b"))
+
+        taken = zoo.crawl(frontier, {"zoo.test": zoo.page_of_links()}, [])
+
+        assert (taken["zoo.test"], frontier.held) == (6, (1, 1))
+
+    def test_what_is_not_asked_for_costs_nothing(self, db):
+        """A URL that robots.txt or the exclusion file ends gives its page back."""
+        frontier = budgeted(
+            db, Fixed(2), admission=lambda link, _: Status.ROBOTS_FORBIDDEN if "no" in link.url else None
+        )
+        frontier.add(found(*(f"http://zoo.test/{kind}{at}" for at in range(4) for kind in ("no", "yes"))))
+
+        taken = zoo.crawl(frontier, {"zoo.test": zoo.page_of_links()}, [])
+
+        assert taken["zoo.test"] == 2
+        assert frontier.counters[f"dropped/{Status.ROBOTS_FORBIDDEN}"] >= 2
+
+    def test_retries_are_the_same_page(self, db):
+        """A URL that is tried again uses no further page."""
+        frontier = budgeted(db, Fixed(2))
+        frontier.add(found("http://zoo.test/a", "http://zoo.test/b"))
+        link = frontier.take(0)
+        frontier.put_back(link, 0)
+        frontier.done(frontier.take(1), OK, 1)
+
+        assert frontier.take(100) is not None
+        assert frontier.held == (0, 0)
+
+
+class TestBounds:
+    def test_more_domains_may_go_on_than_are_noted(self, tmp_path, monkeypatch):
+        """Only some domains are noted as ready; the others are found by the next look."""
+        monkeypatch.setattr(budgets, "READY", 2)
+        monkeypatch.setattr(budgets, "LOOK", 3)
+        names = [f"d{at}.test" for at in range(10)]
+        sites = dict.fromkeys(names, zoo.page_of_links())
+        for pages, taken in ((1, 10), (3, 20)):
+            db = CrawlDB(tmp_path)
+            frontier = budgeted(db, Fixed(pages))
+            if pages == 1:
+                frontier.add(found(*(f"http://{name}/{at}" for at in range(3) for name in names)))
+            assert zoo.crawl(frontier, sites, []).total() == taken
+            saved(db)
+            db.close()
+
+        assert (len(frontier), frontier.held) == (0, (0, 0))
+
+    def test_domains_are_objects_within_their_memory(self, db):
+        """Of any number of domains, as many are objects as the memory has room for; the others are rows."""
+        frontier = budgeted(db, Fixed(1), memory=1 << 20)
+        names = [f"d{at}.test" for at in range(300)]
+        frontier.add(found(*(f"http://{name}/{at}" for at in range(3) for name in names)))
+
+        assert zoo.crawl(frontier, dict.fromkeys(names, zoo.page_of_links()), []).total() == 300
+        assert frontier.held == (600, 300)
+        assert len(frontier._budgets._table._cached) <= (1 << 20) // 16 // 640
+
+    def test_no_budget_costs_nothing(self, db):
+        """Without a limit no domain is counted, and nobody hears of links."""
+        frontier = budgeted(db, Unlimited())
+        frontier.add(found("http://zoo.test/a"))
+
+        assert frontier.take(0) is not None
+        assert frontier.heard is None
+        assert len(frontier._budgets._table._cached) == 0

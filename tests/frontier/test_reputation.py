@@ -1,0 +1,128 @@
+"""Which registered domains link to which: counted once, in bounded memory and bounded rows."""
+
+import pytest
+
+from benchmarks.support.zoo import domain_of
+from webcrawl.frontier import reputation
+from webcrawl.frontier.reputation import MOST, Reputation
+from webcrawl.store.crawldb import CrawlDB
+
+
+@pytest.fixture(name="db")
+def _db(tmp_path):
+    db = CrawlDB(tmp_path)
+    yield db
+    db.close()
+
+
+def made(db, memory=1 << 16):
+    return Reputation(db, domain_of, bytes(16), memory)
+
+
+def links_to(found, domain):
+    found.save()
+    return found.links_to(domain)
+
+
+class TestLinks:
+    def test_domains_are_counted_not_links(self, db):
+        """Any number of links from the hosts of one domain to those of another count once."""
+        found = made(db)
+        for host in ("www.a.test", "m.a.test", "a.test:81"):
+            found.heard(f"http://{host}/page", [f"https://{at}.b.test/{at}" for at in range(5)])
+        found.heard("https://c.test/", ["http://b.test/"])
+
+        assert links_to(found, "b.test") == 2
+
+    def test_a_domain_does_not_link_to_itself(self, db):
+        """Links within a domain do not count, whatever their hosts, schemes and ports are."""
+        found = made(db)
+        found.heard("http://www.a.test/", ["http://www.a.test/x", "https://www.a.test/", "http://m.a.test:8/x"])
+
+        assert links_to(found, "a.test") == 0
+
+    @pytest.mark.parametrize("target", ["http://b.t/", "https://b.t/x", "ftp://b.t/", "gopher://b.t/", "http://b.t:8/"])
+    def test_any_scheme(self, db, target):
+        """The scheme and the port of a URL make no difference, nor does the length of its host's name."""
+        found = made(db)
+        found.heard("gopher://a.t/1/", [target])
+        found.heard("ftp://c.t/", [target, "ftp://c.t/x"])
+
+        assert links_to(found, "b.t") == 2
+
+    def test_no_more_are_counted_than_fit(self, db):
+        """A domain has 64 others in its row at most, however many link to it."""
+        found = made(db)
+        for number in range(MOST + 20):
+            found.heard(f"http://s{number}.test/", ["http://b.test/"])
+
+        assert links_to(found, "b.test") == MOST
+
+    def test_what_the_filter_forgets_is_not_counted_twice(self, db):
+        """The row knows the domains in it: after a restart, or when the filter is too small, pairs come again."""
+        for _ in range(2):
+            found = made(db, memory=1)
+            for number in (*range(40), *range(40)):
+                found.heard(f"http://s{number}.test/", ["http://b.test/", "http://c.test/"])
+
+        assert links_to(found, "b.test") == links_to(found, "c.test") == 40
+
+    def test_a_crash_forgets_what_was_not_saved(self, tmp_path):
+        """Links are part of the checkpoint; those since then are heard again with their pages."""
+        for source in ("a", "b"):
+            db = CrawlDB(tmp_path)
+            found = made(db)
+            found.heard(f"http://{source}.test/", ["http://x.test/"])
+            if source == "a":
+                found.save()
+                db.checkpoint()
+            db.close()
+
+        db = CrawlDB(tmp_path)
+        assert links_to(made(db), "x.test") == 1
+        db.close()
+
+
+class TestCost:
+    def test_a_pair_costs_its_row_once(self, db, monkeypatch):
+        """Links to domains that were just counted, and those within a host, write nothing."""
+        found = made(db)
+        urls = ["http://b.test/", "http://a.test/x"]
+        found.heard("http://a.test/", urls)
+        found.save()
+        monkeypatch.setattr(db, "executemany", lambda *_: pytest.fail("nothing is new"))
+        for page in range(100):
+            found.heard(f"http://a.test/{page}", urls)
+        found.save()
+
+    def test_what_waits_is_bounded(self, db, monkeypatch):
+        """Links wait in a fixed room until they are written, a few at a time."""
+        most = 0
+        executemany = db.executemany
+
+        def counted(sql, rows):
+            nonlocal most
+            most = max(most, len(rows))
+            executemany(sql, rows)
+
+        monkeypatch.setattr(db, "executemany", counted)
+        found = made(db, memory=64 << 10)
+        for number in range(5000):
+            found.heard("http://a.test/", [f"http://t{number}.test/"])
+            assert len(found._targets) <= found._room < 1000
+
+        assert 0 < most <= reputation.SLICE
+        found.save()
+        assert db.query("SELECT count(*) FROM linked")[0][0] == 5000
+
+    def test_who_asks_again_and_again_is_remembered(self, db, monkeypatch):
+        """A prioritizer's questions are answered from memory until something new is written."""
+        found = made(db)
+        assert found.remembered("b.test") == 0
+        monkeypatch.setattr(db, "query", lambda *_: pytest.fail("asked before"))
+        assert found.remembered("b.test") == 0
+        monkeypatch.undo()
+        found.heard("http://a.test/", ["http://b.test/"])
+        found.save()
+
+        assert found.remembered("b.test") == 1

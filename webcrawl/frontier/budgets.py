@@ -1,0 +1,215 @@
+"""A registered domain has a budget of pages, so that no trap is endless (IRLbot's STAR and BEAST).
+
+Each page that is let into the back-end is a debt; one that comes back with a new body pays for itself and for three
+that had nothing new. A domain is let on while its debt is below the policy's lead and its pages below what its
+reputation allows. All other URLs wait on disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from heapq import heappop, heappush
+from itertools import count
+
+from webcrawl.frontier.allowances import Allowance
+from webcrawl.frontier.domain_table import TOP, Domain, DomainTable, Place
+from webcrawl.frontier.reputation import Reputation
+from webcrawl.frontier.texts import Texts
+from webcrawl.model import Packed, is_found, is_seed
+
+PAYS = 4  # pages that one new body pays for: a site of which three in four URLs are redirects or copies goes on
+WIDE = 1.5  # times the pages that a domain may have: with more URLs, of which many lead nowhere, it is too large
+READY = 1024  # domains noted at once that may go on; all others are found when budgets are looked at again
+LOOK = 64  # domains looked at in one step, 20 us each
+SEEN = 256  # domains looked at per checkpoint
+SAMPLE = 32  # of so many new bodies of a larger site one has its text looked at, 0.1 ms
+LARGER = 4  # a site that has used this part of its lead
+
+UNLIMITED = float("inf")
+
+
+class Budgets:
+    """Lets URLs into the back-end or holds them; `pop` returns the held ones whose domain may go on."""
+
+    def __init__(self, table: DomainTable, reputation: Reputation, texts: Texts, policy: Allowance) -> None:
+        self._table, self._texts, self._policy = table, texts, policy
+        self.reputation = reputation
+        self.counts = policy.lead < UNLIMITED or policy.most(0, seed=False) < UNLIMITED
+        self.domains, self.held = table.waiting()  # domains with URLs that wait, and these URLs
+        self._ready: list[tuple[int, int, str]] = []  # a heap: the best reputation first, then by turn
+        self._listed: set[str] = set()
+        self._turn = count()
+        self._moved = True  # a page was let in since the last round began
+        self._round: Iterator[None] | None = None
+        self._place: Place = TOP
+
+    def __repr__(self) -> str:
+        return f"<Budgets held={self.held} of {self.domains} domains, ready={len(self._listed)}>"
+
+    # -- for every page
+
+    def admits(self, name: str, record: Packed) -> bool:
+        """Whether this URL of the domain may go on; else it is held. A user's own request may always."""
+        if not self.counts or not is_found(record):
+            return True
+        domain = self._get(name)
+        if not domain.seed and is_seed(record):
+            domain.seed = True
+            self._rate(domain)
+        if domain.queue is None:
+            if domain.used >= domain.most:
+                self._rate(domain)
+            if self._may(domain):
+                self._charge(domain)
+                return True
+            self.domains += 1
+        self._table.hold(domain, record)
+        self.held += 1
+        return False
+
+    def is_new(self, name: str, body: bytes) -> bool:
+        """Whether a page of the domain whose body was not seen before counts as new; of some the text is looked at."""
+        if not self.counts:
+            return False
+        domain = self._get(name)
+        if domain.used * LARGER >= self._policy.lead:
+            domain.bodies += 1
+            if domain.bodies % SAMPLE == 1:
+                domain.fresh = self._texts.new(name, body)
+        return domain.fresh
+
+    def answered(self, name: str, *, new: bool) -> None:
+        """A page of the domain is done. A new one pays for itself and for others that were not."""
+        if not self.counts:
+            return
+        domain = self._get(name)
+        if new:
+            paid = min(PAYS - 1, domain.old)
+            domain.old -= paid
+            self._pay(domain, 1 + paid)
+        else:
+            domain.old += 1
+            self._table.touch(domain)
+
+    def refund(self, name: str) -> None:
+        """A URL that was let in ended without a request."""
+        if not self.counts:
+            return
+        domain = self._get(name)
+        domain.used = max(domain.used - 1, 0)
+        self._pay(domain, 1)
+
+    def _pay(self, domain: Domain, pages: int) -> None:
+        domain.debt = max(domain.debt - pages, 0)
+        self._table.touch(domain)
+        if domain.queue is not None:
+            self._note(domain)
+
+    def _charge(self, domain: Domain) -> None:
+        domain.used += 1
+        domain.debt += 1
+        self._moved = True
+        self._table.touch(domain)
+
+    def _get(self, name: str) -> Domain:
+        domain = self._table.get(name)
+        if not domain.most:
+            self._allow(domain)
+        return domain
+
+    def _allow(self, domain: Domain) -> None:
+        domain.most = self._policy.most(domain.rank, seed=domain.seed)
+        domain.sure = self._policy.sure(domain.rank, seed=domain.seed)
+
+    def _may(self, domain: Domain) -> bool:
+        used = domain.used
+        if domain.debt >= self._policy.lead or used >= domain.most:
+            return False
+        return used < domain.sure or domain.queue is None or used + domain.queue.count <= WIDE * domain.most
+
+    def _rate(self, domain: Domain) -> None:
+        """Asks for the domain's reputation again."""
+        links = self.reputation.links_to(domain.name)
+        if links != domain.rank:
+            domain.rank = links
+            self._table.touch(domain)
+        self._allow(domain)
+
+    # -- the URLs that wait
+
+    @property
+    def ready(self) -> bool:
+        """Whether some of them may go on."""
+        return bool(self._listed)
+
+    @property
+    def unsettled(self) -> bool:
+        """Whether URLs wait that may turn out to go on when budgets are looked at again."""
+        return self.held > 0 and (self._moved or self.reputation.waits or self._round is not None)
+
+    def _note(self, domain: Domain) -> None:
+        if domain.name in self._listed or not self._may(domain):
+            return
+        if len(self._listed) >= READY:
+            self._moved = True  # so that the next look finds it
+            return
+        self._listed.add(domain.name)
+        heappush(self._ready, (-domain.rank, next(self._turn), domain.name))
+
+    def pop(self) -> Packed | None:
+        """A URL that may go on now, of the domain with the best reputation."""
+        while self._ready:
+            name = self._ready[0][2]
+            domain = self._get(name)
+            record = self._table.release(domain) if self._may(domain) else None
+            if record is not None:
+                self._charge(domain)
+                self.held -= 1
+                self.domains -= domain.queue is None
+                return record
+            heappop(self._ready)
+            self._listed.discard(name)
+        return None
+
+    def look(self) -> bool:
+        """One step of a look at all budgets, for when nothing else is left to do. Returns whether URLs may go on."""
+        if self._round is None and self.unsettled:
+            self._moved = False
+            self._round = self._all()
+        if self._round is not None and next(self._round, self) is self:
+            self._round = None
+        return self.ready
+
+    def _all(self) -> Iterator[None]:
+        yield from self.reputation.prepare()
+        yield from self._table.prepare()
+        place = TOP
+        while found := self._look_at(place, LOOK):
+            place = found
+            yield
+
+    def _look_at(self, place: Place, most: int) -> Place | None:
+        """Looks at the next domains whose URLs wait; returns the last one's place, None at the end."""
+        found = self._table.next(place, most)
+        for _, name in found:
+            domain = self._get(name)
+            if domain.queue is not None:
+                self._rate(domain)
+                self._note(domain)
+        return found[-1] if found else None
+
+    # -- the checkpoint
+
+    def prepare(self) -> Iterator[None]:
+        """Writes what has changed, and looks at some of the domains whose reputation may have grown."""
+        yield from self.reputation.prepare()
+        yield from self._table.prepare()
+        for _ in range(SEEN // LOOK if self.held else 0):
+            self._place = self._look_at(self._place, LOOK) or TOP
+            yield
+            if self._place == TOP:
+                break
+
+    def save(self) -> None:
+        self.reputation.save()
+        self._table.save()

@@ -1,0 +1,154 @@
+"""What is known of each registered domain that was crawled: a few thousand as objects, the others as rows."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import msgpack
+
+from webcrawl.frontier.fifo import Fifo, Pool
+from webcrawl.store import rowcrc
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.errors import DamagedFile
+
+BATCH = 256  # rows written or let go at once: about 1 ms
+LEAST = 4  # objects, whatever the memory: the caller works with one
+LOAD = "SELECT name, rank, waiting, data, crc FROM domain WHERE name = ?"
+STORE = "INSERT OR REPLACE INTO domain VALUES (?, ?, ?, ?, ?)"
+COUNT = "SELECT count(*), coalesce(sum(waiting), 0) FROM domain WHERE waiting > 0"
+NEXT = (
+    "SELECT name, rank FROM domain WHERE waiting > 0 AND rank <= ?1 AND (rank < ?1 OR name > ?2) "
+    "ORDER BY rank DESC, name LIMIT ?3"
+)
+Place = tuple[int, str]  # rank and name of a domain with URLs that wait
+TOP: Place = (2**31, "")
+
+
+@dataclass(slots=True, eq=False)
+class Domain:
+    """Its pages, and the URLs for which it has none left."""
+
+    name: str
+    rank: int = 0  # other domains that link to it, when it was looked at last
+    seed: bool = False
+    used: int = 0  # pages that were let into the back-end
+    debt: int = 0  # of these, how many are not answered yet, or had nothing new and are not paid for
+    old: int = 0  # of these, how many had nothing new
+    queue: Fifo | None = None  # URLs that wait; never empty
+    most: float = 0.0  # pages that it may have with its rank
+    sure: float = 0.0  # of these, how many even if it has far more URLs than that
+    bodies: int = 0  # since it became an object
+    fresh: bool = True  # whether the text that was looked at last was new
+    dirty: bool = False
+
+
+class DomainTable:
+    """The table `domain`. Changes are written when an object has to make room, and before a checkpoint."""
+
+    def __init__(self, db: CrawlDB, pool: Pool, room: int) -> None:
+        self._db, self._pool, self._room = db, pool, max(room, LEAST)
+        self._cached: OrderedDict[str, Domain] = OrderedDict()
+        self._dirty: dict[str, Domain] = {}
+        pool.on_spill = self.touch
+
+    def __repr__(self) -> str:
+        return f"<DomainTable cached={len(self._cached)} dirty={len(self._dirty)}>"
+
+    def get(self, name: str) -> Domain:
+        """The domain's record; `most` is 0 if it has just become an object. Valid until the next call."""
+        found = self._cached.get(name)
+        if found is not None:
+            self._cached.move_to_end(name)
+            return found
+        if len(self._cached) >= self._room:
+            self._let_go()
+        rows = self._db.query(LOAD, (name,))
+        domain = self._cached[name] = self._unpack(rows[0]) if rows else Domain(name)
+        return domain
+
+    def _unpack(self, row: tuple[str, int, int, bytes, int]) -> Domain:
+        name, rank, waiting, data, _ = row
+        if not rowcrc.agrees(rowcrc.domain, row):
+            raise DamagedFile(self._db.path, 0, f"table domain, {name}: checksum")
+        try:
+            seed, used, debt, old, queue = msgpack.unpackb(data)
+        except (ValueError, TypeError) as error:
+            raise DamagedFile(self._db.path, 0, f"table domain, {name}: {error!r}") from error
+        domain = Domain(name, rank, seed, used, debt, old)
+        if waiting:
+            domain.queue = self._fifo(domain, queue)
+        return domain
+
+    def _fifo(self, domain: Domain, saved: bytes | None = None) -> Fifo:
+        queue = self._pool.fifo(saved)
+        queue.owner = domain
+        return queue
+
+    def hold(self, domain: Domain, record: bytes) -> None:
+        """Puts a URL at the end of the domain's queue."""
+        if domain.queue is None:
+            domain.queue = self._fifo(domain)
+        domain.queue.push(record)
+        self.touch(domain)
+
+    def release(self, domain: Domain) -> bytes | None:
+        """The first URL of the domain's queue."""
+        queue = domain.queue
+        if queue is None:
+            return None
+        record = queue.pop()
+        if not queue.count:
+            queue.close()
+            domain.queue = None
+        self.touch(domain)
+        return record
+
+    def touch(self, domain: Domain) -> None:
+        """Marks the domain as changed since it was last written."""
+        if not domain.dirty:
+            domain.dirty = True
+            self._dirty[domain.name] = domain
+
+    def _let_go(self) -> None:
+        oldest = [self._cached.popitem(last=False)[1] for _ in range(min(BATCH, self._room // 2))]
+        self._write([domain for domain in oldest if domain.dirty])
+        for domain in oldest:
+            if domain.queue is not None:
+                domain.queue.close()
+
+    def _write(self, domains: Iterable[Domain]) -> None:
+        rows = []
+        for domain in sorted(domains, key=lambda one: one.name):
+            rows.append(_row(domain))
+            domain.dirty = False  # after packing, which may spill the queue and so touch it
+            self._dirty.pop(domain.name, None)
+        self._db.executemany(STORE, rows)
+
+    def waiting(self) -> tuple[int, int]:
+        """The number of domains with URLs that wait, and of these URLs; all must be written."""
+        domains, urls = self._db.query(COUNT)[0]
+        return domains, urls
+
+    def next(self, place: Place, most: int) -> list[Place]:
+        """The next domains with URLs that wait, by falling rank; all must be written."""
+        return [(rank, name) for name, rank in self._db.query(NEXT, (*place, most))]
+
+    def prepare(self) -> Iterator[None]:
+        """Writes in slices what has changed until now."""
+        changed = [*self._dirty.values()]
+        for at in range(0, len(changed), BATCH):
+            self._write(domain for domain in changed[at : at + BATCH] if domain.dirty)
+            yield
+
+    def save(self) -> None:
+        for _ in self.prepare():
+            pass
+
+
+def _row(domain: Domain) -> tuple[str, int, int, bytes, int]:
+    queue = domain.queue
+    data = msgpack.packb((domain.seed, domain.used, domain.debt, domain.old, None if queue is None else queue.save()))
+    row = domain.name, domain.rank, 0 if queue is None else queue.count, bytes(data)
+    return (*row, rowcrc.domain(*row))
