@@ -150,10 +150,10 @@ class TestWaiting:
         frontier = budgeted(db)
         zoo.crawl(frontier, *linked(1, zoo.items))
         frontier.heard("http://second.test/", [HOME])
-        assert not frontier._budgets.ready
+        assert not frontier._budgets.listed
         saved(db)
 
-        assert frontier._budgets.ready
+        assert frontier._budgets.listed
 
     def test_the_best_reputation_goes_first(self, tmp_path):
         """Of the domains that may go on, the one to which most others link does."""

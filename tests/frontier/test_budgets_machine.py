@@ -126,7 +126,7 @@ class BudgetsMachine(RuleBasedStateMachine):
         for _ in range(count):
             record = self.budgets.pop()
             if record is None:
-                assert not self.budgets.ready
+                assert not self.budgets.listed
                 return
             twin = self.model.domains[record.split(b"/", 3)[2].decode()]
             assert twin.may()
@@ -137,11 +137,11 @@ class BudgetsMachine(RuleBasedStateMachine):
     def look(self):
         """After a look at all budgets, everything that may go on comes out."""
         for _ in range(1000):
-            if not (self.budgets.unsettled or self.budgets.ready):
+            if not (self.budgets.unsettled or self.budgets.listed):
                 break
             if self.budgets.look():
                 for name, twin in self.model.domains.items():
-                    if twin.queue and name in self.budgets._listed:
+                    if twin.queue and name in self.budgets.listed:
                         self.model.rate(name)
                 self.pop(100)
         for name, twin in self.model.domains.items():
@@ -171,7 +171,7 @@ class BudgetsMachine(RuleBasedStateMachine):
         waiting = [len(twin.queue) for twin in self.model.domains.values() if twin.queue]
         assert (self.budgets.held, self.budgets.domains) == (sum(waiting), len(waiting))
         assert len(self.table._cached) <= 4
-        assert len(self.budgets._listed) <= budgets.READY
+        assert len(self.budgets.listed) <= budgets.READY
 
     @invariant()
     def domains_agree(self):

@@ -2,6 +2,8 @@
 
 import hashlib
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from random import Random
 
@@ -141,11 +143,14 @@ def stopped(root: Path, store: str = "disk") -> Path:
 def killed(root: Path, target: Path, store: str = "disk") -> Path:
     """A JOBDIR of a crawl killed between two checkpoints, with a log that is not entirely copied back."""
     job = Job(root, store)
-    for _ in range(3):
+    with closing(sqlite3.connect(job.db.path)) as reader:  # while it reads, the log cannot begin anew
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM meta").fetchone()
+        for _ in range(3):
+            job.work()
+            job.checkpoint()
         job.work()
-        job.checkpoint()
-    job.work()
-    job.killed(target)
+        job.killed(target)
     job.close()
     return target
 

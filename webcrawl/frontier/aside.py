@@ -27,14 +27,14 @@ class Aside:
         """`make` restores a queue, or makes an empty one."""
         self._make = make
         self._queues: dict[int, Fifo] = {}  # behind the first entry of each length
-        self._heads: list[tuple[float, int, bytes]] = []  # a heap of these first entries
+        self.heads: list[tuple[float, int, bytes]] = []  # a heap of these first entries
         for length, first, data in saved:
             self._queues[length] = make(data)
-            self._heads.append((unpack(first)[0], length, first))
-        heapify(self._heads)
+            self.heads.append((unpack(first)[0], length, first))
+        heapify(self.heads)
 
     def __len__(self) -> int:
-        return len(self._heads) + sum(map(len, self._queues.values()))
+        return len(self.heads) + sum(map(len, self._queues.values()))
 
     def __repr__(self) -> str:
         return f"<Aside hosts={len(self)} lengths={len(self._queues)} next={self.next_due()}>"
@@ -47,24 +47,24 @@ class Aside:
         queue = self._queues.get(length)
         if queue is None:
             self._queues[length] = self._make(None)
-            heappush(self._heads, (at, length, record))
+            heappush(self.heads, (at, length, record))
         else:
             queue.push(record)
         return at
 
     def next_due(self) -> float | None:
         """When the next host comes back, or None."""
-        return self._heads[0][0] if self._heads else None
+        return self.heads[0][0] if self.heads else None
 
     def pop(self, now: float) -> Entry | None:
         """Removes and returns the next host that is due: when it came back, and its name."""
-        if not self._heads or self._heads[0][0] > now:
+        if not self.heads or self.heads[0][0] > now:
             return None
-        _, length, record = heappop(self._heads)
+        _, length, record = heappop(self.heads)
         queue = self._queues[length]
         following = queue.pop()
         if following is not None:
-            heappush(self._heads, (unpack(following)[0], length, following))
+            heappush(self.heads, (unpack(following)[0], length, following))
         else:
             queue.close()
             del self._queues[length]
@@ -72,7 +72,7 @@ class Aside:
 
     def save(self) -> list[tuple[int, bytes, bytes]]:
         """What a checkpoint keeps: each length with its first entry and the queue behind that."""
-        return [(length, first, self._queues[length].save()) for _, length, first in self._heads]
+        return [(length, first, self._queues[length].save()) for _, length, first in self.heads]
 
 
 def unpack(record: bytes) -> Entry:

@@ -37,14 +37,14 @@ class Budgets:
         self.counts = policy.lead < UNLIMITED or policy.most(0, seed=False) < UNLIMITED
         self.domains, self.held = table.waiting()  # domains with URLs that wait, and these URLs
         self._ready: list[tuple[int, int, str]] = []  # a heap: the best reputation first, then by turn
-        self._listed: set[str] = set()
+        self.listed: set[str] = set()  # domains of which URLs may go on
         self._turn = count()
         self._moved = True  # a page was let in since the last round began
         self._round: Iterator[None] | None = None
         self._place: Place = TOP
 
     def __repr__(self) -> str:
-        return f"<Budgets held={self.held} of {self.domains} domains, ready={len(self._listed)}>"
+        return f"<Budgets held={self.held} of {self.domains} domains, ready={len(self.listed)}>"
 
     # -- for every page
 
@@ -138,22 +138,17 @@ class Budgets:
     # -- the URLs that wait
 
     @property
-    def ready(self) -> bool:
-        """Whether some of them may go on."""
-        return bool(self._listed)
-
-    @property
     def unsettled(self) -> bool:
         """Whether URLs wait that may turn out to go on when budgets are looked at again."""
         return self.held > 0 and (self._moved or self.reputation.waits or self._round is not None)
 
     def _note(self, domain: Domain) -> None:
-        if domain.name in self._listed or not self._may(domain):
+        if domain.name in self.listed or not self._may(domain):
             return
-        if len(self._listed) >= READY:
+        if len(self.listed) >= READY:
             self._moved = True  # so that the next look finds it
             return
-        self._listed.add(domain.name)
+        self.listed.add(domain.name)
         heappush(self._ready, (-domain.rank, next(self._turn), domain.name))
 
     def pop(self) -> Packed | None:
@@ -168,7 +163,7 @@ class Budgets:
                 self.domains -= domain.queue is None
                 return record
             heappop(self._ready)
-            self._listed.discard(name)
+            self.listed.discard(name)
         return None
 
     def look(self) -> bool:
@@ -178,7 +173,7 @@ class Budgets:
             self._round = self._all()
         if self._round is not None and next(self._round, self) is self:
             self._round = None
-        return self.ready
+        return bool(self.listed)
 
     def _all(self) -> Iterator[None]:
         yield from self.reputation.prepare()

@@ -113,31 +113,28 @@ class Lines:
     def __init__(self, make: Callable[[bytes | None], Fifo], saved: Mapping[Group, bytes]) -> None:
         """`make` restores a queue, or makes an empty one."""
         self._make = make
-        self._queues = OrderedDict((group, make(data)) for group, data in saved.items())  # the next one first
-
-    def __bool__(self) -> bool:
-        return bool(self._queues)
+        self.queues = OrderedDict((group, make(data)) for group, data in saved.items())  # the next one first
 
     def __repr__(self) -> str:
-        return f"<Lines {len(self._queues)} groups>"
+        return f"<Lines {len(self.queues)} groups>"
 
     def push(self, group: Group, record: bytes) -> None:
-        queue = self._queues.get(group)
+        queue = self.queues.get(group)
         if queue is None:
-            group = group if len(self._queues) < DOMAINS else "*"
-            queue = self._queues.get(group) or self._queues.setdefault(group, self._make(None))
+            group = group if len(self.queues) < DOMAINS else "*"
+            queue = self.queues.get(group) or self.queues.setdefault(group, self._make(None))
         queue.push(record)
 
     def pop(self, full: Callable[[Group], bool]) -> bytes | None:
         """The first record of the next group that is not full; None if the next few all are."""
-        for _ in range(min(LOOKS, len(self._queues))):
-            group, queue = self._queues.popitem(last=False)
+        for _ in range(min(LOOKS, len(self.queues))):
+            group, queue = self.queues.popitem(last=False)
             if full(group):
-                self._queues[group] = queue
+                self.queues[group] = queue
                 continue
             record = queue.pop()
             if queue.count:
-                self._queues[group] = queue
+                self.queues[group] = queue
             else:
                 queue.close()
             return record
@@ -145,7 +142,7 @@ class Lines:
 
     def save(self) -> dict[Group, bytes]:
         """What a checkpoint keeps, in the order of turns."""
-        return {group: queue.save() for group, queue in self._queues.items()}
+        return {group: queue.save() for group, queue in self.queues.items()}
 
 
 def _address(host: Host) -> Group:

@@ -112,7 +112,7 @@ class Frontier:
 
         It is 0 as long as their budgets are not looked at, once nothing else is left to do.
         """
-        return 0 if self._budgets.unsettled or self._budgets.ready else self._budgets.held
+        return 0 if self._budgets.unsettled or self._budgets.listed else self._budgets.held
 
     @property
     def held(self) -> tuple[int, int]:

@@ -56,15 +56,15 @@ class Rotation:
     def can_grow(self) -> bool:
         if len(self._back.active) >= self._most:
             return False
-        return bool(self._lines) or self.others_wait() or self._may_look()
+        return bool(self._lines.queues) or self.others_wait() or self._may_look()
 
     def others_wait(self) -> bool:
         """Whether there are URLs outside the back-end, other than those of domains that have their share."""
-        return bool(self._front.filled or self._parked or self._budgets.ready) or self._is_aside_due()
+        return bool(self._front.filled or self._parked.count or self._budgets.listed) or self._is_aside_due()
 
     def _is_aside_due(self) -> bool:
-        due = self.aside.next_due()
-        return due is not None and due <= self._back.now
+        entries = self.aside.entries
+        return bool(entries) and entries[0][0] <= self._back.now
 
     def next_aside(self) -> float | None:
         """When the next host that is set aside could come back; None if there is none, or no place."""
@@ -77,7 +77,7 @@ class Rotation:
     @property
     def lines_wait(self) -> bool:
         """Whether hosts wait because their domain or address has its share."""
-        return bool(self._lines)
+        return bool(self._lines.queues)
 
     def grow(self, *, anyone: bool = False) -> bool:
         """Adds a queue, because fetchers starve while URLs wait in the front-end (BUbiNG's required front).
@@ -95,10 +95,11 @@ class Rotation:
 
     def refill(self) -> bool:
         """Makes a host active: from the parked ones, the front-end, domains' lines, what had no budget, in turns."""
-        for _ in self._sources:
-            self._source = (self._source + 1) % len(self._sources)
-            if self._sources[self._source]():
-                return True
+        if self._front.filled or self._parked.count or self._lines.queues or self._budgets.listed or self.aside.entries:
+            for _ in self._sources:
+                self._source = (self._source + 1) % len(self._sources)
+                if self._sources[self._source]():
+                    return True
         return self._may_look() and self._budgets.look() and self._from_budgets()
 
     def _from_parked(self) -> bool:
@@ -118,7 +119,7 @@ class Rotation:
 
     def _from_budgets(self) -> bool:
         """The same for URLs whose domain has pages left again."""
-        for _ in range(MOVES if self._budgets.ready else 0):
+        for _ in range(MOVES if self._budgets.listed else 0):
             record = self._budgets.pop()
             if record is None:
                 break
@@ -128,7 +129,7 @@ class Rotation:
 
     def _from_lines(self, *, anyone: bool = False) -> bool:
         """The same for the lines of domains that have room, or of all."""
-        for _ in range(MOVES if self._lines else 0):
+        for _ in range(MOVES if self._lines.queues else 0):
             record = self._lines.pop(_never if anyone else self._shares.full)
             if record is None:
                 break
@@ -219,7 +220,7 @@ class Rotation:
 
         It must if it has been in for long and no more queues fit, or if it is beyond its domain's share.
         """
-        no_room = len(self._back) >= self._most and (self.others_wait() or bool(self._lines))
+        no_room = len(self._back) >= self._most and (self.others_wait() or bool(self._lines.queues))
         if host.stay >= STAY and no_room:
             return True
         return self._shares.exceeded(host) and (no_room or self._is_due(now))

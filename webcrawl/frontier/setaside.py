@@ -21,6 +21,7 @@ class SetAside:
     def __init__(self, queue: Aside, hosts: HostTable, parked: Fifo, failures: int) -> None:
         """`failures`: in a row, from so many on a host is set aside."""
         self._queue, self._hosts, self._parked, self._failures = queue, hosts, parked, failures
+        self.entries = queue.heads  # the first of each length, by the time when they are due
         self.urls = 0
         self.hosts = 0
 
