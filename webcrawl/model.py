@@ -34,10 +34,11 @@ class Link:
     """A URL on its way to be fetched, with the history that travels with it (Mercator 3.1).
 
     `path` has a letter for each hop from the seed, as in Heritrix's logs: L link, E embedded, R redirect,
-    P prerequisite. `history` is what a prioritizer may want to know of earlier downloads of the document,
-    `chain` what a chain of redirects has to know (crawl/redirect_chain.py), and `request` what an ordinary Scrapy
-    request has beside its URL, after its priority and a dot if that is not 0.
-    `attempt` counts the failures of this URL, `struck` those of its host that began when this URL was asked for.
+    P prerequisite; a small one if the hop led into another site (urls/sites.py). `history` is what a prioritizer may
+    want to know of earlier downloads of the document, `chain` what a chain of redirects has to know
+    (crawl/redirect_chain.py), and `request` what an ordinary Scrapy request has beside its URL, after its priority and
+    a dot if that is not 0.
+    `attempt` counts the failures that are this URL's fault, `struck` those that were its host's.
     No field contains a space or a control character: `pack` separates them by spaces.
     """
 
@@ -55,7 +56,12 @@ class Link:
     def depth(self) -> int:
         """Links followed since the seed; a redirect or a prerequisite is not a link followed."""
         path = self.path
-        return len(path) - path.count("R") - path.count("P")
+        return len(path) - path.count("R") - path.count("P") - path.count("r")
+
+    @property
+    def hops(self) -> str:
+        """The path in Heritrix's letters, for logs and archives."""
+        return self.path.upper()
 
     @property
     def priority(self) -> int:
@@ -124,6 +130,7 @@ class Outcome:
     at: float = 0.0  # when it ended, seconds since 1970
     ended: float = 0.0  # the same by time.monotonic; 0: no host was asked
     answered: bool = False  # whether the host did answer, though not so that the URL is done: it has not failed
+    doubtful: bool = False  # the failure may be our own network's
     retries: int | None = None  # how often the URL may be tried again; None: as the settings say
     permanent: bool = False  # whether asking again soon is pointless: no such name, a certificate that is not accepted
 

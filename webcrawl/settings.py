@@ -36,7 +36,7 @@ URL_SCHEMES = ["http", "https", "ftp", "gopher"]
 # Longest URL to take, in characters.
 URL_MAX_LENGTH = 2000
 
-# Deepest page to take, in links from a seed.
+# Deepest page to take, in links from where its site was entered, and the most sites entered on the way there.
 URL_MAX_DEPTH = 50
 
 # File of domains and URL prefixes never to request, not even if they are queued already.
@@ -214,6 +214,9 @@ WARC_PREFIX = "webcrawl"
 
 # Megabytes after which an archive file is closed and the next one started.
 WARC_MAX_SIZE = 1000
+
+# Version of the archive's format; 1.0 is for old readers.
+WARC_VERSION = "1.1"
 
 # --- Safety ---
 

@@ -184,7 +184,7 @@ class TestProxies:
 
         try:
             then = [(f"http://far{n}.test:{port}/ok", {"proxy": f"http://{address}"}) for n in range(3)]
-            heard, made = crawl(then, after=back, HOST_MAX_FAILURES=1)
+            heard, made = crawl(then, after=back, HOST_MAX_FAILURES=1, HOST_PATIENCE=0)
         finally:
             for one in shown:
                 one.__exit__(None, None, None)

@@ -74,18 +74,18 @@ class TestErrbacks:
     def test_a_host_without_robots_fails_every_request(self, heard, nowhere):
         """Where robots.txt cannot be had, after its last try, every request of the host fails."""
         urls = [f"{nowhere}/{number}" for number in range(3)]
-        failed = [note for note in heard([(url, []) for url in urls]) if note[0] == "failed"]
+        failed = [note for note in heard([(url, []) for url in urls], HOST_PATIENCE=0) if note[0] == "failed"]
 
         assert sorted(failed) == [["failed", url, "IgnoreRequest", "robots unreachable", 1] for url in urls]
 
-    def test_a_retired_host_fails_what_it_has_left(self, heard, nowhere):
+    def test_a_host_given_up_fails_what_it_has_left(self, heard, nowhere):
         """The request that was asked for fails with its own error, those behind it with IgnoreRequest, however many."""
         urls = [f"{nowhere}/{number}" for number in range(600)]
-        notes = heard([(url, []) for url in urls], ROBOTSTXT_OBEY=False, HOST_MAX_FAILURES=1)
+        notes = heard([(url, []) for url in urls], ROBOTSTXT_OBEY=False, HOST_MAX_FAILURES=1, HOST_PATIENCE=0)
         failed = [note for note in notes if note[0] == "failed"]
 
         assert sorted(url for _, url, *_ in failed) == sorted(urls)
-        assert sum(why == ["IgnoreRequest", "host retired", 1] for _, _, *why in failed) == len(urls) - 1
+        assert sum(why == ["IgnoreRequest", "connect failed", 1] for _, _, *why in failed) == len(urls) - 1
 
     def test_what_is_excluded_while_it_waits_fails(self, heard, here, tmp_path):
         """A request that the exclusion file stops when its turn has come fails too."""

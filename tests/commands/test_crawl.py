@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections import Counter
 from contextlib import suppress
 from types import SimpleNamespace
 
@@ -222,6 +223,9 @@ class TestManners:
         assert running.wait() == 0
 
 
+WELL, NO_NETWORK = SimpleNamespace(trouble=""), SimpleNamespace(trouble="no network")
+
+
 class TestIdentity:
     @pytest.mark.parametrize(("settings", "warned"), [({}, True), ({"USER_AGENT": "me/1 (+http://x.test/)"}, False)])
     def test_the_default_user_agent(self, tmp_path, simweb, settings, warned):
@@ -234,12 +238,19 @@ class TestIdentity:
 
 
 class TestProgress:
+    def test_trouble(self):
+        """While there is no network or no name server, the line begins with that."""
+        figures = dict.fromkeys(("queued", "seen/keys", "failures", "bytes", "hosts", "in_flight"), 0)
+        crawl = SimpleNamespace(pages=1, ready_hosts=lambda: 0, stats=lambda: figures, uplink=NO_NETWORK)
+
+        assert Lines(crawl).line().startswith("no network, 1 pages")
+
     def test_the_line(self, monkeypatch):
         """A progress line has pages, their rate, queued URLs, hosts, URLs seen, failures and bytes."""
         clock = iter([100.0, 110.0, 120.0])
         monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
         figures = {"queued": 7, "hosts": 6, "in_flight": 2, "seen/keys": 99, "failures": 4, "bytes": 2_500_000}
-        crawl = SimpleNamespace(pages=0, ready_hosts=lambda: 3, stats=lambda: figures)
+        crawl = SimpleNamespace(pages=0, ready_hosts=lambda: 3, stats=lambda: figures, uplink=WELL)
         lines = Lines(crawl)
 
         crawl.pages = 50
@@ -250,14 +261,27 @@ class TestProgress:
         rest = "7 queued, hosts: 2 asked 3 ready 1 waiting, 99 seen, 4 failures, 2.5 MB"
         assert (first, second) == (f"50 pages (5.0/s), {rest}", f"350 pages (30.0/s), {rest}")
 
+    def test_the_line_says_what_is_set_aside(self, monkeypatch):
+        """If hosts are set aside, the line says how many of the URLs are theirs."""
+        monkeypatch.setattr(progress.time, "monotonic", lambda: 1.0)
+        figures = Counter({"queued": 7, "aside": 5, "hosts_aside": 2})
+        crawl = SimpleNamespace(pages=0, ready_hosts=lambda: 0, stats=lambda: figures)
+
+        assert "7 queued (5 of 2 hosts set aside), hosts: " in Lines(crawl).line()
+
     @pytest.mark.parametrize("many", [0, 9_999, 12_345_678, 999_999_999_999])
     def test_the_line_of_a_terminal(self, monkeypatch, many):
         """On a terminal all figures fit into 80 columns, however large the crawl is."""
-        clock = iter([100.0, 1e9])
+        clock = iter([100.0, 1e9, 1e9, 1e9])
         monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
         figures = dict.fromkeys(("queued", "seen/keys", "failures", "bytes"), many)
         figures |= {"hosts": min(many, 60_000), "in_flight": min(many, 2_000)}
-        crawl = SimpleNamespace(pages=0, ready_hosts=lambda: min(many // 4, 20_000), stats=lambda: figures)
+        crawl = SimpleNamespace(
+            pages=0,
+            ready_hosts=lambda: min(many // 4, 20_000),
+            stats=lambda: figures,
+            uplink=SimpleNamespace(trouble=""),
+        )
         lines = Lines(crawl)
         crawl.pages = many
 
@@ -265,6 +289,10 @@ class TestProgress:
 
         assert len(line) <= 80
         assert [word for word in line.split() if word.isalpha()] == ["pages", "queue", "hosts", "seen", "failed"]
+
+        crawl.uplink.trouble = "no name server"
+        assert len(lines.short()) <= 80
+        assert lines.short().startswith("no name server")
 
     def test_plain_lines(self, tmp_path, simweb):
         """Where standard error is not a terminal, the log has no escape sequences."""
@@ -276,7 +304,7 @@ class TestProgress:
     def test_the_log_has_the_line(self, caplog):
         """Every 10 seconds the line goes to the log."""
         figures = dict.fromkeys(("queued", "hosts", "in_flight", "seen/keys", "failures", "bytes"), 0)
-        crawl = SimpleNamespace(pages=8, ready_hosts=lambda: 0, stats=lambda: figures)
+        crawl = SimpleNamespace(pages=8, ready_hosts=lambda: 0, stats=lambda: figures, uplink=WELL)
 
         with caplog.at_level("INFO"):
             Lines(crawl).log()

@@ -19,10 +19,11 @@ TOLERATED = (
     "unlink",
     "rename webcrawl",
     "sync folder warc",
+    *("create content", "write content", "sync content"),  # the end overtakes a merge: the digests are saved without it
 )  # the next checkpoint or the next start does what remains
 OPENING = "[webcrawl.commands.crawl] CRITICAL"  # fails after the check before the crawl: then Scrapy adds tracebacks
 LEFT_OVER = ("keeps its .open", "not removed")
-SAMPLE = 9  # faults per test; `python -m tests.crash_long --faults` tries all
+SAMPLE = 5  # faults per test; `python -m tests.crash_long --faults` tries all
 
 
 class Faulty:

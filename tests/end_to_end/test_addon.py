@@ -66,6 +66,18 @@ class Refused(scrapy.Spider):
 
     def parse(self, response):
         yield scrapy.Request("data:,x", self.parse)
+
+
+class Unstarted(scrapy.Spider):
+    name = "unstarted"
+
+    def __init__(self, start="", **kwargs):
+        super().__init__(**kwargs)
+        self.start_urls = [start]
+
+    async def start(self):
+        yield scrapy.Request(self.start_urls[0])
+        raise ZeroDivisionError
 '''
 PIPELINES = """
 class Broken:
@@ -203,6 +215,16 @@ class TestEnds:
 
         assert crawl.stats["reason"] == "error_breaker"
 
+    def test_a_spider_that_cannot_start(self, project):
+        """A `start` that raises has not asked for all that it wanted: the crawl ends with 1, whatever came of it."""
+        with serving(Linked) as site:
+            crawl = crawl_of(project, f"{site}/0", "unstarted", PRIVATE_NETWORKS_ALLOWED="127.0.0.0/8")
+
+            assert crawl.run() == 1
+
+        assert crawl.stats["reason"] == "start_error"
+        assert "ZeroDivisionError" in crawl.output.read_text()
+
 
 class TestOtherCommands:
     def test_the_folder_is_named_after_the_spider(self, project):
@@ -227,6 +249,21 @@ class TestOtherCommands:
         with serving(Linked) as site:
             assert scrapy([*words, f"{site}/0"], project, project / "out") == 0
 
+        assert not (project / "crawls").exists()
+
+    @pytest.mark.parametrize(
+        "words", [["fetch"], ["parse", "--spider=shop", "-c", "page", "--pipelines"], ["shell", "-c", "1"]]
+    )
+    def test_a_pipeline_that_writes_to_the_crawl_has_none_to_write_to(self, project, words):
+        """One of webcrawl's own pipelines in the project keeps no command from looking at a page."""
+        pipelines = json.dumps({"webcrawl.pipelines.link_log.LinkLogPipeline": 300})
+        with serving(Linked) as site:
+            words = [*words, f"{site}/0", "-s", f"ITEM_PIPELINES={pipelines}"]
+            assert scrapy(words, project, project / "out") == 0
+
+        said = (project / "out").read_text()
+        assert said.count("links.log is not written: this is no crawl, and has no JOBDIR") == 1
+        assert "Traceback" not in said
         assert not (project / "crawls").exists()
 
     def test_without_the_addon(self, project):

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from urllib.error import URLError
 from urllib.parse import urlencode
@@ -14,7 +15,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from tests.support.crawling import wait_until
+from tests.support import crawling
 from tests.support.places import ROOT
 from webcrawl.simweb import wait_until_idle
 
@@ -22,6 +23,8 @@ pytestmark = pytest.mark.skipif(
     not all(importlib.util.find_spec(name) for name in ("scrapyd", "scrapyd_client", "pkg_resources")),
     reason="needs scrapyd, scrapyd-client and setuptools below 81",
 )
+
+wait_until = partial(crawling.wait_until, pause=0.1)  # a look is a request to the daemon
 
 CONFIG = """
 [scrapyd]
@@ -151,7 +154,7 @@ def _a_jobdir_resumes(daemon, folder, server):
     arguments = {"seeds": seeds_of(server, folder / "seeds.txt"), "scope": "any"}
 
     job = daemon.schedule(settings, **arguments)
-    wait_until(lambda: len(server.log.hits) > 20)
+    crawling.wait_until(lambda: len(server.log.hits) > 20)
     daemon.cancel(job)
     half, reason = len(pages(server)), reason_of(folder / "job")
     again = daemon.schedule(settings, **arguments)
@@ -181,7 +184,7 @@ def _a_jobid_resumes(daemon, folder, server):
 
     settings = settings_of(server, FEED_EXPORT_FIELDS="url,status,title")
     daemon.schedule(settings, **arguments)
-    wait_until(lambda: len(server.log.hits) > 20)
+    crawling.wait_until(lambda: len(server.log.hits) > 20)
     daemon.cancel("mine")
     half = len(pages(server))
     daemon.schedule(settings, **arguments)

@@ -1,5 +1,6 @@
 """The last lines of a crawl."""
 
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -21,3 +22,13 @@ def test_an_archive_file_that_is_taken_away_meanwhile(tmp_path, monkeypatch):
     monkeypatch.setattr(Path, "stat", fail)
 
     assert summary(tmp_path, Counter(), 1.0)[1] == f"1.0 MB in 1 WARC file; everything is in {tmp_path}"
+
+
+def test_what_stays_is_said(tmp_path):
+    """If URLs of hosts set aside are left, a line says how many, of how many hosts, and when the next is due."""
+    due = time.mktime((2026, 11, 21, 13, 5, 0, 0, 0, -1))
+    figures = Counter(aside=12, hosts_aside=1, aside_due=due)
+    assert summary(tmp_path, figures, 1.0)[1] == (
+        "12 URLs of 1 host set aside; the same command goes on with them, the next is due at 2026-11-21 13:05"
+    )
+    assert len(summary(tmp_path, Counter(), 1.0)) == 2

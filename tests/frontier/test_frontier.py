@@ -270,7 +270,7 @@ class TestFailures:
     def test_an_answer_ends_the_row_of_failures(self, db):
         """After an answer, the next failure waits as long as the first one did."""
         frontier = make(db)
-        add(frontier, "http://a/1", "http://a/2")
+        add(frontier, "http://a/1", "http://a/2", "http://a/3", "http://a/4")
         frontier.done(frontier.take(0), LOST, 0)
         frontier.done(frontier.take(60), OK, 60)
         frontier.done(frontier.take(100), LOST, 100)

@@ -320,4 +320,4 @@ class FrontierMachine(RuleBasedStateMachine):
 
 
 TestFrontierMachine = FrontierMachine.TestCase
-TestFrontierMachine.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)
+TestFrontierMachine.settings = settings(max_examples=20, stateful_step_count=40, deadline=None)

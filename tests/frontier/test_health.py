@@ -55,7 +55,7 @@ class TestFault:
         frontier = make(db)
         add(frontier, "http://a/")
         fail(frontier, 8, outcome)
-        assert following(frontier, 0)[1] == Link("http://a/", struck=1)
+        assert following(frontier, 0)[1] == Link("http://a/", struck=8)
 
     @pytest.mark.parametrize("outcome", [BROKEN, Outcome(408), Outcome(502)])
     def test_the_urls_fault_uses_up_an_attempt(self, db, outcome):
@@ -73,12 +73,21 @@ class TestFault:
         assert [link.attempt for _, link in drain(frontier, 0, outcome)] == [0, 1, 2]
 
     @pytest.mark.parametrize("outcome", [LATE, LOST])
-    def test_if_several_are_not_answered_the_host_is_at_fault(self, db, outcome):
-        """Of the URLs of a host that does not answer any more, the first one is charged with one attempt, no other."""
+    def test_no_url_ends_while_several_are_not_answered(self, db, outcome):
+        """If more than one URL of a host is not answered, the host may be away: none of them uses its last attempt."""
+        frontier = make(db)
+        add(frontier, "http://a/1", "http://a/2")
+        fail(frontier, 12, outcome)
+        assert len(frontier) == 2
+        assert all(link.attempt < 3 for _, link in drain(frontier, DAY * 3))
+
+    @pytest.mark.parametrize("outcome", [LATE, LOST])
+    def test_who_is_set_aside_is_at_fault(self, db, outcome):
+        """While a host is set aside, its URLs are tried without using up an attempt."""
         frontier = make(db)
         add(frontier, *(f"http://a/{number}" for number in range(4)))
         fail(frontier, 12, outcome)
-        assert sorted(link.attempt for _, link in drain(frontier, DAY * 3)) == [0, 0, 0, 1]
+        assert sorted(link.attempt for _, link in drain(frontier, DAY * 3)) == [1, 1, 1, 2]
 
     def test_others_go_first(self, db):
         """After a failure another URL of the host is tried, if there is one."""
@@ -100,6 +109,18 @@ class TestFault:
         assert asked == STRIKES
         assert frontier.counters["hosts set aside"] == 0
 
+    def test_it_is_tried_later_each_time(self, db):
+        """However its host does meanwhile, each try of a failing URL comes after twice the wait of the one before."""
+        frontier = make(db)
+        add(frontier, "http://a/bad", *(f"http://a/{number}" for number in range(300)))
+        now, asked = 0.0, []
+        while len(frontier):
+            now, link = following(frontier, now)
+            bad = link.url.endswith("bad")
+            asked += [now] * bad
+            frontier.done(link, SLOW_DOWN if bad else OK, now)
+        assert all(second - first > 59.9 * 2**number for number, (first, second) in enumerate(pairwise(asked[:10])))
+
     def test_a_certificate_is_no_fault_of_the_host(self, db):
         """A URL whose certificate is not accepted ends at once; the host's other URLs do not wait for it."""
         frontier = make(db)
@@ -119,6 +140,32 @@ class TestFault:
         assert frontier.hosts_aside == 1
         drain(frontier, 1000, outcome)
         assert ended == dict.fromkeys(("http://a/1", "http://a/2"), Status.ROBOTS_UNREACHABLE)
+
+    def test_one_port_that_is_closed_does_not_stop_the_others(self, db):
+        """While robots.txt of one origin cannot be had, the URLs of the host's other origins are fetched."""
+        tries = [0.0]
+
+        def admission(link, now):
+            if link.url.startswith("http:") or link.path.endswith("P"):
+                return None
+            return Link("https://a/robots.txt", "P", history="https://a") if tries[-1] <= now else tries[-1]
+
+        frontier = make(db, admission=admission)
+        add(frontier, *(f"http{'s' * (number % 2)}://a/{number}" for number in range(40)))
+        now, found = 0.0, []
+        for _ in range(80):
+            now, link = following(frontier, now)
+            if link.path.endswith("P"):
+                tries.append(now + 60 * 2 ** len(tries))
+                frontier.done(link, REFUSED, now)
+            else:
+                found.append((now, link.url))
+                frontier.done(link, OK, now)
+            if len(found) == 20:
+                break
+        assert {url for _, url in found} == {f"http://a/{number}" for number in range(0, 40, 2)}
+        assert found[-1][0] < 3600
+        assert len(tries) < 8
 
     def test_who_wants_no_retries_gets_none(self, db):
         """With RETRY_TIMES 0 or `dont_retry` nothing is asked for twice, whosever the fault is."""
@@ -165,6 +212,28 @@ class TestWaits:
             db.checkpoint()
         with closing(CrawlDB(tmp_path)) as db:
             assert following(make(db, now=60.0), 60)[0] >= 3600
+
+    def test_it_outlives_a_kill(self, tmp_path):
+        """A crawl that was killed before a checkpoint asks no earlier either, whichever queue its host is in."""
+        with closing(CrawlDB(tmp_path)) as db:
+            frontier = make(db)
+            add(frontier, "http://a/1", "http://b/1")
+            links = [frontier.take(0), frontier.take(0)]
+            frontier.done(links[1], OK, 0)
+            db.checkpoint()
+            frontier.done(links[0], Outcome(429, wait=3600), 0)
+            add(frontier, "http://b/2")
+            frontier.done(following(frontier, 1)[1], Outcome(503, wait=7200), 5)
+        with closing(CrawlDB(tmp_path)) as db:
+            frontier = make(db, now=60.0)
+            add(frontier, "http://b/2")
+            db.checkpoint()
+        with closing(CrawlDB(tmp_path)) as db:
+            frontier = make(db, now=120.0)
+            asked = {link.url: now for now, link in drain(frontier, 120)}
+            assert asked["http://a/1"] >= 3600
+            assert asked["http://b/2"] >= 7205
+        assert not list(tmp_path.glob("told*"))
 
 
 class TestProbes:

@@ -52,8 +52,8 @@ def test_rules_with_another_checksum(db, change):
 
 class TestSweep:
     def test_ever_new_hosts_leave_a_bounded_table(self, db):
-        """With new hosts every day, the table never has more than three days' rows, one of these to be removed."""
-        book = RobotsBook(RobotsRows(db), "webcrawl")
+        """With new hosts every day, the table has those of a day and of HOST_PATIENCE, and as many to be removed."""
+        book = RobotsBook(RobotsRows(db), "webcrawl", patience=KEEP)
         an_hour, most = 40, 0
         for hour in range(24 * 30):
             for number in range(an_hour):

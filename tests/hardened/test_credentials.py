@@ -40,6 +40,7 @@ def _crawl(tmp_path):
             "ITEM_PIPELINES": json.dumps({"webcrawl.pipelines.link_log.LinkLogPipeline": 300}),
             "ROBOTSTXT_OBEY": False,
             "HOST_MAX_FAILURES": 1,
+            "HOST_PATIENCE": 0,
         }
         crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
         assert crawl.run() == 0

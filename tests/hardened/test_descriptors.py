@@ -16,13 +16,14 @@ from tests.support.prepared import descriptors, start
 from webcrawl.simweb import truth, wait_until_idle
 
 SHORTAGES = "tests.support.shortages"
-# A host is retired by its first failure: whatever it is charged with, though it did nothing, costs its pages.
+# A host is given up at its first failure: whatever it is charged with, though it did nothing, costs its pages.
 SETTINGS = {
     "POLITENESS_FACTOR": 0,
     "POLITENESS_MIN_DELAY": 0,
     "DOWNLOAD_TIMEOUT": 10,
     "DNS_TIMEOUT": 10,
     "HOST_MAX_FAILURES": 1,
+    "HOST_PATIENCE": 0,
 }
 
 

@@ -13,7 +13,8 @@ def test_servers_that_hang_up_before_the_handshake_are_no_unexpected_errors(tmp_
         names = [f"name{number}.test" for number in range(40)]
         (tmp_path / "hosts").write_text("".join(f"{found.address} {name}\n" for name in names))
         (tmp_path / "seeds.txt").write_text("".join(f"https://{name}:8443/\n" for name in names))
-        settings = {"HOSTS_FILE": tmp_path / "hosts", "ROBOTSTXT_OBEY": False, "HOST_MAX_FAILURES": 1}
+        patience = {"HOST_MAX_FAILURES": 1, "HOST_PATIENCE": 0}
+        settings = {"HOSTS_FILE": tmp_path / "hosts", "ROBOTSTXT_OBEY": False, **patience}
         crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
         status = crawl.run()
 

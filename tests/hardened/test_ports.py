@@ -22,7 +22,7 @@ BAD = [
 FTP = 21
 GOPHER = [70, 1070, 7070]
 OTHERS = [1025, 3306, 5432, 8080, 9200, 11434, 27017]  # of them none is a gopher server's, and none is in that list
-SETTINGS = {"ROBOTSTXT_OBEY": False, "HOST_MAX_FAILURES": 1}
+SETTINGS = {"ROBOTSTXT_OBEY": False, "HOST_MAX_FAILURES": 1, "HOST_PATIENCE": 0}
 
 
 def crawl(folder, address, urls):

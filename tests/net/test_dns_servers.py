@@ -292,3 +292,40 @@ class TestProbe:
             await lookup.close()
 
         asyncio.run(run())
+
+
+class TestSeveralServers:
+    def test_a_dead_one_is_asked_last(self):
+        """Of two name servers the one that does not answer is asked for the first names only, and then now and then."""
+
+        async def scenario():
+            dead, alive = NameServer(), NameServer()
+            for number in range(100):
+                dead.silent.add(f"site{number}.test")
+                alive.add(f"site{number}.test", "192.0.2.4")
+            async with dead.running(), alive.running():
+                servers = NameServers([("127.0.0.1", dead.port), ("127.0.0.1", alive.port)], timeout=0.3)
+                failures = {(await servers.ask(f"site{number}.test")).failure for number in range(100)}
+                await servers.close()
+            return failures, len(dead.questions)
+
+        failures, asked = asyncio.run(scenario())
+
+        assert failures == {None}
+        assert asked < 50
+
+    def test_a_check_goes_past_every_cache(self):
+        """Whether a server answers is seen by asking it, although c-ares remembers what it said."""
+
+        async def scenario():
+            server = NameServer()
+            server.add("site.test", "192.0.2.4")
+            async with server.running():
+                servers = NameServers([("127.0.0.1", server.port)], timeout=0.3)
+                found = [(await servers.ask("site.test")).failure, (await servers.check("site.test")).failure]
+                server.codes["site.test"] = SERVFAIL
+                found.append((await servers.check("site.test")).failure)
+                await servers.close()
+            return found
+
+        assert asyncio.run(scenario()) == [None, None, Failure.SERVER_FAILED]

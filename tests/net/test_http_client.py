@@ -132,7 +132,7 @@ class TestTime:
             async with client(Slow(), timeout=0.1) as http:
                 await http.fetch("http://slow.test/")
 
-        with pytest.raises(TimedOut):
+        with pytest.raises(ConnectTimeout):
             run(go(), loop)
 
 

@@ -15,6 +15,7 @@ from webcrawl.net.robots_policy import MAX_HOPS, Meaning, follows, meaning
 from webcrawl.store.crawldb import CrawlDB
 
 A = "http://a.test"
+DAY = 86_400.0
 SOME = b"User-agent: *\nDisallow: /x\nCrawl-delay: 3\nSitemap: http://a.test/s.xml"
 WITHOUT_ANSWER = [Status.DNS_FAILED, Status.CONNECT_FAILED, Status.CONNECTION_LOST, Status.TIMEOUT, Status.UNEXPECTED]
 
@@ -40,18 +41,29 @@ def _book(table=None, **options):
     return RobotsBook(Table() if table is None else table, "webcrawl", **options)
 
 
+def _fail(book, status, times, *, now=0.0, path="/"):
+    """Fails so often, whenever it is to be fetched: ((verdict before the next time, and then), wait) of each."""
+    steps = []
+    for _ in range(times):
+        book.answered(A, status, b"", now)
+        until = book.next_try(A + path)
+        steps.append(((book.verdict(A + path, until - 0.5), book.verdict(A + path, until)), until - now))
+        now = until
+    return steps
+
+
 class TestMeanings:
     @pytest.mark.parametrize(
         ("statuses", "expected"),
         [
             ([200, 204, 206, 299], Meaning.READ),
             ([301, 304, 308, 399], Meaning.OPEN),
-            ([400, 401, 403, 404, 410, 429, 451], Meaning.OPEN),
-            ([500, 503, 599, 100, 600, 0, *WITHOUT_ANSWER], Meaning.SHUT),
+            ([400, 401, 403, 404, 410, 428, 430, 451], Meaning.OPEN),
+            ([429, 500, 503, 599, 100, 600, 0, *WITHOUT_ANSWER], Meaning.SHUT),
         ],
     )
     def test_each_status_has_a_meaning(self, statuses, expected):
-        """2xx is read, 3xx as a last hop and 4xx allow everything, anything else shuts the host."""
+        """2xx is read, 3xx as a last hop and 4xx but 429 allow everything, after anything else it is unreachable."""
         assert {meaning(status) for status in statuses} == {expected}
 
     def test_redirects_are_followed_so_many_times(self):
@@ -89,49 +101,6 @@ class TestVerdicts:
         assert book.verdict(f"{A}/x", 1) is Verdict.ALLOWED
         assert heard.sitemaps == []
 
-    @pytest.mark.parametrize("status", [503, *WITHOUT_ANSWER])
-    def test_what_cannot_be_had_is_tried_three_times(self, status):
-        """Nothing is allowed, the waits double, and after the third failure the host's URLs end."""
-        book, now, steps = _book(retry_wait=60), 0.0, []
-        for _ in range(3):
-            book.answered(A, status, b"", now)
-            until = book.next_try(f"{A}/")
-            steps.append((book.verdict(f"{A}/", until - 1), until - now, book.verdict(f"{A}/", until)))
-            now = until
-
-        assert steps == [
-            (Verdict.WAIT, 60, Verdict.FETCH),
-            (Verdict.WAIT, 120, Verdict.FETCH),
-            (Verdict.UNREACHABLE, KEEP, Verdict.FETCH),
-        ]
-
-    def test_an_unreachable_host_gets_new_tries_after_a_day(self):
-        """A day later the count starts again."""
-        book = _book(retry_wait=60)
-        for _ in range(4):
-            book.answered(A, 500, b"", 0)
-
-        assert book.verdict(f"{A}/", 1) is Verdict.WAIT
-
-    def test_a_failure_counts_for_a_day_beyond_its_wait(self):
-        """After that the count starts again, whether the row is still there or not."""
-        for late, until in ((0, 120), (1, 60)):
-            book = _book(retry_wait=60)
-            book.answered(A, 500, b"", 0)
-            now = 60 + KEEP + late
-            book.answered(A, 500, b"", now)
-
-            assert book.next_try(f"{A}/") == now + until
-
-    def test_an_answer_ends_the_failures(self):
-        """After a success the next failure is the first again, and the old rules no longer count."""
-        book = _book(retry_wait=60)
-        for status in (500, 500, 200, 500):
-            book.answered(A, status, SOME, 0)
-
-        assert book.verdict(f"{A}/y", 1) is Verdict.WAIT
-        assert book.next_try(f"{A}/y") == 60
-
     def test_every_origin_has_its_own(self):
         """Another scheme or port is another origin (RFC 9309 2.3)."""
         book = _book()
@@ -143,6 +112,160 @@ class TestVerdicts:
             "http://a.test:81/robots.txt",
             "http://[::1]:8080/robots.txt",
         ]
+
+
+class TestUnreachable:
+    @pytest.mark.parametrize("status", [429, 503, *WITHOUT_ANSWER])
+    def test_without_rules_nothing_is_allowed_and_the_waits_double(self, status):
+        """A robots.txt that was never had is asked for again later and later, once a day in the end."""
+        steps = _fail(_book(retry_wait=60, patience=10 * DAY), status, 13)
+
+        assert [verdicts for verdicts, _ in steps] == [(Verdict.WAIT, Verdict.FETCH)] * 13
+        assert [wait for _, wait in steps] == [60 * 2**doubled for doubled in range(11)] + [DAY, DAY]
+
+    def test_it_is_given_up_when_patience_is_over(self):
+        """The last try is made when HOST_PATIENCE ends; then the host's URLs end, for a day."""
+        steps = _fail(_book(retry_wait=60, patience=3 * DAY), 503, 14)
+
+        assert sum(wait for _, wait in steps[:-1]) == 3 * DAY
+        assert [verdicts[0] for verdicts, _ in steps] == [Verdict.WAIT] * 13 + [Verdict.UNREACHABLE]
+        assert steps[-1] == ((Verdict.UNREACHABLE, Verdict.FETCH), DAY)
+
+    def test_without_patience_it_is_given_up_after_three_tries(self):
+        """However short HOST_PATIENCE is, three tries are made."""
+        steps = _fail(_book(retry_wait=60, patience=0), 503, 3)
+
+        assert [(verdicts[0], wait) for verdicts, wait in steps] == [
+            (Verdict.WAIT, 60),
+            (Verdict.WAIT, 120),
+            (Verdict.UNREACHABLE, DAY),
+        ]
+
+    def test_what_was_given_up_gets_as_much_patience_again(self):
+        """A failure after the day for which an origin is given up is the first of a new series."""
+        book = _book(retry_wait=60, patience=0)
+        _fail(book, 503, 3)
+        book.answered(A, 503, b"", 180 + DAY)
+
+        assert book.verdict(f"{A}/", 181 + DAY) is Verdict.WAIT
+        assert book.next_try(f"{A}/") == 240 + DAY
+
+    @pytest.mark.parametrize("status", [429, 503, *WITHOUT_ANSWER])
+    def test_rules_stay_in_force(self, status):
+        """If the daily request fails, the rules known before decide (RFC 9309 2.4), with a new try later and later."""
+        book = _book(retry_wait=60, patience=3 * DAY)
+        book.answered(A, 200, SOME, 0)
+        steps = _fail(book, status, 14, now=DAY, path="/y")
+
+        assert [verdicts[0] for verdicts, _ in steps] == [Verdict.ALLOWED] * 13 + [Verdict.UNREACHABLE]
+        assert [wait for _, wait in steps[:3]] == [60, 120, 240]
+        assert sum(wait for _, wait in steps[:13]) == 3 * DAY
+
+    def test_rules_in_force_forbid_too(self):
+        """What they forbid is forbidden, not put off."""
+        book = _book()
+        book.answered(A, 200, SOME, 0)
+        book.answered(A, 503, b"", DAY)
+
+        assert book.verdict(f"{A}/x", DAY + 1) is Verdict.FORBIDDEN
+
+    def test_a_url_goes_before_each_new_try(self):
+        """However late the host has its next turn, up to a day, one URL that the rules allow precedes the next try."""
+        for late, verdicts in ((0, [Verdict.ALLOWED, Verdict.FETCH]), (DAY, [Verdict.FETCH, Verdict.FETCH])):
+            book = _book()
+            book.answered(A, 200, SOME, 0)
+            book.answered(A, 503, b"", DAY)
+            now = book.next_try(f"{A}/y") + late
+
+            assert [book.verdict(f"{A}/y", now) for _ in range(2)] == verdicts
+
+    def test_rules_that_left_memory_stay_in_force(self):
+        """Rules evicted from memory are still at hand when the daily request fails."""
+        book = _book(memory=1)
+        book.answered(A, 200, SOME, 0)
+        book.answered(A, 503, b"", DAY)
+
+        assert len(book) == 0
+        assert [book.verdict(f"{A}{path}", DAY + 1) for path in ("/x", "/y")] == [Verdict.FORBIDDEN, Verdict.ALLOWED]
+
+    def test_a_robots_txt_that_is_not_there_is_a_rule_too(self):
+        """Where everything was allowed, it stays so while the next request fails."""
+        book = _book()
+        book.answered(A, 404, b"", 0)
+        book.answered(A, 503, b"", DAY)
+
+        assert book.verdict(f"{A}/x", DAY + 1) is Verdict.ALLOWED
+
+    def test_old_rules_come_into_force_for_some_days(self):
+        """Rules that expired longer ago than HOST_PATIENCE count no more, whether their row is still there or not."""
+        for late, verdict in ((0, Verdict.ALLOWED), (1, Verdict.WAIT)):
+            book = _book(patience=3 * DAY)
+            book.answered(A, 200, SOME, 0)
+            now = 4 * DAY + late
+            book.answered(A, 503, b"", now)
+
+            assert book.verdict(f"{A}/y", now + 1) is verdict
+
+    def test_an_answer_ends_the_failures(self):
+        """After a success the next failure is the first again."""
+        book = _book(retry_wait=60)
+        for status in (500, 500, 404, 500):
+            book.answered(A, status, SOME, 0)
+
+        assert book.next_try(f"{A}/y") == 60
+
+    @pytest.mark.parametrize("stopped", [2.5 * DAY, 7 * DAY])
+    def test_time_in_which_nobody_asked_is_no_absence(self, stopped):
+        """A crawl that was stopped for days asks again, before it gives up what was away then."""
+        book = _book(retry_wait=60, patience=3 * DAY)
+        now = sum(wait for _, wait in _fail(book, 503, 11)) + stopped
+        steps = _fail(book, 503, 14, now=now)
+
+        given_up = [verdicts[0] for verdicts, _ in steps].index(Verdict.UNREACHABLE)
+        assert sum(wait for _, wait in steps[:given_up]) > DAY / 2
+
+    def test_somebody_who_awaits_an_answer_is_told_sooner(self):
+        """After the third failure without rules nobody should await a URL of the origin."""
+        book, known = _book(), _book()
+        known.answered(A, 404, b"", 0)
+        gone = []
+        for now in range(3):
+            gone.append(book.is_gone(f"{A}/"))
+            for one in (book, known):
+                one.answered(A, 503, b"", now)
+
+        assert (gone, book.is_gone(f"{A}/"), known.is_gone(f"{A}/")) == ([False] * 3, True, False)
+
+
+class TestCrawlDelay:
+    def test_it_is_withdrawn_with_the_file_that_names_it(self):
+        """Each answer says what the Crawl-delay is now: 0 if it names none, or if there is no robots.txt any more."""
+        book = _book()
+
+        assert [book.answered(A, *answer, now).crawl_delay for now, answer in enumerate([(200, SOME), (200, b"")])] == [
+            3.0,
+            0.0,
+        ]
+        assert book.answered(A, 200, SOME, 2).crawl_delay == 3.0
+        assert book.answered(A, 404, b"", 3).crawl_delay == 0.0
+
+    def test_a_failure_says_nothing_of_it(self):
+        """While robots.txt is unreachable the host's Crawl-delay stays as it is."""
+        book = _book()
+        book.answered(A, 200, SOME, 0)
+
+        assert book.answered(A, 503, b"", DAY).crawl_delay is None
+
+    def test_http_and_https_share_the_longer_one(self):
+        """The host has one turn for both, so what one of them asks for holds while its rules are valid."""
+        book, secure = _book(), A.replace("http", "https")
+        book.answered(A, 200, SOME, 0)
+
+        assert book.answered(secure, 200, b"", 1).crawl_delay == 3.0
+        assert book.answered(secure, 200, SOME.replace(b"3", b"7"), 2).crawl_delay == 7.0
+        assert book.answered(A, 200, b"", 3).crawl_delay == 7.0
+        assert book.answered(secure, 200, b"", 4).crawl_delay == 0.0
+        assert book.answered("http://b.test", 200, b"", 5).crawl_delay == 0.0
 
 
 class TestKept:
@@ -158,12 +281,31 @@ class TestKept:
         assert _book(table).verdict(f"{A}/x", KEEP + 1) is Verdict.FETCH
 
     def test_tries_are_counted_across_runs(self):
-        """Three runs with one failure each make an unreachable host."""
+        """Three runs with one failure each are as good as one with three."""
         table = Table()
-        for _ in range(3):
-            _book(table).answered(A, 500, b"", 0)
+        for now in (0, 60, 180):
+            _book(table, patience=100).answered(A, 500, b"", now)
 
-        assert _book(table).verdict(f"{A}/", 1) is Verdict.UNREACHABLE
+        assert _book(table).verdict(f"{A}/", 181) is Verdict.UNREACHABLE
+
+    def test_rules_in_force_are_kept_across_runs(self):
+        """The next run knows the rules of an unreachable robots.txt, and when to ask for it again."""
+        table = Table()
+        _book(table).answered(A, 200, SOME, 0)
+        for now in (DAY, DAY + 60):
+            _book(table).answered(A, 500, b"", now)
+        book = _book(table)
+
+        assert [book.verdict(f"{A}{path}", DAY + 179) for path in ("/x", "/y")] == [Verdict.FORBIDDEN, Verdict.ALLOWED]
+        assert book.verdict(f"{A}/y", DAY + 180) is Verdict.FETCH
+
+    def test_rules_for_another_name_are_not_in_force(self):
+        """A crawler with another name has no rules at hand, but knows that robots.txt is unreachable."""
+        table = Table()
+        for status, now in ((200, 0), (500, DAY)):
+            _book(table).answered(A, status, SOME, now)
+
+        assert RobotsBook(table, "other").verdict(f"{A}/y", DAY + 1) is Verdict.WAIT
 
     def test_a_crawler_with_another_name_asks_again(self):
         """Rules that were read for another product token are not used."""
@@ -247,37 +389,55 @@ class Twin(RuleBasedStateMachine):
 
     def __init__(self):
         super().__init__()
-        self.table, self.now, self.known = Table(), 0.0, {}
+        self.table, self.now, self.known, self.owed = Table(), 0.0, {}, set()
         self.reopen()
 
     @rule()
     def reopen(self):
-        self.book = _book(self.table, memory=2000, retry_wait=60)
+        self.book = _book(self.table, retry_wait=60, patience=DAY)
+        self.owed.clear()
 
-    @rule(seconds=st.sampled_from([1, 59, 61, 121, 50_000, KEEP]))
+    @rule(seconds=st.sampled_from([1, 59, 61, 121, 50_000, DAY]))
     def wait(self, seconds):
         self.now += seconds
 
-    @rule(name=st.sampled_from("abcde"), status=st.sampled_from([200, 404, 500, Status.TIMEOUT]))
+    @rule(name=st.sampled_from("abcde"), status=st.sampled_from([200, 404, 429, 500, Status.TIMEOUT]))
     def answer(self, name, status):
-        until, tries, _ = self.known.get(name, (0, 0, 0))
-        tries = tries % 3 if until >= self.now - KEEP else 0
+        now = self.now
+        until, rules, tries, since = self._known(name)
+        self.owed.discard(name)
         if status in (200, 404):
-            self.known[name] = (self.now + KEEP, 0, status)
+            self.known[name] = (now + DAY, status, 0, 0.0)
         else:
-            self.known[name] = (self.now + (60, 120, KEEP)[tries], tries + 1, status)
-        self.book.answered(f"http://{name}.test", status, SOME, self.now)
+            since = since + max(0.0, now - until - DAY) if tries else now
+            tries += 1
+            left = since + DAY - now
+            if left <= 0 and tries >= 3:
+                self.known[name] = (now + DAY, None, 0, 0.0)
+            else:
+                wait = min(60 * 2 ** (tries - 1), DAY)
+                self.known[name] = (now + (min(wait, left) if left > 0 else wait), rules, tries, since)
+                self.owed |= {name} if rules else set()
+        self.book.answered(f"http://{name}.test", status, SOME, now)
+
+    def _known(self, name):
+        known = self.known.get(name)
+        if known is None or known[0] < self.now - DAY:  # its row may be swept; this table does so at once
+            return (0.0, None, 0, 0.0)
+        return known
 
     @invariant()
     def verdicts_agree(self):
         for name in "abcde":
-            until, tries, status = self.known.get(name, (0, 0, 0))
-            if until <= self.now:
+            until, rules, tries, _ = self.known.get(name, (0.0, None, 0, 0.0))
+            if until <= self.now and not (name in self.owed and self.now < until + DAY):
                 expected = Verdict.FETCH
-            elif tries:
-                expected = Verdict.UNREACHABLE if tries == 3 else Verdict.WAIT
+            elif rules is None:
+                expected = Verdict.WAIT if tries else Verdict.UNREACHABLE
             else:
-                expected = Verdict.FORBIDDEN if status == 200 else Verdict.ALLOWED
+                expected = Verdict.FORBIDDEN if rules == 200 else Verdict.ALLOWED
+                if rules == 404:
+                    self.owed.discard(name)
             assert self.book.verdict(f"http://{name}.test/x", self.now) is expected
 
 

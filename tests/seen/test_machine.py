@@ -137,5 +137,5 @@ class SeenMachine(RuleBasedStateMachine):
         shutil.rmtree(self.root)
 
 
-SeenMachine.TestCase.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)
+SeenMachine.TestCase.settings = settings(max_examples=20, stateful_step_count=40, deadline=None)
 TestSeenMachine = SeenMachine.TestCase

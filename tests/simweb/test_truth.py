@@ -84,7 +84,7 @@ class TestCrawls:
 @pytest.fixture(name="right", scope="module")
 def _right():
     """A truth, and the requests of a crawl that does everything right."""
-    world = World(10, 60, port=8000, mix=even(["status_503", "trap_numbers", "no_links", "robots_disallow"]))
+    world = World(10, 60, port=8000, mix=even(["status_502", "trap_numbers", "no_links", "robots_disallow"]))
     found = truth(world, world.seeds())
     return found, [_hit(url) for url in sorted(found.must)]
 

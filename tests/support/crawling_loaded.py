@@ -1,6 +1,26 @@
-"""What every crawl imports, imported once for all crawls of the tests (tests/support/crawling.py)."""
+"""What crawls and other commands import, imported once for all those of the tests (tests/support/crawling.py)."""
 
-import webcrawl.commands.crawl
-import webcrawl.extensions.progress
-import webcrawl.preflight
-import webcrawl.spiders.web  # noqa: F401
+import gc
+import sys
+from importlib import import_module
+from pkgutil import iter_modules
+
+NAMES = (
+    *("aiohttp.web", "cProfile", "scrapy.cmdline", "scrapy.logformatter", "scrapy.statscollectors", "tldextract"),
+    *("uvloop", "webcrawl.adapter.handlers", "webcrawl.adapter.logformat", "webcrawl.adapter.dupefilter"),
+    *("webcrawl.preflight", "webcrawl.verify.whole", "scrapy.core.downloader.handlers._aiohttp", "scrapy.pqueues"),
+    *(f"scrapy.extensions.{name}" for name in ("closespider", "corestats", "logcount", "memusage", "telnet")),
+)
+PACKAGES = (
+    *("scrapy.commands", "scrapy.downloadermiddlewares", "scrapy.spidermiddlewares"),
+    *("webcrawl.commands", "webcrawl.extensions", "webcrawl.frontier", "webcrawl.pipelines", "webcrawl.seen"),
+    *("webcrawl.seen.caches", "webcrawl.spiders", "webcrawl.urls", "webcrawl.urls.filters"),
+)
+
+for name in NAMES:
+    import_module(name)
+for package in map(import_module, PACKAGES):
+    for module in iter_modules(package.__path__, f"{package.__name__}."):
+        import_module(module.name)
+assert "twisted.internet.reactor" not in sys.modules, "each crawl has a loop of its own"
+gc.freeze()  # all this is garbage for nobody, and stays in memory that the processes share

@@ -35,6 +35,7 @@ FOLLOWED = {"a", "area", "frame", "iframe", "refresh", "canonical"}
 MARKS = {b"\xef\xbb\xbf": "utf-8", b"\xff\xfe": "utf-16-le"}
 CODECS = {"latin1": "cp1252", "iso-8859-1": "cp1252", "gb2312": "gb18030"}
 LIMIT = 2 * 2**20
+LOOK = 0.02  # seconds of patience that one look takes, however late it comes
 OVERHEAD = 2**17  # bytes that are not body
 
 
@@ -130,6 +131,18 @@ class Response:
         return self
 
 
+async def patient(work, seconds):
+    """What comes of it within so many seconds of this process, which a busy machine may make any number of others'."""
+    task = asyncio.ensure_future(work)
+    try:
+        for _ in range(round(seconds / LOOK)):
+            if (await asyncio.wait([task], timeout=LOOK))[0]:
+                return task.result()
+        raise TimeoutError
+    finally:
+        task.cancel()
+
+
 class Crawler:
     """Fetches each URL once: up to three tries, five redirects in a row, few pages per trap, and no politeness."""
 
@@ -196,7 +209,7 @@ class Crawler:
         for _ in range(3):
             async with self._gate:
                 try:
-                    response = await asyncio.wait_for(self._exchange(url), self._seconds)
+                    response = await patient(self._exchange(url), self._seconds)
                 except (OSError, TimeoutError, httptools.HttpParserError, httptools.HttpParserUpgrade):
                     response = None
             if response is not None and response.status not in (408, 429, 500, 502, 503, 504):

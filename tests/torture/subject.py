@@ -16,7 +16,7 @@ from webcrawl.simweb import truth, wait_until_idle
 
 HOSTS, PAGES = 5, 24
 MIX = {"duplicate": 0.1, "redirect_301": 0.1, "status_404": 0.1, "https": 0.5}
-# A host is retired by its first failure: whatever it is charged with, though it did nothing, costs its pages.
+# A host is given up at its first failure: whatever it is charged with, though it did nothing, costs its pages.
 SETTINGS = {
     "CHECKPOINT_INTERVAL": 0.1,
     "POLITENESS_FACTOR": 0,
@@ -25,6 +25,7 @@ SETTINGS = {
     "DNS_TIMEOUT": 5,
     "DOWNLOAD_TIMEOUT": 5,
     "HOST_MAX_FAILURES": 1,
+    "HOST_PATIENCE": 0,
     "MIN_FREE_DISK": 1,
 }
 TRACEBACK = "Traceback (most recent call last)"

@@ -12,7 +12,7 @@ from tests.torture.limits import VALUES, Limit
 from tests.torture.scenarios import DROPPED, FILES, strokes
 from tests.torture.subject import Subject
 
-SHARDS, FAULTS = 4, 5  # times as many faults: one shard is one test
+SHARDS, FAULTS = 2, 5  # times as many faults: one shard is one test; `python -m tests.torture` has thousands
 LATE = {"pages": 60, "latency": 0.02, "HOST_MAX_FAILURES": 20}  # so long that something can happen half-way
 
 

@@ -123,7 +123,7 @@ class TestCanonical:
 
 
 class TestCanonicalLinks:
-    @settings(max_examples=3000, deadline=None)
+    @settings(max_examples=1000, deadline=None)
     @given(links, bases)
     def test_the_shortcut_agrees_with_the_parser(self, link, base):
         """Any link on any page has the canonical form, or the reason, that the parser gives."""

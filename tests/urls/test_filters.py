@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tests.support.url_settings import url_settings
 from tests.support.url_strategies import links
+from webcrawl.model import Link
 from webcrawl.ports import BAD, Ports
 from webcrawl.urls.assembly import build_filters
 from webcrawl.urls.canonical import InvalidUrl, canonical
@@ -161,6 +162,44 @@ class TestSimpleFilters:
         assert length.keep([fits, long], PAGE) == [fits]
         assert depth.keep([fits], Origin("", 3)) == [fits]
         assert depth.keep([fits], Origin("", 4)) == []
+
+    @pytest.mark.parametrize(
+        ("path", "kept"),
+        [
+            ("LLL", "here there"),
+            ("LLLL", "there"),
+            ("LLLlLLL", "here there"),
+            ("LLLlLLLL", "there"),
+            ("lLLlLLL", "here there"),
+            ("lLlLlLLL", "here"),
+            ("lLlLlLLLL", ""),
+            ("LLrLlLRLLR", "here there"),
+            ("lLlLlR", "here there"),
+            ("lLlLlLR", "here"),
+        ],
+    )
+    def test_depth_counts_within_the_site(self, path, kept):
+        """Links count within their site, and those into other sites as one site more, each up to the limit."""
+        depth = build_filters(url_settings(URL_MAX_DEPTH=3)).filters[1]
+        batch = {"here": "http://www.home.example/x", "there": "http://seed.example/"}
+        many = Link("", path).depth
+
+        assert depth.keep(list(batch.values()), Origin(PAGE.url, many, path)) == [batch[one] for one in kept.split()]
+
+    def test_scrapys_limit_counts_from_the_start(self):
+        """DEPTH_LIMIT, where it stands for URL_MAX_DEPTH, counts links from the start, whatever the site."""
+        depth = build_filters(url_settings(URL_MAX_DEPTH=3, DEPTH_LIMIT=3)).filters[1]
+        other = build_filters(url_settings(URL_MAX_DEPTH=3, DEPTH_LIMIT=2)).filters[1]
+
+        assert depth.keep(["http://seed.example/"], Origin(PAGE.url, 4, "LLLL")) == []
+        assert depth.keep(["http://seed.example/"], Origin(PAGE.url, 3, "LLL")) == ["http://seed.example/"]
+        assert other.keep(["http://seed.example/"], Origin(PAGE.url, 4, "LLLL")) == ["http://seed.example/"]
+
+    def test_a_link_without_a_path_counts_from_the_start(self):
+        """What a spider requests is as deep as its request says."""
+        depth = build_filters(url_settings(URL_MAX_DEPTH=3)).filters[1]
+
+        assert depth.keep(["http://seed.example/"], Origin(PAGE.url, 4)) == []
 
     @given(
         st.lists(

@@ -82,7 +82,10 @@ EXAMPLES = {
         f"o/r/commits/{SHA}/f.c o/r/blame/{SHA}/f.c",
         f"o/r/blob/{SHA}/f.c o/r/commit/{SHA} o/r/tree/{SHA}",
     ),
-    "gitweb": ("?p=a.git;a=commitdiff;h=1 ?p=a.git&a=snapshot", "?p=7&a=snapshots ?a=snapshot&id=4"),
+    "gitweb": (
+        "?p=a.git;a=blobdiff;h=1 ?p=a.git&a=snapshot",
+        "?p=a.git;a=commitdiff;h=1 ?p=7&a=snapshots ?a=snapshot&id=4",
+    ),
     "new_issue": ("o/r/issues/new?title=x o/r/issues/new/choose", "issues/new/ issues/new?page=2 journal/issues/new"),
     "issue_search": (
         "o/r/issues?q=is%3Aopen+is%3Aissue o/r/pulls?x=1&q=is:pr",

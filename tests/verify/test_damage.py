@@ -144,7 +144,7 @@ class TestFlippedBits:
         path, before = root / "state/crawl.db", content(root)
         seen = Counter()
 
-        for at in flipped(path, store, 50):
+        for at in flipped(path, store, 25):
             seen["named" if told(root) else _free(root, before, at)] += 1
 
         assert seen["named"] > 2, seen

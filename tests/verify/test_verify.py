@@ -273,7 +273,15 @@ class TestRows:
             ("UPDATE output SET length = length + 1", "the file ends early"),
             ("UPDATE output SET path = '../' || path", "table output: "),
             ("UPDATE robots SET rules = x'28B52FFD', until = 1.5", "table robots, http://h"),
-            ("UPDATE robots SET rules = x'21' WHERE length(rules) < 9", "table robots, http://h"),
+            ("UPDATE robots SET rules = x'21' WHERE hex(rules) LIKE '21%'", "table robots, http://h"),
+            (
+                "UPDATE robots SET rules = CAST(rules || x'21' AS BLOB) WHERE hex(rules) LIKE '21%'",
+                "table robots, http://h",
+            ),
+            (
+                "UPDATE robots SET rules = CAST(rules || x'3B21' AS BLOB) WHERE hex(rules) LIKE '21%'",
+                "table robots, http://h",
+            ),
         ],
     )
     def test_what_does_not_fit(self, copy, sql, why):

@@ -2,6 +2,7 @@
 
 import hashlib
 from base64 import b32encode
+from collections import Counter
 
 import pytest
 from hypothesis import given
@@ -13,6 +14,7 @@ from tests.support.warc_reader import digest, read
 from webcrawl.model import Link
 from webcrawl.store.errors import StoreError
 from webcrawl.text.digest import label, labels, sha1
+from webcrawl.verify.archive import check_archive
 
 PAGE = b"<p>hello world, " * 20
 
@@ -87,7 +89,7 @@ class TestRecords:
 
     def test_metadata_tells_the_way_to_the_page(self, archive):
         """It has the standard's fields, the source tag, the flaws, and what the caller adds or overrides."""
-        link = Link("http://a.test/", path="LLR", via="http://b.test/", seed="http://seed.test/")
+        link = Link("http://a.test/", path="LlR", via="http://b.test/", seed="http://seed.test/")
         odd = exchange(flaws=("coding", "certificate_date"), tls="TLSv1.3 TLS_AES_128_GCM_SHA256")
         archive.write(odd, link, title="Hello", via="overruled")
         metadata = of_kind(records(archive), "metadata")[0]
@@ -138,6 +140,31 @@ class TestRecords:
         assert {record.fields["WARC-Date"] for record in found} == {"2023-11-14T22:13:20Z"}
         profile = of_kind(found, "revisit")[0].fields["WARC-Profile"]
         assert profile == "http://netpreserve.org/warc/1.0/revisit/identical-payload-digest"
+
+    def test_the_older_version_has_its_own_fields_only(self, tmp_path):
+        """In WARC/1.0 a revisit names its original by identifier alone; the rest is new in WARC/1.1."""
+        archive = Archive(tmp_path, version="1.0")
+        archive.write(exchange("http://a.test/1", PAGE))
+        archive.write(exchange("http://a.test/2", PAGE), duplicate=True)
+        found = records(archive)
+
+        (response,), (revisit,) = of_kind(found, "response"), of_kind(found, "revisit")
+        assert revisit.fields["WARC-Refers-To"] == response.fields["WARC-Record-ID"]
+        assert not any(name.startswith("WARC-Refers-To-") for record in found for name in record.fields)
+
+    def test_a_run_with_another_version_begins_another_file(self, tmp_path):
+        """Each file is in one version: a crawl that is resumed with another one goes on in a new file."""
+        for number, version in enumerate(("1.1", "1.0")):
+            archive = Archive(tmp_path, seed=number, version=version)
+            archive.write(exchange(f"http://a.test/{number}", PAGE))
+            archive.checkpoint()
+            archive.close()
+        Archive(tmp_path, seed=9).stop()
+
+        assert [{record.version for record in read(path)} for path in files(tmp_path)] == [{"1.1"}, {"1.0"}]
+        for path in files(tmp_path):
+            with path.open("rb") as file:
+                assert list(check_archive(path, file, path.stat().st_size, Counter())) == []
 
 
 class TestDocuments:

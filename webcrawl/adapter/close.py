@@ -5,7 +5,8 @@ from __future__ import annotations
 from scrapy.crawler import Crawler
 from scrapy.utils.defer import deferred_from_coro
 
-BROKEN = frozenset({"browser_failed", "error_breaker", "no_seeds", "store_failed"})  # reasons
+# Reasons; `start_error` is Scrapy's, for a `start` that raised: what it had not yet asked for is not in the crawl.
+BROKEN = frozenset({"browser_failed", "error_breaker", "no_seeds", "start_error", "store_failed"})
 
 
 class EndedBadly(Exception):  # noqa: N818 - reads as what it is

@@ -31,19 +31,22 @@ from twisted.python.failure import Failure
 
 from webcrawl.adapter.barrier import Barrier
 from webcrawl.adapter.dispatch import Handlers
+from webcrawl.adapter.errors import raised
 from webcrawl.adapter.inline import Inline
 from webcrawl.adapter.listeners import has_listener
 from webcrawl.adapter.trip import Trip, trip_of
 from webcrawl.adapter.turns import Turns
 from webcrawl.adapter.values import values_of
 from webcrawl.crawl.crawl import NO_OUTCOMES
+from webcrawl.crawl.uplink import Uplink
 from webcrawl.lack import lack
 from webcrawl.model import Exchange, Outcome, Status
 from webcrawl.net.descriptors import Room, in_use, raise_limit, room
-from webcrawl.net.errors import FetchError, Untried
+from webcrawl.net.errors import FetchError, NoNetwork, Untried
 from webcrawl.net.network import Network
 from webcrawl.net.retry_after import retry_after
 from webcrawl.net.shortage import is_ours
+from webcrawl.net.sign import DOUBTFUL
 from webcrawl.urls.hosts import host_of
 
 logger = logging.getLogger(__name__)
@@ -86,6 +89,7 @@ class FrontierDownloader:
         self.turns: Turns | None = None  # while the scheduler is open
         self.on_outcome: Callable[[Trip], None] | None = None  # called for the scheduler's own, before the spider
         self.on_lack: Callable[[Exception], None] = _nothing  # called when memory or threads are missing
+        self.uplink: Uplink | None = None  # of the crawl that is open
         self.read_ahead: Callable[[Trip], Awaitable[None]] | None = None  # called for each answer, as early as possible
         self._under_way: dict[Trip, asyncio.Task[Any]] = {}
         crawler.signals.connect(self.network.close, signals.engine_stopped)
@@ -141,14 +145,20 @@ class FrontierDownloader:
         self._send(signals.request_reached_downloader, request)
         try:
             response = await self._handled(request, trip)
-        except Exception as error:
+        except Exception as failure:
+            error = failure if trip.inline else self._judged(request, failure, begun)
             trip.outcome = outcome = _outcome(Status.DEFERRED if trip.cut else _status(error, request), begun)
             outcome.wait, outcome.retries = _wait(error), _retries(request.meta)
             outcome.answered, outcome.permanent = trip.exchange is not None, _permanent(error)
+            outcome.doubtful = _doubtful(error)
             trip.comes_again = outcome.status in NO_OUTCOMES
-            raise
+            if error is failure:
+                raise
+            raise error from error.__cause__
         else:
             trip.outcome = _outcome(response.status, begun)
+            if self.uplink is not None and (trip.exchange is None or not trip.exchange.truncated):
+                self.uplink.answered(request.url, trip.outcome.ended)
             if response.status >= 400:
                 trip.outcome.retries = _retries(request.meta)
             self._send(signals.response_downloaded, request, response=response)
@@ -211,14 +221,29 @@ class FrontierDownloader:
     async def _patiently(self, request: Request) -> Response:
         """For a request that went round the scheduler: nobody else would try it again after a lack of ours."""
         while True:
+            begun = time.monotonic()
             try:
                 return await self.handlers.download_request_async(request)
             except Exception as error:
-                if not _untried(error):
+                judged = self._judged(request, error, begun)
+                if not _untried(judged):
                     raise
-                wait = _wait(error)
+                wait = _wait(judged)
             await asyncio.sleep(wait)
             await self.network.shortage.end()
+
+    def _judged(self, request: Request, error: Exception, begun: float) -> Exception:
+        """The error of a download, or another one that charges nobody: our own network is out."""
+        cause = error.__cause__
+        if self.uplink is None or not isinstance(cause, FetchError):
+            return error
+        wait = self.uplink.failed(request.url, cause, begun, time.monotonic())
+        if wait is None:
+            return error
+        ours = NoNetwork(str(error), wait=wait)
+        theirs = raised(ours)
+        theirs.__cause__ = ours
+        return theirs
 
     def under_way(self) -> Iterable[Trip]:
         """The downloads of the scheduler's requests, as long as they wait for their hosts."""
@@ -258,6 +283,11 @@ def _room(values: Mapping[str, Any]) -> Room:
 def _untried(error: Exception) -> bool:
     """Whether the request was not made, for a lack of this machine's; also by somebody else's handler."""
     return isinstance(error.__cause__, Untried) or (isinstance(error, OSError) and is_ours(error))
+
+
+def _doubtful(error: Exception) -> bool:
+    """Whether the failure may be our own network's."""
+    return isinstance(error.__cause__, FetchError) and error.__cause__.sign in DOUBTFUL
 
 
 def _wait(error: Exception) -> float:

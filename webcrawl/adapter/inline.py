@@ -103,17 +103,25 @@ class Inline:
             link = link_of(request.url, via, referer(request))
         except InvalidUrl as error:
             raise IgnoreRequest(f"invalid URL: {error.reason}") from error
+        before: Response | Exception | None = None
         while True:
-            await self._turn(crawl, link, via, kind)
+            try:
+                await self._turn(crawl, link, via, kind)
+            except IgnoreRequest as refused:  # if its own answer was one too many for the host, that is what it gets
+                if isinstance(before, Response):
+                    return before
+                raise before or refused from None
             trip = Trip(link, keep=_keep(crawl, link), inline=True)
             try:
                 response = await self._asked(crawl, request, trip)
-            except Exception:
+            except Exception as error:
                 if (later := self._ended(crawl, trip, via, kind)) is None:
                     raise
+                before = error
             else:
                 if (later := self._ended(crawl, trip, via, kind)) is None:
                     return response
+                before = response
             link = later
 
     async def _turn(self, crawl: OpenCrawl, link: Link, via: Link | None, kind: str) -> None:

@@ -39,7 +39,7 @@ class PlainScrapy:
         for name in MERGED:
             settings.set(name, _without_ours(name, settings[name]), "cmdline")
         for name in SINGLE:
-            if _is_ours(settings[name]):
+            if is_ours(settings[name]):
                 settings.set(name, getattr(default_settings, name), "cmdline")
 
 
@@ -58,11 +58,11 @@ def _without_ours(name: str, given: Mapping[Any, Any]) -> dict[Any, Any]:
     return {
         key: value
         for key, value in given.items()
-        if not _is_ours(key) and not _is_ours(value) and (key not in switched or switched[key] != value)
+        if not is_ours(key) and not is_ours(value) and (key not in switched or switched[key] != value)
     }
 
 
-def _is_ours(component: Any) -> bool:
+def is_ours(component: Any) -> bool:
     """Whether a component, given as a class or by its path, is one of webcrawl's."""
     path = component if isinstance(component, str) else getattr(component, "__module__", "")
     return bool(path.startswith(PACKAGE))

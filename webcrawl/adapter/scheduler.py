@@ -115,6 +115,10 @@ class FrontierScheduler:
         self._barrier, self._inline = downloader.barrier, downloader.inline
         downloader.network.shortage.on_end = self.wake
         downloader.on_lack = self.fail
+        downloader.uplink = uplink = self.crawl.uplink
+        resolver = downloader.network.resolver
+        resolver.silence.on_begin, resolver.silence.on_end = uplink.names_lost, uplink.names_found
+        uplink.on_return = resolver.forget_failures
         self._closed = False
         self.crawl.begin()
         self._sweep = Sweep(downloader, self.crawl, self.fail)

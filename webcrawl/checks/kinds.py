@@ -80,7 +80,7 @@ class Number:
 
     @property
     def allowed(self) -> str:
-        return f"a number from {self.least:g} to {self.most:g}"
+        return f"a number from {self.least:.10g} to {self.most:.10g}"
 
     def read(self, value: Any, /) -> float:
         found = number(value)

@@ -92,6 +92,7 @@ KINDS: dict[str, Kind] = {
     "OUTPUTS": Outputs(),
     "WARC_PREFIX": Name(),
     "WARC_MAX_SIZE": Whole(1, TEBIBYTE),
+    "WARC_VERSION": Choice(("1.1", "1.0")),
     "CHECKPOINT_INTERVAL": Number(0.1, DAY),
     "ERROR_BREAKER": Rate(),
     "MIN_FREE_DISK": Whole(0, TEBIBYTE),

@@ -22,6 +22,7 @@ from webcrawl.crawl.refusals import Refusals
 from webcrawl.crawl.robots import RobotsAdmission
 from webcrawl.crawl.seeding import Seeding
 from webcrawl.crawl.terms import keep_terms, terms_of
+from webcrawl.crawl.uplink import Uplink
 from webcrawl.crawl.visitor import LinkRules, Visitor
 from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.booking import Limits
@@ -33,6 +34,7 @@ from webcrawl.html.kinds import KINDS
 from webcrawl.html.links import LinkReader
 from webcrawl.loading import load
 from webcrawl.model import Link
+from webcrawl.net.outage import Detector
 from webcrawl.net.robots import product_token
 from webcrawl.net.robots_book import RobotsBook
 from webcrawl.seeds.reader import Seeds
@@ -111,11 +113,16 @@ def _parts(
     log = CrawlLog(outputs.open("logs/crawl.log"))
     refusals = Refusals(db, log, wants_refusal)
     domains = RegisteredDomains()
+
+    def site_of(url: str) -> str:
+        return domains(host_of(url))
+
     pipeline = build_pipeline(values, _key(db), domains=domains)
     FilterStates(db, pipeline.chain)
     admission = CrawlAdmission(pipeline.chain)
     agent = product_token(values["ROBOTSTXT_USER_AGENT"] or values["USER_AGENT"])
-    robots = RobotsAdmission(RobotsBook(RobotsRows(db), agent, retry_wait=values["HOST_RETRY_WAIT"]))
+    waits = {"retry_wait": values["HOST_RETRY_WAIT"], "patience": values["HOST_PATIENCE"]}
+    robots = RobotsAdmission(RobotsBook(RobotsRows(db), agent, **waits))
     if values["ROBOTSTXT_OBEY"]:
         admission.robots = robots
     memory, content_memory = shares(values["SEEN_MEMORY"] * MIB, values["URL_CACHE_SIZE"])
@@ -124,26 +131,34 @@ def _parts(
     opened.callback(seen.close)
     content = opened.enter_context(closing(ContentSeen(db, memory=content_memory)))
     addresses = Addresses() if values["POLITENESS_PER_IP"] else None
-    hooks = Hooks(admission, addresses, refusals.dropped, awaited=lambda: seen.pending > 0)
+
+    def dropped(link: Link, status: int) -> None:
+        refusals.dropped(link, status)
+        robots.dropped(link)
+
+    hooks = Hooks(admission, addresses, dropped, awaited=lambda: seen.pending > 0)
     counters: Counter[str] = Counter()
     SavedCounters(db, {"crawl": counters, "refused": pipeline.filtered})
+    frontier = _frontier(values, db, hooks, clock, domains)
     return Parts(
         db=db,
         clock=clock,
         pipeline=pipeline,
         seen=seen,
         content=content,
-        frontier=_frontier(values, db, hooks, clock, domains),
+        frontier=frontier,
         robots=robots,
         seeding=Seeding(db, seeds, pipeline, seen, all_first=values["URL_SCOPE"] == "seeds"),
         outputs=outputs,
         log=log,
         lately=Lately(LATELY * values["URL_CACHE_SIZE"]),
-        portions=Portions(db, lambda url: domains(host_of(url))),
+        portions=Portions(db, site_of),
+        site_of=site_of,
         refusals=refusals,
         counters=counters,
         halfway=Halfway(db),
         ending=Ending(values["OUTAGE_END_WAIT"]),
+        uplink=Uplink(Detector(domains), frontier, robots.book, clock, counters),
     )
 
 

@@ -48,6 +48,10 @@ class CrawlClock:
         """The time at which `time.monotonic` said this."""
         return self._start + steady
 
+    def wall(self, at: float) -> float:
+        """What the machine's clock showed at this time, if nobody has set it since."""
+        return at + self._ahead
+
     def _compare(self) -> float:
         """Returns the time. `_ahead` is what the machine's clock shows beyond it."""
         now = self._start + self._steady()

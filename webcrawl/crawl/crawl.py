@@ -9,7 +9,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from webcrawl.crawl.clock import CrawlClock
@@ -21,6 +21,7 @@ from webcrawl.crawl.redirect_chain import cookie_header, has_asked
 from webcrawl.crawl.refusals import Refusal, Refusals
 from webcrawl.crawl.robots import RobotsAdmission
 from webcrawl.crawl.seeding import Seeding
+from webcrawl.crawl.uplink import Uplink
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.overstay import R
 from webcrawl.model import Exchange, Link, Outcome, Status, pack_found
@@ -34,6 +35,7 @@ from webcrawl.store.outputs import Outputs
 from webcrawl.urls.hosts import host_of
 from webcrawl.urls.lately import Lately
 from webcrawl.urls.pipeline import LinkPipeline
+from webcrawl.urls.sites import entered
 
 logger = logging.getLogger(__name__)
 
@@ -63,10 +65,12 @@ class Parts:
     log: CrawlLog
     lately: Lately
     portions: Portions
+    site_of: Callable[[str], str]
     refusals: Refusals
     counters: Counter[str]
     halfway: Halfway
     ending: Ending
+    uplink: Uplink
 
 
 class Crawl:
@@ -78,9 +82,12 @@ class Crawl:
         self._seen, self._content, self._frontier = parts.seen, parts.content, parts.frontier
         self._robots, self._seeding, self._refusals = parts.robots, parts.seeding, parts.refusals
         self._outputs, self._log, self._counters = parts.outputs, parts.log, parts.counters
-        self._portions, self._ending = parts.portions, parts.ending
+        self._portions, self._ending, self._site_of = parts.portions, parts.ending, parts.site_of
         self._halfway = parts.halfway
-        self.inline = InlineDownloads(parts.frontier.lending, parts.clock, parts.log, parts.counters, parts.halfway)
+        self.uplink = parts.uplink
+        self.inline = InlineDownloads(
+            parts.frontier.lending, parts.robots, parts.clock, parts.log, parts.counters, parts.halfway
+        )
         self._merged_at = 0.0
         self._more = False  # the last slice of links had none that may be fetched now, and there may be another
 
@@ -99,10 +106,11 @@ class Crawl:
         Of very many the first are submitted now, and the others in portions.
         """
         self._counters["links"] += len(links)
+        page = self._entered(page)
         if len(links) > PORTION:
             self._portions.put(page, base, links, hop, PORTION)
             links = links[:PORTION]
-        self._submit(page, page.depth + 1, links, hop, base)
+        self._submit(page, "L", links, hop, base)
 
     def redirected(self, page: Link, location: str, chain: str) -> None:
         """Submits the target of a redirect, which takes the chain with it.
@@ -110,22 +118,29 @@ class Crawl:
         What was asked for in this chain already is asked for again if it gets other cookies now than ever before.
         """
         self._counters["links"] += 1
+        page = self._entered(page)
         cookies = cookie_header(chain, location) if chain else b""
         if not (cookies and has_asked(chain, self._pipeline.key(location))):
-            self._submit(page, page.depth, [location], lambda _: "R", "", chain)
+            self._submit(page, "R", [location], lambda _: "R", "", chain)
             return
         again = Link(location, page.path + "R", page.url, page.seed, chain=chain)
         self._counters["links/new"] += self.submit(again, f"cookies {cookies.decode('latin-1')}")
+
+    def _entered(self, page: Link) -> Link:
+        """The page, with a mark in its path if it is the first of another site."""
+        path = entered(page.path, page.via, page.url, self._site_of)
+        return page if path is page.path else replace(page, path=path)
 
     def key(self, url: str) -> int:
         """The number by which the seen store knows a URL."""
         return self._pipeline.key(url)
 
     def _submit(
-        self, page: Link, depth: int, links: Sequence[str], hop: Callable[[int], str], base: str, chain: str = ""
+        self, page: Link, kind: str, links: Sequence[str], hop: Callable[[int], str], base: str, chain: str = ""
     ) -> None:
         absorbed = self._lately.absorbed
-        found = self._pipeline.process(page.url, depth, links, base, self._lately)
+        depth = page.depth + (kind != "R")
+        found = self._pipeline.process(page.url, depth, links, base, self._lately, page.path + kind)
         self._counters["links/known"] += self._lately.absorbed - absorbed
         self._counters["links/new"] += len(found)
         if not found:
@@ -141,7 +156,7 @@ class Crawl:
             return
         page = portion.page
         try:
-            self._submit(page, page.depth + 1, portion.links, portion.hops.__getitem__, portion.base)
+            self._submit(page, "L", portion.links, portion.hops.__getitem__, portion.base)
         except (StoreError, OSError, MemoryError):
             raise
         except Exception:  # a filter's: as with a page, these links are lost, and the crawl goes on
@@ -194,6 +209,8 @@ class Crawl:
 
     def take(self, now: float) -> Link | None:
         """A link that may be fetched now."""
+        if self.uplink.out:
+            return self.uplink.probe(now) if self.uplink.may_probe(now) else None
         if self._seeding.first:
             self._seeding.read(SLICE)
             if self._seeding.first:
@@ -212,6 +229,8 @@ class Crawl:
         """When there may be something to do: a time (0 is now), or None as long as nothing is found or finished."""
         if self._refusals.waiting or self._more:
             return 0.0
+        if self.uplink.out:
+            return self.uplink.next_probe
         if self._seeding.first:
             return None if self._seeding.waits else 0.0
         ready = self._frontier.next_ready()
@@ -252,16 +271,21 @@ class Crawl:
         self, link: Link, status: int, body: bytes, location: str | None, now: float, chain: str = ""
     ) -> None:
         """The answer to a robots.txt, or the Status it failed with; `location` is where it redirects to."""
+        if status < 0 and not self.uplink.robots_fails(link.history, status, now):
+            return
         heard = self._robots.answered(link, status, body, location, now, self._frontier.expedite, chain)
-        if heard is not None and heard.crawl_delay:
+        if heard is not None and heard.crawl_delay is not None:
             self._frontier.crawl_delay(host_of(link.history + "/"), heard.crawl_delay)
 
     def tries_again(self, link: Link, outcome: Outcome) -> bool:
         """Whether `finish` is going to queue the link once more."""
+        self.uplink.excuse(outcome)
         return outcome.status in NO_OUTCOMES or self._frontier.tries_again(link, outcome, self._ended(outcome))
 
     def overstaying(self, running: Sequence[R], *, full: bool) -> list[R]:
         """Which of these downloads are to be cut, because others wait for their slots; `full`: no slot is free."""
+        if self.uplink.out:
+            return []
         found = self._frontier.overstaying(running, full=full)
         if not found:
             return []
@@ -276,6 +300,8 @@ class Crawl:
 
         One that could not be tried leaves no trace, and one that was cut only its time.
         """
+        if not link.request:  # of a spider's own request it was decided before the spider was told
+            self.uplink.excuse(outcome)
         if outcome.status == Status.UNTRIED:
             self._frontier.put_back(link, self._ended(outcome), outcome.wait)
             return
@@ -313,6 +339,8 @@ class Crawl:
         frontier = self._frontier
         if not len(frontier):
             return False
+        if self.uplink.out:  # for as long as that takes: nobody could come back now
+            return True
         return not self._ending.reached(self._clock(), resting=frontier.resting(), busy=frontier.in_flight > 0)
 
     @property
@@ -344,6 +372,7 @@ class Crawl:
             "aside": frontier.aside,
             "hosts_aside": frontier.hosts_aside,
             "aside_due": frontier.next_aside() or 0.0,
+            "outage/seconds": counters["outage/seconds"] + round(self.uplink.seconds),
             "seeds": self._seeding.taken,
             "bad_seeds": self._seeding.bad,
             **{f"frontier/{name}": value for name, value in frontier.counters.items()},

@@ -5,8 +5,13 @@ from __future__ import annotations
 import time
 
 from webcrawl.logs.crawl_line import line
-from webcrawl.model import Exchange, Link, Outcome
+from webcrawl.model import Exchange, Link, Outcome, Status
 from webcrawl.store.output import Output
+
+# A URL that ends so without a request was given up with its host.
+AWAY = frozenset(
+    (Status.DNS_FAILED, Status.CONNECT_FAILED, Status.CONNECTION_LOST, Status.TIMEOUT, Status.HOST_RETIRED)
+)
 
 
 class CrawlLog:
@@ -23,4 +28,4 @@ class CrawlLog:
 
     def dropped(self, link: Link, status: int) -> None:
         """A URL that ended without a request."""
-        self.finished(link, Outcome(status), None, [])
+        self.finished(link, Outcome(status), None, ["given_up"] if status in AWAY else [])

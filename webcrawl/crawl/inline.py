@@ -10,9 +10,10 @@ from hashlib import blake2b
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.crawl_log import CrawlLog
 from webcrawl.crawl.halfway import Halfway
+from webcrawl.crawl.robots import RobotsAdmission
 from webcrawl.frontier.admission import Decision
 from webcrawl.frontier.lending import Lending
-from webcrawl.model import Exchange, Link, Outcome, Packed, url_of
+from webcrawl.model import Exchange, Link, Outcome, Packed, Status, url_of
 from webcrawl.urls.canonical import canonical
 from webcrawl.urls.hosts import host_of
 
@@ -31,22 +32,35 @@ class InlineDownloads:
     """A download takes its host's turn by `lend` and ends it by `give_back`. It waits for no page in between."""
 
     def __init__(
-        self, lending: Lending, clock: CrawlClock, log: CrawlLog, counters: Counter[str], halfway: Halfway
+        self,
+        lending: Lending,
+        robots: RobotsAdmission,
+        clock: CrawlClock,
+        log: CrawlLog,
+        counters: Counter[str],
+        halfway: Halfway,
     ) -> None:
         self._lending, self._clock, self._log, self._counters = lending, clock, log, counters
+        self._robots = robots
         self._halfway = halfway
 
     def __repr__(self) -> str:
         return f"<InlineDownloads {self._lending!r} {self._halfway!r}>"
 
     def lend(self, link: Link, in_flight: Callable[[str], Outcome | None]) -> Decision:
-        """Lends the link's host (`Lending.lend`). `in_flight` says how the download of a URL ended, if it has."""
+        """Lends the link's host (`Lending.lend`). `in_flight` says how the download of a URL ended, if it has.
+
+        Somebody waits: a link whose robots.txt was unreachable several times is refused, where a queued one would wait.
+        """
 
         def ended(record: Packed) -> tuple[Outcome, float] | None:
             outcome = in_flight(url_of(record))
             return None if outcome is None else (outcome, self._ended(outcome))
 
-        return self._lending.lend(link, self._clock(), ended)
+        decision = self._lending.lend(link, self._clock(), ended)
+        if isinstance(decision, float) and self._robots.is_gone(link):
+            return Status.ROBOTS_UNREACHABLE
+        return decision
 
     def give_back(self, link: Link, outcome: Outcome | None) -> None:
         """The request to the host has ended; without an outcome, because its caller has given up."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from webcrawl.frontier.admission import Decision
 from webcrawl.model import Link, Status
@@ -48,7 +48,12 @@ class RobotsAdmission:
             return float(self.book.next_try(link.url))
         return Status.ROBOTS_FORBIDDEN if verdict is Verdict.FORBIDDEN else Status.ROBOTS_UNREACHABLE
 
+    def is_gone(self, link: Link) -> bool:
+        """Whether nobody should await this link: its robots.txt is unreachable, and not for the first time."""
+        return self.book.is_gone(link.url)
+
     def _ask(self, link: Link, now: float) -> Decision:
+        """A link for robots.txt, whose attempt says how often in a row it was unreachable."""
         origin = origin_of(link.url)
         chase = self._chases.get(origin)
         url = chase.url if chase else robots_url(origin)
@@ -57,10 +62,9 @@ class RobotsAdmission:
                 return now + LOOK
             del self._chases[origin]
             self.book.answered(origin, Status.TIMEOUT, b"", now)
-            return float(self.book.next_try(link.url))
-        made = Link(url, link.path + "P", link.url, link.seed, history=origin, request=link.request)
-        made.chain = chase.chain if chase else ""
-        return made
+            return self.decide(link, now)  # rules known before are in force now
+        tries, chain = self.book.tries(origin), chase.chain if chase else ""
+        return Link(url, link.path + "P", link.url, link.seed, tries, history=origin, chain=chain, request=link.request)
 
     def answered(
         self,
@@ -82,9 +86,28 @@ class RobotsAdmission:
         chain = chain if len(chain) <= CHAIN else ""
         before = self._chases.pop(origin, None)
         hops = before.hops if before else 0
-        if location and follows(status, hops) and len(self._chases) < CHASES:
+        if location and follows(status, hops):
+            if not self._has_room(now):
+                return self.book.answered(origin, Status.UNTRIED, b"", now)
             self._chases[origin] = Chase(location, hops + 1, now + CHASE, chain)
             if host_of(location) != host_of(origin + "/"):
-                expedite(replace(link, url=location, via=link.url, attempt=0, chain=chain).pack())
+                chased = Link(location, link.path, link.url, link.seed, 0, origin, chain, link.request)
+                expedite(chased.pack())
             return None
         return self.book.answered(origin, status, body, now)
+
+    def dropped(self, link: Link) -> None:
+        """A link was dropped unasked; if it was a robots.txt on another host, nobody has to wait for that any more."""
+        chase = self._chases.get(link.history) if link.path.endswith("P") else None
+        if chase is not None:
+            chase.until = 0.0
+
+    def _has_room(self, now: float) -> bool:
+        """Whether one more chase may begin; the first ones may be over, of origins whose URLs are not due."""
+        chases = self._chases
+        while len(chases) >= CHASES:
+            first = next(iter(chases))
+            if now < chases[first].until:
+                return False
+            del chases[first]
+        return True

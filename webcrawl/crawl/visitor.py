@@ -144,7 +144,7 @@ class Visitor:
 
 def _redirects(link: Link) -> int:
     """How many redirects in a row led here; a refresh is one."""
-    return len(link.path) - len(link.path.rstrip("R"))
+    return len(link.path) - len(link.path.rstrip("Rr"))
 
 
 def _location(exchange: Exchange) -> str:

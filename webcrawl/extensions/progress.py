@@ -91,9 +91,10 @@ class Lines:
     def line(self) -> str:
         """The line of a log, with exact numbers."""
         pages, rate, asked, ready, waiting = self._look()
+        begin = f"{trouble}, " if (trouble := self._crawl.uplink.trouble) else ""
         figures = self._figures
         return (
-            f"{pages} pages ({rate:.1f}/s), {figures['queued']} queued{_aside(figures)}, "
+            f"{begin}{pages} pages ({rate:.1f}/s), {figures['queued']} queued{_aside(figures)}, "
             f"hosts: {asked} asked {ready} ready {waiting} waiting, {figures['seen/keys']} seen, "
             f"{figures['failures']} failures, {figures['bytes'] / 1e6:.1f} MB"
         )
@@ -101,11 +102,13 @@ class Lines:
     def short(self) -> str:
         """The same for a terminal of 80 columns, whatever the numbers are; hosts are asked/ready/waiting."""
         pages, rate, *hosts = self._look()
+        asked = "/".join(map(short, hosts))
         queued, seen, failed = (short(self._figures[name]) for name in ("queued", "seen/keys", "failures"))
-        return (
-            f"{short(pages)} pages {short(rate)}/s  queue {queued}  hosts {'/'.join(map(short, hosts))}"
-            f"  seen {seen}  failed {failed}  {short(self._figures['bytes'])}B"
-        )
+        begin, known = f"{short(pages)} pages {short(rate)}/s", f"  seen {seen}"
+        if trouble := self._crawl.uplink.trouble:  # it goes before other figures: there is no room for all
+            begin, known = f"{trouble}  {short(pages)} pages", ""
+        size = short(self._figures["bytes"])
+        return f"{begin}  queue {queued}  hosts {asked}{known}  failed {failed}  {size}B"
 
     def _look(self) -> tuple[int, float, int, int, int]:
         """Pages, their rate, and hosts by what they do."""
@@ -121,7 +124,7 @@ class Lines:
 
 def _aside(figures: Mapping[str, Any]) -> str:
     """How much of what is queued is of hosts set aside, if any is."""
-    return f" ({figures['aside']} of {figures['hosts_aside']} hosts set aside)" if figures["aside"] else ""
+    return f" ({figures['aside']} of {figures['hosts_aside']} hosts set aside)" if figures.get("aside") else ""
 
 
 def _live() -> Live:

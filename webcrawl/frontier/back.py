@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from heapq import heappop, heappush
 
 from webcrawl.frontier.hosts import Host, State
@@ -81,6 +82,14 @@ class BackEnd:
             if heap and asked[standing] < share and (not first or heap[0] < first[0]):
                 first = heap
         return _pop(first) if first and first[0][0] <= now else None
+
+    def pop_first(self, now: float, standings: Iterable[int]) -> Entry | None:
+        """Removes and returns a due host of the first of these standings that has one, whoever has slots."""
+        if self._stale:
+            self._pass_over()
+        heaps = (self._heaps[standing] for standing in standings)
+        heap = next((heap for heap in heaps if heap and heap[0][0] <= now), None)
+        return _pop(heap) if heap is not None else None
 
     def has_spare(self, now: float) -> bool:
         """Whether `pop_spare` would return an entry."""

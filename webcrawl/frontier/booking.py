@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from webcrawl.frontier.health import STRIKES, HealthRules, answered
+from webcrawl.frontier.health import DAY, STRIKES, HealthRules, answered
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.outcomes import has_failed, rule
 from webcrawl.frontier.politeness import Politeness
@@ -67,10 +67,8 @@ class Booking:
 
     def _later(self, host: Host, link: Link, now: float, *, failed: bool) -> float:
         """When to retry the link. The wait grows with each time, even if answers to others came in between."""
-        later = now + self._limits.retry_wait * 2.0 ** (link.attempt + link.struck)
-        if not failed:
-            return later
-        return max(host.ready_at, later) if host.failures == 1 else host.ready_at
+        later = now + min(self._limits.retry_wait * 2.0 ** min(link.attempt + link.struck, 60), DAY)
+        return max(host.ready_at, later) if failed else later
 
     def cut(self, host: Host, seconds: float, now: float) -> None:
         """Books a download that was cut because others needed its slot: no failure, but the host was busy with it."""
@@ -80,6 +78,8 @@ class Booking:
 
     def tries_again(self, host: Host, link: Link, outcome: Outcome, now: float) -> bool:
         """Whether booking this outcome will lead to a retry."""
+        if not self._most(link, outcome):  # most are answers
+            return False
         return self(replace(host, times=[*host.times]), link, outcome, now) is not None
 
     def is_worth(self, link: Link, outcome: Outcome) -> bool:
@@ -99,11 +99,11 @@ class Booking:
         most = self._most(link, outcome)
         if most <= 1:  # nothing is to be tried twice
             return None
-        if self.health.is_charged(host, link, outcome):
-            return replace(link, attempt=link.attempt + 1) if link.attempt + 1 < most else None
-        if host.failures:
-            return link
-        return replace(link, struck=link.struck + 1) if link.struck + 1 < STRIKES else None
+        last = link.attempt + 1 >= most
+        if self.health.is_charged(host, link, outcome, last=last):
+            return None if last else replace(link, attempt=link.attempt + 1)
+        over = not host.failures and link.struck + 1 >= STRIKES
+        return None if over else replace(link, struck=link.struck + 1)
 
     def wait(self, host: Host) -> float:
         """Seconds between two requests to the host if none fails."""

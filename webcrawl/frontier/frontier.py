@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 
+from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.back import BackEnd
 from webcrawl.frontier.booking import Booking
-from webcrawl.frontier.health import Health, given_up
+from webcrawl.frontier.charges import Charge, Charges
+from webcrawl.frontier.health import Health, given_up, spares
 from webcrawl.frontier.hosts import FIRST, Host, State
-from webcrawl.frontier.lending import Lender, Lending
+from webcrawl.frontier.lending import NO_PAGE, Lender, Lending
 from webcrawl.frontier.overstay import R, overstaying
 from webcrawl.frontier.parts import Hooks, Queues, Rules
 from webcrawl.frontier.rotation import Rotation
-from webcrawl.frontier.slots import NEW, PROVEN, Slots
+from webcrawl.frontier.slots import ANSWERED, DOUBTFUL, NEW, PROVEN, Slots
 from webcrawl.model import Link, Outcome, unpack
 from webcrawl.urls.hosts import host_of
 
@@ -23,6 +25,8 @@ LOOKS = 4  # of these, hosts let in to find one that answers before an unproven 
 DROPS = 256  # URLs of one host dropped per turn
 PAUSE = 0.002  # seconds between two such turns
 LATE = 0.05  # seconds that a proven host waits for a fetcher or the processor, before we count as busy
+NEVER = float("inf")
+SOON = 30.0  # seconds that a host waits with a URL, e.g. for a redirected robots.txt, rather than look for another
 CALM = 0.2  # seconds after that in which no host beyond its domain's share is let in
 OVERDUE = 10.0  # seconds a due host waits for a fetcher before n shrinks: there are more queues than fetchers need
 
@@ -31,7 +35,7 @@ class Frontier:
     """Links go in with `add`, come out with `take`, and end with `done`."""
 
     def __init__(self, queues: Queues, rules: Rules, hooks: Hooks, *, resumed: float = 0.0) -> None:
-        self._front, self._hosts = queues.front, queues.hosts
+        self._front, self._hosts, self._told = queues.front, queues.hosts, queues.told
         self._level, self._book = rules.prioritizer.level, Booking(rules.politeness, rules.limits)
         self._addresses, self._admission, self._dropped = hooks.addresses, hooks.admission, hooks.dropped
         self._slots = Slots(rules.limits.fetchers, hooks.awaited)
@@ -39,19 +43,46 @@ class Frontier:
         self._rotation = Rotation(queues, self._back, rules, self._enter, self._end)
         self._resumed = resumed  # requests from the last checkpoint until then are unknown: every host waits its turn
         self._calm_at = 0.0
+        self._paused_until = 0.0
+        self._charges = Charges()
         self.queued = 0
         self.in_flight = 0
         self.counters: Counter[str] = Counter()
         aside = self._rotation.aside
         lender = Lender(
-            queues.hosts, self._back, aside, self._book, self.counters, hooks.addresses, hooks.admission, resumed
+            queues.hosts,
+            self._back,
+            aside,
+            queues.told,
+            self._book,
+            self.counters,
+            hooks.addresses,
+            hooks.admission,
+            resumed,
+            charges=self._charges,
         )
         self.lending = Lending(lender)
         self._reserved = self.lending.reserved
-        for host in queues.hosts.active():
-            if host.ip and hooks.addresses is not None:
-                hooks.addresses.learn(host.ip, host.ready_at)
+        self._remember(queues.told.until)
+
+    def _remember(self, told: dict[str, float]) -> None:
+        """Hosts as of the last checkpoint, and what some of them have asked for since."""
+        hosts = self._hosts
+        for host in hosts.active():
+            if host.name in told:
+                hosts.touch(host)
+                host.ready_at = max(host.ready_at, told.pop(host.name))
+            if host.ip and self._addresses is not None:
+                self._addresses.learn(host.ip, host.ready_at)
             self._enter(host)
+            if self._rotation.aside.wants(host, host.due(), self._resumed) and self._resumed:
+                self._rotation.set_aside(host, self._resumed)
+                hosts.put_away(host)
+        for name, until in told.items():
+            host = hosts.get(name)
+            host.ready_at = max(host.ready_at, until)
+            hosts.touch(host)
+            hosts.put_away(host)
 
     def __len__(self) -> int:
         """The number of URLs that are not finished."""
@@ -85,8 +116,9 @@ class Frontier:
         return self._rotation.aside.hosts
 
     def was_aside(self, urls: int, hosts: int) -> None:
-        """Both as of the last checkpoint."""
-        self._rotation.aside.urls, self._rotation.aside.hosts = urls, hosts
+        """So many were as of the last checkpoint."""
+        self._rotation.aside.urls += urls
+        self._rotation.aside.hosts += hosts
 
     def next_aside(self) -> float | None:
         """When the next of them comes back, or None."""
@@ -168,6 +200,9 @@ class Frontier:
 
     def _late(self, host: Host, seconds: float, now: float) -> None:
         """A due host had to wait so long."""
+        seconds = min(seconds, now - self._paused_until)
+        if seconds <= LATE:
+            return
         if host.standing == PROVEN:
             self._calm_at = now + CALM
         if seconds > OVERDUE:
@@ -212,12 +247,17 @@ class Frontier:
     def _hand_out(self, host: Host, now: float) -> Link | None:
         if self._reserved and host.name in self._reserved:
             return None  # inline downloads go first; then it is scheduled again
-        if self._addresses is not None and host.ip:
-            again = self._addresses.hold(host, now)
-            if again is not None:
-                if again < float("inf"):
-                    self._back.schedule(host, again)
-                return None
+        if self._addresses is not None and host.ip and not self._holds(self._addresses, host, now):
+            return None
+        given = self._first_allowed(host, now)
+        if given is None:
+            self._settle(host, now)
+        return given
+
+    def _first_allowed(self, host: Host, now: float) -> Link | None:
+        """Gives the host's first URL that may be asked for, or what must be asked for first."""
+        given: Link | None = None
+        passed: list[tuple[float | Link, bytes]] = []
         for _ in range(DROPS):
             record = _next_record(host, now)
             if record is None:
@@ -225,19 +265,53 @@ class Frontier:
             self._hosts.touch(host)
             self.queued -= 1
             link = unpack(record)
+            if host.retired and spares(host, link.url):
+                self._put_back(host, record)
+                break
             decision = host.retired or (self._admission(link, now) if self._admission is not None else None)
             if not decision:
-                return self._give(host, link, record)
-            if isinstance(decision, Link):
-                self._put_back(host, record)
-                return self._give(host, decision, decision.pack())
-            if isinstance(decision, float):
-                self._put_back(host, record)
-                host.ready_at = max(host.ready_at, decision)
+                given = self._give(host, link, record)
                 break
-            self._drop(link, decision)
-        self._settle(host, now)
-        return None
+            if isinstance(decision, Link) and not (decision.attempt and host.failures):
+                self._put_back(host, record)
+                given = self._give(host, decision, decision.pack())
+                break
+            if isinstance(decision, int):
+                self._drop(link, decision)
+                continue
+            passed.append((decision, record))
+            if isinstance(decision, float) and decision <= now + SOON:
+                break
+        return self._pass_over(host, passed, now, given) if passed else given
+
+    def _pass_over(
+        self, host: Host, passed: list[tuple[float | Link, bytes]], now: float, given: Link | None
+    ) -> Link | None:
+        """Puts back URLs that let others pass: those that wait for long, and those that need a request to be repeated.
+
+        A host may be down by http and up by https. If there is nothing else, the request that was made least often is
+        repeated, or the host waits.
+        """
+        repeated: Link | None = None
+        until = NEVER
+        for decision, record in passed:
+            if isinstance(decision, float):
+                until = min(until, decision)
+            elif repeated is None or decision.attempt < repeated.attempt:
+                repeated = decision
+            self._put_back(host, record, last=not isinstance(decision, float) or decision > now + SOON)
+        if given is None and repeated is not None:
+            return self._give(host, repeated, repeated.pack())
+        if given is None:
+            host.ready_at = max(host.ready_at, until)
+        return given
+
+    def _holds(self, addresses: Addresses, host: Host, now: float) -> bool:
+        """Whether the host has its address for itself; otherwise it gets its turn later."""
+        again = addresses.hold(host, now)
+        if again is not None and again < float("inf"):
+            self._back.schedule(host, again)
+        return again is None
 
     def _give(self, host: Host, link: Link, record: bytes) -> Link:
         host.given = record
@@ -247,9 +321,12 @@ class Frontier:
         self.counters["taken"] += 1
         return link
 
-    def _put_back(self, host: Host, record: bytes) -> None:
-        """Makes the record the host's first again."""
-        heappush(host.later, (0.0, record))
+    def _put_back(self, host: Host, record: bytes, *, last: bool = False) -> None:
+        """Makes the record the host's first again, or its last."""
+        if last:
+            self._hosts.queue_for(host, record).push(record)
+        else:
+            heappush(host.later, (0.0, record))
         self.queued += 1
 
     def _end(self, record: bytes, status: int) -> None:
@@ -264,11 +341,12 @@ class Frontier:
     # -- done
 
     def crawl_delay(self, name: str, seconds: float) -> None:
-        """Sets the delay between requests that a host's robots.txt asks for."""
+        """Sets the delay between requests that a host's robots.txt asks for; 0 withdraws it."""
         host = self._back.active.get(name)
         held = host if host is not None else self._hosts.get(name)
-        held.crawl_delay = seconds
-        self._hosts.touch(held)
+        if held.crawl_delay != seconds:
+            held.crawl_delay = seconds
+            self._hosts.touch(held)
         if host is None:
             self._hosts.put_away(held)
 
@@ -280,7 +358,10 @@ class Frontier:
         """Books the outcome of a download; returns False if the link will be retried."""
         host = self._received(link)
         pages, failures, retired = host.pages, host.failures, host.retired
+        charge = self._charges.note(host, link, now) if outcome.doubtful else None
         again = self._book(host, link, outcome, now)
+        if charge is not None:
+            charge.failures, charge.again = host.failures, again
         if not pages and host.pages:
             self.counters["hosts answered"] += 1
         if outcome.status > 0:
@@ -293,6 +374,8 @@ class Frontier:
         self.counters["finished" if again is None else "tried again"] += 1
         if host.failures > failures:
             self._failed(host, retired)
+            if outcome.wait:
+                self._told.note(host.name, host.ready_at)
         host.ip = outcome.ip or host.ip
         self._settle(host, now)
         if len(self._back.active) < self._rotation.width:
@@ -322,9 +405,86 @@ class Frontier:
     def cut(self, link: Link, seconds: float, now: float) -> None:
         """Takes back a link that was in flight for so long that others get its slot: it goes first again, later."""
         host = self._received(link)
+        charge = self._charges.note(host, NO_PAGE, now)
         self._book.cut(host, seconds, now)
+        charge.failures = host.failures
         self._slots.judge(host)
         self._return(host, link, "cut", now)
+
+    # -- while our own network is out
+
+    def record_of(self, name: str) -> tuple[int, bool, str]:
+        """How often a host has failed in a row, whether it was ever asked, and its address if that is known."""
+        host = self._back.active.get(name)
+        held = host if host is not None else self._hosts.get(name)
+        if host is None:
+            self._hosts.put_away(held)
+        return held.failures, bool(held.times), held.ip
+
+    def probe(self, now: float, *, anyone: bool) -> Link | None:
+        """A link of a due host: of one that answered last time, if there is one; `anyone`: rather of another."""
+        rotation = self._rotation
+        if len(self._back.active) < rotation.width:
+            rotation.refill()
+        order = (NEW, ANSWERED, DOUBTFUL, PROVEN) if anyone else (PROVEN, ANSWERED, NEW, DOUBTFUL)
+        for _ in range(STEPS):
+            entry = self._back.pop_first(now, order)
+            if entry is None:
+                break
+            link = self._hand_out(entry[2], now)
+            if link is not None:
+                return link
+        return None
+
+    def paused_until(self, now: float) -> None:
+        """Nothing was taken until now: hosts that are late are so because of that."""
+        self._paused_until = now
+
+    def forgive(self, since: float) -> int:
+        """Takes back what failures since then did to hosts and links; returns how many there were."""
+        count = 0
+        for charge in self._charges.take(since):
+            host = self._back.active.get(charge.host)
+            held = host if host is not None else self._hosts.get(charge.host)
+            self._hosts.touch(held)
+            if host is None:
+                self._rotation.aside.recall(held)
+            charge.undo(held)
+            held.ready_at = max(held.ready_at, charge.at + self._book.wait(held))  # it was asked, though
+            self._ask_again(held, charge)
+            if host is None:
+                self._return_to(held)
+            elif host.ticket:
+                self._slots.judge(host)
+                self._back.schedule(host, host.due())
+            count += 1
+        self.counters["forgiven"] += count
+        return count
+
+    def _ask_again(self, host: Host, charge: Charge) -> None:
+        """Gives a link its attempt back, also if it was the last one; robots.txt comes when it is needed."""
+        if charge.link is NO_PAGE:  # only the host was charged
+            return
+        retry = charge.retry
+        if retry is None:
+            if not charge.link.url or charge.link.path.endswith("P") or charge.link.request:
+                return  # a host was lent or a download cut; or a spider was told of its request's end
+            self.counters["finished"] -= 1
+        elif retry in host.later:
+            host.later.remove(retry)
+            heapify(host.later)
+            self.queued -= 1
+            self.counters["tried again"] -= 1
+        else:
+            return  # it is under way again
+        self._put_back(host, charge.link.pack())
+
+    def _return_to(self, host: Host) -> None:
+        """Puts away a host that is not active, or lets it in if it has something to fetch."""
+        if host.state is State.IDLE and host.waiting():
+            self._enter(host)
+        else:
+            self._hosts.put_away(host)
 
     def overstaying(self, running: Sequence[R], *, full: bool) -> list[R]:
         """Which of these downloads may be cut, in this order, if hosts wait for their slots; `full`: none is free."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from webcrawl.frontier.hosts import Host
 
 DAY = 86_400.0  # no wait between two tries is longer; and a host given up is given another chance after so long
-STRIKES = 8  # rows of failures that one URL may begin while its host is otherwise well; then the fault is its own
+STRIKES = 6  # if its host was well before, so many failures of a URL that were no fault of its own are one after all
 NOWHERE = frozenset((Status.DNS_FAILED, Status.EXCLUDED))  # if permanent: no such name, or one that leads inside
 # A name that does not exist is asked for once more, after this many times HOST_RETRY_WAIT: resolvers may remember for
 # ten minutes that it did not.
@@ -44,6 +44,7 @@ class FailedRow(NamedTuple):
     status: int  # that all its URLs end with if the host is given up now
     only: int  # a checksum of the URL that alone has failed; 0: there were several
     gone: bool  # the name servers say that there is no such name, or none that may be asked
+    origin: int = 0  # a checksum of the only scheme and port that have failed; 0: there were several
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,26 +63,31 @@ class HealthRules:
             return Health.HEALTHY
         return Health.ASIDE if host.failures >= self.failures else Health.FAILING
 
-    def is_charged(self, host: Host, link: Link, outcome: Outcome) -> bool:
-        """Whether this outcome, not yet booked, uses up one of the URL's attempts.
+    def is_charged(self, host: Host, link: Link, outcome: Outcome, *, last: bool) -> bool:
+        """Whether this outcome, not yet booked, uses up one of the URL's attempts; `last`: it would be the last one.
 
-        What may be the URL's fault or the host's is the URL's until another one of the host fails right after it.
+        What may be the URL's fault or the host's is the URL's until the host is set aside. But no URL ends while
+        others of its host fail as well.
         """
         verdict = rule(outcome)
         if not verdict.failed or outcome.answered or outcome.retries is not None:
             return True
-        return verdict.charged and (host.row is None or host.row.only == _sum(link))
+        if not verdict.charged or host.failures >= self.failures:
+            return False
+        return not last or host.row is None or host.row.only == _sum(link)
 
     def failed(self, host: Host, link: Link, outcome: Outcome, now: float) -> float:
         """Books a failure; returns how long the host is left alone. It may be given up by this."""
         before, only, away = host.row, _sum(link), 0.0
+        origin = _origin(link.url)
         gone = outcome.permanent and outcome.status in NOWHERE
         if before is not None:
             planned = max(host.ready_at - before.at, 0.0)
             away = before.away + min(max(now - before.at, 0.0), LATE * planned)
             only = only if only == before.only else 0
+            origin = origin if origin == before.origin else 0
         host.failures += 1
-        host.row = row = FailedRow(now, away, _status(link, outcome), only, gone)
+        host.row = row = FailedRow(now, away, _status(link, outcome), only, gone, origin)
         is_over = host.failures >= self.failures and away >= self.patience
         if not host.retired and (is_over or (gone and before is not None and before.gone)):
             host.retired = row.status
@@ -90,7 +96,7 @@ class HealthRules:
     def wait(self, host: Host) -> float:
         """How long a host that has just failed is left alone."""
         wait = min(self.retry_wait * 2.0 ** min(host.failures - 1, 60), DAY)
-        return max(wait, GONE * self.retry_wait) if host.row is not None and host.row.gone else wait
+        return min(max(wait, GONE * self.retry_wait), DAY) if host.row is not None and host.row.gone else wait
 
 
 def answered(host: Host) -> None:
@@ -113,11 +119,27 @@ def returns(host: Host, now: float) -> bool:
     return True
 
 
+def spares(host: Host, url: str) -> bool:
+    """Takes a host back that was given up for the failures of another origin alone: this URL's may be up.
+
+    It stays aside, and is tried with one URL when it is due.
+    """
+    row = host.row
+    if row is None or row.gone or not given_up(host) or row.origin in (0, _origin(url)):
+        return False
+    host.retired, host.row = 0, FailedRow(row.at, 0.0, row.status, 0, gone=False)
+    return True
+
+
 def _status(link: Link, outcome: Outcome) -> int:
     """The Status with which URLs end that were not even tried, because of this."""
     if link.path.endswith("P") and outcome.status not in NOWHERE:
         return Status.ROBOTS_UNREACHABLE
     return outcome.status if outcome.status < 0 else Status.HOST_RETIRED
+
+
+def _origin(url: str) -> int:
+    return crc32(url[: url.find("/", url.find("//") + 2)].encode()) if url else 0
 
 
 def _sum(link: Link) -> int:

@@ -14,9 +14,11 @@ from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.admission import Admission, Decision
 from webcrawl.frontier.back import BackEnd
 from webcrawl.frontier.booking import Booking
-from webcrawl.frontier.health import given_up
+from webcrawl.frontier.charges import Charges
+from webcrawl.frontier.health import given_up, returns
 from webcrawl.frontier.hosts import Host, HostTable
 from webcrawl.frontier.setaside import SetAside
+from webcrawl.frontier.told import Told
 from webcrawl.model import Link, Outcome, Packed, Status
 from webcrawl.urls.hosts import host_of
 
@@ -33,11 +35,13 @@ class Lender:
     hosts: HostTable
     back: BackEnd
     aside: SetAside
+    told: Told
     book: Booking
     counters: Counter[str]
     addresses: Addresses | None = None
     admission: Admission | None = None
     resumed: float = 0.0
+    charges: Charges | None = None
 
 
 class Lending:
@@ -45,8 +49,9 @@ class Lending:
 
     def __init__(self, lender: Lender) -> None:
         self._hosts, self._back, self._book, self._counters = lender.hosts, lender.back, lender.book, lender.counters
-        self._aside = lender.aside
+        self._aside, self._told = lender.aside, lender.told
         self._addresses, self._admission, self._resumed = lender.addresses, lender.admission, lender.resumed
+        self._charges = lender.charges
         self.reserved: set[str] = set()
         self._lent: dict[str, str] = {}  # host name -> the address that is lent with it
 
@@ -74,7 +79,7 @@ class Lending:
             self._close(host, held=held)
 
     def _decide(self, host: Host, link: Link, now: float, in_flight: InFlight) -> Decision:
-        if given_up(host):
+        if given_up(host) and not returns(host, now):
             return host.retired
         decision = self._admission(link, now) if self._admission is not None else None
         if decision and not isinstance(decision, Link):
@@ -142,11 +147,16 @@ class Lending:
         if outcome is None:
             host.ready_at = max(host.ready_at, now + self._book.wait(host))
         elif outcome.status != Status.UNTRIED:
+            charge = self._charges.note(host, NO_PAGE, now) if outcome.doubtful and self._charges is not None else None
             self._book(host, NO_PAGE, outcome, now)
+            if charge is not None:
+                charge.failures = host.failures
             host.ip = outcome.ip or host.ip
             self._counters["lent"] += 1
             if host.failures > failures:
                 self._counters["hosts given up"] += host.retired != retired and given_up(host)
+                if outcome.wait:
+                    self._told.note(name, host.ready_at)
         self._hosts.touch(host)
         if host.retired or not self._aside.wants(host, host.ready_at, now):
             self._aside.recall(host)

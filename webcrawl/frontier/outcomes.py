@@ -22,7 +22,7 @@ class Rule:
 FINAL = Rule(again=False, failed=False)
 URL = Rule(again=True, failed=False)
 HOST = Rule(again=True, failed=True, charged=False)
-EITHER = Rule(again=True, failed=True)  # the URL's, as long as no other URL of the host fails: webcrawl.frontier.health
+EITHER = Rule(again=True, failed=True)  # the URL's, or the host's: HealthRules.is_charged
 
 RULES: dict[int, Rule] = {
     Status.DNS_FAILED: HOST,

@@ -15,6 +15,7 @@ from webcrawl.frontier.front import FrontEnd
 from webcrawl.frontier.hosts import HostTable
 from webcrawl.frontier.politeness import Politeness
 from webcrawl.frontier.prioritizers import Prioritizer
+from webcrawl.frontier.told import Told
 from webcrawl.model import Link
 
 
@@ -54,5 +55,6 @@ class Queues:
     front: FrontEnd
     hosts: HostTable
     parked: Fifo  # names of hosts that gave way to others
+    told: Told  # what hosts asked for since the last checkpoint
     aside: Aside  # names of hosts whose next turn is far away
     lines: Lines  # URLs and parked hosts of domains that have their share of the places

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from webcrawl.frontier.back import BackEnd
 from webcrawl.frontier.domains import Group, Shares
-from webcrawl.frontier.health import returns
+from webcrawl.frontier.health import returns, spares
 from webcrawl.frontier.hosts import Host, State
 from webcrawl.frontier.parts import Queues, Rules
 from webcrawl.frontier.setaside import SetAside
@@ -162,7 +162,7 @@ class Rotation:
             return False
         host = self._hosts.get(name)
         crowd: Group | None = None
-        if host.retired and not returns(host, self._back.now):
+        if host.retired and not (returns(host, self._back.now) or spares(host, url_of(record))):
             self._ended(record, host.retired)
         elif host.state is State.IDLE and not anyone and (crowd := shares.crowd(host)) is not None:
             self._lines.push(crowd, record)

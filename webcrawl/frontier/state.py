@@ -17,6 +17,7 @@ from webcrawl.frontier.front import FrontEnd
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.hosts import HostTable
 from webcrawl.frontier.parts import Hooks, Queues, Rules, Shape
+from webcrawl.frontier.told import Told
 from webcrawl.store.crawldb import CrawlDB
 
 HOST_BYTES = 768  # a host's record and empty queue as Python objects: 630 measured (docs/frontier.md)
@@ -83,4 +84,4 @@ def _open_queues(db: CrawlDB, shape: Shape, saved: dict[str, Any], random: Rando
     levels += [None] * (shape.levels - len(levels))  # with fewer levels than before, the extra queues still run empty
     front = FrontEnd([pool.fifo(level) for level in levels], shape.bias, random)
     parked, aside = pool.fifo(saved.get("parked")), Aside(pool.fifo, saved.get("aside", ()))
-    return Queues(front, hosts, parked, aside, Lines(pool.fifo, saved.get("lines", {})))
+    return Queues(front, hosts, parked, Told(db), aside, Lines(pool.fifo, saved.get("lines", {})))

@@ -22,7 +22,7 @@ def line(now: float, link: Link, outcome: Outcome, exchange: Exchange | None, an
     else:
         size, kind = str(len(exchange.payload)), exchange.content_type.partition(";")[0].strip()
         fetched, digest = f"{digits(exchange.started)}+{max(0, round(outcome.seconds * 1000))}", exchange.digest
-    texts = (link.url, link.path, link.via, digest, link.seed)
+    texts = (link.url, link.hops, link.via, digest, link.seed)
     url, path, via, digest, seed = [visible(text) or NOTHING for text in texts]
     notes = ",".join([(visible(note) or NOTHING).replace(",", "%2C") for note in annotations]) or NOTHING
     return (

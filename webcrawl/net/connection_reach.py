@@ -11,7 +11,8 @@ from webcrawl.model import Timings
 from webcrawl.net.errors import AddressRefused, ConnectFailed, ConnectTimeout, FetchError, NoSocket, PortRefused
 from webcrawl.net.late import until
 from webcrawl.net.protocols import Access, Bind
-from webcrawl.net.shortage import is_ours, port_lacks
+from webcrawl.net.shortage import is_ours, lacks_route, port_lacks
+from webcrawl.net.sign import Sign
 
 _MAX_ADDRESSES = 4  # tried in turn; a name with a hundred dead addresses must not cost a hundred timeouts
 
@@ -90,14 +91,14 @@ class Reach(Generic[C]):
 
     async def _first(self, addresses: list[str], port: int, bind: Bind | None, *, trusted: bool = False) -> C:
         error: FetchError = ConnectFailed("no address")
-        for address in addresses:
+        for address in addresses if trusted else self._access.families.order(addresses):
             try:
                 if not trusted:
                     self._access.guard.check(address, port)
                 return await self._connect(address, port, bind)
             except (AddressRefused, ConnectFailed) as failed:
                 error = failed
-        raise error
+        raise error if trusted or not addresses else self._access.families.blame(addresses, error)
 
     async def _connect(self, address: str, port: int, bind: Bind | None) -> C:
         """Connect to an address that was checked."""
@@ -117,18 +118,30 @@ class Reach(Generic[C]):
                 self.lost(connection)  # uvloop does not report a connection whose opener was just cancelled
                 raise
         except TimeoutError as error:
-            raise ConnectTimeout(f"{address} port {port}") from error
+            self._access.families.failed(address, no_route=False)
+            raise _at(address, ConnectTimeout(f"{address} port {port}")) from error
         except OSError as error:
             if is_ours(error) or port_lacks(error, address, port):
                 raise self._access.shortage.begins(error) from error
-            raise ConnectFailed(f"{address} port {port}: {error}") from error
+            failed = _at(address, ConnectFailed(f"{address} port {port}: {error}"))
+            no_route = lacks_route(error, address, port)
+            self._access.families.failed(address, no_route=no_route)
+            if no_route:
+                failed.sign = Sign.NOTHING if ":" in address else Sign.NO_ROUTE  # many machines have no IPv6
+            raise failed from error
         connection.ip = address
         self._access.shortage.opened = True
+        self._access.families.connected(address)
         return connection
 
     def _opened(self, connection: C) -> None:
         self._connections.add(connection)
         self._none.clear()
+
+
+def _at(address: str, error: ConnectFailed) -> ConnectFailed:
+    error.address = address
+    return error
 
 
 def _check_literal(address: str) -> None:

@@ -10,7 +10,8 @@ from functools import partial
 
 from webcrawl.net.dns_answer import Answer, Failure, Lookup
 from webcrawl.net.dns_literal import known_without_asking
-from webcrawl.net.errors import DnsFailed, NoSocket
+from webcrawl.net.dns_silence import LATER, WAIT, Silence
+from webcrawl.net.errors import DnsFailed, NoNameServer, NoSocket
 from webcrawl.net.late import until
 
 SHORTEST, LONGEST = 60.0, 86_400.0  # seconds that addresses are cached, whatever their TTL
@@ -41,6 +42,7 @@ class CachingResolver:
         self._tasks: set[asyncio.Task[Answer]] = set()
         self._closed = False
         self.counters: Counter[str] = Counter()
+        self.silence = Silence(self._check, clock)
         self.seconds = 0.0  # sum of all queries' durations
 
     def __len__(self) -> int:
@@ -61,6 +63,8 @@ class CachingResolver:
             answer = await self._ask_once(host)
         if answer.failure is Failure.NO_SOCKET:
             raise NoSocket(answer.failure.words)
+        if self.silence.on and answer.failure in LATER:
+            raise NoNameServer(f"{host}: {answer.failure.words}", wait=WAIT)
         if answer.failure is not None:
             raise DnsFailed(f"{host}: {answer.failure.words}", permanent=answer.failure.permanent)
         return list(answer.addresses)
@@ -94,9 +98,13 @@ class CachingResolver:
         return await asyncio.shield(future)
 
     async def _ask(self, name: str) -> Answer:
+        if not self.silence.may_ask():
+            return Answer(failure=Failure.TIMEOUT)
         async with self._places:
+            begun = self._clock()
             answer = await self._measured(name)
-        if answer.failure is not Failure.NO_SOCKET:
+        self.silence.heard(name, answer, begun)
+        if answer.failure is not Failure.NO_SOCKET and not (self.silence.on and answer.failure in LATER):
             self._keep(name, answer)
         return answer
 
@@ -124,12 +132,24 @@ class CachingResolver:
             self.counters[f"failed/{answer.failure.name.lower()}"] += 1
         return answer
 
+    async def _check(self, name: str) -> Answer:
+        try:
+            async with asyncio.timeout(self._timeout):
+                return await self._lookup.check(name)
+        except TimeoutError:
+            return Answer(failure=Failure.TIMEOUT)
+
     def _keep(self, name: str, answer: Answer) -> None:
         seconds = answer.failure.seconds if answer.failure else min(max(answer.ttl, SHORTEST), LONGEST)
         self._kept[name] = (self._clock() + seconds, answer)
         self._kept.move_to_end(name)
         while len(self._kept) > self._size:
             self._kept.popitem(last=False)
+
+    def forget_failures(self) -> None:
+        """Asks again for names that could not be resolved: what was wrong with our own network is over."""
+        for name in [name for name, (_, answer) in self._kept.items() if answer.failure in LATER]:
+            del self._kept[name]
 
     async def probe(self) -> None:
         """Raise DnsFailed, with a one-line message for the user, if no name server answers."""
@@ -138,6 +158,7 @@ class CachingResolver:
     async def close(self) -> None:
         """Pending callers get DnsFailed; no task and no socket is left."""
         self._closed = True
+        await self.silence.close()
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()

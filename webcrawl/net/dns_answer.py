@@ -50,6 +50,10 @@ class Lookup(Protocol):
         """Raise DnsFailed, with a one-line message for the user, if no server answers at all."""
         ...
 
+    async def check(self, host: str) -> Answer:
+        """What the servers say of a name now, past any cache; addresses may be missing."""
+        ...
+
     async def close(self) -> None:
         """Cancel pending queries and leave nothing running."""
         ...

@@ -80,16 +80,21 @@ class NameServers:
     def _current(self) -> Channel | None:
         """The channel for the next query; None if there is no descriptor or memory to make one with."""
         if not self._channels or self._channels[-1].asked >= QUESTIONS:
-            if missing_socket():  # c-ares could not read resolv.conf, and would ask 127.0.0.1
+            new = self._new_channel()
+            if new is None:
                 return None
             for channel in self._channels:
                 channel.retire()
-            self._channels = [channel for channel in self._channels if not channel.closed]
-            try:
-                self._channels.append(Channel(self._servers, self._timeout, self._tries))
-            except pycares.AresError:  # it lacks memory or descriptors: nothing that a server could do
-                return None
+            self._channels = [*(channel for channel in self._channels if not channel.closed), new]
         return self._channels[-1]
+
+    def _new_channel(self) -> Channel | None:
+        if missing_socket():  # c-ares could not read resolv.conf, and would ask 127.0.0.1
+            return None
+        try:
+            return Channel(self._servers, self._timeout, self._tries)
+        except pycares.AresError:  # it lacks memory or descriptors: nothing that a server could do
+            return None
 
     async def probe(self) -> None:
         """Any answer will do, even an error; only silence fails. Every server knows the root's name servers."""
@@ -99,6 +104,17 @@ class NameServers:
         _, error = await channel.ask(".", pycares.QUERY_TYPE_NS)
         if FAILURES.get(error) is Failure.TIMEOUT:
             raise DnsFailed(f"no name server answers at {channel.servers}")
+
+    async def check(self, host: str) -> Answer:
+        """By a channel of its own, whose cache is empty."""
+        channel = self._new_channel()
+        if channel is None:
+            return Answer(failure=Failure.NO_SOCKET)
+        try:
+            _, error = await channel.ask(host, pycares.QUERY_TYPE_A)
+        finally:
+            channel.close()
+        return Answer(failure=FAILURES.get(error, Failure.BAD_ANSWER) if error else None)
 
     async def close(self) -> None:
         self._closed = True

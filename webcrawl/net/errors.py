@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from webcrawl.model import Status
+from webcrawl.net.sign import Sign
 
 
 class FetchError(Exception):
@@ -15,6 +16,8 @@ class FetchError(Exception):
     status: ClassVar[Status] = Status.UNEXPECTED
     name: ClassVar[str] = "unexpected"
     permanent: bool = False  # whether it is pointless to try again soon
+    sign: Sign = Sign.NOTHING  # what it says of our own network
+    address = ""  # the one that failed, if it is known
 
 
 class BadUrl(FetchError):
@@ -40,6 +43,7 @@ class DnsFailed(FetchError):
     def __init__(self, message: str, *, permanent: bool = False) -> None:
         super().__init__(message)
         self.permanent = permanent
+        self.sign = Sign.NOTHING if permanent else Sign.DOUBT
 
 
 class AddressRefused(FetchError):
@@ -74,6 +78,24 @@ class NoSocket(Untried):
     name = "no_socket"
 
 
+class NoNameServer(Untried):
+    """No name server answers, whatever the name."""
+
+    name = "no_name_server"
+
+
+class NoFamily(Untried):
+    """The host has only addresses of a family, IPv6 or IPv4, that does not work here."""
+
+    name = "no_family"
+
+
+class NoNetwork(Untried):
+    """Our own network is out."""
+
+    name = "no_network"
+
+
 class ProxyFailed(Untried):
     """The proxy cannot be reached, wants other credentials, or does not get through."""
 
@@ -92,6 +114,7 @@ class TooLarge(FetchError):
 
     status = Status.EXCLUDED
     name = "too_large"
+    sign = Sign.LIFE
 
 
 class ConnectFailed(FetchError):
@@ -99,6 +122,7 @@ class ConnectFailed(FetchError):
 
     status = Status.CONNECT_FAILED
     name = "connect"
+    sign = Sign.DOUBT
 
 
 class ConnectTimeout(ConnectFailed):
@@ -111,12 +135,14 @@ class TlsFailed(ConnectFailed):
     """Connected, but the TLS handshake failed."""
 
     name = "tls"
+    sign = Sign.LIFE
 
 
 class TlsTimeout(TlsFailed):
     """The TLS handshake timed out."""
 
     name = "tls_timeout"
+    sign = Sign.DOUBT
 
 
 class CertificateRefused(TlsFailed):
@@ -131,6 +157,7 @@ class TimedOut(FetchError):
 
     status = Status.TIMEOUT
     name = "timeout"
+    sign = Sign.DOUBT
 
 
 class ConnectionLost(FetchError):
@@ -138,6 +165,7 @@ class ConnectionLost(FetchError):
 
     status = Status.CONNECTION_LOST
     name = "lost"
+    sign = Sign.DOUBT
 
 
 class EmptyAnswer(ConnectionLost):
@@ -157,6 +185,7 @@ class BadAnswer(FetchError):
 
     status = Status.CONNECTION_LOST
     name = "bad_answer"
+    sign = Sign.LIFE
 
 
 class NotHttp(BadAnswer):

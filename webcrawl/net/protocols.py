@@ -8,6 +8,7 @@ from typing import Protocol
 
 from webcrawl.model import Exchange
 from webcrawl.net.errors import TooLarge
+from webcrawl.net.families import Families
 from webcrawl.net.http_request import Headers
 from webcrawl.net.proxy import Proxy
 from webcrawl.net.shortage import Shortage
@@ -65,6 +66,7 @@ class Access:
     clock: Clock = time.monotonic  # measures
     now: Clock = time.time  # seconds since 1970
     shortage: Shortage = field(default_factory=Shortage, kw_only=True)
+    families: Families = field(default_factory=Families, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,15 +11,20 @@ from enum import Enum
 from typing import Protocol
 
 from webcrawl.net.robots import Rules, parse
-from webcrawl.net.robots_packed import pack, unpack
+from webcrawl.net.robots_packed import Away, pack, pack_away, split, unpack
 from webcrawl.net.robots_policy import Meaning, meaning
 
 SCHEMES = ("http:", "https:", "ftp:")  # RFC 9309 2.3
+SIBLINGS = {"http": "https", "https": "http"}  # schemes whose origins are usually one server
 _PATH = "/robots.txt"
 KEEP = 86_400.0  # seconds, RFC 9309 2.4: no longer than 24 hours
-TRIES = 3  # for a robots.txt that cannot be fetched
+PATIENCE = 259_200.0  # HOST_PATIENCE
+TRIES = 3  # failures at least before an origin is given up; after so many nobody should await its URLs
 HOSTS = 2**18
-_SHUT = b"!"  # begins the row of an origin whose robots.txt could not be fetched; the number of tries follows
+DOUBLINGS = 20  # of HOST_RETRY_WAIT, which is 0.1 s at least: more than a day
+
+
+Row = tuple[float, bytes] | None  # of the table: when it expires, and what it says
 
 
 class Verdict(Enum):
@@ -28,8 +33,8 @@ class Verdict(Enum):
     ALLOWED = "fetch it"
     FORBIDDEN = "it ends: Status.ROBOTS_FORBIDDEN"
     FETCH = "fetch its host's robots.txt first, then ask again"
-    WAIT = "robots.txt could not be fetched: put it back until next_try"
-    UNREACHABLE = "it ends: Status.ROBOTS_UNREACHABLE"
+    WAIT = "robots.txt is unreachable, and no rules are known: put it back until next_try"
+    UNREACHABLE = "it ends: Status.ROBOTS_UNREACHABLE; robots.txt was unreachable for too long"
 
 
 class RobotsTable(Protocol):
@@ -53,30 +58,43 @@ class Heard:
     """What a robots.txt says besides its rules."""
 
     meaning: Meaning
-    crawl_delay: float = 0.0  # seconds, 0 for none
+    crawl_delay: float | None = None  # seconds, 0 for none; None if it was not heard
     sitemaps: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Entry:
-    until: float
-    rules: Rules
-    tries: int = 0  # that failed in a row
+    until: float  # when robots.txt is to be fetched again
+    rules: Rules | None  # in force; None if none are known
+    tries: int = 0  # that failed in a row; without any, and without rules, the origin is given up
+    since: float = 0.0  # when the first of them failed
+    owes: bool = False  # a URL that the rules in force allow goes before the next try
 
     @property
-    def shut(self) -> Verdict:
-        return Verdict.UNREACHABLE if self.tries >= TRIES else Verdict.WAIT
+    def weight(self) -> int:
+        return self.rules.weight if self.rules is not None else _NOTHING.weight
 
 
 class RobotsBook:
     """Rules by origin (`scheme://host:port`), those in use cached in memory, all in the table.
 
     `memory` bounds the bytes of all rules in memory, HOSTS their number. Times are seconds since 1970, since they are
-    stored. A verdict costs 5 us, 40 if its rules are loaded from the table.
+    stored. A verdict costs 5 us, 40 if its rules are loaded from the table. An unreachable robots.txt is tried again
+    after `retry_wait`, doubled each time, until it has been unreachable for `patience` seconds.
     """
 
-    def __init__(self, table: RobotsTable, agent: str, *, retry_wait: float = 60.0, memory: int = 32 << 20) -> None:
-        self._table, self._agent, self._retry_wait, self._room = table, agent, retry_wait, memory
+    def __init__(
+        self,
+        table: RobotsTable,
+        agent: str,
+        *,
+        retry_wait: float = 60.0,
+        patience: float = PATIENCE,
+        memory: int = 32 << 20,
+    ) -> None:
+        self._table, self._agent, self._room = table, agent, memory
+        self._retry_wait, self._patience = retry_wait, patience
+        self._useful = max(KEEP, patience)  # seconds for which a row may be needed after it expired
         self._entries: OrderedDict[str, _Entry] = OrderedDict()
         self._weight = 0
         self.counters: Counter[str] = Counter()
@@ -96,38 +114,88 @@ class RobotsBook:
         if url.endswith(_PATH) and url == robots_url(origin):  # RFC 9309 2.2.2: implicitly allowed
             return Verdict.ALLOWED
         entry = self._entry(origin)
-        if entry is None or entry.until <= now:
+        if entry is None or (entry.until <= now and not (entry.owes and now < entry.until + KEEP)):
             return Verdict.FETCH
-        if entry.tries:
-            return entry.shut
-        return Verdict.ALLOWED if entry.rules.allowed(url) else Verdict.FORBIDDEN
+        if entry.rules is None:
+            return Verdict.WAIT if entry.tries else Verdict.UNREACHABLE
+        if not entry.rules.allowed(url):
+            return Verdict.FORBIDDEN
+        entry.owes = False
+        return Verdict.ALLOWED
 
     def next_try(self, url: str) -> float:
         """When to try a waiting URL again."""
         entry = self._entry(origin_of(url))
         return entry.until if entry is not None else 0.0
 
+    def tries(self, origin: str) -> int:
+        """How often in a row its robots.txt could not be fetched."""
+        entry = self._entry(origin)
+        return entry.tries if entry is not None else 0
+
+    def is_gone(self, url: str) -> bool:
+        """Whether nobody should await this URL: its robots.txt has failed several times, and no rules are known."""
+        entry = self._entry(origin_of(url))
+        return entry is not None and entry.rules is None and entry.tries >= TRIES
+
     def answered(self, origin: str, status: int, body: bytes, now: float) -> Heard:
         """Record the response to a robots.txt request: the last hop's, for the origin of the first hop."""
         what = meaning(status)
         self.counters[what.name.lower()] += 1
-        self._table.sweep(now - KEEP)
+        self._table.sweep(now - self._useful)
         if what is Meaning.SHUT:
-            self._shut(origin, now)
+            self._keep(origin, self._failed(self._entry(origin), now))
             return Heard(what)
         txt = parse(body if what is Meaning.READ else b"", self._agent)
-        self._table.set_robots(origin, now + KEEP, pack(txt.rules, self._agent))
-        self._remember(origin, _Entry(now + KEEP, txt.rules))
-        return Heard(what, txt.rules.crawl_delay, txt.sitemaps)
+        self._keep(origin, _Entry(now + KEEP, txt.rules))
+        return Heard(what, self._crawl_delay(origin, txt.rules.crawl_delay, now), txt.sitemaps)
 
-    def _shut(self, origin: str, now: float) -> None:
-        """Retry after longer and longer waits; after the last try the origin is unreachable for a day."""
-        before = self._entry(origin)
-        counts = before is not None and before.tries < TRIES and before.until >= now - KEEP  # or its row may be swept
-        tries = before.tries + 1 if before is not None and counts else 1
-        until = now + (self._retry_wait * 2.0 ** (tries - 1) if tries < TRIES else KEEP)
-        self._table.set_robots(origin, until, _SHUT + str(tries).encode())
-        self._remember(origin, _Entry(until, _NOTHING, tries))
+    # -- failures that were our own network's
+
+    def row(self, origin: str) -> Row:
+        """What is stored of an origin."""
+        return self._table.robots(origin)
+
+    def restore(self, origin: str, row: Row) -> None:
+        """Makes that what is known of it again."""
+        self._table.set_robots(origin, *(row or (0.0, pack_away(Away(0, 0.0), None))))
+        old = self._entries.pop(origin, None)
+        self._weight -= old.weight if old is not None else 0
+
+    def _failed(self, before: _Entry | None, now: float) -> _Entry:
+        """One more failure: wait longer than the last time, and in the end give up.
+
+        Rules stay in force meanwhile (RFC 9309 2.4). Time in which nobody asked counts for a day at most: a crawl may
+        have been stopped. The last try comes when patience ends, so that nothing is given up that is back by then.
+        """
+        tries, since, rules = 0, now, None
+        if before is not None and before.until >= now - self._useful:  # or its row may be swept
+            rules = before.rules
+            if before.tries:
+                tries, since = before.tries, before.since + max(0.0, now - before.until - KEEP)
+        tries += 1
+        left = since + self._patience - now
+        if left <= 0 and tries >= TRIES:
+            return _Entry(now + KEEP, None)
+        wait = min(self._retry_wait * 2.0 ** min(tries - 1, DOUBLINGS), KEEP)
+        until = now + (min(wait, left) if left > 0 else wait)
+        # The host waits as long, and would otherwise have turns for its robots.txt only.
+        return _Entry(until, rules, tries, since, owes=rules is not None)
+
+    def _crawl_delay(self, origin: str, seconds: float, now: float) -> float:
+        """What this host's origins ask for: its http and https share one turn, so the longer delay holds."""
+        scheme, _, authority = origin.partition(":")
+        other = self._entry(f"{SIBLINGS[scheme]}:{authority}") if scheme in SIBLINGS else None
+        if other is None or other.rules is None or other.until <= now:
+            return seconds
+        return max(seconds, other.rules.crawl_delay)
+
+    def _keep(self, origin: str, entry: _Entry) -> None:
+        row = pack(entry.rules, self._agent) if entry.rules is not None else None
+        if row is None or entry.tries:
+            row = pack_away(Away(entry.tries, entry.since), row)
+        self._table.set_robots(origin, entry.until, row)
+        self._remember(origin, entry)
 
     def _entry(self, origin: str) -> _Entry | None:
         entry = self._entries.get(origin)
@@ -142,18 +210,19 @@ class RobotsBook:
         return entry
 
     def _load(self, until: float, row: bytes) -> _Entry | None:
-        if row.startswith(_SHUT):
-            return _Entry(until, _NOTHING, int(row[1:]))
-        rules = unpack(row, self._agent)
+        away, packed = split(row)
+        rules = unpack(packed, self._agent) if packed is not None else None
+        if away is not None:
+            return _Entry(until, rules, away.tries, away.since)
         return _Entry(until, rules) if rules is not None else None
 
     def _remember(self, origin: str, entry: _Entry) -> None:
         old = self._entries.pop(origin, None)
-        self._weight += entry.rules.weight - (old.rules.weight if old is not None else 0)
+        self._weight += entry.weight - (old.weight if old is not None else 0)
         self._entries[origin] = entry
         while self._weight > self._room or len(self._entries) > HOSTS:
             _, old = self._entries.popitem(last=False)
-            self._weight -= old.rules.weight
+            self._weight -= old.weight
 
 
 _NOTHING = Rules({})

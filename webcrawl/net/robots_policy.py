@@ -13,16 +13,17 @@ class Meaning(Enum):
 
     READ = "the body says what is allowed"
     OPEN = "everything is allowed"
-    SHUT = "nothing is allowed, try again later"
+    SHUT = "unreachable: rules known before stay in force, without any nothing is allowed"
 
 
+TOO_MANY = 429  # RFC 6585: says nothing about the file, only that we ask too often
 # By hundreds of the HTTP status. A 3xx counts only as a last hop: too many hops, or no valid Location.
 MEANINGS = {2: Meaning.READ, 3: Meaning.OPEN, 4: Meaning.OPEN, 5: Meaning.SHUT}
 
 
 def meaning(status: int) -> Meaning:
     """For an HTTP status or a model.Status; a failure (no address, refused, timeout) shuts."""
-    return MEANINGS.get(status // 100, Meaning.SHUT)
+    return MEANINGS.get(status // 100, Meaning.SHUT) if status != TOO_MANY else Meaning.SHUT
 
 
 def follows(status: int, hops: int) -> bool:

@@ -15,6 +15,7 @@ logger = logging.getLogger(__name__)
 SHORTEST, LONGEST = 0.05, 5.0  # seconds of a pause; it is doubled as long as no connection opens after it
 QUIET = 10.0  # seconds without a further pause after which the shortage is over
 _NO_MEMORY = "MALLOC_FAILURE"  # OpenSSL's reason, in an ssl.SSLError
+_UNREACHABLE = frozenset((errno.ENETUNREACH, errno.ENETDOWN, errno.EHOSTUNREACH, errno.EADDRNOTAVAIL))
 _OURS = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
 
 
@@ -99,6 +100,21 @@ def port_lacks(error: OSError, address: str, port: int) -> bool:
     except OSError as failed:
         return is_ours(failed)
     return True
+
+
+def lacks_route(error: OSError, address: str, port: int) -> bool:
+    """Whether this error of a connection to the address means that this machine has no route there.
+
+    A router far away may answer the same. Connecting a UDP socket, which sends nothing, asks this machine alone.
+    """
+    if error.errno not in _UNREACHABLE:
+        return False
+    try:
+        with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            probe.connect((address, port))
+    except OSError as failed:
+        return failed.errno in _UNREACHABLE
+    return False
 
 
 def missing_socket() -> OSError | None:

@@ -9,8 +9,8 @@ from functools import partial
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DropItem
 
-from webcrawl.adapter.plain import PlainScrapy
-from webcrawl.adapter.scheduler import scheduler_of
+from webcrawl.adapter.plain import PlainScrapy, is_ours
+from webcrawl.adapter.scheduler import FrontierScheduler, scheduler_of
 from webcrawl.adapter.trip import when_finished
 from webcrawl.store.errors import StoreError
 from webcrawl.store.output import Output
@@ -54,7 +54,17 @@ class NoOutput(PipelineOutput):
 
 def open_output(crawler: Crawler, path: str) -> PipelineOutput:
     """Opens `path` below JOBDIR; for a pipeline's `open_spider`."""
-    if PlainScrapy in crawler.settings["ADDONS"]:
+    if _is_plain(crawler):
         return NoOutput(path)
     scheduler = scheduler_of(crawler)
     return PipelineOutput(scheduler.crawl.open_output(path), scheduler.fail)
+
+
+def _is_plain(crawler: Crawler) -> bool:
+    """Whether this run is no crawl, in a project whose spiders crawl.
+
+    That is so by PlainScrapy, or because the add-on had nothing to do with it: then the scheduler is Scrapy's.
+    """
+    addons = crawler.settings["ADDONS"]
+    crawls = crawler.engine is not None and isinstance(crawler.engine.scheduler, FrontierScheduler)
+    return PlainScrapy in addons or (any(map(is_ours, addons)) and not crawls)

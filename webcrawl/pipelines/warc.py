@@ -51,7 +51,11 @@ class WarcPipeline:
             partial(
                 WarcWriter,
                 files=WarcFiles(
-                    prefix, max_size * MB, _info(self._crawler.settings), indexed="cdxj" in self._values["OUTPUTS"]
+                    prefix,
+                    max_size * MB,
+                    _info(self._crawler.settings),
+                    self._values["WARC_VERSION"],
+                    indexed="cdxj" in self._values["OUTPUTS"],
                 ),
                 random=SystemRandom(),
                 clock=time.time,
@@ -96,7 +100,6 @@ def _info(settings: BaseSettings) -> dict[str, str]:
     written = " ".join(f"{name}={settings[name]!r}" for name in names)
     return {
         "software": "webcrawl",
-        "format": "WARC File Format 1.1",
         "http-header-user-agent": str(settings["USER_AGENT"]),
         "robots": "obey" if settings.getbool("ROBOTSTXT_OBEY") else "ignore",
         "settings": text_without_credentials(written),

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 FOLLOWED = frozenset({"a", "area", "frame", "iframe", "refresh", "canonical"})
 ATTEMPTS = 3
+BUSY_ATTEMPTS = 24  # of what may be the host's fault: no URL ends by it while others of its host fail as well
+OWN_FAULTS = frozenset({408, *range(500, 600)}) - {503}
 ROBOTS_ATTEMPTS = 18  # three tries of up to six requests
 
 
@@ -38,7 +40,7 @@ def trap_of(world: World, url: str) -> str | None:
 class Truth:
     """The URLs of a crawl, by what it has to do with them.
 
-    `must`: to be fetched once, or up to three times if in `retried` too.
+    `must`: to be fetched once, or up to three times if in `retried` too, more often if in `busy`.
     `may`: found only by way of something that crawlers may treat differently.
     `traps`: entrances of traps; the pages behind them may be fetched.
     `excluded`: found, but not to be fetched, with the reason.
@@ -47,6 +49,7 @@ class Truth:
     world: World
     must: set[str] = field(default_factory=set)
     retried: set[str] = field(default_factory=set)
+    busy: set[str] = field(default_factory=set)
     may: set[str] = field(default_factory=set)
     traps: set[str] = field(default_factory=set)
     excluded: dict[str, str] = field(default_factory=dict)
@@ -67,7 +70,8 @@ class Truth:
                 yield f"sent to an address outside the allowed range: {hit.url}"
         yield from (f"not requested: {url}" for url in sorted(self.must - counts.keys()))
         for url, count in sorted(counts.items()):
-            limit = ROBOTS_ATTEMPTS if self._robots(url) else ATTEMPTS if url in self.retried else 1
+            again = BUSY_ATTEMPTS if url in self.busy else ATTEMPTS if url in self.retried else 1
+            limit = ROBOTS_ATTEMPTS if self._robots(url) else again
             if self.never(url):
                 yield f"must not be requested ({self.excluded.get(url, 'no link leads there')}): {url}"
             elif count > limit and not self._trap(url):
@@ -207,6 +211,8 @@ class _Walk:
             if not answer.again:
                 break
             self.found.retried.add(url)
+            if answer.status not in OWN_FAULTS:
+                self.found.busy.add(url)
         return answer
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import DamagedFile, StateVersion
 
-# 1 had no row checksums, 2 other body digests, 3 neither lines nor portions, 4 neither chains nor hosts set aside
+# Version 1 had no row checksums, version 2 other body digests, version 3 neither lines nor portions, version 4 neither
+# chains in links nor hosts set aside, and other rows of an unreachable robots.txt.
 VERSION = 5
 APPLICATION = 0x5743_524C  # "WCRL", in the header field for the application that owns the file
 TABLES = """

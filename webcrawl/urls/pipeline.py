@@ -41,18 +41,24 @@ class LinkPipeline:
         self._max_length = max_length
 
     def process(
-        self, page_url: str, depth: int, links: Sequence[str], base: str = "", lately: Lately | None = None
+        self,
+        page_url: str,
+        depth: int,
+        links: Sequence[str],
+        base: str = "",
+        lately: Lately | None = None,
+        path: str = "",
     ) -> list[Candidate]:
         """Returns a candidate for each distinct URL among these links, which are `depth` links from a seed.
 
         Seeds have an empty `page_url`. `base` is the document's base URL, if it declares one. URLs in `lately` passed
-        the filters and were submitted before, and are left out.
+        the filters and were submitted before, and are left out. `path` is the links' discovery path.
         """
         found = canonical_links(base or page_url, links, self.filtered, self._max_length)
         fresh = [url for url in dict.fromkeys(found.values()) if url is not None]
         if lately is not None:
             fresh = lately.unknown(fresh)
-        kept = self.chain.keep(fresh, Origin(page_url, depth), self.filtered) if fresh else fresh
+        kept = self.chain.keep(fresh, Origin(page_url, depth, path), self.filtered) if fresh else fresh
         if not kept:
             return []
         urls = map(found.get, reversed(links))

@@ -11,7 +11,7 @@ from random import Random
 
 import msgpack
 
-from webcrawl.frontier.aside import unpack
+from webcrawl.frontier.aside import Entry, unpack
 from webcrawl.frontier.hosts import State, saved_queues
 from webcrawl.frontier.state import META
 from webcrawl.store import rowcrc
@@ -20,9 +20,10 @@ from webcrawl.verify.queues import Queues, link_flaw
 from webcrawl.verify.snapshot import Snapshot
 
 RECORD = (float, list, float, int, int, int, str, list, list | None, float | None, bytes | None)  # of a host, packed
-FAILED = (float, float, int, int, bool)  # its failures in a row
+FAILED = (float, float, int, int, bool, int)  # its failures in a row
 QUEUE = len(RECORD) - 1  # index of a host's queue; its queues by priority may follow
 RULES = re.compile(r"User-agent: [^\n]+\nCrawl-delay: [-+.0-9a-z]+(\n(Allow|Disallow): [^\n]*)*")
+AWAY = re.compile(rb"!\d+ \d+\.\d+(e[-+]\d+)?(?P<rules>;?)")  # failures, when the first was, whether rules follow
 
 
 def check_frontier(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
@@ -149,9 +150,9 @@ def _front(
             yield from _odd(snapshot, waiting, entries, noted, places)
 
 
-def _aside(queues: Queues, saved: Iterable[tuple[int, bytes, bytes]]) -> Counter[tuple[float, str]]:
+def _aside(queues: Queues, saved: Iterable[tuple[int, bytes, bytes]]) -> set[Entry]:
     """The entries of the queue of hosts set aside; some may be of hosts that came back before."""
-    entries: Counter[tuple[float, str]] = Counter()
+    entries: set[Entry] = set()
     for length, first, queue in saved:
         records = queues.records(queue, f"table meta, {META}: aside for {length}")
         entries.update(map(unpack, chain((first,), records)))
@@ -161,7 +162,7 @@ def _aside(queues: Queues, saved: Iterable[tuple[int, bytes, bytes]]) -> Counter
 def _odd(
     snapshot: Snapshot,
     waiting: Counter[str],
-    entries: Counter[tuple[float, str]],
+    entries: set[Entry],
     noted: tuple[int, ...],
     places: Places,
 ) -> Iterator[DamagedFile]:
@@ -171,8 +172,8 @@ def _odd(
         odd = next(iter((waiting - parked) | (parked - waiting)))
         yield snapshot.damaged(f"table meta, {META}: {odd} is parked or waiting in line, but not both")
     for name, at in aside.items():
-        if entries[at, name] != 1:
-            yield snapshot.damaged(f"table meta, {META}: {name} is set aside, and comes back {entries[at, name]} times")
+        if (at, name) not in entries:
+            yield snapshot.damaged(f"table meta, {META}: {name} is set aside, and does not come back")
             break
     if noted != (places.urls_aside, len(aside)):
         yield snapshot.damaged(
@@ -198,7 +199,10 @@ def _robots(snapshot: Snapshot, queues: Queues, found: Counter[str]) -> Iterator
 
 
 def _are_rules(queues: Queues, rules: bytes, what: str) -> bool:
-    """Valid are: nothing, an exclamation mark and a number of tries, or a packed robots.txt with one group."""
-    if not rules or rules.startswith(b"!"):
-        return not rules or 0 < int(rules[1:]) < 10
-    return RULES.fullmatch(queues.unpacked(rules, what).decode()) is not None
+    """Valid are: nothing, or a packed robots.txt with one group; before either, since when robots.txt is away."""
+    if rules.startswith(b"!"):
+        away = AWAY.match(rules)
+        if away is None or (not away["rules"] and away.end() < len(rules)):
+            return False
+        rules = rules[away.end() :]
+    return not rules or RULES.fullmatch(queues.unpacked(rules, what).decode()) is not None

@@ -74,9 +74,11 @@ class Captures:
 
     def _revisit(self, exchange: Exchange, digest: str, original: tuple[str, str, str]) -> Record:
         identifier, address, when = original
+        where = ""
+        if self._version != "1.0":  # new in WARC 1.1
+            where = f"WARC-Refers-To-Target-URI: {address}\r\nWARC-Refers-To-Date: {when}\r\n"
         own = (
-            f"WARC-Profile: {self._profile}\r\nWARC-Refers-To: {identifier}\r\n"
-            f"WARC-Refers-To-Target-URI: {address}\r\nWARC-Refers-To-Date: {when}\r\n"
+            f"WARC-Profile: {self._profile}\r\nWARC-Refers-To: {identifier}\r\n{where}"
             f"WARC-Payload-Digest: {digest}\r\n"
             "WARC-Truncated: length\r\n"  # "shall be used for any identical-digest truncation"
         )
@@ -109,7 +111,7 @@ def _about(link: Link, exchange: Exchange, digest: str, metadata: Mapping[str, s
     """The standard's three fields, Heritrix's source tag, then this project's own."""
     return {
         "via": link.via,
-        "hopsFromSeed": link.path,
+        "hopsFromSeed": link.hops,
         "fetchTimeMs": str(round(exchange.timings.total * 1000)),
         "sourceTag": link.seed,
         "payloadDigest": digest if exchange.head and _is_transfer_coded(exchange) else "",

@@ -53,6 +53,7 @@ KINDS = {
     "length_list": _stated(b"%d, %d" % (len(_BODY), len(_BODY))),
     "length_great": _stated(b"9" * 15),
     "length_beyond": _stated(b"9" * 30),
+    "length_of_65_bits": _stated(b"%d" % 2**65),
     "length_empty": _stated(b""),
     "chunk_beyond": _sends(_CHUNKED + chunk(_BODY) + b"F" * 17 + b"\r\n" + _BODY),
     "chunk_negative": _sends(_CHUNKED + chunk(_BODY) + b"-5\r\nagain\r\n" + LAST_CHUNK),
@@ -66,7 +67,10 @@ KINDS = {
     "interim_only": _sends(b"HTTP/1.1 100 Continue\r\n\r\n"),
     "switching_late": _sends(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n"),
     "upgrade_offered": _sends(_OK + b"Connection: Upgrade\r\nUpgrade: h2c\r\n" + _LENGTH + b"\r\n" + _BODY),
+    "two_members": _sends(_GZIPPED + gzip(_BODY) + gzip(_BODY)),
     # other protocols, or barely HTTP
+    "version_12": _sends((_OK + _LENGTH + b"\r\n").replace(b"HTTP/1.1", b"HTTP/1.2") + _BODY),
+    "no_colon": _sends(_OK + b"What is this\r\n" + _LENGTH + b"\r\n" + _BODY),
     "speaks_http2": _sends(b"\0\0\x06\x04\0\0\0\0\0\0\x03\0\0\0\x64"),
     "speaks_icy": _sends(b"ICY 200 OK\r\nContent-Type: audio/mpeg\r\n\r\n" + _BODY),
     "speaks_ssh": _sends(b"SSH-2.0-OpenSSH_9.6\r\n", ending=Ending.HANG),

@@ -1,24 +1,47 @@
-"""Drops links that are too far from a seed."""
+"""Drops links that are too deep in their site, or too many sites away."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
+from webcrawl.urls.hosts import host_of
+from webcrawl.urls.sites import sites, steps
+
 if TYPE_CHECKING:
     from webcrawl.urls.filters.protocol import Origin, Setup
+    from webcrawl.urls.hosts import RegisteredDomains
 
 
 class DepthFilter:
-    """All links of a page have the same depth: they pass together or not at all."""
+    """A link within its page's site is one deeper than the page; one into another site is the first there.
+
+    Both counts have the same limit. Links without a path of their page, as of a request that a spider makes, count from
+    the start; with `from_start` all do.
+    """
 
     name = "depth"
 
-    def __init__(self, deepest: int) -> None:
-        self._deepest = deepest
+    def __init__(self, deepest: int, domains: RegisteredDomains, *, from_start: bool = False) -> None:
+        self._deepest, self._domains, self._from_start = deepest, domains, from_start
 
     @classmethod
     def from_setup(cls, setup: Setup, /) -> Self:
-        return cls(setup.settings["URL_MAX_DEPTH"])
+        deepest = setup.settings["URL_MAX_DEPTH"]
+        # Scrapy's DEPTH_LIMIT, which was taken for ours (checks/scrapys.py), keeps its meaning.
+        return cls(deepest, setup.domains, from_start=setup.settings.get("DEPTH_LIMIT") == deepest)
 
     def keep(self, urls: list[str], origin: Origin, /) -> list[str]:
-        return urls if origin.depth <= self._deepest else []
+        deepest, path = self._deepest, origin.path
+        if origin.depth <= deepest:  # so are both counts, which are never more
+            return urls
+        if not path or self._from_start:
+            return []
+        here = steps(path)
+        within = here <= deepest
+        others = sites(path) < deepest or (path[-1] == "R" and not here)  # such a redirect enters none (`entered`)
+        if within and others:
+            return urls
+        if not within and not others:
+            return []
+        domains, home = self._domains, self._domains(host_of(origin.url))
+        return [url for url in urls if (domains(host_of(url)) == home) == within]

@@ -59,7 +59,7 @@ RULES = {
     ),
     # repositories: the history of every file, forms
     "git_history": r"/(?:blame|commits)/[0-9a-f]{40}(?:[/?]|$)",
-    "gitweb": r"\?p=[^;&]+[;&](?:.*[;&])?a=(?:blame|blobdiff|commitdiff|snapshot)(?:[;&]|$)",
+    "gitweb": r"\?p=[^;&]+[;&](?:.*[;&])?a=(?:blame|blobdiff|snapshot)(?:[;&]|$)",
     "new_issue": (
         r"/issues/new/choose$|/merge_requests/new\?merge_request(?:\[|%5b)"
         rf"|/issues/new\?{_AMONG}(?:title|body|labels|template|assignees|issue(?:\[|%5b)[^=&]*)="

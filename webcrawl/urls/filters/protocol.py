@@ -13,10 +13,14 @@ Clock = Callable[[], float]
 
 @dataclass(slots=True, frozen=True)
 class Origin:
-    """Where the links of a batch come from: the page's canonical URL (empty for seeds) and the depth of the links."""
+    """Where the links of a batch come from: the page's canonical URL (empty for seeds), and the depth of the links.
+
+    `path` is their discovery path (model.Link, urls/sites.py); it is empty if they have none but of their own.
+    """
 
     url: str = ""
     depth: int = 0
+    path: str = ""
 
 
 class UrlFilter(Protocol):

@@ -1,0 +1,185 @@
+"""Hosts that fail as real ones do: when, for how long, and what one sees of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from random import Random
+
+from benchmarks.support.simulation import DAY, START, Answer
+from webcrawl.net.errors import ConnectFailed, ConnectionLost, ConnectTimeout, DnsFailed, TimedOut
+from webcrawl.urls.hosts import host_of
+
+MINUTE, HOUR = 60.0, 3600.0
+FOREVER = 1e12
+ROBOTS = "/robots.txt"
+
+
+def refused() -> Answer:
+    return Answer(seconds=0.02, error=ConnectFailed("refused"))
+
+
+def dropped() -> Answer:
+    return Answer(seconds=10.0, error=ConnectTimeout("no answer"))
+
+
+def silent() -> Answer:
+    return Answer(seconds=45.0, error=TimedOut("no answer"))
+
+
+def lost() -> Answer:
+    return Answer(seconds=0.1, error=ConnectionLost("reset"))
+
+
+def servfail() -> Answer:
+    return Answer(seconds=0.1, error=DnsFailed("SERVFAIL"))
+
+
+def no_dns() -> Answer:
+    return Answer(seconds=10.0, error=DnsFailed("name servers do not answer"))
+
+
+def nxdomain() -> Answer:
+    return Answer(seconds=0.05, error=DnsFailed("no such name", permanent=True))
+
+
+def says(status: int, wait: float = 0.0) -> Callable[[], Answer]:
+    return lambda: Answer(status, 0.1, wait)
+
+
+@dataclass(frozen=True, slots=True)
+class Spell:
+    """From begin to end every answer is this one; `robots`: only that to robots.txt; `scheme`: only to such URLs."""
+
+    begin: float
+    end: float
+    answer: Callable[[], Answer]
+    robots: bool = False
+    scheme: str = ""
+
+
+@dataclass(slots=True)
+class Site:
+    """A host, and the spells in which it does not answer as usual."""
+
+    name: str
+    kind: str
+    seconds: float = 0.3
+    spells: list[Spell] = field(default_factory=list)
+    rules_at: str = ""  # the host that its robots.txt redirects to
+
+    def url(self, number: int) -> str:
+        """One of its URLs; every other one is by https if there are spells for that alone."""
+        secure = number % 2 and any(spell.scheme for spell in self.spells)
+        return f"{'https' if secure else 'http'}://{self.name}/page/{number}.html"
+
+    def absence(self, url: str) -> float:
+        """The longest spell that this URL may meet, in seconds."""
+        return max((spell.end - spell.begin for spell in self.spells if url.startswith(spell.scheme)), default=0.0)
+
+    def answer(self, url: str, now: float) -> Answer:
+        robots = url.endswith(ROBOTS)
+        for spell in self.spells:
+            if spell.begin <= now < spell.end and (robots or not spell.robots) and url.startswith(spell.scheme):
+                return spell.answer()
+        if robots and self.rules_at:
+            return Answer(301, self.seconds, location=f"http://{self.rules_at}{ROBOTS}")
+        return Answer(seconds=self.seconds, body=b"User-agent: *\nDisallow: /private" if robots else b"")
+
+
+class Web:
+    """All sites, behind an uplink of ours that has spells of its own: (begin, end, whether only DNS is out)."""
+
+    def __init__(self, sites: Iterable[Site], outages: Iterable[tuple[float, float, bool]] = ()) -> None:
+        self.sites = {site.name: site for site in sites}
+        self.outages = tuple(outages)
+
+    def __call__(self, url: str, now: float) -> Answer:
+        name = host_of(url)
+        for begin, end, dns in self.outages:
+            if begin <= now < end:
+                return no_dns() if dns else servfail() if hash_of(name) % 2 else dropped()
+        return self.sites[name].answer(url, now)
+
+
+def hash_of(name: str) -> int:
+    """The same in every run."""
+    return sum(map(ord, name))
+
+
+def _random_spells(
+    chance: Random, days: float, count: int, shortest: float, longest: float, answer: Callable[[], Answer], **more: bool
+) -> list[Spell]:
+    spells = []
+    for _ in range(count):
+        begin = START + chance.random() * days * DAY
+        spells.append(Spell(begin, begin + chance.uniform(shortest, longest), answer, **more))
+    return spells
+
+
+def _nightly(chance: Random, days: float) -> list[Spell]:
+    hour = chance.random() * DAY
+    return [Spell(START + hour + day * DAY, START + hour + day * DAY + 5 * MINUTE, refused) for day in range(int(days))]
+
+
+def _once(chance: Random, days: float, length: float, answer: Callable[[], Answer]) -> list[Spell]:
+    begin = START + chance.random() * max(days - length / DAY, days / 2) * DAY
+    return [Spell(begin, begin + length, answer)]
+
+
+Spells = Callable[[Random, float], list[Spell]]  # with the number of days
+
+KINDS: dict[str, tuple[int, Spells]] = {
+    # name: hosts of a hundred, and their spells
+    "steady": (25, lambda _, __: []),
+    "slow": (4, lambda _, __: []),
+    "busy": (8, lambda chance, days: _random_spells(chance, days, 4, HOUR, 6 * HOUR, says(503))),
+    "busy, Retry-After 30 min": (
+        6,
+        lambda chance, days: _random_spells(chance, days, 4, HOUR, 6 * HOUR, says(503, 30 * MINUTE)),
+    ),
+    "429, Retry-After 1 h": (8, lambda chance, days: _random_spells(chance, days, 8, HOUR, 2 * HOUR, says(429, HOUR))),
+    "nightly restart": (10, _nightly),
+    "SERVFAIL": (6, lambda chance, days: _random_spells(chance, days, 20, MINUTE, 20 * MINUTE, servfail)),
+    "DNS time-outs": (4, lambda chance, days: _random_spells(chance, days, 20, MINUTE, 20 * MINUTE, no_dns)),
+    "resets": (2, lambda chance, days: _random_spells(chance, days, 8, 5 * MINUTE, 15 * MINUTE, lost)),
+    "silent for hours": (2, lambda chance, days: _random_spells(chance, days, 2, HOUR, 5 * HOUR, silent)),
+    "away for a day": (4, lambda chance, days: _once(chance, days, DAY, refused)),
+    "robots.txt 503 at first": (3, lambda _, __: [Spell(START, START + 5 * MINUTE, says(503), robots=True)]),
+    "robots.txt away at times": (
+        5,
+        lambda chance, days: _random_spells(chance, days, int(days), HOUR, 10 * HOUR, says(503), robots=True),
+    ),
+    "robots.txt elsewhere": (2, lambda _, __: []),
+    "only https": (1, lambda _, __: [Spell(0.0, FOREVER, refused, scheme="http:")]),
+    "only http": (1, lambda _, __: [Spell(0.0, FOREVER, dropped, scheme="https:")]),
+    "https away for hours": (
+        1,
+        lambda chance, days: [
+            Spell(one.begin, one.end, refused, scheme="https:")
+            for one in _random_spells(chance, days, 4, HOUR, 10 * HOUR, refused)
+        ],
+    ),
+    "away for four days": (2, lambda chance, days: _once(chance, days, 4 * DAY, dropped)),
+    "away for ever": (2, lambda chance, days: _once(chance, days, FOREVER, dropped)),
+    "dead": (2, lambda _, __: [Spell(0.0, FOREVER, refused)]),
+    "no such name": (2, lambda _, __: [Spell(0.0, FOREVER, nxdomain)]),
+}
+
+
+def sites(count: int, days: float, seed: int) -> list[Site]:
+    """So many hosts, of all kinds."""
+    chance = Random(seed)
+    made = []
+    kinds = [kind for kind, (share, _) in KINDS.items() for _ in range(share)]
+    chance.shuffle(kinds)
+    for number in range(count):
+        kind = kinds[number % len(kinds)]
+        seconds = chance.uniform(15, 35) if kind == "slow" else chance.uniform(0.1, 0.6)
+        site = Site(f"www.site{number}.test", kind, seconds, KINDS[kind][1](chance, days))
+        if kind == "robots.txt elsewhere":
+            site.rules_at = f"rules.other{number}.test"
+            spells = _random_spells(chance, days, int(days), HOUR, 10 * HOUR, refused)
+            made.append(Site(site.rules_at, "rules of others", 0.3, spells))
+        made.append(site)
+    return made

@@ -1,0 +1,39 @@
+"""When a crawl ends although hosts that are set aside have URLs left."""
+
+from webcrawl.crawl.ending import Ending
+
+
+def test_it_waits_for_so_long():
+    """From the moment when only such hosts are left, the crawl waits, and says until when."""
+    ending = Ending(900)
+    assert ending.after(100) is None
+    assert not ending.reached(100, resting=True, busy=False)
+    assert ending.after(100) == 1000
+    assert not ending.reached(999, resting=True, busy=False)
+    assert ending.reached(1000, resting=True, busy=False)
+
+
+def test_a_host_that_is_being_tried_is_waited_for():
+    """The crawl does not end in the middle of a download, and nothing is due at a time that is over."""
+    ending = Ending(900)
+    ending.reached(0, resting=True, busy=False)
+    assert not ending.reached(950, resting=True, busy=True)
+    assert ending.after(950) is None
+    assert ending.reached(951, resting=True, busy=False)
+
+
+def test_an_answer_begins_the_wait_anew():
+    """If there is something else to do, the wait begins when that is done; a host tried in vain changes nothing."""
+    ending = Ending(900)
+    ending.reached(0, resting=True, busy=False)
+    ending.reached(600, resting=True, busy=True)
+    assert ending.after(600) == 900
+    ending.reached(700, resting=False, busy=True)
+    assert ending.after(700) is None
+    ending.reached(800, resting=True, busy=False)
+    assert ending.after(800) == 1700
+
+
+def test_without_a_wait_it_ends_at_once():
+    """With OUTAGE_END_WAIT 0 nobody is waited for."""
+    assert Ending(0).reached(5, resting=True, busy=False)

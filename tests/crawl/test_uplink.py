@@ -1,0 +1,192 @@
+"""Our own connection to the web: pause, probes and messages, with a simulated clock."""
+
+import logging
+from collections import Counter
+
+import pytest
+
+from tests.support.frontiers import OK, add, make
+from webcrawl.crawl.uplink import FIRST, LONGEST, PROBES, REMIND, Uplink
+from webcrawl.frontier.booking import Limits
+from webcrawl.frontier.robots_rows import RobotsRows
+from webcrawl.model import Outcome, Status
+from webcrawl.net.errors import ConnectFailed, ConnectTimeout, DnsFailed, TlsFailed
+from webcrawl.net.outage import Detector
+from webcrawl.net.robots_book import RobotsBook, Verdict
+from webcrawl.store.crawldb import CrawlDB
+
+HOSTS = 30
+
+
+class Clock:
+    """The crawl's, set by hand."""
+
+    now = 1000.0
+
+    def __call__(self):
+        return self.now
+
+    def at(self, steady):
+        return steady
+
+    def wall(self, at):
+        return at
+
+
+class World:
+    """A frontier with hosts that have answered, and the uplink they are asked by."""
+
+    def __init__(self, folder):
+        self.db, self.clock, self.counters = CrawlDB(folder), Clock(), Counter()
+        self.frontier = make(self.db, Limits(queues=50, max_queues=100))
+        self.robots = RobotsBook(RobotsRows(self.db), "test")
+        self.uplink = Uplink(Detector(str), self.frontier, self.robots, self.clock, self.counters)
+        for number in range(HOSTS):
+            add(self.frontier, *(f"http://site{number}/{page}" for page in range(5)))
+        for _ in range(HOSTS):
+            link = self.frontier.take(900)
+            self.frontier.done(link, OK, 900)
+            self.uplink.answered(link.url, 900)
+
+    def ask(self, link, error=None):
+        """One request and its booking, as the downloader does it."""
+        if error is None:
+            self.uplink.answered(link.url, self.clock.now)
+            self.frontier.done(link, OK, self.clock.now)
+            return
+        wait = self.uplink.failed(link.url, error, self.clock.now, self.clock.now)
+        if wait is None:
+            self.frontier.done(link, Outcome(error.status, 1.0, doubtful=True), self.clock.now)
+        else:
+            self.frontier.put_back(link, self.clock.now, wait)
+
+    def break_down(self):
+        while not self.uplink.out:
+            self.ask(self.frontier.take(self.clock.now), ConnectTimeout("away"))
+
+    def probes(self, seconds):
+        """When probes are made, if all fail."""
+        times, end = [], self.clock.now + seconds
+        while self.clock.now < end:
+            if self.uplink.may_probe(self.clock.now) and (link := self.uplink.probe(self.clock.now)):
+                times.append(self.clock.now)
+                self.ask(link, ConnectTimeout("away"))
+            else:
+                self.clock.now += 0.5
+        return times
+
+
+@pytest.fixture(name="world")
+def _world(tmp_path):
+    world = World(tmp_path)
+    yield world
+    world.db.close()
+
+
+def test_the_pause_begins(world, caplog):
+    """It is said once, with what was seen; what failed has cost nothing."""
+    world.break_down()
+
+    assert [record.levelno for record in caplog.records] == [logging.WARNING]
+    assert "9 of the last 9 requests failed; fetching pauses, 3 hosts are asked again every 2 to 20 s" in caplog.text
+    assert world.counters == {"outage/count": 1, "outage/put_back": 9}
+    assert all(world.frontier.record_of(f"site{number}")[0] == 0 for number in range(HOSTS))
+    assert len(world.frontier) == 4 * HOSTS
+
+
+def test_probes_are_few_and_grow_rarer(world):
+    """Three at a time, first after two seconds, then ever later, at last every twenty."""
+    world.break_down()
+    begin = world.clock.now
+
+    times = world.probes(300)
+
+    assert times[:PROBES] == [begin + FIRST] * PROBES
+    waits = [later - sooner for sooner, later in zip(times[::PROBES], times[PROBES::PROBES], strict=False)]
+    assert waits == sorted(waits)
+    assert max(waits) == LONGEST
+
+
+def test_nobody_is_charged_for_probes(world):
+    """However long it lasts, every URL keeps its attempts, and every host its record."""
+    world.break_down()
+    world.probes(3000)
+
+    assert all(world.frontier.record_of(f"site{number}")[0] == 0 for number in range(HOSTS))
+    assert len(world.frontier) == 4 * HOSTS
+    assert world.counters["outage/count"] == 1
+
+
+def test_it_is_over(world, caplog):
+    """Three answers end it; how long it was and how much is made again is said and counted."""
+    caplog.set_level(logging.INFO)
+    world.break_down()
+    world.probes(100)
+    while world.uplink.out:
+        if world.uplink.may_probe(world.clock.now) and (link := world.uplink.probe(world.clock.now)):
+            world.ask(link)
+        else:
+            world.clock.now += 0.5
+
+    assert caplog.messages[-1].startswith("the network is back after 1")
+    assert 100 <= world.counters["outage/seconds"] <= 125
+    assert world.uplink.seconds == 0
+
+
+def test_it_is_said_once_an_hour(world, caplog):
+    """An outage that lasts is recalled every hour."""
+    world.break_down()
+    world.probes(3 * REMIND + 60)
+
+    assert [record.getMessage() for record in caplog.records[1:]] == [
+        f"still no network after {hours}: fetching is paused" for hours in ("1 hour", "2 hours", "3 hours")
+    ]
+
+
+def test_robots_txt_is_not_held_against_anybody(world):
+    """A robots.txt that failed right before counts as never asked for, or as it did before."""
+    world.uplink.robots_fails("http://site0", Status.TIMEOUT, 1000.0)
+    world.robots.answered("http://site0", Status.TIMEOUT, b"", 1000.0)
+    world.robots.answered("http://site1", 200, b"", 900.0)
+    world.uplink.robots_fails("http://site1", Status.TIMEOUT, 1000.0)
+    world.robots.answered("http://site1", Status.TIMEOUT, b"", 1000.0)
+    assert world.robots.verdict("http://site0/", 1001) is Verdict.WAIT
+
+    world.break_down()
+
+    assert world.robots.verdict("http://site0/", 1001) is Verdict.FETCH
+    assert world.robots.verdict("http://site1/", 1001) is Verdict.ALLOWED
+    assert not world.uplink.robots_fails("http://site0", Status.TIMEOUT, 1001.0)
+    assert world.uplink.robots_fails("http://site0", 503, 1001.0)
+
+
+def test_a_failure_that_was_heard_and_is_not_booked_yet(world):
+    """It is excused, too."""
+    late, other = Outcome(Status.TIMEOUT, doubtful=True), Outcome(503)
+    world.break_down()
+    for outcome in (late, other):
+        world.uplink.excuse(outcome)
+
+    assert (late.status, late.wait, other.status) == (Status.UNTRIED, LONGEST, 503)
+
+
+@pytest.mark.parametrize("error", [DnsFailed("no such name", permanent=True), TlsFailed("bad")])
+def test_what_is_certainly_the_hosts_own(world, error):
+    """A name that does not exist and a TLS error say nothing against our network, and are charged during an outage."""
+    for number in range(HOSTS):
+        assert world.uplink.failed(f"http://site{number}/", error, 1000.0, 1000.0) is None
+    assert not world.uplink.out
+
+    world.break_down()
+
+    assert world.uplink.failed("http://site1/", error, 1000.0, 1000.0) is None
+
+
+def test_hosts_of_one_address(world):
+    """Failures at one address count once, whatever the hosts' names."""
+    for number in range(100):
+        error = ConnectFailed("refused")
+        error.address = "192.0.2.1"
+        world.uplink.failed(f"http://other{number}/", error, 1000.0, 1000.0)
+
+    assert not world.uplink.out

@@ -1,0 +1,122 @@
+"""Crawls whose own network is out for a time: they stop, wait, lose nothing, and charge nobody."""
+
+import time
+
+import pytest
+
+from tests.support.crawling import wait_until
+from tests.support.outages import back_after, crawl_of, crawl_through, pages
+
+SIZE = (2000, 3000)
+HOSTS = {"hosts": 24, "pages": 240, "size": SIZE, "addresses": 24}
+
+
+def web(simweb, **options):
+    chosen = {**HOSTS, **options}
+    return simweb(chosen.pop("hosts"), chosen.pop("pages"), **chosen)
+
+
+def said(crawl):
+    return crawl.output.read_text() if crawl.output.exists() else ""
+
+
+@pytest.mark.parametrize("kind", ["uplink_refused", "uplink_lost", "uplink_hang"])
+def test_an_outage_under_way_costs_nothing(simweb, tmp_path, kind):
+    """The crawl says that there is no network, pauses, and fetches all pages once it is back; no attempt is used up."""
+    server = web(simweb)
+    crawl = crawl_of(server, tmp_path, HOST_RETRY_WAIT=60, RETRY_TIMES=0, HOST_MAX_FAILURES=2)
+
+    def happenings():
+        wait_until(lambda: len(pages(server.log.hits)) > 60)
+        with server.outages.during(kind):
+            wait_until(lambda: "no network since" in said(crawl))
+            time.sleep(2.5)
+
+    after = crawl_through(server, crawl, happenings, seconds=60)
+
+    assert (after.status, after.lost, after.complaints) == (0, set(), [])
+    assert back_after(after.hits, server.outages.all[0]) < 20
+    assert "the network is back after" in said(crawl)
+    assert crawl.stats["outage/count"] == 1
+    assert crawl.stats["outage/seconds"] >= 2
+    assert crawl.stats["outage/put_back"] > 0
+
+
+def test_no_network_from_the_first_second(simweb, tmp_path):
+    """A crawl that never had a network does not end, and fetches everything once there is one.
+
+    (If not even a name server answers, it does not start.)
+    """
+    server = web(simweb)
+    crawl = crawl_of(server, tmp_path, HOST_RETRY_WAIT=60, RETRY_TIMES=0, HOST_MAX_FAILURES=2)
+
+    def happenings():
+        wait_until(lambda: "no network since" in said(crawl))
+        time.sleep(2.5)
+        server.outages.end()
+
+    server.outages.begin("address_refused")
+    after = crawl_through(server, crawl, happenings, seconds=60)
+
+    assert (after.status, after.lost, after.complaints) == (0, set(), [])
+
+
+def test_stopping_during_an_outage(simweb, tmp_path):
+    """Ctrl-C ends a crawl without a network in seconds; so does kill -9; the next run fetches the rest."""
+    server = web(simweb)
+    crawl = crawl_of(server, tmp_path, HOST_RETRY_WAIT=60, RETRY_TIMES=0, HOST_MAX_FAILURES=2, CHECKPOINT_INTERVAL=1)
+    running = crawl.start()
+    wait_until(lambda: len(pages(server.log.hits)) > 60)
+    outage = server.outages.begin("uplink_lost")
+    wait_until(lambda: "no network since" in said(crawl))
+    begun = time.monotonic()
+    running.interrupt()
+    stopped = running.wait()
+    assert (stopped, crawl.stats["reason"], time.monotonic() - begun < 15) == (0, "shutdown", True)
+
+    running = crawl.start()
+    wait_until(lambda: "no network since" in said(crawl))
+    time.sleep(1.5)
+    running.process.kill()
+    running.process.join()
+    server.outages.end(outage)
+    after = crawl_through(server, crawl, seconds=60)
+
+    assert (after.status, after.lost) == (0, set())
+
+
+def test_a_crawl_of_few_dead_hosts_ends(simweb, tmp_path):
+    """Fewer hosts than an outage needs are taken for dead, and the crawl ends as ever."""
+    server = web(simweb, hosts=8, pages=40, addresses=8)
+    server.outages.begin("address_refused")
+    crawl = crawl_of(server, tmp_path, HOST_MAX_FAILURES=2)
+
+    after = crawl_through(server, crawl)
+
+    assert (after.status, crawl.stats["reason"]) == (0, "finished")
+    assert "no network" not in said(crawl)
+
+
+def test_no_name_server_answers(simweb, tmp_path):
+    """Hosts whose addresses are known are fetched meanwhile; names that cannot be resolved wait, and cost nothing."""
+    server = web(simweb, hosts=60, pages=300, addresses=60)
+    crawl = crawl_of(
+        server,
+        tmp_path,
+        HOST_RETRY_WAIT=60,
+        RETRY_TIMES=0,
+        HOST_MAX_FAILURES=2,
+        CONCURRENT_REQUESTS=4,
+        FRONTIER_QUEUES=4,
+    )
+
+    def happenings():
+        wait_until(lambda: len(pages(server.log.hits)) > 20)
+        with server.outages.during("nameserver_servfail"):
+            wait_until(lambda: "no name server answers" in said(crawl))
+
+    after = crawl_through(server, crawl, happenings, seconds=60)
+
+    assert (after.status, after.lost, after.complaints) == (0, set(), [])
+    assert "name servers answer again" in said(crawl)
+    assert crawl.stats["outage/names"] == 1

@@ -1,0 +1,104 @@
+"""A host is given up for the origin that failed: its http may be down for good, and its https up."""
+
+import pytest
+
+from tests.support.frontiers import OK, add, drain, make
+from webcrawl.frontier.booking import Limits
+from webcrawl.model import Outcome, Status
+from webcrawl.store.crawldb import CrawlDB
+
+DAY = 86_400.0
+REFUSED = Outcome(Status.CONNECT_FAILED, 0.1)
+
+
+@pytest.fixture(name="db")
+def _db(tmp_path):
+    db = CrawlDB(tmp_path)
+    yield db
+    db.close()
+
+
+@pytest.fixture(name="dropped")
+def _dropped():
+    return []
+
+
+@pytest.fixture(name="frontier")
+def _frontier(db, dropped):
+    return make(
+        db,
+        Limits(queues=10, max_queues=100, patience=DAY),
+        dropped=lambda link, status: dropped.append(link.url),
+    )
+
+
+def fail(frontier, until, *, origin="http://a/"):
+    """Fails whatever is of this origin, and answers the rest; returns what was answered, and the time."""
+    now, answered = 0.0, []
+    while now < until:
+        link = frontier.take(now)
+        if link is None:
+            ready = frontier.next_ready()
+            if ready is None:
+                break
+            now = max(now, ready)
+        elif link.url.startswith(origin):
+            frontier.done(link, REFUSED, now)
+        else:
+            answered.append(link.url)
+            frontier.done(link, OK, now)
+    return answered, now
+
+
+def test_urls_of_the_failed_origin_end(frontier, dropped):
+    """When patience is over, all URLs of the only origin that was asked end."""
+    add(frontier, *(f"http://a/{number}" for number in range(5)))
+    fail(frontier, 5 * DAY)
+
+    assert len(frontier) == 0
+    assert len(dropped) == 4  # and the one that was tried last
+
+
+def test_a_url_of_another_origin_is_spared(frontier):
+    """A URL by https that comes when the host was given up for its http is fetched."""
+    add(frontier, *(f"http://a/{number}" for number in range(5)))
+    _, now = fail(frontier, 5 * DAY)
+    add(frontier, "https://a/new", "http://a/new")
+
+    assert next(link.url for _, link in drain(frontier, now + 1)) == "https://a/new"
+
+
+def test_another_one_of_the_same_origin_is_not(frontier, dropped):
+    """A URL of the origin that failed ends at once, until a day has passed."""
+    add(frontier, *(f"http://a/{number}" for number in range(5)))
+    fail(frontier, 5 * DAY)
+    dropped.clear()
+    add(frontier, "http://a/new")
+    frontier.take(0)
+
+    assert dropped == ["http://a/new"]
+
+
+def test_nobody_is_spared_where_several_origins_failed(frontier, dropped):
+    """If http and https have failed, the host is given up as a whole."""
+    add(frontier, "http://a/1", "https://a/1", "http://a/2", "https://a/2")
+    fail(frontier, 5 * DAY, origin="http")
+    dropped.clear()
+    add(frontier, "https://a:8443/new")
+    frontier.take(0)
+
+    assert (len(frontier), dropped) == (0, ["https://a:8443/new"])
+
+
+def test_a_name_that_does_not_exist_spares_nobody(frontier, dropped):
+    """NXDOMAIN concerns all origins of a host."""
+    add(frontier, "http://a/1", "http://a/2")
+    now = 0.0
+    for _ in range(2):
+        now = max(now, frontier.next_ready())
+        frontier.done(frontier.take(now), Outcome(Status.DNS_FAILED, 0.1, permanent=True), now)
+    dropped.clear()
+    add(frontier, "https://a/new")
+    frontier.take(now + DAY)
+
+    assert "https://a/new" in dropped

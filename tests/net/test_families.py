@@ -1,0 +1,162 @@
+"""A broken address family is told from dead hosts; the clock is simulated."""
+
+import asyncio
+import errno
+import logging
+
+import pytest
+
+from webcrawl.model import Timings
+from webcrawl.net import connection_reach
+from webcrawl.net.connection_reach import Reach
+from webcrawl.net.errors import ConnectFailed, NoFamily
+from webcrawl.net.families import ENOUGH, FIRST, LONGEST, Families
+from webcrawl.net.protocols import Access
+
+FOUR, SIX = "192.0.2.1", "2001:db8:1::1"
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture(name="clock")
+def _clock():
+    return Clock()
+
+
+@pytest.fixture(name="families")
+def _families(clock):
+    return Families(clock)
+
+
+def fail(families, count, *, four=False, works=True):
+    """So many unrelated addresses of a family fail, while the other one works."""
+    for number in range(count):
+        if works:
+            families.connected(SIX if four else FOUR)
+        families.failed(f"10.0.{number}.1" if four else f"2001:db8:{number:x}::1", no_route=False)
+
+
+class TestWhatIsBroken:
+    def test_a_family_whose_addresses_all_fail(self, families, caplog):
+        """Ten unrelated addresses in a row while the other family works; it is said once."""
+        fail(families, ENOUGH[6] - 1)
+        assert families.order([SIX]) == [SIX]
+
+        fail(families, 2 * ENOUGH[6])
+
+        assert families.order([SIX, FOUR]) == [FOUR, SIX]
+        with pytest.raises(NoFamily):
+            families.order([SIX])
+        assert len(caplog.messages) == 1
+        assert caplog.text.count("IPv6 does not work (10 networks in a row are away)") == 1
+
+    def test_one_network(self, families):
+        """Addresses of one network count once."""
+        for number in range(100):
+            families.connected(FOUR)
+            families.failed(f"2001:db8:1:{number:x}::1", no_route=False)
+
+        assert families.order([SIX]) == [SIX]
+
+    def test_a_connection_in_between(self, families):
+        """Where one address of the family accepts a connection, the family works."""
+        for _ in range(10):
+            fail(families, ENOUGH[6] - 1)
+            families.connected(SIX)
+
+        assert families.order([SIX]) == [SIX]
+
+    def test_both_families(self, families):
+        """If the other one does not work either, it is no matter of families."""
+        fail(families, 250, works=False)
+        fail(families, 250, four=True, works=False)
+
+        assert families.order([SIX, FOUR]) == [SIX, FOUR]
+
+    def test_ipv4(self, families):
+        """Of IPv4 it takes more: nearly all hosts have it, and dead ones come together."""
+        fail(families, ENOUGH[4] - 1, four=True)
+        assert families.order([FOUR, SIX]) == [FOUR, SIX]
+
+        fail(families, ENOUGH[4], four=True)
+
+        assert families.order([FOUR, SIX]) == [SIX, FOUR]
+
+    def test_no_route(self, families):
+        """A machine without IPv6 says so at once; without a route for IPv4 there is no network at all."""
+        families.failed(FOUR, no_route=True)
+        assert families.order([FOUR]) == [FOUR]
+
+        families.failed(SIX, no_route=True)
+
+        assert families.order([SIX, FOUR]) == [FOUR, SIX]
+
+
+class TestItsReturn:
+    def test_one_address_is_tried_now_and_then(self, families, clock):
+        """After 5 seconds one, then after 10, and so on; in between hosts wait as long as that takes, uncharged."""
+        families.failed(SIX, no_route=True)
+        waits = []
+        for _ in range(12):
+            with pytest.raises(NoFamily) as caught:
+                families.order([SIX, "2001:db8:2::1"])
+            waits.append(caught.value.wait)
+            clock.now += caught.value.wait
+            assert families.order([SIX, "2001:db8:2::1"]) == [SIX]
+            families.failed(SIX, no_route=True)
+
+        assert waits[:3] == [FIRST, 2 * FIRST, 4 * FIRST]
+        assert waits[-1] == LONGEST
+
+    def test_it_works_again(self, families, caplog):
+        """The first connection ends it, and the next outage begins anew."""
+        caplog.set_level(logging.INFO)
+        families.failed(SIX, no_route=True)
+        families.connected(SIX)
+
+        assert families.order([SIX, FOUR]) == [SIX, FOUR]
+        assert caplog.messages[-1] == "IPv6 works again"
+
+
+def test_a_host_that_has_an_address_of_the_other_family(families):
+    """It is away for another reason, and is charged."""
+    families.failed(SIX, no_route=True)
+    error = ConnectFailed("away")
+
+    assert families.blame([FOUR, SIX], error) is error
+
+
+class Names:
+    async def resolve(self, _):
+        return [SIX]
+
+
+class Anything:
+    def check(self, address, port):
+        pass
+
+
+def test_a_connection_to_a_broken_family(monkeypatch, clock):
+    """The first host without a route tells us that; it is not charged, and those after it are not even tried."""
+    families, tried = Families(clock), []
+
+    async def connect(*place, **_):
+        tried.append(place[1])
+        raise OSError(errno.ENETUNREACH, "Network is unreachable")
+
+    async def scenario():
+        monkeypatch.setattr(asyncio.get_running_loop(), "create_connection", connect)
+        monkeypatch.setattr(connection_reach, "lacks_route", lambda *_: True)
+        reach = Reach(Access(Names(), Anything(), families=families), lambda *_: asyncio.Protocol(), "http")
+        for _ in range(3):
+            with pytest.raises(NoFamily):
+                await reach.open("six.test", 80, Timings())
+
+    asyncio.run(scenario())
+
+    assert tried == [SIX]

@@ -1,0 +1,197 @@
+"""Our own connection to the web: while it is out nothing is fetched but probes, and nobody is charged for it."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter, deque
+from collections.abc import Callable
+
+from webcrawl.crawl.clock import CrawlClock
+from webcrawl.frontier.frontier import Frontier
+from webcrawl.model import Link, Outcome, Status
+from webcrawl.net.errors import FetchError
+from webcrawl.net.outage import Detector, Failure, Record
+from webcrawl.net.robots_book import RobotsBook, Row
+from webcrawl.net.sign import Sign
+from webcrawl.text.quantities import count
+from webcrawl.urls.hosts import host_of
+
+logger = logging.getLogger(__name__)
+
+PROBES = 3  # hosts that are asked in each round
+PROBES_BEFORE = 10  # the same as long as none has ever answered: they may be dead ones at the beginning of a list
+FIRST, LONGEST = 2.0, 20.0  # seconds between two rounds, which grow
+GROWTH = 1.5
+SOON = 1.0  # seconds until the next look if no host is due
+SLACK = 1.0  # seconds before the last answer from which on failures are forgiven: outcomes come a little out of order
+REMIND = 3600.0  # seconds between two lines about an outage that lasts
+MAY_BE_OURS = frozenset((Status.DNS_FAILED, Status.CONNECT_FAILED, Status.CONNECTION_LOST, Status.TIMEOUT))
+KEPT = 4096  # failures of robots.txt that can be forgiven
+
+
+class Uplink:
+    """Hears how every download ended, says when a host may be probed, and takes back what an outage has charged."""
+
+    def __init__(
+        self,
+        detector: Detector,
+        frontier: Frontier,
+        robots: RobotsBook,
+        clock: CrawlClock,
+        counters: Counter[str],
+    ) -> None:
+        self._detector, self._frontier, self._robots = detector, frontier, robots
+        self._clock, self._counters = clock, counters
+        self.on_return: Callable[[], None] | None = None  # called when an outage is over
+        self._names = True  # whether names can be resolved
+        self._shut: deque[tuple[float, str, Row]] = deque(maxlen=KEPT)  # robots.txt that failed, and what was known
+        self._began = self._told = 0.0
+        self._put_back = 0
+        self._round = self._left = PROBES
+        self._pause = FIRST
+        self.next_probe = 0.0
+
+    def __repr__(self) -> str:
+        return f"<Uplink {self._detector!r}>"
+
+    @property
+    def out(self) -> bool:
+        """Whether there is no network."""
+        return self._detector.out
+
+    @property
+    def seconds(self) -> float:
+        """How long it has been out; 0 if it is not."""
+        return self._clock() - self._began if self._detector.out else 0.0
+
+    # -- what it hears
+
+    def answered(self, url: str, ended: float) -> None:
+        """Something came back from a host; `ended` is by time.monotonic. Called for every page."""
+        detector = self._detector
+        if not detector.stirred:
+            detector.answers += 1
+            detector.answered_at = self._clock.at(ended)
+            return
+        now = self._clock.at(ended)
+        if detector.answered(host_of(url), now):
+            self._over(now)
+        elif detector.out:
+            self._pause, self._left, self.next_probe = FIRST, self._round, now
+
+    def failed(self, url: str, error: FetchError, begun: float, ended: float) -> float | None:
+        """A download failed. Returns None, or if our own network is to blame the seconds until it may be repeated."""
+        if error.sign is Sign.LIFE:
+            self.answered(url, ended)
+        if error.sign in (Sign.LIFE, Sign.NOTHING):
+            return None
+        now, host = self._clock.at(ended), host_of(url)
+        failures, asked, address = self._frontier.record_of(host)
+        record = Record.FAILING if failures else Record.KNOWN if asked else Record.NEW
+        failure = Failure(host, error.address or address, error.sign, record)
+        if self._detector.failed(failure, self._clock.at(begun), now):
+            self._begin(now)
+        if not self._detector.out:
+            return None
+        self._count(1)
+        return LONGEST
+
+    def excuse(self, outcome: Outcome) -> None:
+        """Of a failure that was heard right before the outage was recognised, and is about to be booked."""
+        if outcome.doubtful and self._detector.out:
+            outcome.status, outcome.wait, outcome.doubtful = Status.UNTRIED, LONGEST, False
+            self._count(1)
+
+    def robots_fails(self, origin: str, status: int, now: float) -> bool:
+        """A robots.txt is about to be booked as unreachable; returns False if it must not be."""
+        if self._detector.out and status in MAY_BE_OURS:
+            return False
+        self._shut.append((now, origin, self._robots.row(origin)))
+        return True
+
+    def _count(self, requests: int) -> None:
+        self._put_back += requests
+        self._counters["outage/put_back"] += requests
+
+    # -- probes
+
+    def may_probe(self, now: float) -> bool:
+        """Whether it is time to ask one more host."""
+        if now - self._told >= REMIND:
+            self._told = now
+            logger.warning(
+                "still no network after %s: fetching is paused", count(int((now - self._began) / 3600), "hour")
+            )
+        return now >= self.next_probe
+
+    def probe(self, now: float) -> Link | None:
+        """A link of a host that answered lately, if one is due; the last one of a round may be of any host."""
+        link = self._frontier.probe(now, anyone=self._left == 1)
+        self._probed(now, found=link is not None)
+        return link
+
+    def _probed(self, now: float, *, found: bool) -> None:
+        self._left -= found
+        if not found and self._left == self._round:
+            self.next_probe = now + SOON
+        elif not found or not self._left:
+            self.next_probe, self._left = now + self._pause, self._round
+            self._pause = min(GROWTH * self._pause, LONGEST)
+
+    # -- its begin and end
+
+    def _begin(self, now: float) -> None:
+        detector = self._detector
+        forgiven = self._forgive(detector.since - SLACK)
+        self._began = self._told = now
+        self._put_back = 0
+        self._count(forgiven)
+        self._round = self._left = PROBES if detector.answered_at else PROBES_BEFORE
+        self._pause, self.next_probe = FIRST, now + FIRST
+        self._counters["outage/count"] += 1
+        logger.warning(
+            "no network since %s: %d of the last %d requests failed; fetching pauses, %d hosts are asked again"
+            " every %.0f to %.0f seconds",
+            time.strftime("%H:%M:%S", time.localtime(self._clock.wall(detector.since or now))),
+            detector.failures,
+            detector.failures + detector.answers,
+            self._round,
+            FIRST,
+            LONGEST,
+        )
+
+    def _forgive(self, since: float) -> int:
+        while self._shut and self._shut[-1][0] >= since:
+            _, origin, row = self._shut.pop()
+            self._robots.restore(origin, row)
+        return self._frontier.forgive(since)
+
+    def names_lost(self, since: float) -> None:
+        """No name server answers; the last one did at `since`, by time.monotonic."""
+        self._names = False
+        self._counters["outage/names"] += 1
+        self._count(self._forgive(self._clock.at(since)))
+
+    def names_found(self) -> None:
+        """One answers again."""
+        self._names = True
+        if self.on_return is not None:
+            self.on_return()
+
+    @property
+    def trouble(self) -> str:
+        """What is wrong, in words; empty if nothing is."""
+        return "no network" if self._detector.out else "" if self._names else "no name server"
+
+    def _over(self, now: float) -> None:
+        seconds = now - self._began
+        self._counters["outage/seconds"] += round(seconds)
+        self._frontier.paused_until(now)
+        logger.info(
+            "the network is back after %.0f seconds: fetching resumes, %d requests are made again",
+            seconds,
+            self._put_back,
+        )
+        if self.on_return is not None:
+            self.on_return()

@@ -1,0 +1,62 @@
+"""What the last failures did to their hosts, so that it can be taken back: they may have been our own network's."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from webcrawl.frontier.health import FailedRow
+from webcrawl.frontier.hosts import Host
+from webcrawl.model import Link, Packed
+
+KEPT = 4096  # failures; 1 KB each at the most
+
+
+@dataclass(slots=True)
+class Charge:
+    """A failure before it was booked, and afterwards when its link comes again."""
+
+    at: float
+    host: str
+    link: Link
+    before: tuple[float, int, int, FailedRow | None]  # the host's time, failures and reason to be retired
+    times: list[float]
+    failures: int = 0  # of the host, once it is booked
+    again: tuple[float, Link] | None = None  # when the link comes again, and how it is queued then
+
+    def undo(self, host: Host) -> None:
+        """Restores the host's record, unless more has happened to it."""
+        if host.failures == self.failures:
+            host.ready_at, host.failures, host.retired, host.row = self.before
+            host.times[:] = self.times
+
+    @property
+    def retry(self) -> tuple[float, Packed] | None:
+        """What waits among the host's retries; None if the link was finished."""
+        if self.again is None:
+            return None
+        at, link = self.again
+        return at, link.pack()
+
+
+class Charges:
+    """The last failures, in the order in which they were booked."""
+
+    def __init__(self) -> None:
+        self._kept: deque[Charge] = deque(maxlen=KEPT)
+
+    def __repr__(self) -> str:
+        return f"<Charges kept={len(self._kept)}>"
+
+    def note(self, host: Host, link: Link, now: float) -> Charge:
+        """A failure that is about to be booked."""
+        before = (host.ready_at, host.failures, host.retired, host.row)
+        charge = Charge(now, host.name, link, before, [*host.times])
+        self._kept.append(charge)
+        return charge
+
+    def take(self, since: float) -> Iterator[Charge]:
+        """Those of this time and later, the last one first, so that of several failures of a host the first counts."""
+        while self._kept and self._kept[-1].at >= since:
+            yield self._kept.pop()

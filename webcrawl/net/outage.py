@@ -1,0 +1,161 @@
+"""Tells an outage of our own network from hosts that are dead. It does no I/O, and time is an argument.
+
+Evidence is counted in points. An unrelated host that answered last time and now fails is one point, any answer takes
+three away, and at nine points our own network is out: docs/decisions/net-outage.md has the reasons and the figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from math import log
+
+from webcrawl.net.sign import Sign
+
+ENOUGH = 9.0  # points that make an outage
+ANSWER = 3.0  # points that any answer takes away: where a quarter of all hosts answer, there is a network
+NEW = 0.1  # points of a host that never answered: dead ones come together in lists, fifty in a row
+# All of them together: at the end of a crawl only dead hosts may be left, and nobody who could end a false alarm. So
+# three known hosts must have failed, which have URLs left and will be asked.
+NEW_IN_ALL = 6.0
+NO_ROUTE = 3.0  # points of a host that this machine has no route to, whatever the host's record
+# An outage makes nearly every host fail, and usually one in fifty does. The worse known hosts have failed lately, the
+# less one more failure says: the ratio of the two likelihoods decides, as in a sequential test.
+OUT, USUAL = 0.9, 0.02
+LEAST = 0.1  # points of a known host at the least
+SPAN = 1000.0  # outcomes that the usual rate is taken from
+WINDOW = 600.0  # seconds after which failures that were not enough count no more
+OVER = 3.0  # unrelated hosts that must answer before an outage is over; a second answer of one is half
+FALSE = 10.0  # seconds: an outage that is over sooner was none, perhaps, and the next one needs twice the points
+STRICTEST = 8.0  # times as many points at most
+CALM = 3600.0  # seconds after which ENOUGH is enough again
+
+
+class Record(Enum):
+    """What is known of a host that fails now."""
+
+    KNOWN = "it answered last time"
+    NEW = "it was never asked"
+    FAILING = "it failed last time, too: that it fails again says nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A download that failed with DOUBT or NO_ROUTE."""
+
+    host: str
+    address: str  # empty if it is not known; hosts of one address count as one, like those of a domain
+    sign: Sign
+    record: Record
+
+
+class Detector:
+    """Is told how every download ended; `domain` gives the registered domain of a host."""
+
+    def __init__(self, domain: Callable[[str], str]) -> None:
+        self._domain = domain
+        self.out = False
+        self.since = 0.0  # the outage began after this time, when the network was last seen to be well
+        self.failures = 0  # of any host since then
+        self.stirred = False  # whether answers matter now; else counting them is enough
+        self.answers = 0  # to be counted by the caller while it is not stirred
+        self.answered_at = 0.0  # when the last one came; the same
+        self._usual = (1.0, 1 / USUAL)  # failures of known hosts, and outcomes
+        self._points = 0.0
+        self._new = 0.0  # of these, points of hosts that never answered
+        self._known = 0
+        self._unrelated: set[str] = set()  # domains and addresses that have failed, or answered in an outage
+        self._began = 0.0
+        self._factor, self._raised = 1.0, 0.0
+
+    def __repr__(self) -> str:
+        return f"<Detector out={self.out} points={self._points:.1f} hosts={len(self._unrelated)}>"
+
+    def failed(self, failure: Failure, begun: float, now: float) -> bool:
+        """A download that lasted from `begun` until now failed. Returns True if an outage is recognised by it."""
+        record = failure.record
+        if self.out:
+            self.failures += 1
+            if record is Record.KNOWN and begun >= self._began:
+                self._points = max(self._points - 1.0, 0.0)
+            return False
+        if self._points and now - self._began > WINDOW:
+            self._calm()
+        if not self._points:
+            self._begin(now)
+        self.failures += 1
+        points = self._worth(failure, begun)
+        domain, address = self._domain(failure.host), failure.address
+        if points and domain not in self._unrelated and address not in self._unrelated:
+            self._unrelated.update((domain, address) if address else (domain,))
+            self._known += record is Record.KNOWN
+            self._points += points
+            self.stirred = True
+        if self._points < ENOUGH * self._factor:
+            return False
+        self.out, self._points, self._began = True, 0.0, now
+        self._unrelated.clear()
+        return True
+
+    def answered(self, host: str, now: float) -> bool:
+        """Something came back from a host. Returns True if that ends an outage."""
+        self.answers += 1
+        self.answered_at = now
+        if not self.out:
+            self._points -= ANSWER
+            if self._points <= 0.0:
+                self._calm()
+            return False
+        domain = self._domain(host)
+        self._points += 0.5 if domain in self._unrelated else 1.0
+        self._unrelated.add(domain)
+        if self._points < OVER:
+            return False
+        self.out = False
+        self._judge(now - self._began < FALSE, now)
+        self._known = 0  # what failed in an outage is not usual
+        self._calm()
+        return True
+
+    def _worth(self, failure: Failure, begun: float) -> float:
+        if failure.sign is Sign.NO_ROUTE:
+            return NO_ROUTE
+        new = failure.record is Record.NEW
+        if failure.record is Record.KNOWN or (new and not self.answered_at):  # nobody has answered so far
+            return self._known_worth()
+        # Of a thousand hosts that are asked at once, all dead ones time out at once too: after others have answered.
+        if not new or begun <= self.answered_at or self._new >= NEW_IN_ALL:
+            return 0.0
+        self._new += NEW
+        return NEW
+
+    def _known_worth(self) -> float:
+        failed, outcomes = self._usual
+        rate = max(failed / (outcomes + self.answers), USUAL)
+        return max(log(OUT / rate) / log(OUT / USUAL), LEAST) if rate < OUT else LEAST
+
+    def _begin(self, now: float) -> None:
+        """The first failure after a calm: what fails from the last answer on may be due to an outage."""
+        if self._factor > 1.0 and now - self._raised > CALM:
+            self._factor = 1.0
+        self._began, self.since, self.failures = now, self.answered_at, 0
+        self._settle(0)
+
+    def _calm(self) -> None:
+        self._settle(self._known)
+        self._points, self._new, self._known = 0.0, 0.0, 0
+        self._unrelated.clear()
+        self.stirred = False
+
+    def _settle(self, failed: int) -> None:
+        """Adds what has come to the usual rate of failures of known hosts."""
+        before, outcomes = self._usual
+        total = outcomes + self.answers + failed
+        shrink = min(SPAN / total, 1.0)
+        self._usual = ((before + failed) * shrink, total * shrink)
+        self.answers = 0
+
+    def _judge(self, doubtful: bool, now: float) -> None:  # noqa: FBT001 - private
+        self._factor = min(2 * self._factor, STRICTEST) if doubtful else 1.0
+        self._raised = now
