@@ -82,7 +82,7 @@ def ours(pages: list[bytes], folder: Path) -> tuple[Clock, int]:
             for exchange in exchanges:
                 writer.write(link, exchange, duplicate=False, metadata={})
         outputs.close()
-    return clock, sum(path.stat().st_size for path in (folder / "warc").iterdir())
+    return clock, sum(path.stat().st_size for path in (folder / "warc").glob("*.warc.gz*"))
 
 
 def warcio(pages: list[bytes], folder: Path) -> tuple[Clock, int]:

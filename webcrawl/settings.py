@@ -212,8 +212,8 @@ OBEY_NOFOLLOW = False
 
 # --- The archive ---
 
-# Archive every exchange in warc/.
-WARC_ENABLED = True
+# What the crawl writes beside its log: the archive, the archive's index, links.log.
+OUTPUTS = "warc cdxj"
 
 # Prefix of the archive files' names.
 WARC_PREFIX = "webcrawl"
@@ -312,10 +312,11 @@ EXTENSIONS = {
     "webcrawl.extensions.trim.Trim": 510,
 }
 
-# The crawl's own pipelines: the archive, then one that drops pages already seen.
+# The crawl's own pipelines: those that OUTPUTS chooses from, and one that drops pages already seen.
 ITEM_PIPELINES_BASE = {
     "webcrawl.pipelines.warc.WarcPipeline": 100,
     "webcrawl.pipelines.news.NewsPipeline": 200,
+    "webcrawl.pipelines.link_log.LinkLogPipeline": 201,
 }
 
 # Your processing modules, in ascending order from 201: any Scrapy item pipeline.

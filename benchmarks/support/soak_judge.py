@@ -129,7 +129,7 @@ def sound(jobdir: Path) -> Iterator[str]:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         yield from (f"scrapy verify: {line}" for line in (done.stdout + done.stderr).splitlines()[:20])
-    for path in sorted((jobdir / "warc").iterdir()):
+    for path in sorted((jobdir / "warc").glob("*.warc.gz*")):
         try:
             with path.open("rb") as file:
                 for record in ArchiveIterator(file, parse_http=False):

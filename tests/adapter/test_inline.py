@@ -98,7 +98,7 @@ def as_resumed(crawl, tmp_path):
     assert list(verify(copy, Counter())) == []
     with closing(CrawlDB(copy / "state")) as db, closing(Outputs(db, copy)):
         noted = {path.removesuffix(".open") for (path,) in db.query("SELECT path FROM output")}
-    for path in (copy / "warc").glob("*"):
+    for path in (copy / "warc").glob("*.warc.gz*"):
         if f"warc/{path.name.removesuffix('.open')}" not in noted:
             path.unlink()  # as the next run does
     return Crawl(copy)

@@ -113,7 +113,7 @@ class TestErrors:
 
 
 def _archived(jobdir):
-    for path in jobdir.glob("warc/*"):
+    for path in jobdir.glob("warc/*.warc.gz*"):
         with path.open("rb") as file:
             for record in ArchiveIterator(file):
                 if record.rec_type in ("response", "revisit"):

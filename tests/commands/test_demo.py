@@ -55,7 +55,7 @@ def test_it_crawls_and_tells(tmp_path):
     assert int(pages) >= int(hosts) > 0
     assert re.match(r"[\d.]+ MB in 1 WARC file; ", archive)
     assert archive.endswith(f"everything is in {tmp_path}/job")
-    assert len(list((tmp_path / "job/warc").iterdir())) == 1
+    assert [path.suffix for path in sorted((tmp_path / "job/warc").iterdir())] == [".cdxj", ".gz"]
     assert (tmp_path / "job/logs/crawl.log").stat().st_size > 0
 
 
@@ -84,7 +84,7 @@ def test_ctrl_c(tmp_path, monkeypatch):
     with demo("--hosts", 5, "--seconds", 600) as process:
         assert process.stdout.readline().startswith("crawling 5 synthetic hosts")
         jobdir = next(tmp_path.glob("webcrawl-demo-*/state")).parent
-        wait_until(lambda: any(path.stat().st_size > 5000 for path in jobdir.glob("warc/*")))  # well under way
+        wait_until(lambda: any(path.stat().st_size > 5000 for path in jobdir.glob("warc/*.warc.gz*")))  # well under way
         webs = children(process.pid)
         sessions = {os.getsid(int(pid)) for pid in [process.pid, *webs]}
         os.killpg(process.pid, signal.SIGINT)  # a terminal signals all of them

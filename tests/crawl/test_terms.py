@@ -105,7 +105,7 @@ class TestTold:
         [
             ("URL_SCOPE", "any", "seeds", "URL_SCOPE was any, now seeds"),
             ("POLITENESS_FACTOR", 10, "2.5", "POLITENESS_FACTOR was 10, now 2.5"),
-            ("WARC_ENABLED", True, "no", "WARC_ENABLED was on, now off"),
+            ("OUTPUTS", "warc cdxj", "warc", "OUTPUTS was warc, cdxj, now warc"),
             ("URL_INCLUDE", [], "/a", "URL_INCLUDE was none, now /a"),
             ("DNS_NAMESERVERS", "127.0.0.1:53", "[::1]:54", "DNS_NAMESERVERS was 127.0.0.1:53, now ::1:54"),
             ("HOSTS_FILE", None, "/etc/hosts", "HOSTS_FILE was none, now /etc/hosts"),

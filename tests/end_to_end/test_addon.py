@@ -121,7 +121,7 @@ def crawl_of(project, start, spider="shop", **settings):
 
 def archived(jobdir):
     """How often an answer of each URL was archived."""
-    records = [record for path in sorted(jobdir.glob("warc/*")) for record in read(path)]
+    records = [record for path in sorted(jobdir.glob("warc/*.warc.gz*")) for record in read(path)]
     return Counter(one.fields["WARC-Target-URI"] for one in records if one.kind in ("response", "revisit"))
 
 
@@ -164,7 +164,7 @@ class TestCrawl:
             crawl = crawl_of(project, f"{site}/0", "asking", PRIVATE_NETWORKS_ALLOWED="127.0.0.0/8")
             assert crawl.run() == 0
 
-        records = [record for path in crawl.jobdir.glob("warc/*") for record in read(path)]
+        records = [record for path in crawl.jobdir.glob("warc/*.warc.gz*") for record in read(path)]
         about = [record for record in records if record.fields.get("WARC-Target-URI") == f"{site}/aside"]
         assert [record.kind for record in about] == ["response", "request", "metadata"]
         assert about[0].block.endswith(b"\r\n\r\ngot a=b")

@@ -98,7 +98,7 @@ def test_the_archive_says_what_was_put_together(tmp_path, site):
     crawl = crawl_of(tmp_path, site)
     assert crawl.run(FOREIGN_HANDLERS_ALLOWED=SCRAPYS) == 0
 
-    records = [record for path in (crawl.jobdir / "warc").iterdir() for record in read(path)]
+    records = [record for path in (crawl.jobdir / "warc").glob("*.warc.gz*") for record in read(path)]
     of = {(record.kind, record.fields.get("WARC-Target-URI")): record for record in records}
     coded, about = of["response", f"{site}/two"], of["metadata", f"{site}/two"].about
     assert coded.block.partition(b"\r\n\r\n")[2] == CODED

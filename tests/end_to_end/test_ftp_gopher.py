@@ -149,7 +149,7 @@ class TestThreeProtocols:
     @staticmethod
     def check_archive(crawl, f, g, web):
         records = {}
-        for path in (crawl.jobdir / "warc").iterdir():
+        for path in (crawl.jobdir / "warc").glob("*.warc.gz*"):
             with path.open("rb") as file:
                 for record in ArchiveIterator(file):
                     url = record.rec_headers.get_header("WARC-Target-URI")

@@ -32,7 +32,7 @@ def remove_database(job):
 
 
 def remove_archive(job):
-    (path,) = (job / "warc").glob("*.open")
+    (path,) = (job / "warc").glob("*.warc.gz.open")
     path.unlink()
 
 

@@ -67,7 +67,7 @@ def _look(parts, jobdir, *, archive):
     found = Cut()
     _read_log(jobdir / "logs/crawl.log", found)
     noted = dict(parts.db.query("SELECT path, length FROM output"))
-    for path in sorted((jobdir / "warc").glob("*")) if (jobdir / "warc").exists() else []:
+    for path in sorted((jobdir / "warc").glob("*.warc.gz*")) if (jobdir / "warc").exists() else []:
         name = f"warc/{path.name}"
         if noted.get(name, noted.get(name.removesuffix(".open"))) is not None:  # the next start removes the others
             found.files.append(path.name)

@@ -18,7 +18,7 @@ CHOICES = {
     "SEEN_MEMORY": (16, 64, 256),
     "URL_CACHE": (f"{_CACHES}.lru.LruCache", f"{_CACHES}.chance.RandomCache", f"{_CACHES}.clock.ClockCache"),
     "URL_CACHE_SIZE": (1, 100, 65_536),
-    "WARC_ENABLED": (True, True, False),
+    "OUTPUTS": ("warc cdxj", "warc cdxj", "warc", "none"),
     "WARC_MAX_SIZE": (1, 100),
 }
 IN_FLIGHT = max(CHOICES["CONCURRENT_REQUESTS"])
@@ -38,4 +38,4 @@ def polite(settings):
 
 def archived(settings):
     """Whether a run with these settings keeps an archive."""
-    return settings.get("WARC_ENABLED", True)
+    return "warc" in settings.get("OUTPUTS", "warc")

@@ -45,7 +45,11 @@ class Archive:
 
 
 def files(root):
-    return sorted((root / "warc").iterdir()) if (root / "warc").exists() else []
+    return sorted((root / "warc").glob("*.warc.gz*"))
+
+
+def indexes(root):
+    return sorted((root / "warc").glob("*.cdxj*"))
 
 
 def exchange(url="http://a.test/", body=b"<p>hello", *, head=None, wire=None, **changes):

@@ -7,9 +7,10 @@ import sys
 
 import pytest
 
+from tests.support.cdxj import assert_index
 from tests.support.faults import BreakingDisk
 from tests.support.places import ROOT
-from tests.support.warc_crawl import Archive, exchange, files
+from tests.support.warc_crawl import Archive, exchange, files, indexes
 from tests.support.warc_reader import read
 from webcrawl.store.errors import StoreError
 
@@ -38,8 +39,11 @@ def _assert_state(root):
     archive = Archive(root, seed=99, max_size=2500)
     steps = int(archive.db.get("step") or b"0")
     noted = dict(archive.db.query("SELECT path, length FROM output"))
-    assert {f"warc/{path.name}": path.stat().st_size for path in files(root)} == noted
+    here = [*files(root), *indexes(root)]
+    assert {f"warc/{path.name}": path.stat().st_size for path in here} == noted
     archive.close()
+    for path in files(root):
+        assert_index(path)
     found = [record for path in files(root) for record in read(path)]
     addresses = [record.fields["WARC-Target-URI"] for record in found if record.kind == "response"]
     assert addresses == [f"http://a.test/{step}/{number}" for step in range(steps) for number in range(EACH)]

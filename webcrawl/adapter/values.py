@@ -15,10 +15,10 @@ from webcrawl.adapter.jobdir import default_jobdir
 from webcrawl.checks import SettingError, check
 from webcrawl.net.errors import BadOption
 from webcrawl.net.proxy import parse_proxy
+from webcrawl.outputs import BESIDE, NAMES, PIPELINES
 from webcrawl.text.credentials import text_without_credentials
 
 PROXIED = frozenset(("http", "https"))
-LINK_LOG = "webcrawl.pipelines.link_log.LinkLogPipeline"
 
 
 def plain_values(settings: BaseSettings, spider: str) -> dict[str, Any]:
@@ -26,12 +26,31 @@ def plain_values(settings: BaseSettings, spider: str) -> dict[str, Any]:
     if settings.getbool("HTTPPROXY_ENABLED"):
         _check_proxies(getproxies())
     values = check(settings, partial(is_given, settings))
+    outputs = _outputs(settings, values["OUTPUTS"])
     return {
         **values,
         "JOBDIR": values["JOBDIR"] or default_jobdir(spider),
-        "LINK_LOG": settings.getwithbase("ITEM_PIPELINES").get(LINK_LOG) is not None,
+        "OUTPUTS": outputs,
+        "LINK_LOG": "links" in outputs,
         "ROBOTSTXT_USER_AGENT": settings["ROBOTSTXT_USER_AGENT"],
     }
+
+
+def _outputs(settings: BaseSettings, named: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of OUTPUTS, and those whose pipelines ITEM_PIPELINES names; without those that it switches off."""
+    theirs = {_path(pipeline): order for pipeline, order in settings.getdict("ITEM_PIPELINES").items()}
+    wanted = set(named)
+    for name in NAMES:
+        path, _ = PIPELINES[name]
+        if path in theirs and theirs[path] is None:
+            wanted.discard(name)
+        elif path in theirs and name not in BESIDE:
+            wanted.add(name)
+    return tuple(name for name in NAMES if name in wanted)
+
+
+def _path(pipeline: Any) -> str:
+    return pipeline if isinstance(pipeline, str) else f"{pipeline.__module__}.{pipeline.__qualname__}"
 
 
 def _check_proxies(found: Mapping[str, str]) -> None:

@@ -59,6 +59,7 @@ _NEVER: frozenset[str] = frozenset()
 _OWN_TLS = "the client has its own TLS context: see DOWNLOAD_TLS_MIN_VERSION, DOWNLOAD_VERIFY_CERTIFICATES"
 
 UNHEARD = (
+    Unheard("WARC_ENABLED", "OUTPUTS says what is written: 'warc cdxj' is the archive, 'none' is nothing", fine=_NEVER),
     Unheard("AUTOTHROTTLE_ENABLED AUTOTHROTTLE_DEBUG", "POLITENESS_POLICY adapts to each host's speed already"),
     Unheard(
         "AUTOTHROTTLE_MAX_DELAY AUTOTHROTTLE_START_DELAY AUTOTHROTTLE_TARGET_CONCURRENCY",

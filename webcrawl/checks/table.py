@@ -18,6 +18,7 @@ from webcrawl.checks.code import (
     MaybeComponent,
 )
 from webcrawl.checks.kinds import Choice, Choices, Kind, Line, Name, Number, Rate, StatusCodes, Switch, Whole, Word
+from webcrawl.checks.outputs import Outputs
 from webcrawl.checks.places import File, Folder
 from webcrawl.checks.tls import Ciphers, TlsVersion
 from webcrawl.html.kinds import KINDS as LINKS
@@ -90,7 +91,7 @@ KINDS: dict[str, Kind] = {
     "LINK_SOURCES": Choices(LINKS),
     "PAGE_MAX_LINKS": Whole(0, MANY),
     "OBEY_NOFOLLOW": Switch(),
-    "WARC_ENABLED": Switch(),
+    "OUTPUTS": Outputs(),
     "WARC_PREFIX": Name(),
     "WARC_MAX_SIZE": Whole(1, TEBIBYTE),
     "WARC_VERSION": Choice(("1.1", "1.0")),

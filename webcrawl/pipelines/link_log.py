@@ -6,7 +6,9 @@ from collections import Counter
 from typing import Any, Self
 
 from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
 
+from webcrawl.adapter.values import values_of
 from webcrawl.items import Page
 from webcrawl.logs.link_line import lines
 from webcrawl.pipelines.output import PipelineOutput, open_output
@@ -22,6 +24,8 @@ class LinkLogPipeline:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
+        if "links" not in values_of(crawler)["OUTPUTS"]:
+            raise NotConfigured
         return cls(crawler)
 
     def open_spider(self) -> None:

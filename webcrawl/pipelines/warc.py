@@ -39,7 +39,7 @@ class WarcPipeline:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         values = values_of(crawler)
-        if not values["WARC_ENABLED"]:
+        if "warc" not in values["OUTPUTS"]:
             raise NotConfigured
         return cls(crawler, values)
 
@@ -50,7 +50,13 @@ class WarcPipeline:
         self._writer = scheduler.crawl.attach(
             partial(
                 WarcWriter,
-                files=WarcFiles(prefix, max_size * MB, _info(self._crawler.settings), self._values["WARC_VERSION"]),
+                files=WarcFiles(
+                    prefix,
+                    max_size * MB,
+                    _info(self._crawler.settings),
+                    self._values["WARC_VERSION"],
+                    indexed="cdxj" in self._values["OUTPUTS"],
+                ),
                 random=SystemRandom(),
                 clock=time.time,
             )

@@ -13,8 +13,10 @@ from pathlib import Path
 
 from webcrawl.store import presence, rowcrc
 from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.disk import remove_unnamed
 from webcrawl.store.errors import DamagedFile, StoreError, TakenAway
 from webcrawl.store.output import OPEN, Mark, Output
+from webcrawl.store.sorting import sort_lines
 
 logger = logging.getLogger(__name__)
 
@@ -23,6 +25,7 @@ NOTE = "INSERT OR REPLACE INTO output VALUES (?, ?, ?, ?)"
 FORGET = "DELETE FROM output WHERE path = ?"
 AT_ONCE = 1 << 16  # bytes buffered per file: one system call for 5 pages instead of one for each
 FINISHED = "finished."  # before a file's name, in the table meta: the crawl needs it no more
+SORTED = ".cdxj"  # the ending of files whose lines are sorted when they get their final names
 NOTHING: Mark = 0, 0
 
 
@@ -32,6 +35,8 @@ class Outputs:
     Opening truncates every file to its noted length. If one is shorter than noted, or missing, that is DamagedFile and
     nothing is truncated. A finished file is noted under its final name and renamed after that COMMIT: until then, and
     after a crash in between, it still has its `.open`. From then on it is its owner's, who may take it away.
+
+    One that ends in SORTED is not renamed: its lines are written, sorted, under the final name.
     """
 
     def __init__(self, db: CrawlDB, root: Path, at_once: int = AT_ONCE) -> None:
@@ -73,21 +78,26 @@ class Outputs:
 
         TakenAway if one has been taken away or cut off: until it has its final name, it is ours.
         """
-        if not self._unnamed or not self._committed():
-            return
-        for name in sorted(self._unnamed):
-            path = self._root / f"{name}{OPEN}"
-            if (self._root / name).exists():  # the last attempt failed when it was done
-                self._unnamed.discard(name)
-                continue
-            if (how := presence.changed(path, self._noted[name][0])) is not None:
-                raise TakenAway(path, how)
-            try:
-                self._db.disk.rename(path, self._root / name)
-            except OSError as error:
-                logger.warning("%s: keeps its %s: %s", self._root / name, OPEN, error)
-            else:
-                self._unnamed.discard(name)
+        if self._unnamed and self._committed():
+            self._name(sorted(self._unnamed))
+
+    def _name(self, names: list[str]) -> None:
+        for name in names:
+            path, final = self._root / f"{name}{OPEN}", self._root / name
+            if not final.exists():  # if it does, the last attempt failed when it was done
+                if (how := presence.changed(path, self._noted[name][0])) is not None:
+                    raise TakenAway(path, how)
+                try:
+                    if name.endswith(SORTED):
+                        sort_lines(self._db.disk, path, final)
+                    else:
+                        self._db.disk.rename(path, final)
+                except OSError as error:
+                    logger.warning("%s: keeps its %s: %s", final, OPEN, error)
+                    continue
+            if name.endswith(SORTED):
+                remove_unnamed(self._db.disk, path)
+            self._unnamed.discard(name)
 
     def _miss(self) -> None:
         """Warns once of each file of a pipeline that does not run now, if it is gone: it would be needed again."""
@@ -139,6 +149,10 @@ class Outputs:
             raise StoreError(f"{full}: {error}") from error
         return output
 
+    def holds(self, path: str) -> bool:
+        """Whether a checkpoint has noted this file."""
+        return path in self._noted
+
     def flush(self) -> None:
         """Writes what is buffered, so that whoever follows a file sees it."""
         for output in self._open.values():
@@ -157,16 +171,17 @@ class Outputs:
     # -- the checkpoint
 
     def prepare(self) -> Iterator[None]:
-        """Syncs in a thread; `save` syncs the little that is written meanwhile."""
-        self._rename()
+        """Names finished files, then syncs, in a thread; `save` syncs the little that is written meanwhile."""
         self._miss()
         self.flush()
         ready = [output for output in self._open.values() if output.unsynced]
-        self._syncing = self._db.worker.submit(self._sync, ready)
+        unnamed = sorted(self._unnamed) if self._unnamed and self._committed() else []
+        self._syncing = self._db.worker.submit(self._sync, ready, unnamed)
         while not self._db.worker.done(self._syncing):
             yield
 
-    def _sync(self, outputs: list[Output]) -> None:
+    def _sync(self, outputs: list[Output], unnamed: list[str]) -> None:
+        self._name(unnamed)
         try:
             for output in outputs:
                 output.sync()
@@ -219,11 +234,13 @@ class Outputs:
 
     def close(self) -> None:
         """Closes all files. The next start truncates what no checkpoint has noted."""
-        if self._syncing is not None:
-            self._db.worker.result(self._syncing)
-        for output in self._open.values():
-            output.release()
-        self._open.clear()
+        try:
+            if self._syncing is not None:
+                self._db.worker.result(self._syncing)
+        finally:
+            for output in self._open.values():
+                output.release()
+            self._open.clear()
         self._rename()
 
     def check(self) -> Iterator[DamagedFile]:

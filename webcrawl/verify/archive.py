@@ -11,6 +11,7 @@ from typing import BinaryIO
 
 from webcrawl.store.errors import DamagedFile
 from webcrawl.text.digest import label
+from webcrawl.verify.index import INDEXED, Index
 from webcrawl.verify.members import Member, Torn, find
 
 LONGEST = 1 << 20  # bytes of a record's head at most; its fields are a few URLs
@@ -21,21 +22,31 @@ END_OF_HEAD = re.compile(rb"\n\r?\n")  # RFC 9112 2.2: a single LF may end a lin
 HEAD = 1 << 16  # bytes of an HTTP head at most
 
 
-def check_archive(path: Path, file: BinaryIO, length: int, found: Counter[str]) -> Iterator[DamagedFile]:
-    """Yields each damaged record, then searches for the next one and continues there."""
-    at, info, first = 0, "", True
+def check_archive(
+    path: Path, file: BinaryIO, length: int, found: Counter[str], index: Index | None = None
+) -> Iterator[DamagedFile]:
+    """Yields each damaged record, then searches for the next one and continues there.
+
+    Yields also each place where the index says something else.
+    """
+    at, info, first, sound = 0, "", True, True
     while at < length:
         try:
             member = Member(file, at, length)
             fields = _record(member)
             info = _place(fields, info, first=first)
             found["records"] += 1
+            if index is not None and fields["WARC-Type"] in INDEXED:
+                yield from index.compare(at, member.next - at, fields)
             at = member.next
         except Torn as torn:
+            sound = False
             yield DamagedFile(path, at, str(torn))
             at = _next(file, at + 1, length)
             info = info or "?"
         first = False
+    if index is not None and sound:
+        yield from index.rest()
 
 
 def _place(fields: dict[str, str], info: str, *, first: bool) -> str:

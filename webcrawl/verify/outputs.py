@@ -15,25 +15,36 @@ from webcrawl.store.errors import DamagedFile
 from webcrawl.store.output import OPEN, Mark
 from webcrawl.store.outputs import FINISHED, NOTED
 from webcrawl.verify.archive import check_archive
+from webcrawl.verify.index import Index, archive_of
 from webcrawl.verify.lines import SHAPES, check_lines
 from webcrawl.verify.snapshot import Snapshot
+from webcrawl.warc.index import INDEX
 
 ABSENT = "absent "  # before a name, among the figures: a finished file that its owner has taken away
 PIECE = 1 << 18  # bytes per read
 Check = Callable[[Path, BinaryIO, str, Mark], Iterator[DamagedFile]]
+Absent = Callable[[str, int], Iterator[DamagedFile]]
 
 
 def check_outputs(snapshot: Snapshot, jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
     """Reads all of them; counts files, bytes noted, bytes after those, records and lines, and finds who is absent."""
-    yield from _each(snapshot, jobdir, partial(_check, found), lambda name: found.update({f"{ABSENT}{name}": 1}))
+    indexes: dict[str, Index] = {}  # until their archives follow, which come next by name
+
+    def absent(name: str, length: int) -> Iterator[DamagedFile]:
+        if name.endswith(INDEX) and (jobdir / archive_of(name)).exists():
+            yield DamagedFile(jobdir / name, 0, f"missing, {length} bytes expected: its archive is here")
+        else:
+            found[f"{ABSENT}{name}"] += 1
+
+    yield from _each(snapshot, jobdir, partial(_check, found, indexes), absent)
 
 
 def check_lengths(snapshot: Snapshot, jobdir: Path) -> Iterator[DamagedFile]:
     """Yields the files that are missing or too short."""
-    yield from _each(snapshot, jobdir, _check_length, lambda _: None)
+    yield from _each(snapshot, jobdir, _check_length, lambda *_: iter(()))
 
 
-def _each(snapshot: Snapshot, jobdir: Path, check: Check, absent: Callable[[str], None]) -> Iterator[DamagedFile]:
+def _each(snapshot: Snapshot, jobdir: Path, check: Check, absent: Absent) -> Iterator[DamagedFile]:
     finished = {name for (name,) in snapshot.rows("SELECT name FROM meta WHERE name GLOB ?", (f"{FINISHED}*",))}
     for row in snapshot.rows(NOTED):
         name, length, bytes_crc, _ = row
@@ -46,7 +57,7 @@ def _each(snapshot: Snapshot, jobdir: Path, check: Check, absent: Callable[[str]
             continue
         file = _open(jobdir, str(name))
         if file is None and f"{FINISHED}{name}" in finished:
-            absent(str(name))
+            yield from absent(str(name), length)
             continue
         if file is None:
             yield DamagedFile(jobdir / name, 0, f"missing, {length} bytes expected")
@@ -73,25 +84,33 @@ def _check_length(path: Path, file: BinaryIO, name: str, mark: Mark) -> Iterator
         yield DamagedFile(path, size, f"the file ends early, {length} bytes expected")
 
 
-def _check(found: Counter[str], path: Path, file: BinaryIO, name: str, mark: Mark) -> Iterator[DamagedFile]:
+def _check(
+    found: Counter[str], indexes: dict[str, Index], path: Path, file: BinaryIO, name: str, mark: Mark
+) -> Iterator[DamagedFile]:
     length, bytes_crc = mark
     size = os.fstat(file.fileno()).st_size
     found["files"] += 1
     found["bytes"] += length
     found["behind"] += max(0, size - length)
     sound = True
-    for damage in chain(_check_length(path, file, name, mark), _form(path, file, name, min(size, length), found)):
+    index = Index(path, file, min(size, length)) if name.removesuffix(OPEN).endswith(INDEX) else None
+    form = index.read() if index else _form(path, file, name, min(size, length), found, indexes)
+    for damage in chain(_check_length(path, file, name, mark), form):
         sound = False
         yield damage
-    if sound and _crc(file, length) != bytes_crc:  # otherwise the places have been reported
+    if index is not None and sound:
+        indexes[archive_of(name)] = index
+    if sound and (index.crc() if index else _crc(file, length)) != bytes_crc:  # otherwise the places have been reported
         yield DamagedFile(path, 0, f"checksum of the first {length} bytes")
 
 
-def _form(path: Path, file: BinaryIO, name: str, length: int, found: Counter[str]) -> Iterator[DamagedFile]:
+def _form(
+    path: Path, file: BinaryIO, name: str, length: int, found: Counter[str], indexes: dict[str, Index]
+) -> Iterator[DamagedFile]:
     if name in SHAPES:
         yield from check_lines(path, file, name, length, found)
     elif name.startswith("warc/") and name.removesuffix(OPEN).endswith(".warc.gz"):
-        yield from check_archive(path, file, length, found)
+        yield from check_archive(path, file, length, found, indexes.pop(name, None))
 
 
 def _crc(file: BinaryIO, length: int) -> int:

@@ -16,7 +16,7 @@ from webcrawl.warc.record import HTML, HTTP_REQUEST, HTTP_RESPONSE, WARC_FIELDS,
 
 @dataclass(slots=True)
 class Capture:
-    """The records of one exchange, and what a later revisit record needs to refer to them."""
+    """The records of one exchange, what a later revisit record needs to refer to them, and what their index says."""
 
     data: bytes
     digest: str
@@ -24,6 +24,9 @@ class Capture:
     address: str
     date: str
     is_original: bool
+    size: int  # bytes of the first record
+    document: str = ""  # the payload digest of the last record, if that is a browser's document
+    document_size: int = 0
 
 
 class Captures:
@@ -56,14 +59,18 @@ class Captures:
                 records.append(
                     member(self._version, record, own_digest, f"WARC-Record-ID: {self._new_id()}\r\n{common}")
                 )
+        capture = Capture(b"", digest, identifier, address, when, original is None, len(records[0]))
         if exchange.rendered and exchange.head and original is None:
-            records.append(self._document(exchange, f"{place}WARC-Refers-To: {identifier}\r\n"))
-        return Capture(b"".join(records), digest, identifier, address, when, original is None)
+            capture.document = label(sha1(exchange.body))
+            records.append(self._document(exchange, capture.document, f"{place}WARC-Refers-To: {identifier}\r\n"))
+            capture.document_size = len(records[-1])
+        capture.data = b"".join(records)
+        return capture
 
-    def _document(self, exchange: Exchange, common: str) -> bytes:
+    def _document(self, exchange: Exchange, digest: str, common: str) -> bytes:
         """Such a record has neither WARC-IP-Address nor WARC-Concurrent-To (WARC 1.1, 5.7 and 5.8)."""
         record = Record("conversion", "", HTML, exchange.body)
-        return member(self._version, record, label(sha1(record.block)), f"WARC-Record-ID: {self._new_id()}\r\n{common}")
+        return member(self._version, record, digest, f"WARC-Record-ID: {self._new_id()}\r\n{common}")
 
     def _revisit(self, exchange: Exchange, digest: str, original: tuple[str, str, str]) -> Record:
         identifier, address, when = original

@@ -12,10 +12,12 @@ from webcrawl.model import Exchange, Link
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.output import OPEN, Output
 from webcrawl.store.outputs import Outputs
+from webcrawl.store.sorting import SCRATCH
 from webcrawl.text.dates import iso
 from webcrawl.text.digest import label, sha1
 from webcrawl.warc.capture import Captures
 from webcrawl.warc.fields import fields, named
+from webcrawl.warc.index import ARCHIVE, INDEX, Index, index_of
 from webcrawl.warc.originals import Originals
 from webcrawl.warc.record import WARC_FIELDS, Record, member
 
@@ -33,12 +35,16 @@ STANDARD = "http://iipc.github.io/warc-specifications/specifications/warc-format
 
 @dataclass(frozen=True, slots=True)
 class WarcFiles:
-    """What the files look like: how their names begin, at how many bytes one is finished, what its warcinfo says."""
+    """What the files look like: how their names begin, at how many bytes one is finished, what its warcinfo says.
+
+    Each has an index, if they are `indexed`.
+    """
 
     prefix: str
     max_size: int
     info: Mapping[str, str]
     version: str = "1.1"
+    indexed: bool = True
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[A-Za-z0-9._-]+", self.prefix):
@@ -60,6 +66,7 @@ class WarcWriter:
         self._originals = Originals()
         self._captures = Captures(files.version, self._originals, self._new_id)
         self._output: Output | None = None
+        self._index: Index | None = None  # of the open file
         self._warcinfo = ""  # identifier of the open file's warcinfo record
         self._serial = 0
         self._resume()
@@ -71,11 +78,16 @@ class WarcWriter:
         """Writes all records of the exchange, or raises and writes none.
 
         A `duplicate`, a body seen before, becomes a revisit record if its payload was written recently. Otherwise it is
-        written whole: an archive must not refer to a record that it does not hold.
+        written whole: an archive must not refer to a record that it does not hold. Where only the index takes no more,
+        that is raised as well: the crawl ends, and the next start cuts the archive back.
         """
         output = self._output or self._begin()
         capture = self._captures.take(link, exchange, warcinfo=self._warcinfo, duplicate=duplicate, metadata=metadata)
-        output.write(capture.data if output.tell() else self._head(output) + capture.data)
+        head = b"" if output.tell() else self._head(output)
+        at = output.tell() + len(head)
+        output.write(head + capture.data)
+        if self._index is not None:
+            self._index.add(capture, exchange, at)
         if capture.is_original and exchange.payload and not exchange.truncated:
             self._originals.add(capture.digest, capture.identifier, capture.address, capture.date)
         if output.tell() >= self._files.max_size:
@@ -98,7 +110,8 @@ class WarcWriter:
                 self._open(path)
             if self._output is not None and self._output.tell():
                 self._finish(self._output)
-        self._outputs.sweep(f"{FOLDER}/*.warc.gz{OPEN}")
+        for ending in (ARCHIVE + OPEN, INDEX + OPEN, *(INDEX + scratch for scratch in SCRATCH)):
+            self._outputs.sweep(f"{FOLDER}/*{ending}")
 
     def _begin(self) -> Output:
         stamp = re.sub(r"\D", "", iso(self._clock(), fraction=False))
@@ -108,13 +121,18 @@ class WarcWriter:
         return output
 
     def _open(self, path: str) -> Output:
-        self._output = self._outputs.open(path)
+        """A file that already has records goes on as it was begun: with an index, or without."""
+        self._output, index = self._outputs.open(path), index_of(path)
+        if self._outputs.holds(index) or (self._files.indexed and not self._output.tell()):
+            self._index = Index(self._outputs.open(index), self._output.path.name.removesuffix(OPEN))
         self._warcinfo = self._new_id()
         return self._output
 
     def _finish(self, output: Output) -> None:
         output.finish()
-        self._output = None
+        if self._index is not None:
+            self._index.finish()
+        self._output = self._index = None
         self._note("")
         logger.info("%s: finished, %d bytes", output.path.name.removesuffix(OPEN), output.tell())
 

@@ -1,0 +1,25 @@
+"""The kind of value of OUTPUTS."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from webcrawl.checks.kinds import words
+from webcrawl.outputs import BESIDE, NAMES
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """Names of outputs, in any order and case, or none."""
+
+    allowed: str = f"some of {', '.join(NAMES)}, or none"
+
+    def read(self, value: Any, /) -> tuple[str, ...]:
+        found = {word.lower() for word in words(value)}
+        if unknown := sorted(found - set(NAMES)):
+            raise ValueError(f"{', '.join(map(repr, unknown))} does not exist")
+        for name in sorted(found & BESIDE.keys()):
+            if BESIDE[name] not in found:
+                raise ValueError(f"{name} is written beside {BESIDE[name]}, and not without it")
+        return tuple(name for name in NAMES if name in found)

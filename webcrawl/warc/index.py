@@ -1,0 +1,71 @@
+"""The index of an archive file, CDXJ: one line per record that can be replayed, in their order until it is sorted.
+
+`com,example)/a 20260102030405 {"url": ..., "mime": ..., "status": ..., "digest": ..., "length": ..., "offset": ...,
+"filename": ...}`, as cdxj-indexer writes and pywb and OutbackCDX read it (docs/warc.md).
+"""
+
+from __future__ import annotations
+
+import re
+from json.encoder import encode_basestring_ascii as quoted
+
+from webcrawl.model import Exchange
+from webcrawl.store.output import Output
+from webcrawl.text.surt import surt
+from webcrawl.warc.capture import Capture
+
+ARCHIVE, INDEX = ".warc.gz", ".cdxj"
+_END = re.compile(r"[;\s]")  # of a media type
+
+
+class Index:
+    """Lines for the records of one archive file, appended to an output of the crawl."""
+
+    def __init__(self, output: Output, archive: str) -> None:
+        self._output, self._archive = output, archive
+
+    def __repr__(self) -> str:
+        return f"<Index {self._output!r}>"
+
+    def add(self, capture: Capture, exchange: Exchange, at: int) -> None:
+        """The records of one exchange, the first of them at byte `at` of the archive."""
+        address = capture.address
+        start = f'{surt(address)} {stamp(capture.date)} {{"url": {quoted(address)}, '
+        end = f'"filename": "{self._archive}"}}\n'
+        lines = f"{start}{_answer(capture, exchange)}{_place(capture.digest, capture.size, at)}{end}"
+        if capture.document:
+            at += len(capture.data) - capture.document_size
+            lines += f'{start}"mime": "text/html", {_place(capture.document, capture.document_size, at)}{end}'
+        self._output.write(lines.encode())
+
+    def finish(self) -> None:
+        """The archive is finished: its index gets its name, and is sorted, with the checkpoint that says so."""
+        self._output.finish()
+
+
+def index_of(archive: str) -> str:
+    """The path of an archive file's index, beside it; both may end in `.open`."""
+    return INDEX.join(archive.rsplit(ARCHIVE, 1))
+
+
+def stamp(date: str) -> str:
+    """14 digits of a date as WARC fields have it."""
+    return date[:4] + date[5:7] + date[8:10] + date[11:13] + date[14:16] + date[17:19]
+
+
+def _answer(capture: Capture, exchange: Exchange) -> str:
+    """Media type and status, if the record has them."""
+    if not exchange.head:
+        mime = "text/html" if exchange.rendered else exchange.content_type or "application/octet-stream"
+        return _mime(mime) if exchange.payload else ""
+    mime = exchange.content_type if capture.is_original else "warc/revisit"
+    return f'{_mime(mime)}"status": "{exchange.status}", '
+
+
+def _mime(written: str) -> str:
+    kind = _END.split(written, maxsplit=1)[0]
+    return f'"mime": {quoted(kind)}, ' if kind else ""
+
+
+def _place(digest: str, length: int, offset: int) -> str:
+    return f'"digest": "{digest}", "length": "{length}", "offset": "{offset}", '
