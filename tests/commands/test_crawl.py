@@ -265,7 +265,8 @@ class TestProgress:
         """If hosts are set aside, the line says how many of the URLs are theirs."""
         monkeypatch.setattr(progress.time, "monotonic", lambda: 1.0)
         figures = Counter({"queued": 7, "aside": 5, "hosts_aside": 2})
-        crawl = SimpleNamespace(pages=0, ready_hosts=lambda: 0, stats=lambda: figures)
+        calm = SimpleNamespace(trouble="")
+        crawl = SimpleNamespace(pages=0, ready_hosts=lambda: 0, stats=lambda: figures, uplink=calm)
 
         assert "7 queued (5 of 2 hosts set aside), hosts: " in Lines(crawl).line()
 
