@@ -52,7 +52,7 @@ ATTEMPTS = {
     name_server_is_silent: DnsFailed,
     host_does_not_accept: ConnectTimeout,
     handshake_stalls: TlsTimeout,
-    nothing_before_the_deadline: TimedOut,
+    nothing_before_the_deadline: ConnectTimeout,
 }
 
 

@@ -34,6 +34,7 @@ class Cut:
     answered: Counter = field(default_factory=Counter)  # finished with an answer, including robots.txt
     tried: Counter = field(default_factory=Counter)  # how often each was requested
     archived: Counter = field(default_factory=Counter)  # every answer in the archive
+    excused: Counter = field(default_factory=Counter)  # those of them that are the host's fault: no attempt of the URL
     queued: Counter = field(default_factory=Counter)  # in the frontier: waiting or in flight
     waiting: Counter = field(default_factory=Counter)  # new, but not yet in the frontier
     files: list = field(default_factory=list)  # names of archive files
@@ -71,10 +72,12 @@ def _look(parts, jobdir, *, archive):
         name = f"warc/{path.name}"
         if noted.get(name, noted.get(name.removesuffix(".open"))) is not None:  # the next start removes the others
             found.files.append(path.name)
-            found.archived.update(_captures(path))
+            for url, is_excused in _captures(path):
+                found.archived[url] += 1
+                found.excused[url] += is_excused
     _read_frontier(parts, found)
     _read_seen(parts, found)
-    assert found.archived <= found.tried, _differences(found)
+    assert found.archived - found.excused <= found.tried, _differences(found)
     assert found.answered <= found.archived or not archive, _differences(found)
     assert max(found.known.values(), default=1) == 1, found.known.most_common(3)
     return found
@@ -97,15 +100,16 @@ def _read_log(path, found):
 
 
 def _captures(path):
+    """The URL of each answer, and whether it asks for time, whatever the URL."""
     for record in read(path):
         if record.kind in ("response", "revisit"):
-            yield record.fields["WARC-Target-URI"]
+            yield record.fields["WARC-Target-URI"], record.block[9:12] in (b"429", b"503")
 
 
 def _read_frontier(parts, found):
     frontier = parts.frontier
     hosts = [frontier._hosts.get(name) for (name,) in parts.db.query("SELECT name FROM host")]
-    outside = [*frontier._front.queues, *frontier._rotation._lines._queues.values()]
+    outside = [*frontier._front.queues, *frontier._rotation._lines.queues.values()]
     queues = [*outside, frontier._rotation._parked, *chain(*(host.queues() for host in hosts))]
     damages = [damage for queue in queues for damage in queue.check()]
     assert damages == [], damages
