@@ -19,6 +19,7 @@ TOLERATED = (
     "unlink",
     "rename webcrawl",
     "sync folder warc",
+    *(f"{what} webcrawl.cdxj" for what in ("create", "write", "late write", "sync", "truncate")),  # sorted at a start
     *("create content", "write content", "sync content"),  # the end overtakes a merge: the digests are saved without it
 )  # the next checkpoint or the next start does what remains
 OPENING = "[webcrawl.commands.crawl] CRITICAL"  # fails after the check before the crawl: then Scrapy adds tracebacks

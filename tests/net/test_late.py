@@ -13,7 +13,7 @@ from tests.support.lookups import Told
 from tests.support.net_http import LOOPS, client, run, serving
 from webcrawl.net import late
 from webcrawl.net.dns import CachingResolver
-from webcrawl.net.errors import ConnectTimeout, DnsFailed, FetchError, TimedOut, TlsTimeout, Untried
+from webcrawl.net.errors import ConnectTimeout, DnsFailed, FetchError, TlsTimeout, Untried
 from webcrawl.net.late import until
 
 SHORT, BUSY = 0.05, 0.3  # seconds of the limit, and of work in which nothing else of the process runs
