@@ -93,6 +93,8 @@ def _check(
     found["bytes"] += length
     found["behind"] += max(0, size - length)
     sound = True
+    if size < length:
+        indexes.pop(name, None)  # what its lines are about may be gone: the loss is reported once
     index = Index(path, file, min(size, length)) if name.removesuffix(OPEN).endswith(INDEX) else None
     form = index.read() if index else _form(path, file, name, min(size, length), found, indexes)
     for damage in chain(_check_length(path, file, name, mark), form):
