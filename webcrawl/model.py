@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from webcrawl.text.digest import label, sha1
 
@@ -165,6 +165,14 @@ def header(headers: list[tuple[bytes, bytes]], name: bytes) -> bytes | None:
     return None
 
 
+class Archived(NamedTuple):
+    """Where the record of an answer lies."""
+
+    file: str  # its name, as it is once the file is finished
+    offset: int
+    length: int  # of the record, compressed
+
+
 @dataclass(slots=True)
 class Exchange:
     """One request and its answer as bytes: what the archive keeps and the page is made of."""
@@ -186,7 +194,7 @@ class Exchange:
     links_cut: int = 0  # links that are not followed because the page has too many
     followed: bool = False  # although the body was seen elsewhere
     found: Any = field(default=None, repr=False, compare=False)  # the Found of a large body that was read ahead
-    archived: bool = field(default=False, repr=False, compare=False)  # whether the archive has it
+    archived: Archived | None = field(default=None, repr=False, compare=False)  # where, once the archive has it
     made_by: str = ""  # somebody else's download handler: the head is put together, and the request is not known
     protocol: str = ""  # what such a handler spoke, if it says so
     rendered: bool = False  # the body is the document that a browser made of the payload

@@ -26,7 +26,7 @@ class Archive:
             raise
 
     def write(self, exchange, link=None, *, duplicate=False, **metadata):
-        self.writer.write(link or Link(exchange.url), exchange, duplicate=duplicate, metadata=metadata)
+        return self.writer.write(link or Link(exchange.url), exchange, duplicate=duplicate, metadata=metadata)
 
     def checkpoint(self):
         for _ in self.db.prepare():

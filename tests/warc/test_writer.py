@@ -10,7 +10,7 @@ from hypothesis.strategies import binary
 
 from tests.support.faults import BreakingDisk
 from tests.support.warc_crawl import NOW, Archive, chunked, exchange, files
-from tests.support.warc_reader import digest, read
+from tests.support.warc_reader import digest, members, read
 from webcrawl.model import Link
 from webcrawl.store.errors import StoreError
 from webcrawl.text.digest import label, labels, sha1
@@ -50,6 +50,18 @@ class TestRecords:
             assert record.fields["WARC-Warcinfo-ID"] == warcinfo.id
             assert record.fields.get("WARC-Concurrent-To") == (None if record is response else response.id)
         assert len({record.id for record in (warcinfo, response, request, metadata)}) == 4
+
+    def test_its_place_is_told(self, archive):
+        """Writing returns the file, offset and length of the first record, whatever else is in the file."""
+        archive.write(exchange("http://a.test/x", PAGE))
+        name, offset, length = archive.write(exchange("http://a.test/y", PAGE))
+        archive.stop()
+        (path,) = files(archive.root)
+        (record,) = members(path.read_bytes()[offset : offset + length])
+
+        assert b"WARC-Type: response" in record
+        assert b"WARC-Target-URI: http://a.test/y\r\n" in record
+        assert name == path.name
 
     def test_the_bytes_are_those_of_the_wire(self, archive):
         """The blocks are the heads exactly as sent and received, and the body with its transfer coding."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from webcrawl.crawl.clock import CrawlClock
-from webcrawl.crawl.crawl_log import CrawlLog
+from webcrawl.crawl.crawl_log import CrawlLog, Hearer
 from webcrawl.crawl.ending import Ending
 from webcrawl.crawl.halfway import Halfway
 from webcrawl.crawl.inline import InlineDownloads
@@ -400,6 +400,10 @@ class Crawl:
     def flush_outputs(self) -> None:
         """Writes what the outputs have buffered; a checkpoint does so too."""
         self._outputs.flush()
+
+    def hear(self, hearer: Hearer) -> None:
+        """Calls `hearer` at the end of every URL, with its log line: the checkpoint has both or neither."""
+        self._log.hearers.append(hearer)
 
     def attach(self, make: Callable[[CrawlDB, Outputs], T]) -> T:
         """Makes a part that keeps state of its own in the checkpoint: an archive, the positions of pipelines."""

@@ -78,8 +78,8 @@ class WarcPipeline:
 
     def _write(self, link: Link, exchange: Exchange, *, duplicate: bool, title: str = "") -> None:
         if self._writer is not None and not exchange.archived and _is_record(exchange):
-            self._writer.write(link, exchange, duplicate=duplicate, metadata={"title": title} if title else {})
-            exchange.archived = True
+            about = {"title": title} if title else {}
+            exchange.archived = self._writer.write(link, exchange, duplicate=duplicate, metadata=about)
 
     def close_spider(self) -> None:
         if self._writer is not None:

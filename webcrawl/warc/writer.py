@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from random import Random
 
-from webcrawl.model import Exchange, Link
+from webcrawl.model import Archived, Exchange, Link
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.output import OPEN, Output
 from webcrawl.store.outputs import Outputs
@@ -74,8 +74,8 @@ class WarcWriter:
     def __repr__(self) -> str:
         return f"<WarcWriter serial={self._serial} {self._output!r}>"
 
-    def write(self, link: Link, exchange: Exchange, *, duplicate: bool, metadata: Mapping[str, str]) -> None:
-        """Writes all records of the exchange, or raises and writes none.
+    def write(self, link: Link, exchange: Exchange, *, duplicate: bool, metadata: Mapping[str, str]) -> Archived:
+        """Writes all records of the exchange, or raises and writes none. Returns where the first of them lies.
 
         A `duplicate`, a body seen before, becomes a revisit record if its payload was written recently. Otherwise it is
         written whole: an archive must not refer to a record that it does not hold. Where only the index takes no more,
@@ -92,6 +92,7 @@ class WarcWriter:
             self._originals.add(capture.digest, capture.identifier, capture.address, capture.date)
         if output.tell() >= self._files.max_size:
             self._finish(output)
+        return Archived(output.path.name.removesuffix(OPEN), at, capture.size)
 
     def close(self) -> None:
         """Finishes the open file. It loses its `.open` after the next checkpoint has noted it."""
