@@ -212,7 +212,7 @@ OBEY_NOFOLLOW = False
 
 # --- The archive ---
 
-# What the crawl writes beside its log: the archive, the archive's index, links.log.
+# What the crawl writes beside its log, by the names in docs/outputs.md.
 OUTPUTS = "warc cdxj"
 
 # Prefix of the archive files' names.
@@ -315,8 +315,8 @@ EXTENSIONS = {
 # The crawl's own pipelines: those that OUTPUTS chooses from, and one that drops pages already seen.
 ITEM_PIPELINES_BASE = {
     "webcrawl.pipelines.warc.WarcPipeline": 100,
+    "webcrawl.pipelines.link_log.LinkLogPipeline": 150,
     "webcrawl.pipelines.news.NewsPipeline": 200,
-    "webcrawl.pipelines.link_log.LinkLogPipeline": 201,
 }
 
 # Your processing modules, in ascending order from 201: any Scrapy item pipeline.

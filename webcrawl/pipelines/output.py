@@ -12,6 +12,7 @@ from scrapy.exceptions import DropItem
 from webcrawl.adapter.plain import PlainScrapy, is_ours
 from webcrawl.adapter.scheduler import FrontierScheduler, scheduler_of
 from webcrawl.adapter.trip import when_finished
+from webcrawl.crawl.crawl_log import Hearer
 from webcrawl.store.errors import StoreError
 from webcrawl.store.output import Output
 
@@ -38,6 +39,10 @@ class PipelineOutput:
             self._fail(error)
             raise DropItem(str(error)) from error
 
+    def write_now(self, data: bytes) -> None:
+        """Appends in this turn of the event loop, as a hearer must: its URL is booked in this turn, too."""
+        self._output.write(data)
+
 
 class NoOutput(PipelineOutput):
     """Of a command that has no JOBDIR, such as `scrapy parse --pipelines`: what is written is not kept."""
@@ -51,6 +56,8 @@ class NoOutput(PipelineOutput):
     def write(self, data: bytes) -> None:
         pass
 
+    write_now = write
+
 
 def open_output(crawler: Crawler, path: str) -> PipelineOutput:
     """Opens `path` below JOBDIR; for a pipeline's `open_spider`."""
@@ -58,6 +65,12 @@ def open_output(crawler: Crawler, path: str) -> PipelineOutput:
         return NoOutput(path)
     scheduler = scheduler_of(crawler)
     return PipelineOutput(scheduler.crawl.open_output(path), scheduler.fail)
+
+
+def hear(crawler: Crawler, hearer: Hearer) -> None:
+    """Calls `hearer` at the end of every URL, in the turn that books it; for a pipeline's `open_spider`."""
+    if not _is_plain(crawler):
+        scheduler_of(crawler).crawl.hear(hearer)
 
 
 def _is_plain(crawler: Crawler) -> bool:
