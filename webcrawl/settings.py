@@ -317,6 +317,7 @@ ITEM_PIPELINES_BASE = {
     "webcrawl.pipelines.warc.WarcPipeline": 100,
     "webcrawl.pipelines.link_log.LinkLogPipeline": 150,
     "webcrawl.pipelines.news.NewsPipeline": 200,
+    "webcrawl.pipelines.tags.TagsPipeline": 212,
 }
 
 # Your processing modules, in ascending order from 201: any Scrapy item pipeline.
