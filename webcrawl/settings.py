@@ -178,6 +178,9 @@ OUTAGE_END_WAIT = 900
 # Name servers, as host:port; if there are none, the system's.
 DNS_NAMESERVERS: list[str] = []
 
+# Who asks the name servers; the cache before it stays.
+DNS_LOOKUP = "webcrawl.net.dns_cares.NameServers"
+
 # File in the format of /etc/hosts, looked up before DNS.
 HOSTS_FILE = None
 

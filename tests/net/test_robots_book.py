@@ -215,7 +215,7 @@ class TestUnreachable:
         assert book.next_try(f"{A}/y") == 60
 
     def test_who_is_asked_seldom_is_not_away_in_between(self):
-        """A host whose URLs are far apart may meet one bad hour after the other: it was not away for all of the time."""
+        """A host whose URLs are far apart may meet one bad hour after the other, and was not away all the time."""
         book, now = _book(retry_wait=60, patience=3 * DAY), 0.0
         for _ in range(6):
             book.answered(A, 503, b"", now)
