@@ -13,7 +13,8 @@ from webcrawl.items import Page
 from webcrawl.logs.link_line import lines
 from webcrawl.model import Exchange, Link, Outcome
 from webcrawl.net.robots_policy import REDIRECTS
-from webcrawl.pipelines.output import PipelineOutput, hear, open_output
+from webcrawl.pipelines.ends import on_end
+from webcrawl.pipelines.output import PipelineOutput, open_output
 from webcrawl.urls.canonical import canonical_links
 
 REDIRECT = "redirect"  # the kind of link that a redirect is
@@ -38,7 +39,7 @@ class LinkLogPipeline:
 
     def open_spider(self) -> None:
         self._output = open_output(self._crawler, "logs/links.log")
-        hear(self._crawler, self._ended)
+        on_end(self._crawler, self._ended)
 
     def process_item(self, item: Any) -> Any:
         if isinstance(item, Page) and 200 <= item.status < 300 and self._output is not None:

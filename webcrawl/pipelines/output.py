@@ -12,7 +12,6 @@ from scrapy.exceptions import DropItem
 from webcrawl.adapter.plain import PlainScrapy, is_ours
 from webcrawl.adapter.scheduler import FrontierScheduler, scheduler_of
 from webcrawl.adapter.trip import when_finished
-from webcrawl.crawl.crawl_log import Hearer
 from webcrawl.store.errors import StoreError
 from webcrawl.store.output import Output
 
@@ -61,19 +60,13 @@ class NoOutput(PipelineOutput):
 
 def open_output(crawler: Crawler, path: str) -> PipelineOutput:
     """Opens `path` below JOBDIR; for a pipeline's `open_spider`."""
-    if _is_plain(crawler):
+    if is_plain(crawler):
         return NoOutput(path)
     scheduler = scheduler_of(crawler)
     return PipelineOutput(scheduler.crawl.open_output(path), scheduler.fail)
 
 
-def hear(crawler: Crawler, hearer: Hearer) -> None:
-    """Calls `hearer` at the end of every URL, in the turn that books it; for a pipeline's `open_spider`."""
-    if not _is_plain(crawler):
-        scheduler_of(crawler).crawl.hear(hearer)
-
-
-def _is_plain(crawler: Crawler) -> bool:
+def is_plain(crawler: Crawler) -> bool:
     """Whether this run is no crawl, in a project whose spiders crawl.
 
     That is so by PlainScrapy, or because the add-on had nothing to do with it: then the scheduler is Scrapy's.
