@@ -6,6 +6,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import msgpack
@@ -105,6 +106,7 @@ def _meta(snapshot: Snapshot) -> Iterator[DamagedFile]:
         ("terms", json.loads),
         ("tallies", msgpack.unpackb),
         ("filters", msgpack.unpackb),
+        ("statistics", partial(msgpack.unpackb, strict_map_key=False)),
     ):
         value = snapshot.get(name)
         try:
