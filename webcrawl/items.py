@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
+from webcrawl.formats import documents, link_header
 from webcrawl.html import extras, lookup
 from webcrawl.html.about import About
 from webcrawl.html.encoding import encoding_of
@@ -71,7 +72,7 @@ def _links(page: Page) -> list[PageLink]:
     found = page.found
     if found is None or not found.whole:
         url = page.exchange.url if page.exchange is not None else page.url  # a browser may have followed a redirect
-        found = lookup.all_links(page.body, page.header("content-type"), url, page.find_encoding())
+        found = documents.all_links(page.body, page.header("content-type"), url, page.find_encoding(), page.headers)
     return lookup.page_links(found)
 
 
@@ -80,7 +81,12 @@ def _about(page: Page) -> About:
 
 
 def _canonical(page: Page) -> str:
-    return lookup.resolved(page.about.canonical, page.base or page.url) if page.about.canonical else ""
+    """The document's own word goes before its header's."""
+    if page.about.canonical:
+        return lookup.resolved(page.about.canonical, page.base or page.url)
+    named = (address for kind, address, _, _ in link_header.links(page.headers) if kind == "canonical")
+    address = next(named, "")
+    return lookup.resolved(address, page.url) if address else ""
 
 
 @dataclass(slots=True)
