@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
+from webcrawl.formats import documents, link_header
 from webcrawl.html import extras, lookup
 from webcrawl.html.about import About
 from webcrawl.html.document import markup
@@ -71,9 +72,8 @@ def _all_found(page: Page) -> Found:
         return page.found
     url = page.exchange.url if page.exchange is not None else page.url  # a browser may have followed a redirect
     kind = page.header("content-type")
-    if not markup(kind, page.body):
-        return Found(url, page.encoding)  # without a guess at the encoding of an image
-    return lookup.all_links(page.body, kind, url, page.find_encoding())
+    encoding = page.find_encoding() if markup(kind, page.body) else page.encoding  # no guess at an image's
+    return documents.all_links(page.body, kind, url, encoding, page.headers)
 
 
 def _links(page: Page) -> list[PageLink]:
@@ -88,7 +88,12 @@ def _about(page: Page) -> About:
 
 
 def _canonical(page: Page) -> str:
-    return lookup.resolved(page.about.canonical, page.base or page.url) if page.about.canonical else ""
+    """The document's own word goes before its header's."""
+    if page.about.canonical:
+        return lookup.resolved(page.about.canonical, page.base or page.url)
+    named = (address for kind, address, _, _ in link_header.links(page.headers) if kind == "canonical")
+    address = next(named, "")
+    return lookup.resolved(address, page.url) if address else ""
 
 
 @dataclass(slots=True)

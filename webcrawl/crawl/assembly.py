@@ -25,14 +25,14 @@ from webcrawl.crawl.seeding import Seeding
 from webcrawl.crawl.terms import keep_terms, terms_of
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.crawl.visitor import LinkRules, Visitor
+from webcrawl.formats.documents import DocumentReader
+from webcrawl.formats.kinds import LOGGED
 from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.parts import Hooks, Rules, Shape
 from webcrawl.frontier.robots_rows import RobotsRows
 from webcrawl.frontier.state import open_frontier
-from webcrawl.html.kinds import KINDS
-from webcrawl.html.links import LinkReader
 from webcrawl.loading import load
 from webcrawl.model import Link
 from webcrawl.net.outage import Detector
@@ -192,8 +192,8 @@ def _visitor(values: Mapping[str, Any], crawl: Crawl, db: CrawlDB) -> Visitor:
         most=values["PAGE_MAX_LINKS"],
         home=homes.get(values["URL_SCOPE"]),
     )
-    wanted = KINDS if values["LINK_LOG"] else values["LINK_SOURCES"]
-    first, second = (LinkReader(wanted, anchor_text=values["LINK_LOG"]) for _ in range(2))
+    wanted = LOGGED | rules.followed if values["LINK_LOG"] else rules.followed
+    first, second = (DocumentReader(wanted, anchor_text=values["LINK_LOG"]) for _ in range(2))
     digests = ContentDigests(_key(db))
     return Visitor(crawl, digests, (first, second), rules, Shells(crawl.holds_body, digests, homes["domain"]))
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.listings import LISTINGS
 from webcrawl.crawl.redirect_chain import follow
+from webcrawl.formats.documents import DocumentReader
 from webcrawl.html.found import FoundLink, is_nofollow
-from webcrawl.html.links import LinkReader
 from webcrawl.items import Page
 from webcrawl.model import Exchange, Link
 from webcrawl.net.robots_policy import REDIRECTS
@@ -41,7 +41,7 @@ class Visitor:
         self,
         crawl: Crawl,
         digests: Callable[[bytes], bytes],
-        readers: tuple[LinkReader, LinkReader],
+        readers: tuple[DocumentReader, DocumentReader],
         rules: LinkRules,
         shells: Shells,
     ) -> None:
@@ -120,6 +120,7 @@ class Visitor:
             found = links(exchange.body, exchange.content_type, page.url)
         else:  # a browser may have followed a redirect
             found = exchange.found or self._reader.links(exchange.body, exchange.content_type, exchange.url)
+            self._reader.add_headers(found, exchange.headers, exchange.url)
         page.base, page.encoding, page.found = found.base, found.encoding, found
         page.title, page.meta_robots = found.title, found.meta_robots
 

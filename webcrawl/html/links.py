@@ -38,11 +38,10 @@ class LinkReader:
         Pass `encoding` if it is already known. Never raises, whatever the bytes.
         """
         encoding = encoding or encoding_of(body, content_type, url)
-        found = Found(url, encoding)
+        found = Found(url, encoding, whole=self._whole)
         text, kind = document(body, content_type, encoding)
         if not kind:
             return found
-        found.whole = self._whole
         reading = Reading(found, self._table, self.wanted, anchor_text=self._anchor_text)
         reading.read(self._reader.elements(text, kind), len(text))
         if reading.hidden:  # parsed once, together: a page may contain very many
