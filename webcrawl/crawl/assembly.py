@@ -19,6 +19,7 @@ from webcrawl.crawl.ending import Ending
 from webcrawl.crawl.filter_states import FilterStates
 from webcrawl.crawl.halfway import Halfway
 from webcrawl.crawl.refusals import Refusals
+from webcrawl.crawl.requisites import SOURCES
 from webcrawl.crawl.robots import RobotsAdmission
 from webcrawl.crawl.seeding import Seeding
 from webcrawl.crawl.terms import keep_terms, terms_of
@@ -151,7 +152,7 @@ def _parts(
         content=content,
         frontier=frontier,
         robots=robots,
-        seeding=Seeding(db, seeds, pipeline, seen, all_first=values["URL_SCOPE"] == "seeds"),
+        seeding=Seeding(db, seeds, pipeline, seen, all_first=_needs_all_seeds(values)),
         outputs=outputs,
         log=log,
         lately=Lately(LATELY * values["URL_CACHE_SIZE"]),
@@ -163,6 +164,12 @@ def _parts(
         ending=Ending(values["OUTAGE_END_WAIT"]),
         uplink=Uplink(Detector(domains), frontier, robots.book, clock, counters),
     )
+
+
+def _needs_all_seeds(values: Mapping[str, Any]) -> bool:
+    """Whether it is the seeds that say what is inside the crawl."""
+    scope = values["URL_SCOPE"]
+    return scope == "seeds" or (values["REQUISITES"] and scope in SELF_CONTAINED)
 
 
 def _frontier(
@@ -189,8 +196,9 @@ def _visitor(values: Mapping[str, Any], crawl: Crawl, db: CrawlDB) -> Visitor:
         obey_nofollow=values["OBEY_NOFOLLOW"],
         most=values["PAGE_MAX_LINKS"],
         home=homes.get(values["URL_SCOPE"]),
+        requisites=values["REQUISITES"],
     )
-    wanted = KINDS if values["LINK_LOG"] else values["LINK_SOURCES"]
+    wanted = KINDS if values["LINK_LOG"] else (*values["LINK_SOURCES"], *(SOURCES if values["REQUISITES"] else ()))
     first, second = (LinkReader(wanted, anchor_text=values["LINK_LOG"]) for _ in range(2))
     digests = ContentDigests(_key(db))
     return Visitor(crawl, digests, (first, second), rules, Shells(crawl.holds_body, digests, homes["domain"]))
@@ -199,7 +207,7 @@ def _visitor(values: Mapping[str, Any], crawl: Crawl, db: CrawlDB) -> Visitor:
 def _rules(values: Mapping[str, Any], domains: RegisteredDomains, key: bytes) -> Rules:
     budget = values["DOMAIN_BUDGET"]
     if values["URL_SCOPE"] in SELF_CONTAINED and budget == BY_REPUTATION:  # every page is of a seed's own site
-        budget = UNLIMITED
+        budget = UNLIMITED  # or needed to show one
     delays = (values["POLITENESS_FACTOR"], values["POLITENESS_MIN_DELAY"], values["POLITENESS_MAX_DELAY"])
     return Rules(
         load(values["FRONTIER_PRIORITIZER"])(values["FRONTIER_LEVELS"]),
@@ -208,6 +216,7 @@ def _rules(values: Mapping[str, Any], domains: RegisteredDomains, key: bytes) ->
         domains,
         load(budget)(values["DOMAIN_BUDGET_PAGES"]),
         key,
+        requisites=values["REQUISITES"],
     )
 
 

@@ -76,6 +76,8 @@ class Reading:
                 continue
             if tag == "input" and kind == "img" and (attributes.get("type") or "").lower() != "image":
                 continue
+            if tag == "use" and (attributes[name] or "").startswith("#"):  # of the page itself
+                continue
             self._add(kind, attributes[name] or "", attributes)
 
     def _link(self, attributes: Attributes) -> None:
