@@ -33,7 +33,7 @@ RINGS = {
     },
     "adapter": {"__main__", "adapter", "addon", "commands", "extensions", "pipelines", "preflight", "spiders"},
     "fast path": {"fastpath"},
-    "beside": {"simweb", "verify", "profiling"},
+    "beside": {"simweb", "verify", "profiling", "wacz"},
 }
 RING = {room: ring for ring, rooms in RINGS.items() for room in rooms}
 BELOW = {  # what a room of the core, or beside the rings, may import of the house
@@ -61,6 +61,7 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "crawl": RINGS["core"] - {"browser", "crawl", "checks", "settings", "warc"},
     "simweb": {"model"},
     "profiling": set(),
+    "wacz": {"model", "store", "text", "verify", "warc"},
     "verify": {"frontier", "model", "seen", "store", "text", "urls", "warc"},
 }
 OF_ADAPTER = {"trip", "listeners", "modules"}  # its values, which the fast path may know, and what a module is

@@ -56,6 +56,7 @@ class TestKinds:
                 "<svg><a href=x></a><a xlink:href=y></a><image xlink:href=z /></svg>",
                 [("a", "x"), ("a", "y"), ("img", "z")],
             ),
+            ("<svg><use href='x#y'></use><use href='#z'></use></svg>", [("img", "x#y")]),
         ],
     )
     def test_every_kind_is_recognised(self, html, expected):

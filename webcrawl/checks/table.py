@@ -90,6 +90,7 @@ KINDS: dict[str, Kind] = {
     "DOWNLOAD_TRUNCATE": Whole(1024, 2**31 - 1),
     "CONTENT_SEEN": Choice(("skip", "process")),
     "LINK_SOURCES": Choices(LINKS),
+    "REQUISITES": Switch(),
     "PAGE_MAX_LINKS": Whole(0, MANY),
     "OBEY_NOFOLLOW": Switch(),
     "OUTPUTS": Outputs(),

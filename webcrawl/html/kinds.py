@@ -16,6 +16,7 @@ ATTRIBUTES: dict[str, tuple[tuple[str, str], ...]] = {
     "iframe": (("src", "iframe"),),
     "img": (("src", "img"),),
     "image": (("href", "img"), ("xlink:href", "img")),
+    "use": (("href", "img"), ("xlink:href", "img")),
     "input": (("src", "img"), ("formaction", "form")),
     "body": (("background", "img"),),
     "table": (("background", "img"),),

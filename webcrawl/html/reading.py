@@ -81,6 +81,8 @@ class Reading:
                 continue
             if tag == "input" and kind == "img" and (attributes.get("type") or "").lower() != "image":
                 continue
+            if tag == "use" and (attributes[name] or "").startswith("#"):  # of the page itself
+                continue
             self._add(kind, attributes[name] or "", attributes)
         if tag == "script" and "jsonld" in self._wanted:
             self._json(attributes, element)
