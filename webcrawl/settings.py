@@ -215,7 +215,7 @@ OBEY_NOFOLLOW = False
 
 # --- The archive ---
 
-# What the crawl writes beside its log: the archive, the archive's index, links.log.
+# What the crawl writes beside its log: the archive, the archive's index, links.log, tables.
 OUTPUTS = "warc cdxj"
 
 # Prefix of the archive files' names.
@@ -318,6 +318,7 @@ EXTENSIONS = {
 # The crawl's own pipelines: those that OUTPUTS chooses from, and one that drops pages already seen.
 ITEM_PIPELINES_BASE = {
     "webcrawl.pipelines.warc.WarcPipeline": 100,
+    "webcrawl.pipelines.tables.TablesPipeline": 199,
     "webcrawl.pipelines.news.NewsPipeline": 200,
     "webcrawl.pipelines.link_log.LinkLogPipeline": 201,
 }

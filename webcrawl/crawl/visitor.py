@@ -136,6 +136,7 @@ class Visitor:
             if page.exchange is not None:
                 page.exchange.links_cut = len(found) - self._most
             found = found[: self._most]
+        page.followed = found
         self._crawl.discover(link, [one[1] for one in found], lambda at: HOPS.get(found[at][0], "L"), base=page.base)
 
     def _follows(self, link: Link, kind: str, rel: str) -> bool:

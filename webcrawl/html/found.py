@@ -39,6 +39,7 @@ class Found:
     canonical: str = ""  # as written
     meta_robots: frozenset[str] = frozenset()
     title: str = ""
+    language: str = ""  # as the root element declares it
     whole: bool = True  # whether links of all kinds were read, with their texts
 
 
