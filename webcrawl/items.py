@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
@@ -13,7 +13,7 @@ from webcrawl.html.about import About
 from webcrawl.html.document import markup
 from webcrawl.html.encoding import encoding_of
 from webcrawl.html.encodings import decode
-from webcrawl.html.found import Found, PageLink
+from webcrawl.html.found import Found, FoundLink, PageLink
 from webcrawl.html.mimetype import parse
 from webcrawl.html.robots_tag import directives
 from webcrawl.model import Exchange, Link, Timings, header
@@ -124,7 +124,7 @@ class _Answer:
 class Page(_Answer):
     """One answer, whatever its status. itemadapter knows it, so any Scrapy pipeline can process it."""
 
-    __slots__ = ("exchange", "found", "link", "looked_up")
+    __slots__ = ("exchange", "followed", "found", "link", "looked_up")
     all_found: ClassVar[Any] = _Lazy(_all_found)  # links of all kinds as they were written
     about: ClassVar[Any] = _Lazy(_about)  # what the document says of itself; some fields are read from it
 
@@ -146,6 +146,7 @@ class Page(_Answer):
         self.link: Link | None = None  # not fields: for the crawl's own modules
         self.exchange: Exchange | None = None
         self.found: Found | None = None  # what was read of the body for the crawl
+        self.followed: Sequence[FoundLink] = ()  # the links that were submitted
 
     @classmethod
     def of(cls, link: Link, exchange: Exchange) -> Self:

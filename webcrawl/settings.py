@@ -322,6 +322,7 @@ EXTENSIONS = {
 ITEM_PIPELINES_BASE = {
     "webcrawl.pipelines.warc.WarcPipeline": 100,
     "webcrawl.pipelines.link_log.LinkLogPipeline": 150,
+    "webcrawl.pipelines.tables.TablesPipeline": 199,
     "webcrawl.pipelines.news.NewsPipeline": 200,
     "webcrawl.pipelines.tags.TagsPipeline": 212,
 }

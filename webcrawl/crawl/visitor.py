@@ -149,6 +149,7 @@ class Visitor:
         if self._obey_nofollow or self._reads_more or _redirects(link) >= self._redirects:
             found = [one for one in found if self._follows(link, one[0], one[3])]
         found, needed = self._cut(page, found), self._cut(page, needed)
+        page.followed = [*needed, *found] if needed else found
         if needed:  # first: a page is shown by these
             self._discover(page, link, needed, needed=True)
         self._discover(page, link, found)

@@ -41,6 +41,7 @@ class Found:
     canonical: str = ""  # as written
     meta_robots: frozenset[str] = frozenset()
     title: str = ""
+    language: str = ""  # as the root element declares it
     whole: bool = True  # whether links of all kinds were read, with their texts
     entries: Sequence[Any] = ()  # of a sitemap or a feed: what it says of each address (webcrawl.formats.entry.Entry)
 

@@ -34,7 +34,7 @@ ATTRIBUTES: dict[str, tuple[tuple[str, str], ...]] = {
 }
 SRCSETS = {"img": "srcset", "source": "srcset", "link": "imagesrcset"}
 # read from every page, whatever kinds are wanted
-HEAD = ("base", "link", "meta", "title", "noframes")
+HEAD = ("html", "base", "link", "meta", "title", "noframes")
 
 
 def tags(kinds: Iterable[str]) -> frozenset[str]:

@@ -16,6 +16,9 @@ ANCHOR_TEXT = 500  # characters per link
 ANCHOR_TEXTS = 1 << 20  # characters per page: links nested in links repeat the same text
 TITLE = 1000
 FEEDS = ("application/rss+xml", "application/atom+xml", "application/feed+json")
+ONCE = frozenset(("html", "base", "noframes", "title"))
+LANGUAGE = 100
+LANG = ("lang", "xml:lang", "{http://www.w3.org/XML/1998/namespace}lang")  # the last in XHTML
 
 
 class Reading:
@@ -59,14 +62,8 @@ class Reading:
             self._link(attributes)
         elif tag == "meta":
             self._meta(attributes)
-        elif tag == "base":
-            if self.base is None and "href" in attributes:
-                self.base = attributes["href"] or ""
-        elif tag == "title" and not self._titled:
-            self._titled = True
-            self._found.title = " ".join(element.text().split())[:TITLE]
-        elif tag == "noframes":
-            self.hidden.append(self._markup(element))
+        elif tag in ONCE:
+            self._once(tag, attributes, element)
         elif tag == "style" and "style" in self._wanted:
             self._style(self._markup(element))
         else:
@@ -74,6 +71,19 @@ class Reading:
         if tag in kinds.SRCSETS and "srcset" in self._wanted:
             for url in srcset.urls(attributes.get(kinds.SRCSETS[tag]) or ""):
                 self._add("srcset", url, attributes)
+
+    def _once(self, tag: str, attributes: Attributes, element: Element) -> None:
+        """What few documents have twice."""
+        if tag == "html":
+            self._found.language = self._found.language or _language(attributes)
+        elif tag == "base":
+            if self.base is None and "href" in attributes:
+                self.base = attributes["href"] or ""
+        elif tag == "noframes":
+            self.hidden.append(self._markup(element))
+        elif not self._titled:
+            self._titled = True
+            self._found.title = " ".join(element.text().split())[:TITLE]
 
     def _urls(self, tag: str, attributes: Attributes, element: Element) -> None:
         for name, kind in self._table.get(tag, ()):
@@ -139,3 +149,8 @@ class Reading:
         text = element.text()
         self._texts = max(self._texts - len(text), -1)
         return " ".join(text[: 8 * ANCHOR_TEXT].split())[:ANCHOR_TEXT]
+
+
+def _language(attributes: Attributes) -> str:
+    """The first `lang` that says something."""
+    return next((" ".join(value[:LANGUAGE].split()) for name in LANG if (value := attributes.get(name))), "")
