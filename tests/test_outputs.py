@@ -34,6 +34,7 @@ def test_the_archive_and_its_index_unless_told_otherwise():
         ("none", ()),
         ("", ()),
         ("warc warc", ("warc",)),
+        ("index", ("text", "index")),
     ],
 )
 def test_some_or_none(value, found):
@@ -44,7 +45,7 @@ def test_some_or_none(value, found):
 @pytest.mark.parametrize(
     ("value", "why"),
     [
-        ("warc text", "'text' does not exist"),
+        ("warc texts", "'texts' does not exist"),
         ("warc none", "'none' does not exist"),
         ("cdxj", "cdxj is written beside warc, and not without it"),
         (7, ""),
@@ -55,7 +56,7 @@ def test_what_cannot_be_is_refused(value, why):
     with pytest.raises(SettingError) as refused:
         written(OUTPUTS=value)
 
-    line = f"OUTPUTS = {value!r}: must be some of warc, cdxj, links, or none"
+    line = f"OUTPUTS = {value!r}: must be some of warc, cdxj, links, text, index, or none"
     assert str(refused.value) == line + (f" ({why})" if why else "")
 
 

@@ -212,7 +212,7 @@ OBEY_NOFOLLOW = False
 
 # --- The archive ---
 
-# What the crawl writes beside its log: the archive, the archive's index, links.log.
+# What the crawl writes beside its log: the archive, the archive's index, links.log, visible text, a full-text index.
 OUTPUTS = "warc cdxj"
 
 # Prefix of the archive files' names.
@@ -317,6 +317,7 @@ ITEM_PIPELINES_BASE = {
     "webcrawl.pipelines.warc.WarcPipeline": 100,
     "webcrawl.pipelines.news.NewsPipeline": 200,
     "webcrawl.pipelines.link_log.LinkLogPipeline": 201,
+    "webcrawl.pipelines.text.TextPipeline": 202,
 }
 
 # Your processing modules, in ascending order from 201: any Scrapy item pipeline.

@@ -28,7 +28,7 @@ RINGS = {
             "net",
             "html",
         ),
-        *("browser", "warc", "logs", "crawl"),
+        *("browser", "warc", "logs", "crawl", "fulltext"),
     },
     "adapter": {"__main__", "adapter", "addon", "commands", "extensions", "pipelines", "preflight", "spiders"},
     "fast path": {"fastpath"},
@@ -55,10 +55,11 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "items": {"html", "model"},
     "logs": {"model", "text"},
     "warc": {"model", "store", "text"},
-    "crawl": RINGS["core"] - {"browser", "crawl", "checks", "settings", "warc"},
+    "fulltext": {"items", "store", "text", "urls"},
+    "crawl": RINGS["core"] - {"browser", "crawl", "checks", "fulltext", "settings", "warc"},
     "simweb": {"model"},
     "profiling": set(),
-    "verify": {"frontier", "model", "seen", "store", "text", "urls", "warc"},
+    "verify": {"frontier", "fulltext", "model", "seen", "store", "text", "urls", "warc"},
 }
 OF_ADAPTER = {"trip", "listeners", "modules"}  # its values, which the fast path may know, and what a module is
 LOOKERS = {"commands", "preflight"}  # rooms of the adapter that may ask what stands beside the rings
@@ -71,7 +72,7 @@ THIRD = {  # all that the core, and what stands beside the rings, may import of 
     *("ada_url", "backports", "blake3", "brotli", "chardetng_py", "compression", "cryptography", "httptools", "isal"),
     *("lxml", "msgpack", "numpy", "pybloom_live", "pycares", "re2", "rich", "selectolax", "siphashc", "tldextract"),
     *("uvloop", "webencodings", "zstandard"),
-    *("resiliparse", "trafilatura"),  # optional
+    *("resiliparse", "tantivy", "trafilatura"),  # optional
 }
 KNOWN = THIRD | sys.stdlib_module_names | {house.PACKAGE.name}
 

@@ -15,7 +15,7 @@ from webcrawl.adapter.jobdir import default_jobdir
 from webcrawl.checks import SettingError, check
 from webcrawl.net.errors import BadOption
 from webcrawl.net.proxy import parse_proxy
-from webcrawl.outputs import BESIDE, NAMES, PIPELINES
+from webcrawl.outputs import BESIDE, BRINGS, NAMES, PIPELINES
 from webcrawl.text.credentials import text_without_credentials
 
 PROXIED = frozenset(("http", "https"))
@@ -44,7 +44,7 @@ def _outputs(settings: BaseSettings, named: tuple[str, ...]) -> tuple[str, ...]:
         path, _ = PIPELINES[name]
         if path in theirs and theirs[path] is None:
             wanted.discard(name)
-        elif path in theirs and name not in BESIDE:
+        elif path in theirs and name not in BESIDE and name not in BRINGS:
             wanted.add(name)
     return tuple(name for name in NAMES if name in wanted)
 

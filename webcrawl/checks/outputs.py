@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 from webcrawl.checks.kinds import words
-from webcrawl.outputs import BESIDE, NAMES
+from webcrawl.outputs import BESIDE, BRINGS, NAMES, NEEDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,4 +23,8 @@ class Outputs:
         for name in sorted(found & BESIDE.keys()):
             if BESIDE[name] not in found:
                 raise ValueError(f"{name} is written beside {BESIDE[name]}, and not without it")
+        for name in sorted(found & NEEDS.keys()):
+            if find_spec(NEEDS[name]) is None:
+                raise ValueError(f"{name} needs {NEEDS[name]}: pip install 'webcrawl[{name}]'")
+        found.update(BRINGS[name] for name in found & BRINGS.keys())
         return tuple(name for name in NAMES if name in found)
