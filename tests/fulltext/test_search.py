@@ -9,7 +9,7 @@ from webcrawl.fulltext.search import DEEPEST, LONGEST, BadQuery, Search
 from webcrawl.store.errors import StoreError
 
 PAGES = {
-    "http://www.a.test/1": "<html lang=en-GB><title>Lighthouses</title><h1>Tall towers</h1><p>The keeper's lamp is bright",
+    "http://www.a.test/1": "<html lang=en-GB><title>Lighthouses</title><h1>Tall towers</h1>The keeper's lamp is bright",
     "http://b.test/2": "<title>Lamps</title><p>A bright lamp and a dim lamp. "
     + "<p>filler words " * 200
     + "<p>zebra at last",
