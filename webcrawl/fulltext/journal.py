@@ -40,9 +40,9 @@ def lines(jobdir: Path, place: Place, end: int) -> Iterator[tuple[Place, dict[st
     while True:
         path, file = _open(jobdir, number)
         with file:
-            for offset, data in members(path, file, offset):  # noqa: B020 - each goes on where the last one ended
-                here = Place(number, offset)
-                for value in pages(path, offset, data):
+            for first, _, data in members(path, file, offset):
+                here = Place(number, first)
+                for value in pages(path, first, data):
                     if value["ordinal"] < end:
                         yield here, value
                     if value["ordinal"] >= end - 1:
@@ -66,17 +66,17 @@ def member(jobdir: Path, place: Place) -> Iterator[dict[str, Any]]:
     except Missing:
         return
     with file:
-        for offset, data in members(path, file, place.offset):
-            yield from pages(path, offset, data)
+        for first, _, data in members(path, file, place.offset):
+            yield from pages(path, first, data)
             return
 
 
-def members(path: Path, file: BinaryIO, offset: int) -> Iterator[tuple[int, bytes]]:
-    """The members from this byte on, each with its first byte, up to the last whole one."""
+def members(path: Path, file: BinaryIO, offset: int, end: int | None = None) -> Iterator[tuple[int, int, bytes]]:
+    """The whole members from this byte on, up to byte `end`: the first byte of each, the byte after it, its lines."""
     file.seek(offset)
     unpacker, data, packed = isal_zlib.decompressobj(GZIP), bytearray(), b""
     at = offset
-    while packed := packed or file.read(READ):
+    while packed := packed or file.read(READ if end is None else min(READ, end - at)):
         try:
             data += unpacker.decompress(packed, LARGEST)
         except ERROR as error:
@@ -89,7 +89,7 @@ def members(path: Path, file: BinaryIO, offset: int) -> Iterator[tuple[int, byte
         if unpacker.eof:
             packed = unpacker.unused_data
             at -= len(packed)
-            yield offset, bytes(data)
+            yield offset, at, bytes(data)
             offset = at
             unpacker, data = isal_zlib.decompressobj(GZIP), bytearray()
 
