@@ -54,7 +54,9 @@ class Dies(Lines):
     async def process_item(self, page):
         if page.url.endswith(("2", "6")):
             os.kill(os.getpid(), signal.SIGUSR1)
-            while self.crawler.engine.downloader.barrier.is_open:
+            for _ in range(10_000):
+                if not self.crawler.engine.downloader.barrier.is_open:
+                    break
                 await asyncio.sleep(0.001)
         mark = Path(self.crawler.settings["JOBDIR"]) / "died"
         if page.url.endswith(self.crawler.settings["DIES_AT"]) and not mark.exists():

@@ -4,6 +4,8 @@ import gzip
 import io
 import json
 import resource
+import shutil
+import subprocess
 from functools import partial
 
 import pytest
@@ -22,6 +24,7 @@ from tests.support.archive_files import (
     zstd_with_dictionary,
 )
 from tests.support.cases import cases
+from tests.support.plain_site import serving
 from webcrawl.warc.reader import NotWarc, Records
 
 URLS = [f"http://a.test/{number}" for number in range(8)]
@@ -204,6 +207,32 @@ class TestDamage:
 
         assert (urls(records), lost) == (["http://a.test/", *URLS], [])
         assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 20_000
+
+
+class TestOtherWriters:
+    @pytest.mark.parametrize("name", ["dictionary.warc.zst", "packed.warc.zst", "x.warc.zst", "one.warc.zst"])
+    def test_fastwarc_reads_the_same_zstd(self, made, name):
+        """The dictionary frame of these tests is that of the IIPC's form: FastWARC finds it, too."""
+        path = made(name, FORMS[name](RECORDS))
+        theirs = [one.reader.read() for one in ArchiveIterator(str(path), parse_http=False)]
+
+        assert [one.block for one in read(path)[0]] == theirs
+
+    def test_wget(self, tmp_path):
+        """What wget writes of a site: its pages are there, and nothing is lost."""
+        wget = shutil.which("wget")
+        if wget is None:
+            pytest.skip("there is no wget here")
+        with serving() as here:
+            asked = [f"{here}/{number}" for number in range(5)]
+            options = ["-q", f"--warc-file={tmp_path / 'x'}", "-O", str(tmp_path / "out")]
+            subprocess.run([wget, *options, *asked], check=True, cwd=tmp_path)
+        records, lost = read(tmp_path / "x.warc.gz")
+        responses = [one for one in records if one.kind == "response"]
+
+        assert lost == []
+        assert [one.url for one in responses] == asked
+        assert [one.block.partition(b"\r\n\r\n")[2] for one in responses] == [b"/0", b"/1", b"/2", b"/3", b"/4"]
 
 
 class TestRealFiles:

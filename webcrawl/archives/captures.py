@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from webcrawl.warc.reader import Record, Records
 from webcrawl.warc.unpacking import Place
 
+NOTES = 4  # metadata records of one answer that are read; programs write one
 ANSWERS = frozenset(("response", "revisit", "resource", "conversion"))
 
 
@@ -31,7 +32,8 @@ class Capture:
         elif record.kind == "request" and record.names(first, "warc-concurrent-to"):
             self.request = record
         elif record.kind == "metadata" and record.names(first, "warc-concurrent-to", "warc-refers-to"):
-            self.notes.append(record)
+            if len(self.notes) < NOTES:
+                self.notes.append(record)
         else:
             return False
         return True

@@ -31,12 +31,14 @@ class Originals:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._files: dict[str, int] = {}
+        self._paths: dict[int, str] = {}
         self._new: dict[int, tuple[int, int, int]] = {}
         try:
             self._db = sqlite3.connect(path, isolation_level=None)
             try:
                 self._db.executescript(f"PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; {TABLES}")
-                self._files = {name: number for number, name in self._db.execute("SELECT id, path FROM file")}
+                self._paths = dict(self._db.execute("SELECT id, path FROM file"))
+                self._files = {name: number for number, name in self._paths.items()}
             except BaseException:
                 self._db.close()
                 raise
@@ -51,6 +53,7 @@ class Originals:
         number = self._files.get(path)
         if number is None:
             number = self._files[path] = len(self._files) + 1
+            self._paths[number] = path
             self._execute("INSERT INTO file VALUES (?, ?)", (number, path))
         where = (number, record.place.offset, record.place.skip)
         for key in _keys(record, "warc-record-id", "warc-target-uri", "warc-date"):
@@ -67,8 +70,7 @@ class Originals:
                 rows = self._execute("SELECT file, at, skip FROM original WHERE key = ?", (key,)).fetchall()
                 where = rows[0] if rows else None
             if where is not None:
-                path = next(name for name, number in self._files.items() if number == where[0])
-                yield path, Place(where[1], where[2])
+                yield self._paths[where[0]], Place(where[1], where[2])
 
     def write(self) -> None:
         """Writes what is in memory; safe on disk when it returns."""
