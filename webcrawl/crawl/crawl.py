@@ -358,15 +358,21 @@ class Crawl:
             final = self._frontier.done(link, outcome, self._ended(outcome))
         else:
             self._frontier.unasked(link, self._clock())
+        self._counted(outcome, exchange)
+        if not asked:
+            self._log.finished(link, outcome, None, ["unasked"])
+        elif final:
+            self._logged(link, outcome, exchange)
+
+    def _counted(self, outcome: Outcome, exchange: Exchange | None) -> None:
         counters = self._counters
         counters["failures" if outcome.status < 0 else "pages"] += 1
         counters[f"status/{outcome.status}"] += 1
         if exchange is not None:
             counters["bytes"] += len(exchange.head) + len(exchange.wire)
-        if not asked:
-            self._log.finished(link, outcome, None, ["unasked"])
-        elif final:
-            self._log.finished(link, outcome, exchange, [] if exchange is None else _annotations(exchange))
+
+    def _logged(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
+        self._log.finished(link, outcome, exchange, [] if exchange is None else _annotations(exchange))
 
     def _ended(self, outcome: Outcome) -> float:
         return self._clock.at(outcome.ended) if outcome.ended else 0.0
