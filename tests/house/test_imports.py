@@ -32,7 +32,7 @@ RINGS = {
     },
     "adapter": {"__main__", "adapter", "addon", "commands", "extensions", "pipelines", "preflight", "spiders"},
     "fast path": {"fastpath"},
-    "beside": {"simweb", "verify", "profiling"},
+    "beside": {"simweb", "verify", "report", "profiling"},
 }
 RING = {room: ring for ring, rooms in RINGS.items() for room in rooms}
 BELOW = {  # what a room of the core, or beside the rings, may import of the house
@@ -59,6 +59,7 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "crawl": RINGS["core"] - {"browser", "crawl", "checks", "settings", "warc"},
     "simweb": {"model"},
     "profiling": set(),
+    "report": {"frontier", "logs", "model", "seeds", "statistics", "store", "verify"},
     "verify": {"frontier", "model", "seen", "store", "text", "urls", "warc"},
 }
 OF_ADAPTER = {"trip", "listeners", "modules"}  # its values, which the fast path may know, and what a module is
