@@ -27,12 +27,13 @@ RINGS = {
             "store",
             "net",
             "html",
+            "formats",
         ),
-        *("browser", "warc", "logs", "crawl", "statistics"),
+        *("browser", "warc", "logs", "crawl", "statistics", "tables"),
     },
     "adapter": {"__main__", "adapter", "addon", "commands", "extensions", "pipelines", "preflight", "spiders"},
     "fast path": {"fastpath"},
-    "beside": {"simweb", "verify", "report", "profiling"},
+    "beside": {"simweb", "verify", "report", "profiling", "wacz"},
 }
 RING = {room: ring for ring, rooms in RINGS.items() for room in rooms}
 BELOW = {  # what a room of the core, or beside the rings, may import of the house
@@ -43,7 +44,7 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "lack": set(),
     "ports": set(),
     "outputs": set(),
-    "checks": {"html", "loading", "net", "outputs", "settings", "urls"},
+    "checks": {"formats", "loading", "net", "outputs", "settings", "urls"},
     "urls": {"loading", "model", "ports"},
     "seeds": {"model", "text", "urls"},
     "store": {"model"},
@@ -52,15 +53,18 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "net": {"model", "ports"},
     "html": {"model"},
     "browser": set(),
-    "items": {"html", "model"},
+    "formats": {"html"},
+    "items": {"formats", "html", "model"},
     "logs": {"model", "text"},
     "statistics": {"model", "text"},
     "warc": {"model", "store", "text"},
-    "crawl": RINGS["core"] - {"browser", "crawl", "checks", "settings", "warc"},
+    "tables": {"frontier", "html", "items", "model", "net", "store", "text", "urls"},
+    "crawl": RINGS["core"] - {"browser", "crawl", "checks", "settings", "tables", "warc"},
     "simweb": {"model"},
     "profiling": set(),
     "report": {"frontier", "logs", "model", "seeds", "statistics", "store", "verify"},
-    "verify": {"frontier", "model", "seen", "store", "text", "urls", "warc"},
+    "wacz": {"model", "store", "text", "verify", "warc"},
+    "verify": {"frontier", "model", "seen", "store", "tables", "text", "urls", "warc"},
 }
 OF_ADAPTER = {"trip", "listeners", "modules"}  # its values, which the fast path may know, and what a module is
 LOOKERS = {"commands", "preflight"}  # rooms of the adapter that may ask what stands beside the rings
@@ -73,7 +77,7 @@ THIRD = {  # all that the core, and what stands beside the rings, may import of 
     *("ada_url", "backports", "blake3", "brotli", "chardetng_py", "compression", "cryptography", "httptools", "isal"),
     *("lxml", "msgpack", "numpy", "pybloom_live", "pycares", "re2", "rich", "selectolax", "siphashc", "tldextract"),
     *("uvloop", "webencodings", "zstandard"),
-    *("resiliparse", "trafilatura"),  # optional
+    *("pyarrow", "resiliparse", "trafilatura"),  # optional
 }
 KNOWN = THIRD | sys.stdlib_module_names | {house.PACKAGE.name}
 

@@ -54,6 +54,7 @@ class Command(ScrapyCommand):
 
 def _summary(jobdir: str, found: Counter[str]) -> list[str]:
     from webcrawl.verify.outputs import ABSENT  # noqa: PLC0415 - as above
+    from webcrawl.verify.tables import UNREAD  # noqa: PLC0415 - as above
 
     over = f" ({found['over budget']} over their domains' budgets)" if found["over budget"] else ""
     outputs = f"outputs: {found['files']} files, {found['bytes']} bytes, {found['records']} WARC records"
@@ -64,6 +65,10 @@ def _summary(jobdir: str, found: Counter[str]) -> list[str]:
         f"{outputs}, {found['lines']} log lines",
     ]
     lines += [f"{name.removeprefix(ABSENT)}: finished, and no longer here" for name in found if name.startswith(ABSENT)]
+    if found["rows"]:
+        lines.append(f"tables: {found['rows']} pages, as crawl.log and the archive have them")
+    if found[UNREAD]:
+        lines.append("tables: only their checksums were looked at: pip install 'webcrawl[tables]'")
     if found["behind"]:
         lines.append(f"{found['behind']} bytes written after the last checkpoint will be cut off by the next start")
     return lines

@@ -14,6 +14,7 @@ from webcrawl.store import rowcrc
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.output import OPEN, Mark
 from webcrawl.store.outputs import FINISHED, NOTED
+from webcrawl.tables.progress import PARQUET, STREAM
 from webcrawl.verify.archive import check_archive
 from webcrawl.verify.index import Index, archive_of
 from webcrawl.verify.lines import SHAPES, check_lines
@@ -59,6 +60,8 @@ def _each(snapshot: Snapshot, jobdir: Path, check: Check, absent: Absent) -> Ite
         if file is None and f"{FINISHED}{name}" in finished:
             yield from absent(str(name), length)
             continue
+        if file is None and _is_converted(jobdir, str(name)):
+            continue
         if file is None:
             yield DamagedFile(jobdir / name, 0, f"missing, {length} bytes expected")
             continue
@@ -74,6 +77,12 @@ def _open(jobdir: Path, name: str) -> BinaryIO | None:
         except FileNotFoundError:
             continue
     return None
+
+
+def _is_converted(jobdir: Path, name: str) -> bool:
+    """Whether a running crawl has replaced this stream by its Parquet file since the snapshot was taken."""
+    table = f"{name.removesuffix(STREAM)}{PARQUET}"
+    return name.endswith(STREAM) and any((jobdir / path).exists() for path in (table, f"{table}{OPEN}"))
 
 
 def _check_length(path: Path, file: BinaryIO, name: str, mark: Mark) -> Iterator[DamagedFile]:
