@@ -114,6 +114,19 @@ class TestCrawls:
         assert "1 host record cannot be read" in page.text
         assert "tallies in state/crawl.db cannot be read" in page.text
 
+    def test_wrong_checksums(self, copy):
+        """A value with a wrong checksum is not believed, however plausible it is."""
+        tampered(
+            copy / "state/crawl.db",
+            "UPDATE host SET state = -2 WHERE name = 'h3.test'",
+            "UPDATE meta SET crc = crc + 1 WHERE name = 'tallies'",
+            sealed=False,
+        )
+
+        page = made(copy)
+        assert "1 host record cannot be read" in page.text
+        assert "tallies in state/crawl.db cannot be read" in page.text
+
     def test_domains_over_budget(self, copy):
         """Domains over their budgets are listed with the URLs that wait."""
         rows = made(copy).numbers("budget-table")
@@ -190,6 +203,16 @@ class TestFiles:
         done = command("scrapy", "report", copy, "-o", tmp_path / "shut/report.html")
 
         assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
+
+    def test_a_link_in_the_place_of_the_new_file(self, copy, tmp_path):
+        """The page is never written through a link that somebody has put beside it."""
+        (tmp_path / "victim").write_text("mine")
+        (tmp_path / ".out.html.new").symlink_to(tmp_path / "victim")
+        done = command("scrapy", "report", copy, "-o", tmp_path / "out.html")
+
+        assert done.returncode == 0
+        assert (tmp_path / "victim").read_text() == "mine"
+        assert not (tmp_path / "out.html").is_symlink()
 
     @pytest.mark.parametrize("words", [[], ["a", "b"]])
     def test_what_it_is_given(self, words):

@@ -1,5 +1,7 @@
 """The pieces that the report is made of."""
 
+import os
+
 import pytest
 
 from tests.support.reports import Report
@@ -155,6 +157,12 @@ class TestSeeds:
 
         assert [*seeds.missing(str(lists), 3)] == ["http://b.test/", "http://c.test/"]
         assert [*seeds.missing(str(tmp_path / "gone.txt"), 3)] == []
+
+    def test_a_pipe_is_not_read(self, tmp_path):
+        """Seeds that came through a pipe are not there to be read again; nobody waits for them."""
+        os.mkfifo(tmp_path / "pipe.txt")
+
+        assert [*SeedTable().missing(str(tmp_path / "pipe.txt"), 3)] == []
 
 
 class TestTheLog:

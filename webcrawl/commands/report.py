@@ -47,10 +47,10 @@ class Command(ScrapyCommand):
             target = None if opts.output == "-" else _target(jobdir, opts.output)
             text = report(jobdir, _defaults(), time.time())
             if target is None:
-                sys.stdout.write(text)
+                sys.stdout.buffer.write(text.encode())
             else:
                 _write(target, text)
-                sys.stdout.write(f"{target}\n")
+                sys.stdout.write(f"{readable(str(target))}\n")
         except (StoreError, OSError) as error:
             sys.stderr.write(f"{readable(' '.join(str(error).split()))}\n")
             self.exitcode = 1
@@ -86,8 +86,10 @@ def _write(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
         return
     new = path.with_name(f".{path.name}.new")
+    new.unlink(missing_ok=True)
     try:
-        new.write_text(text, encoding="utf-8")
+        with new.open("x", encoding="utf-8") as file:  # follows no link that somebody put there
+            file.write(text)
         new.replace(path)
     except BaseException:
         new.unlink(missing_ok=True)

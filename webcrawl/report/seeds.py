@@ -5,10 +5,12 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 from webcrawl.seeds.errors import SeedError
 from webcrawl.seeds.reader import Seeds
+from webcrawl.seeds.source import is_url, list_paths
 
 ROOM = 1_500_000  # seeds known by name: 165 bytes each
 UNKNOWN = 0  # status of a seed that has no line in the log
@@ -100,6 +102,8 @@ class SeedTable:
     def missing(self, src: str, read: int) -> Iterator[str]:
         """Seeds among the first `read` of these lists that have no line; nothing if the lists are no longer there."""
         try:
+            if not all(is_url(path) or Path(path).is_file() for path in list_paths(src)):  # gone, or a pipe
+                return
             seeds = Seeds(src, read or None)
         except (SeedError, OSError):
             return

@@ -6,6 +6,7 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import msgpack
 
 from webcrawl.report.state import State, read_state
 from webcrawl.statistics.statistics import Statistics
+from webcrawl.store import rowcrc
 from webcrawl.store.errors import StoreError
 from webcrawl.verify.snapshot import Snapshot
 
@@ -102,16 +104,15 @@ def _read(jobdir: Path, snapshot: Snapshot) -> Source:
 
 
 def _mapping(snapshot: Snapshot, name: str, odd: list[str]) -> dict[str, Any]:
-    value = snapshot.get(name)
-    if value is None:
-        return {}
-    try:
-        found = json.loads(value) if value[:1] == b"{" else msgpack.unpackb(value, strict_map_key=False)
-    except (ValueError, TypeError):
+    """A value of the table meta; one whose checksum is right has the form in which it was written."""
+    for row in snapshot.rows("SELECT name, value, crc FROM meta WHERE name = ?", (name,)):
         found = None
-    if isinstance(found, Mapping):
-        return dict(found)
-    odd.append(f"{name} in state/crawl.db cannot be read")
+        if rowcrc.agrees(rowcrc.meta, row):
+            with suppress(ValueError, TypeError):
+                found = json.loads(row[1]) if row[1][:1] == b"{" else msgpack.unpackb(row[1], strict_map_key=False)
+        if isinstance(found, Mapping):
+            return dict(found)
+        odd.append(f"{name} in state/crawl.db cannot be read")
     return {}
 
 

@@ -14,6 +14,7 @@ import msgpack
 from webcrawl.frontier.hosts import State as Place
 from webcrawl.frontier.hosts import saved_queues
 from webcrawl.model import Status
+from webcrawl.store import rowcrc
 from webcrawl.verify.snapshot import Snapshot
 
 MOST = 200  # rows of each table
@@ -78,13 +79,17 @@ def _first(rows: Iterable[Waiting]) -> list[Waiting]:
 
 
 def _hosts(snapshot: Snapshot, state: State) -> Iterator[tuple[Waiting, int]]:
-    for name, place, data in snapshot.rows("SELECT name, state, data FROM host"):
+    for row in snapshot.rows("SELECT name, state, data, crc FROM host"):
         state.hosts += 1
+        name, place, data, _ = row
+        if not rowcrc.agrees(rowcrc.host, row):
+            state.damaged += 1
+            continue
         try:
-            ready_at, _, _, failures, _, retired, _, later, row, aside, queue, *ranked = msgpack.unpackb(data)
+            ready_at, _, _, failures, _, retired, _, later, failed, aside, queue, *ranked = msgpack.unpackb(data)
             saved = [queue, *(one for _, one in saved_queues(*ranked))]
             urls = len(later) + sum(COUNT.unpack_from(one)[0] for one in saved if one is not None)
-            status = row[2] if row is not None else 0
+            status = failed[2] if failed is not None else 0
         except (ValueError, TypeError, IndexError, struct.error):
             state.damaged += 1
             continue

@@ -29,7 +29,7 @@ def seeds(source: Source, log: Log) -> Html:
     read, known = seeds_read(source), len(log.seeds)
     if not known and not read:
         return section("seeds", "Seeds", note("No seed was read from a list, and no URL in crawl.log has one."))
-    missing = [*islice(log.seeds.missing(str(source.seeds.get("src", "")), read), MOST)] if known < read else []
+    missing = [*islice(log.seeds.missing(str(source.seeds.get("src", "")), read), MOST // 2)] if known < read else []
     rows = [*map(_row, log.seeds.rows(MOST))]
     rows = [_unknown(url, source.state) for url in missing] + rows
     shown = rows[:MOST]
