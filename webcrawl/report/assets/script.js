@@ -11,9 +11,9 @@ for (const table of document.querySelectorAll("table.sortable")) {
     button.append(...head.childNodes);
     head.append(button);
     button.addEventListener("click", () => {
-      const up = head.getAttribute("aria-sort") === (head.classList.contains("n") ? "descending" : null);
+      const before = head.getAttribute("aria-sort");
+      const way = before === "descending" || (before === null && !head.classList.contains("n")) ? 1 : -1;
       const rows = [...body.rows].map((row) => [value(row, at), row]);
-      const way = up ? 1 : head.getAttribute("aria-sort") === null && !head.classList.contains("n") ? 1 : -1;
       rows.sort(([a], [b]) => (a < b ? -way : a > b ? way : 0));
       for (const other of heads) other.removeAttribute("aria-sort");
       head.setAttribute("aria-sort", way > 0 ? "ascending" : "descending");
