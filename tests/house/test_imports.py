@@ -33,7 +33,7 @@ RINGS = {
     },
     "adapter": {"__main__", "adapter", "addon", "commands", "extensions", "pipelines", "preflight", "spiders"},
     "fast path": {"fastpath"},
-    "beside": {"simweb", "verify", "profiling", "wacz"},
+    "beside": {"simweb", "verify", "report", "profiling", "wacz"},
 }
 RING = {room: ring for ring, rooms in RINGS.items() for room in rooms}
 BELOW = {  # what a room of the core, or beside the rings, may import of the house
@@ -64,6 +64,7 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "crawl": RINGS["core"] - {"archives", "browser", "crawl", "checks", "fulltext", "settings", "tables", "warc"},
     "simweb": {"model"},
     "profiling": set(),
+    "report": {"frontier", "logs", "model", "seeds", "statistics", "store", "verify"},
     "wacz": {"model", "store", "text", "verify", "warc"},
     "verify": {"frontier", "fulltext", "model", "seen", "store", "tables", "text", "urls", "warc"},
 }
