@@ -11,7 +11,9 @@ PIPELINES = {  # the pipeline and its place; behind 200 come only new pages
     "warc": WARC,
     "cdxj": WARC,  # beside the archive
     "links": ("webcrawl.pipelines.link_log.LinkLogPipeline", 150),
+    "images": ("webcrawl.pipelines.images.ImagesPipeline", 211),
     "tags": ("webcrawl.pipelines.tags.TagsPipeline", 212),
+    "pagefiles": ("webcrawl.pipelines.pagefiles.PageFilesPipeline", 213),
 }
 NAMES = tuple(PIPELINES)
 BESIDE = {"cdxj": "warc"}  # what is written only together with something else

@@ -320,7 +320,9 @@ ITEM_PIPELINES_BASE = {
     "webcrawl.pipelines.warc.WarcPipeline": 100,
     "webcrawl.pipelines.link_log.LinkLogPipeline": 150,
     "webcrawl.pipelines.news.NewsPipeline": 200,
+    "webcrawl.pipelines.images.ImagesPipeline": 211,
     "webcrawl.pipelines.tags.TagsPipeline": 212,
+    "webcrawl.pipelines.pagefiles.PageFilesPipeline": 213,
 }
 
 # Your processing modules, in ascending order from 201: any Scrapy item pipeline.

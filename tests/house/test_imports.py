@@ -28,7 +28,7 @@ RINGS = {
             "net",
             "html",
         ),
-        *("browser", "warc", "logs", "crawl"),
+        *("browser", "warc", "logs", "crawl", "images", "pagefiles"),
     },
     "adapter": {"__main__", "adapter", "addon", "commands", "extensions", "pipelines", "preflight", "spiders"},
     "fast path": {"fastpath"},
@@ -54,11 +54,13 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "browser": set(),
     "items": {"html", "model"},
     "logs": {"model", "text"},
+    "images": set(),
+    "pagefiles": {"logs", "model", "store"},
     "warc": {"model", "store", "text"},
-    "crawl": RINGS["core"] - {"browser", "crawl", "checks", "settings", "warc"},
+    "crawl": RINGS["core"] - {"browser", "crawl", "checks", "images", "pagefiles", "settings", "warc"},
     "simweb": {"model"},
     "profiling": set(),
-    "verify": {"frontier", "model", "seen", "store", "text", "urls", "warc"},
+    "verify": {"frontier", "model", "seen", "store", "text", "urls", "warc", "pagefiles"},
 }
 OF_ADAPTER = {"trip", "listeners", "modules"}  # its values, which the fast path may know, and what a module is
 LOOKERS = {"commands", "preflight"}  # rooms of the adapter that may ask what stands beside the rings

@@ -135,6 +135,10 @@ class Crawl:
         """The number by which the seen store knows a URL."""
         return self._pipeline.key(url)
 
+    def compared(self, url: str) -> str:
+        """The form of a URL by which it is known whether it was seen."""
+        return self._pipeline.compared([url])[0]
+
     def _submit(
         self, page: Link, kind: str, links: Sequence[str], hop: Callable[[int], str], base: str, chain: str = ""
     ) -> None:

@@ -18,6 +18,8 @@ SHAPES = {  # docs/logs.md
         rb" [!-~]+\n"
     ),
     "logs/links.log": re.compile(rb"([^\t\n]*\t){4}[^\t\n]*\n"),
+    "logs/store.log": re.compile(rb"([^\t\n]*\t){4}-?\d+\t[^\t\n]*\t\d+\t[^\t\n]*\t\d+\t\d+\n"),
+    "logs/images.log": re.compile(rb"[!-~]+\t([a-z]+\t\d+\t\d+\t\d+|-\t\t\t)\t\d+\n"),
 }
 
 

@@ -16,6 +16,7 @@ from webcrawl.urls.fingerprint import KEY_BYTES
 from webcrawl.verify.frontier import check_frontier
 from webcrawl.verify.log import check_log
 from webcrawl.verify.outputs import check_outputs
+from webcrawl.verify.pagefiles import check_pagefiles
 from webcrawl.verify.portions import check_portions
 from webcrawl.verify.seen import check_seen
 from webcrawl.verify.seenfiles import SeenFiles, opened
@@ -77,6 +78,7 @@ def _all(snapshot: Snapshot, files: SeenFiles, jobdir: Path, found: Counter[str]
     yield from _guarded(lambda: check_portions(snapshot, found))
     yield from _guarded(lambda: _meta(snapshot))
     yield from _guarded(lambda: check_outputs(snapshot, jobdir, found))
+    yield from _guarded(lambda: check_pagefiles(snapshot, jobdir))
     yield from _guarded(lambda: check_tags(snapshot, jobdir / "tags.tsv"))
     yield from _stats(jobdir / "stats.json")
 
