@@ -14,6 +14,9 @@ PIPELINES = {  # the pipeline and its place; behind 200 come only new pages
     "images": ("webcrawl.pipelines.images.ImagesPipeline", 211),
     "tags": ("webcrawl.pipelines.tags.TagsPipeline", 212),
     "pagefiles": ("webcrawl.pipelines.pagefiles.PageFilesPipeline", 213),
+    "neardup": ("webcrawl.pipelines.neardup.NearDuplicatesPipeline", 214),
+    "skipped": ("webcrawl.pipelines.skipped.SkippedPipeline", 215),
+    "requests": ("webcrawl.pipelines.requests.RequestsPipeline", 216),
 }
 NAMES = tuple(PIPELINES)
 BESIDE = {"cdxj": "warc"}  # what is written only together with something else

@@ -32,6 +32,7 @@ from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError, TakenAway
 from webcrawl.store.output import Output
 from webcrawl.store.outputs import Outputs
+from webcrawl.urls.filters.protocol import Dropped
 from webcrawl.urls.hosts import host_of
 from webcrawl.urls.lately import Lately
 from webcrawl.urls.pipeline import LinkPipeline
@@ -408,6 +409,10 @@ class Crawl:
     def hear(self, hearer: Hearer) -> None:
         """Calls `hearer` at the end of every URL, with its log line: the checkpoint has both or neither."""
         self._log.hearers.append(hearer)
+
+    def hear_dropped(self, hearer: Dropped) -> None:
+        """Calls `hearer` with every URL that a filter drops, and every link that is no URL."""
+        self._pipeline.on_dropped = hearer
 
     def attach(self, make: Callable[[CrawlDB, Outputs], T]) -> T:
         """Makes a part that keeps state of its own in the checkpoint: an archive, the positions of pipelines."""

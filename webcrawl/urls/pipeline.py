@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from webcrawl.urls.canonical import MAX_LENGTH, canonical_links
+from webcrawl.urls.canonical import MAX_LENGTH, InvalidUrl, canonical, canonical_links
 from webcrawl.urls.filters.protocol import Origin
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from webcrawl.urls.filters.chain import Chain
+    from webcrawl.urls.filters.protocol import Dropped
     from webcrawl.urls.fingerprint import Fingerprints
     from webcrawl.urls.foldings import Folding
     from webcrawl.urls.lately import Lately
@@ -36,6 +37,7 @@ class LinkPipeline:
     ) -> None:
         self.chain = chain
         self.filtered: Counter[str] = Counter()
+        self.on_dropped: Dropped | None = None  # is told what was filtered
         self._folding = folding
         self._fingerprints = fingerprints
         self._max_length = max_length
@@ -60,15 +62,24 @@ class LinkPipeline:
         fresh = [url for url in dict.fromkeys(found.values()) if url is not None]
         if heard is not None:
             heard(page_url, fresh)
+        if self.on_dropped is not None:
+            self._tell_invalid(self.on_dropped, [link for link, url in found.items() if url is None], page_url, base)
         if lately is not None:
             fresh = lately.unknown(fresh)
-        kept = self.chain.keep(fresh, Origin(page_url, depth, path), self.filtered) if fresh else fresh
+        kept = self.chain.keep(fresh, Origin(page_url, depth, path), self.filtered, self.on_dropped) if fresh else fresh
         if not kept:
             return []
         urls = map(found.get, reversed(links))
         places = dict(zip(urls, range(len(links) - 1, -1, -1), strict=True))
         numbers = self._fingerprints(self.compared(kept))
         return [(number, url, places[url]) for number, url in zip(numbers, kept, strict=True)]
+
+    def _tell_invalid(self, dropped: Dropped, links: Sequence[str], page_url: str, base: str) -> None:
+        for link in links:
+            try:
+                canonical(link, base or page_url, self._max_length)
+            except InvalidUrl as error:
+                dropped(error.reason, [link], page_url)
 
     def key(self, url: str, variant: str = "") -> int:
         """The fingerprint of a GET of one canonical URL; `variant` distinguishes other requests for it."""
