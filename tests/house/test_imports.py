@@ -52,7 +52,7 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "net": {"model", "ports"},
     "html": {"model"},
     "browser": set(),
-    "items": {"html", "model"},
+    "items": {"html", "model", "neardup"},
     "logs": {"model", "text"},
     "images": set(),
     "neardup": set(),

@@ -9,7 +9,6 @@ from scrapy.exceptions import NotConfigured
 
 from webcrawl.adapter.values import values_of
 from webcrawl.items import Page
-from webcrawl.neardup.fingerprint import fingerprint
 from webcrawl.pipelines.output import PipelineOutput, open_output
 
 
@@ -33,5 +32,5 @@ class NearDuplicatesPipeline:
 
     def process_item(self, page: Page) -> None:
         if 200 <= page.status < 300 and self._output is not None:
-            found = fingerprint(page.visible_text)
+            found = page.fingerprint
             self._output.write(f"{'-' if found is None else f'{found:016x}'}\t{page.url}\n".encode())

@@ -133,7 +133,7 @@ def _meta(snapshot: Snapshot) -> Iterator[DamagedFile]:
 def _requests(jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
     """The one log that no checkpoint notes; its last line may be about to be written."""
     path = jobdir / REQUESTS
-    if path.exists():
+    if path.is_file():
         with path.open("rb") as file:
             file.seek(max(0, path.stat().st_size - LONGEST))
             whole = file.tell() + file.read().rfind(b"\n") + 1
