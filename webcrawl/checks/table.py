@@ -17,7 +17,20 @@ from webcrawl.checks.code import (
     Extensions,
     MaybeComponent,
 )
-from webcrawl.checks.kinds import Choice, Choices, Kind, Line, Name, Number, Rate, StatusCodes, Switch, Whole, Word
+from webcrawl.checks.kinds import (
+    Choice,
+    Choices,
+    Kind,
+    Line,
+    MaybeSwitch,
+    Name,
+    Number,
+    Rate,
+    StatusCodes,
+    Switch,
+    Whole,
+    Word,
+)
 from webcrawl.checks.outputs import Outputs
 from webcrawl.checks.places import File, Folder
 from webcrawl.checks.tls import Ciphers, TlsVersion
@@ -89,6 +102,8 @@ KINDS: dict[str, Kind] = {
     "DOWNLOAD_TRUNCATE": Whole(1024, 2**31 - 1),
     "CONTENT_SEEN": Choice(("skip", "process")),
     "LINK_SOURCES": Choices(LINKS),
+    "SITEMAPS": MaybeSwitch(),
+    "FEED_LINKS": MaybeSwitch(),
     "PAGE_MAX_LINKS": Whole(0, MANY),
     "OBEY_NOFOLLOW": Switch(),
     "OUTPUTS": Outputs(),

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.listings import LISTINGS
 from webcrawl.crawl.redirect_chain import follow
 from webcrawl.formats.documents import DocumentReader
-from webcrawl.html.found import FoundLink, is_nofollow
+from webcrawl.html.found import Found, FoundLink, is_nofollow
 from webcrawl.items import Page
 from webcrawl.model import Exchange, Link
+from webcrawl.net.robots_book import robots_url
 from webcrawl.net.robots_policy import REDIRECTS
 from webcrawl.seen.shells import SIZE, Shells
 from webcrawl.urls.canonical import InvalidUrl, canonical
@@ -32,6 +33,7 @@ class LinkRules:
     most: int = 0  # links of one page; 0: no limit
     home: Callable[[str], str] | None = None
     """Whose page a URL is, where the scope judges links by that: `host` or `domain`."""
+    sitemaps: bool = False  # whether those are fetched that robots.txt names
 
 
 class Visitor:
@@ -50,7 +52,7 @@ class Visitor:
         self._reader, self._ahead = readers
         self._followed, self._redirects, self._cookies = rules.followed, rules.redirects, rules.cookies
         self._skip_seen, self._obey_nofollow, self._home = rules.skip_seen, rules.obey_nofollow, rules.home
-        self._most = rules.most
+        self._most, self._sitemaps = rules.most, rules.sitemaps
         self._reads_more = not self._reader.wanted <= rules.followed
 
     def visit(self, link: Link, exchange: Exchange) -> Page:
@@ -59,7 +61,11 @@ class Visitor:
         location = _location(exchange)
         if link.path.endswith("P"):
             chain = self._chain(link, exchange) if location else ""
-            self._crawl.robots_answered(link, exchange.status, exchange.body, location, self._crawl.now(), chain)
+            now = self._crawl.now()
+            named = self._crawl.robots_answered(link, exchange.status, exchange.body, location, now, chain)
+            if named and self._sitemaps:
+                page.base = robots_url(link.history)
+                page.found = Found(page.base, page.encoding, [("sitemap", url, "", "") for url in named])
         elif location:
             if _redirects(link) < self._redirects:
                 self._crawl.redirected(link, location, self._chain(link, exchange))
@@ -122,6 +128,12 @@ class Visitor:
             self._reader.add_headers(found, exchange.headers, exchange.url)
         page.base, page.encoding, page.found = found.base, found.encoding, found
         page.title, page.meta_robots = found.title, found.meta_robots
+
+    def follow_robots(self, page: Page) -> None:
+        """Submits the sitemaps that a robots.txt names: links of the page that needed the rules, found there."""
+        if page.link is not None and page.found is not None:
+            link = replace(page.link, path=page.link.path.removesuffix("P"))
+            self._crawl.discover(link, [one[1] for one in page.found.links], lambda _: "L", base=page.base)
 
     def follow(self, page: Page, links: Sequence[FoundLink] | None = None) -> None:
         """Submits the links of a page that was visited, or only these."""
