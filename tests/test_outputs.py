@@ -7,7 +7,7 @@ from webcrawl import settings as defaults
 from webcrawl.adapter.values import plain_values
 from webcrawl.checks import SettingError
 from webcrawl.loading import load
-from webcrawl.outputs import PIPELINES
+from webcrawl.outputs import NAMES, PIPELINES
 from webcrawl.pipelines.link_log import LinkLogPipeline
 
 LINKS, WARC = PIPELINES["links"][0], PIPELINES["warc"][0]
@@ -55,7 +55,7 @@ def test_what_cannot_be_is_refused(value, why):
     with pytest.raises(SettingError) as refused:
         written(OUTPUTS=value)
 
-    line = f"OUTPUTS = {value!r}: must be some of warc, cdxj, links, or none"
+    line = f"OUTPUTS = {value!r}: must be some of {', '.join(NAMES)}, or none"
     assert str(refused.value) == line + (f" ({why})" if why else "")
 
 

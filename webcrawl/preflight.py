@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,8 @@ from webcrawl.commands.feeds import BadFeed, check_feeds
 from webcrawl.crawl.assembly import assemble
 from webcrawl.fastpath.names import ForeignScrapy
 from webcrawl.fastpath.names import check as check_scrapy
+from webcrawl.loading import load
+from webcrawl.net.dns_answer import Lookup
 from webcrawl.net.dns_cares import NameServers
 from webcrawl.net.errors import DnsFailed
 from webcrawl.seeds import top1m
@@ -74,7 +76,7 @@ def preflight(settings: BaseSettings, spider: type[Spider], arguments: Mapping[s
             values["URL_SCOPE"] = arguments.get("scope") or values["URL_SCOPE"]
             _seeds(spider, arguments, values)
         _folder(values, arguments.get("name", spider.name))
-        _await(_name_servers(values["DNS_NAMESERVERS"]))
+        _await(_name_servers(load(values["DNS_LOOKUP"]), values["DNS_NAMESERVERS"]))
     except REASONS as error:
         raise CannotStart(_line(error)) from error
 
@@ -200,11 +202,12 @@ def _check(folder: Path) -> None:
         lock.close()
 
 
-async def _name_servers(servers: tuple[tuple[str, int], ...]) -> None:
+async def _name_servers(make: Callable[..., Lookup], servers: tuple[tuple[str, int], ...]) -> None:
     if not servers:
         return  # the system's: a crawl of addresses or by a hosts file needs none
     start_threads()
-    lookup = NameServers(servers, timeout=2.0, tries=2)  # as long as a user waits
+    # as long as a user waits
+    lookup = NameServers(servers, timeout=2.0, tries=2) if make is NameServers else make(servers)
     try:
         await lookup.probe()
     finally:

@@ -178,6 +178,9 @@ OUTAGE_END_WAIT = 900
 # Name servers, as host:port; if there are none, the system's.
 DNS_NAMESERVERS: list[str] = []
 
+# Who asks the name servers; the cache before it stays.
+DNS_LOOKUP = "webcrawl.net.dns_cares.NameServers"
+
 # File in the format of /etc/hosts, looked up before DNS.
 HOSTS_FILE = None
 
@@ -218,7 +221,7 @@ OBEY_NOFOLLOW = False
 
 # --- The archive ---
 
-# What the crawl writes beside its log: the archive, the archive's index, links.log.
+# What the crawl writes beside its log, by the names in docs/outputs.md.
 OUTPUTS = "warc cdxj"
 
 # Prefix of the archive files' names.
@@ -321,8 +324,9 @@ EXTENSIONS = {
 # The crawl's own pipelines: those that OUTPUTS chooses from, and one that drops pages already seen.
 ITEM_PIPELINES_BASE = {
     "webcrawl.pipelines.warc.WarcPipeline": 100,
+    "webcrawl.pipelines.link_log.LinkLogPipeline": 150,
     "webcrawl.pipelines.news.NewsPipeline": 200,
-    "webcrawl.pipelines.link_log.LinkLogPipeline": 201,
+    "webcrawl.pipelines.tags.TagsPipeline": 212,
 }
 
 # Your processing modules, in ascending order from 201: any Scrapy item pipeline.

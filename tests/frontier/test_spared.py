@@ -32,9 +32,9 @@ def _frontier(db, dropped):
     )
 
 
-def fail(frontier, until, *, origin="http://a/"):
+def fail(frontier, until, *, origin="http://a/", now=0.0):
     """Fails whatever is of this origin, and answers the rest; returns what was answered, and the time."""
-    now, answered = 0.0, []
+    answered = []
     while now < until:
         link = frontier.take(now)
         if link is None:
@@ -88,6 +88,17 @@ def test_nobody_is_spared_where_several_origins_failed(frontier, dropped):
     frontier.take(0)
 
     assert (len(frontier), dropped) == (0, ["https://a:8443/new"])
+
+
+def test_it_is_spared_again(frontier):
+    """A host that came back after a day, and was given up a second time for its http alone, still has its https."""
+    add(frontier, *(f"http://a/{number}" for number in range(5)))
+    _, now = fail(frontier, 5 * DAY)
+    add(frontier, "http://a/later")
+    _, now = fail(frontier, now + 7 * DAY, now=now + 2 * DAY)
+    add(frontier, "https://a/new")
+
+    assert [link.url for _, link in drain(frontier, now + 1)] == ["https://a/new"]
 
 
 def test_a_name_that_does_not_exist_spares_nobody(frontier, dropped):

@@ -1,7 +1,6 @@
 """The examples of docs/extending.md and README.md, run as they stand there."""
 
 import json
-import re
 import socket
 from threading import Thread
 from types import SimpleNamespace
@@ -9,24 +8,13 @@ from types import SimpleNamespace
 import pytest
 
 from tests.support.crawling import Crawl
+from tests.support.examples import example, load
 from tests.support.places import ROOT
 from tests.support.plain_site import Site, serving
 from webcrawl.frontier.politeness import Politeness
 from webcrawl.simweb import truth
 
 PNG = b"\0\0\0\x0dIHDR\0\0\0\x20\0\0\0\x07"  # a header: 32 by 7 pixels
-
-
-def example(page: str, name: str) -> str:
-    """The Python block of a page that defines this class."""
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL)
-    return next(block for block in blocks if f"class {name}" in block)
-
-
-def load(page: str, name: str) -> type:
-    space: dict = {}
-    exec(example(page, name), space)  # noqa: S102 - our own documentation
-    return space[name]
 
 
 @pytest.fixture(name="project")
@@ -87,6 +75,31 @@ class TestPipelines:
         assert {len(row) for row in rows} == {5}
         assert {"a", "img", "script"} <= {row[3] for row in rows}
         assert any(row[3] == "a" and row[4] for row in rows)
+
+    def test_a_hook_hears_of_every_end(self, tmp_path, project):
+        """`on_end` tells of URLs that make no page; what the hook writes is kept, what it raises costs nothing."""
+
+        class Guarded(Site):
+            def answer(self):
+                self.say(200, b"User-agent: *\nDisallow: /private" if self.path == "/robots.txt" else b"hello")
+
+        slow = example("docs/extending.md", "SlowUrls")
+        slow = slow.replace("if outcome.seconds > 10 or", "if link.url[-1] == 'z': 1 / 0\n        if")
+        (project / "myproject/slow.py").write_text(slow)
+        (project / "myproject/names.py").write_text(example("docs/extending.md", "Staging"))
+        with serving(Guarded, "127.0.0.9") as here:
+            port = here.rpartition(":")[2]
+            (tmp_path / "seeds.txt").write_text(f"http://www.shop.test:{port}/z\nhttp://127.0.0.9:{port}/private/\n")
+            settings = {
+                "ITEM_PIPELINES": json.dumps({"myproject.slow.SlowUrls": 300}),
+                "DNS_LOOKUP": "myproject.names.Staging",
+                "PORTS_ALLOWED": port,
+            }
+            run = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings, project=project)
+            assert run.run() == 0, run.output.read_text()
+
+        assert (run.jobdir / "slow.txt").read_text() == f"-9998 0.0 http://127.0.0.9:{port}/private/\n"
+        assert "ZeroDivisionError" in (run.jobdir / "logs/errors.log").read_text()
 
 
 class TestSpiders:

@@ -214,6 +214,15 @@ class TestUnreachable:
 
         assert book.next_try(f"{A}/y") == 60
 
+    def test_who_is_asked_seldom_is_not_away_in_between(self):
+        """A host whose URLs are far apart may meet one bad hour after the other, and was not away all the time."""
+        book, now = _book(retry_wait=60, patience=3 * DAY), 0.0
+        for _ in range(6):
+            book.answered(A, 503, b"", now)
+            now += 1.2 * DAY
+
+        assert book.tries(A) == 6
+
     @pytest.mark.parametrize("stopped", [2.5 * DAY, 7 * DAY])
     def test_time_in_which_nobody_asked_is_no_absence(self, stopped):
         """A crawl that was stopped for days asks again, before it gives up what was away then."""

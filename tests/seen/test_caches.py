@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.examples import load
 from webcrawl.seen.caches.chance import RandomCache
 from webcrawl.seen.caches.clock import ClockCache
 from webcrawl.seen.caches.lru import LruCache
@@ -20,6 +21,7 @@ POLICIES = {
     "random": RandomCache,
     "static": lambda size: StaticCache(size, [3, 1, 2, 1]),
     "static, of nothing": StaticCache,
+    "that of docs/extending.md": load("docs/extending.md", "FifoCache"),
 }
 
 

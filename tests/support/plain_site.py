@@ -29,14 +29,14 @@ class Site(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def serving(handler=Site):
+def serving(handler=Site, address="127.0.0.1"):
     """The server's address, during the block."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+    with ThreadingHTTPServer((address, 0), handler) as server:
         server.daemon_threads = True
         thread = Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         try:
-            yield f"http://127.0.0.1:{server.server_port}"
+            yield f"http://{address}:{server.server_port}"
         finally:
             server.shutdown()
             thread.join()

@@ -40,6 +40,7 @@ from webcrawl.adapter.values import values_of
 from webcrawl.crawl.crawl import NO_OUTCOMES
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.lack import lack
+from webcrawl.loading import load
 from webcrawl.model import Exchange, Outcome, Status
 from webcrawl.net.descriptors import Room, in_use, raise_limit, room
 from webcrawl.net.errors import FetchError, NoNetwork, Untried
@@ -79,7 +80,7 @@ class FrontierDownloader:
         values = values_of(crawler)
         fits = _room(values)
         self.total_concurrency = fits.fetches
-        self.network = Network(values, keep_at_most=fits.kept)
+        self.network = Network(values, lookup=load(values["DNS_LOOKUP"]), keep_at_most=fits.kept)
         self.handlers = Handlers(crawler, values, self.network.shortage)
         self.middleware = build_from_crawler(DownloaderMiddlewareManager, crawler)
         self.barrier = Barrier()

@@ -94,6 +94,7 @@ KINDS: dict[str, Kind] = {
     "HOST_PATIENCE": Number(0, MANY),
     "OUTAGE_END_WAIT": Number(0, MANY),
     "DNS_NAMESERVERS": Servers(),
+    "DNS_LOOKUP": Dotted(),
     "HOSTS_FILE": File(),
     "PRIVATE_NETWORKS_ALLOWED": Networks(),
     "PORTS_ALLOWED": PortRanges(),

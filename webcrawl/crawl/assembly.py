@@ -20,6 +20,7 @@ from webcrawl.crawl.filter_states import FilterStates
 from webcrawl.crawl.halfway import Halfway
 from webcrawl.crawl.refusals import Refusals
 from webcrawl.crawl.robots import RobotsAdmission
+from webcrawl.crawl.saved_statistics import SavedStatistics
 from webcrawl.crawl.seeding import Seeding
 from webcrawl.crawl.terms import keep_terms, terms_of
 from webcrawl.crawl.uplink import Uplink
@@ -163,6 +164,7 @@ def _parts(
         halfway=Halfway(db),
         ending=Ending(values["OUTAGE_END_WAIT"]),
         uplink=Uplink(Detector(domains), frontier, robots.book, clock, counters),
+        statistics=SavedStatistics(db, log, _key(db)).statistics,
     )
 
 

@@ -28,6 +28,7 @@ from webcrawl.model import Exchange, Link, Outcome, Status, pack_found
 from webcrawl.seen.content import ContentSeen
 from webcrawl.seen.portions import PORTION, Portions
 from webcrawl.seen.protocol import SeenStore
+from webcrawl.statistics.statistics import Statistics
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError, TakenAway
 from webcrawl.store.output import Output
@@ -71,6 +72,7 @@ class Parts:
     halfway: Halfway
     ending: Ending
     uplink: Uplink
+    statistics: Statistics
 
 
 class Crawl:
@@ -84,7 +86,7 @@ class Crawl:
         self._outputs, self._log, self._counters = parts.outputs, parts.log, parts.counters
         self._portions, self._ending, self._site_of = parts.portions, parts.ending, parts.site_of
         self._halfway = parts.halfway
-        self.uplink = parts.uplink
+        self.uplink, self.statistics = parts.uplink, parts.statistics
         self.inline = InlineDownloads(
             parts.frontier.lending, parts.robots, parts.clock, parts.log, parts.counters, parts.halfway
         )
@@ -445,6 +447,8 @@ class Crawl:
 def _annotations(exchange: Exchange) -> list[str]:
     """What the crawl log says of an answer that was not taken whole."""
     notes = [f"truncated:{exchange.truncated}"] if exchange.truncated else []
+    if exchange.duplicate:
+        notes.append("duplicate:digest")  # Heritrix's words
     if exchange.followed:
         notes.append("seen:followed")
     return [*notes, f"links_cut:{exchange.links_cut}"] if exchange.links_cut else notes

@@ -77,6 +77,7 @@ class Visitor:
                 page.duplicate = known = False
             if not page.duplicate:
                 self._crawl.new_body(link, exchange.body)
+            exchange.duplicate = page.duplicate
             if not (known and self._skip_seen):
                 self._read(page, exchange)
             elif len(exchange.body) <= SIZE and self._home is None:

@@ -34,7 +34,8 @@ class Budgets:
     def __init__(self, table: DomainTable, reputation: Reputation, texts: Texts, policy: Allowance) -> None:
         self._table, self._texts, self._policy = table, texts, policy
         self.reputation = reputation
-        self.counts = policy.lead < UNLIMITED or policy.most(0, seed=False) < UNLIMITED
+        self._lead = policy.lead
+        self.counts = self._lead < UNLIMITED or policy.most(0, seed=False) < UNLIMITED
         self.domains, self.held = table.waiting()  # domains with URLs that wait, and these URLs
         self._ready: list[tuple[int, int, str]] = []  # a heap: the best reputation first, then by turn
         self.listed: set[str] = set()  # domains of which URLs may go on
@@ -72,7 +73,7 @@ class Budgets:
         if not self.counts:
             return False
         domain = self._get(name)
-        if domain.used * LARGER >= self._policy.lead:
+        if domain.used * LARGER >= self._lead:
             domain.bodies += 1
             if domain.bodies % SAMPLE == 1:
                 domain.fresh = self._texts.new(name, body)
@@ -123,7 +124,7 @@ class Budgets:
 
     def _may(self, domain: Domain) -> bool:
         used = domain.used
-        if domain.debt >= self._policy.lead or used >= domain.most:
+        if domain.debt >= self._lead or used >= domain.most:
             return False
         return used < domain.sure or domain.queue is None or used + domain.queue.count <= WIDE * domain.most
 

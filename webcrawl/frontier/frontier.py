@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 
 from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.back import BackEnd
 from webcrawl.frontier.booking import Booking
-from webcrawl.frontier.charges import Charge, Charges
+from webcrawl.frontier.charges import Charges
 from webcrawl.frontier.health import Health, given_up, spares
 from webcrawl.frontier.hosts import FIRST, Host, State
 from webcrawl.frontier.lending import NO_PAGE, Lender, Lending
 from webcrawl.frontier.overstay import R, overstaying
+from webcrawl.frontier.pardon import Pardon
 from webcrawl.frontier.parts import Hooks, Queues, Rules
 from webcrawl.frontier.prioritizers import Informed
 from webcrawl.frontier.rotation import Rotation
@@ -68,6 +69,7 @@ class Frontier:
             charges=self._charges,
         )
         self.lending = Lending(lender)
+        self._pardon = Pardon(self._charges, lender, self._rotation, self._enter, self._put_back)
         self._reserved = self.lending.reserved
         self._remember(queues.told.until)
 
@@ -477,49 +479,7 @@ class Frontier:
 
     def forgive(self, since: float) -> int:
         """Takes back what failures since then did to hosts and links; returns how many there were."""
-        count = 0
-        for charge in self._charges.take(since):
-            host = self._back.active.get(charge.host)
-            held = host if host is not None else self._hosts.get(charge.host)
-            self._hosts.touch(held)
-            if host is None:
-                self._rotation.aside.recall(held)
-            charge.undo(held)
-            held.ready_at = max(held.ready_at, charge.at + self._book.wait(held))  # it was asked, though
-            self._ask_again(held, charge)
-            if host is None:
-                self._return_to(held)
-            elif host.ticket:
-                self._slots.judge(host)
-                self._back.schedule(host, host.due())
-            count += 1
-        self.counters["forgiven"] += count
-        return count
-
-    def _ask_again(self, host: Host, charge: Charge) -> None:
-        """Gives a link its attempt back, also if it was the last one; robots.txt comes when it is needed."""
-        if charge.link is NO_PAGE:  # only the host was charged
-            return
-        retry = charge.retry
-        if retry is None:
-            if not charge.link.url or charge.link.path.endswith("P") or charge.link.request:
-                return  # a host was lent or a download cut; or a spider was told of its request's end
-            self.counters["finished"] -= 1
-        elif retry in host.later:
-            host.later.remove(retry)
-            heapify(host.later)
-            self.queued -= 1
-            self.counters["tried again"] -= 1
-        else:
-            return  # it is under way again
-        self._put_back(host, charge.link.pack())
-
-    def _return_to(self, host: Host) -> None:
-        """Puts away a host that is not active, or lets it in if it has something to fetch."""
-        if host.state is State.IDLE and host.waiting():
-            self._enter(host)
-        else:
-            self._hosts.put_away(host)
+        return self._pardon.since(since)
 
     def overstaying(self, running: Sequence[R], *, full: bool) -> list[R]:
         """Which of these downloads may be cut, in this order, if hosts wait for their slots; `full`: none is free."""

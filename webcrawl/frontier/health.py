@@ -44,7 +44,7 @@ class FailedRow(NamedTuple):
     status: int  # that all its URLs end with if the host is given up now
     only: int  # a checksum of the URL that alone has failed; 0: there were several
     gone: bool  # the name servers say that there is no such name, or none that may be asked
-    origin: int = 0  # a checksum of the only scheme and port that have failed; 0: there were several
+    origin: int = 0  # a checksum of the only scheme and port that have failed; 0: there were several, -1: none yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class HealthRules:
             planned = max(host.ready_at - before.at, 0.0)
             away = before.away + min(max(now - before.at, 0.0), LATE * planned)
             only = only if only == before.only else 0
-            origin = origin if origin == before.origin else 0
+            origin = origin if before.origin in (-1, origin) else 0
         host.failures += 1
         host.row = row = FailedRow(now, away, _status(link, outcome), only, gone, origin)
         is_over = host.failures >= self.failures and away >= self.patience
@@ -115,7 +115,7 @@ def returns(host: Host, now: float) -> bool:
     if row is None or now - row.at < DAY or not given_up(host):
         return False
     host.retired, host.ready_at = 0, min(host.ready_at, now)
-    host.row = FailedRow(now, 0.0, row.status, 0, gone=False)
+    host.row = FailedRow(now, 0.0, row.status, 0, gone=False, origin=-1)
     return True
 
 
@@ -127,7 +127,7 @@ def spares(host: Host, url: str) -> bool:
     row = host.row
     if row is None or row.gone or not given_up(host) or row.origin in (0, _origin(url)):
         return False
-    host.retired, host.row = 0, FailedRow(row.at, 0.0, row.status, 0, gone=False)
+    host.retired, host.row = 0, FailedRow(row.at, 0.0, row.status, 0, gone=False, origin=row.origin)
     return True
 
 

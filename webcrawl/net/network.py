@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from webcrawl.net.dns import CachingResolver
+from webcrawl.net.dns_answer import Lookup
 from webcrawl.net.dns_cares import NameServers
 from webcrawl.net.ftp import FtpClient
 from webcrawl.net.gopher import GopherClient
@@ -22,9 +23,11 @@ from webcrawl.ports import Ports
 class Network:
     """Everything that the protocol handlers of a crawl share; made from checked settings."""
 
-    def __init__(self, values: Mapping[str, Any], *, keep_at_most: int = 256) -> None:
+    def __init__(
+        self, values: Mapping[str, Any], *, lookup: Callable[..., Lookup] = NameServers, keep_at_most: int = 256
+    ) -> None:
         hosts = read_hosts(Path(values["HOSTS_FILE"])) if values["HOSTS_FILE"] else {}
-        self.resolver = CachingResolver(NameServers(values["DNS_NAMESERVERS"]), hosts, timeout=values["DNS_TIMEOUT"])
+        self.resolver = CachingResolver(lookup(values["DNS_NAMESERVERS"]), hosts, timeout=values["DNS_TIMEOUT"])
         guard = AddressGuard(map(str, values["PRIVATE_NETWORKS_ALLOWED"]))
         bind = values.get("DOWNLOAD_BIND_ADDRESS")
         self.access = Access(self.resolver, guard, ports=Ports(values["PORTS_ALLOWED"]), bind=bind)

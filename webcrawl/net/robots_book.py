@@ -165,22 +165,28 @@ class RobotsBook:
     def _failed(self, before: _Entry | None, now: float) -> _Entry:
         """One more failure: wait longer than the last time, and in the end give up.
 
-        Rules stay in force meanwhile (RFC 9309 2.4). Time in which nobody asked counts for a day at most: a crawl may
-        have been stopped. The last try comes when patience ends, so that nothing is given up that is back by then.
+        Rules stay in force meanwhile (RFC 9309 2.4). Who is asked later than planned was away for twice the planned
+        time at most, as far as we know: a crawl may have been stopped, or the host had no URLs. The last try comes when
+        patience ends, so that nothing is given up that is back by then.
         """
         tries, since, rules = 0, now, None
         if before is not None and before.until >= now - self._useful:  # or its row may be swept
             rules = before.rules
             if before.tries:
-                tries, since = before.tries, before.since + max(0.0, now - before.until - KEEP)
+                tries, late = before.tries, now - before.until
+                since = before.since + max(0.0, late - self._wait(tries))
         tries += 1
         left = since + self._patience - now
         if left <= 0 and tries >= TRIES:
             return _Entry(now + KEEP, None)
-        wait = min(self._retry_wait * 2.0 ** min(tries - 1, DOUBLINGS), KEEP)
+        wait = self._wait(tries)
         until = now + (min(wait, left) if left > 0 else wait)
         # The host waits as long, and would otherwise have turns for its robots.txt only.
         return _Entry(until, rules, tries, since, owes=rules is not None)
+
+    def _wait(self, tries: int) -> float:
+        """Seconds until the next try after so many."""
+        return min(self._retry_wait * 2.0 ** min(tries - 1, DOUBLINGS), KEEP)
 
     def _crawl_delay(self, origin: str, seconds: float, now: float) -> float:
         """What this host's origins ask for: its http and https share one turn, so the longer delay holds."""
