@@ -74,7 +74,7 @@ THIRD = {  # all that the core, and what stands beside the rings, may import of 
     *("ada_url", "backports", "blake3", "brotli", "chardetng_py", "compression", "cryptography", "httptools", "isal"),
     *("lxml", "msgpack", "numpy", "pybloom_live", "pycares", "re2", "rich", "selectolax", "siphashc", "tldextract"),
     *("uvloop", "webencodings", "zstandard"),
-    *("resiliparse", "trafilatura"),  # optional
+    *("pypdfium2", "resiliparse", "trafilatura"),  # optional
 }
 KNOWN = THIRD | sys.stdlib_module_names | {house.PACKAGE.name}
 

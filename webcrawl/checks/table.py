@@ -33,8 +33,8 @@ from webcrawl.checks.kinds import (
 )
 from webcrawl.checks.outputs import Outputs
 from webcrawl.checks.places import File, Folder
+from webcrawl.checks.sources import LinkSources
 from webcrawl.checks.tls import Ciphers, TlsVersion
-from webcrawl.formats.kinds import ALL as LINKS
 from webcrawl.urls.canonical import SCHEMES
 from webcrawl.urls.filters.scope import SCOPES
 
@@ -102,7 +102,7 @@ KINDS: dict[str, Kind] = {
     "COOKIES": Choice(("redirects", "off")),
     "DOWNLOAD_TRUNCATE": Whole(1024, 2**31 - 1),
     "CONTENT_SEEN": Choice(("skip", "process")),
-    "LINK_SOURCES": Choices(LINKS),
+    "LINK_SOURCES": LinkSources(),
     "SITEMAPS": MaybeSwitch(),
     "FEED_LINKS": MaybeSwitch(),
     "PAGE_MAX_LINKS": Whole(0, MANY),

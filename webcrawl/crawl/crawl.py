@@ -451,4 +451,5 @@ def _annotations(exchange: Exchange) -> list[str]:
         notes.append("duplicate:digest")  # Heritrix's words
     if exchange.followed:
         notes.append("seen:followed")
+    notes += exchange.notes
     return [*notes, f"links_cut:{exchange.links_cut}"] if exchange.links_cut else notes

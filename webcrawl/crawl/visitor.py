@@ -127,6 +127,9 @@ class Visitor:
         else:  # a browser may have followed a redirect
             found = exchange.found or self._reader.links(exchange.body, exchange.content_type, exchange.url)
             self._reader.add_headers(found, exchange.headers, exchange.url)
+            if found.note:
+                exchange.notes += (found.note,)
+                self._crawl.count([found.note.replace(":", "/")])
         page.base, page.encoding, page.found = found.base, found.encoding, found
         page.title, page.meta_robots = found.title, found.meta_robots
 
