@@ -205,6 +205,7 @@ class Exchange:
     links_cut: int = 0  # links that are not followed because the page has too many
     followed: bool = False  # although the body was seen elsewhere
     duplicate: bool = False  # the body was seen before
+    notes: tuple[str, ...] = ()  # what else the crawl log says of it
     found: Any = field(default=None, repr=False, compare=False)  # the Found of a large body that was read ahead
     archived: Archived | None = field(default=None, repr=False, compare=False)  # where, once the archive has it
     made_by: str = ""  # somebody else's download handler: the head is put together, and the request is not known
