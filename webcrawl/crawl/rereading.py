@@ -30,6 +30,7 @@ class Rereading(Crawl):
         self, link: Link, status: int, body: bytes, location: str | None, now: float, chain: str = ""
     ) -> Sequence[str]:
         """Nobody is asked, so nobody's rules matter."""
+        del link, status, body, location, now, chain
         return ()
 
     def finish(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
