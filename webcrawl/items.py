@@ -7,8 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
+from webcrawl.formats import documents, link_header
 from webcrawl.html import extras, lookup
 from webcrawl.html.about import About
+from webcrawl.html.document import markup
 from webcrawl.html.encoding import encoding_of
 from webcrawl.html.encodings import decode
 from webcrawl.html.found import Found, FoundLink, PageLink
@@ -64,15 +66,21 @@ def _visible(page: Page) -> str:
     return shown
 
 
+def _all_found(page: Page) -> Found:
+    """What was read for the crawl, if that was links of all kinds with their texts; else it is read now."""
+    if page.found is not None and page.found.whole:
+        return page.found
+    url = page.exchange.url if page.exchange is not None else page.url  # a browser may have followed a redirect
+    kind = page.header("content-type")
+    encoding = page.find_encoding() if markup(kind, page.body) else page.encoding  # no guess at an image's
+    return documents.all_links(page.body, kind, url, encoding, page.headers)
+
+
 def _links(page: Page) -> list[PageLink]:
     """None of an answer that is not the page, such as an error's."""
     if not 200 <= page.status < 300:
         return []
-    found = page.found
-    if found is None or not found.whole:
-        url = page.exchange.url if page.exchange is not None else page.url  # a browser may have followed a redirect
-        found = lookup.all_links(page.body, page.header("content-type"), url, page.find_encoding())
-    return lookup.page_links(found)
+    return lookup.page_links(page.all_found)
 
 
 def _about(page: Page) -> About:
@@ -80,7 +88,12 @@ def _about(page: Page) -> About:
 
 
 def _canonical(page: Page) -> str:
-    return lookup.resolved(page.about.canonical, page.base or page.url) if page.about.canonical else ""
+    """The document's own word goes before its header's."""
+    if page.about.canonical:
+        return lookup.resolved(page.about.canonical, page.base or page.url)
+    named = (address for kind, address, _, _ in link_header.links(page.headers) if kind == "canonical")
+    address = next(named, "")
+    return lookup.resolved(address, page.url) if address else ""
 
 
 @dataclass(slots=True)
@@ -112,6 +125,7 @@ class Page(_Answer):
     """One answer, whatever its status. itemadapter knows it, so any Scrapy pipeline can process it."""
 
     __slots__ = ("exchange", "followed", "found", "link", "looked_up")
+    all_found: ClassVar[Any] = _Lazy(_all_found)  # links of all kinds as they were written
     about: ClassVar[Any] = _Lazy(_about)  # what the document says of itself; some fields are read from it
 
     # Read when they are asked for

@@ -10,8 +10,9 @@ WARC = "webcrawl.pipelines.warc.WarcPipeline", 100
 PIPELINES = {  # the pipeline and its place; behind 200 come only new pages
     "warc": WARC,
     "cdxj": WARC,  # beside the archive
-    "links": ("webcrawl.pipelines.link_log.LinkLogPipeline", 201),
+    "links": ("webcrawl.pipelines.link_log.LinkLogPipeline", 150),
     "tables": ("webcrawl.pipelines.tables.TablesPipeline", 199),  # of pages seen before, too
+    "tags": ("webcrawl.pipelines.tags.TagsPipeline", 212),
 }
 NAMES = tuple(PIPELINES)
 BESIDE = {"cdxj": "warc"}  # what is written only together with something else

@@ -207,6 +207,9 @@ CONTENT_SEEN = "skip"
 # Kinds of links to follow.
 LINK_SOURCES = "a area frame iframe refresh canonical"
 
+# Fetch what pages need to be shown (images, style sheets, fonts, scripts, frames) beyond any scope, three hops deep.
+REQUISITES = False
+
 # Links to follow per page, the first ones; 0 means all. FTP listings and Gopher menus are never cut.
 PAGE_MAX_LINKS = 50_000
 
@@ -215,7 +218,7 @@ OBEY_NOFOLLOW = False
 
 # --- The archive ---
 
-# What the crawl writes beside its log: the archive, the archive's index, links.log, tables.
+# What the crawl writes beside its log, by the names in docs/outputs.md.
 OUTPUTS = "warc cdxj"
 
 # Prefix of the archive files' names.
@@ -318,9 +321,10 @@ EXTENSIONS = {
 # The crawl's own pipelines: those that OUTPUTS chooses from, and one that drops pages already seen.
 ITEM_PIPELINES_BASE = {
     "webcrawl.pipelines.warc.WarcPipeline": 100,
+    "webcrawl.pipelines.link_log.LinkLogPipeline": 150,
     "webcrawl.pipelines.tables.TablesPipeline": 199,
     "webcrawl.pipelines.news.NewsPipeline": 200,
-    "webcrawl.pipelines.link_log.LinkLogPipeline": 201,
+    "webcrawl.pipelines.tags.TagsPipeline": 212,
 }
 
 # Your processing modules, in ascending order from 201: any Scrapy item pipeline.

@@ -27,12 +27,13 @@ RINGS = {
             "store",
             "net",
             "html",
+            "formats",
         ),
-        *("browser", "warc", "logs", "crawl", "tables"),
+        *("browser", "warc", "logs", "crawl", "statistics", "tables"),
     },
     "adapter": {"__main__", "adapter", "addon", "commands", "extensions", "pipelines", "preflight", "spiders"},
     "fast path": {"fastpath"},
-    "beside": {"simweb", "verify", "profiling"},
+    "beside": {"simweb", "verify", "profiling", "wacz"},
 }
 RING = {room: ring for ring, rooms in RINGS.items() for room in rooms}
 BELOW = {  # what a room of the core, or beside the rings, may import of the house
@@ -43,7 +44,7 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "lack": set(),
     "ports": set(),
     "outputs": set(),
-    "checks": {"html", "loading", "net", "outputs", "settings", "urls"},
+    "checks": {"formats", "loading", "net", "outputs", "settings", "urls"},
     "urls": {"loading", "model", "ports"},
     "seeds": {"model", "text", "urls"},
     "store": {"model"},
@@ -52,13 +53,16 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "net": {"model", "ports"},
     "html": {"model"},
     "browser": set(),
-    "items": {"html", "model"},
+    "formats": {"html"},
+    "items": {"formats", "html", "model"},
     "logs": {"model", "text"},
+    "statistics": {"model", "text"},
     "warc": {"model", "store", "text"},
     "tables": {"frontier", "html", "items", "model", "net", "store", "text", "urls"},
     "crawl": RINGS["core"] - {"browser", "crawl", "checks", "settings", "tables", "warc"},
     "simweb": {"model"},
     "profiling": set(),
+    "wacz": {"model", "store", "text", "verify", "warc"},
     "verify": {"frontier", "model", "seen", "store", "tables", "text", "urls", "warc"},
 }
 OF_ADAPTER = {"trip", "listeners", "modules"}  # its values, which the fast path may know, and what a module is

@@ -19,6 +19,7 @@ from webcrawl.crawl.halfway import Halfway
 from webcrawl.crawl.inline import InlineDownloads
 from webcrawl.crawl.redirect_chain import cookie_header, has_asked
 from webcrawl.crawl.refusals import Refusal, Refusals
+from webcrawl.crawl.requisites import is_needed, may_need
 from webcrawl.crawl.robots import RobotsAdmission
 from webcrawl.crawl.seeding import Seeding
 from webcrawl.crawl.uplink import Uplink
@@ -28,10 +29,12 @@ from webcrawl.model import Exchange, Link, Outcome, Status, pack_found
 from webcrawl.seen.content import ContentSeen
 from webcrawl.seen.portions import PORTION, Portions
 from webcrawl.seen.protocol import SeenStore
+from webcrawl.statistics.statistics import Statistics
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError, TakenAway
 from webcrawl.store.output import Output
 from webcrawl.store.outputs import Outputs
+from webcrawl.urls.filters.chain import Chain
 from webcrawl.urls.hosts import host_of
 from webcrawl.urls.lately import Lately
 from webcrawl.urls.pipeline import LinkPipeline
@@ -71,6 +74,7 @@ class Parts:
     halfway: Halfway
     ending: Ending
     uplink: Uplink
+    statistics: Statistics
 
 
 class Crawl:
@@ -84,7 +88,7 @@ class Crawl:
         self._outputs, self._log, self._counters = parts.outputs, parts.log, parts.counters
         self._portions, self._ending, self._site_of = parts.portions, parts.ending, parts.site_of
         self._halfway = parts.halfway
-        self.uplink = parts.uplink
+        self.uplink, self.statistics = parts.uplink, parts.statistics
         self.inline = InlineDownloads(
             parts.frontier.lending, parts.robots, parts.clock, parts.log, parts.counters, parts.halfway
         )
@@ -100,17 +104,28 @@ class Crawl:
 
     # -- in
 
-    def discover(self, page: Link, links: Sequence[str], hop: Callable[[int], str], *, base: str = "") -> None:
+    def discover(
+        self, page: Link, links: Sequence[str], hop: Callable[[int], str], *, base: str = "", needed: bool = False
+    ) -> None:
         """The links of a page, in one batch; `hop` gives the letter of each by its position.
 
-        Of very many the first are submitted now, and the others in portions.
+        Of very many the first are submitted now, and the others in portions. `needed`: these are its requisites.
         """
         self._counters["links"] += len(links)
         page = self._entered(page)
         if len(links) > PORTION:
             self._portions.put(page, base, links, hop, PORTION)
             links = links[:PORTION]
-        self._submit(page, "L", links, hop, base)
+        self._submit(page, "L", links, hop, base, filters=self._pipeline.requisites if needed else None)
+
+    def passing(self, page: Link, links: Sequence[str], base: str) -> frozenset[str]:
+        """Which of these links of a page the filters let through."""
+        page = self._entered(page)
+        return self._pipeline.passing(page.url, page.depth + 1, links, base, f"{page.path}L")
+
+    def is_within(self, url: str) -> bool:
+        """Whether a page that is shown in another is one of the crawl's, however it was found."""
+        return self._pipeline.chain.within(url)
 
     def redirected(self, page: Link, location: str, chain: str) -> None:
         """Submits the target of a redirect, which takes the chain with it.
@@ -121,7 +136,8 @@ class Crawl:
         page = self._entered(page)
         cookies = cookie_header(chain, location) if chain else b""
         if not (cookies and has_asked(chain, self._pipeline.key(location))):
-            self._submit(page, "R", [location], lambda _: "R", "", chain)
+            filters = self._pipeline.requisites if is_needed(page.path) else None
+            self._submit(page, "R", [location], lambda _: "R", "", chain, filters)
             return
         again = Link(location, page.path + "R", page.url, page.seed, chain=chain)
         self._counters["links/new"] += self.submit(again, f"cookies {cookies.decode('latin-1')}")
@@ -136,12 +152,19 @@ class Crawl:
         return self._pipeline.key(url)
 
     def _submit(
-        self, page: Link, kind: str, links: Sequence[str], hop: Callable[[int], str], base: str, chain: str = ""
+        self,
+        page: Link,
+        kind: str,
+        links: Sequence[str],
+        hop: Callable[[int], str],
+        base: str,
+        chain: str = "",
+        filters: Chain | None = None,
     ) -> None:
         absorbed = self._lately.absorbed
         depth = page.depth + (kind != "R")
         heard = self._frontier.heard
-        found = self._pipeline.process(page.url, depth, links, base, self._lately, page.path + kind, heard)
+        found = self._pipeline.process(page.url, depth, links, base, self._lately, page.path + kind, heard, filters)
         self._counters["links/known"] += self._lately.absorbed - absorbed
         self._counters["links/new"] += len(found)
         if not found:
@@ -157,7 +180,8 @@ class Crawl:
             return
         page = portion.page
         try:
-            self._submit(page, "L", portion.links, portion.hops.__getitem__, portion.base)
+            filters = self._pipeline.requisites if portion.hops[0] == "E" and may_need(page.path) else None
+            self._submit(page, "L", portion.links, portion.hops.__getitem__, portion.base, filters=filters)
         except (StoreError, OSError, MemoryError):
             raise
         except Exception:  # a filter's: as with a page, these links are lost, and the crawl goes on
@@ -441,6 +465,8 @@ class Crawl:
 def _annotations(exchange: Exchange) -> list[str]:
     """What the crawl log says of an answer that was not taken whole."""
     notes = [f"truncated:{exchange.truncated}"] if exchange.truncated else []
+    if exchange.duplicate:
+        notes.append("duplicate:digest")  # Heritrix's words
     if exchange.followed:
         notes.append("seen:followed")
     return [*notes, f"links_cut:{exchange.links_cut}"] if exchange.links_cut else notes

@@ -10,6 +10,7 @@ from scrapy.crawler import Crawler
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.lack import lack
 from webcrawl.model import Exchange, Link, Outcome
+from webcrawl.pipelines.output import is_plain
 from webcrawl.store.errors import StoreError
 
 logger = logging.getLogger(__name__)
@@ -19,8 +20,10 @@ def on_end(crawler: Crawler, hook: Callable[[Link, Outcome, Exchange | None], ob
     """Calls `hook` with the log line of each URL, fetched or not; for a pipeline's or extension's `open_spider`.
 
     A URL that was not asked for, or had no answer, has no Exchange. An error of the hook's own is logged, and costs
-    nothing else.
+    nothing else. A command that is no crawl, such as `scrapy parse --pipelines`, has no ends to tell of.
     """
+    if is_plain(crawler):
+        return
     name = getattr(hook, "__qualname__", repr(hook))
 
     def told(link: Link, outcome: Outcome, exchange: Exchange | None) -> None:

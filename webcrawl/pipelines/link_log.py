@@ -1,4 +1,4 @@
-"""logs/links.log: every link of every page, followed or not (LARM)."""
+"""logs/links.log: every link of every page, followed or not, and every redirect (LARM)."""
 
 from __future__ import annotations
 
@@ -11,12 +11,21 @@ from scrapy.exceptions import NotConfigured
 from webcrawl.adapter.values import values_of
 from webcrawl.items import Page
 from webcrawl.logs.link_line import lines
+from webcrawl.model import Exchange, Link, Outcome
+from webcrawl.net.robots_policy import REDIRECTS
+from webcrawl.pipelines.ends import on_end
 from webcrawl.pipelines.output import PipelineOutput, open_output
 from webcrawl.urls.canonical import canonical_links
 
+REDIRECT = "redirect"  # the kind of link that a redirect is
+
 
 class LinkLogPipeline:
-    """Logs from, to as written, to normalised, kind and anchor text of each link; part of the checkpoint."""
+    """Logs from, to as written, to normalised, kind and anchor text of each link; part of the checkpoint.
+
+    It stands before the pipeline that drops bodies seen before: their links count too. Redirects make no page: the
+    pipeline hears of them when they end.
+    """
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -30,10 +39,20 @@ class LinkLogPipeline:
 
     def open_spider(self) -> None:
         self._output = open_output(self._crawler, "logs/links.log")
+        on_end(self._crawler, self._ended)
 
     def process_item(self, item: Any) -> Any:
-        if isinstance(item, Page) and item.links and self._output is not None:
-            targets = canonical_links(item.base, [link.address for link in item.links], Counter())
-            rows = ((link.kind, link.address, targets[link.address], link.text) for link in item.links)
-            self._output.write(lines(item.url, rows))
+        if isinstance(item, Page) and 200 <= item.status < 300 and self._output is not None:
+            found = item.all_found  # not `links`: that resolves each of them once more
+            if found.links and not item.is_prerequisite:
+                targets = canonical_links(found.base, [link[1] for link in found.links], Counter())
+                rows = ((kind, address, targets[address], text) for kind, address, text, _ in found.links)
+                self._output.write(lines(item.url, rows))
         return item
+
+    def _ended(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
+        if outcome.status in REDIRECTS and exchange is not None and not link.path.endswith("P"):
+            location = (exchange.header(b"location") or b"").decode("utf-8", "replace").strip()
+            if location and self._output is not None:
+                target = canonical_links(exchange.url, [location], Counter())[location]
+                self._output.write_now(lines(link.url, [(REDIRECT, location, target, "")]))

@@ -38,6 +38,10 @@ class PipelineOutput:
             self._fail(error)
             raise DropItem(str(error)) from error
 
+    def write_now(self, data: bytes) -> None:
+        """Appends in this turn of the event loop, as a hearer must: its URL is booked in this turn, too."""
+        self._output.write(data)
+
 
 class NoOutput(PipelineOutput):
     """Of a command that has no JOBDIR, such as `scrapy parse --pipelines`: what is written is not kept."""
@@ -51,16 +55,18 @@ class NoOutput(PipelineOutput):
     def write(self, data: bytes) -> None:
         pass
 
+    write_now = write
+
 
 def open_output(crawler: Crawler, path: str) -> PipelineOutput:
     """Opens `path` below JOBDIR; for a pipeline's `open_spider`."""
-    if _is_plain(crawler):
+    if is_plain(crawler):
         return NoOutput(path)
     scheduler = scheduler_of(crawler)
     return PipelineOutput(scheduler.crawl.open_output(path), scheduler.fail)
 
 
-def _is_plain(crawler: Crawler) -> bool:
+def is_plain(crawler: Crawler) -> bool:
     """Whether this run is no crawl, in a project whose spiders crawl.
 
     That is so by PlainScrapy, or because the add-on had nothing to do with it: then the scheduler is Scrapy's.

@@ -33,8 +33,12 @@ class LinkPipeline:
         folding: Folding | None,
         fingerprints: Fingerprints,
         max_length: int = MAX_LENGTH,
+        *,
+        requisites: bool = False,
     ) -> None:
+        """`requisites`: what pages need to be shown passes a chain of its own."""
         self.chain = chain
+        self.requisites = chain.for_requisites() if requisites else None
         self.filtered: Counter[str] = Counter()
         self._folding = folding
         self._fingerprints = fingerprints
@@ -49,12 +53,13 @@ class LinkPipeline:
         lately: Lately | None = None,
         path: str = "",
         heard: Callable[[str, Sequence[str]], None] | None = None,
+        chain: Chain | None = None,
     ) -> list[Candidate]:
         """Returns a candidate for each distinct URL among these links, which are `depth` links from a seed.
 
         Seeds have an empty `page_url`. `base` is the document's base URL, if it declares one. URLs in `lately` passed
         the filters and were submitted before, and are left out. `path` is the links' discovery path. `heard` gets the
-        page and all URLs, before any cache and any filter.
+        page and all URLs, before any cache and any filter. `chain` takes the place of the ordinary one.
         """
         found = canonical_links(base or page_url, links, self.filtered, self._max_length)
         fresh = [url for url in dict.fromkeys(found.values()) if url is not None]
@@ -62,13 +67,20 @@ class LinkPipeline:
             heard(page_url, fresh)
         if lately is not None:
             fresh = lately.unknown(fresh)
-        kept = self.chain.keep(fresh, Origin(page_url, depth, path), self.filtered) if fresh else fresh
+        kept = (chain or self.chain).keep(fresh, Origin(page_url, depth, path), self.filtered) if fresh else fresh
         if not kept:
             return []
         urls = map(found.get, reversed(links))
         places = dict(zip(urls, range(len(links) - 1, -1, -1), strict=True))
         numbers = self._fingerprints(self.compared(kept))
         return [(number, url, places[url]) for number, url in zip(numbers, kept, strict=True)]
+
+    def passing(self, page_url: str, depth: int, links: Sequence[str], base: str, path: str) -> frozenset[str]:
+        """Which of these links pass the filters; nothing is counted."""
+        found = canonical_links(base or page_url, links, Counter(), self._max_length)
+        urls = [url for url in dict.fromkeys(found.values()) if url is not None]
+        kept = set(self.chain.keep(urls, Origin(page_url, depth, path), Counter()))
+        return frozenset(link for link in links if found[link] in kept)
 
     def key(self, url: str, variant: str = "") -> int:
         """The fingerprint of a GET of one canonical URL; `variant` distinguishes other requests for it."""
