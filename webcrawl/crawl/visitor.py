@@ -149,10 +149,10 @@ class Visitor:
         if self._obey_nofollow or self._reads_more or _redirects(link) >= self._redirects:
             found = [one for one in found if self._follows(link, one[0], one[3])]
         found, needed = self._cut(page, found), self._cut(page, needed)
+        page.followed = [*needed, *found] if needed else found
         if needed:  # first: a page is shown by these
             self._discover(page, link, needed, needed=True)
         self._discover(page, link, found)
-        page.followed = [*needed, *found] if needed else found
 
     def _discover(self, page: Page, link: Link, found: Sequence[FoundLink], *, needed: bool = False) -> None:
         hops, other = (NEEDED, "E") if needed else (self._hops, "L")

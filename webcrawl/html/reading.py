@@ -15,10 +15,10 @@ Table = Mapping[str, tuple[tuple[str, str], ...]]  # tag -> (attribute that hold
 ANCHOR_TEXT = 500  # characters per link
 ANCHOR_TEXTS = 1 << 20  # characters per page: links nested in links repeat the same text
 TITLE = 1000
+FEEDS = ("application/rss+xml", "application/atom+xml", "application/feed+json")
 ONCE = frozenset(("html", "base", "noframes", "title"))
 LANGUAGE = 100
 LANG = ("lang", "xml:lang", "{http://www.w3.org/XML/1998/namespace}lang")  # the last in XHTML
-FEEDS = ("application/rss+xml", "application/atom+xml", "application/feed+json")
 
 
 class Reading:
