@@ -324,6 +324,7 @@ ITEM_PIPELINES_BASE = {
     "webcrawl.pipelines.link_log.LinkLogPipeline": 150,
     "webcrawl.pipelines.tables.TablesPipeline": 199,
     "webcrawl.pipelines.news.NewsPipeline": 200,
+    "webcrawl.pipelines.text.TextPipeline": 202,
     "webcrawl.pipelines.tags.TagsPipeline": 212,
 }
 

@@ -29,7 +29,7 @@ RINGS = {
             "html",
             "formats",
         ),
-        *("browser", "warc", "logs", "crawl", "statistics", "tables"),
+        *("browser", "warc", "logs", "archives", "crawl", "statistics", "tables", "fulltext"),
     },
     "adapter": {"__main__", "adapter", "addon", "commands", "extensions", "pipelines", "preflight", "spiders"},
     "fast path": {"fastpath"},
@@ -58,13 +58,15 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "logs": {"model", "text"},
     "statistics": {"model", "text"},
     "warc": {"model", "store", "text"},
+    "archives": {"model", "net", "store", "urls", "warc"},
     "tables": {"frontier", "html", "items", "model", "net", "store", "text", "urls"},
-    "crawl": RINGS["core"] - {"browser", "crawl", "checks", "settings", "tables", "warc"},
+    "fulltext": {"items", "store", "text", "urls"},
+    "crawl": RINGS["core"] - {"archives", "browser", "crawl", "checks", "fulltext", "settings", "tables", "warc"},
     "simweb": {"model"},
     "profiling": set(),
     "report": {"frontier", "logs", "model", "seeds", "statistics", "store", "verify"},
     "wacz": {"model", "store", "text", "verify", "warc"},
-    "verify": {"frontier", "model", "seen", "store", "tables", "text", "urls", "warc"},
+    "verify": {"frontier", "fulltext", "model", "seen", "store", "tables", "text", "urls", "warc"},
 }
 OF_ADAPTER = {"trip", "listeners", "modules"}  # its values, which the fast path may know, and what a module is
 LOOKERS = {"commands", "preflight"}  # rooms of the adapter that may ask what stands beside the rings
@@ -77,7 +79,7 @@ THIRD = {  # all that the core, and what stands beside the rings, may import of 
     *("ada_url", "backports", "blake3", "brotli", "chardetng_py", "compression", "cryptography", "httptools", "isal"),
     *("lxml", "msgpack", "numpy", "pybloom_live", "pycares", "re2", "rich", "selectolax", "siphashc", "tldextract"),
     *("uvloop", "webencodings", "zstandard"),
-    *("pyarrow", "resiliparse", "trafilatura"),  # optional
+    *("pyarrow", "resiliparse", "tantivy", "trafilatura"),  # optional
 }
 KNOWN = THIRD | sys.stdlib_module_names | {house.PACKAGE.name}
 

@@ -16,7 +16,7 @@ from webcrawl.adapter.jobdir import default_jobdir
 from webcrawl.checks import SettingError, check
 from webcrawl.net.errors import BadOption
 from webcrawl.net.proxy import parse_proxy
-from webcrawl.outputs import BESIDE, EXTRAS, NAMES, PIPELINES, READ_LINKS
+from webcrawl.outputs import BESIDE, BRINGS, EXTRAS, NAMES, PIPELINES, READ_LINKS
 from webcrawl.text.credentials import text_without_credentials
 
 PROXIED = frozenset(("http", "https"))
@@ -45,7 +45,7 @@ def _outputs(settings: BaseSettings, named: tuple[str, ...]) -> tuple[str, ...]:
         path, _ = PIPELINES[name]
         if path in theirs and theirs[path] is None:
             wanted.discard(name)
-        elif path in theirs and name not in BESIDE:
+        elif path in theirs and name not in BESIDE and name not in BRINGS:
             wanted.add(name)
     for name in sorted(wanted & EXTRAS.keys()):
         if find_spec(EXTRAS[name]) is None:

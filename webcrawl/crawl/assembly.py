@@ -67,19 +67,20 @@ def assemble(
     on_ready: Callable[[], None] | None = None,
     wants_refusal: Callable[[Link], bool] = lambda _: False,
     slots: int | None = None,
+    kind: type[Crawl] = Crawl,
 ) -> tuple[Crawl, Visitor]:
     """The crawl in JOBDIR, new or resumed. OtherTerms if it is not this spider's, or cannot go on with these settings.
 
     `on_ready` is called, from a thread, when new URLs are ready; `wants_refusal` says which links have a request whose
     errback must be called if the frontier drops them. `slots` is how many downloads there can be at once, if that is
-    not CONCURRENT_REQUESTS.
+    not CONCURRENT_REQUESTS. `kind`: Crawl, or what is made of it.
     """
     with ExitStack() as opened:  # closed again if a later part cannot be opened
         db = opened.enter_context(closing(CrawlDB(Path(values["JOBDIR"]) / "state")))
         keep_terms(db, terms_of(spider, arguments or {}, values))  # before a file is cut back
         if slots is not None:
             values = {**values, "CONCURRENT_REQUESTS": slots}
-        crawl = Crawl(open_parts(values, db, seeds=seeds, on_ready=on_ready, wants_refusal=wants_refusal))
+        crawl = kind(open_parts(values, db, seeds=seeds, on_ready=on_ready, wants_refusal=wants_refusal))
         opened.callback(crawl.close)
         visitor = _visitor(values, crawl, db)
         opened.pop_all()

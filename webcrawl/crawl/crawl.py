@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.crawl_log import CrawlLog, Hearer
@@ -50,6 +50,19 @@ PATIENCE = 1.0  # seconds between two early merges while the frontier has URLs, 
 
 
 T = TypeVar("T")
+
+
+class Follower(Protocol):
+    """Does, beside the crawl, what may be done only with what a checkpoint has."""
+
+    def committed(self) -> None:
+        """A checkpoint was taken."""
+
+    def rest(self) -> Iterator[None]:
+        """After the last checkpoint: ends the work, in slices."""
+
+    def close(self) -> None:
+        """Stops as soon as possible; the work may be unfinished."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +105,7 @@ class Crawl:
         self.inline = InlineDownloads(
             parts.frontier.lending, parts.robots, parts.clock, parts.log, parts.counters, parts.halfway
         )
+        self._followers: list[Follower] = []
         self._merged_at = 0.0
         self._more = False  # the last slice of links had none that may be fetched now, and there may be another
 
@@ -344,15 +358,21 @@ class Crawl:
             final = self._frontier.done(link, outcome, self._ended(outcome))
         else:
             self._frontier.unasked(link, self._clock())
+        self._counted(outcome, exchange)
+        if not asked:
+            self._log.finished(link, outcome, None, ["unasked"])
+        elif final:
+            self._logged(link, outcome, exchange)
+
+    def _counted(self, outcome: Outcome, exchange: Exchange | None) -> None:
         counters = self._counters
         counters["failures" if outcome.status < 0 else "pages"] += 1
         counters[f"status/{outcome.status}"] += 1
         if exchange is not None:
             counters["bytes"] += len(exchange.head) + len(exchange.wire)
-        if not asked:
-            self._log.finished(link, outcome, None, ["unasked"])
-        elif final:
-            self._log.finished(link, outcome, exchange, [] if exchange is None else _annotations(exchange))
+
+    def _logged(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
+        self._log.finished(link, outcome, exchange, [] if exchange is None else _annotations(exchange))
 
     def _ended(self, outcome: Outcome) -> float:
         return self._clock.at(outcome.ended) if outcome.ended else 0.0
@@ -446,6 +466,17 @@ class Crawl:
         """`last`: nothing is in flight any more. A run that finds no such mark knows that hosts were asked since."""
         self._db.set(CLEAN, b"1" if last else b"")
         self._db.checkpoint()
+        for follower in self._followers:
+            follower.committed()
+
+    def follow(self, follower: Follower) -> None:
+        """Has this told of each checkpoint from now on, and closed before the crawl."""
+        self._followers.append(follower)
+
+    def rest(self) -> Iterator[None]:
+        """What followers have to do after the last checkpoint, in slices."""
+        for follower in self._followers:
+            yield from follower.rest()
 
     def taken_away(self) -> TakenAway | None:
         """What of JOBDIR was moved, removed or replaced since it was opened."""
@@ -460,6 +491,8 @@ class Crawl:
         with ExitStack() as rest:  # all are closed, whatever the first one raises
             for part in (self._db, self._outputs, self._content, self._seen, self._seeding):
                 rest.callback(part.close)
+            for follower in self._followers:
+                rest.callback(follower.close)
 
 
 def _annotations(exchange: Exchange) -> list[str]:

@@ -89,7 +89,7 @@ class HealthRules:
         host.failures += 1
         row = host.row = FailedRow(now, away, _status(link, outcome), only, gone, origin)
         wait = self.wait(host)
-        host.row = row._replace(planned=max(wait, outcome.wait))
+        host.row = row._replace(planned=float(max(wait, outcome.wait)))
         is_over = host.failures >= self.failures and away >= self.patience
         if not host.retired and (is_over or (gone and before is not None and before.gone)):
             host.retired = row.status
