@@ -17,6 +17,7 @@ from webcrawl.html.found import Found, FoundLink, PageLink
 from webcrawl.html.mimetype import parse
 from webcrawl.html.robots_tag import directives
 from webcrawl.model import Exchange, Link, Timings, header
+from webcrawl.neardup.fingerprint import fingerprint
 
 # How text exporters (JSON, CSV, XML) write the fields that are not text.
 _AS_BASE64 = {"serializer": lambda value: b64encode(value).decode()}
@@ -87,6 +88,10 @@ def _about(page: Page) -> About:
     return lookup.about(page.body, page.header("content-type"), page.find_encoding())
 
 
+def _fingerprint(page: Page) -> int | None:
+    return fingerprint(page.visible_text)
+
+
 def _canonical(page: Page) -> str:
     """The document's own word goes before its header's."""
     if page.about.canonical:
@@ -126,6 +131,7 @@ class Page(_Answer):
 
     __slots__ = ("exchange", "followed", "found", "link", "looked_up")
     all_found: ClassVar[Any] = _Lazy(_all_found)  # links of all kinds as they were written
+    fingerprint: ClassVar[Any] = _Lazy(_fingerprint)  # of the text: near-duplicates share nearly all of its 64 bits
     about: ClassVar[Any] = _Lazy(_about)  # what the document says of itself; some fields are read from it
 
     # Read when they are asked for

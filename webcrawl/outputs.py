@@ -15,7 +15,12 @@ PIPELINES = {  # the pipeline and its place; behind 200 come only new pages
     "tables": ("webcrawl.pipelines.tables.TablesPipeline", 199),  # of pages seen before, too
     "text": TEXT,
     "index": TEXT,  # made of the text
+    "images": ("webcrawl.pipelines.images.ImagesPipeline", 211),
     "tags": ("webcrawl.pipelines.tags.TagsPipeline", 212),
+    "pagefiles": ("webcrawl.pipelines.pagefiles.PageFilesPipeline", 213),
+    "neardup": ("webcrawl.pipelines.neardup.NearDuplicatesPipeline", 214),
+    "skipped": ("webcrawl.pipelines.skipped.SkippedPipeline", 215),
+    "requests": ("webcrawl.pipelines.requests.RequestsPipeline", 216),
 }
 NAMES = tuple(PIPELINES)
 BESIDE = {"cdxj": "warc"}  # what is written only together with something else

@@ -325,7 +325,12 @@ ITEM_PIPELINES_BASE = {
     "webcrawl.pipelines.tables.TablesPipeline": 199,
     "webcrawl.pipelines.news.NewsPipeline": 200,
     "webcrawl.pipelines.text.TextPipeline": 202,
+    "webcrawl.pipelines.images.ImagesPipeline": 211,
     "webcrawl.pipelines.tags.TagsPipeline": 212,
+    "webcrawl.pipelines.pagefiles.PageFilesPipeline": 213,
+    "webcrawl.pipelines.neardup.NearDuplicatesPipeline": 214,
+    "webcrawl.pipelines.skipped.SkippedPipeline": 215,
+    "webcrawl.pipelines.requests.RequestsPipeline": 216,
 }
 
 # Your processing modules, in ascending order from 201: any Scrapy item pipeline.

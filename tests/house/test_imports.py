@@ -29,13 +29,22 @@ RINGS = {
             "html",
             "formats",
         ),
-        *("browser", "warc", "logs", "archives", "crawl", "statistics", "tables", "fulltext"),
+        *("browser", "warc", "logs", "archives", "crawl", "statistics", "tables", "fulltext", "images"),
+        *("neardup", "pagefiles"),
     },
     "adapter": {"__main__", "adapter", "addon", "commands", "extensions", "pipelines", "preflight", "spiders"},
     "fast path": {"fastpath"},
     "beside": {"simweb", "verify", "report", "profiling", "wacz"},
 }
 RING = {room: ring for ring, rooms in RINGS.items() for room in rooms}
+OUTPUT_ROOMS = {
+    "archives",
+    "fulltext",
+    "images",
+    "neardup",
+    "pagefiles",
+    "tables",
+}  # what a crawl gives, beside its archive
 BELOW = {  # what a room of the core, or beside the rings, may import of the house
     "text": set(),
     "settings": set(),
@@ -54,19 +63,35 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "html": {"model"},
     "browser": set(),
     "formats": {"html"},
-    "items": {"formats", "html", "model"},
+    "items": {"formats", "html", "model", "neardup"},
     "logs": {"model", "text"},
     "statistics": {"model", "text"},
+    "images": set(),
+    "neardup": set(),
+    "pagefiles": {"logs", "model", "store"},
     "warc": {"model", "store", "text"},
     "archives": {"model", "net", "store", "urls", "warc"},
     "tables": {"frontier", "html", "items", "model", "net", "store", "text", "urls"},
     "fulltext": {"items", "store", "text", "urls"},
-    "crawl": RINGS["core"] - {"archives", "browser", "crawl", "checks", "fulltext", "settings", "tables", "warc"},
+    "crawl": RINGS["core"]
+    - {
+        "archives",
+        "browser",
+        "crawl",
+        "checks",
+        "fulltext",
+        "images",
+        "neardup",
+        "pagefiles",
+        "settings",
+        "tables",
+        "warc",
+    },
     "simweb": {"model"},
     "profiling": set(),
     "report": {"frontier", "logs", "model", "seeds", "statistics", "store", "verify"},
     "wacz": {"model", "store", "text", "verify", "warc"},
-    "verify": {"frontier", "fulltext", "model", "seen", "store", "tables", "text", "urls", "warc"},
+    "verify": {"frontier", "fulltext", "model", "pagefiles", "seen", "store", "tables", "text", "urls", "warc"},
 }
 OF_ADAPTER = {"trip", "listeners", "modules"}  # its values, which the fast path may know, and what a module is
 LOOKERS = {"commands", "preflight"}  # rooms of the adapter that may ask what stands beside the rings

@@ -90,6 +90,7 @@ class FrontierDownloader:
         self.turns: Turns | None = None  # while the scheduler is open
         self.on_outcome: Callable[[Trip], None] | None = None  # called for the scheduler's own, before the spider
         self.on_lack: Callable[[Exception], None] = _nothing  # called when memory or threads are missing
+        self.on_send: Callable[[Request, Trip | None], None] | None = None  # called before a request is sent
         self.uplink: Uplink | None = None  # of the crawl that is open
         self.read_ahead: Callable[[Trip], Awaitable[None]] | None = None  # called for each answer, as early as possible
         self._under_way: dict[Trip, asyncio.Task[Any]] = {}

@@ -23,6 +23,7 @@ from webcrawl.adapter.trip import trip_of
 from webcrawl.html.encoding import encoding_of
 from webcrawl.html.encodings import UTF_8
 from webcrawl.model import Exchange
+from webcrawl.net.errors import FetchError
 from webcrawl.net.parsed_answer import SLACK, ParsedAnswer
 from webcrawl.net.shortage import Shortage
 
@@ -62,6 +63,7 @@ class ForeignHandler:
         request.headers.setdefault(b"User-Agent", self._agent)  # where Scrapy's middleware is switched off
         seconds = float(request.meta.setdefault("download_timeout", self._timeout))
         started, begun = time.time(), time.monotonic()
+        self._tell(request, trip)
         self._received[request] = 0
         try:
             async with asyncio.timeout(seconds + GRACE):
@@ -101,6 +103,15 @@ class ForeignHandler:
             self._received[request] += len(data)
             if self._received[request] > 2 * self._truncate + SLACK:
                 raise StopDownload(fail=False)
+
+    def _tell(self, request: Request, trip: Any) -> None:
+        """Whoever wants to know of each request: what the handler makes of it is not known."""
+        downloader: Any = self._crawler.engine.downloader if self._crawler.engine else None
+        if getattr(downloader, "on_send", None) is not None:
+            try:
+                downloader.on_send(request, trip)
+            except FetchError as error:
+                raise raised(error) from error
 
     def _count(self, names: list[str]) -> None:
         """Counts as the crawl's own handlers do."""

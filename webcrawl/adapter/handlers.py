@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from functools import cached_property
+from functools import cached_property, partial
 from ipaddress import ip_address
 
 from scrapy import Request
@@ -12,10 +12,11 @@ from scrapy.exceptions import DownloadTimeoutError, ResponseDataLossError
 from scrapy.http import Headers, Response
 from scrapy.responsetypes import responsetypes
 
-from webcrawl.adapter.downloader import downloader_of
+from webcrawl.adapter.downloader import FrontierDownloader, downloader_of
 from webcrawl.adapter.errors import raised
 from webcrawl.adapter.options import WHOLE, RequestOptions
 from webcrawl.adapter.scheduler import scheduler_of
+from webcrawl.adapter.sending import Sending
 from webcrawl.adapter.trip import trip_of
 from webcrawl.adapter.values import values_of
 from webcrawl.model import Exchange
@@ -53,7 +54,11 @@ class HttpHandler(BaseDownloadHandler):
 
     @cached_property
     def _client(self) -> ProtocolModule:
-        return self.module(downloader_of(self.crawler).network)
+        return self.module(self._downloader.network)
+
+    @cached_property
+    def _downloader(self) -> FrontierDownloader:
+        return downloader_of(self.crawler)
 
     @cached_property
     def _needs_body_only(self) -> bool:
@@ -78,11 +83,13 @@ class HttpHandler(BaseDownloadHandler):
         headers = [(name, value) for name, values in request.headers.items() for value in values]
         trip = trip_of(request)
         keep = trip.keep if trip is not None else 0.0
+        tell = self._downloader.on_send
+        watch = trip if tell is None else Sending(trip, partial(tell, request, trip))
         try:
             options = self._options.of(request)
             more = {} if options is PLAIN else {"options": options}
             exchange = await self._client.fetch(
-                request.url, headers, keep=keep, method=request.method, body=request.body, watch=trip, **more
+                request.url, headers, keep=keep, method=request.method, body=request.body, watch=watch, **more
             )
         except FetchError as error:
             self._count([f"outcome/{error.name}"])

@@ -35,6 +35,7 @@ from webcrawl.store.errors import StoreError, TakenAway
 from webcrawl.store.output import Output
 from webcrawl.store.outputs import Outputs
 from webcrawl.urls.filters.chain import Chain
+from webcrawl.urls.filters.protocol import Dropped
 from webcrawl.urls.hosts import host_of
 from webcrawl.urls.lately import Lately
 from webcrawl.urls.pipeline import LinkPipeline
@@ -164,6 +165,10 @@ class Crawl:
     def key(self, url: str) -> int:
         """The number by which the seen store knows a URL."""
         return self._pipeline.key(url)
+
+    def compared(self, url: str) -> str:
+        """The form of a URL by which it is known whether it was seen."""
+        return self._pipeline.compared([url])[0]
 
     def _submit(
         self,
@@ -448,6 +453,10 @@ class Crawl:
     def hear(self, hearer: Hearer) -> None:
         """Calls `hearer` at the end of every URL, with its log line: the checkpoint has both or neither."""
         self._log.hearers.append(hearer)
+
+    def hear_dropped(self, hearer: Dropped) -> None:
+        """Calls `hearer` with every URL that a filter drops, and every link that is no URL."""
+        self._pipeline.on_dropped = hearer
 
     def attach(self, make: Callable[[CrawlDB, Outputs], T]) -> T:
         """Makes a part that keeps state of its own in the checkpoint: an archive, the positions of pipelines."""

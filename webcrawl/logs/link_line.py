@@ -14,16 +14,17 @@ _STRANGE = re.compile(rf"\\|{STRANGE}")
 
 def lines(page_url: str, links: Iterable[tuple[str, str, str | None, str]]) -> bytes:
     """Page URL, link as written but without credentials, its canonical form or nothing, kind of link, anchor text."""
-    page = _field(page_url)
+    page = field(page_url)
     return "".join(
         [
-            f"{page}\t{_field(url_without_credentials(raw))}\t{_field(url or '')}\t{_field(kind)}\t{_field(anchor)}\n"
+            f"{page}\t{field(url_without_credentials(raw))}\t{field(url or '')}\t{field(kind)}\t{field(anchor)}\n"
             for kind, raw, url, anchor in links
         ]
     ).encode()
 
 
-def _field(text: str) -> str:
+def field(text: str) -> str:
+    """The text as one field of a line."""
     if text.isprintable() and "\\" not in text:  # nearly always; isprintable costs 0.05 us, the expression 1 us
         return text
     return _STRANGE.sub(_escape, text)

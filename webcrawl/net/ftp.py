@@ -76,6 +76,8 @@ class FtpClient:
         try:
             async with asyncio.timeout_at(visit.deadline) as limit:
                 session = await self._call(visit)
+                if watch is not None:
+                    watch.source = session
                 limit.reschedule(min(visit.deadline, bounds.patience(loop.time(), 0)))
                 data = await self._ask(session, visit)
             if watch is not None:

@@ -40,6 +40,11 @@ class FtpSession:
         self._data: Stream | None = None
         self._final: Reply | None = None
 
+    @property
+    def received(self) -> int:
+        """Bytes of the answer: none as long as there is no connection for them."""
+        return 0
+
     async def log_in(self, password: bytes) -> None:
         """Log in as anonymous; by RFC 1635 the password identifies the crawler."""
         _accept(await self._reply())

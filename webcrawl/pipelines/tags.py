@@ -16,6 +16,7 @@ from webcrawl.adapter.values import values_of
 from webcrawl.html.tag_counts import TagCounts
 from webcrawl.html.tags import start_tags
 from webcrawl.items import Page
+from webcrawl.store.errors import StoreError
 
 # In which a `<` may be half of a character
 FOREIGN = frozenset(("utf-16le", "utf-16be", "iso-2022-jp"))
@@ -49,6 +50,9 @@ class TagsPipeline:
         rows = self._counts.rows()
         if scheduler_of(self._crawler).crawl.taken_away() is None:  # the checkpoint is about to fail
             new = self._path.with_suffix(".tsv.new")
-            new.write_text("".join(f"{name}\t{elements}\t{pages}\n" for name, elements, pages in rows))
-            new.replace(self._path)
+            try:
+                new.write_text("".join(f"{name}\t{elements}\t{pages}\n" for name, elements, pages in rows))
+                new.replace(self._path)
+            except OSError as error:
+                raise StoreError(f"{self._path}: {error}") from error
         return rows

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from webcrawl.urls.canonical import MAX_LENGTH, canonical_links
+from webcrawl.urls.canonical import MAX_LENGTH, InvalidUrl, canonical, canonical_links
 from webcrawl.urls.filters.protocol import Origin
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from webcrawl.urls.filters.chain import Chain
+    from webcrawl.urls.filters.protocol import Dropped
     from webcrawl.urls.fingerprint import Fingerprints
     from webcrawl.urls.foldings import Folding
     from webcrawl.urls.lately import Lately
@@ -40,6 +41,7 @@ class LinkPipeline:
         self.chain = chain
         self.requisites = chain.for_requisites() if requisites else None
         self.filtered: Counter[str] = Counter()
+        self.on_dropped: Dropped | None = None  # is told what was filtered
         self._folding = folding
         self._fingerprints = fingerprints
         self._max_length = max_length
@@ -65,9 +67,13 @@ class LinkPipeline:
         fresh = [url for url in dict.fromkeys(found.values()) if url is not None]
         if heard is not None:
             heard(page_url, fresh)
+        if self.on_dropped is not None:
+            self._tell_invalid(self.on_dropped, [link for link, url in found.items() if url is None], page_url, base)
         if lately is not None:
             fresh = lately.unknown(fresh)
-        kept = (chain or self.chain).keep(fresh, Origin(page_url, depth, path), self.filtered) if fresh else fresh
+        kept = fresh
+        if fresh:
+            kept = (chain or self.chain).keep(fresh, Origin(page_url, depth, path), self.filtered, self.on_dropped)
         if not kept:
             return []
         urls = map(found.get, reversed(links))
@@ -81,6 +87,13 @@ class LinkPipeline:
         urls = [url for url in dict.fromkeys(found.values()) if url is not None]
         kept = set(self.chain.keep(urls, Origin(page_url, depth, path), Counter()))
         return frozenset(link for link in links if found[link] in kept)
+
+    def _tell_invalid(self, dropped: Dropped, links: Sequence[str], page_url: str, base: str) -> None:
+        for link in links:
+            try:
+                canonical(link, base or page_url, self._max_length)
+            except InvalidUrl as error:
+                dropped(error.reason, [link], page_url)
 
     def key(self, url: str, variant: str = "") -> int:
         """The fingerprint of a GET of one canonical URL; `variant` distinguishes other requests for it."""

@@ -19,6 +19,11 @@ SHAPES = {  # docs/logs.md
         rb" [!-~]+\n"
     ),
     "logs/links.log": re.compile(rb"([^\t\n]*\t){4}[^\t\n]*\n"),
+    "logs/store.log": re.compile(rb"([^\t\n]*\t){4}-?\d+\t[^\t\n]*\t\d+\t[^\t\n]*\t\d+\t\d+\n"),
+    "logs/neardup.log": re.compile(rb"([0-9a-f]{16}|-)\t[!-~]+\n"),
+    "logs/skipped.log": re.compile(DATE + rb"\t[^\t\n]+\t[^\t\n]*\t[^\t\n]*\n"),
+    "logs/requests.log": re.compile(DATE + rb"\t[!-~]+\t[!-~]+\t([A-Z]+|-)\t\d+\n"),
+    "logs/images.log": re.compile(rb"[!-~]+\t([a-z]+\t\d+\t\d+\t\d+|-\t\t\t)\t\d+\n"),
 }
 
 

@@ -17,7 +17,7 @@ ROW = re.compile(r"[!-~]+\t\d+\t\d+")
 
 def check_tags(snapshot: Snapshot, path: Path) -> Iterator[DamagedFile]:
     """The file may be missing: nothing reads it back, so a user may delete it."""
-    if not path.exists():
+    if not path.is_file():
         return
     lines = path.read_text(errors="replace").splitlines()
     for number, line in enumerate(lines, 1):
@@ -27,6 +27,9 @@ def check_tags(snapshot: Snapshot, path: Path) -> Iterator[DamagedFile]:
     position = snapshot.get(POSITION)
     if position is None or snapshot.get("clean") != b"1":  # it is written ahead of each COMMIT
         return
-    noted = ["\t".join(map(str, row)) for row in msgpack.unpackb(position)]
+    try:
+        noted = ["\t".join(map(str, row)) for row in msgpack.unpackb(position)]
+    except (ValueError, TypeError):  # reported with the other positions
+        return
     if lines != noted:
         yield DamagedFile(path, 0, "not the counts of the last checkpoint")

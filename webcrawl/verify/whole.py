@@ -14,8 +14,10 @@ from webcrawl.store import rowcrc
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.urls.fingerprint import KEY_BYTES
 from webcrawl.verify.frontier import check_frontier
+from webcrawl.verify.lines import LONGEST, check_lines
 from webcrawl.verify.log import check_log
 from webcrawl.verify.outputs import check_outputs
+from webcrawl.verify.pagefiles import check_pagefiles
 from webcrawl.verify.portions import check_portions
 from webcrawl.verify.seen import check_seen
 from webcrawl.verify.seenfiles import SeenFiles, opened
@@ -25,6 +27,7 @@ from webcrawl.verify.tables import check_tables
 from webcrawl.verify.tags import check_tags
 
 TRIES, PAUSE = 3, 1.0  # seconds: a crawl takes less to open its files
+REQUESTS = "logs/requests.log"
 MAPPINGS = {"seeds": json.loads, "terms": json.loads, "tallies": msgpack.unpackb, "filters": msgpack.unpackb}
 
 
@@ -84,6 +87,8 @@ def _all(snapshot: Snapshot, files: SeenFiles, jobdir: Path, found: Counter[str]
         yield damage
     yield from _guarded(lambda: check_statistics(snapshot, jobdir, damaged, found))
     yield from _guarded(lambda: check_tables(snapshot, jobdir, damaged, found))
+    yield from _guarded(lambda: _requests(jobdir, found))
+    yield from _guarded(lambda: check_pagefiles(snapshot, jobdir))
     yield from _guarded(lambda: check_tags(snapshot, jobdir / "tags.tsv"))
     yield from _stats(jobdir / "stats.json")
 
@@ -130,6 +135,17 @@ def _meta(snapshot: Snapshot) -> Iterator[DamagedFile]:
     number, _, path = archive.partition(" ")
     if not number.isdecimal() or (path and not list(snapshot.rows("SELECT 1 FROM output WHERE path = ?", (path,)))):
         yield snapshot.damaged(f"table meta, warc: {archive!r} is not a number and a noted output")
+
+
+def _requests(jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
+    """The one log that no checkpoint notes; its last line may be about to be written."""
+    path = jobdir / REQUESTS
+    if path.is_file():
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - LONGEST))
+            whole = file.tell() + file.read().rfind(b"\n") + 1
+            file.seek(0)
+            yield from check_lines(path, file, REQUESTS, whole, found)
 
 
 def _stats(path: Path) -> Iterator[DamagedFile]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Mapping, Sequence
 
-    from webcrawl.urls.filters.protocol import Origin, UrlFilter
+    from webcrawl.urls.filters.protocol import Dropped, Origin, UrlFilter
 
 
 class Chain:
@@ -39,13 +39,18 @@ class Chain:
     def __repr__(self) -> str:
         return f"<Chain {' '.join(one.name for one in self.filters)}>"
 
-    def keep(self, urls: list[str], origin: Origin, filtered: Counter[str]) -> list[str]:
-        """The URLs that pass all filters, in their order; the others are counted under the name of their filter."""
+    def keep(
+        self, urls: list[str], origin: Origin, filtered: Counter[str], dropped: Dropped | None = None
+    ) -> list[str]:
+        """The URLs that pass all filters, in their order; the others are counted under the name of their filter.
+
+        `dropped` is told of the others, where somebody wants to know them.
+        """
         for screen, filters in self._stages:
             if screen is None:
-                urls = _apply(filters, urls, origin, filtered)
+                urls = _apply(filters, urls, origin, filtered, dropped)
             elif found := screen.among(urls):
-                kept = _apply(filters, found, origin, filtered)
+                kept = _apply(filters, found, origin, filtered, dropped)
                 urls = leave_out(urls, set(found).difference(kept))
             if not urls:
                 break
@@ -79,11 +84,15 @@ def _screen(filters: Sequence[UrlFilter]) -> Lines:
     return Lines("|".join(f"(?:{one.suspects})" for one in filters if isinstance(one, Suspects)))
 
 
-def _apply(filters: Sequence[UrlFilter], urls: list[str], origin: Origin, filtered: Counter[str]) -> list[str]:
+def _apply(
+    filters: Sequence[UrlFilter], urls: list[str], origin: Origin, filtered: Counter[str], dropped: Dropped | None
+) -> list[str]:
     for one in filters:
         kept = one.keep(urls, origin)
         if len(kept) < len(urls):
             filtered[one.name] += len(urls) - len(kept)
+            if dropped is not None:
+                dropped(one.name, leave_out(urls, set(kept)), origin.url)
             if not kept:
                 return kept
         urls = kept

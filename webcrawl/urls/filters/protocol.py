@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from webcrawl.urls.hosts import RegisteredDomains
 
 Clock = Callable[[], float]
+Dropped = Callable[[str, Sequence[str], str], None]  # the reason, the URLs, the page that they are on
 
 
 @dataclass(slots=True, frozen=True)

@@ -1,0 +1,23 @@
+"""A client's connection tells that a request is about to be sent."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from webcrawl.adapter.sending import Sending
+from webcrawl.adapter.trip import Trip
+
+
+@pytest.mark.parametrize("trip", [Trip(), None], ids=["of the scheduler's", "of somebody else's"])
+def test_once_for_each_request(trip):
+    """Whatever connections it takes; the trip has the latest of them."""
+    told, first, second = [], SimpleNamespace(received=1), SimpleNamespace(received=2)
+    watch = Sending(trip, lambda: told.append("sent"))
+    assert told == []
+
+    watch.source = first
+    watch.source = second
+
+    assert told == ["sent"]
+    assert watch.source is second
+    assert trip is None or trip.source is second

@@ -1,0 +1,28 @@
+"""Tells somebody when a client is about to send a request: it has its connection then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from webcrawl.adapter.trip import Trip
+from webcrawl.net.protocols import Source
+
+
+class Sending:
+    """A Watch in place of a request's trip, made only where somebody wants to know."""
+
+    def __init__(self, trip: Trip | None, tell: Callable[[], None]) -> None:
+        self._trip, self._tell = trip, tell
+        self._source: Source | None = None
+
+    @property
+    def source(self) -> Source | None:
+        return self._source
+
+    @source.setter
+    def source(self, source: Source | None) -> None:
+        if self._source is None:
+            self._tell()
+        self._source = source
+        if self._trip is not None:
+            self._trip.source = source

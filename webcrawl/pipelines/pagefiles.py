@@ -1,0 +1,51 @@
+"""pages/*.pfl and logs/store.log: every new page in LARM's page files."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Self
+
+from scrapy.crawler import Crawler
+from scrapy.exceptions import DropItem, NotConfigured
+
+from webcrawl.adapter.scheduler import scheduler_of
+from webcrawl.adapter.trip import when_finished
+from webcrawl.adapter.values import values_of
+from webcrawl.items import Page
+from webcrawl.logs.store_line import About
+from webcrawl.pagefiles import PageFiles
+from webcrawl.pipelines.output import is_plain
+from webcrawl.store.errors import StoreError
+
+
+class PageFilesPipeline:
+    """Stores bodies as they are, of whatever type; the files are part of the checkpoint."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._files: PageFiles | None = None
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        if "pagefiles" not in values_of(crawler)["OUTPUTS"]:
+            raise NotConfigured
+        return cls(crawler)
+
+    def open_spider(self) -> None:
+        if not is_plain(self._crawler):
+            crawl = scheduler_of(self._crawler).crawl
+            self._files, self._compared = crawl.attach(PageFiles), crawl.compared
+
+    def process_item(self, item: Any) -> Any:
+        if self._files is not None and isinstance(item, Page) and item.link and 200 <= item.status < 300:
+            about = About(self._compared(item.url), item.status, item.content_type, item.title)
+            try:
+                when_finished(partial(self._files.write, item.link, about, item.body))
+            except (StoreError, MemoryError) as error:
+                scheduler_of(self._crawler).fail(error)
+                raise DropItem(str(error)) from error
+        return item
+
+    def close_spider(self) -> None:
+        if self._files is not None:
+            self._files.close()

@@ -1,0 +1,96 @@
+"""logs/requests.log: every request that was sent, also those that a kill -9 made the crawl repeat."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, Self
+
+from scrapy import Request, signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
+from scrapy.utils.asyncio import call_later
+
+from webcrawl.adapter.downloader import downloader_of
+from webcrawl.adapter.scheduler import scheduler_of
+from webcrawl.adapter.trip import Trip
+from webcrawl.adapter.values import values_of
+from webcrawl.logs.request_line import line
+from webcrawl.net.errors import Untried
+from webcrawl.pipelines.output import is_plain
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.errors import StoreError
+from webcrawl.store.outputs import Outputs
+from webcrawl.store.synced import SyncedLog
+
+EACH = 1.0  # seconds of requests that a power cut may take from the log; kill -9 takes none
+
+
+class RequestsPipeline:
+    """No pipeline of pages: the downloader tells it of each request."""
+
+    def __init__(self, crawler: Crawler, folder: Path) -> None:
+        self._crawler, self._path = crawler, folder / "logs" / "requests.log"
+        self._syncing: Future[None] | None = None
+        self._timer: Any = None
+        self._log: SyncedLog | None = None
+        self._ending = False
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        values = values_of(crawler)
+        if "requests" not in values["OUTPUTS"]:
+            raise NotConfigured
+        return cls(crawler, Path(values["JOBDIR"]))
+
+    def open_spider(self) -> None:
+        if not is_plain(self._crawler):
+            scheduler_of(self._crawler).crawl.attach(self._open)
+            downloader_of(self._crawler).on_send = self._sent
+            self._crawler.signals.connect(self._close, signals.spider_closed)
+
+    def _open(self, db: CrawlDB, outputs: Outputs) -> None:
+        del outputs  # they are cut back
+        self._worker, self._log = db.worker, SyncedLog(db.disk, self._path)
+
+    def _sent(self, request: Request, trip: Trip | None) -> None:
+        """Writes the line before the request goes out. Without a line it does not, and nobody is charged for that."""
+        if self._log is None:
+            return
+        try:
+            self._log.write(line(time.time(), request.method, request.url, trip.link if trip is not None else None))
+        except StoreError as error:
+            scheduler_of(self._crawler).fail(error)
+            raise Untried(str(error)) from error
+        if self._timer is None:
+            self._timer = call_later(EACH, self._sync)
+
+    def _sync(self) -> None:
+        """In a thread; a sync that has not ended after EACH seconds is waited for."""
+        self._timer = None
+        if self._log is None:
+            return
+        try:
+            if self._syncing is not None:
+                self._worker.result(self._syncing)
+            self._syncing = None if self._ending else self._worker.submit(self._log.sync)
+            if self._ending:
+                self._log.sync()
+        except (StoreError, MemoryError) as error:
+            scheduler_of(self._crawler).fail(error)
+
+    def close_spider(self) -> None:
+        """Other pipelines may still await downloads while they close: the thread will not be there for them."""
+        if self._log is not None:
+            self._ending = True
+            self._sync()
+
+    def _close(self) -> None:
+        """No request is sent any more."""
+        downloader_of(self._crawler).on_send = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._sync()
+        if self._log is not None:
+            self._log.close()
