@@ -11,6 +11,7 @@ from webcrawl.html.elements import document
 from webcrawl.html.found import Found, PageLink
 from webcrawl.html.kinds import KINDS
 from webcrawl.html.links import LinkReader
+from webcrawl.html.shown import ShownReader
 from webcrawl.html.visible import visible_text
 
 
@@ -20,6 +21,7 @@ def _link_reader() -> LinkReader:
 
 
 _about_reader = cache(AboutReader)
+_shown_reader = cache(ShownReader)
 
 
 def all_links(body: bytes, content_type: str, url: str, encoding: str) -> Found:
@@ -50,3 +52,9 @@ def about(body: bytes, content_type: str, encoding: str) -> About:
     """What a document says of itself; what is no document says nothing."""
     html, kind = document(body, content_type, encoding)
     return _about_reader().about(html, kind) if kind else About()
+
+
+def shown(body: bytes, content_type: str, encoding: str) -> tuple[About, str] | None:
+    """What a document says of itself, and what a browser would show of it; None for what is none."""
+    html, kind = document(body, content_type, encoding)
+    return _shown_reader().shown(html, kind) if kind else None
