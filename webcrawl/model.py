@@ -96,6 +96,9 @@ def pack_found(page: Link, found: Iterable[tuple[str, str]], chain: str = "") ->
     return [f"{url} {path}{hop} {rest}".encode() for url, hop in found]
 
 
+NEAR = 3  # hops from a page to what it needs to be shown: a style sheet, what that imports, a font
+
+
 def requisite_hops(path: str) -> int:
     """Hops of a discovery path since the last link that was followed, redirects left out."""
     hops = path[len(path.rstrip("EeRr")) :]
