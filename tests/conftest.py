@@ -6,10 +6,13 @@ from contextlib import ExitStack
 import pytest
 from hypothesis import settings
 
+from tests.support.examples import LONG, SHORT
+
 # The same examples in every run of CI, so that a change is judged by what it changed; new ones in everybody else's.
 # No deadline: a busy machine is no fault of the code.
-settings.register_profile("ci", derandomize=True, deadline=None)
-settings.register_profile("here", deadline=None)
+settings.register_profile("ci", derandomize=True, deadline=None, max_examples=SHORT)
+settings.register_profile("here", deadline=None, max_examples=SHORT)
+settings.register_profile("long", deadline=None, max_examples=LONG)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 
