@@ -7,6 +7,7 @@ import pytest
 from hypothesis import settings
 
 from tests.support.examples import LONG, SHORT
+from tests.support.groups import ByGroup
 
 # The same examples in every run of CI, so that a change is judged by what it changed; new ones in everybody else's.
 # No deadline: a busy machine is no fault of the code.
@@ -19,6 +20,11 @@ settings.load_profile("ci" if os.environ.get("CI") else "here")
 def pytest_xdist_auto_num_workers():
     """For `-n auto`: three processes for two cores, because a third of the time tests wait for crawls that wait."""
     return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else len(os.sched_getaffinity(0)) * 3 // 2
+
+
+def pytest_xdist_make_scheduler(config, log):
+    """For `--dist loadgroup`."""
+    return ByGroup(config, log) if config.getvalue("dist") == "loadgroup" else None
 
 
 @pytest.fixture(name="simweb")
