@@ -1,13 +1,15 @@
 """The commands of docs/guides, run as they stand there, one after the other in one folder."""
 
+import json
 import re
 import shlex
 
 from tests.support.commands import command
 from tests.support.crawling_sites import serving
 from tests.support.places import ROOT
+from tests.support.snippets import example
 
-PAGE = b'<title>Home</title><link rel=stylesheet href="http://cdn.test/s.css"><a href=/next>next</a>'
+PAGE = b'<title>Example</title><link rel=stylesheet href="http://cdn.test/s.css"><a href=/next>next</a>'
 QUICK = "-s POLITENESS_MIN_DELAY=0 -s MIN_FREE_DISK=0 -s PRIVATE_NETWORKS_ALLOWED=127.0.0.0/16"
 
 
@@ -23,21 +25,49 @@ def answer(url):
     return (404, "text/plain", b"") if url.endswith("robots.txt") else (200, kind, PAGE if "html" in kind else b"p{}")
 
 
-def test_the_archivists_guide(tmp_path):
-    """Crawl, verify and wacz do what the guide says; only politeness and name lookup are the test's."""
+def run(name, folder):
+    """What each command of a guide says; only politeness and name lookup are the test's."""
     names = ["www.example.org", "cdn.test"]
-    with serving(answer, tmp_path, names) as sites:
-        (tmp_path / "sites.txt").write_text("http://www.example.org/\n")
-        hosts = sites.hosts_file(tmp_path / "hosts", names)
+    with serving(answer, folder, names) as sites:
+        (folder / "sites.txt").write_text("http://www.example.org/\n")
+        hosts = sites.hosts_file(folder / "hosts", names)
         said = []
-        for words in steps("archive.md"):
+        for words in steps(name):
             program, *rest = words
             more = [*QUICK.split(), "-s", f"HOSTS_FILE={hosts}"] if rest[0] == "crawl" else []
-            done = command(program, *rest, *more, cwd=tmp_path)
+            done = command(program, *rest, *more, cwd=folder)
             assert done.returncode == 0, done.stderr
             said.append(done.stdout)
+    return sites, said
+
+
+def test_the_archivists_guide(tmp_path):
+    """Crawl, verify and wacz do what the guide says."""
+    sites, said = run("archive.md", tmp_path)
 
     assert "http://cdn.test/s.css" in sites.asked
     assert said[1].startswith("sites: no damage found\n")
     assert said[2].startswith("sites.wacz: archive files 1, records 5, seeds 1, other pages 1, bytes ")
     assert (tmp_path / "sites.wacz").stat().st_size > 1000
+
+
+def test_the_search_engines_guide(tmp_path):
+    """Crawl and search find the page, and the guide's module counts its words over the archive."""
+    (tmp_path / "words.py").write_text(example("docs/guides/search-engine.md", "Vocabulary"))
+    _, said = run("search-engine.md", tmp_path)
+
+    assert "http://www.example.org/" in said[1]
+    assert json.loads(said[2].splitlines()[0])["title"] == "Example"
+    assert "('next', 1)" in said[3]
+
+
+def test_the_researchers_guide(tmp_path, monkeypatch, capsys):
+    """Crawl, report, verify and graph do what the guide says, and so does its query."""
+    _, said = run("research.md", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    exec(example("docs/guides/research.md", ""), {})  # noqa: S102 - our own documentation
+
+    assert said[1:3] == ["study/report.html\n", said[2]]
+    assert said[2].startswith("study: no damage found\n")
+    assert said[3].startswith("graph: hosts ")
+    assert "example.org" in capsys.readouterr().out

@@ -37,23 +37,39 @@ class Command(ScrapyCommand):
             "-o", "--output", metavar="FILE", help=f"where to write it (default: JOBDIR/{NAME}); - prints it"
         )
 
+        parser.add_argument(
+            "--graph", metavar="FOLDER", help="instead of the page, write the graph of hosts: hosts.tsv, edges.tsv"
+        )
+
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 1:
             raise UsageError("one folder: scrapy report JOBDIR")
         jobdir = Path(args[0])
-        from webcrawl.report.page import report  # noqa: PLC0415 - Scrapy imports every command for any: 0.2 s
-
         try:
-            target = None if opts.output == "-" else _target(jobdir, opts.output)
-            text = report(jobdir, _defaults(), time.time())
-            if target is None:
-                sys.stdout.buffer.write(text.encode())
+            if opts.graph is None:
+                self._page(jobdir, opts.output)
             else:
-                _write(target, text)
-                sys.stdout.write(f"{readable(str(target))}\n")
+                self._graph(jobdir, Path(opts.graph))
         except (StoreError, OSError) as error:
             sys.stderr.write(f"{readable(' '.join(str(error).split()))}\n")
             self.exitcode = 1
+
+    def _graph(self, jobdir: Path, folder: Path) -> None:
+        from webcrawl.report.graph import write_graph  # noqa: PLC0415 - as below
+
+        graph = write_graph(jobdir, folder)
+        sys.stdout.write(f"{readable(str(folder))}: hosts {len(graph.hosts)}, edges {graph.size}\n")
+
+    def _page(self, jobdir: Path, output: str | None) -> None:
+        from webcrawl.report.page import report  # noqa: PLC0415 - Scrapy imports every command for any: 0.2 s
+
+        target = None if output == "-" else _target(jobdir, output)
+        text = report(jobdir, _defaults(), time.time())
+        if target is None:
+            sys.stdout.buffer.write(text.encode())
+        else:
+            _write(target, text)
+            sys.stdout.write(f"{readable(str(target))}\n")
 
 
 def _defaults() -> Mapping[str, str]:
