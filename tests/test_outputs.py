@@ -34,6 +34,7 @@ def test_the_archive_and_its_index_unless_told_otherwise():
         ("none", ()),
         ("", ()),
         ("warc warc", ("warc",)),
+        ("index", ("text", "index")),
     ],
 )
 def test_some_or_none(value, found):
@@ -44,7 +45,7 @@ def test_some_or_none(value, found):
 @pytest.mark.parametrize(
     ("value", "why"),
     [
-        ("warc text", "'text' does not exist"),
+        ("warc texts", "'texts' does not exist"),
         ("warc none", "'none' does not exist"),
         ("cdxj", "cdxj is written beside warc, and not without it"),
         (7, ""),

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
+from webcrawl.formats import documents, link_header
 from webcrawl.html import extras, lookup
 from webcrawl.html.about import About
 from webcrawl.html.document import markup
 from webcrawl.html.encoding import encoding_of
 from webcrawl.html.encodings import decode
-from webcrawl.html.found import Found, PageLink
+from webcrawl.html.found import Found, FoundLink, PageLink
 from webcrawl.html.mimetype import parse
 from webcrawl.html.robots_tag import directives
 from webcrawl.model import Exchange, Link, Timings, header
@@ -41,7 +42,9 @@ class _Lazy(Generic[V]):
     def __get__(self, page: Page | None, owner: type | None = None) -> Any:
         if page is None:
             return self
-        known = page.looked_up = page.looked_up or {}  # most pages never have one
+        if page.looked_up is None:  # most pages never have one
+            page.looked_up = {}
+        known = page.looked_up
         if self._name not in known:
             known[self._name] = self._find(page)
         return known[self._name]
@@ -72,9 +75,8 @@ def _all_found(page: Page) -> Found:
         return page.found
     url = page.exchange.url if page.exchange is not None else page.url  # a browser may have followed a redirect
     kind = page.header("content-type")
-    if not markup(kind, page.body):
-        return Found(url, page.encoding)  # without a guess at the encoding of an image
-    return lookup.all_links(page.body, kind, url, page.find_encoding())
+    encoding = page.find_encoding() if markup(kind, page.body) else page.encoding  # no guess at an image's
+    return documents.all_links(page.body, kind, url, encoding, page.headers)
 
 
 def _links(page: Page) -> list[PageLink]:
@@ -93,7 +95,12 @@ def _fingerprint(page: Page) -> int | None:
 
 
 def _canonical(page: Page) -> str:
-    return lookup.resolved(page.about.canonical, page.base or page.url) if page.about.canonical else ""
+    """The document's own word goes before its header's."""
+    if page.about.canonical:
+        return lookup.resolved(page.about.canonical, page.base or page.url)
+    named = (address for kind, address, _, _ in link_header.links(page.headers) if kind == "canonical")
+    address = next(named, "")
+    return lookup.resolved(address, page.url) if address else ""
 
 
 @dataclass(slots=True)
@@ -124,7 +131,7 @@ class _Answer:
 class Page(_Answer):
     """One answer, whatever its status. itemadapter knows it, so any Scrapy pipeline can process it."""
 
-    __slots__ = ("exchange", "found", "link", "looked_up")
+    __slots__ = ("exchange", "followed", "found", "link", "looked_up")
     all_found: ClassVar[Any] = _Lazy(_all_found)  # links of all kinds as they were written
     fingerprint: ClassVar[Any] = _Lazy(_fingerprint)  # of the text: near-duplicates share nearly all of its 64 bits
     about: ClassVar[Any] = _Lazy(_about)  # what the document says of itself; some fields are read from it
@@ -147,6 +154,7 @@ class Page(_Answer):
         self.link: Link | None = None  # not fields: for the crawl's own modules
         self.exchange: Exchange | None = None
         self.found: Found | None = None  # what was read of the body for the crawl
+        self.followed: Sequence[FoundLink] = ()  # the links that were submitted
 
     @classmethod
     def of(cls, link: Link, exchange: Exchange) -> Self:

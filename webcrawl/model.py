@@ -96,6 +96,17 @@ def pack_found(page: Link, found: Iterable[tuple[str, str]], chain: str = "") ->
     return [f"{url} {path}{hop} {rest}".encode() for url, hop in found]
 
 
+def requisite_hops(path: str) -> int:
+    """Hops of a discovery path since the last link that was followed, redirects left out."""
+    hops = path[len(path.rstrip("EeRr")) :]
+    return hops.count("E") + hops.count("e")
+
+
+def is_requisite(record: Packed) -> bool:
+    """Whether a packed link is one that its page needs to be shown."""
+    return record.split(b" ", 2)[1].endswith(b"E")
+
+
 def url_of(record: Packed) -> str:
     """The URL of a packed link."""
     return record[: record.index(b" ")].decode()
@@ -193,6 +204,7 @@ class Exchange:
     tls: str = ""  # version and cipher suite of the encrypted connection
     links_cut: int = 0  # links that are not followed because the page has too many
     followed: bool = False  # although the body was seen elsewhere
+    duplicate: bool = False  # the body was seen before
     found: Any = field(default=None, repr=False, compare=False)  # the Found of a large body that was read ahead
     archived: Archived | None = field(default=None, repr=False, compare=False)  # where, once the archive has it
     made_by: str = ""  # somebody else's download handler: the head is put together, and the request is not known

@@ -7,10 +7,14 @@ raises NotConfigured if not, and only then imports what is large. settings.py re
 from __future__ import annotations
 
 WARC = "webcrawl.pipelines.warc.WarcPipeline", 100
+TEXT = "webcrawl.pipelines.text.TextPipeline", 202
 PIPELINES = {  # the pipeline and its place; behind 200 come only new pages
     "warc": WARC,
     "cdxj": WARC,  # beside the archive
     "links": ("webcrawl.pipelines.link_log.LinkLogPipeline", 150),
+    "tables": ("webcrawl.pipelines.tables.TablesPipeline", 199),  # of pages seen before, too
+    "text": TEXT,
+    "index": TEXT,  # made of the text
     "images": ("webcrawl.pipelines.images.ImagesPipeline", 211),
     "tags": ("webcrawl.pipelines.tags.TagsPipeline", 212),
     "pagefiles": ("webcrawl.pipelines.pagefiles.PageFilesPipeline", 213),
@@ -20,3 +24,7 @@ PIPELINES = {  # the pipeline and its place; behind 200 come only new pages
 }
 NAMES = tuple(PIPELINES)
 BESIDE = {"cdxj": "warc"}  # what is written only together with something else
+BRINGS = {"index": "text"}  # what is written with it, named or not: it is made of that
+# The package that an output needs, which the extra of the output's name installs.
+EXTRAS = {"tables": "pyarrow", "index": "tantivy"}
+READ_LINKS = frozenset(("links", "tables"))  # for these, links of all kinds are read from every page, with their texts

@@ -207,6 +207,9 @@ CONTENT_SEEN = "skip"
 # Kinds of links to follow.
 LINK_SOURCES = "a area frame iframe refresh canonical"
 
+# Fetch what pages need to be shown (images, style sheets, fonts, scripts, frames) beyond any scope, three hops deep.
+REQUISITES = False
+
 # Links to follow per page, the first ones; 0 means all. FTP listings and Gopher menus are never cut.
 PAGE_MAX_LINKS = 50_000
 
@@ -319,7 +322,9 @@ EXTENSIONS = {
 ITEM_PIPELINES_BASE = {
     "webcrawl.pipelines.warc.WarcPipeline": 100,
     "webcrawl.pipelines.link_log.LinkLogPipeline": 150,
+    "webcrawl.pipelines.tables.TablesPipeline": 199,
     "webcrawl.pipelines.news.NewsPipeline": 200,
+    "webcrawl.pipelines.text.TextPipeline": 202,
     "webcrawl.pipelines.images.ImagesPipeline": 211,
     "webcrawl.pipelines.tags.TagsPipeline": 212,
     "webcrawl.pipelines.pagefiles.PageFilesPipeline": 213,

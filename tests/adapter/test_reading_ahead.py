@@ -24,9 +24,9 @@ class Visitor:
         exchange.found = "links"
 
 
-def read(size, *, error=None, path=""):
+def read(size, *, error=None, path="", begins=b""):
     """The visitor, and what was found in a page of this size."""
-    visitor, answer = Visitor(error), exchange(body=b"x" * size)
+    visitor, answer = Visitor(error), exchange(body=begins.ljust(size, b"x"))
     asyncio.run(ReadingAhead(visitor)(Trip(Link("http://a.test/", path), exchange=answer)))
     return visitor, answer.found
 
@@ -37,6 +37,11 @@ def test_a_large_page_is_read_in_a_thread():
 
     assert found == "links"
     assert visitor.threads != [threading.current_thread()]
+
+
+def test_so_is_a_packed_one():
+    """However small it is: it may be a large sitemap."""
+    assert read(100, begins=b"\x1f\x8b\x08")[1] == "links"
 
 
 @pytest.mark.parametrize(("size", "path"), [(LARGE - 1, ""), (LARGE, "P")])

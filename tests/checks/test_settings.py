@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from webcrawl import settings as defaults
 from webcrawl.checks import SettingError, check
 from webcrawl.checks.table import KINDS, SCRAPYS
-from webcrawl.html.kinds import KINDS as LINKS
+from webcrawl.formats.kinds import ALL as LINKS
 from webcrawl.net.authority import host_port
 
 FILTER = "webcrawl.urls.filters.length.LengthFilter"

@@ -87,6 +87,35 @@ class TestRefused:
         for now in ("any", "domain", "host", "seeds"):
             refuse(JOB, terms(URL_SCOPE="seeds"), terms(URL_SCOPE=now))
 
+    @pytest.mark.parametrize(
+        ("before", "scope"),
+        [("off", "host"), ("off", "domain"), ("on", "host")],
+        ids=["host", "domain", "another scope"],
+    )
+    def test_requisites_later(self, before, scope):
+        """Within a host or a domain, those of the seeds are noted only while requisites are fetched."""
+        earlier = terms(URL_SCOPE="domain" if before == "on" else scope, REQUISITES=before == "on")
+        with pytest.raises(OtherTerms) as caught:
+            refuse(JOB, earlier, terms(URL_SCOPE=scope, REQUISITES=True))
+
+        assert str(caught.value) == (
+            f"REQUISITES is on with URL_SCOPE = {scope}: the seeds' {scope}s were not noted, so links would be "
+            "dropped; change it back, or use another JOBDIR than crawls/web"
+        )
+
+    @pytest.mark.parametrize(
+        ("before", "now"),
+        [
+            ({"URL_SCOPE": "host", "REQUISITES": True}, {"URL_SCOPE": "host", "REQUISITES": True}),
+            ({"URL_SCOPE": "host", "REQUISITES": True}, {"URL_SCOPE": "host", "REQUISITES": False}),
+            ({"URL_SCOPE": "any"}, {"URL_SCOPE": "any", "REQUISITES": True}),
+            ({"URL_SCOPE": "seeds"}, {"URL_SCOPE": "domain", "REQUISITES": True}),
+        ],
+    )
+    def test_requisites_as_before(self, before, now):
+        """They may be switched off, and on where nothing had to be noted, or was."""
+        refuse(JOB, terms(**before), terms(**now))
+
     @pytest.mark.parametrize("name", ["URL_FOLDINGS", "URL_HOST_RULES"])
     def test_a_setting_that_did_not_exist_then(self, tmp_path, name):
         """What is not in the notes of the last run was not set."""

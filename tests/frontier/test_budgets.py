@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.support import zoo
-from tests.support.frontiers import OK, make
+from tests.support.frontiers import OK, drain, make
 from webcrawl.frontier import budgets
 from webcrawl.frontier.allowances.fixed import Fixed
 from webcrawl.frontier.allowances.reputed import ByReputation
@@ -266,3 +266,56 @@ class TestBounds:
         assert frontier.take(0) is not None
         assert frontier.heard is None
         assert len(frontier._budgets._table._cached) == 0
+
+
+class TestRequisites:
+    """What pages need to be shown: many files, often of a domain that nobody links to."""
+
+    CDN = "http://cdn.test/"
+
+    def needed(self, number):
+        return [Link(f"{self.CDN}{at}.png", "LE", "http://via.test/").pack() for at in range(number)]
+
+    def taken(self, frontier):
+        return sum(1 for _, link in drain(frontier, 0.0, most=10_000) if link.path.endswith("E"))
+
+    def test_they_do_not_starve(self, db):
+        """A domain may be asked for 32 of them for each page that it may have, and for twice as many pages' worth."""
+        frontier = budgeted(db, Fixed(5), requisites=True)
+        frontier.add(self.needed(1000))
+
+        taken = self.taken(frontier)
+
+        assert 200 < taken < 500  # 10 times 32, give or take: which of them count is a matter of chance
+        assert taken + frontier.held[0] == 1000
+
+    def test_they_cost_pages_little(self, db):
+        """A site whose pages need 20 files each has nearly all its pages."""
+        frontier = budgeted(db, Fixed(100), requisites=True)
+        frontier.add(self.needed(1000) + found(*(f"{self.CDN}{at}" for at in range(100))))
+
+        links = [link for _, link in drain(frontier, 0.0, most=10_000)]
+
+        assert sum(link.path == "LE" for link in links) == 1000
+        assert sum(link.path == "L" for link in links) > 50
+
+    def test_those_that_wait_go_on_with_a_larger_budget(self, tmp_path):
+        """They are part of the state, like pages."""
+        taken = 0
+        for allowance in (Fixed(1), Fixed(100)):
+            db = CrawlDB(tmp_path)
+            frontier = budgeted(db, allowance, requisites=True)
+            if not taken:
+                frontier.add(self.needed(500))
+            taken += self.taken(frontier)
+            saved(db)
+            db.close()
+
+        assert taken == 500
+
+    def test_otherwise_an_embedded_link_is_a_page(self, db):
+        """Unless requisites are fetched as such, a budget counts all links alike."""
+        frontier = budgeted(db, Fixed(5))
+        frontier.add(self.needed(50))
+
+        assert self.taken(frontier) == 5

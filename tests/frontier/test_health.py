@@ -7,7 +7,8 @@ import pytest
 
 from tests.support.frontiers import OK, add, drain, make
 from webcrawl.frontier.booking import Limits
-from webcrawl.frontier.health import DAY, STRIKES
+from webcrawl.frontier.health import DAY, STRIKES, HealthRules
+from webcrawl.frontier.hosts import Host
 from webcrawl.model import Link, Outcome, Status
 from webcrawl.store.crawldb import CrawlDB
 
@@ -334,6 +335,16 @@ class TestGivenUp:
         asked = fail(frontier, 7, now=now + 7 * DAY)
         assert len(frontier) == 2
         assert asked[-1] - asked[0] > DAY
+
+    def test_what_waits_for_something_else_is_not_away(self):
+        """A host that is left alone for two days because its URLs wait is away as long as its failure says."""
+        host, rules = Host("a", None), HealthRules(failures=2, patience=DAY)
+        rules.failed(host, Link("http://a/"), REFUSED, 0)
+        host.ready_at = 2 * DAY
+        rules.failed(host, Link("http://a/"), REFUSED, 2 * DAY)
+
+        assert host.row.away <= 120
+        assert not host.retired
 
     def test_it_comes_back_when_a_link_is_found_a_day_later(self, db):
         """A link found soon ends like the others; one found a day later is tried, and its host if it answers."""

@@ -34,6 +34,10 @@ class TestPrioritizers:
         """Each link followed since the seed lowers the level by one; redirects and prerequisites do not count."""
         assert [ByDepth(8).level(Link("http://a/", path)) for path in ("", "L", "LRL", "LLP")] == [0, 1, 2, 2]
 
+    def test_what_a_page_needs_is_as_deep_as_the_page(self):
+        """An embedded file, and what it embeds in turn, comes with the page; a page behind it is a link away."""
+        assert [ByDepth(8).level(Link("http://a/", path)) for path in ("E", "LE", "LeEE", "LEL")] == [0, 1, 1, 3]
+
     def test_arrival_makes_no_difference(self):
         """All links go to one queue."""
         assert ByArrival(8).level(Link("http://a/", "LLLL")) == 0

@@ -27,12 +27,14 @@ RINGS = {
             "store",
             "net",
             "html",
+            "formats",
         ),
-        *("browser", "warc", "logs", "crawl", "images", "neardup", "pagefiles"),
+        *("browser", "warc", "logs", "crawl", "statistics", "tables", "fulltext"),
+        *("images", "neardup", "pagefiles"),
     },
     "adapter": {"__main__", "adapter", "addon", "commands", "extensions", "pipelines", "preflight", "spiders"},
     "fast path": {"fastpath"},
-    "beside": {"simweb", "verify", "profiling"},
+    "beside": {"simweb", "verify", "profiling", "wacz"},
 }
 RING = {room: ring for ring, rooms in RINGS.items() for room in rooms}
 BELOW = {  # what a room of the core, or beside the rings, may import of the house
@@ -43,7 +45,7 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "lack": set(),
     "ports": set(),
     "outputs": set(),
-    "checks": {"html", "loading", "net", "outputs", "settings", "urls"},
+    "checks": {"formats", "loading", "net", "outputs", "settings", "urls"},
     "urls": {"loading", "model", "ports"},
     "seeds": {"model", "text", "urls"},
     "store": {"model"},
@@ -52,16 +54,22 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "net": {"model", "ports"},
     "html": {"model"},
     "browser": set(),
-    "items": {"html", "model", "neardup"},
+    "formats": {"html"},
+    "items": {"formats", "html", "model", "neardup"},
     "logs": {"model", "text"},
     "images": set(),
     "neardup": set(),
     "pagefiles": {"logs", "model", "store"},
+    "statistics": {"model", "text"},
     "warc": {"model", "store", "text"},
-    "crawl": RINGS["core"] - {"browser", "crawl", "checks", "images", "neardup", "pagefiles", "settings", "warc"},
+    "tables": {"frontier", "html", "items", "model", "net", "store", "text", "urls"},
+    "fulltext": {"items", "store", "text", "urls"},
+    "crawl": RINGS["core"]
+    - {"browser", "crawl", "checks", "fulltext", "images", "neardup", "pagefiles", "settings", "tables", "warc"},
     "simweb": {"model"},
     "profiling": set(),
-    "verify": {"frontier", "model", "seen", "store", "text", "urls", "warc", "pagefiles"},
+    "wacz": {"model", "store", "text", "verify", "warc"},
+    "verify": {"frontier", "fulltext", "model", "pagefiles", "seen", "store", "tables", "text", "urls", "warc"},
 }
 OF_ADAPTER = {"trip", "listeners", "modules"}  # its values, which the fast path may know, and what a module is
 LOOKERS = {"commands", "preflight"}  # rooms of the adapter that may ask what stands beside the rings
@@ -74,7 +82,7 @@ THIRD = {  # all that the core, and what stands beside the rings, may import of 
     *("ada_url", "backports", "blake3", "brotli", "chardetng_py", "compression", "cryptography", "httptools", "isal"),
     *("lxml", "msgpack", "numpy", "pybloom_live", "pycares", "re2", "rich", "selectolax", "siphashc", "tldextract"),
     *("uvloop", "webencodings", "zstandard"),
-    *("resiliparse", "trafilatura"),  # optional
+    *("pyarrow", "resiliparse", "tantivy", "trafilatura"),  # optional
 }
 KNOWN = THIRD | sys.stdlib_module_names | {house.PACKAGE.name}
 

@@ -10,8 +10,8 @@ from tests.support.cases import cases
 from webcrawl.html import guard, kinds
 from webcrawl.html.links import LinkReader
 
-READER = LinkReader([*kinds.FOLLOWED, "link"])
-TAGS = {"meta": "refresh", "canonical": "link"}
+READER = LinkReader([*kinds.FOLLOWED, "link", "feed"])
+TAGS = {"meta": "refresh", "canonical": "link", "feed": "link"}
 
 
 @pytest.mark.parametrize("name", ["html-newspaper", "html-readability"])

@@ -1,12 +1,15 @@
 """Which links are found in a page, and how."""
 
+import json
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
 from webcrawl.checks import check
-from webcrawl.html import kinds
+from webcrawl.formats import kinds as formats
+from webcrawl.html import jsonld, kinds
 from webcrawl.html.found import is_nofollow
 from webcrawl.html.links import LinkReader
 
@@ -53,6 +56,7 @@ class TestKinds:
                 "<svg><a href=x></a><a xlink:href=y></a><image xlink:href=z /></svg>",
                 [("a", "x"), ("a", "y"), ("img", "z")],
             ),
+            ("<svg><use href='x#y'></use><use href='#z'></use></svg>", [("img", "x#y")]),
         ],
     )
     def test_every_kind_is_recognised(self, html, expected):
@@ -65,14 +69,18 @@ class TestKinds:
         page = (
             "<link rel=canonical href=c><link href=l><meta http-equiv=refresh content='0;r'><style>url(s)</style>"
             "<a href=a></a><map><area href=b></map><iframe src=i></iframe><img src=m srcset=n><script src=o></script>"
-            "<video src=v></video><embed src=e><form action=f></form>"
+            "<video src=v></video><embed src=e><form action=f></form><p data-src=/d></p>"
+            '<script type="application/ld+json">{"url": "/j"}</script>'
         )
         html = page if kind != "frame" else "<frameset><frame src=f></frameset>"
         assert {name for name, _ in links(html, reader=LinkReader([kind]))} == {kind}
 
     def test_the_setting_knows_all_kinds(self):
         """LINK_SOURCES = all means every kind that a reader knows."""
-        assert check({"LINK_SOURCES": "all"})["LINK_SOURCES"] == kinds.KINDS
+        known = check({"LINK_SOURCES": "all"})["LINK_SOURCES"]
+
+        assert known == formats.ALL
+        assert known[: len(kinds.KINDS)] == kinds.KINDS
 
     def test_document_order_is_kept(self):
         """Links come in document order, whatever their kinds."""
@@ -252,3 +260,72 @@ class TestAnything:
         """Every link can be encoded: it never contains half a surrogate pair."""
         for _, url, anchor, _ in found(f"<a href='{text}&#xD800;'>{text}".encode("utf-8", "replace")).links:
             (url + anchor).encode()
+
+
+class TestJsonLd:
+    def found(self, script, kind="application/ld+json"):
+        return [
+            link[1]
+            for link in LinkReader(["jsonld"])
+            .links(f'<script type="{kind}">{script}</script>'.encode(), "text/html", URL)
+            .links
+        ]
+
+    def test_properties_that_are_addresses(self):
+        """Those that mean a page, a file or an image, however deep, each once; names and contexts are none."""
+        assert self.found("""{"@context": "https://schema.org", "@id": "https://a.test/#me", "@graph": [{"@type": "T",
+            "url": "/one", "name": "https://no.test/", "image": {"url": ["/i.png", "/one"]}, "sameAs": ["https://b.test/"],
+            "item": "#fragment", "logo": "no address"}]}""") == [
+            "https://a.test/#me",
+            "/one",
+            "/i.png",
+            "https://b.test/",
+        ]
+
+    @pytest.mark.parametrize("script", ["", "{", "[" * 10_000, '{"url": "/x",}', "1" * 10_000, '"http://a.test/"'])
+    def test_what_is_no_json(self, script):
+        """It has none."""
+        assert self.found(script) == []
+
+    def test_other_scripts(self):
+        """They are not read."""
+        assert self.found('{"url": "/x"}', "application/json") == []
+
+    def test_a_crowd(self):
+        """Of one script so many are kept."""
+        assert len(self.found(json.dumps({"url": [f"/{at}" for at in range(5000)]}))) == jsonld.MOST
+
+
+class TestData:
+    @pytest.mark.parametrize(
+        ("html", "expected"),
+        [
+            ("<p data-href=/x></p>", ["/x"]),
+            ("<img src=0 data-src='img/a.jpg' data-srcset='b.jpg 1x, c.jpg 2x'>", ["img/a.jpg", "b.jpg", "c.jpg"]),
+            ("<a href=0 data-url=//a.test/x>y</a>", ["//a.test/x"]),
+            (
+                "<p data-url='?page=2' data-link=x.html data-bg=HTTP://a.test/></p>",
+                ["?page=2", "x.html", "HTTP://a.test/"],
+            ),
+            ("<p data-url=name data-href='{&quot;a&quot;: 1}' data-src='two words/' data-link=''></p>", []),
+            ("<p data-other=/x>", []),
+        ],
+    )
+    def test_what_looks_like_an_address(self, html, expected):
+        """A path, an address, the name of a file; a word is none."""
+        assert [link[1] for link in LinkReader(["data"]).links(html.encode(), "text/html", URL).links] == expected
+
+
+class TestFeeds:
+    def test_alternates_that_are_feeds(self):
+        """A page's feeds have a kind of their own; other alternates are links."""
+        html = (
+            "<link rel='alternate nofollow' type='Application/RSS+XML' href=1><link rel=alternate hreflang=de href=2>"
+            "<link rel=alternate type=application/atom+xml href=3><link rel=x type=application/rss+xml href=4>"
+        )
+        assert links(html, reader=LinkReader(["link", "feed"])) == [
+            ("feed", "1"),
+            ("link", "2"),
+            ("feed", "3"),
+            ("link", "4"),
+        ]

@@ -25,6 +25,7 @@ def make(
     allowance=None,
     seed=1,
     now=0.0,
+    requisites=False,
     **hooks,
 ):
     """A frontier in this database; a host waits ten times its last download, at least 1 s."""
@@ -37,6 +38,7 @@ def make(
             limits or Limits(queues=2, max_queues=100),
             domain,
             allowance or Unlimited(),
+            requisites=requisites,
         ),
         Hooks(**hooks),
         random=Random(seed),

@@ -2,6 +2,7 @@
 
 import copy
 import re
+from collections import Counter
 
 import pytest
 from hypothesis import given
@@ -257,3 +258,22 @@ class TestSimpleFilters:
         """A set whose automaton needs more than 64 MiB raises at the start, not during the crawl."""
         with pytest.raises(ValueError, match=r"URL_INCLUDE: the expressions together need more than 64 MiB"):
             search_set([f"a{number}.{{900}}b" for number in range(2000)], "URL_INCLUDE")
+
+
+class TestRequisites:
+    def test_what_says_how_far_to_go_does_not_hold(self):
+        """Scope, depth, file types and inclusions are for links; traps, lengths and exclusions for everything."""
+        chain = build_filters(
+            url_settings(URL_SCOPE="host", URL_MAX_DEPTH=0, URL_INCLUDE=["home"], URL_EXCLUDE=["ads"])
+        )
+        found = ["http://far.example/font.woff2", "http://far.example/ads.js", f"http://far.example/{'a/' * 31}x.png"]
+
+        kept = chain.for_requisites().keep(found, Origin("http://www.home.example/", 3, "LLE"), Counter())
+
+        assert kept == found[:1]
+
+    def test_which_pages_are_the_crawls_own(self):
+        """A page that is shown in another must be included, as any other page."""
+        chain = build_filters(url_settings(URL_INCLUDE=["home"]))
+
+        assert [chain.within(f"http://{host}.example/") for host in ("home", "far")] == [True, False]

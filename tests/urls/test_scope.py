@@ -43,6 +43,21 @@ class TestScopes:
         """A batch without a page consists of seeds, which always pass."""
         assert ScopeFilter(scope, domains, KEY).keep(BATCH, Origin()) == BATCH
 
+    @pytest.mark.parametrize(
+        ("scope", "inside"),
+        [("any", [True] * 4), ("seeds", [True, True, True, False]), ("domain", [True, True, True, False]),
+         ("host", [False, True, False, False])],
+    )  # fmt: skip
+    def test_a_page_shown_in_another_is_a_seeds_or_not(self, domains, scope, inside):
+        """Whatever page shows it, it is within if a seed is of its host, or of its registered domain."""
+        filtered = ScopeFilter(scope, domains, KEY, requisites=True)
+        filtered.keep(["http://www.home.example/", "http://seed.example/"], Origin())
+        twin = ScopeFilter(scope, domains, KEY, requisites=True)
+        twin.restore(filtered.state())
+
+        urls = ["http://home.example/y", "http://seed.example/y", "http://www.seed.example/", "http://far.example/"]
+        assert [twin.within(url) for url in urls] == inside
+
     def test_an_unknown_scope_is_an_error(self, domains):
         """The message names the setting, the value and what is allowed."""
         with pytest.raises(ValueError, match="URL_SCOPE: 'planet' is not one of any, seeds, domain, host"):

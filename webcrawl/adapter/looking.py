@@ -10,8 +10,8 @@ from scrapy import Request
 from scrapy.http import Response
 
 from webcrawl.crawl.listings import LISTINGS
+from webcrawl.formats.documents import DocumentReader
 from webcrawl.html.found import PageLink
-from webcrawl.html.links import LinkReader
 from webcrawl.items import Page
 from webcrawl.model import Exchange, Link, Timings
 from webcrawl.urls.canonical import InvalidUrl, canonical
@@ -23,8 +23,10 @@ def looked_at(
     """The page, and a request for each link to follow: before filters and seen store, which only a crawl has."""
     followed = frozenset(sources)
     page = Page.of(Link(response.url), _exchange(response))
-    read = LISTINGS.get(page.content_type, LinkReader(followed, anchor_text=True).links)
+    reader = DocumentReader(followed, anchor_text=True)
+    read = LISTINGS.get(page.content_type, reader.links)
     found = read(response.body, (response.headers.get("Content-Type") or b"").decode("latin-1"), response.url)
+    reader.add_headers(found, page.headers, response.url)
     page.base, page.encoding, page.found = found.base, found.encoding, found
     page.title, page.meta_robots = found.title, found.meta_robots
     yield page

@@ -162,6 +162,8 @@ class FrontierScheduler:
         try:
             self.end_archive()  # again: pipelines may have awaited something while they closed
             await self.checkpoint(last=True)
+            self._closed = True  # before anything else can begin a checkpoint
+            await by_turns(self.crawl.rest())
         except Exception as error:  # noqa: BLE001 - whatever it is, this checkpoint was not made
             self.fail(error)
         finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from importlib.util import find_spec
 from typing import Any
 from urllib.request import getproxies
 
@@ -15,7 +16,7 @@ from webcrawl.adapter.jobdir import default_jobdir
 from webcrawl.checks import SettingError, check
 from webcrawl.net.errors import BadOption
 from webcrawl.net.proxy import parse_proxy
-from webcrawl.outputs import BESIDE, NAMES, PIPELINES
+from webcrawl.outputs import BESIDE, BRINGS, EXTRAS, NAMES, PIPELINES, READ_LINKS
 from webcrawl.text.credentials import text_without_credentials
 
 PROXIED = frozenset(("http", "https"))
@@ -31,7 +32,7 @@ def plain_values(settings: BaseSettings, spider: str) -> dict[str, Any]:
         **values,
         "JOBDIR": values["JOBDIR"] or default_jobdir(spider),
         "OUTPUTS": outputs,
-        "LINK_LOG": "links" in outputs,
+        "LINK_LOG": not READ_LINKS.isdisjoint(outputs),
         "ROBOTSTXT_USER_AGENT": settings["ROBOTSTXT_USER_AGENT"],
     }
 
@@ -44,8 +45,12 @@ def _outputs(settings: BaseSettings, named: tuple[str, ...]) -> tuple[str, ...]:
         path, _ = PIPELINES[name]
         if path in theirs and theirs[path] is None:
             wanted.discard(name)
-        elif path in theirs and name not in BESIDE:
+        elif path in theirs and name not in BESIDE and name not in BRINGS:
             wanted.add(name)
+    for name in sorted(wanted & EXTRAS.keys()):
+        if find_spec(EXTRAS[name]) is None:
+            missing = f"{EXTRAS[name]} is not installed: pip install 'webcrawl[{name}]'"
+            raise SettingError("OUTPUTS", settings["OUTPUTS"], f"without {name}", missing)
     return tuple(name for name in NAMES if name in wanted)
 
 

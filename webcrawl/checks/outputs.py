@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from webcrawl.checks.kinds import words
-from webcrawl.outputs import BESIDE, NAMES
+from webcrawl.outputs import BESIDE, BRINGS, NAMES
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,4 +22,5 @@ class Outputs:
         for name in sorted(found & BESIDE.keys()):
             if BESIDE[name] not in found:
                 raise ValueError(f"{name} is written beside {BESIDE[name]}, and not without it")
+        found.update(BRINGS[name] for name in found & BRINGS.keys())
         return tuple(name for name in NAMES if name in found)

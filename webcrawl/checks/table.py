@@ -21,7 +21,7 @@ from webcrawl.checks.kinds import Choice, Choices, Kind, Line, Name, Number, Rat
 from webcrawl.checks.outputs import Outputs
 from webcrawl.checks.places import File, Folder
 from webcrawl.checks.tls import Ciphers, TlsVersion
-from webcrawl.html.kinds import KINDS as LINKS
+from webcrawl.formats.kinds import ALL as LINKS
 from webcrawl.urls.canonical import SCHEMES
 from webcrawl.urls.filters.scope import SCOPES
 
@@ -90,6 +90,7 @@ KINDS: dict[str, Kind] = {
     "DOWNLOAD_TRUNCATE": Whole(1024, 2**31 - 1),
     "CONTENT_SEEN": Choice(("skip", "process")),
     "LINK_SOURCES": Choices(LINKS),
+    "REQUISITES": Switch(),
     "PAGE_MAX_LINKS": Whole(0, MANY),
     "OBEY_NOFOLLOW": Switch(),
     "OUTPUTS": Outputs(),

@@ -54,6 +54,7 @@ class Command(ScrapyCommand):
 
 def _summary(jobdir: str, found: Counter[str]) -> list[str]:
     from webcrawl.verify.outputs import ABSENT  # noqa: PLC0415 - as above
+    from webcrawl.verify.tables import UNREAD  # noqa: PLC0415 - as above
 
     over = f" ({found['over budget']} over their domains' budgets)" if found["over budget"] else ""
     outputs = f"outputs: {found['files']} files, {found['bytes']} bytes, {found['records']} WARC records"
@@ -63,10 +64,25 @@ def _summary(jobdir: str, found: Counter[str]) -> list[str]:
         f"seen: {found['keys']} URLs, {found['waiting']} links not yet looked up",
         f"{outputs}, {found['lines']} log lines",
     ]
+    if found["texts"]:
+        lines.append(f"text: {found['texts']} pages{_of_index(found)}")
     lines += [f"{name.removeprefix(ABSENT)}: finished, and no longer here" for name in found if name.startswith(ABSENT)]
+    if found["rows"]:
+        lines.append(f"tables: {found['rows']} pages, as crawl.log and the archive have them")
+    if found[UNREAD]:
+        lines.append("tables: only their checksums were looked at: pip install 'webcrawl[tables]'")
     if found["behind"]:
         lines.append(f"{found['behind']} bytes written after the last checkpoint will be cut off by the next start")
     return lines
+
+
+def _of_index(found: Counter[str]) -> str:
+    from webcrawl.verify.indexed import UNREAD  # noqa: PLC0415 - as above
+
+    if found[UNREAD]:
+        return "; the index was not checked: pip install 'webcrawl[index]'"
+    later = f", {found['unindexed']} will be added by the next start" if found["unindexed"] else ""
+    return f", {found['indexed']} of them in the index{later}" if found["indexed"] or later else ""
 
 
 def _say(line: str) -> None:

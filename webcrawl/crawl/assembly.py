@@ -19,19 +19,21 @@ from webcrawl.crawl.ending import Ending
 from webcrawl.crawl.filter_states import FilterStates
 from webcrawl.crawl.halfway import Halfway
 from webcrawl.crawl.refusals import Refusals
+from webcrawl.crawl.requisites import SOURCES
 from webcrawl.crawl.robots import RobotsAdmission
+from webcrawl.crawl.saved_statistics import SavedStatistics
 from webcrawl.crawl.seeding import Seeding
 from webcrawl.crawl.terms import keep_terms, terms_of
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.crawl.visitor import LinkRules, Visitor
+from webcrawl.formats.documents import DocumentReader
+from webcrawl.formats.kinds import LOGGED
 from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.parts import Hooks, Rules, Shape
 from webcrawl.frontier.robots_rows import RobotsRows
 from webcrawl.frontier.state import open_frontier
-from webcrawl.html.kinds import KINDS
-from webcrawl.html.links import LinkReader
 from webcrawl.loading import load
 from webcrawl.model import Link
 from webcrawl.net.outage import Detector
@@ -151,7 +153,7 @@ def _parts(
         content=content,
         frontier=frontier,
         robots=robots,
-        seeding=Seeding(db, seeds, pipeline, seen, all_first=values["URL_SCOPE"] == "seeds"),
+        seeding=Seeding(db, seeds, pipeline, seen, all_first=_needs_all_seeds(values)),
         outputs=outputs,
         log=log,
         lately=Lately(LATELY * values["URL_CACHE_SIZE"]),
@@ -162,7 +164,14 @@ def _parts(
         halfway=Halfway(db),
         ending=Ending(values["OUTAGE_END_WAIT"]),
         uplink=Uplink(Detector(domains), frontier, robots.book, clock, counters),
+        statistics=SavedStatistics(db, log, _key(db)).statistics,
     )
+
+
+def _needs_all_seeds(values: Mapping[str, Any]) -> bool:
+    """Whether it is the seeds that say what is inside the crawl."""
+    scope = values["URL_SCOPE"]
+    return scope == "seeds" or (values["REQUISITES"] and scope in SELF_CONTAINED)
 
 
 def _frontier(
@@ -189,9 +198,11 @@ def _visitor(values: Mapping[str, Any], crawl: Crawl, db: CrawlDB) -> Visitor:
         obey_nofollow=values["OBEY_NOFOLLOW"],
         most=values["PAGE_MAX_LINKS"],
         home=homes.get(values["URL_SCOPE"]),
+        requisites=values["REQUISITES"],
     )
-    wanted = KINDS if values["LINK_LOG"] else values["LINK_SOURCES"]
-    first, second = (LinkReader(wanted, anchor_text=values["LINK_LOG"]) for _ in range(2))
+    wanted = rules.followed.union(SOURCES if rules.requisites else ())
+    wanted = LOGGED | wanted if values["LINK_LOG"] else wanted
+    first, second = (DocumentReader(wanted, anchor_text=values["LINK_LOG"]) for _ in range(2))
     digests = ContentDigests(_key(db))
     return Visitor(crawl, digests, (first, second), rules, Shells(crawl.holds_body, digests, homes["domain"]))
 
@@ -199,7 +210,7 @@ def _visitor(values: Mapping[str, Any], crawl: Crawl, db: CrawlDB) -> Visitor:
 def _rules(values: Mapping[str, Any], domains: RegisteredDomains, key: bytes) -> Rules:
     budget = values["DOMAIN_BUDGET"]
     if values["URL_SCOPE"] in SELF_CONTAINED and budget == BY_REPUTATION:  # every page is of a seed's own site
-        budget = UNLIMITED
+        budget = UNLIMITED  # or needed to show one
     delays = (values["POLITENESS_FACTOR"], values["POLITENESS_MIN_DELAY"], values["POLITENESS_MAX_DELAY"])
     return Rules(
         load(values["FRONTIER_PRIORITIZER"])(values["FRONTIER_LEVELS"]),
@@ -208,6 +219,7 @@ def _rules(values: Mapping[str, Any], domains: RegisteredDomains, key: bytes) ->
         domains,
         load(budget)(values["DOMAIN_BUDGET_PAGES"]),
         key,
+        requisites=values["REQUISITES"],
     )
 
 

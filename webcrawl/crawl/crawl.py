@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.crawl_log import CrawlLog, Hearer
@@ -19,6 +19,7 @@ from webcrawl.crawl.halfway import Halfway
 from webcrawl.crawl.inline import InlineDownloads
 from webcrawl.crawl.redirect_chain import cookie_header, has_asked
 from webcrawl.crawl.refusals import Refusal, Refusals
+from webcrawl.crawl.requisites import is_needed, may_need
 from webcrawl.crawl.robots import RobotsAdmission
 from webcrawl.crawl.seeding import Seeding
 from webcrawl.crawl.uplink import Uplink
@@ -28,10 +29,12 @@ from webcrawl.model import Exchange, Link, Outcome, Status, pack_found
 from webcrawl.seen.content import ContentSeen
 from webcrawl.seen.portions import PORTION, Portions
 from webcrawl.seen.protocol import SeenStore
+from webcrawl.statistics.statistics import Statistics
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError, TakenAway
 from webcrawl.store.output import Output
 from webcrawl.store.outputs import Outputs
+from webcrawl.urls.filters.chain import Chain
 from webcrawl.urls.filters.protocol import Dropped
 from webcrawl.urls.hosts import host_of
 from webcrawl.urls.lately import Lately
@@ -48,6 +51,19 @@ PATIENCE = 1.0  # seconds between two early merges while the frontier has URLs, 
 
 
 T = TypeVar("T")
+
+
+class Follower(Protocol):
+    """Does, beside the crawl, what may be done only with what a checkpoint has."""
+
+    def committed(self) -> None:
+        """A checkpoint was taken."""
+
+    def rest(self) -> Iterator[None]:
+        """After the last checkpoint: ends the work, in slices."""
+
+    def close(self) -> None:
+        """Stops as soon as possible; the work may be unfinished."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +88,7 @@ class Parts:
     halfway: Halfway
     ending: Ending
     uplink: Uplink
+    statistics: Statistics
 
 
 class Crawl:
@@ -85,10 +102,11 @@ class Crawl:
         self._outputs, self._log, self._counters = parts.outputs, parts.log, parts.counters
         self._portions, self._ending, self._site_of = parts.portions, parts.ending, parts.site_of
         self._halfway = parts.halfway
-        self.uplink = parts.uplink
+        self.uplink, self.statistics = parts.uplink, parts.statistics
         self.inline = InlineDownloads(
             parts.frontier.lending, parts.robots, parts.clock, parts.log, parts.counters, parts.halfway
         )
+        self._followers: list[Follower] = []
         self._merged_at = 0.0
         self._more = False  # the last slice of links had none that may be fetched now, and there may be another
 
@@ -101,17 +119,28 @@ class Crawl:
 
     # -- in
 
-    def discover(self, page: Link, links: Sequence[str], hop: Callable[[int], str], *, base: str = "") -> None:
+    def discover(
+        self, page: Link, links: Sequence[str], hop: Callable[[int], str], *, base: str = "", needed: bool = False
+    ) -> None:
         """The links of a page, in one batch; `hop` gives the letter of each by its position.
 
-        Of very many the first are submitted now, and the others in portions.
+        Of very many the first are submitted now, and the others in portions. `needed`: these are its requisites.
         """
         self._counters["links"] += len(links)
         page = self._entered(page)
         if len(links) > PORTION:
             self._portions.put(page, base, links, hop, PORTION)
             links = links[:PORTION]
-        self._submit(page, "L", links, hop, base)
+        self._submit(page, "L", links, hop, base, filters=self._pipeline.requisites if needed else None)
+
+    def passing(self, page: Link, links: Sequence[str], base: str) -> frozenset[str]:
+        """Which of these links of a page the filters let through."""
+        page = self._entered(page)
+        return self._pipeline.passing(page.url, page.depth + 1, links, base, f"{page.path}L")
+
+    def is_within(self, url: str) -> bool:
+        """Whether a page that is shown in another is one of the crawl's, however it was found."""
+        return self._pipeline.chain.within(url)
 
     def redirected(self, page: Link, location: str, chain: str) -> None:
         """Submits the target of a redirect, which takes the chain with it.
@@ -122,7 +151,8 @@ class Crawl:
         page = self._entered(page)
         cookies = cookie_header(chain, location) if chain else b""
         if not (cookies and has_asked(chain, self._pipeline.key(location))):
-            self._submit(page, "R", [location], lambda _: "R", "", chain)
+            filters = self._pipeline.requisites if is_needed(page.path) else None
+            self._submit(page, "R", [location], lambda _: "R", "", chain, filters)
             return
         again = Link(location, page.path + "R", page.url, page.seed, chain=chain)
         self._counters["links/new"] += self.submit(again, f"cookies {cookies.decode('latin-1')}")
@@ -141,12 +171,19 @@ class Crawl:
         return self._pipeline.compared([url])[0]
 
     def _submit(
-        self, page: Link, kind: str, links: Sequence[str], hop: Callable[[int], str], base: str, chain: str = ""
+        self,
+        page: Link,
+        kind: str,
+        links: Sequence[str],
+        hop: Callable[[int], str],
+        base: str,
+        chain: str = "",
+        filters: Chain | None = None,
     ) -> None:
         absorbed = self._lately.absorbed
         depth = page.depth + (kind != "R")
         heard = self._frontier.heard
-        found = self._pipeline.process(page.url, depth, links, base, self._lately, page.path + kind, heard)
+        found = self._pipeline.process(page.url, depth, links, base, self._lately, page.path + kind, heard, filters)
         self._counters["links/known"] += self._lately.absorbed - absorbed
         self._counters["links/new"] += len(found)
         if not found:
@@ -162,7 +199,8 @@ class Crawl:
             return
         page = portion.page
         try:
-            self._submit(page, "L", portion.links, portion.hops.__getitem__, portion.base)
+            filters = self._pipeline.requisites if portion.hops[0] == "E" and may_need(page.path) else None
+            self._submit(page, "L", portion.links, portion.hops.__getitem__, portion.base, filters=filters)
         except (StoreError, OSError, MemoryError):
             raise
         except Exception:  # a filter's: as with a page, these links are lost, and the crawl goes on
@@ -431,6 +469,17 @@ class Crawl:
         """`last`: nothing is in flight any more. A run that finds no such mark knows that hosts were asked since."""
         self._db.set(CLEAN, b"1" if last else b"")
         self._db.checkpoint()
+        for follower in self._followers:
+            follower.committed()
+
+    def follow(self, follower: Follower) -> None:
+        """Has this told of each checkpoint from now on, and closed before the crawl."""
+        self._followers.append(follower)
+
+    def rest(self) -> Iterator[None]:
+        """What followers have to do after the last checkpoint, in slices."""
+        for follower in self._followers:
+            yield from follower.rest()
 
     def taken_away(self) -> TakenAway | None:
         """What of JOBDIR was moved, removed or replaced since it was opened."""
@@ -445,11 +494,15 @@ class Crawl:
         with ExitStack() as rest:  # all are closed, whatever the first one raises
             for part in (self._db, self._outputs, self._content, self._seen, self._seeding):
                 rest.callback(part.close)
+            for follower in self._followers:
+                rest.callback(follower.close)
 
 
 def _annotations(exchange: Exchange) -> list[str]:
     """What the crawl log says of an answer that was not taken whole."""
     notes = [f"truncated:{exchange.truncated}"] if exchange.truncated else []
+    if exchange.duplicate:
+        notes.append("duplicate:digest")  # Heritrix's words
     if exchange.followed:
         notes.append("seen:followed")
     return [*notes, f"links_cut:{exchange.links_cut}"] if exchange.links_cut else notes

@@ -24,6 +24,11 @@ class CrawlLog:
         self._output = output
         self.hearers: list[Hearer] = []  # are told the same, in the same turn of the event loop
 
+    @property
+    def length(self) -> int:
+        """Bytes of the log so far."""
+        return self._output.tell()
+
     def finished(self, link: Link, outcome: Outcome, exchange: Exchange | None, annotations: list[str]) -> None:
         """A URL that was fetched, or that failed."""
         if link.attempt:

@@ -22,6 +22,7 @@ logger = logging.getLogger(__name__)
 
 META = "terms"
 FIXED = ("URL_FOLDINGS", "URL_HOST_RULES")  # which URLs count as one
+REQUISITES = "REQUISITES"  # may be switched on, unless it is the seeds' hosts or domains that are within
 SCOPE = "URL_SCOPE"  # may become wider, but domains of seeds are noted only while it is `seeds`
 # Settings that say nothing about the crawl, only where it lies, how long a run lasts and how much it says.
 UNSAID = ("JOBDIR", "CLOSESPIDER_", "LOG_", "LINK_LOG")
@@ -81,6 +82,20 @@ def refuse(jobdir: Path, before: Terms, now: Terms) -> None:
             f"{SCOPE} was {scope}, now seeds: the seeds' domains were not noted, so their links would be dropped; "
             f"change it back, or use another JOBDIR than {jobdir}"
         )
+
+    if now.get(REQUISITES) == "on" and wanted in ("host", "domain") and _noted(before) != wanted:
+        raise OtherTerms(
+            f"{REQUISITES} is on with {SCOPE} = {wanted}: the seeds' {wanted}s were not noted, so links would be "
+            f"dropped; change it back, or use another JOBDIR than {jobdir}"
+        )
+
+
+def _noted(terms: Terms) -> str:
+    """What was noted of the seeds: their hosts, their domains, or nothing."""
+    scope = terms.get(SCOPE, NONE)
+    if scope == "seeds":
+        return "domain"
+    return scope if terms.get(REQUISITES) == "on" else NONE
 
 
 def changes(before: Terms, now: Terms) -> Iterator[str]:

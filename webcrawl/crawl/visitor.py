@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.listings import LISTINGS
 from webcrawl.crawl.redirect_chain import follow
+from webcrawl.crawl.requisites import FRAMES, is_needed, is_requisite, may_need
+from webcrawl.formats.documents import DocumentReader
 from webcrawl.html.found import FoundLink, is_nofollow
-from webcrawl.html.links import LinkReader
 from webcrawl.items import Page
 from webcrawl.model import Exchange, Link
 from webcrawl.net.robots_policy import REDIRECTS
@@ -18,6 +19,7 @@ from webcrawl.urls.canonical import InvalidUrl, canonical
 
 # Heritrix's letters for the ways to a URL; all other kinds of links are L.
 HOPS = {**dict.fromkeys(("img", "srcset", "script", "style", "media", "object", "link"), "E"), "refresh": "R"}
+NEEDED = {"refresh": "R"}  # all other requisites are E
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,7 @@ class LinkRules:
     most: int = 0  # links of one page; 0: no limit
     home: Callable[[str], str] | None = None
     """Whose page a URL is, where the scope judges links by that: `host` or `domain`."""
+    requisites: bool = False  # what pages need to be shown is fetched beyond the scope
 
 
 class Visitor:
@@ -41,7 +44,7 @@ class Visitor:
         self,
         crawl: Crawl,
         digests: Callable[[bytes], bytes],
-        readers: tuple[LinkReader, LinkReader],
+        readers: tuple[DocumentReader, DocumentReader],
         rules: LinkRules,
         shells: Shells,
     ) -> None:
@@ -50,7 +53,8 @@ class Visitor:
         self._reader, self._ahead = readers
         self._followed, self._redirects, self._cookies = rules.followed, rules.redirects, rules.cookies
         self._skip_seen, self._obey_nofollow, self._home = rules.skip_seen, rules.obey_nofollow, rules.home
-        self._most = rules.most
+        self._most, self._requisites = rules.most, rules.requisites
+        self._hops = {**HOPS, "link": "L"} if rules.requisites else HOPS  # then E means a requisite
         self._reads_more = not self._reader.wanted <= rules.followed
 
     def visit(self, link: Link, exchange: Exchange) -> Page:
@@ -71,11 +75,20 @@ class Visitor:
                 page.duplicate = known = False
             if not page.duplicate:
                 self._crawl.new_body(link, exchange.body)
+            exchange.duplicate = page.duplicate
             if not (known and self._skip_seen):
                 self._read(page, exchange)
             elif len(exchange.body) <= SIZE and self._home is None:
                 self._read_shell(page, exchange, _redirects(link))
+            if self._requisites and page.found is None and may_need(link.path):
+                self._read_requisites(page, exchange)
         return page
+
+    def _read_requisites(self, page: Page, exchange: Exchange) -> None:
+        """Reads a body whose links were submitted, for what it needs to be shown: here that may be other files."""
+        self._read(page, exchange)
+        if page.found is not None:
+            page.found = replace(page.found, links=list(filter(is_requisite, page.found.links)), whole=False)
 
     def _chain(self, link: Link, exchange: Exchange) -> str:
         """What the target of a redirect takes with it."""
@@ -119,6 +132,7 @@ class Visitor:
             found = links(exchange.body, exchange.content_type, page.url)
         else:  # a browser may have followed a redirect
             found = exchange.found or self._reader.links(exchange.body, exchange.content_type, exchange.url)
+            self._reader.add_headers(found, exchange.headers, exchange.url)
         page.base, page.encoding, page.found = found.base, found.encoding, found
         page.title, page.meta_robots = found.title, found.meta_robots
 
@@ -129,14 +143,54 @@ class Visitor:
             found = page.found.links if page.found is not None else ()
         if link is None or not found or (self._obey_nofollow and "nofollow" in page.meta_robots):
             return
+        needed: Sequence[FoundLink] = ()
+        if self._requisites:
+            found, needed = self._apart(page, link, found)
         if self._obey_nofollow or self._reads_more or _redirects(link) >= self._redirects:
             found = [one for one in found if self._follows(link, one[0], one[3])]
-        if 0 < self._most < len(found) and page.content_type not in LISTINGS:
-            self._crawl.cut(len(found) - self._most)
-            if page.exchange is not None:
-                page.exchange.links_cut = len(found) - self._most
-            found = found[: self._most]
-        self._crawl.discover(link, [one[1] for one in found], lambda at: HOPS.get(found[at][0], "L"), base=page.base)
+        found, needed = self._cut(page, found), self._cut(page, needed)
+        page.followed = [*needed, *found] if needed else found
+        if needed:  # first: a page is shown by these
+            self._discover(page, link, needed, needed=True)
+        self._discover(page, link, found)
+
+    def _discover(self, page: Page, link: Link, found: Sequence[FoundLink], *, needed: bool = False) -> None:
+        hops, other = (NEEDED, "E") if needed else (self._hops, "L")
+        addresses = [one[1] for one in found]
+        self._crawl.discover(link, addresses, lambda at: hops.get(found[at][0], other), base=page.base, needed=needed)
+
+    def _cut(self, page: Page, found: Sequence[FoundLink]) -> Sequence[FoundLink]:
+        """The first links of a page that has too many."""
+        if not 0 < self._most < len(found) or page.content_type in LISTINGS:
+            return found
+        self._crawl.cut(len(found) - self._most)
+        if page.exchange is not None:
+            page.exchange.links_cut += len(found) - self._most
+        return found[: self._most]
+
+    def _apart(
+        self, page: Page, link: Link, found: Sequence[FoundLink]
+    ) -> tuple[Sequence[FoundLink], Sequence[FoundLink]]:
+        """The links that may be followed, and what the page needs to be shown, wherever that is.
+
+        Of a page that is shown in another, and not one of the crawl itself, no link is followed. A frame is a link
+        too: it is followed as one if it passes the filters.
+        """
+        home = not is_needed(link.path) or self._crawl.is_within(page.url)
+        links, needed = [], []
+        near, frames = may_need(link.path), self._passing_frames(page, link, found) if home else frozenset()
+        for one in found:
+            if near and is_requisite(one) and one[1] not in frames:
+                needed.append(one)
+            elif home:
+                links.append(one)
+            elif one[0] == "refresh" and _redirects(link) < self._redirects:
+                needed.append(one)
+        return links, needed
+
+    def _passing_frames(self, page: Page, link: Link, found: Sequence[FoundLink]) -> frozenset[str]:
+        addresses = [one[1] for one in found if one[0] in FRAMES and one[0] in self._followed]
+        return self._crawl.passing(link, addresses, page.base) if addresses else frozenset()
 
     def _follows(self, link: Link, kind: str, rel: str) -> bool:
         if kind == "refresh" and _redirects(link) >= self._redirects:

@@ -13,6 +13,7 @@ from scrapy.crawler import Crawler
 
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
+from webcrawl.statistics.figures import figures as statistics_of
 from webcrawl.text.dates import iso
 
 logger = logging.getLogger(__name__)
@@ -53,7 +54,7 @@ class Statistics:
                 self._crawler.stats.set_value(f"webcrawl/{name}", value)
         new = self._path.with_suffix(".json.new")
         try:
-            new.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+            new.write_text(_text(figures | {"statistics": statistics_of(self._crawl.statistics)}), encoding="utf-8")
             new.replace(self._path)
         except OSError as error:
             logger.warning("%s: not written: %s", self._path, error)
@@ -68,3 +69,10 @@ class Statistics:
             **self._crawl.stats(),
             "errors": stats.get_value("errors/unexpected", 0) if stats is not None else 0,
         }
+
+
+def _text(figures: dict[str, Any]) -> str:
+    """One line per counter, and one per table of the statistics."""
+    tables = figures.pop("statistics")
+    lines = ",\n  ".join(f"{json.dumps(name)}: {json.dumps(value)}" for name, value in tables.items())
+    return f'{json.dumps(figures, indent=1)[:-2]},\n "statistics": {{\n  {lines}\n }}\n}}\n'

@@ -10,15 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from heapq import heappop, heappush
 from itertools import count
+from zlib import crc32
 
 from webcrawl.frontier.allowances import Allowance
 from webcrawl.frontier.domain_table import TOP, Domain, DomainTable, Place
 from webcrawl.frontier.reputation import Reputation
 from webcrawl.frontier.texts import Texts
-from webcrawl.model import Packed, is_found, is_seed
+from webcrawl.model import Packed, is_found, is_requisite, is_seed, url_of
 
 PAYS = 4  # pages that one new body pays for: a site of which three in four URLs are redirects or copies goes on
 WIDE = 1.5  # times the pages that a domain may have: with more URLs, of which many lead nowhere, it is too large
+REQUISITES = 32  # of what pages need to be shown, that cost as much as a page
+BEYOND = 2  # times the pages that a domain may have, up to which these are let in: the last pages need them too
 READY = 1024  # domains noted at once that may go on; all others are found when budgets are looked at again
 LOOK = 64  # domains looked at in one step, 20 us each
 SEEN = 256  # domains looked at per checkpoint
@@ -31,8 +34,17 @@ UNLIMITED = float("inf")
 class Budgets:
     """Lets URLs into the back-end or holds them; `pop` returns the held ones whose domain may go on."""
 
-    def __init__(self, table: DomainTable, reputation: Reputation, texts: Texts, policy: Allowance) -> None:
-        self._table, self._texts, self._policy = table, texts, policy
+    def __init__(
+        self,
+        table: DomainTable,
+        reputation: Reputation,
+        texts: Texts,
+        policy: Allowance,
+        *,
+        requisites: bool = False,
+    ) -> None:
+        """`requisites`: embedded links are what pages need to be shown, and cost less."""
+        self._table, self._texts, self._policy, self._requisites = table, texts, policy, requisites
         self.reputation = reputation
         self._lead = policy.lead
         self.counts = self._lead < UNLIMITED or policy.most(0, seed=False) < UNLIMITED
@@ -57,16 +69,25 @@ class Budgets:
         if not domain.seed and is_seed(record):
             domain.seed = True
             self._rate(domain)
-        if domain.queue is None:
+        if self._requisites and is_requisite(record):
+            if self._may_show(domain):
+                self._charge(domain, record)
+                return True
+            self.domains += domain.queue is None
+        elif domain.queue is None:
             if domain.used >= domain.most:
                 self._rate(domain)
             if self._may(domain):
-                self._charge(domain)
+                self._charge(domain, record)
                 return True
             self.domains += 1
         self._table.hold(domain, record)
         self.held += 1
         return False
+
+    def counts_as_page(self, path: str, url: str) -> bool:
+        """Whether a URL with this discovery path is charged to its domain: of the requisites, one in REQUISITES is."""
+        return not (self._requisites and path.endswith("E")) or crc32(url.encode()) % REQUISITES == 0
 
     def is_new(self, name: str, body: bytes) -> bool:
         """Whether a page of the domain whose body was not seen before counts as new; of some the text is looked at."""
@@ -106,7 +127,9 @@ class Budgets:
         if domain.queue is not None:
             self._note(domain)
 
-    def _charge(self, domain: Domain) -> None:
+    def _charge(self, domain: Domain, record: Packed) -> None:
+        if self._requisites and is_requisite(record) and not self.counts_as_page("E", url_of(record)):
+            return
         domain.used += 1
         domain.debt += 1
         self._moved = True
@@ -127,6 +150,12 @@ class Budgets:
         if domain.debt >= self._lead or used >= domain.most:
             return False
         return used < domain.sure or domain.queue is None or used + domain.queue.count <= WIDE * domain.most
+
+    def _may_show(self, domain: Domain) -> bool:
+        """Whether the domain may be asked for what pages of others, or its own, need to be shown."""
+        if domain.used >= BEYOND * domain.most:
+            self._rate(domain)
+        return domain.used < BEYOND * domain.most
 
     def _rate(self, domain: Domain) -> None:
         """Asks for the domain's reputation again."""
@@ -159,7 +188,7 @@ class Budgets:
             domain = self._get(name)
             record = self._table.release(domain) if self._may(domain) else None
             if record is not None:
-                self._charge(domain)
+                self._charge(domain, record)
                 self.held -= 1
                 self.domains -= domain.queue is None
                 return record

@@ -355,7 +355,7 @@ class Frontier:
         self._drop(unpack(record), status)
 
     def _drop(self, link: Link, status: int) -> None:
-        if _uses_budget(link):
+        if _uses_budget(link) and self._budgets.counts_as_page(link.path, link.url):
             self._budgets.refund(self._domain(host_of(link.url)))
         self.counters[f"dropped/{status}"] += 1
         if self._dropped is not None:
@@ -425,7 +425,7 @@ class Frontier:
 
     def _answered(self, host: Host, link: Link) -> None:
         """Tells the host's domain that one of its pages is done."""
-        if self._budgets.counts and _uses_budget(link):
+        if self._budgets.counts and _uses_budget(link) and self._budgets.counts_as_page(link.path, link.url):
             self._budgets.answered(self._domain(host.name), new=link.url in self._new)
         self._new.discard(link.url)
 

@@ -45,6 +45,7 @@ class FailedRow(NamedTuple):
     only: int  # a checksum of the URL that alone has failed; 0: there were several
     gone: bool  # the name servers say that there is no such name, or none that may be asked
     origin: int = 0  # a checksum of the only scheme and port that have failed; 0: there were several, -1: none yet
+    planned: float = 0.0  # seconds for which it was to be left alone after that
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +83,17 @@ class HealthRules:
         origin = _origin(link.url)
         gone = outcome.permanent and outcome.status in NOWHERE
         if before is not None:
-            planned = max(host.ready_at - before.at, 0.0)
-            away = before.away + min(max(now - before.at, 0.0), LATE * planned)
+            away = before.away + min(max(now - before.at, 0.0), LATE * before.planned)
             only = only if only == before.only else 0
             origin = origin if before.origin in (-1, origin) else 0
         host.failures += 1
-        host.row = row = FailedRow(now, away, _status(link, outcome), only, gone, origin)
+        row = host.row = FailedRow(now, away, _status(link, outcome), only, gone, origin)
+        wait = self.wait(host)
+        host.row = row._replace(planned=float(max(wait, outcome.wait)))
         is_over = host.failures >= self.failures and away >= self.patience
         if not host.retired and (is_over or (gone and before is not None and before.gone)):
             host.retired = row.status
-        return self.wait(host)
+        return wait
 
     def wait(self, host: Host) -> float:
         """How long a host that has just failed is left alone."""

@@ -106,4 +106,4 @@ def _open_budgets(db: CrawlDB, blocks: Blocks, memory: int, rules: Rules) -> Bud
     if isinstance(rules.prioritizer, Informed):
         rules.prioritizer.inform(lambda url: reputation.remembered(rules.domain(host_of(url))))
     domains = DomainTable(db, Pool(blocks, memory // 4), memory // 2 // DOMAIN_BYTES)
-    return Budgets(domains, reputation, Texts(memory // 8), rules.allowance)
+    return Budgets(domains, reputation, Texts(memory // 8), rules.allowance, requisites=rules.requisites)

@@ -1,28 +1,45 @@
-"""URLs in style sheets: url() and @import, tokenised by CSS Syntax Level 3."""
+"""URLs in style sheets: url(), @import and image-set(), tokenised by CSS Syntax Level 3."""
 
 from __future__ import annotations
 
 import re
 
 # Comments and other strings are tokens of their own, so nothing is found inside them. Every alternative may end at the
-# end of the text and all quantifiers are possessive: the time is linear for any text.
+# end of the text and all quantifiers are possessive: the time is linear for any text. Each begins with a plain
+# character, by which Python's engine skips everything else: a tenth of the time.
+_COMMENT = r"/\*(?:[^*]|\*(?!/))*+(?:\*/|\Z)"
+_GAP = rf"(?:\s++|{_COMMENT})*+"
+_DOUBLE, _SINGLE = r'"((?:[^"\\\n\f\r]|\\.)*+)', r"'((?:[^'\\\n\f\r]|\\.)*+)"
+_BARE = r"""((?:[^"'()\\\s]|\\[0-9a-fA-F]{1,6}\s?|\\[^\n\f\r])*+)"""
+_ADDRESS = rf"""(?<![-\w\\].)[rR][lL]\((?:\s*+(?:{_DOUBLE}"?|{_SINGLE}'?|{_BARE})\s*+(?:\)|\Z)|[^)]*+)"""
+_IMPORT = rf"""[iI][mM][pP][oO][rR][tT]{_GAP}(?:{_DOUBLE}"?|{_SINGLE}'?)"""
+_OTHER = _COMMENT + r"""|"(?:[^"\\\n\f\r]|\\.)*+"?|'(?:[^'\\\n\f\r]|\\.)*+'?|[^;{"'/]|/"""
+_NAMESPACE = rf"[nN][aA][mM][eE][sS][pP][aA][cC][eE](?![-\w])(?:{_OTHER})*+"
+# In image-set() a string is a URL as well; nowhere else does a resolution or type() follow one.
+_OPTION = rf"(?={_GAP}(?:(?:\d|\.\d)[\d.]*+(?:x|dppx|dpi|dpcm)(?![-\w])|type\())"
 _TOKEN = re.compile(
-    r"""/\*.*?(?:\*/|\Z)
-      | (?<![-\w\\]) url\( \s*+ (?: "((?:[^"\\\n\f\r]|\\.)*+)"? | '((?:[^'\\\n\f\r]|\\.)*+)'?
-                               | ((?:[^"'()\\\s]|\\[^\n\f\r])*+) ) \s*+ (?:\)|\Z)
-      | (?<![-\w\\]) url\( [^)]*+
-      | (?<![-\w\\]) @import \s*+ (?: "((?:[^"\\\n\f\r]|\\.)*+)"? | '((?:[^'\\\n\f\r]|\\.)*+)'? )
-      | "(?:[^"\\\n\f\r]|\\.)*+"? | '(?:[^'\\\n\f\r]|\\.)*+'? """,
-    re.VERBOSE | re.DOTALL | re.IGNORECASE,
+    "|".join(
+        (
+            _COMMENT,
+            f"u{_ADDRESS}",
+            f"U{_ADDRESS}",
+            rf"@(?<![-\w\\].)(?:{_IMPORT}|{_NAMESPACE})",
+            rf"""{_DOUBLE}(?:"{_OPTION}|(?P<double>)"?)""",
+            rf"""{_SINGLE}(?:'{_OPTION}|(?P<single>)'?)""",
+        )
+    ),
+    re.DOTALL,
 )
+_PLAIN = frozenset((_TOKEN.groupindex["double"], _TOKEN.groupindex["single"]))  # strings that are no URLs
 _ESCAPE = re.compile(r"\\(?:([0-9a-fA-F]{1,6})(?:\r\n|[ \t\n\f\r])?|(\r\n|[\n\f\r])|(.)|\Z)", re.DOTALL)
 
 
 def urls(style: str) -> list[str]:
-    """The URLs in document order, unescaped."""
+    """The URLs in document order, unescaped. Those of namespaces are names, which nobody fetches."""
     found: list[str] = []
     for token in _TOKEN.finditer(style):
-        url = token[token.lastindex] if token.lastindex else ""
+        last = token.lastindex
+        url = token[last] if last and last not in _PLAIN else ""
         if "\\" in url:
             url = _ESCAPE.sub(_unescaped, url)
         if url:

@@ -9,12 +9,12 @@ from webcrawl.html.guess import guess
 from webcrawl.html.prescan import LENGTH, declared, xml_declared
 
 LATE = 16384  # browsers restart parsing when they meet a declaration beyond the prescan's 1024 bytes
-_BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_BE, "utf-16be"), (codecs.BOM_UTF16_LE, "utf-16le"))
+BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_BE, "utf-16be"), (codecs.BOM_UTF16_LE, "utf-16le"))
 
 
 def encoding_of(body: bytes, content_type: str = "", url: str = "") -> str:
     """Byte order mark, then Content-Type, then the document's declaration, then a guess, for which `url` is a hint."""
-    for mark, encoding in _BOMS:
+    for mark, encoding in BOMS:
         if body.startswith(mark):
             return encoding
     mime = mimetype.parse(content_type) if content_type else None

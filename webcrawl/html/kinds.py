@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from webcrawl.html import data
+
 FOLLOWED = ("a", "area", "frame", "iframe", "refresh", "canonical")
-KINDS = (*FOLLOWED, "link", "img", "srcset", "script", "style", "media", "object", "form")
+KINDS = (*FOLLOWED, "link", "img", "srcset", "script", "style", "media", "object", "form", "jsonld", "data")
 # tag -> (attribute that holds one URL, kind), in the order in which they are read
 ATTRIBUTES: dict[str, tuple[tuple[str, str], ...]] = {
     "a": (("href", "a"), ("xlink:href", "a")),
@@ -14,6 +16,7 @@ ATTRIBUTES: dict[str, tuple[tuple[str, str], ...]] = {
     "iframe": (("src", "iframe"),),
     "img": (("src", "img"),),
     "image": (("href", "img"), ("xlink:href", "img")),
+    "use": (("href", "img"), ("xlink:href", "img")),
     "input": (("src", "img"), ("formaction", "form")),
     "body": (("background", "img"),),
     "table": (("background", "img"),),
@@ -31,21 +34,23 @@ ATTRIBUTES: dict[str, tuple[tuple[str, str], ...]] = {
 }
 SRCSETS = {"img": "srcset", "source": "srcset", "link": "imagesrcset"}
 # read from every page, whatever kinds are wanted
-HEAD = ("base", "link", "meta", "title", "noframes")
+HEAD = ("html", "base", "link", "meta", "title", "noframes")
 
 
 def tags(kinds: Iterable[str]) -> frozenset[str]:
     """The elements that can have links of these kinds; empty means all elements."""
     wanted = set(kinds)
-    if "style" in wanted:
+    if wanted & {"style", "data"}:
         return frozenset()
     found = {tag for tag, attributes in ATTRIBUTES.items() if wanted & {kind for _, kind in attributes}}
-    return frozenset(found | set(HEAD) | (set(SRCSETS) if "srcset" in wanted else set()))
+    scripts = {"script"} if "jsonld" in wanted else set()
+    return frozenset(found | set(HEAD) | scripts | (set(SRCSETS) if "srcset" in wanted else set()))
 
 
 def selector(kinds: Iterable[str]) -> str:
     """The same elements as a CSS selector."""
     wanted = set(kinds)
-    parts = ",".join(sorted(tags(wanted - {"style"})))
+    parts = ",".join(sorted(tags(wanted - {"style", "data"})))
+    more = [*(["style,[style]"] if "style" in wanted else []), *([data.SELECTOR] if "data" in wanted else [])]
     # A selector list reports an element once for every part that matches, `:is` once; it costs 3 % of the parsing.
-    return f":is({parts},style,[style])" if "style" in wanted else parts
+    return f":is({','.join((parts, *more))})" if more else parts

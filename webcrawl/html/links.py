@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import ada_url
 
-from webcrawl.html import encodings, kinds
+from webcrawl.html import encodings, kinds, stylesheet
 from webcrawl.html.elements import ElementReader, document
 from webcrawl.html.encoding import encoding_of
 from webcrawl.html.found import Found
@@ -27,22 +27,24 @@ class LinkReader:
             for tag, attributes in kinds.ATTRIBUTES.items()
         }
         self._reader = ElementReader(kinds.selector(self.wanted), kinds.tags(self.wanted))
+        self._styles = "style" in self.wanted
         self._whole = anchor_text and self.wanted >= set(kinds.KINDS)
 
     def __repr__(self) -> str:
         return f"<LinkReader {' '.join(sorted(self.wanted))}>"
 
     def links(self, body: bytes, content_type: str, url: str, encoding: str = "") -> Found:
-        """The links of `body`, fetched from `url`; a document that is neither HTML nor XHTML has none.
+        """The links of `body`, fetched from `url`; what is neither HTML nor XHTML nor a style sheet has none.
 
         Pass `encoding` if it is already known. Never raises, whatever the bytes.
         """
+        if self._styles and stylesheet.is_style_sheet(content_type, url):
+            return stylesheet.links(body, content_type, url)
         encoding = encoding or encoding_of(body, content_type, url)
-        found = Found(url, encoding)
+        found = Found(url, encoding, whole=self._whole)
         text, kind = document(body, content_type, encoding)
         if not kind:
             return found
-        found.whole = self._whole
         reading = Reading(found, self._table, self.wanted, anchor_text=self._anchor_text)
         reading.read(self._reader.elements(text, kind), len(text))
         if reading.hidden:  # parsed once, together: a page may contain very many

@@ -1,4 +1,4 @@
-"""What is read from a body only when somebody asks for it: visible text, links of all kinds, what it says of itself."""
+"""What is read from a body only when somebody asks for it: visible text, resolved links, what it says of itself."""
 
 from __future__ import annotations
 
@@ -9,26 +9,13 @@ import ada_url
 from webcrawl.html.about import About, AboutReader
 from webcrawl.html.elements import document
 from webcrawl.html.found import Found, PageLink
-from webcrawl.html.kinds import KINDS
-from webcrawl.html.links import LinkReader
 from webcrawl.html.visible import visible_text
-
-
-@cache
-def _link_reader() -> LinkReader:
-    return LinkReader(KINDS, anchor_text=True)
-
 
 _about_reader = cache(AboutReader)
 
 
-def all_links(body: bytes, content_type: str, url: str, encoding: str) -> Found:
-    """Links of all kinds, with their texts, of a document that came from `url`."""
-    return _link_reader().links(body, content_type, url, encoding)
-
-
 def page_links(found: Found) -> list[PageLink]:
-    """The same links as a pipeline sees them."""
+    """A document's links as a pipeline sees them."""
     return [PageLink(*link, resolved(link[1], found.base)) for link in found.links]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from webcrawl.html import css, kinds, srcset
+from webcrawl.html import css, data, jsonld, kinds, srcset
 from webcrawl.html.encodings import SPACE
 from webcrawl.html.found import Found
 from webcrawl.html.refresh import refresh
@@ -15,6 +15,10 @@ Table = Mapping[str, tuple[tuple[str, str], ...]]  # tag -> (attribute that hold
 ANCHOR_TEXT = 500  # characters per link
 ANCHOR_TEXTS = 1 << 20  # characters per page: links nested in links repeat the same text
 TITLE = 1000
+FEEDS = ("application/rss+xml", "application/atom+xml", "application/feed+json")
+ONCE = frozenset(("html", "base", "noframes", "title"))
+LANGUAGE = 100
+LANG = ("lang", "xml:lang", "{http://www.w3.org/XML/1998/namespace}lang")  # the last in XHTML
 
 
 class Reading:
@@ -38,6 +42,7 @@ class Reading:
         """
         self._room = room
         links, anchors, styles, texts = self._links, "a" in self._wanted, "style" in self._wanted, self._texts > 0
+        more = "data" in self._wanted
         for element in elements:
             attributes = element.attributes
             if element.tag != "a":
@@ -47,6 +52,9 @@ class Reading:
                 links.append(("a", href or "", self._text(element) if texts else "", attributes.get("rel") or ""))
             if styles and "style" in attributes:
                 self._style(attributes["style"] or "")
+            if more:
+                for url in data.urls(attributes):
+                    self._add("data", url, attributes)
         self._found.meta_robots = frozenset(self._robots)
 
     def _element(self, tag: str, attributes: Attributes, element: Element) -> None:
@@ -54,35 +62,49 @@ class Reading:
             self._link(attributes)
         elif tag == "meta":
             self._meta(attributes)
-        elif tag == "base":
-            if self.base is None and "href" in attributes:
-                self.base = attributes["href"] or ""
-        elif tag == "title" and not self._titled:
-            self._titled = True
-            self._found.title = " ".join(element.text().split())[:TITLE]
-        elif tag == "noframes":
-            self.hidden.append(self._markup(element))
+        elif tag in ONCE:
+            self._once(tag, attributes, element)
         elif tag == "style" and "style" in self._wanted:
             self._style(self._markup(element))
         else:
-            self._urls(tag, attributes)
+            self._urls(tag, attributes, element)
         if tag in kinds.SRCSETS and "srcset" in self._wanted:
             for url in srcset.urls(attributes.get(kinds.SRCSETS[tag]) or ""):
                 self._add("srcset", url, attributes)
 
-    def _urls(self, tag: str, attributes: Attributes) -> None:
+    def _once(self, tag: str, attributes: Attributes, element: Element) -> None:
+        """What few documents have twice."""
+        if tag == "html":
+            self._found.language = self._found.language or _language(attributes)
+        elif tag == "base":
+            if self.base is None and "href" in attributes:
+                self.base = attributes["href"] or ""
+        elif tag == "noframes":
+            self.hidden.append(self._markup(element))
+        elif not self._titled:
+            self._titled = True
+            self._found.title = " ".join(element.text().split())[:TITLE]
+
+    def _urls(self, tag: str, attributes: Attributes, element: Element) -> None:
         for name, kind in self._table.get(tag, ()):
             if name not in attributes or (name == "xlink:href" and "href" in attributes):
                 continue
             if tag == "input" and kind == "img" and (attributes.get("type") or "").lower() != "image":
                 continue
+            if tag == "use" and (attributes[name] or "").startswith("#"):  # of the page itself
+                continue
             self._add(kind, attributes[name] or "", attributes)
+        if tag == "script" and "jsonld" in self._wanted:
+            self._json(attributes, element)
 
     def _link(self, attributes: Attributes) -> None:
         if "href" not in attributes:
             return
         href = attributes["href"] or ""
-        kind = "canonical" if "canonical" in (attributes.get("rel") or "").lower().split() else "link"
+        rels = (attributes.get("rel") or "").lower().split()
+        kind = "canonical" if "canonical" in rels else "link"
+        if kind == "link" and "alternate" in rels and (attributes.get("type") or "").strip(SPACE).lower() in FEEDS:
+            kind = "feed"
         if kind == "canonical" and not self._found.canonical:
             self._found.canonical = href
         if kind in self._wanted:
@@ -111,6 +133,11 @@ class Reading:
         for url in css.urls(style):
             self._add("style", url, {})
 
+    def _json(self, attributes: Attributes, element: Element) -> None:
+        if (attributes.get("type") or "").strip(SPACE).lower() == "application/ld+json":
+            for url in jsonld.urls(self._markup(element)):
+                self._add("jsonld", url, {})
+
     def _add(self, kind: str, url: str, attributes: Attributes) -> None:
         alt = (attributes.get("alt") or "") if self._texts else ""
         self._links.append((kind, url, " ".join(alt.split())[:ANCHOR_TEXT], attributes.get("rel") or ""))
@@ -122,3 +149,8 @@ class Reading:
         text = element.text()
         self._texts = max(self._texts - len(text), -1)
         return " ".join(text[: 8 * ANCHOR_TEXT].split())[:ANCHOR_TEXT]
+
+
+def _language(attributes: Attributes) -> str:
+    """The first `lang` that says something."""
+    return next((" ".join(value[:LANGUAGE].split()) for name in LANG if (value := attributes.get(name))), "")

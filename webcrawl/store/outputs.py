@@ -23,6 +23,7 @@ logger = logging.getLogger(__name__)
 NOTED = "SELECT path, length, bytes_crc, crc FROM output ORDER BY path"
 NOTE = "INSERT OR REPLACE INTO output VALUES (?, ?, ?, ?)"
 FORGET = "DELETE FROM output WHERE path = ?"
+USED = "DELETE FROM meta WHERE name = ?"
 AT_ONCE = 1 << 16  # bytes buffered per file: one system call for 5 pages instead of one for each
 FINISHED = "finished."  # before a file's name, in the table meta: the crawl needs it no more
 SORTED = ".cdxj"  # the ending of files whose lines are sorted when they get their final names
@@ -55,6 +56,8 @@ class Outputs:
         if damages:
             raise damages[0]
         self._missed: set[str] = set()
+        self._adopted: dict[str, Mark] = {}  # until the next checkpoint
+        self._replaced: set[str] = set()
         here = {name for name in self._noted if self._where(name).exists()}
         self._unnamed = {name for name in here if not (root / name).exists()}  # still with .open
         for name in here:
@@ -153,6 +156,19 @@ class Outputs:
         """Whether a checkpoint has noted this file."""
         return path in self._noted
 
+    def length(self, path: str) -> int:
+        """The length of an open file, buffered bytes included."""
+        return self._open[path].tell()
+
+    def adopt(self, path: str, mark: Mark, instead: str = "") -> None:
+        """Takes a whole, synced file that was written beside, at `path` with `.open`, as finished.
+
+        The next checkpoint notes it, and no longer the file `instead`, which is removed then.
+        """
+        self._adopted[path] = mark
+        if instead:
+            self._replaced.add(instead)
+
     def flush(self) -> None:
         """Writes what is buffered, so that whoever follows a file sees it."""
         for output in self._open.values():
@@ -217,12 +233,31 @@ class Outputs:
             marks[name.removesuffix(OPEN)] = marks.pop(name)
             self._finished.add(name.removesuffix(OPEN))
             self._db.set(FINISHED + name.removesuffix(OPEN), b"")
+        self._replace(marks)
         changed = {name: mark for name, mark in marks.items() if mark != self._noted.get(name)}
         if finished:
             self._db.executemany(FORGET, [(name,) for name in finished])
         self._db.executemany(NOTE, [(name, *mark, rowcrc.output(name, *mark)) for name, mark in changed.items()])
         self._noted.update(changed)
         self._unnamed.update(name.removesuffix(OPEN) for name in finished)
+
+    def _replace(self, marks: dict[str, Mark]) -> None:
+        """Notes the files that were adopted, under their final names, and removes the others after the COMMIT."""
+        for name in self._replaced:
+            marks.pop(name, None)
+            self._noted.pop(name, None)
+            self._finished.discard(name)
+            self._unnamed.discard(name)
+            self._db.execute(FORGET, (name,))
+            self._db.execute(USED, (FINISHED + name,))
+            self._db.discard(self._where(name))
+        for name, mark in self._adopted.items():
+            marks[name] = mark
+            self._finished.add(name)
+            self._db.set(FINISHED + name, b"")
+            self._unnamed.add(name)
+        self._replaced.clear()
+        self._adopted.clear()
 
     def _sync_folders(self, folder: Path) -> None:
         """Syncs the folders from this one up to the root: all of them may be new."""

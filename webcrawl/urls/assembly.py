@@ -53,4 +53,5 @@ def build_pipeline(
 ) -> LinkPipeline:
     """The pipeline that takes a page's links to the seen store."""
     chain = build_filters(settings, key=key, clock=clock, domains=domains)
-    return LinkPipeline(chain, build_folding(settings), Fingerprints(key), settings["URL_MAX_LENGTH"])
+    folding, fingerprints = build_folding(settings), Fingerprints(key)
+    return LinkPipeline(chain, folding, fingerprints, settings["URL_MAX_LENGTH"], requisites=settings["REQUISITES"])

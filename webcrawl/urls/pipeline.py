@@ -34,8 +34,12 @@ class LinkPipeline:
         folding: Folding | None,
         fingerprints: Fingerprints,
         max_length: int = MAX_LENGTH,
+        *,
+        requisites: bool = False,
     ) -> None:
+        """`requisites`: what pages need to be shown passes a chain of its own."""
         self.chain = chain
+        self.requisites = chain.for_requisites() if requisites else None
         self.filtered: Counter[str] = Counter()
         self.on_dropped: Dropped | None = None  # is told what was filtered
         self._folding = folding
@@ -51,12 +55,13 @@ class LinkPipeline:
         lately: Lately | None = None,
         path: str = "",
         heard: Callable[[str, Sequence[str]], None] | None = None,
+        chain: Chain | None = None,
     ) -> list[Candidate]:
         """Returns a candidate for each distinct URL among these links, which are `depth` links from a seed.
 
         Seeds have an empty `page_url`. `base` is the document's base URL, if it declares one. URLs in `lately` passed
         the filters and were submitted before, and are left out. `path` is the links' discovery path. `heard` gets the
-        page and all URLs, before any cache and any filter.
+        page and all URLs, before any cache and any filter. `chain` takes the place of the ordinary one.
         """
         found = canonical_links(base or page_url, links, self.filtered, self._max_length)
         fresh = [url for url in dict.fromkeys(found.values()) if url is not None]
@@ -66,7 +71,10 @@ class LinkPipeline:
             self._tell_invalid(self.on_dropped, [link for link, url in found.items() if url is None], page_url, base)
         if lately is not None:
             fresh = lately.unknown(fresh)
-        kept = self.chain.keep(fresh, Origin(page_url, depth, path), self.filtered, self.on_dropped) if fresh else fresh
+        if not fresh:
+            return []
+        origin = Origin(page_url, depth, path)
+        kept = (chain or self.chain).keep(fresh, origin, self.filtered, self.on_dropped)
         if not kept:
             return []
         urls = map(found.get, reversed(links))
@@ -80,6 +88,13 @@ class LinkPipeline:
                 canonical(link, base or page_url, self._max_length)
             except InvalidUrl as error:
                 dropped(error.reason, [link], page_url)
+
+    def passing(self, page_url: str, depth: int, links: Sequence[str], base: str, path: str) -> frozenset[str]:
+        """Which of these links pass the filters; nothing is counted."""
+        found = canonical_links(base or page_url, links, Counter(), self._max_length)
+        urls = [url for url in dict.fromkeys(found.values()) if url is not None]
+        kept = set(self.chain.keep(urls, Origin(page_url, depth, path), Counter()))
+        return frozenset(link for link in links if found[link] in kept)
 
     def key(self, url: str, variant: str = "") -> int:
         """The fingerprint of a GET of one canonical URL; `variant` distinguishes other requests for it."""

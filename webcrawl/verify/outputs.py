@@ -14,10 +14,12 @@ from webcrawl.store import rowcrc
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.output import OPEN, Mark
 from webcrawl.store.outputs import FINISHED, NOTED
+from webcrawl.tables.progress import PARQUET, STREAM
 from webcrawl.verify.archive import check_archive
 from webcrawl.verify.index import Index, archive_of
 from webcrawl.verify.lines import SHAPES, check_lines
 from webcrawl.verify.snapshot import Snapshot
+from webcrawl.verify.texts import LOG, Texts
 from webcrawl.warc.index import INDEX
 
 ABSENT = "absent "  # before a name, among the figures: a finished file that its owner has taken away
@@ -30,13 +32,24 @@ def check_outputs(snapshot: Snapshot, jobdir: Path, found: Counter[str]) -> Iter
     """Reads all of them; counts files, bytes noted, bytes after those, records and lines, and finds who is absent."""
     indexes: dict[str, Index] = {}  # until their archives follow, which come next by name
 
+    texts = Texts(jobdir, _log_length(snapshot), found)
+
     def absent(name: str, length: int) -> Iterator[DamagedFile]:
+        if texts.holds(name):
+            texts.absent()
         if name.endswith(INDEX) and (jobdir / archive_of(name)).exists():
             yield DamagedFile(jobdir / name, 0, f"missing, {length} bytes expected: its archive is here")
         else:
             found[f"{ABSENT}{name}"] += 1
 
-    yield from _each(snapshot, jobdir, partial(_check, found, indexes), absent)
+    yield from _each(snapshot, jobdir, partial(_check, found, indexes, texts), absent)
+    yield from texts.rest()
+
+
+def _log_length(snapshot: Snapshot) -> int:
+    """The bytes of crawl.log that count."""
+    rows = list(snapshot.rows("SELECT length FROM output WHERE path = ?", (LOG,)))
+    return rows[0][0] if rows and isinstance(rows[0][0], int) else 0
 
 
 def check_lengths(snapshot: Snapshot, jobdir: Path) -> Iterator[DamagedFile]:
@@ -59,6 +72,8 @@ def _each(snapshot: Snapshot, jobdir: Path, check: Check, absent: Absent) -> Ite
         if file is None and f"{FINISHED}{name}" in finished:
             yield from absent(str(name), length)
             continue
+        if file is None and _is_converted(jobdir, str(name)):
+            continue
         if file is None:
             yield DamagedFile(jobdir / name, 0, f"missing, {length} bytes expected")
             continue
@@ -76,6 +91,12 @@ def _open(jobdir: Path, name: str) -> BinaryIO | None:
     return None
 
 
+def _is_converted(jobdir: Path, name: str) -> bool:
+    """Whether a running crawl has replaced this stream by its Parquet file since the snapshot was taken."""
+    table = f"{name.removesuffix(STREAM)}{PARQUET}"
+    return name.endswith(STREAM) and any((jobdir / path).exists() for path in (table, f"{table}{OPEN}"))
+
+
 def _check_length(path: Path, file: BinaryIO, name: str, mark: Mark) -> Iterator[DamagedFile]:
     del name
     length, _ = mark
@@ -85,7 +106,7 @@ def _check_length(path: Path, file: BinaryIO, name: str, mark: Mark) -> Iterator
 
 
 def _check(
-    found: Counter[str], indexes: dict[str, Index], path: Path, file: BinaryIO, name: str, mark: Mark
+    found: Counter[str], indexes: dict[str, Index], texts: Texts, path: Path, file: BinaryIO, name: str, mark: Mark
 ) -> Iterator[DamagedFile]:
     length, bytes_crc = mark
     size = os.fstat(file.fileno()).st_size
@@ -96,7 +117,10 @@ def _check(
     if size < length:
         indexes.pop(name, None)  # what its lines are about may be gone: the loss is reported once
     index = Index(path, file, min(size, length)) if name.removesuffix(OPEN).endswith(INDEX) else None
-    form = index.read() if index else _form(path, file, name, min(size, length), found, indexes)
+    if texts.holds(name.removesuffix(OPEN)):
+        form = texts.check(path, file, min(size, length))
+    else:
+        form = index.read() if index else _form(path, file, name, min(size, length), found, indexes)
     for damage in chain(_check_length(path, file, name, mark), form):
         sound = False
         yield damage

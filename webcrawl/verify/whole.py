@@ -6,6 +6,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import msgpack
@@ -22,6 +23,7 @@ from webcrawl.verify.portions import check_portions
 from webcrawl.verify.seen import check_seen
 from webcrawl.verify.seenfiles import SeenFiles, opened
 from webcrawl.verify.snapshot import Changed, Snapshot
+from webcrawl.verify.tables import check_tables
 from webcrawl.verify.tags import check_tags
 
 TRIES, PAUSE = 3, 1.0  # seconds: a crawl takes less to open its files
@@ -79,7 +81,11 @@ def _all(snapshot: Snapshot, files: SeenFiles, jobdir: Path, found: Counter[str]
     yield from _guarded(lambda: check_frontier(snapshot, found))
     yield from _guarded(lambda: check_portions(snapshot, found))
     yield from _guarded(lambda: _meta(snapshot))
-    yield from _guarded(lambda: check_outputs(snapshot, jobdir, found))
+    damaged: set[Path] = set()
+    for damage in _guarded(lambda: check_outputs(snapshot, jobdir, found)):
+        damaged.add(damage.path)
+        yield damage
+    yield from _guarded(lambda: check_tables(snapshot, jobdir, damaged, found))
     yield from _guarded(lambda: _requests(jobdir, found))
     yield from _guarded(lambda: check_pagefiles(snapshot, jobdir))
     yield from _guarded(lambda: check_tags(snapshot, jobdir / "tags.tsv"))
@@ -110,6 +116,7 @@ def _meta(snapshot: Snapshot) -> Iterator[DamagedFile]:
         ("terms", json.loads),
         ("tallies", msgpack.unpackb),
         ("filters", msgpack.unpackb),
+        ("statistics", partial(msgpack.unpackb, strict_map_key=False)),
     ):
         value = snapshot.get(name)
         try:

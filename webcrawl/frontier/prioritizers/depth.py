@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from webcrawl.model import Link
+from webcrawl.model import Link, requisite_hops
 
 
 class ByDepth:
-    """Breadth first across hosts: pages near the seeds are better, and traps are deep."""
+    """Breadth first across hosts: pages near the seeds are better, and traps are deep.
+
+    What a page needs to be shown is as deep as the page: so it is soon shown whole.
+    """
 
     def __init__(self, levels: int) -> None:
         self.last = levels - 1
 
     def level(self, link: Link) -> int:
-        return min(link.depth, self.last)
+        depth = link.depth
+        if link.path.endswith("E"):
+            depth -= requisite_hops(link.path)
+        return min(depth, self.last)

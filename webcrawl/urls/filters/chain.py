@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from webcrawl.urls.filters.lines import Lines, leave_out
-from webcrawl.urls.filters.protocol import Rechecks, Remembers, Suspects
+from webcrawl.urls.filters.protocol import Bounds, Rechecks, Remembers, Suspects
 from webcrawl.urls.rules_file import RulesError
 
 if TYPE_CHECKING:
@@ -55,6 +55,15 @@ class Chain:
             if not urls:
                 break
         return urls
+
+    def for_requisites(self) -> Chain:
+        """What holds for what a page needs to be shown: the same filters, without those that say how far to go."""
+        others = [one.for_requisites if isinstance(one, Bounds) else one for one in self.filters]
+        return Chain([one for one in others if one is not None])
+
+    def within(self, url: str) -> bool:
+        """Whether a page is one of the crawl's, however it was found."""
+        return all(one.within(url) for one in self.filters if isinstance(one, Bounds))
 
     def reject(self, url: str) -> bool:
         """Whether a URL that passed before must not be fetched any more."""

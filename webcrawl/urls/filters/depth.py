@@ -20,6 +20,7 @@ class DepthFilter:
     """
 
     name = "depth"
+    for_requisites = None  # they are counted by themselves: crawl/requisites.py
 
     def __init__(self, deepest: int, domains: RegisteredDomains, *, from_start: bool = False) -> None:
         self._deepest, self._domains, self._from_start = deepest, domains, from_start
@@ -29,6 +30,9 @@ class DepthFilter:
         deepest = setup.settings["URL_MAX_DEPTH"]
         # Scrapy's DEPTH_LIMIT, which was taken for ours (checks/scrapys.py), keeps its meaning.
         return cls(deepest, setup.domains, from_start=setup.settings.get("DEPTH_LIMIT") == deepest)
+
+    def within(self, _url: str, /) -> bool:
+        return True
 
     def keep(self, urls: list[str], origin: Origin, /) -> list[str]:
         deepest, path = self._deepest, origin.path

@@ -25,11 +25,17 @@ class ExpressionFilter:
     def __init__(self, include: Sequence[str] = (), exclude: Sequence[str] = ()) -> None:
         self._include = search_set(include, "URL_INCLUDE")
         self._exclude = search_set(exclude, "URL_EXCLUDE")
+        self.for_requisites: ExpressionFilter | None = self
+        if include:  # it says what the crawl is about; what is excluded is never fetched
+            self.for_requisites = ExpressionFilter((), exclude) if exclude else None
 
     @classmethod
     def from_setup(cls, setup: Setup, /) -> Self | None:
         include, exclude = setup.settings["URL_INCLUDE"], setup.settings["URL_EXCLUDE"]
         return cls(include, exclude) if include or exclude else None
+
+    def within(self, url: str) -> bool:
+        return self._include is None or bool(self._include.Match(url))
 
     def keep(self, urls: list[str], _origin: Origin, /) -> list[str]:
         include, exclude = self._include, self._exclude

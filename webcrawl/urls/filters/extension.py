@@ -21,6 +21,7 @@ class ExtensionFilter:
     """Checks the end of the path only: a file name in the query may belong to a page about the file."""
 
     name = "extension"
+    for_requisites = None  # without fonts and films an archive shows other pages than the web did
 
     def __init__(self, extensions: Iterable[str]) -> None:
         endings = "|".join(re.escape(extension) for extension in extensions)
@@ -31,6 +32,9 @@ class ExtensionFilter:
     def from_setup(cls, setup: Setup, /) -> Self | None:
         extensions = setup.settings["URL_EXCLUDE_EXTENSIONS"]
         return cls(extensions) if extensions else None
+
+    def within(self, _url: str, /) -> bool:
+        return True
 
     def keep(self, urls: list[str], _origin: Origin, /) -> list[str]:
         return self._lines.without(urls)

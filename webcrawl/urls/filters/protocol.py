@@ -59,6 +59,17 @@ class Remembers(Protocol):
         """Restore what `state` returned. Raises ValueError for any other bytes."""
 
 
+@runtime_checkable
+class Bounds(Protocol):
+    """A filter that says how far a crawl goes. What its pages need to be shown is beyond that (REQUISITES)."""
+
+    for_requisites: UrlFilter | None
+    """What holds for them in its place."""
+
+    def within(self, url: str) -> bool:
+        """Whether a page that was fetched as a requisite is one of the crawl's all the same: its links are followed."""
+
+
 @dataclass(slots=True, frozen=True)
 class Setup:
     """What filters are built from: the settings, the clock, the crawl's key, and registered domains."""

@@ -16,31 +16,43 @@ SCOPES = ("any", "seeds", "domain", "host")
 
 
 class ScopeFilter:
-    """Seeds, which have no page, always pass; with the scope `seeds`, their domains are remembered."""
+    """Seeds, which have no page, always pass.
+
+    With the scope `seeds` their domains are remembered; if pages may be fetched as `requisites` of others, their hosts
+    or domains are with any scope, for only these pages' links are followed.
+    """
 
     name = "scope"
+    for_requisites = None
 
-    def __init__(self, scope: str, domains: RegisteredDomains, key: bytes) -> None:
+    def __init__(self, scope: str, domains: RegisteredDomains, key: bytes, *, requisites: bool = False) -> None:
         if scope not in SCOPES:
             raise ValueError(f"URL_SCOPE: {scope!r} is not one of {', '.join(SCOPES)}")
         self._scope = scope
         self._domains = domains
         self.seeds = SeedDomains(key)
+        self._remembers = scope == "seeds" or requisites
 
     @classmethod
     def from_setup(cls, setup: Setup, /) -> Self | None:
         scope = setup.settings["URL_SCOPE"]
-        return None if scope == "any" else cls(scope, setup.domains, setup.key)
+        return None if scope == "any" else cls(scope, setup.domains, setup.key, requisites=setup.settings["REQUISITES"])
 
     def keep(self, urls: list[str], origin: Origin, /) -> list[str]:
         if self._scope == "any":
             return urls
         if not origin.url:
-            if self._scope == "seeds":
+            if self._remembers:
                 for url in urls:
-                    self.seeds.add(self._domains(host_of(url)))
+                    self.seeds.add(self._home(url))
             return urls
         return _keep_hosts(urls, self._test(origin.url))
+
+    def within(self, url: str) -> bool:
+        return self._scope == "any" or self._home(url) in self.seeds
+
+    def _home(self, url: str) -> str:
+        return host_of(url) if self._scope == "host" else self._domains(host_of(url))
 
     def state(self) -> bytes:
         return self.seeds.state()

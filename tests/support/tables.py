@@ -1,0 +1,99 @@
+"""The tables beside the other files of a crawl, without a network: what ends is told to them; their rows are read."""
+
+import time
+from random import Random
+
+import pyarrow.parquet as pq
+
+from tests.support.warc_crawl import NOW, exchange
+from webcrawl.crawl.crawl_log import CrawlLog
+from webcrawl.html.found import Found
+from webcrawl.items import Page
+from webcrawl.model import Link, Outcome
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.outputs import Outputs
+from webcrawl.tables.stream import read_stream
+from webcrawl.tables.writer import Tables
+from webcrawl.warc.writer import WarcFiles, WarcWriter
+
+OPTIONS = {"follows_redirect": lambda path: len(path) < 5, "max_length": 2000, "clock": lambda: NOW}
+
+
+class Job:
+    """A crawl's database, log, archive and tables."""
+
+    def __init__(self, root, disk=None, *, archive=True, tables=True, full=64 << 20):
+        self.root = root
+        self.db = CrawlDB(root / "state", disk)
+        self.outputs = Outputs(self.db, root)
+        self.log = CrawlLog(self.outputs.open("logs/crawl.log"))
+        self.archive = None
+        if archive:
+            files = WarcFiles("test", 20_000, {"software": "webcrawl/0"})
+            self.archive = WarcWriter(self.db, self.outputs, files, random=Random(2), clock=lambda: NOW)
+        self.tables = Tables(self.db, self.outputs, root, full=full, **OPTIONS) if tables else None
+        if tables:
+            self.log.hearers.append(self.tables.hear)
+
+    def page(self, url, links=(), *, path="", body=None, duplicate=False, **about):
+        """A page with these links ends."""
+        answer = exchange(url, body if body is not None else b"<p>" + url.encode(errors="replace"))
+        link = Link(url, path, "http://via.test/", "http://seed.test/")
+        page = Page.of(link, answer)
+        page.duplicate = duplicate
+        if not duplicate:
+            page.found = Found(url, "UTF-8", [(kind, to, text, rel) for kind, to, text, rel in links], **about)
+            page.followed, page.encoding, page.title = page.found.links, "UTF-8", page.found.title
+        self.end(link, Outcome(200, 0.1, at=NOW, ended=1.0), answer, page)
+
+    def end(self, link, outcome, answer=None, page=None):
+        """Any URL ends."""
+        if self.archive is not None and answer is not None:
+            answer.archived = self.archive.write(link, answer, duplicate=False, metadata={})
+        if page is not None and self.tables is not None:
+            self.tables.visit(page)
+        self.log.finished(link, outcome, answer, [])
+
+    def checkpoint(self, until=()):
+        """A checkpoint; `until` names tables whose conversions it is to find done."""
+        for _ in self.db.prepare():
+            pass
+        if until:
+            conversions = self.tables._conversions
+            end = time.monotonic() + 30
+            while any(file.name.partition("-")[0] in until and not file.job.done() for file in conversions._files):
+                assert time.monotonic() < end
+                time.sleep(0.001)
+        self.db.checkpoint()
+
+    def stop(self):
+        """The crawl ends, as the pipelines end it."""
+        if self.archive is not None:
+            self.archive.close()
+        self.checkpoint()
+        if self.tables is not None:
+            self.tables.end()
+        self.checkpoint()
+        self.close()
+
+    def close(self):
+        self.outputs.close()
+        self.db.close()
+
+
+def files(root, table=""):
+    """The names of the tables' files."""
+    folder = root / "tables"
+    return sorted(path.name for path in folder.glob(f"{table}*")) if folder.exists() else []
+
+
+def rows(root, table):
+    """All rows of a table, whether its files are finished or not, as dicts."""
+    found = []
+    for path in sorted((root / "tables").glob(f"{table}-*")):
+        if path.name.endswith(".arrows.open"):
+            for batch in read_stream(path):
+                found += batch.to_pylist()
+        else:
+            found += pq.read_table(path).to_pylist()
+    return found

@@ -1,0 +1,63 @@
+"""`scrapy wacz`: packs the archive of a crawl into one file that replay programs open."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any, ClassVar
+
+from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+
+from webcrawl.logs.readable import readable
+from webcrawl.store.errors import StoreError
+
+
+class Command(ScrapyCommand):
+    """Exit status 0 and a summary, or 1 and one line, without a file; docs/warc.md has examples."""
+
+    requires_project = False
+    requires_crawler_process = False
+    default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
+
+    def syntax(self) -> str:
+        return "JOBDIR [-o FILE]"
+
+    def short_desc(self) -> str:
+        return "Pack the archive of a crawl into one WACZ file"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument("-o", metavar="FILE", help="the file to write; by default JOBDIR/NAME.wacz")
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        if len(args) != 1:
+            raise UsageError("one folder: scrapy wacz JOBDIR")
+        from webcrawl.wacz.errors import CannotPack  # noqa: PLC0415 - Scrapy imports every command for any
+        from webcrawl.wacz.pack import pack  # noqa: PLC0415 - as above
+
+        jobdir, found = Path(args[0]), Counter[str]()
+        target = Path(opts.o) if opts.o else jobdir / f"{jobdir.resolve().name}.wacz"
+        try:
+            for line in pack(jobdir, target, time.time(), found):
+                _say(line)
+        except (CannotPack, StoreError) as error:
+            self._fail(str(error))
+        except OSError as error:
+            self._fail(f"{error.filename or target}: {error.strerror or error}")
+        else:
+            figures = {"archive files": "files", "records": "records", "seeds": "seeds", "other pages": "others"}
+            said = ", ".join(f"{name} {found[key]}" for name, key in (*figures.items(), ("bytes", "bytes")))
+            _say(f"{target}: {said}")
+
+    def _fail(self, why: str) -> None:
+        sys.stderr.write(f"{readable(' '.join(why.split()))}\n")
+        self.exitcode = 1
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{readable(line)}\n")
+    sys.stdout.flush()

@@ -1,0 +1,93 @@
+"""The links of a document of any known format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+
+import ada_url
+
+from webcrawl.formats import jsonfeed, link_header, listing, textlist, xlink
+from webcrawl.formats.entry import Listing
+from webcrawl.formats.kinds import HUB, LOGGED, OF_DOCUMENTS
+from webcrawl.formats.packed import unpacked
+from webcrawl.formats.sniffing import form_of, is_packed
+from webcrawl.html import kinds
+from webcrawl.html.found import Found, FoundLink
+from webcrawl.html.links import LinkReader
+
+OF_HEADERS = frozenset(("canonical", "header", HUB))
+
+
+class DocumentReader:
+    """Reads links of the wanted kinds, HTML's by a LinkReader. One per crawl, used by one thread.
+
+    A format is looked at only if the kind that is called after it is wanted.
+    """
+
+    def __init__(self, wanted: Iterable[str] = kinds.FOLLOWED, *, anchor_text: bool = False) -> None:
+        self.wanted = frozenset(wanted)
+        self._html = LinkReader(self.wanted, anchor_text=anchor_text)
+        self._formats = self.wanted & set(OF_DOCUMENTS)
+        self._of_headers = self.wanted & OF_HEADERS
+        self._packed = bool(self._formats & {"sitemap", "feed"})
+        self._whole = anchor_text and self.wanted >= LOGGED
+
+    def __repr__(self) -> str:
+        return f"<DocumentReader {' '.join(sorted(self.wanted))}>"
+
+    def links(self, body: bytes, content_type: str, url: str, encoding: str = "") -> Found:
+        """The links of `body`, fetched from `url`; see LinkReader. A PDF has none here. Never raises."""
+        if not self._formats:
+            return self._html.links(body, content_type, url, encoding)
+        if self._packed and is_packed(content_type, body):
+            body, content_type = unpacked(body), ""
+        form = form_of(content_type, body)
+        if form == "html":
+            return self._html.links(body, content_type, url, encoding)
+        found = Found(url, encoding or "utf-8", whole=self._whole)
+        if form == "xlink" and "xlink" in self._formats:
+            found.links = self._kept(xlink.read(body, content_type, url))
+        elif form in ("sitemap", "text") and "sitemap" in self._formats:
+            self._fill(found, textlist.read(body) if form == "text" else listing.read(body, content_type, url))
+        elif form in ("feed", "json") and "feed" in self._formats:
+            self._fill(found, jsonfeed.read(body) if form == "json" else listing.read(body, content_type, url))
+        return found
+
+    def add_headers(self, found: Found, headers: Iterable[tuple[bytes, bytes]], url: str) -> None:
+        """Adds the links of an answer's headers; `url` is the answer's."""
+        links = link_header.links(headers) if self._of_headers else ()
+        for kind, address, text, rel in links:
+            target = _resolved(address, url)
+            if kind == "canonical" and not found.canonical:
+                found.canonical = target
+            if kind in self.wanted and target:
+                found.links.append((kind, target, text, rel))
+
+    def _fill(self, found: Found, read: Listing) -> None:
+        found.entries, found.title = read.entries, read.title
+        found.links = self._kept([entry.link for entry in read.entries])
+
+    def _kept(self, links: Sequence[FoundLink]) -> list[FoundLink]:
+        return [link for link in links if link[0] in self.wanted]
+
+
+@cache
+def _everything() -> DocumentReader:
+    return DocumentReader(LOGGED, anchor_text=True)
+
+
+def all_links(
+    body: bytes, content_type: str, url: str, encoding: str = "", headers: Iterable[tuple[bytes, bytes]] = ()
+) -> Found:
+    """Links of all kinds but a PDF's, with their texts, of a document that came from `url`."""
+    found = _everything().links(body, content_type, url, encoding)
+    _everything().add_headers(found, headers, url)
+    return found
+
+
+def _resolved(address: str, url: str) -> str:
+    try:
+        return str(ada_url.join_url(url, address))
+    except ValueError:
+        return ""

@@ -1,0 +1,13 @@
+"""The kinds of links that stand in other formats than HTML, or in a header."""
+
+from __future__ import annotations
+
+from webcrawl.html import kinds
+
+OF_DOCUMENTS = ("sitemap", "feed", "xlink")  # read in this process
+KINDS = ("header", *OF_DOCUMENTS)
+HUB = "hub"  # where a feed's news are subscribed to: known, never followed
+ALL = (*kinds.KINDS, *KINDS)
+"""What LINK_SOURCES may name."""
+LOGGED = frozenset((*ALL, HUB))
+"""What a link log has."""

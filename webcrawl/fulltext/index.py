@@ -1,0 +1,108 @@
+"""JOBDIR/index/: the full-text index, by tantivy. It holds the pages 0 to n - 1, each once, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import tantivy
+
+from webcrawl.fulltext.schema import ORDINAL, register, schema
+from webcrawl.store.errors import StoreError
+
+FOLDER = "index"
+HEAP = 64_000_000  # bytes that tantivy's one indexing thread may fill before it writes a segment
+
+
+class BrokenIndex(StoreError):  # noqa: N818 - reads as what it is
+    """The index cannot be read or written."""
+
+
+@contextmanager
+def told(folder: Path) -> Iterator[None]:
+    """Whatever tantivy raises, a panic of Rust's included, names the folder."""
+    try:
+        yield
+    except StoreError:
+        raise
+    except BaseException as error:  # PanicException is no Exception
+        if isinstance(error, KeyboardInterrupt | SystemExit | GeneratorExit | MemoryError):
+            raise
+        raise BrokenIndex(f"{folder}: {' '.join(str(error).split())}") from error
+
+
+def opened(folder: Path) -> tantivy.Index:
+    """An index that is there, as of its last commit."""
+    with told(folder):
+        if not (folder / "meta.json").exists():
+            raise BrokenIndex(f"{folder}: no index: a crawl makes one if OUTPUTS names it")
+        index = tantivy.Index.open(str(folder))
+        register(index)
+        return index
+
+
+def pages(searcher: tantivy.Searcher) -> tuple[int, int]:
+    """How many pages the index has, and the number after the last one; they are equal if it is sound."""
+    last = searcher.search(tantivy.Query.all_query(), 1, count=False, order_by_field=ORDINAL).hits
+    return searcher.num_docs, last[0][0] + 1 if last else 0
+
+
+class Index:
+    """The one writer. `until` pages are committed."""
+
+    def __init__(self, folder: Path, *, end: int) -> None:
+        """Drops what belongs to pages from `end` on, which the crawl does not know."""
+        self._folder = folder
+        with told(folder):
+            folder.mkdir(exist_ok=True)
+            self._schema = schema()
+            try:
+                self._index = tantivy.Index(self._schema, str(folder))
+            except ValueError as error:
+                raise BrokenIndex(
+                    f"{folder}: {' '.join(str(error).split())}; if you remove the folder, it is made anew of text/"
+                ) from error
+            register(self._index)
+            self._writer: Any = self._index.writer(HEAP, 1)
+            self.until = self._pages()
+            if self.until > end:
+                beyond = tantivy.Query.range_query(self._schema, ORDINAL, tantivy.FieldType.Unsigned, lower_bound=end)
+                self._writer.delete_documents_by_query(beyond)
+                self._writer.commit()
+                self.until = self._pages()
+
+    def __repr__(self) -> str:
+        return f"<Index {self._folder} {self.until} pages>"
+
+    def _pages(self) -> int:
+        self._index.reload()
+        count, until = pages(self._index.searcher())
+        if count != until:
+            raise BrokenIndex(
+                f"{self._folder}: has {count} pages, the last of which is number {until - 1}; if you remove the folder,"
+                " it is made anew of text/"
+            )
+        return until
+
+    def add(self, document: dict[str, Any]) -> None:
+        """The next page. Not searched before the commit, and forgotten without it."""
+        with told(self._folder):
+            self._writer.add_document(tantivy.Document.from_dict(document, self._schema))
+
+    def commit(self, until: int) -> None:
+        """Makes what was added durable; other threads go on meanwhile."""
+        with told(self._folder):
+            self._writer.commit()
+        self.until = until
+
+    def close(self) -> None:
+        """Forgets what is not committed, and the lock with it. A second call does nothing."""
+        self._writer = None
+
+    def finish(self) -> None:
+        """Closes when the merges that have begun are done: what is left is smaller, and faster to search."""
+        with told(self._folder):
+            self._writer.wait_merging_threads()
+        self._writer = None

@@ -1,0 +1,53 @@
+"""A page as one line of JSON: what text/*.jsonl.gz holds (docs/outputs.md)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from webcrawl.items import Page
+from webcrawl.text.dates import iso
+
+LONGEST = 1 << 20  # characters of text: the rest is left out, and the line says so
+LANGUAGE = 100  # characters of what a page may declare
+# What no reader wants in a text, and some (DuckDB, terminals) do not bear: control characters but tab and line feed.
+PROGRAMS = frozenset(("text/css", "text/ecmascript", "text/javascript", "text/x-javascript"))  # no page's text
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
+
+
+def line(page: Page, ordinal: int) -> bytes:
+    """The line of a page, which has the number `ordinal`; empty for a page that shows no text."""
+    text = "" if page.content_type in PROGRAMS else page.visible_text
+    if not text or text.isspace():
+        return b""
+    exchange = page.exchange
+    value: dict[str, Any] = {
+        "ordinal": ordinal,
+        "url": page.url,
+        "title": page.title,
+        "language": page.language[:LANGUAGE],
+        "fetched_at": iso(page.fetched_at),
+        "type": page.content_type,
+        "digest": exchange.digest if exchange is not None else "",
+        "headings": [heading for _, heading in page.headings],
+        "text": _clean(text[:LONGEST]),
+    }
+    if page.truncated or len(text) > LONGEST:
+        value["truncated"] = page.truncated or "length"
+    if exchange is not None and exchange.archived is not None:
+        file, offset, length = exchange.archived
+        value["warc"] = {"file": file, "offset": offset, "length": length}
+    return _encode(value)
+
+
+def _clean(text: str) -> str:
+    if "\r" in text:  # of a plain text: a document's lines are ours
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return _CONTROLS.sub("\ufffd", text)
+
+
+def _encode(value: Mapping[str, Any]) -> bytes:
+    # a lone surrogate is no text: it has no bytes in UTF-8
+    return json.dumps(value, ensure_ascii=False).encode(errors="replace") + b"\n"

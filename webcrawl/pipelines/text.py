@@ -1,0 +1,67 @@
+"""text/*.jsonl.gz: the visible text of every new page; and index/, the full-text index made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, Self
+
+from scrapy.crawler import Crawler
+from scrapy.exceptions import DropItem, NotConfigured
+
+from webcrawl.adapter.scheduler import scheduler_of
+from webcrawl.adapter.trip import when_finished
+from webcrawl.adapter.values import values_of
+from webcrawl.fulltext.files import TextFiles
+from webcrawl.fulltext.lines import line
+from webcrawl.items import Page
+from webcrawl.store.errors import StoreError
+from webcrawl.urls.hosts import RegisteredDomains
+
+MB = 1_000_000
+
+
+class TextPipeline:
+    """Writes a line for each page with a status of 2xx that shows any text; its files are part of the checkpoint."""
+
+    def __init__(self, crawler: Crawler, values: Mapping[str, Any]) -> None:
+        self._crawler, self._values = crawler, values
+        self._files: TextFiles | None = None
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        values = values_of(crawler)
+        if "text" not in values["OUTPUTS"]:
+            raise NotConfigured
+        return cls(crawler, values)
+
+    def open_spider(self) -> None:
+        crawl = scheduler_of(self._crawler).crawl
+        self._files = files = crawl.attach(partial(TextFiles, max_size=self._values["WARC_MAX_SIZE"] * MB))
+        if "index" in self._values["OUTPUTS"]:
+            from webcrawl.fulltext.indexer import Indexer  # noqa: PLC0415 - tantivy is optional
+
+            jobdir = Path(self._values["JOBDIR"])
+            crawl.follow(crawl.attach(lambda db, _: Indexer(db, jobdir, files, RegisteredDomains())))
+
+    def process_item(self, item: Any) -> Any:
+        if isinstance(item, Page) and 200 <= item.status < 300:
+            try:
+                when_finished(partial(self._write, item))
+            except (StoreError, MemoryError) as error:
+                scheduler_of(self._crawler).fail(error)
+                raise DropItem(str(error)) from error
+        return item
+
+    def _write(self, page: Page) -> None:
+        """Called when the archive has the page, so that its line says where."""
+        if self._files is not None:
+            self._files.add(partial(line, page))
+
+    def close_spider(self) -> None:
+        if self._files is not None:
+            try:
+                self._files.close()
+            except StoreError as error:
+                scheduler_of(self._crawler).fail(error)

@@ -1,0 +1,55 @@
+"""What was downloaded over time, in bounded memory: when the series is full, each two of its slots become one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+SLOTS = 720
+FIRST = 1000  # milliseconds of a slot at first
+
+
+class Series:
+    """Downloads, documents and bytes in slots of equal length, from the first download on."""
+
+    def __init__(self, slots: int = SLOTS, width: int = FIRST) -> None:
+        self._slots, self.width = slots, width
+        self.start = 0  # milliseconds since 1970, a multiple of the width at first; 0: nothing was added
+        self.downloads: list[int] = []
+        self.documents: list[int] = []
+        self.sizes: list[int] = []
+
+    def __repr__(self) -> str:
+        return f"<Series start={self.start} slots={len(self.downloads)} of {self.width} ms>"
+
+    def add(self, at: int, documents: int, size: int) -> None:
+        """Adds a download that ended at this time, in milliseconds; what seems to be before the first goes with it."""
+        if not self.start:
+            self.start = at - at % self.width
+        slot = (at - self.start) // self.width
+        if slot >= len(self.downloads):
+            slot = self._extend(at)
+        elif slot < 0:  # the machine's clock was set back
+            slot = 0
+        self.downloads[slot] += 1
+        self.documents[slot] += documents
+        self.sizes[slot] += size
+
+    def _extend(self, at: int) -> int:
+        """Makes room up to this time; returns its slot."""
+        while (slot := (at - self.start) // self.width) >= self._slots:
+            self.width *= 2
+            self.downloads, self.documents, self.sizes = map(_halved, (self.downloads, self.documents, self.sizes))
+        for values in (self.downloads, self.documents, self.sizes):
+            values.extend([0] * (slot + 1 - len(values)))
+        return slot
+
+    def save(self) -> list[object]:
+        return [self.width, self.start, self.downloads, self.documents, self.sizes]
+
+    def restore(self, saved: Iterable[object]) -> None:
+        """Takes what `save` returned."""
+        self.width, self.start, self.downloads, self.documents, self.sizes = saved  # type: ignore[assignment]
+
+
+def _halved(values: list[int]) -> list[int]:
+    return [sum(values[at : at + 2]) for at in range(0, len(values), 2)]

@@ -1,0 +1,52 @@
+"""Counts by name, in bounded memory, whatever names a hostile web makes up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+Row = tuple[str, int, int]  # name, count, bytes
+
+
+class Tally:
+    """Number and bytes by name. When there are too many names, the rarer half is counted together as `others`.
+
+    So sums are always exact, and so is a name that was never among the rarer half. One that was has fewer than `most`.
+    """
+
+    def __init__(self, room: int) -> None:
+        self._room = room
+        self.names: dict[str, list[int]] = {}
+        self.others = [0, 0]
+        self.most = 0  # the largest count that was added to the others at once, summed over all times
+
+    def __repr__(self) -> str:
+        return f"<Tally names={len(self.names)} others={self.others[0]}>"
+
+    def add(self, name: str, size: int) -> None:
+        """Counts one of this name."""
+        row = self.names.get(name)
+        if row is None:
+            if len(self.names) >= self._room:
+                self._make_room()
+            row = self.names[name] = [0, 0]
+        row[0] += 1
+        row[1] += size
+
+    def _make_room(self) -> None:
+        """Linear in the number of names, and needed at most once in half as many new ones."""
+        rare = sorted(self.names, key=lambda name: self.names[name][0])[: max(self._room // 2, 1)]
+        rows = [self.names.pop(name) for name in rare]
+        self.others = [self.others[0] + sum(row[0] for row in rows), self.others[1] + sum(row[1] for row in rows)]
+        self.most += rows[-1][0]
+
+    def rows(self) -> list[Row]:
+        """All names, the most frequent first."""
+        rows = [(name, number, size) for name, (number, size) in self.names.items()]
+        return sorted(rows, key=lambda row: (-row[1], row[0]))
+
+    def save(self) -> list[object]:
+        return [self.names, self.others, self.most]
+
+    def restore(self, saved: Iterable[object]) -> None:
+        """Takes what `save` returned."""
+        self.names, self.others, self.most = saved  # type: ignore[assignment]

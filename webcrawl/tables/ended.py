@@ -1,0 +1,130 @@
+"""The end of one URL: what a row of the table `pages` is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+from tldextract import TLDExtract
+from tldextract.tldextract import ExtractResult
+
+from webcrawl.html.lookup import resolved
+from webcrawl.items import Page
+from webcrawl.model import Archived, Exchange, Link, Outcome
+from webcrawl.net.robots_policy import REDIRECTS
+from webcrawl.urls.canonical import InvalidUrl, canonical
+from webcrawl.urls.hosts import host_of
+
+ANSWERED, DIAGNOSTICS, ROBOTS = "warc", "crawldiagnostics", "robotstxt"  # Common Crawl's subsets
+FAILED, UNASKED = "failed", "unasked"  # ours: no answer, no request
+CACHED = 1 << 15  # hosts
+LONGEST = 1000  # characters of what a page or server may make as long as it likes
+
+
+class HostParts(NamedTuple):
+    """What the public suffix list says of a host; nothing of an address."""
+
+    tld: str | None
+    registered: str | None  # one label below the registry's suffix
+    private: str | None  # one label below the suffix, where companies count as registries: a.github.io
+
+
+class Ended:
+    """A URL, how it ended, its answer if there was one, and the page if the spider made one of it."""
+
+    def __init__(self, link: Link, outcome: Outcome, exchange: Exchange | None, page: Page | None, now: float) -> None:
+        """`now` is the time of an end that nobody was asked for."""
+        self.link, self.outcome, self.exchange, self.page = link, outcome, exchange, page
+        self.time = exchange.started if exchange is not None else outcome.at or now
+        self.links = 0  # rows in the table `links`, once they are made
+        self.host = host_of(link.url)
+        self.protocol, _, rest = link.url.partition("://")
+        authority, _, rest = rest.partition("/")
+        path, asked, query = rest.partition("?")
+        self.path, self.query = f"/{path}", query if asked else None
+        port = authority[len(self.host) + 1 :]
+        self.port = int(port) if port else None
+
+    @cached_property
+    def host_parts(self) -> HostParts:
+        return host_parts(self.host)
+
+    @cached_property
+    def redirect(self) -> str | None:
+        """Where the answer redirects to."""
+        exchange = self.exchange
+        location = exchange.header(b"location") if exchange is not None and exchange.status in REDIRECTS else None
+        if exchange is None or location is None:
+            return None
+        try:
+            return canonical(location.decode("utf-8", "replace").strip(), exchange.url)
+        except InvalidUrl:
+            return None
+
+    @property
+    def archived(self) -> Archived | None:
+        """Where its record lies."""
+        return self.exchange.archived if self.exchange is not None else None
+
+    @property
+    def language(self) -> str | None:
+        """As the document declares it, or else the server."""
+        if self.page is None:
+            return None
+        declared = self.page.found.language if self.page.found is not None else ""
+        return (declared or self.page.header("content-language"))[:LONGEST] or None
+
+    @property
+    def subset(self) -> str:
+        """Common Crawl's name for the kind of row, or one of ours."""
+        if self.link.path.endswith("P"):
+            return ROBOTS
+        if self.exchange is not None and self.outcome.status >= 0:
+            return ANSWERED if 200 <= self.outcome.status < 300 else DIAGNOSTICS
+        return FAILED if self.outcome.ended else UNASKED
+
+    @property
+    def mime_type(self) -> str | None:
+        """As sent, without parameters."""
+        kind = self.exchange.content_type.partition(";")[0].strip() if self.exchange is not None else ""
+        return kind[:LONGEST] or None
+
+    @property
+    def canonical(self) -> str | None:
+        """What the page says is its canonical URL."""
+        found = self.page.found if self.page is not None else None
+        if found is None or not 0 < len(found.canonical) <= LONGEST:
+            return None
+        return resolved(found.canonical, found.base) or None
+
+    @property
+    def robots(self) -> str | None:
+        """What document and answer say to robots."""
+        return ",".join(sorted(self.page.robots))[:LONGEST] or None if self.page is not None else None
+
+
+@lru_cache(CACHED)
+def host_parts(host: str) -> HostParts:
+    """What a host's name says; under an unknown top-level domain the list's rule `*` applies, as in the crawl."""
+    if host[0] == "[":
+        return HostParts(None, None, None)
+    found = _extract()(host)
+    if found.ipv4:
+        return HostParts(None, None, None)
+    labels = host.removesuffix(".").split(".")
+    return HostParts(labels[-1], _below(found.registry_suffix, labels), _below(found.suffix, labels))
+
+
+def _below(suffix: str, labels: list[str]) -> str | None:
+    """The suffix with one label more, if the host has one; under an unknown suffix, two labels at most."""
+    if not suffix:
+        return ".".join(labels[-2:])
+    size = suffix.count(".") + 2
+    return ".".join(labels[-size:]) if len(labels) >= size else None
+
+
+@lru_cache(1)
+def _extract() -> Callable[[str], ExtractResult]:
+    """Built on first use: loading the list takes 0.1 s."""
+    return TLDExtract(cache_dir=None, suffix_list_urls=(), include_psl_private_domains=True).extract_str

@@ -1,0 +1,94 @@
+"""The rows of the table `links` that the end of one URL brings: a page's links, or where it redirects to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from webcrawl.html.found import FoundLink
+from webcrawl.items import Page
+from webcrawl.tables.ended import ROBOTS, Ended
+from webcrawl.urls.canonical import MAX_LENGTH, canonical_links
+
+REDIRECT = "redirect"
+BATCH = 8192  # rows; building one takes 4 ms
+PIECE = 1000  # links of a page at once: one may have a hundred thousand, with URLs of 2,000 characters
+REL = 200  # characters of a rel attribute
+Rows = tuple[list[Any], ...]  # one list per column
+Follows = frozenset[FoundLink] | None  # which links were followed; None: all
+
+
+class LinkRows:
+    """Rows of the links of one page after the other; `write` gets them as columns, some thousand at a time."""
+
+    def __init__(
+        self, write: Callable[[Rows], None], follows_redirect: Callable[[str], bool], max_length: int = MAX_LENGTH
+    ) -> None:
+        """`follows_redirect` says of a discovery path whether a redirect that ends it is followed."""
+        self._write, self._follows_redirect, self._max_length = write, follows_redirect, max_length
+        self._columns = _empty()
+
+    def __len__(self) -> int:
+        return len(self._columns[0])
+
+    def flush(self) -> None:
+        if len(self):
+            columns, self._columns = self._columns, _empty()
+            self._write(columns)
+
+    def add(self, end: Ended) -> int:
+        """Adds the links of a URL that has ended; returns their number.
+
+        An address that is no URL the crawl could fetch (`mailto:`, `javascript:`) leads to nothing, and has no row.
+        """
+        if end.redirect is not None:
+            if end.subset == ROBOTS:
+                return 0
+            return self._extend(end.link.url, [(end.redirect, REDIRECT, "", "", self._follows_redirect(end.link.path))])
+        page = end.page
+        if page is None or not 200 <= page.status < 300 or page.is_prerequisite:
+            return 0
+        found, base = _links(page)
+        follows = _follows(page)
+        return sum(self._add(end.link.url, found[at : at + PIECE], base, follows) for at in range(0, len(found), PIECE))
+
+    def _add(self, url: str, found: list[FoundLink], base: str, follows: Follows) -> int:
+        kinds, addresses, texts, rels = zip(*found, strict=True)
+        targets = canonical_links(base, addresses, Counter(), self._max_length)
+        if max(map(len, rels)) > REL:
+            rels = tuple([rel[:REL] for rel in rels])
+        followed = [True] * len(found) if follows is None else [link in follows for link in found]
+        to = [targets[address] for address in addresses]
+        if None in to:
+            rows = zip(to, kinds, texts, rels, followed, strict=True)
+            return self._extend(url, [row for row in rows if row[0] is not None])
+        return self._put(url, (to, kinds, texts, rels, followed))
+
+    def _extend(self, url: str, rows: list[tuple[Any, ...]]) -> int:
+        return self._put(url, [*zip(*rows, strict=True)]) if rows else 0
+
+    def _put(self, url: str, columns: Sequence[Sequence[Any]]) -> int:
+        count = len(columns[0])
+        self._columns[0].extend([url] * count)
+        for column, values in zip(self._columns[1:], columns, strict=True):
+            column.extend(values)
+        if len(self) >= BATCH:
+            self.flush()
+        return count
+
+
+def _empty() -> Rows:
+    return [], [], [], [], [], []
+
+
+def _links(page: Page) -> tuple[list[FoundLink], str]:
+    """The links of a page, and what they are relative to; those of a body seen before are read now."""
+    if page.found is not None:
+        return page.found.links, page.found.base
+    return [(link.kind, link.url, link.text, link.rel) for link in page.links], ""
+
+
+def _follows(page: Page) -> Follows:
+    """Those of the links that were submitted to the filters and the seen store."""
+    return None if page.found is not None and page.followed is page.found.links else frozenset(page.followed)

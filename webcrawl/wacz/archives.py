@@ -1,0 +1,96 @@
+"""The finished archive files of a crawl, and those that are not here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from webcrawl.store.errors import StateLocked
+from webcrawl.store.lock import Lock
+from webcrawl.store.output import OPEN
+from webcrawl.store.outputs import FINISHED
+from webcrawl.verify.seenfiles import opened
+from webcrawl.wacz.errors import CannotPack
+from webcrawl.warc.index import ARCHIVE, INDEX, index_of
+
+FOLDER = "warc"
+
+
+@dataclass(frozen=True, slots=True)
+class Archives:
+    """What of a crawl can be packed, by name; the rest in words."""
+
+    paths: list[Path]
+    left_out: list[str]
+
+
+def archives_of(jobdir: Path, *, running: bool) -> Archives:
+    """All finished files. CannotPack if there is none, or one that was not finished and nobody goes on with."""
+    folder = jobdir / FOLDER
+    if not folder.is_dir():
+        raise CannotPack(f"{jobdir}: not a crawl with an archive: {FOLDER}/ is missing")
+    names = sorted(path.name for path in folder.iterdir())
+    begun = [name for name in names if name.endswith(ARCHIVE + OPEN)]
+    if begun and not running:
+        raise CannotPack(
+            f"{folder / begun[0]}: not finished, because the crawl was killed: start the crawl again, which finishes it"
+        )
+    other = [name for name in names if ".warc" in name and not name.endswith((ARCHIVE, ARCHIVE + OPEN))]
+    if other:
+        raise CannotPack(f"{folder / other[0]}: replay programs read only .warc.gz from a WACZ file")
+    here = [name for name in names if name.endswith(ARCHIVE)]
+    gone = sorted(_noted(jobdir).union(_indexed(names)).difference(here))
+    if not here:
+        why = ": the crawl has not finished its first" if begun else ""
+        raise CannotPack(f"{folder}: no finished archive file{why}")
+    left_out = [f"{FOLDER}/{name}: finished, and no longer here: left out" for name in gone]
+    left_out += [f"{FOLDER}/{name}: not finished, because the crawl is running: left out" for name in begun]
+    return Archives([folder / name for name in here], left_out)
+
+
+def index_path(archive: Path) -> Path:
+    """Where the index of an archive file is, if it is there."""
+    return archive.with_name(index_of(archive.name))
+
+
+def _indexed(names: list[str]) -> Iterator[str]:
+    """The archive files of these indexes."""
+    return (ARCHIVE.join(name.rsplit(INDEX, 1)) for name in names if name.endswith(INDEX))
+
+
+def _noted(jobdir: Path) -> set[str]:
+    """The archive files that the crawl has finished, as far as its state says so."""
+    if not (jobdir / "state" / "crawl.db").exists():
+        return set()
+    snapshot, files = opened(jobdir / "state")
+    try:
+        start = f"{FINISHED}{FOLDER}/"
+        rows = snapshot.rows("SELECT name FROM meta WHERE name GLOB ?", (f"{start}*{ARCHIVE}",))
+        return {str(name).removeprefix(start) for (name,) in rows}
+    finally:
+        files.close()
+        snapshot.close()
+
+
+class Still:
+    """Keeps a crawl from being started while its files are read; `running` if one is."""
+
+    def __init__(self, jobdir: Path) -> None:
+        self.running = False
+        self._lock: Lock | None = None
+        if (jobdir / "state" / "crawl.db").exists():
+            try:
+                with suppress(OSError):  # read-only: then nobody starts one either
+                    self._lock = Lock(jobdir / "state")
+            except StateLocked:
+                self.running = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._lock is not None:
+            self._lock.close()

@@ -1,0 +1,7 @@
+"""Why there is no package."""
+
+from __future__ import annotations
+
+
+class CannotPack(Exception):  # noqa: N818 - reads as what it is
+    """One line for the user."""

@@ -1,0 +1,154 @@
+"""Packs the archive of a crawl into one WACZ file: archive/, indexes/, pages/, datapackage.json (docs/warc.md)."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from tempfile import TemporaryFile
+
+from webcrawl.verify.members import Torn
+from webcrawl.wacz.archives import Still, archives_of, index_path
+from webcrawl.wacz.errors import CannotPack
+from webcrawl.wacz.index import NAME, blocks, make_index, merged
+from webcrawl.wacz.package import Package, pieces
+from webcrawl.wacz.pages import PageEntry, header, pages
+
+PART = ".part"  # after the name: the folder in which the package is put together
+MIB = 1 << 20
+NO_LINKS = frozenset((errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK))
+
+
+def pack(jobdir: Path, target: Path, now: float, found: Counter[str]) -> Iterator[str]:
+    """Yields what has to be said; afterwards `target` is there, whole, and `found` has the figures.
+
+    CannotPack, StoreError or OSError: nothing is there, and nothing was changed.
+    """
+    if not jobdir.is_dir():
+        raise CannotPack(f"{jobdir}: no such folder")
+    _refuse_existing(target)
+    with Still(jobdir) as still, _folder(target) as folder:
+        archives = archives_of(jobdir, running=still.running)
+        _refuse_full(target.parent, archives.paths)
+        yield from archives.left_out
+        indexes = [_index(path, folder) for path in archives.paths]
+        with (folder / "package").open("wb+") as file:
+            with Package(file, now) as package:
+                for path in archives.paths:
+                    with path.open("rb") as archive:
+                        package.add(f"archive/{path.name}", pieces(archive))
+                found["files"] = len(archives.paths)
+                _add_index(package, indexes, folder, found)
+                main = _add_pages(package, list(zip(archives.paths, indexes, strict=True)), folder, found)
+                package.close({"title": jobdir.resolve().name, **main})
+            file.flush()
+            os.fsync(file.fileno())
+            found["bytes"] = file.tell()
+        _name(folder / "package", target)
+
+
+def _index(archive: Path, folder: Path) -> Path:
+    """The index of an archive file: the one beside it, or one made now."""
+    beside = index_path(archive)
+    if beside.exists():
+        return beside
+    made = folder / beside.name
+    try:
+        make_index(archive, made)
+    except Torn as torn:
+        raise CannotPack(f"{archive}: damaged ({torn}): scrapy verify says where") from torn
+    return made
+
+
+def _add_index(package: Package, indexes: list[Path], folder: Path, found: Counter[str]) -> None:
+    def counted(lines: int) -> None:
+        found["records"] += lines
+
+    with TemporaryFile(dir=folder) as keys:
+        package.add(f"indexes/{NAME}", blocks(merged(indexes, folder), keys, counted))
+        package.add("indexes/index.idx", pieces(keys), deflate=True)
+
+
+def _add_pages(
+    package: Package, archives: list[tuple[Path, Path]], folder: Path, found: Counter[str]
+) -> dict[str, str]:
+    """Adds the list of seeds and that of all other pages; returns what the package says of the first seed."""
+    first: PageEntry | None = None
+    with ExitStack() as opened:
+        seeds, others = (opened.enter_context(TemporaryFile(dir=folder)) for _ in range(2))
+        seeds.write(header("pages", "Seeds"))
+        others.write(header("extra-pages", "Other pages"))
+        for archive, index in archives:
+            for page in _pages(archive, index):
+                (seeds if page.is_seed else others).write(page.line())
+                found["seeds" if page.is_seed else "others"] += 1
+                if page.is_seed and (first is None or page.stamp < first.stamp):
+                    first = page
+        package.add("pages/pages.jsonl", pieces(seeds), deflate=True)
+        if found["others"]:
+            package.add("pages/extraPages.jsonl", pieces(others), deflate=True)
+    return {} if first is None else {"mainPageUrl": first.url, "mainPageDate": first.date}
+
+
+def _pages(archive: Path, index: Path) -> Iterator[PageEntry]:
+    with archive.open("rb") as file, index.open("rb") as lines:
+        try:
+            yield from pages(lines, file, archive.stat().st_size)
+        except (Torn, ValueError, KeyError) as error:
+            raise CannotPack(f"{archive}: not as its index says ({error}): scrapy verify says where") from error
+
+
+@contextmanager
+def _folder(target: Path) -> Iterator[Path]:
+    """An empty folder beside the file to be, for this process alone; removed at the end, or by the next one."""
+    folder = target.with_name(target.name + PART)
+    folder.mkdir(exist_ok=True)
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise CannotPack(f"{target}: another process is writing it") from error
+        for left in folder.iterdir():
+            left.unlink()
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        os.close(fd)
+
+
+def _refuse_existing(target: Path) -> None:
+    if target.exists() or target.is_symlink():
+        raise CannotPack(f"{target}: exists already: remove it, or choose another name with -o")
+
+
+def _refuse_full(folder: Path, archives: list[Path]) -> None:
+    """The archive is copied, so its size is known."""
+    needed, free = sum(path.stat().st_size for path in archives), shutil.disk_usage(folder).free
+    if free < needed:
+        raise CannotPack(f"{folder}: {free // MIB} MiB are free, {needed // MIB + 1} are needed")
+
+
+def _name(whole: Path, target: Path) -> None:
+    """Gives the package its name, which nobody else may have taken meanwhile."""
+    try:
+        os.link(whole, target)
+    except FileExistsError:
+        _refuse_existing(target)
+    except OSError as error:
+        if error.errno not in NO_LINKS:
+            raise
+        _refuse_existing(target)
+        whole.rename(target)
+    fd = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
