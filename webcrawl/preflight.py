@@ -17,6 +17,7 @@ from scrapy.utils.misc import load_object
 
 from webcrawl.adapter.dispatch import UnusableHandler, check_handlers
 from webcrawl.adapter.jobdir import JOB
+from webcrawl.adapter.rereading import check_outputs
 from webcrawl.adapter.scheduler import FrontierScheduler
 from webcrawl.adapter.threads import start_threads
 from webcrawl.adapter.values import plain_values
@@ -77,6 +78,20 @@ def preflight(settings: BaseSettings, spider: type[Spider], arguments: Mapping[s
             _seeds(spider, arguments, values)
         _folder(values, arguments.get("name", spider.name))
         _await(_name_servers(load(values["DNS_LOOKUP"]), values["DNS_NAMESERVERS"]))
+    except REASONS as error:
+        raise CannotStart(_line(error)) from error
+
+
+def preflight_rereading(settings: BaseSettings, spider: type[Spider]) -> None:
+    """The same for archives that are processed: no name server is asked, no seeds are read."""
+    own = settings.copy()
+    spider.update_settings(own)
+    try:
+        check_scrapy()
+        values = plain_values(own, spider.name)
+        check_outputs(values)
+        check_feeds(own)
+        _folder(values, spider.name)
     except REASONS as error:
         raise CannotStart(_line(error)) from error
 

@@ -34,6 +34,14 @@ class Barrier:
         """Waits while the barrier is shut."""
         while not self._open.is_set():
             await self._open.wait()
+        self.enter_open(page)
+
+    @property
+    def is_open(self) -> bool:
+        return self._open.is_set()
+
+    def enter_open(self, page: Trip) -> None:
+        """For a page that need not be waited for, while the barrier is open."""
         self.inside.add(page)
         self._empty.clear()
 

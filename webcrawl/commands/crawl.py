@@ -58,12 +58,8 @@ class Command(CrawlCommand):
             return
         demote_details()
         try:
-            from webcrawl.preflight import preflight  # noqa: PLC0415
-
             self._spider = self.spider(args, self.settings)
-            if JOB in opts.spargs and self.settings["JOBDIR"] == defaults.JOBDIR:
-                self.settings.set("JOBDIR", default_jobdir(self._spider.name, opts.spargs[JOB]))
-            preflight(self.settings, self._spider, opts.spargs)
+            self.check(self.settings, opts)
         except CannotStart as error:
             _tell(str(error), self.settings["LOG_FILE"])
             sys.exit(1)
@@ -74,6 +70,14 @@ class Command(CrawlCommand):
             sys.exit(1)
         except KeyboardInterrupt:
             sys.exit(INTERRUPTED)
+
+    def check(self, settings: Settings, opts: argparse.Namespace) -> None:
+        """Raises CannotStart for whatever can be wrong before the start."""
+        from webcrawl.preflight import preflight  # noqa: PLC0415
+
+        if JOB in opts.spargs and settings["JOBDIR"] == defaults.JOBDIR:
+            settings.set("JOBDIR", default_jobdir(self._spider.name, opts.spargs[JOB]))
+        preflight(settings, self._spider, opts.spargs)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         del args

@@ -55,6 +55,7 @@ MIB = 1 << 20
 SELF_CONTAINED = ("host", "domain")
 BY_REPUTATION = "webcrawl.frontier.allowances.reputed.ByReputation"
 UNLIMITED = "webcrawl.frontier.allowances.unlimited.Unlimited"
+MORE = {"SITEMAPS": "sitemap", "FEED_LINKS": "feed"}  # settings that add a kind to LINK_SOURCES
 LATELY = 16  # places for each entry of the URL cache: together they take half of its memory
 
 
@@ -67,19 +68,20 @@ def assemble(
     on_ready: Callable[[], None] | None = None,
     wants_refusal: Callable[[Link], bool] = lambda _: False,
     slots: int | None = None,
+    kind: type[Crawl] = Crawl,
 ) -> tuple[Crawl, Visitor]:
     """The crawl in JOBDIR, new or resumed. OtherTerms if it is not this spider's, or cannot go on with these settings.
 
     `on_ready` is called, from a thread, when new URLs are ready; `wants_refusal` says which links have a request whose
     errback must be called if the frontier drops them. `slots` is how many downloads there can be at once, if that is
-    not CONCURRENT_REQUESTS.
+    not CONCURRENT_REQUESTS. `kind`: Crawl, or what is made of it.
     """
     with ExitStack() as opened:  # closed again if a later part cannot be opened
         db = opened.enter_context(closing(CrawlDB(Path(values["JOBDIR"]) / "state")))
         keep_terms(db, terms_of(spider, arguments or {}, values))  # before a file is cut back
         if slots is not None:
             values = {**values, "CONCURRENT_REQUESTS": slots}
-        crawl = Crawl(open_parts(values, db, seeds=seeds, on_ready=on_ready, wants_refusal=wants_refusal))
+        crawl = kind(open_parts(values, db, seeds=seeds, on_ready=on_ready, wants_refusal=wants_refusal))
         opened.callback(crawl.close)
         visitor = _visitor(values, crawl, db)
         opened.pop_all()
@@ -191,7 +193,7 @@ def _visitor(values: Mapping[str, Any], crawl: Crawl, db: CrawlDB) -> Visitor:
     domain = RegisteredDomains()
     homes = {"host": host_of, "domain": lambda url: domain(host_of(url))}
     rules = LinkRules(
-        followed=frozenset(values["LINK_SOURCES"]),
+        followed=frozenset(values["LINK_SOURCES"]) | {kind for name, kind in MORE.items() if values[name]},
         redirects=values["REDIRECT_MAX_HOPS"],
         cookies=values["COOKIES"] == "redirects",
         skip_seen=values["CONTENT_SEEN"] == "skip",
@@ -199,6 +201,7 @@ def _visitor(values: Mapping[str, Any], crawl: Crawl, db: CrawlDB) -> Visitor:
         most=values["PAGE_MAX_LINKS"],
         home=homes.get(values["URL_SCOPE"]),
         requisites=values["REQUISITES"],
+        sitemaps=bool(values["SITEMAPS"]),
     )
     wanted = rules.followed.union(SOURCES if rules.requisites else ())
     wanted = LOGGED | wanted if values["LINK_LOG"] else wanted

@@ -317,13 +317,17 @@ class Crawl:
 
     def robots_answered(
         self, link: Link, status: int, body: bytes, location: str | None, now: float, chain: str = ""
-    ) -> None:
-        """The answer to a robots.txt, or the Status it failed with; `location` is where it redirects to."""
+    ) -> Sequence[str]:
+        """The answer to a robots.txt, or the Status it failed with; `location` is where it redirects to.
+
+        Returns the sitemaps that it names.
+        """
         if status < 0 and not self.uplink.robots_fails(link.history, status, now):
-            return
+            return ()
         heard = self._robots.answered(link, status, body, location, now, self._frontier.expedite, chain)
         if heard is not None and heard.crawl_delay is not None:
             self._frontier.crawl_delay(host_of(link.history + "/"), heard.crawl_delay)
+        return heard.sitemaps if heard is not None else ()
 
     def tries_again(self, link: Link, outcome: Outcome) -> bool:
         """Whether `finish` is going to queue the link once more."""
@@ -363,15 +367,21 @@ class Crawl:
             final = self._frontier.done(link, outcome, self._ended(outcome))
         else:
             self._frontier.unasked(link, self._clock())
+        self._counted(outcome, exchange)
+        if not asked:
+            self._log.finished(link, outcome, None, ["unasked"])
+        elif final:
+            self._logged(link, outcome, exchange)
+
+    def _counted(self, outcome: Outcome, exchange: Exchange | None) -> None:
         counters = self._counters
         counters["failures" if outcome.status < 0 else "pages"] += 1
         counters[f"status/{outcome.status}"] += 1
         if exchange is not None:
             counters["bytes"] += len(exchange.head) + len(exchange.wire)
-        if not asked:
-            self._log.finished(link, outcome, None, ["unasked"])
-        elif final:
-            self._log.finished(link, outcome, exchange, [] if exchange is None else _annotations(exchange))
+
+    def _logged(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
+        self._log.finished(link, outcome, exchange, [] if exchange is None else _annotations(exchange))
 
     def _ended(self, outcome: Outcome) -> float:
         return self._clock.at(outcome.ended) if outcome.ended else 0.0
@@ -505,4 +515,5 @@ def _annotations(exchange: Exchange) -> list[str]:
         notes.append("duplicate:digest")  # Heritrix's words
     if exchange.followed:
         notes.append("seen:followed")
+    notes += exchange.notes
     return [*notes, f"links_cut:{exchange.links_cut}"] if exchange.links_cut else notes

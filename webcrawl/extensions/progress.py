@@ -48,7 +48,11 @@ class Progress:
         if self._live is not None:
             self._start(self._live)
         if self._logged:
-            self._every(INTERVAL, Lines(self._crawl).log)
+            self._every(INTERVAL, self.lines().log)
+
+    def lines(self) -> Lines:
+        """What the lines say."""
+        return Lines(self._crawl)
 
     def closed(self) -> None:
         for loop in self._loops:
@@ -69,7 +73,7 @@ class Progress:
                 self._moved.append(handler)
         from rich.text import Text  # noqa: PLC0415 - as in _live
 
-        lines = Lines(self._crawl)
+        lines = self.lines()
         self._every(BLINK, lambda: live.update(Text(lines.short(), no_wrap=True, overflow="ellipsis"), refresh=True))
 
     def _every(self, seconds: float, call: Callable[[], None]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -9,6 +10,8 @@ from siphashc import siphash
 
 ROOM = 1 << 13  # hosts: 3 MB, packed in 3 ms at each checkpoint
 HEAVY = ROOM // 32  # of each measure so many are kept whatever their hash: together an eighth of the room
+BOUNDS = 1 << 12
+SHIFT = 64 - 12  # the bits of a hash that the sample does not look at
 MEASURES = range(4)  # documents, bytes, failures, milliseconds: positions in a row
 
 
@@ -30,19 +33,25 @@ class Hosts:
 
     The sample is those hosts whose hash ends in `level` zero bits (Wegman's adaptive sampling). As the level only
     rises, they have been here from their first URL on, and each stands for 2^level hosts. The heavy ones are the first
-    of each measure. `missed` is what a host can have lost by giving way, in documents and in bytes: the largest row
-    that gave way, summed over all times. So all hosts with more are listed, and what a row says is too little by
-    `missed` at most. The hash is keyed: a hostile site cannot choose names that fill the sample.
+    of each measure. The hash is keyed: a hostile site cannot choose names that fill the sample.
+
+    What a host had when it gave way is remembered as a bound: of all hosts with the same hash below `BOUNDS` the
+    largest number of documents, and of bytes. A host that comes again may have missed so many.
     """
 
     def __init__(self, key: bytes, room: int = ROOM, heavy: int = HEAVY) -> None:
         self._key, self._room, self._heavy = key, room, heavy
         self.level = 0
-        self.missed = [0, 0]
+        self._bounds = array("Q", bytes(16 * BOUNDS))  # documents, then bytes
         self.rows: dict[str, list[int]] = {}
 
     def __repr__(self) -> str:
         return f"<Hosts rows={len(self.rows)} level={self.level} missed={self.missed}>"
+
+    @property
+    def missed(self) -> tuple[int, int]:
+        """Documents and bytes: no host that is not here has more, and no row lacks more."""
+        return max(self._bounds[:BOUNDS]), max(self._bounds[BOUNDS:])
 
     def row(self, name: str) -> list[int]:
         """The host's row: the four measures, its downloads, and what it may have lost. The caller adds to it."""
@@ -50,9 +59,15 @@ class Hosts:
         if row is None:
             if len(self.rows) >= self._room:
                 self._make_room()
-            lost = self.missed if self.level and not self._is_sampled(name) else (0, 0)
-            row = self.rows[name] = [0, 0, 0, 0, 0, *lost]
+            row = self.rows[name] = [0, 0, 0, 0, 0, *(self._bound(name) if self.level else (0, 0))]
         return row
+
+    def _bound(self, name: str) -> tuple[int, int]:
+        """What a host may have had before; one of the sample never gave way."""
+        number = siphash(self._key, name)
+        if not number & ((1 << self.level) - 1):
+            return 0, 0
+        return self._bounds[number >> SHIFT], self._bounds[BOUNDS + (number >> SHIFT)]
 
     def _is_sampled(self, name: str) -> bool:
         return not siphash(self._key, name) & ((1 << self.level) - 1)
@@ -65,15 +80,17 @@ class Hosts:
             sampled = {name for name in sampled if self._is_sampled(name)}
         least = [self._heavier_than(measure) for measure in MEASURES]
         documents, size, failures, milliseconds = least
-        kept, gone = {}, []
-        for name, row in self.rows.items():
+        rows, self.rows = self.rows, {}
+        for name, row in rows.items():
             if row[0] > documents or row[1] > size or row[2] > failures or row[3] > milliseconds or name in sampled:
-                kept[name] = row
+                self.rows[name] = row
             else:
-                gone.append(row)
-        for measure in (0, 1):
-            self.missed[measure] += max((row[measure] for row in gone), default=0)
-        self.rows = kept
+                self._give_way(name, row)
+
+    def _give_way(self, name: str, row: list[int]) -> None:
+        at, bounds = siphash(self._key, name) >> SHIFT, self._bounds
+        bounds[at] = max(bounds[at], row[0] + row[5])
+        bounds[BOUNDS + at] = max(bounds[BOUNDS + at], row[1] + row[6])
 
     def _heavier_than(self, measure: int) -> int:
         """What fewer than `heavy` hosts have more of."""
@@ -85,15 +102,18 @@ class Hosts:
 
     def weighed(self, measure: int) -> Iterator[tuple[HostRow, int]]:
         """Rows that stand for all hosts, and for how many each does: one that could not be missed, for itself."""
+        missed = self.missed
         for row in self:
-            if (row.documents, row.size)[measure] > self.missed[measure]:
+            if (row.documents, row.size)[measure] > missed[measure]:
                 yield row, 1
             elif self._is_sampled(row.name):
                 yield row, 1 << self.level
 
     def save(self) -> list[object]:
-        return [self.level, self.missed, self.rows]
+        return [self.level, self._bounds.tobytes() if self.level else b"", self.rows]
 
     def restore(self, saved: Iterable[object]) -> None:
         """Takes what `save` returned."""
-        self.level, self.missed, self.rows = saved  # type: ignore[assignment]
+        self.level, bounds, self.rows = saved  # type: ignore[assignment]
+        if isinstance(bounds, bytes) and bounds:
+            self._bounds = array("Q", bounds)

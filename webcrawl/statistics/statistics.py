@@ -75,7 +75,7 @@ class Statistics:
             return
         self.outcomes[status] += 1
         if status in FAILURES:
-            self.hosts.row(_host(url))[2] += 1
+            self.hosts.row(host_of(url))[2] += 1
 
     def answered(self, status: int, url: str, path: str, at: int, milliseconds: int, size: int, kind: str) -> None:
         """A URL has ended with an answer; `kind` is its Content-Type, and `at` when it came, both in milliseconds."""
@@ -86,7 +86,7 @@ class Statistics:
             self.series.add(at, 0, size)
             return
         self.outcomes[status] += 1
-        host = _host(url)
+        host = host_of(url)
         row = self.hosts.row(host)
         row[3] += milliseconds
         row[4] += 1
@@ -139,7 +139,7 @@ PLAIN = (
 PARTS = ("types", "domains", "truncated", "hosts", "series")
 
 
-def _host(url: str) -> str:
+def host_of(url: str) -> str:
     """The host of a URL, without port; empty for a URL that has none, as a spider's own may."""
     parts = url.split("/", 3)
     host = parts[2] if len(parts) > 2 else ""

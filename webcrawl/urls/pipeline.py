@@ -71,10 +71,9 @@ class LinkPipeline:
             self._tell_invalid(self.on_dropped, [link for link, url in found.items() if url is None], page_url, base)
         if lately is not None:
             fresh = lately.unknown(fresh)
-        if not fresh:
-            return []
-        origin = Origin(page_url, depth, path)
-        kept = (chain or self.chain).keep(fresh, origin, self.filtered, self.on_dropped)
+        kept = fresh
+        if fresh:
+            kept = (chain or self.chain).keep(fresh, Origin(page_url, depth, path), self.filtered, self.on_dropped)
         if not kept:
             return []
         urls = map(found.get, reversed(links))
@@ -82,19 +81,19 @@ class LinkPipeline:
         numbers = self._fingerprints(self.compared(kept))
         return [(number, url, places[url]) for number, url in zip(numbers, kept, strict=True)]
 
-    def _tell_invalid(self, dropped: Dropped, links: Sequence[str], page_url: str, base: str) -> None:
-        for link in links:
-            try:
-                canonical(link, base or page_url, self._max_length)
-            except InvalidUrl as error:
-                dropped(error.reason, [link], page_url)
-
     def passing(self, page_url: str, depth: int, links: Sequence[str], base: str, path: str) -> frozenset[str]:
         """Which of these links pass the filters; nothing is counted."""
         found = canonical_links(base or page_url, links, Counter(), self._max_length)
         urls = [url for url in dict.fromkeys(found.values()) if url is not None]
         kept = set(self.chain.keep(urls, Origin(page_url, depth, path), Counter()))
         return frozenset(link for link in links if found[link] in kept)
+
+    def _tell_invalid(self, dropped: Dropped, links: Sequence[str], page_url: str, base: str) -> None:
+        for link in links:
+            try:
+                canonical(link, base or page_url, self._max_length)
+            except InvalidUrl as error:
+                dropped(error.reason, [link], page_url)
 
     def key(self, url: str, variant: str = "") -> int:
         """The fingerprint of a GET of one canonical URL; `variant` distinguishes other requests for it."""

@@ -1,0 +1,73 @@
+"""Archive files as other programs write them, from records given as text."""
+
+import gzip
+
+import zstandard
+
+from webcrawl.warc.reader import Records
+
+
+def record(kind, url="", block=b"", version="1.1", line_ends=b"\r\n\r\n", **fields):
+    """One record; `fields` have underscores for hyphens, and None leaves one out."""
+    named = {
+        "WARC-Type": kind,
+        "WARC-Target-URI": url or None,
+        "WARC-Date": "2026-01-02T03:04:05Z",
+        "Content-Length": str(len(block)),
+        **{name.replace("_", "-"): value for name, value in fields.items()},
+    }
+    lines = [f"WARC/{version}", *(f"{name}: {value}" for name, value in named.items() if value is not None)]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + block + line_ends
+
+
+def response(url, body=b"<p>hello", head="Content-Type: text/html", status=200, **fields):
+    """An HTTP response; `head` are its header lines."""
+    block = f"HTTP/1.1 {status} OK\r\n{head}\r\n\r\n".encode() + body
+    given = {"Content_Type": "application/http; msgtype=response", "WARC_Record_ID": f"<urn:test:{url}>", **fields}
+    return record("response", url, block, **given)
+
+
+def gzipped(records):
+    """A member per record."""
+    return b"".join(gzip.compress(one, mtime=0) for one in records)
+
+
+def one_gzip(records):
+    return gzip.compress(b"".join(records), mtime=0)
+
+
+def torn_gzip(records, size=300):
+    """Members that begin and end anywhere."""
+    data = b"".join(records)
+    return b"".join(gzip.compress(data[at : at + size], mtime=0) for at in range(0, len(data), size))
+
+
+def plain(records):
+    return b"".join(records)
+
+
+def zstd(records):
+    """A frame per record."""
+    return b"".join(zstandard.ZstdCompressor(write_checksum=True).compress(one) for one in records)
+
+
+def one_zstd(records):
+    return zstandard.ZstdCompressor(write_checksum=True).compress(b"".join(records))
+
+
+def zstd_with_dictionary(records, *, packed=False):
+    """As ArchiveTeam's tools write it: the dictionary in a frame that others skip, then a frame per record."""
+    data = b"".join(records)
+    samples = [data[at : at + 100] for at in range(0, len(data) - 100, 3)]
+    dictionary = zstandard.train_dictionary(2048, samples)
+    raw = dictionary.as_bytes()
+    raw = zstandard.ZstdCompressor().compress(raw) if packed else raw
+    frames = (zstandard.ZstdCompressor(dict_data=dictionary, write_checksum=True).compress(one) for one in records)
+    return b"\x5d\x2a\x4d\x18" + len(raw).to_bytes(4, "little") + raw + b"".join(frames)
+
+
+def read(path, most=1 << 20, place=None):
+    """All records of a file, and what was lost."""
+    lost = []
+    with Records(path, most, lost.append, place) as records:
+        return list(records), lost

@@ -1,0 +1,78 @@
+"""`scrapy process`: runs modules and pipelines over archives, without crawling.
+
+Scrapy imports every command for any of them: what only this one needs is imported later.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from scrapy import Spider
+from scrapy.commands import BaseRunSpiderCommand
+from scrapy.exceptions import UsageError
+from scrapy.settings import SETTINGS_PRIORITIES, Settings
+from scrapy.utils.misc import load_object
+
+from webcrawl.commands.cannot_start import CannotStart
+from webcrawl.commands.crawl import Command as CrawlCommand
+
+ADDON = "webcrawl.WebcrawlAddon"
+
+
+class Command(CrawlCommand):
+    """Each answer in the archives becomes a Page, as in the crawl, and passes the pipelines; nobody is asked.
+
+    Exit status 1 if something in the archives cannot be read, once the rest is processed.
+    """
+
+    requires_project = False
+
+    def syntax(self) -> str:
+        return "[options] WARC ..."
+
+    def short_desc(self) -> str:
+        return "Run modules over WARC files without crawling"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        BaseRunSpiderCommand.add_options(self, parser)
+
+    def spider(self, args: list[str], settings: Settings) -> type[Spider]:
+        del settings
+        if not args:
+            raise UsageError("which archives? scrapy process FILE ..., or a folder of WARC files", print_help=False)
+        from webcrawl.adapter.rereading import RereadingSpider  # noqa: PLC0415 - 0.4 s, here and below
+        from webcrawl.archives.files import NoArchive, archive_files  # noqa: PLC0415
+
+        try:
+            self._files, again = archive_files(args)
+        except NoArchive as error:
+            raise CannotStart(str(error)) from error
+        for path in again:
+            sys.stderr.write(f"{path}: named more than once: read once\n")
+        return RereadingSpider
+
+    def check(self, settings: Settings, opts: argparse.Namespace) -> None:
+        from webcrawl.adapter.rereading import ONLY_FETCHED  # noqa: PLC0415
+        from webcrawl.adapter.scheduler import FrontierScheduler  # noqa: PLC0415
+        from webcrawl.preflight import preflight_rereading  # noqa: PLC0415
+
+        if opts.spargs:
+            raise CannotStart(f"-a {next(iter(opts.spargs))}=…: archives have no arguments; settings are -s NAME=VALUE")
+        if settings.getpriority("OUTPUTS") == SETTINGS_PRIORITIES["cmdline"]:
+            left_out = sorted(ONLY_FETCHED & set(str(settings["OUTPUTS"]).lower().split()))
+            if left_out:
+                sys.stderr.write(f"OUTPUTS: {', '.join(left_out)}: only a crawl can write that: left out\n")
+        if issubclass(load_object(settings["SCHEDULER"]), FrontierScheduler):
+            preflight_rereading(settings, self._spider)
+        else:  # the add-on makes the crawl, and checks it
+            settings.set("ADDONS", {ADDON: 300, **settings.getdict("ADDONS")}, "cmdline")
+        opts.spargs["files"] = self._files
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        from webcrawl.adapter.rereading import STAT  # noqa: PLC0415
+
+        super().run(args, opts)
+        stats = self._crawler.stats
+        if not self.exitcode and stats is not None and stats.get_value(STAT, 0):
+            self.exitcode = 1

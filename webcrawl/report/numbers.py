@@ -1,0 +1,66 @@
+"""Numbers as people read them."""
+
+from __future__ import annotations
+
+import time
+
+UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
+MINUTE, HOUR, DAY = 60, 3600, 86_400
+
+
+def number(value: float) -> str:
+    """12345 as `12,345`; what is no whole number with three digits that count."""
+    if value == int(value):
+        return f"{int(value):,}"
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def size(value: float) -> str:
+    """Bytes, in decimal units: `39.2 MB`."""
+    power = 0
+    while value >= 999.5 and power < len(UNITS) - 1:
+        value, power = value / 1000, power + 1
+    shown = f"{value:.0f}" if not power or value >= 99.95 else f"{value:.3g}"
+    return f"{shown}\u00a0{UNITS[power]}"
+
+
+def binary(value: int) -> str:
+    """A power of two as the paper labels it: `64`, `4K`, `1M`."""
+    for unit, power in (("T", 40), ("G", 30), ("M", 20), ("K", 10)):
+        if value >= 1 << power:
+            return f"{value >> power}{unit}"
+    return str(value)
+
+
+def percent(part: float, whole: float) -> str:
+    """A share, never shown as nothing if it is something, nor as all if it is not."""
+    if not whole:
+        return "-"
+    share = 100 * part / whole
+    if 0 < share < 0.05:
+        return "< 0.1 %"
+    return f"{min(share, 99.9) if part < whole else share:.1f} %"
+
+
+def seconds(value: float) -> str:
+    """A duration."""
+    if value < 1:
+        return f"{value * 1000:.0f} ms"
+    if value < 2 * MINUTE:
+        return f"{value:.3g} s"
+    if value < 2 * HOUR:
+        return f"{value / MINUTE:.0f} min"
+    return f"{value / HOUR:.0f} h" if value < 3 * DAY else f"{value / DAY:,.1f} days"
+
+
+def when(at: float, *, day: bool = True) -> str:
+    """A time in UTC."""
+    try:
+        return time.strftime("%Y-%m-%d %H:%M:%S UTC" if day else "%H:%M:%S", time.gmtime(at))
+    except (OverflowError, ValueError, OSError):
+        return "-"
+
+
+def count(value: int, noun: str) -> str:
+    """`1 page`, `2,345 pages`."""
+    return f"{number(value)} {noun}" if value == 1 else f"{number(value)} {noun}s"

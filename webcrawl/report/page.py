@@ -1,0 +1,159 @@
+"""The report as one page that needs nothing else: no network, no other file, no script to be read."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Mapping
+from hashlib import sha256
+from importlib.resources import files
+from pathlib import Path
+
+from webcrawl.report import numbers
+from webcrawl.report.log import Log, read_log
+from webcrawl.report.markup import Html, join, tag
+from webcrawl.report.sections import content, hosts, overview, seeds, waiting
+from webcrawl.report.sections.parts import note
+from webcrawl.report.source import LOG, Source, read_source
+from webcrawl.statistics.statistics import Statistics
+from webcrawl.verify.snapshot import Changed
+
+TRIES = 3
+CONTENTS = {
+    "time": "Over time",
+    "outcomes": "Outcomes",
+    "wrong": "What went wrong",
+    "seeds": "Seeds",
+    "types": "Types",
+    "sizes": "Sizes",
+    "hosts": "Hosts",
+    "domains": "Domains",
+    "depth": "Depth",
+    "skipped": "Skipped",
+    "waiting": "Waiting",
+    "disk": "Disk",
+    "settings": "Settings",
+}
+
+
+def report(jobdir: Path, defaults: Mapping[str, str], now: float) -> str:
+    """The page on this crawl; StoreError if the folder holds none. `defaults` are those of the settings, as text."""
+    for left in reversed(range(TRIES)):
+        try:
+            source = read_source(jobdir)
+        except Changed:
+            if not left:
+                raise
+        else:
+            break
+    return page(source, read(source), defaults, now)
+
+
+def read(source: Source) -> Log:
+    """Reads the log, and makes the statistics from it if the crawl has kept none from its beginning on."""
+    if source.complete:
+        return read_log(source.jobdir / LOG, source.outputs.get(LOG, 0))
+    source.statistics = Statistics(source.key)
+    return read_log(source.jobdir / LOG, source.outputs.get(LOG, 0), source.statistics)
+
+
+def page(source: Source, log: Log, defaults: Mapping[str, str], now: float) -> str:
+    """The whole document."""
+    style, script = _asset("style.css"), _asset("script.js")
+    policy = "; ".join(
+        ("default-src 'none'", "style-src 'unsafe-inline'", f"script-src 'sha256-{_hash(script)}'", "base-uri 'none'")
+    )
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=policy),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("meta", name="robots", content="noindex"),
+        tag("title", f"Crawl report: {_name(source)}"),
+        tag("style", style),
+    )
+    body = tag(
+        "body", _header(source), tag("main", _sections(source, log, defaults)), _footer(log, now), tag("script", script)
+    )
+    return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
+
+
+def _sections(source: Source, log: Log, defaults: Mapping[str, str]) -> Html:
+    return join(
+        _odd(source, log),
+        overview.overview(source, log),
+        overview.over_time(source),
+        overview.outcomes(source),
+        overview.wrong(source),
+        seeds.seeds(source, log),
+        content.types(source),
+        content.sizes(source),
+        content.copies(source),
+        hosts.servers(source),
+        hosts.domains(source),
+        content.depth(source),
+        waiting.extremes(log),
+        waiting.skipped(source),
+        waiting.waiting(source),
+        waiting.disk(source),
+        waiting.terms(source, defaults),
+    )
+
+
+def _header(source: Source) -> Html:
+    links = [tag("a", words, href=f"#{name}") for name, words in CONTENTS.items()]
+    return tag(
+        "header",
+        tag("p", "Crawl report", class_="kind"),
+        tag("h1", _name(source)),
+        tag("p", _state(source), class_="lead"),
+        tag("nav", *links, aria_label="Sections"),
+    )
+
+
+def _name(source: Source) -> str:
+    return source.jobdir.resolve().name
+
+
+def _state(source: Source) -> Html:
+    spider = source.terms.get("spider", "web")
+    at = tag("time", numbers.when(source.at) if source.at else "an unknown time")
+    if source.clean:
+        reason = source.stats.get("reason")
+        ended = f" ({reason})" if isinstance(reason, str) else ""
+        return join(f"Spider {spider}. The last run ended{ended}, with its last checkpoint at ", at, ".")
+    return join(
+        f"Spider {spider}. The crawl is running, or was killed: this is its last checkpoint, of ",
+        at,
+        ". What was done since is not counted.",
+    )
+
+
+def _odd(source: Source, log: Log) -> Html | None:
+    """What the report could not read."""
+    found = [f"{one}." for one in source.odd]
+    if log.damaged:
+        found.append(f"{numbers.count(log.damaged, 'line')} of {LOG} cannot be read and are left out.")
+    if log.missing:
+        found.append(f"{LOG} lacks {numbers.size(log.missing)} that the checkpoint counts.")
+    if not source.complete:
+        found.append("This crawl has not kept statistics from its beginning on: they were made from its log.")
+    return tag("div", *map(note, found), class_="warn") if found else None
+
+
+def _footer(log: Log, now: float) -> Html:
+    return tag(
+        "footer",
+        note(
+            f"Made by scrapy report at {numbers.when(now)} from the state and {numbers.count(log.lines, 'line')} of "
+            "crawl.log. A document is an answer of status 2xx to anything but robots.txt.",
+        ),
+    )
+
+
+def _asset(name: str) -> Html:
+    return Html((files("webcrawl.report") / "assets" / name).read_text(encoding="utf-8"))
+
+
+def _hash(script: str) -> str:
+    return b64encode(sha256(script.encode()).digest()).decode()
