@@ -1,5 +1,7 @@
 """The fingerprint of a page's text."""
 
+from dataclasses import fields
+
 from webcrawl.items import Page
 from webcrawl.model import Exchange, Link, Timings
 from webcrawl.neardup.fingerprint import fingerprint
@@ -15,4 +17,4 @@ def test_of_what_a_reader_sees():
 
     assert page.fingerprint == fingerprint(words)
     assert page.looked_up["fingerprint"] == page.fingerprint
-    assert "fingerprint" not in Page.__dataclass_fields__
+    assert "fingerprint" not in [one.name for one in fields(Page)]

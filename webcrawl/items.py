@@ -42,7 +42,9 @@ class _Lazy(Generic[V]):
     def __get__(self, page: Page | None, owner: type | None = None) -> Any:
         if page is None:
             return self
-        known = page.looked_up = page.looked_up or {}  # most pages never have one
+        if page.looked_up is None:  # most pages never have one
+            page.looked_up = {}
+        known = page.looked_up
         if self._name not in known:
             known[self._name] = self._find(page)
         return known[self._name]
