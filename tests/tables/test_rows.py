@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.tables import Job, rows
 from tests.support.warc_crawl import NOW, exchange
+from webcrawl.html.found import Found
 from webcrawl.items import Page
 from webcrawl.model import Link, Outcome, Status, Timings
 from webcrawl.tables.ended import host_parts
@@ -194,8 +195,7 @@ class TestLinks:
         link, answer = Link("http://a.test/"), exchange("http://a.test/")
         job.page("http://first.test/")
         page = Page.of(link, answer)
-        page.found = type("Found", (), {"links": [("a", "/x", "", ""), ("img", "/y", "", "")], "base": link.url})()
-        page.found.language = page.found.canonical = ""
+        page.found = Found(link.url, "UTF-8", [("a", "/x", "", ""), ("img", "/y", "", "")])
         page.followed = [("a", "/x", "", "")]
         job.end(link, Outcome(200, at=NOW, ended=1.0), answer, page)
 
@@ -281,8 +281,7 @@ class TestOddities:
             "http://a.test/", headers=[(b"Content-Type", long.encode()), (b"X-Robots-Tag", long.encode())]
         )
         page = Page.of(Link("http://a.test/"), answer)
-        page.found = type("Found", (), {"links": [("a", "/x", "", long)], "base": "http://a.test/"})()
-        page.found.language, page.found.canonical = long, long
+        page.found = Found("http://a.test/", "UTF-8", [("a", "/x", "", long)], language=long, canonical=long)
         job.end(page.link, Outcome(200, at=NOW, ended=1.0), answer, page)
         job.stop()
 

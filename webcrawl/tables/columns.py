@@ -43,7 +43,7 @@ PAGES = (
     Column("fetch_redirect", TEXT, lambda end: end.redirect),
     Column("content_digest", TEXT, lambda end: end.exchange.digest[5:] if end.exchange else None),  # without "sha1:"
     Column("content_mime_type", TEXT, lambda end: end.mime_type),
-    Column("content_charset", TEXT, lambda end: (end.page.encoding or None) if end.page else None),
+    Column("content_charset", TEXT, lambda end: end.charset),
     Column("content_truncated", TEXT, lambda end: (end.exchange.truncated or None) if end.exchange else None),
     Column("warc_filename", TEXT, lambda end: end.archived and end.archived.file),
     Column("warc_record_offset", INT64, lambda end: end.archived and end.archived.offset),
@@ -65,7 +65,7 @@ PAGES = (
     Column("body_size", INT64, lambda end: len(end.exchange.body) if end.exchange else None),
     Column("duplicate", FLAG, lambda end: end.page.duplicate if end.page else None),
     Column("links", INT32, lambda end: end.links),
-    Column("title", TEXT, lambda end: (end.page.title or None) if end.page else None),
+    Column("title", TEXT, lambda end: (end.found.title or None) if end.found else None),
     Column("language", TEXT, lambda end: end.language),
     Column("canonical", TEXT, lambda end: end.canonical),
     Column("robots", TEXT, lambda end: end.robots),

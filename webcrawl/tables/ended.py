@@ -9,6 +9,7 @@ from typing import NamedTuple
 from tldextract import TLDExtract
 from tldextract.tldextract import ExtractResult
 
+from webcrawl.html.found import Found
 from webcrawl.html.lookup import resolved
 from webcrawl.items import Page
 from webcrawl.model import Archived, Exchange, Link, Outcome
@@ -18,6 +19,7 @@ from webcrawl.urls.hosts import host_of
 
 ANSWERED, DIAGNOSTICS, ROBOTS = "warc", "crawldiagnostics", "robotstxt"  # Common Crawl's subsets
 FAILED, UNASKED = "failed", "unasked"  # ours: no answer, no request
+TEXTS = ("html", "json", "xml")  # how media types of texts end
 CACHED = 1 << 15  # hosts
 LONGEST = 1000  # characters of what a page or server may make as long as it likes
 
@@ -62,6 +64,12 @@ class Ended:
         except InvalidUrl:
             return None
 
+    @cached_property
+    def found(self) -> Found | None:
+        """What was read of a page; of a body seen before, it is read now."""
+        page = self.page
+        return page.all_found if page is not None and 200 <= page.status < 300 and not page.is_prerequisite else None
+
     @property
     def archived(self) -> Archived | None:
         """Where its record lies."""
@@ -72,7 +80,7 @@ class Ended:
         """As the document declares it, or else the server."""
         if self.page is None:
             return None
-        declared = self.page.found.language if self.page.found is not None else ""
+        declared = self.found.language if self.found is not None else ""
         return (declared or self.page.header("content-language"))[:LONGEST] or None
 
     @property
@@ -91,9 +99,18 @@ class Ended:
         return kind[:LONGEST] or None
 
     @property
+    def charset(self) -> str | None:
+        """As a browser determines it, of what is text."""
+        if self.page is None or self.found is None:
+            return None
+        kind = self.page.content_type
+        is_text = kind.startswith("text/") or kind.endswith(TEXTS)
+        return (self.found.encoding or None) if is_text else None
+
+    @property
     def canonical(self) -> str | None:
         """What the page says is its canonical URL."""
-        found = self.page.found if self.page is not None else None
+        found = self.found
         if found is None or not 0 < len(found.canonical) <= LONGEST:
             return None
         return resolved(found.canonical, found.base) or None

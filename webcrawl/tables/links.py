@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from webcrawl.html.found import FoundLink
-from webcrawl.items import Page
 from webcrawl.tables.ended import ROBOTS, Ended
 from webcrawl.urls.canonical import MAX_LENGTH, canonical_links
 
@@ -46,12 +45,13 @@ class LinkRows:
             if end.subset == ROBOTS:
                 return 0
             return self._extend(end.link.url, [(end.redirect, REDIRECT, "", "", self._follows_redirect(end.link.path))])
-        page = end.page
-        if page is None or not 200 <= page.status < 300 or page.is_prerequisite:
+        if end.page is None or end.found is None:
             return 0
-        found, base = _links(page)
-        follows = _follows(page)
-        return sum(self._add(end.link.url, found[at : at + PIECE], base, follows) for at in range(0, len(found), PIECE))
+        links, followed, added = end.found.links, end.page.followed, 0
+        follows = None if followed is links else frozenset(followed)
+        for at in range(0, len(links), PIECE):
+            added += self._add(end.link.url, links[at : at + PIECE], end.found.base, follows)
+        return added
 
     def _add(self, url: str, found: list[FoundLink], base: str, follows: Follows) -> int:
         kinds, addresses, texts, rels = zip(*found, strict=True)
@@ -80,15 +80,3 @@ class LinkRows:
 
 def _empty() -> Rows:
     return [], [], [], [], [], []
-
-
-def _links(page: Page) -> tuple[list[FoundLink], str]:
-    """The links of a page, and what they are relative to; those of a body seen before are read now."""
-    if page.found is not None:
-        return page.found.links, page.found.base
-    return [(link.kind, link.url, link.text, link.rel) for link in page.links], ""
-
-
-def _follows(page: Page) -> Follows:
-    """Those of the links that were submitted to the filters and the seen store."""
-    return None if page.found is not None and page.followed is page.found.links else frozenset(page.followed)

@@ -28,9 +28,9 @@ def check_pages(
     """Yields each row that says something else; of those that follow a missing or superfluous one, the first only."""
     log = jobdir / LOG
     left = links("from_url")
-    lines = _lines(log, parts)
+    agrees = log not in damaged
+    lines = _lines(log, parts) if agrees else iter(())
     with Records(jobdir, damaged) as records:
-        agrees = log not in damaged
         counted = True
         for number, row in enumerate(pages(*COLUMNS)):
             line = next(lines, None)
