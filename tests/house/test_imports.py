@@ -89,7 +89,7 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     },
     "simweb": {"model"},
     "profiling": set(),
-    "report": {"frontier", "html", "logs", "model", "seeds", "statistics", "store", "urls", "verify"},
+    "report": {"frontier", "html", "logs", "model", "neardup", "seeds", "statistics", "store", "urls", "verify"},
     "wacz": {"model", "store", "text", "verify", "warc"},
     "verify": {"frontier", "fulltext", "model", "pagefiles", "seen", "store", "tables", "text", "urls", "warc"},
 }

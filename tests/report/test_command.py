@@ -13,6 +13,7 @@ from webcrawl.report.page import report
 from webcrawl.report.source import NoReport
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StateVersion, StoreError
+from webcrawl.store.outputs import Outputs
 
 
 @pytest.fixture(name="job", scope="module")
@@ -113,6 +114,25 @@ class TestCrawls:
         page = made(copy)
         assert "1 host record cannot be read" in page.text
         assert "tallies in state/crawl.db cannot be read" in page.text
+
+    def test_near_duplicates(self, tmp_path):
+        """Of a crawl that noted fingerprints, near-duplicates are counted, up to the checkpoint."""
+        db = CrawlDB(tmp_path / "state")
+        outputs = Outputs(db, tmp_path)
+        log = outputs.open("logs/neardup.log")
+        for number, name in ((0xFF00, "a"), (0xFF01, "b"), (0xFF01, "c"), (0x1234567890ABCDEF, "d")):
+            log.write(f"{number:016x}\thttp://{name}/\n".encode())
+        log.write(b"-\thttp://short/\n")
+        for _ in db.prepare():
+            pass
+        db.checkpoint()
+        log.write(b"000000000000ff00\thttp://late/\n")
+        log.flush()
+        outputs.close()
+        db.close()
+
+        words = "3 of 4 pages with a fingerprint (75.0 %) are near-duplicates of another, 2 of them in the same words."
+        assert words in made(tmp_path).section("copies")
 
     def test_wrong_checksums(self, copy):
         """A value with a wrong checksum is not believed, however plausible it is."""

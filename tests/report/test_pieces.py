@@ -7,8 +7,10 @@ import pytest
 from tests.support.reports import Report
 from webcrawl.report import charts, numbers, words
 from webcrawl.report.log import read_log
+from webcrawl.report.sections.overview import rate
 from webcrawl.report.seeds import SeedTable
 from webcrawl.report.tables import Column, table
+from webcrawl.statistics.series import Series
 from webcrawl.statistics.statistics import Statistics
 
 
@@ -67,6 +69,16 @@ class TestWords:
     )
     def test_every_status_has_words(self, status, text):
         assert words.status(status).startswith(text)
+
+
+class TestRates:
+    def test_pauses_do_not_count(self):
+        """Time in which nothing came, as between two runs, slows no crawl down."""
+        series = Series()
+        for second in (0, 0, 0, 500):
+            series.add(1_700_000_000_000 + 1000 * second, 1, 10)
+
+        assert (series.width, rate(series)) == (1000, "2 per second")
 
 
 class TestAxes:

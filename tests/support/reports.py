@@ -5,8 +5,6 @@ from dataclasses import dataclass, field
 
 from lxml import html
 
-NUMBERS = {"kB": 10**3, "MB": 10**6, "GB": 10**9, "B": 1}
-
 
 class Report:
     """The tables of a page by name, as lists of rows of texts, and its sentences."""

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from webcrawl.neardup.search import near_duplicates, read_log
 from webcrawl.report import charts, numbers
 from webcrawl.report.markup import Html, tag
 from webcrawl.report.sections.parts import note, section
@@ -88,9 +92,35 @@ def copies(source: Source) -> Html:
         )
     else:
         words = note("No body was seen twice.")
-    near = source.outputs.get(NEAR)
-    more = note(f"Near-duplicates are in {NEAR} ({numbers.size(near)}).") if near else None
-    return section("copies", "Duplicates", words, more)
+    return section("copies", "Duplicates", words, _near(source))
+
+
+def _near(source: Source) -> Html | None:
+    """How many pages are nearly the same as another one, of a crawl that noted their fingerprints."""
+    length = source.outputs.get(NEAR)
+    if length is None:
+        return None
+    try:
+        with (source.jobdir / NEAR).open("rb") as log:
+            found = near_duplicates(read_log(_lines(log, length)))
+    except (OSError, ValueError) as error:
+        return note(f"{NEAR} cannot be read: {error}.")
+    if not found.near:
+        return note(f"None of {numbers.count(found.pages, 'page')} with a fingerprint is a near-duplicate of another.")
+    return note(
+        tag("b", numbers.number(found.near)),
+        f" of {numbers.count(found.pages, 'page')} with a fingerprint ({numbers.percent(found.near, found.pages)}) are "
+        f"near-duplicates of another, {numbers.number(found.equal)} of them in the same words.",
+    )
+
+
+def _lines(log: BinaryIO, length: int) -> Iterator[bytes]:
+    """The whole lines among the first so many bytes."""
+    for line in log:
+        length -= len(line)
+        if length < 0 or not line.endswith(b"\n"):
+            return
+        yield line
 
 
 def depth(source: Source) -> Html:

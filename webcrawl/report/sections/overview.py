@@ -23,11 +23,10 @@ def overview(source: Source, log: Log) -> Html:
     about = "about " if statistics.hosts.level else ""
     ended = sum(statistics.outcomes.values())
     failed = sum(many for status, many in statistics.outcomes.items() if status in FAILURES or status >= 400)
-    rate = _rate(statistics.series)
     return tag(
         "div",
         tiles(
-            (numbers.number(statistics.documents), "documents", rate),
+            (numbers.number(statistics.documents), "documents", rate(statistics.series)),
             (numbers.size(statistics.size), "in documents", f"{_mean(statistics.size, statistics.documents)} each"),
             (about + numbers.number(hosts), "hosts with documents", f"{numbers.number(state.hosts)} hosts known"),
             (numbers.number(ended), "URLs ended", f"{numbers.percent(failed, ended)} without a good answer"),
@@ -38,8 +37,9 @@ def overview(source: Source, log: Log) -> Html:
     )
 
 
-def _rate(series: Series) -> str:
-    lasted = len(series.documents) * series.width / 1000
+def rate(series: Series) -> str:
+    """Of the time in which anything came: a crawl may have been stopped for a week."""
+    lasted = sum(map(bool, series.downloads)) * series.width / 1000
     return f"{numbers.number(round(sum(series.documents) / lasted, 1))} per second" if lasted else "none yet"
 
 
