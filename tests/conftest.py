@@ -6,16 +6,32 @@ from contextlib import ExitStack
 import pytest
 from hypothesis import settings
 
+from tests.support.examples import LONG, SHORT
+from tests.support.groups import ByGroup
+
 # The same examples in every run of CI, so that a change is judged by what it changed; new ones in everybody else's.
 # No deadline: a busy machine is no fault of the code.
-settings.register_profile("ci", derandomize=True, deadline=None)
-settings.register_profile("here", deadline=None)
+settings.register_profile("ci", derandomize=True, deadline=None, max_examples=SHORT)
+settings.register_profile("here", deadline=None, max_examples=SHORT)
+settings.register_profile("long", deadline=None, max_examples=LONG)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
+
+CRAWLING = {"torture", "crash", "hardened", "end_to_end", "fastpath", "adapter", "commands", "hostile", "simweb"}
 
 
 def pytest_xdist_auto_num_workers():
-    """For `-n auto`: three processes for two cores, because a third of the time tests wait for crawls that wait."""
-    return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else len(os.sched_getaffinity(0)) * 3 // 2
+    """For `-n auto`: three processes for each core, because most of the time tests wait for crawls that wait."""
+    return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else len(os.sched_getaffinity(0)) * 3
+
+
+def pytest_xdist_make_scheduler(config, log):
+    """For `--dist loadgroup`."""
+    return ByGroup(config, log) if config.getvalue("dist") == "loadgroup" else None
+
+
+def pytest_collection_modifyitems(items):
+    """Tests of whole crawls come first, so that short ones are left when a process has nothing else to do."""
+    items.sort(key=lambda item: CRAWLING.isdisjoint(item.path.parts))
 
 
 @pytest.fixture(name="simweb")

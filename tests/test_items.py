@@ -130,6 +130,18 @@ class TestLookedUp:
         assert made.robots == {"noindex", "noarchive", "max-snippet: 5"}
         assert made.visible_text == "h\none three"
 
+    @pytest.mark.parametrize("first", ["", "links", "visible_text", "language"])
+    def test_one_reading_for_both(self, first):
+        """After `look_through` text and headings are known, and are what each is when it is read alone."""
+        body = b"<html lang=de><h1>Head</h1><p>text<p hidden>no"
+        alone, both = page(body), page(body)
+        getattr(both, first or "url")
+        both.look_through()
+
+        assert first == "language" or "visible_text" in both.looked_up
+        for name in ("visible_text", "language", "headings", "links"):
+            assert getattr(both, name) == getattr(alone, name)
+
     def test_the_language_of_the_answer(self):
         """A document that declares none has its answer's."""
         assert page(b"<p>", [*HTML, (b"Content-Language", b"sv")]).language == "sv"

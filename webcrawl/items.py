@@ -185,6 +185,14 @@ class Page(_Answer):
         self.encoding = self.encoding or encoding_of(self.body, self.header("content-type"), self.url)
         return self.encoding
 
+    def look_through(self) -> None:
+        """Finds `visible_text`, `language`, `headings` and their like in one reading, unless some are known."""
+        known = self.looked_up or {}
+        if "about" not in known and "visible_text" not in known:
+            found = lookup.shown(self.body, self.header("content-type"), self.find_encoding())
+            if found is not None:
+                self.looked_up = {**known, "about": found[0], "visible_text": found[1]}
+
     @property
     def guessed_language(self) -> str:
         """The language of the visible text, as an ISO 639-1 code; needs `pip install webcrawl[language]`."""

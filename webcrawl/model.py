@@ -96,6 +96,9 @@ def pack_found(page: Link, found: Iterable[tuple[str, str]], chain: str = "") ->
     return [f"{url} {path}{hop} {rest}".encode() for url, hop in found]
 
 
+NEAR = 3  # hops from a page to what it needs to be shown: a style sheet, what that imports, a font
+
+
 def requisite_hops(path: str) -> int:
     """Hops of a discovery path since the last link that was followed, redirects left out."""
     hops = path[len(path.rstrip("EeRr")) :]
@@ -205,6 +208,7 @@ class Exchange:
     links_cut: int = 0  # links that are not followed because the page has too many
     followed: bool = False  # although the body was seen elsewhere
     duplicate: bool = False  # the body was seen before
+    notes: tuple[str, ...] = ()  # what else the crawl log says of it
     found: Any = field(default=None, repr=False, compare=False)  # the Found of a large body that was read ahead
     archived: Archived | None = field(default=None, repr=False, compare=False)  # where, once the archive has it
     made_by: str = ""  # somebody else's download handler: the head is put together, and the request is not known

@@ -210,6 +210,12 @@ LINK_SOURCES = "a area frame iframe refresh canonical"
 # Fetch what pages need to be shown (images, style sheets, fonts, scripts, frames) beyond any scope, three hops deep.
 REQUISITES = False
 
+# Fetch the sitemaps that robots.txt names, and follow the links of sitemaps; None means off.
+SITEMAPS = None
+
+# Fetch the feeds that pages name, and follow the links of feeds; None means off.
+FEED_LINKS = None
+
 # Links to follow per page, the first ones; 0 means all. FTP listings and Gopher menus are never cut.
 PAGE_MAX_LINKS = 50_000
 

@@ -277,6 +277,8 @@ class TestResuming:
     def test_a_file_grows_and_gets_its_name(self, reading):
         """What was left at the end of a file being written is read once it is complete, under its final name."""
         records = [response(f"{URL}{number}") for number in range(4)]
+        again = response(f"{URL}3", b"", WARC_Refers_To=f"<urn:test:{URL}0>")
+        records[3] = again.replace(b"response", b"revisit", 1)
         noted = [one for pair in zip(records, map(_note, range(4)), strict=True) for one in pair]
         data = gzipped(noted)
         path = reading.folder / "x.warc.gz.open"

@@ -127,6 +127,11 @@ class TestAsInTheCrawl:
         assert job.run(pages, pipelines=("Lines",), CONTENT_SEEN="process") == 0
         assert len(job.lines()) == PAGES
 
+    def test_few_pages_at_once(self, pages, job):
+        """No more than CONCURRENT_REQUESTS are in memory, and wait for a checkpoint to pass."""
+        assert job.run(pages, pipelines=("Counts",), CONCURRENT_REQUESTS=3, CONTENT_SEEN="process") == 0
+        assert max(map(int, job.lines())) == 3
+
     def test_nobody_is_asked(self, pages, job):
         """What a pipeline wants to download is refused: not even a name is looked up."""
         assert job.run(pages, pipelines=("Downloads",)) == 0

@@ -6,6 +6,8 @@ from benchmarks.support.months import CHECKS, Scale, month
 
 SMALL = Scale(hosts=60, days=12, first=15, later=10, kills=3)
 
+pytestmark = pytest.mark.xdist_group("month")  # one month for all tests
+
 
 @pytest.fixture(name="found", scope="module")
 def _found(tmp_path_factory):

@@ -9,6 +9,7 @@ DEEP, LIMIT = 8, 10  # pages of each site, one behind the other; URL_MAX_DEPTH
 CHAIN = [f"site{number}.test" for number in range(4)]
 ENDLESS = ["ping.test", "pong.test"]
 SETTINGS = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0, "URL_MAX_DEPTH": LIMIT, "ROBOTSTXT_OBEY": False}
+pytestmark = pytest.mark.xdist_group("depth")  # one crawl for all tests
 
 
 def answer(url):

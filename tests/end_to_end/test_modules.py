@@ -10,6 +10,7 @@ from tests.support.plain_site import Site, serving
 MODULE = "tests.support.module_pipelines"
 NAMES = ("Markup", "Images", "Broken", "Late", "Ordinary")
 TYPES = {"": "text/html; charset=utf-8", "x": "application/xhtml+xml", "i.png": "image/png", "t": "text/plain", "n": ""}
+pytestmark = pytest.mark.xdist_group("modules")  # one crawl for all tests
 
 
 class Typed(Site):

@@ -5,10 +5,10 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from tests.support.examples import examples
 from webcrawl.frontier import budgets
 from webcrawl.frontier.allowances.reputed import ByReputation
 from webcrawl.frontier.blocks import Blocks
@@ -193,5 +193,5 @@ class BudgetsMachine(RuleBasedStateMachine):
             budgets.READY, budgets.LOOK = self.constants
 
 
-BudgetsMachine.TestCase.settings = settings(max_examples=50, stateful_step_count=40, deadline=None)
+BudgetsMachine.TestCase.settings = examples(50, stateful_step_count=40)
 TestBudgets = BudgetsMachine.TestCase

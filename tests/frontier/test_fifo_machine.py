@@ -5,10 +5,10 @@ from collections import deque
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from tests.support.examples import examples
 from webcrawl.frontier.blocks import Blocks
 from webcrawl.frontier.fifo import Pool
 from webcrawl.store.crawldb import CrawlDB
@@ -136,5 +136,5 @@ class Fifos(RuleBasedStateMachine):
             self.scratch.cleanup()
 
 
-Fifos.TestCase.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+Fifos.TestCase.settings = examples(40, stateful_step_count=30)
 TestFifos = Fifos.TestCase

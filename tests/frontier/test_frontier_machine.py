@@ -8,10 +8,10 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from tests.support.examples import examples
 from tests.support.frontiers import make
 from webcrawl.frontier import domains, frontier, rotation
 from webcrawl.frontier.booking import Limits
@@ -320,4 +320,4 @@ class FrontierMachine(RuleBasedStateMachine):
 
 
 TestFrontierMachine = FrontierMachine.TestCase
-TestFrontierMachine.settings = settings(max_examples=20, stateful_step_count=40, deadline=None)
+TestFrontierMachine.settings = examples(20, stateful_step_count=40)

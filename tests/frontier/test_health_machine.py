@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from tests.support.examples import examples
 from tests.support.frontiers import make
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.health import DAY, GONE, STRIKES
@@ -162,4 +162,4 @@ class HealthMachine(RuleBasedStateMachine):
 
 
 TestHealthMachine = HealthMachine.TestCase
-TestHealthMachine.settings = settings(max_examples=25, stateful_step_count=40, deadline=None)
+TestHealthMachine.settings = examples(25, stateful_step_count=40)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.examples import examples
 from webcrawl.frontier.blocks import Blocks
 from webcrawl.frontier.fifo import Pool
 from webcrawl.frontier.hosts import HostTable, State
@@ -162,7 +163,7 @@ class TestHostTable:
             list(make(db).active())
 
     @given(steps=st.lists(st.tuples(st.sampled_from("abcdef"), st.integers(0, 9)), max_size=30))
-    @settings(max_examples=25, deadline=None)
+    @examples(25)
     def test_the_table_is_a_dictionary(self, tmp_path_factory, steps):
         """Used in any order, the table gives the same as a dictionary of all hosts, after reopening too."""
         folder = tmp_path_factory.mktemp("hosts")

@@ -37,6 +37,7 @@ class TestPrioritizers:
     def test_what_a_page_needs_is_as_deep_as_the_page(self):
         """An embedded file, and what it embeds in turn, comes with the page; a page behind it is a link away."""
         assert [ByDepth(8).level(Link("http://a/", path)) for path in ("E", "LE", "LeEE", "LEL")] == [0, 1, 1, 3]
+        assert ByDepth(8).level(Link("http://a/", "EEEEE")) == 2  # too many to be that
 
     def test_arrival_makes_no_difference(self):
         """All links go to one queue."""

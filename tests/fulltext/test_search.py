@@ -51,6 +51,7 @@ def urls(job, query, most=10):
         ("domain:a.test", {1}),
         ('url:"http://b.test/2"', {2}),
         ("language:en", {1}),
+        ("language:en-gb", {1}),
         ("language:ja 東京タワー", {3}),
         ("京東", set()),
         ("ελλαδα", {4}),

@@ -22,7 +22,7 @@ TYPES = [
     "text/html; charset=utf-16", "text/html; charset=gb18030", "text/html; charset=windows-1252", "",
     "application/xhtml+xml",
     "application/xml; charset=big5", "application/rss+xml", "text/html; charset=hz-gb-2312",
-    "text/html; charset=euc-kr",
+    "text/html; charset=euc-kr", "text/css", "text/css; charset=utf-16",
 ]  # fmt: skip
 ENCODINGS = sorted(set(webencodings.LABELS.values()))
 
@@ -134,6 +134,7 @@ PAGES = [
     '<meta charset=iso-2022-jp><a href="?q=日本&r=€#é">'.encode("iso-2022-jp", "replace"),
     '<a href="/é?ü=€">'.encode("cp1252"),
     '<a href="x?日">'.encode("utf-16"),
+    b"@charset 'koi8-r'; @import/**/'x'; @namespace url(y); a{b:url( z ) image-set('v' 1x)}",
 ]
 MARKUP = [
     b"<a href=", b"<a href='x'>", b"</a>", b"<b x=1>", b"<font a=b>", b"<p>", b"<table><td>", b"<noframes>",
@@ -150,7 +151,8 @@ MARKUP = [
     b"+ADw-", b"\x0e", b"\x84\x31\xa4\x37",
 ]  # fmt: skip
 GRAMMAR = [
-    b"url(", b'URL("', b")", b"@import ", b"/*", b"*/", b"\\", b"\\0 ", b"\\110000 ", b"(", b",", b" 1x", b" 100w",
+    b"url(", b'URL("', b")", b"@import ", b"@namespace ", b"type(",
+    b"/*", b"*/", b"\\", b"\\0 ", b"\\110000 ", b"(", b",", b" 1x", b" 100w",
     b";", b"=", b"'", b'"', b"url=", b"0.5",
     b"text/html", b"charset=", b"charset", b";;", b'; a="b\\"c"', b"http:?", b"?", b"#", "é€日\U0001f600".encode(),
     b"\xed\xa0\x80", b"//",

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import pytest
 
 from tests.support.crawling import Crawl
-from tests.support.examples import example, load
 from tests.support.places import ROOT
 from tests.support.plain_site import Site, serving
+from tests.support.snippets import example, load
 from webcrawl.frontier.politeness import Politeness
 from webcrawl.simweb import truth
 

@@ -104,12 +104,12 @@ THIRD = {  # all that the core, and what stands beside the rings, may import of 
     *("ada_url", "backports", "blake3", "brotli", "chardetng_py", "compression", "cryptography", "httptools", "isal"),
     *("lxml", "msgpack", "numpy", "pybloom_live", "pycares", "re2", "rich", "selectolax", "siphashc", "tldextract"),
     *("uvloop", "webencodings", "zstandard"),
-    *("pyarrow", "resiliparse", "tantivy", "trafilatura"),  # optional
+    *("pyarrow", "pypdfium2", "resiliparse", "tantivy", "trafilatura"),  # optional
 }
 KNOWN = THIRD | sys.stdlib_module_names | {house.PACKAGE.name}
 
-GRAPH = house.graph_of()
-MODULES = sorted(GRAPH)
+MODULES = sorted(map(house.module_of, house.sources()))
+pytestmark = pytest.mark.xdist_group("house")  # one process reads the code, once
 
 
 def rooms(names):
@@ -152,17 +152,17 @@ class TestRings:
     @pytest.mark.parametrize("module", [module for module in MODULES if house.room_of(module)])
     def test_arrows_point_inwards(self, module):
         """A module imports its own room and those its ring lets it, no other."""
-        assert wrong_arrows(module, GRAPH[module]) == set()
+        assert wrong_arrows(module, house.graph_of()[module]) == set()
 
     @pytest.mark.parametrize("module", [module for module in MODULES if RING.get(house.room_of(module)) == "core"])
     def test_the_core_knows_no_framework(self, module):
         """Neither a module of the core nor anything it imports imports Scrapy or Twisted."""
-        assert {name.partition(".")[0] for name in house.reached(module, GRAPH)} & FRAMEWORKS == set()
+        assert {name.partition(".")[0] for name in house.reached(module, house.graph_of())} & FRAMEWORKS == set()
 
     @pytest.mark.parametrize("module", [module for module in MODULES if house.room_of(module) in BELOW])
     def test_outside_the_adapter_other_packages_are_listed(self, module):
         """The core, and what stands beside it, import no package but the standard library and those listed."""
-        assert strangers(GRAPH[module]) == set()
+        assert strangers(house.graph_of()[module]) == set()
 
     def test_the_core_runs_without_scrapy(self):
         """Importing all of the core, with all third packages, loads neither Scrapy nor Twisted."""

@@ -18,6 +18,7 @@ OPTIONAL = {  # what a module needs that not everybody has installed
 OUTSIDE = [path for path in house.sources() if house.room_of(house.module_of(path)) != "fastpath"]
 INSIDE = [path for path in house.sources() if house.room_of(house.module_of(path)) == "fastpath"]
 MODULES = [house.module_of(path) for path in OUTSIDE]
+pytestmark = pytest.mark.xdist_group("house")  # one process reads the code, once
 
 
 def broken(text):

@@ -30,6 +30,7 @@ META = (
     *("max_retry_times", "priority_adjust", "proxy", "redirect_reasons", "redirect_times", "redirect_ttl"),
     *("redirect_urls", "referrer_policy", "retry_times", "rule", "verbatim_url"),
 )
+pytestmark = pytest.mark.xdist_group("pages")  # as one: there are hundreds of rows, and each takes no time
 NAMES = (*default_settings.__all__, *MORE)
 WHYS = {name: row for row in UNHEARD for name in row.names.split()}
 OURS = {one.theirs: one.ours for one in TAKEN}

@@ -3,10 +3,11 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
+from tests.support.examples import examples
 from webcrawl.checks import check
 from webcrawl.formats import kinds as formats
 from webcrawl.html import jsonld, kinds
@@ -247,7 +248,7 @@ class TestAnything:
         ALL.links(body, content_type, URL)
 
     @given(st.lists(st.sampled_from(WORDS), max_size=40).map("".join))
-    @settings(max_examples=300)
+    @examples(300)
     def test_anchors_are_those_of_the_tree(self, html):
         """For any soup of tags, the anchors are those of the standard's tree."""
         tree = LexborHTMLParser(html)

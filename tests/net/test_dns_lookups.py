@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from tests.support.examples import load
 from tests.support.nameserver import NameServer
+from tests.support.snippets import load
 from webcrawl.net.dns_answer import Answer, Failure
 from webcrawl.net.dns_cares import NameServers
 

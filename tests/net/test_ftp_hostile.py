@@ -3,9 +3,10 @@
 import itertools
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
+from tests.support.examples import examples
 from tests.support.net_ftp import Script, ask, client
 from tests.support.net_http import LOOPS, run, serving
 from webcrawl.crawl.listings import ftp_links
@@ -202,7 +203,7 @@ REPLIES = st.one_of(
 
 
 class TestAnything:
-    @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @examples(150, suppress_health_check=[HealthCheck.too_slow])
     @given(
         words=st.dictionaries(st.sampled_from((*VERBS, "MLSD", "LIST", "CWD", "PASV", "greeting", "end")), REPLIES),
         data=st.binary(max_size=300),

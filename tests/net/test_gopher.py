@@ -6,9 +6,10 @@ import struct
 from contextlib import asynccontextmanager
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.examples import examples
 from tests.support.net_http import EVERY_PORT, LOOPS, Gate, Names, bounds, run, serving
 from webcrawl.model import Status
 from webcrawl.net.errors import (
@@ -221,7 +222,7 @@ class TestBounds:
         (outcome,) = run(go(), loop)
         assert isinstance(outcome, ConnectionLost) or outcome.body == b""
 
-    @settings(max_examples=40, deadline=None)
+    @examples(40)
     @given(pieces=st.lists(st.binary(max_size=40), max_size=3), path=st.sampled_from(["/1", "/0x", "/9x", "/hx"]))
     def test_any_answer(self, loop, pieces, path):
         """Whatever a server sends is an Exchange, unless it is empty."""

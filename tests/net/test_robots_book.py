@@ -3,10 +3,10 @@
 from contextlib import closing
 
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from tests.support.examples import examples
 from webcrawl.frontier.robots_rows import RobotsRows
 from webcrawl.model import Status
 from webcrawl.net import robots_book
@@ -451,4 +451,4 @@ class Twin(RuleBasedStateMachine):
 
 
 TestTwin = Twin.TestCase
-TestTwin.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestTwin.settings = examples(60, stateful_step_count=30)

@@ -5,9 +5,10 @@ from contextlib import closing
 from pathlib import Path
 from unittest import mock
 
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from tests.support.examples import examples
 from tests.support.seedlists import write
 from webcrawl.seeds import Seed, Seeds, listing, source
 
@@ -76,7 +77,7 @@ def lists(draw):
 
 
 class TestResuming:
-    @settings(max_examples=200, deadline=None)
+    @examples(200)
     @given(lists(), lists(), st.integers(128, 500), st.integers(100, 900), st.data())
     def test_the_rest_comes_exactly_once(self, one, two, block, longest, data):
         """Reading that stops after any seed and is resumed repeats no seed, loses none, and keeps each line number."""

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.examples import load
+from tests.support.snippets import load
 from webcrawl.seen.caches.chance import RandomCache
 from webcrawl.seen.caches.clock import ClockCache
 from webcrawl.seen.caches.lru import LruCache

@@ -6,10 +6,10 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
+from tests.support.examples import examples
 from tests.support.faults import BreakingDisk
 from tests.support.seens import Reopenable, WaitingDisk
 from webcrawl.seen.content import ContentSeen
@@ -73,7 +73,7 @@ class ContentMachine(RuleBasedStateMachine):
         shutil.rmtree(self.root)
 
 
-ContentMachine.TestCase.settings = settings(max_examples=25, stateful_step_count=30, deadline=None)
+ContentMachine.TestCase.settings = examples(25, stateful_step_count=30)
 TestContentMachine = ContentMachine.TestCase
 
 

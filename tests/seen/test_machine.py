@@ -4,10 +4,10 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from tests.support.examples import examples
 from tests.support.faults import BreakingDisk
 from tests.support.seens import TINY, Reopenable, disk
 from webcrawl.seen.caches.clock import ClockCache
@@ -137,5 +137,5 @@ class SeenMachine(RuleBasedStateMachine):
         shutil.rmtree(self.root)
 
 
-SeenMachine.TestCase.settings = settings(max_examples=20, stateful_step_count=40, deadline=None)
+SeenMachine.TestCase.settings = examples(20, stateful_step_count=40)
 TestSeenMachine = SeenMachine.TestCase

@@ -1,9 +1,10 @@
 """The contract of all seen stores."""
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
+from tests.support.examples import examples
 from tests.support.seens import STORES, Reopenable
 from webcrawl.store.errors import DamagedFile, StoreError
 
@@ -230,7 +231,7 @@ class TestEverySeenStore:
 
         assert "pending=2" in repr(job.store)
 
-    @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @examples(25, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(pages=st.lists(st.lists(st.integers(0, 60), max_size=12), max_size=12), at=st.integers(0, 12))
     def test_the_records_are_those_of_a_set(self, tmp_path_factory, kind, pages, at):
         """Whatever is submitted, the new records are those that are new to a plain set."""

@@ -4,9 +4,10 @@ import zlib
 from contextlib import closing
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.examples import examples
 from tests.support.faults import BreakingDisk
 from tests.support.outputs import Crawl
 from webcrawl.store.errors import DamagedFile, StoreError
@@ -73,7 +74,7 @@ class TestCrc:
             assert noted(crawl) == {"a": 6}
 
     @given(steps=st.lists(st.one_of(st.binary(max_size=9), st.sampled_from(["checkpoint", "crash", "flush"]))))
-    @settings(max_examples=25, deadline=None)
+    @examples(25)
     def test_any_order(self, tmp_path_factory, steps):
         """Writes, checkpoints and crashes in any order."""
         root = tmp_path_factory.mktemp("crawl")

@@ -4,9 +4,10 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.examples import examples
 from tests.support.tampering import FORMULAS
 from webcrawl.store import rowcrc
 from webcrawl.store.crawldb import CrawlDB
@@ -65,7 +66,7 @@ class TestRows:
             assert not rowcrc.agrees(formula, (*row[:at], other, *row[at + 1 :], formula(*row)))
 
     @given(one=st.binary(), two=st.binary(), start=st.integers(0, 0xFFFFFFFF))
-    @settings(max_examples=50, deadline=None)
+    @examples(50)
     def test_one_sum(self, one, two, start):
         """Both libraries compute the same crc32, and can continue each other's."""
         many, few = rowcrc.crc32_of_many, rowcrc.crc32

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.examples import examples
 from tests.support.faults import BreakingDisk
 from webcrawl.store import runs
 from webcrawl.store.disk import Disk
@@ -48,7 +49,7 @@ class TestOneColumn:
         assert list(run.check()) == []
         run.close()
 
-    @settings(max_examples=60, deadline=None)
+    @examples(60)
     @given(data=st.data())
     def test_contains_is_numpys(self, tmp_path_factory, data):
         """For any keys, looked up at any density, the answers are those of a set."""
@@ -61,7 +62,7 @@ class TestOneColumn:
         assert run.contains(asked).tolist() == np.isin(asked, present).tolist()
         run.close()
 
-    @settings(max_examples=60, deadline=None)
+    @examples(60)
     @given(data=st.data())
     def test_between_is_a_slice(self, tmp_path_factory, data):
         """`between` gives the keys between two bounds, both included, in order."""
@@ -99,7 +100,7 @@ class TestOneColumn:
 
 
 class TestTwoColumns:
-    @settings(max_examples=80, deadline=None)
+    @examples(80)
     @given(data=st.data())
     def test_a_pair_is_found_only_as_a_pair(self, tmp_path_factory, data):
         """Equal keys are distinguished by the second value, even across several pages."""

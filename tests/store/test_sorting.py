@@ -10,16 +10,19 @@ from webcrawl.store import sorting
 from webcrawl.store.disk import Disk
 from webcrawl.store.sorting import sort_lines
 
+RUN = 10_000  # bytes
+LINES = 500  # five runs of them
+
 
 @pytest.fixture(name="lines")
 def _lines():
     chance = Random(1)
-    return [chance.randbytes(chance.randrange(200)).replace(b"\n", b"x") + b"\n" for _ in range(3000)]
+    return [chance.randbytes(chance.randrange(200)).replace(b"\n", b"x") + b"\n" for _ in range(LINES)]
 
 
 @pytest.fixture(name="source")
 def _source(tmp_path, lines, monkeypatch):
-    monkeypatch.setattr(sorting, "RUN", 10_000)
+    monkeypatch.setattr(sorting, "RUN", RUN)
     monkeypatch.setattr(sorting, "PIECE", 300)
     (tmp_path / "a.open").write_bytes(b"".join(lines))
     return tmp_path / "a.open"
@@ -43,8 +46,10 @@ def test_a_file_without_lines(tmp_path):
 
 def test_whatever_fails_the_new_file_is_whole_or_absent(tmp_path, source, lines):
     """After any failed operation the next attempt succeeds, over what the first one left."""
+    assert source.stat().st_size > 4 * RUN
     disk = BreakingDisk()
     sort_lines(disk, source, tmp_path / "a")
+    assert disk.operations > 50
     for fail_at in range(1, disk.operations + 1):
         (tmp_path / "a").unlink()
         with contextlib.suppress(OSError):

@@ -1,17 +1,12 @@
-"""The examples of our documents, as they stand there."""
+"""How many examples Hypothesis tries: as many as fit into every run of the tests, or a campaign's."""
 
-import re
+from typing import Any
 
-from tests.support.places import ROOT
+from hypothesis import settings
 
-
-def example(page: str, name: str) -> str:
-    """The Python block of a page that defines this class."""
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL)
-    return next(block for block in blocks if f"class {name}" in block)
+SHORT, LONG = 50, 2000  # where a test gives no number; Hypothesis alone would take 100
 
 
-def load(page: str, name: str) -> type:
-    space: dict = {}
-    exec(example(page, name), space)  # noqa: S102 - our own documentation
-    return space[name]
+def examples(number: int, **others: Any) -> settings:
+    """Settings for a test that needs more or fewer examples than the others: `number` for each 100 of theirs."""
+    return settings(max_examples=max(1, number * settings.default.max_examples // 100), deadline=None, **others)

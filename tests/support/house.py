@@ -70,6 +70,7 @@ def reached(start: str, graph: dict[str, set[str]]) -> set[str]:
     return found
 
 
+@cache
 def graph_of(package: Path = PACKAGE) -> dict[str, set[str]]:
     """Module -> what it imports, packages included."""
     return {module_of(path, package): with_packages(imports(parsed(path))) for path in sources(package)}

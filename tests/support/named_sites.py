@@ -15,6 +15,13 @@ class Asked(NamedTuple):
     cookie: str  # the header; empty if there was none
 
 
+class Typed(NamedTuple):
+    """A body that is no HTML."""
+
+    body: bytes
+    media: str
+
+
 class Sites:
     """`asked` lists the requests so far. Without `answer` of its own a site has no pages."""
 
@@ -41,7 +48,7 @@ class Sites:
 
 @contextmanager
 def sites(answer):
-    """Serves what `answer(host, path, cookie)` gives: a body, or None for 404, or status, headers and body."""
+    """Serves what `answer(host, path, cookie)` gives: a body, None for 404, a Typed, or status, headers and body."""
     found = Sites(answer)
 
     class Named(Site):
@@ -50,10 +57,13 @@ def sites(answer):
             found.asked.append(asked)
             answered = found.answer(*asked)
             status, headers, body = (404, [], b"") if answered is None else (200, [], answered)
-            if isinstance(answered, tuple):
+            media = "text/html"
+            if isinstance(answered, Typed):
+                body, media = answered
+            elif isinstance(answered, tuple):
                 status, headers, body = answered
             self.send_response(status)
-            for name, value in [("Content-Type", "text/html"), ("Content-Length", str(len(body))), *headers]:
+            for name, value in [("Content-Type", media), ("Content-Length", str(len(body))), *headers]:
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(body)

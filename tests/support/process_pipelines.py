@@ -74,6 +74,19 @@ class Interrupts(Lines):
         return await super().process_item(page)
 
 
+class Counts(Lines):
+    """How many pages are here at once."""
+
+    here = 0
+
+    async def process_item(self, page):
+        Counts.here += 1
+        self.output.write(f"{Counts.here}\n".encode())
+        await asyncio.sleep(0.002)
+        Counts.here -= 1
+        return page
+
+
 class Downloads(Lines):
     """Asks for something, which nobody may be asked for."""
 

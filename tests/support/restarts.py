@@ -18,7 +18,7 @@ CHOICES = {
     "SEEN_MEMORY": (16, 64, 256),
     "URL_CACHE": (f"{_CACHES}.lru.LruCache", f"{_CACHES}.chance.RandomCache", f"{_CACHES}.clock.ClockCache"),
     "URL_CACHE_SIZE": (1, 100, 65_536),
-    "OUTPUTS": ("warc cdxj", "warc cdxj", "warc", "none"),
+    "OUTPUTS": ("warc cdxj", "warc cdxj index", "warc index", "none"),
     "WARC_MAX_SIZE": (1, 100),
 }
 IN_FLIGHT = max(CHOICES["CONCURRENT_REQUESTS"])

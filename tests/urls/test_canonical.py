@@ -4,9 +4,10 @@ import re
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.examples import examples
 from tests.support.url_strategies import bases, links
 from webcrawl.model import Link, unpack
 from webcrawl.urls.canonical import SCHEMES, InvalidUrl, canonical, canonical_links
@@ -108,7 +109,7 @@ class TestCanonical:
         assert canonical_links(PAGE, [f"http://{host}/"], Counter()) == {f"http://{host}/": f"http://{host}/"}
         assert canonical_links(PAGE, [f"http://{host}d/"], Counter()) == {f"http://{host}d/": None}
 
-    @settings(max_examples=1000, deadline=None)
+    @examples(1000)
     @given(links, bases)
     def test_a_canonical_url_is_a_fixed_point_without_spaces(self, link, base):
         """A canonical URL is its own canonical form, is printable ASCII without spaces, and fits a queue's record."""
@@ -123,7 +124,7 @@ class TestCanonical:
 
 
 class TestCanonicalLinks:
-    @settings(max_examples=1000, deadline=None)
+    @examples(1000)
     @given(links, bases)
     def test_the_shortcut_agrees_with_the_parser(self, link, base):
         """Any link on any page has the canonical form, or the reason, that the parser gives."""

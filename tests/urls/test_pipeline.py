@@ -3,9 +3,10 @@
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.examples import examples
 from tests.support.url_settings import url_settings
 from tests.support.url_strategies import bases, links
 from webcrawl.urls.assembly import build_filters, build_pipeline
@@ -141,7 +142,7 @@ class TestPipeline:
         assert first[0] == second[0]
         assert (first[1], second[1]) == ("http://h.example/index.html", "http://h.example/")
 
-    @settings(max_examples=300)
+    @examples(300)
     @given(st.lists(links, max_size=10), bases)
     def test_no_links_make_it_raise_and_all_are_accounted_for(self, batch, base):
         """Each distinct link is a URL or counted, and each distinct URL is a candidate or counted."""

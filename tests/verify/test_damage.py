@@ -17,6 +17,8 @@ from webcrawl.verify.whole import verify
 
 FLIPS, CUTS = 20, 6
 
+pytestmark = pytest.mark.xdist_group("verify damage")  # one stopped crawl for all tests
+
 
 def told(root):
     """The damaged places; a refusal counts as one."""

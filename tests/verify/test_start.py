@@ -15,6 +15,8 @@ from webcrawl.spiders.web import WebSpider
 from webcrawl.verify.start import check_start
 from webcrawl.verify.whole import verify
 
+pytestmark = pytest.mark.xdist_group("verify start")  # one stopped crawl for all tests
+
 
 def refused(root, tmp_path):
     """The output of the check before a crawl, which leaves every file with its bytes and times."""

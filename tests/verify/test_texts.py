@@ -3,6 +3,7 @@
 import gzip
 import json
 import shutil
+import sqlite3
 from collections import Counter
 
 import pytest
@@ -56,8 +57,6 @@ def change(job, number, edit):
 
 
 def rewrite(job, path, data):
-    import sqlite3
-
     path.write_bytes(data)
     name, mark = path.relative_to(job).as_posix(), (len(data), rowcrc.crc32_of_many(data, 0))
     with sqlite3.connect(job / "state/crawl.db") as db:

@@ -21,6 +21,8 @@ from webcrawl.verify.snapshot import Changed, Snapshot
 from webcrawl.verify.start import check_start
 from webcrawl.verify.whole import NoCrawl, verify
 
+pytestmark = pytest.mark.xdist_group("verify verify")  # one stopped crawl for all tests
+
 
 def told(root):
     """The damaged places, as lines without the folder's name. Verify must not change anything."""

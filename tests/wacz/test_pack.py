@@ -175,6 +175,23 @@ class TestContent:
 
         assert wacz.testzip() is None
 
+    def test_no_entry_has_more_fields_than_the_directory_says(self, job, monkeypatch):
+        """wabac.js finds the bytes of an entry by the fields in the directory at the end of the file."""
+
+        def fields(wacz, entry):
+            wacz.fp.seek(entry.header_offset + 28)
+            return int.from_bytes(wacz.fp.read(2), "little")
+
+        wacz, *_ = packed(job)
+        assert {fields(wacz, entry) for entry in wacz.infolist()} == {0}
+        for where in (zipfile, package):
+            monkeypatch.setattr(where, "ZIP64_LIMIT" if where is zipfile else "LIMIT", 1000)
+        large, *_ = packed(job, job / "large.wacz")
+        longer = {entry.filename for entry in large.infolist() if fields(large, entry)}
+        assert longer == {entry.filename for entry in large.infolist() if entry.file_size > 1000}
+        assert longer
+        assert large.testzip() is None
+
 
 class TestWithoutAnIndex:
     def test_it_is_made_from_the_archive(self, job):

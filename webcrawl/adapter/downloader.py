@@ -92,7 +92,7 @@ class FrontierDownloader:
         self.on_lack: Callable[[Exception], None] = _nothing  # called when memory or threads are missing
         self.on_send: Callable[[Request, Trip | None], None] | None = None  # called before a request is sent
         self.uplink: Uplink | None = None  # of the crawl that is open
-        self.read_ahead: Callable[[Trip], Awaitable[None]] | None = None  # called for each answer, as early as possible
+        self.read_ahead: Callable[[Trip], Awaitable[None] | None] | None = None  # called for each answer, early
         self._under_way: dict[Trip, asyncio.Task[Any]] = {}
         crawler.signals.connect(self.network.close, signals.engine_stopped)
 
@@ -166,11 +166,32 @@ class FrontierDownloader:
             self._send(signals.response_downloaded, request, response=response)
             if trip.exchange is not None:  # by one of the crawl's own handlers
                 _add(trip.outcome, trip.exchange)
-                if self.read_ahead is not None and not trip.inline:
-                    await self.read_ahead(trip)
+                reading = self.read_ahead(trip) if self.read_ahead is not None and not trip.inline else None
+                if reading is not None:
+                    await self._read(trip, reading)
             return response
         finally:
             self._send(signals.request_left_downloader, request)
+
+    async def _read(self, trip: Trip, reading: Awaitable[None]) -> None:
+        """Waits while an answer is read. The end of the crawl does not: the page is then fetched again."""
+        task = asyncio.current_task()
+        if task is None:
+            raise RuntimeError("a download needs a task of its own")
+        trip.fetched = trip.outcome  # its host may be asked again
+        self._under_way[trip] = task
+        try:
+            await reading
+        except asyncio.CancelledError:
+            if not trip.abandoned:
+                raise
+            task.uncancel()
+            raise DownloadCancelledError("the crawl ends") from None
+        except Exception as error:
+            self.on_lack(error)
+            raise
+        finally:
+            del self._under_way[trip]
 
     def in_flight(self, url: str) -> Outcome | None:
         """How the scheduler's request for this URL uses its host: None while it is being downloaded.

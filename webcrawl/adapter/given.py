@@ -10,6 +10,7 @@ from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, default_settings
 
 from webcrawl import settings as defaults
 from webcrawl.checks.scrapys import PAGES, REQUESTS, TAKEN, UNHEARD, mistyped, overruled, unheard
+from webcrawl.checks.sources import unread
 
 USER = SETTINGS_PRIORITIES["project"]
 COMPONENTS = ("DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "EXTENSIONS")
@@ -39,6 +40,8 @@ def warnings(settings: BaseSettings, spider: Spider) -> Iterator[str]:
     yield from unheard({name: settings[name] for name in names}, enabled(settings) | {reader})
     yield from overruled(given)
     yield from mistyped(names, _known())
+    if reader is PAGES and (missing := unread(settings["LINK_SOURCES"])):
+        yield missing
     for name in DEPRECATED:
         if hasattr(spider, name):
             yield f"{spider.name}.{name}: no effect, set {name.upper()} in custom_settings"

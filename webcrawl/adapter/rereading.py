@@ -156,7 +156,8 @@ class RereadingDownloader(FrontierDownloader):
         return fail(_refusal(request))
 
     def needs_backout(self) -> bool:
-        return self.full
+        """All pages that are not finished count: a checkpoint waits for them, and they are in memory."""
+        return len(self.barrier.inside) >= self.total_concurrency
 
     def close(self) -> None:
         """There is nothing to close."""

@@ -54,7 +54,10 @@ class RobotsRequests:
     def heard(self, trip: Trip, response: Response | None) -> Page | None:
         """Books what came of the request; returns the answer's page, if one of the crawl's own clients got it."""
         if trip.exchange is not None:
-            return self._visitor.visit(*trip.answer())
+            page = self._visitor.visit(*trip.answer())
+            if self._pages:
+                self._visitor.follow_robots(page)
+            return page
         if trip.link is not None and response is not None:  # from a middleware, or somebody else's handler
             self._visitor.robots_said(trip.link, response.status, response.body)
         elif trip.link is not None:

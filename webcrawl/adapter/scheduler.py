@@ -39,6 +39,7 @@ from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.visitor import Visitor
 from webcrawl.fastpath import install
 from webcrawl.fastpath.engine import Engine
+from webcrawl.formats.pdf_process import PdfProcess
 from webcrawl.lack import lack
 from webcrawl.model import Exchange, Link, Outcome, Status, unpack
 from webcrawl.seeds.reader import Seeds
@@ -77,6 +78,7 @@ class FrontierScheduler:
         self._lacks: Lacks | None = None
         self._reason = ""
         self._told: set[str] = set()
+        self._ahead: ReadingAhead | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -137,7 +139,8 @@ class FrontierScheduler:
             self.crawl.inline, downloader.turns, self._robots, self._archive_inline, self.fail
         )
         if makes_pages:
-            downloader.read_ahead = ReadingAhead(self.visitor)
+            pdfs = PdfProcess() if "pdf" in values["LINK_SOURCES"] else None
+            downloader.read_ahead = self._ahead = ReadingAhead(self.visitor, pdfs)
         if not makes_pages or getattr(spider, "has_callbacks", False):
             downloader.on_outcome = self._hide
         self._lacks = Lacks(self.fail, loop)
@@ -168,6 +171,8 @@ class FrontierScheduler:
             self.fail(error)
         finally:
             self._closed = True
+            if self._ahead is not None:
+                self._ahead.close()
             if self._inline.crawl is not None:
                 self._inline.crawl.turns.close()
             try:

@@ -20,10 +20,12 @@ from webcrawl.urls.canonical import InvalidUrl, canonical
 from webcrawl.warc.reader import Record
 
 SLACK = 65536  # bytes beyond twice the bound of a body, as in net/http_message.py
+HOPS = 1000  # letters of a path that are kept
 INTERIM = 10  # heads of status 1xx before the real one
 NOT_MODIFIED = "server-not-modified"  # a revisit whose answer had no body of its own: 304
 _VERSION = re.compile(rb"^HTTP/[23](?:\.\d)?(?=[ \t])")  # what some programs write of newer protocols
 _CHUNK = re.compile(rb"[0-9A-Fa-f]+[ \t]*(?:;[^\n]*)?\r?\n")
+_NO_HOP = re.compile(r"[^A-Za-z]+")
 _BREAKING = re.compile(r"[\s\x00-\x1f\x7f]+")
 
 
@@ -70,7 +72,7 @@ class Answers:
         if capture.end is not None and not first.place.skip and capture.end.offset > first.place.offset:
             exchange.archived = Archived(file, first.place.offset, capture.end.offset - first.place.offset)
         via, seed = (_word(notes.get(name, "")) for name in ("via", "sourcetag"))
-        return Link(url, notes.get("hopsfromseed", "").strip(), via, seed), exchange
+        return Link(url, _NO_HOP.sub("", notes.get("hopsfromseed", ""))[:HOPS], via, seed), exchange
 
     def _http(self, first: Record, url: str, started: float, original: Exchange | None) -> Exchange:
         head, body = _heads(first.block)

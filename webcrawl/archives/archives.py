@@ -83,7 +83,7 @@ class Archives:
                         end = capture.place
                         break
                     if capture.first.kind != "revisit":
-                        self._originals.add(capture.first, str(path))
+                        self._originals.add(capture.first, name)
                     found = self._found(path, capture)
                     if found is not None:
                         yield Answer(name, capture.next or capture.place, self._losses(), found)
@@ -114,14 +114,15 @@ class Archives:
         return None
 
     def _original(self, revisit: Record) -> Exchange | None:
-        for path, place in self._originals.find(revisit):
-            try:
-                with Records(Path(path), self._most, _ignore, place) as records:
-                    capture = next(captures(records, _ignore), None)
-                if capture is not None and capture.first.kind != "revisit":
-                    return self._answers.read(capture)[1]
-            except (FileNotFoundError, NotWarc, Unusable):
-                continue
+        for name, place in self._originals.find(revisit):
+            for path in (Path(name), Path(name + OPEN)):
+                try:
+                    with Records(path, self._most, _ignore, place) as records:
+                        capture = next(captures(records, _ignore), None)
+                    if capture is not None and capture.first.kind != "revisit":
+                        return self._answers.read(capture)[1]
+                except (FileNotFoundError, NotWarc, Unusable):
+                    continue
         return None
 
     # -- what is lost

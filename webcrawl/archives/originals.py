@@ -17,7 +17,7 @@ from webcrawl.warc.unpacking import Place
 
 NAME = "originals.db"
 TABLES = """
-CREATE TABLE IF NOT EXISTS file (id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE);
+CREATE TABLE IF NOT EXISTS file (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 CREATE TABLE IF NOT EXISTS original (
     key INTEGER PRIMARY KEY, file INTEGER NOT NULL, at INTEGER NOT NULL, skip INTEGER NOT NULL
 );
@@ -31,14 +31,14 @@ class Originals:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._files: dict[str, int] = {}
-        self._paths: dict[int, str] = {}
+        self._names: dict[int, str] = {}
         self._new: dict[int, tuple[int, int, int]] = {}
         try:
             self._db = sqlite3.connect(path, isolation_level=None)
             try:
                 self._db.executescript(f"PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; {TABLES}")
-                self._paths = dict(self._db.execute("SELECT id, path FROM file"))
-                self._files = {name: number for number, name in self._paths.items()}
+                self._names = dict(self._db.execute("SELECT id, name FROM file"))
+                self._files = {name: number for number, name in self._names.items()}
             except BaseException:
                 self._db.close()
                 raise
@@ -48,13 +48,13 @@ class Originals:
     def __repr__(self) -> str:
         return f"<Originals {self._path} new={len(self._new)}>"
 
-    def add(self, record: Record, path: str) -> None:
-        """A record with a payload, which begins here."""
-        number = self._files.get(path)
+    def add(self, record: Record, name: str) -> None:
+        """A record with a payload, which begins here; the name is that of its file, once that is finished."""
+        number = self._files.get(name)
         if number is None:
-            number = self._files[path] = len(self._files) + 1
-            self._paths[number] = path
-            self._execute("INSERT INTO file VALUES (?, ?)", (number, path))
+            number = self._files[name] = len(self._files) + 1
+            self._names[number] = name
+            self._execute("INSERT INTO file VALUES (?, ?)", (number, name))
         where = (number, record.place.offset, record.place.skip)
         for key in _keys(record, "warc-record-id", "warc-target-uri", "warc-date"):
             self._new.setdefault(key, where)
@@ -70,7 +70,7 @@ class Originals:
                 rows = self._execute("SELECT file, at, skip FROM original WHERE key = ?", (key,)).fetchall()
                 where = rows[0] if rows else None
             if where is not None:
-                yield self._paths[where[0]], Place(where[1], where[2])
+                yield self._names[where[0]], Place(where[1], where[2])
 
     def write(self) -> None:
         """Writes what is in memory; safe on disk when it returns."""

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _SWITCH = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+ON_OR_OFF = "one of true, false, yes, no, on, off, 1, 0"
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _RATE = re.compile(r"([1-9][0-9]{0,8})/([1-9][0-9]{0,5})")
 
@@ -93,13 +94,25 @@ class Number:
 class Switch:
     """On or off."""
 
-    allowed: str = "one of true, false, yes, no, on, off, 1, 0"
+    allowed: str = ON_OR_OFF
 
     def read(self, value: Any, /) -> bool:
         found = _SWITCH.get(str(value).strip().lower()) if isinstance(value, str | int) else None
         if found is None:
             raise ValueError
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class MaybeSwitch:
+    """On, off, or left to the crawl: None."""
+
+    allowed: str = f"{ON_OR_OFF}, or none"
+
+    def read(self, value: Any, /) -> bool | None:
+        if value is None or (isinstance(value, str) and value.strip().lower() == "none"):
+            return None
+        return Switch().read(value)
 
 
 @dataclass(frozen=True, slots=True)

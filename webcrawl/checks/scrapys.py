@@ -123,7 +123,10 @@ UNHEARD = (
     _without(REQUESTS, "DOWNLOAD_FAIL_ON_DATALOSS", why="pages that came in part are kept, and marked as truncated"),
     _without(REQUESTS, "DOWNLOAD_WARNSIZE", why="crawl.log has the size of every page"),
     _without(
-        PAGES, "CONTENT_SEEN LINK_SOURCES REQUISITES OBEY_NOFOLLOW", _NEVER, "this spider makes its requests itself"
+        PAGES,
+        "CONTENT_SEEN FEED_LINKS LINK_SOURCES OBEY_NOFOLLOW REQUISITES SITEMAPS",
+        _NEVER,
+        "this spider makes its requests itself",
     ),
     _without(PAGES, "REDIRECT_MAX_HOPS", _NEVER, "this spider's redirects are bounded by REDIRECT_MAX_TIMES"),
 )

@@ -17,11 +17,24 @@ from webcrawl.checks.code import (
     Extensions,
     MaybeComponent,
 )
-from webcrawl.checks.kinds import Choice, Choices, Kind, Line, Name, Number, Rate, StatusCodes, Switch, Whole, Word
+from webcrawl.checks.kinds import (
+    Choice,
+    Choices,
+    Kind,
+    Line,
+    MaybeSwitch,
+    Name,
+    Number,
+    Rate,
+    StatusCodes,
+    Switch,
+    Whole,
+    Word,
+)
 from webcrawl.checks.outputs import Outputs
 from webcrawl.checks.places import File, Folder
+from webcrawl.checks.sources import LinkSources
 from webcrawl.checks.tls import Ciphers, TlsVersion
-from webcrawl.formats.kinds import ALL as LINKS
 from webcrawl.urls.canonical import SCHEMES
 from webcrawl.urls.filters.scope import SCOPES
 
@@ -89,8 +102,10 @@ KINDS: dict[str, Kind] = {
     "COOKIES": Choice(("redirects", "off")),
     "DOWNLOAD_TRUNCATE": Whole(1024, 2**31 - 1),
     "CONTENT_SEEN": Choice(("skip", "process")),
-    "LINK_SOURCES": Choices(LINKS),
+    "LINK_SOURCES": LinkSources(),
     "REQUISITES": Switch(),
+    "SITEMAPS": MaybeSwitch(),
+    "FEED_LINKS": MaybeSwitch(),
     "PAGE_MAX_LINKS": Whole(0, MANY),
     "OBEY_NOFOLLOW": Switch(),
     "OUTPUTS": Outputs(),

@@ -55,6 +55,7 @@ MIB = 1 << 20
 SELF_CONTAINED = ("host", "domain")
 BY_REPUTATION = "webcrawl.frontier.allowances.reputed.ByReputation"
 UNLIMITED = "webcrawl.frontier.allowances.unlimited.Unlimited"
+MORE = {"SITEMAPS": "sitemap", "FEED_LINKS": "feed"}  # settings that add a kind to LINK_SOURCES
 LATELY = 16  # places for each entry of the URL cache: together they take half of its memory
 
 
@@ -192,7 +193,7 @@ def _visitor(values: Mapping[str, Any], crawl: Crawl, db: CrawlDB) -> Visitor:
     domain = RegisteredDomains()
     homes = {"host": host_of, "domain": lambda url: domain(host_of(url))}
     rules = LinkRules(
-        followed=frozenset(values["LINK_SOURCES"]),
+        followed=frozenset(values["LINK_SOURCES"]) | {kind for name, kind in MORE.items() if values[name]},
         redirects=values["REDIRECT_MAX_HOPS"],
         cookies=values["COOKIES"] == "redirects",
         skip_seen=values["CONTENT_SEEN"] == "skip",
@@ -200,6 +201,7 @@ def _visitor(values: Mapping[str, Any], crawl: Crawl, db: CrawlDB) -> Visitor:
         most=values["PAGE_MAX_LINKS"],
         home=homes.get(values["URL_SCOPE"]),
         requisites=values["REQUISITES"],
+        sitemaps=bool(values["SITEMAPS"]),
     )
     wanted = rules.followed.union(SOURCES if rules.requisites else ())
     wanted = LOGGED | wanted if values["LINK_LOG"] else wanted

@@ -317,13 +317,17 @@ class Crawl:
 
     def robots_answered(
         self, link: Link, status: int, body: bytes, location: str | None, now: float, chain: str = ""
-    ) -> None:
-        """The answer to a robots.txt, or the Status it failed with; `location` is where it redirects to."""
+    ) -> Sequence[str]:
+        """The answer to a robots.txt, or the Status it failed with; `location` is where it redirects to.
+
+        Returns the sitemaps that it names.
+        """
         if status < 0 and not self.uplink.robots_fails(link.history, status, now):
-            return
+            return ()
         heard = self._robots.answered(link, status, body, location, now, self._frontier.expedite, chain)
         if heard is not None and heard.crawl_delay is not None:
             self._frontier.crawl_delay(host_of(link.history + "/"), heard.crawl_delay)
+        return heard.sitemaps if heard is not None else ()
 
     def tries_again(self, link: Link, outcome: Outcome) -> bool:
         """Whether `finish` is going to queue the link once more."""
@@ -511,4 +515,5 @@ def _annotations(exchange: Exchange) -> list[str]:
         notes.append("duplicate:digest")  # Heritrix's words
     if exchange.followed:
         notes.append("seen:followed")
+    notes += exchange.notes
     return [*notes, f"links_cut:{exchange.links_cut}"] if exchange.links_cut else notes

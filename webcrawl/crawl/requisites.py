@@ -8,9 +8,8 @@ that was followed.
 from __future__ import annotations
 
 from webcrawl.html.found import FoundLink
-from webcrawl.model import requisite_hops
+from webcrawl.model import NEAR, requisite_hops
 
-MOST = 3
 KINDS = frozenset(("img", "srcset", "script", "style", "media", "object", "frame", "iframe"))
 FRAMES = frozenset(("frame", "iframe"))  # pages that are shown in others: links as well, where the scope allows it
 RELS = frozenset(
@@ -27,9 +26,9 @@ def is_requisite(link: FoundLink) -> bool:
 
 def may_need(path: str) -> bool:
     """Whether the requisites of what was found by this path are fetched: within three hops of a page."""
-    return requisite_hops(path) < MOST
+    return requisite_hops(path) < NEAR
 
 
 def is_needed(path: str) -> bool:
     """Whether what was found by this path is a requisite itself."""
-    return 0 < requisite_hops(path) <= MOST
+    return 0 < requisite_hops(path) <= NEAR

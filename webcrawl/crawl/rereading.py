@@ -28,8 +28,10 @@ class Rereading(Crawl):
 
     def robots_answered(
         self, link: Link, status: int, body: bytes, location: str | None, now: float, chain: str = ""
-    ) -> None:
+    ) -> Sequence[str]:
         """Nobody is asked, so nobody's rules matter."""
+        del link, status, body, location, now, chain
+        return ()
 
     def finish(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
         """Logs an answer, each of them: an archive does not tell which was the last of its URL."""

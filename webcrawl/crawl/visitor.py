@@ -10,9 +10,10 @@ from webcrawl.crawl.listings import LISTINGS
 from webcrawl.crawl.redirect_chain import follow
 from webcrawl.crawl.requisites import FRAMES, is_needed, is_requisite, may_need
 from webcrawl.formats.documents import DocumentReader
-from webcrawl.html.found import FoundLink, is_nofollow
+from webcrawl.html.found import Found, FoundLink, is_nofollow
 from webcrawl.items import Page
 from webcrawl.model import Exchange, Link
+from webcrawl.net.robots_book import robots_url
 from webcrawl.net.robots_policy import REDIRECTS
 from webcrawl.seen.shells import SIZE, Shells
 from webcrawl.urls.canonical import InvalidUrl, canonical
@@ -35,6 +36,7 @@ class LinkRules:
     home: Callable[[str], str] | None = None
     """Whose page a URL is, where the scope judges links by that: `host` or `domain`."""
     requisites: bool = False  # what pages need to be shown is fetched beyond the scope
+    sitemaps: bool = False  # whether those are fetched that robots.txt names
 
 
 class Visitor:
@@ -55,6 +57,7 @@ class Visitor:
         self._skip_seen, self._obey_nofollow, self._home = rules.skip_seen, rules.obey_nofollow, rules.home
         self._most, self._requisites = rules.most, rules.requisites
         self._hops = {**HOPS, "link": "L"} if rules.requisites else HOPS  # then E means a requisite
+        self._sitemaps = rules.sitemaps
         self._reads_more = not self._reader.wanted <= rules.followed
 
     def visit(self, link: Link, exchange: Exchange) -> Page:
@@ -62,27 +65,38 @@ class Visitor:
         page = Page.of(link, exchange)
         location = _location(exchange)
         if link.path.endswith("P"):
-            chain = self._chain(link, exchange) if location else ""
-            self._crawl.robots_answered(link, exchange.status, exchange.body, location, self._crawl.now(), chain)
+            self._robots(page, link, exchange, location)
         elif location:
             if _redirects(link) < self._redirects:
                 self._crawl.redirected(link, location, self._chain(link, exchange))
         elif 200 <= exchange.status < 300 and exchange.body:
-            page.digest = self._digests(exchange.body)
-            page.duplicate = self._crawl.seen_body(page.digest)
-            known = self._knows_links(page)
-            if page.duplicate and self._crawl.comes_again(link):  # it was first seen as this very page
-                page.duplicate = known = False
-            if not page.duplicate:
-                self._crawl.new_body(link, exchange.body)
-            exchange.duplicate = page.duplicate
-            if not (known and self._skip_seen):
-                self._read(page, exchange)
-            elif len(exchange.body) <= SIZE and self._home is None:
-                self._read_shell(page, exchange, _redirects(link))
-            if self._requisites and page.found is None and may_need(link.path):
-                self._read_requisites(page, exchange)
+            self._body(page, link, exchange)
         return page
+
+    def _robots(self, page: Page, link: Link, exchange: Exchange, location: str) -> None:
+        """The sitemaps that it names are its links, if they are wanted."""
+        chain = self._chain(link, exchange) if location else ""
+        now = self._crawl.now()
+        named = self._crawl.robots_answered(link, exchange.status, exchange.body, location, now, chain)
+        if named and self._sitemaps:
+            page.base = robots_url(link.history)
+            page.found = Found(page.base, page.encoding, [("sitemap", url, "", "") for url in named])
+
+    def _body(self, page: Page, link: Link, exchange: Exchange) -> None:
+        page.digest = self._digests(exchange.body)
+        page.duplicate = self._crawl.seen_body(page.digest)
+        known = self._knows_links(page)
+        if page.duplicate and self._crawl.comes_again(link):  # it was first seen as this very page
+            page.duplicate = known = False
+        if not page.duplicate:
+            self._crawl.new_body(link, exchange.body)
+        exchange.duplicate = page.duplicate
+        if not (known and self._skip_seen):
+            self._read(page, exchange)
+        elif len(exchange.body) <= SIZE and self._home is None:
+            self._read_shell(page, exchange, _redirects(link))
+        if self._requisites and page.found is None and may_need(link.path):
+            self._read_requisites(page, exchange)
 
     def _read_requisites(self, page: Page, exchange: Exchange) -> None:
         """Reads a body whose links were submitted, for what it needs to be shown: here that may be other files."""
@@ -133,8 +147,17 @@ class Visitor:
         else:  # a browser may have followed a redirect
             found = exchange.found or self._reader.links(exchange.body, exchange.content_type, exchange.url)
             self._reader.add_headers(found, exchange.headers, exchange.url)
+            if found.note:
+                exchange.notes += (found.note,)
+                self._crawl.count([found.note.replace(":", "/")])
         page.base, page.encoding, page.found = found.base, found.encoding, found
         page.title, page.meta_robots = found.title, found.meta_robots
+
+    def follow_robots(self, page: Page) -> None:
+        """Submits the sitemaps that a robots.txt names: links of the page that needed the rules, found there."""
+        if page.link is not None and page.found is not None:
+            link = replace(page.link, path=page.link.path.removesuffix("P"))
+            self._crawl.discover(link, [one[1] for one in page.found.links], lambda _: "L", base=page.base)
 
     def follow(self, page: Page, links: Sequence[FoundLink] | None = None) -> None:
         """Submits the links of a page that was visited, or only these."""

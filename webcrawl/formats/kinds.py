@@ -5,9 +5,9 @@ from __future__ import annotations
 from webcrawl.html import kinds
 
 OF_DOCUMENTS = ("sitemap", "feed", "xlink")  # read in this process
-KINDS = ("header", *OF_DOCUMENTS)
+KINDS = ("header", *OF_DOCUMENTS, "pdf")
 HUB = "hub"  # where a feed's news are subscribed to: known, never followed
 ALL = (*kinds.KINDS, *KINDS)
 """What LINK_SOURCES may name."""
-LOGGED = frozenset((*ALL, HUB))
-"""What a link log has."""
+LOGGED = frozenset((*ALL, HUB)) - {"pdf"}
+"""What a link log has, whatever is followed: all but what takes a process of its own to read."""

@@ -26,7 +26,7 @@ def form_of(content_type: str, body: bytes) -> str:
     essence = _essence(content_type)
     if essence in HTML and not body.startswith(_AS_HTML):
         return "html"
-    if body.startswith(b"%PDF-") or essence == "application/pdf":
+    if is_pdf(content_type, body):
         return "pdf"
     if essence in JSON:
         return "json" if essence == JSON[0] or jsonfeed.is_feed(body) else "html"
@@ -44,6 +44,11 @@ def _of_text(essence: str, body: bytes) -> str:
     if not found and essence not in HTML and textlist.is_list(body):
         return "text"
     return found or "html"
+
+
+def is_pdf(content_type: str, body: bytes) -> bool:
+    """Whether its type or its first bytes say so."""
+    return body.startswith(b"%PDF-") or _essence(content_type) == "application/pdf"
 
 
 def is_packed(content_type: str, body: bytes) -> bool:

@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 STATE = "index"  # in the database: a number of pages that the index has, and where the next one's line is looked for
 START = Place(0, 0)
-# Between two commits, at most: tantivy's queue takes 10,000 pages of any size, and blocks all threads when it is full.
+# Between two commits, at most: tantivy's queue takes 10,000 pages, of whatever size.
 CHARACTERS, PAGES = 16 << 20, 4000
 
 

@@ -19,7 +19,10 @@ _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
 
 def line(page: Page, ordinal: int) -> bytes:
     """The line of a page, which has the number `ordinal`; empty for a page that shows no text."""
-    text = "" if page.content_type in PROGRAMS else page.visible_text
+    if page.content_type in PROGRAMS:
+        return b""
+    page.look_through()
+    text = page.visible_text
     if not text or text.isspace():
         return b""
     exchange = page.exchange

@@ -23,9 +23,8 @@ def schema() -> tantivy.Schema:
     builder.add_text_field("url", stored=True, tokenizer_name="raw", index_option="basic")
     for name in ("host", "domain"):
         builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
-    for name in SEARCHED:
+    for name in (*SEARCHED, "language"):
         builder.add_text_field(name, tokenizer_name=ANALYZER)
-    builder.add_text_field("language", tokenizer_name=ANALYZER, index_option="basic")
     builder.add_date_field("fetched_at", stored=True, indexed=True, fast=True)
     for name in ("file", "offset"):
         builder.add_unsigned_field(name, stored=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from webcrawl.html.elements import ElementReader
@@ -10,6 +10,8 @@ from webcrawl.html.encodings import SPACE
 from webcrawl.html.trees import Element
 
 HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+TAGS = ("html", "link", "meta", *HEADINGS)
+SELECTOR = ",".join(TAGS)
 LONGEST = 1000  # characters of one text
 MOST = 1000  # headings, and as many properties: a page may consist of them
 
@@ -29,17 +31,21 @@ class AboutReader:
     """Reads it from a document's elements. Used by one thread."""
 
     def __init__(self) -> None:
-        tags = ("html", "link", "meta", *HEADINGS)
-        self._reader = ElementReader(",".join(tags), frozenset(tags))
+        self._reader = ElementReader(SELECTOR, frozenset(TAGS))
 
     def about(self, text: bytes, kind: str) -> About:
         """What a document in UTF-8 says of itself; see `elements.document`. Never raises, whatever the bytes."""
-        about = About()
-        for element in self._reader.elements(text, kind):
-            read = _READ.get(element.tag or "")  # an XML document's are not selected
-            if read is not None:
-                read(about, element)
-        return about
+        return about_of(self._reader.elements(text, kind))
+
+
+def about_of(elements: Iterable[Element]) -> About:
+    """The same of elements that were selected by SELECTOR, or all."""
+    about = About()
+    for element in elements:
+        read = _READ.get(element.tag or "")  # an XML document's are not selected
+        if read is not None:
+            read(about, element)
+    return about
 
 
 def _html(about: About, element: Element) -> None:

@@ -43,6 +43,7 @@ class Found:
     title: str = ""
     language: str = ""  # as the root element declares it
     whole: bool = True  # whether links of all kinds were read, with their texts
+    note: str = ""  # of a PDF: why it may have more links
     entries: Sequence[Any] = ()  # of a sitemap or a feed: what it says of each address (webcrawl.formats.entry.Entry)
 
 

@@ -9,9 +9,11 @@ import ada_url
 from webcrawl.html.about import About, AboutReader
 from webcrawl.html.elements import document
 from webcrawl.html.found import Found, PageLink
+from webcrawl.html.shown import ShownReader
 from webcrawl.html.visible import visible_text
 
 _about_reader = cache(AboutReader)
+_shown_reader = cache(ShownReader)
 
 
 def page_links(found: Found) -> list[PageLink]:
@@ -37,3 +39,9 @@ def about(body: bytes, content_type: str, encoding: str) -> About:
     """What a document says of itself; what is no document says nothing."""
     html, kind = document(body, content_type, encoding)
     return _about_reader().about(html, kind) if kind else About()
+
+
+def shown(body: bytes, content_type: str, encoding: str) -> tuple[About, str] | None:
+    """What a document says of itself, and what a browser would show of it; None for what is none."""
+    html, kind = document(body, content_type, encoding)
+    return _shown_reader().shown(html, kind) if kind else None

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Protocol
 
 from lxml import etree  # type: ignore[import-untyped,unused-ignore]  # untyped
-from selectolax.lexbor import LexborCSSSelector, LexborDocumentOptions, LexborHTMLParser, SelectolaxError
+from selectolax.lexbor import LexborCSSSelector, LexborDocumentOptions, LexborHTMLParser, LexborNode, SelectolaxError
 
 from webcrawl.html.grammar import ATTRIBUTES
 
@@ -40,10 +40,13 @@ class LexborTree:
 
     def elements(self, html: bytes) -> Iterable[Element]:
         try:
-            root = LexborHTMLParser(html, options=LexborDocumentOptions.WO_EVENTS).root
-            return self._find(self._selector, root) if root is not None else ()
+            return self.within(LexborHTMLParser(html, options=LexborDocumentOptions.WO_EVENTS).root)
         except SelectolaxError as error:  # all that can fail here is a malloc
             raise MemoryError(str(error)) from error
+
+    def within(self, root: LexborNode | None) -> Iterable[Element]:
+        """Those of a tree that was parsed so."""
+        return self._find(self._selector, root) if root is not None else ()
 
 
 class PlainElement:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from lxml import etree  # type: ignore[import-untyped,unused-ignore]  # untyped
-from selectolax.lexbor import LexborHTMLParser, SelectolaxError
+from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
 from webcrawl.html import guard
 from webcrawl.html.elements import defused
@@ -38,24 +38,36 @@ def visible_text(text: bytes, kind: str) -> str:
         found = "".join(_of_root(xml_root(text) if kind == "xml" else plain_root(text)))
     else:
         found = _of_lexbor(text)
+    return _lines(found)
+
+
+def _lines(found: str) -> str:
     lines = (" ".join(line.split()) for line in found.split(BREAK))
     return "\n".join([line for line in lines if line])
 
 
 def _of_lexbor(html: bytes) -> str:
-    """The text with breaks, put into the tree: to go through it in Python takes twice as long."""
     try:
-        body = LexborHTMLParser(html).body
-        if body is None:
-            return ""
-        for unseen in reversed(body.css(_UNSEEN)):  # what is within another is freed before it
-            unseen.decompose()
-        for block in body.css(_BLOCK):
-            block.insert_before(BREAK)
-            block.insert_after(BREAK)
-        return body.text()
+        return _of_body(LexborHTMLParser(html).body)
     except SelectolaxError as error:  # all that can fail here is a malloc
         raise MemoryError(str(error)) from error
+
+
+def taken_from(body: LexborNode | None) -> str:
+    """The same text of lexbor's tree, which is spoilt: what is not seen is taken out."""
+    return _lines(_of_body(body))
+
+
+def _of_body(body: LexborNode | None) -> str:
+    """The text with breaks, put into the tree: to go through it in Python takes twice as long."""
+    if body is None:
+        return ""
+    for unseen in reversed(body.css(_UNSEEN)):  # what is within another is freed before it
+        unseen.decompose()
+    for block in body.css(_BLOCK):
+        block.insert_before(BREAK)
+        block.insert_after(BREAK)
+    return body.text()
 
 
 def _of_root(root: etree._Element | None) -> Iterator[str]:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import msgpack
 
+from webcrawl.frontier.health import FailedRow
 from webcrawl.frontier.hosts import State as Place
 from webcrawl.frontier.hosts import saved_queues
 from webcrawl.model import Status
@@ -89,7 +90,7 @@ def _hosts(snapshot: Snapshot, state: State) -> Iterator[tuple[Waiting, int]]:
             ready_at, _, _, failures, _, retired, _, later, failed, aside, queue, *ranked = msgpack.unpackb(data)
             saved = [queue, *(one for _, one in saved_queues(*ranked))]
             urls = len(later) + sum(COUNT.unpack_from(one)[0] for one in saved if one is not None)
-            status = failed[2] if failed is not None else 0
+            status = FailedRow(*failed).status if failed is not None else 0
         except (ValueError, TypeError, IndexError, struct.error):
             state.damaged += 1
             continue

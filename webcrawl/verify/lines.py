@@ -12,8 +12,9 @@ from webcrawl.store.errors import DamagedFile
 
 LONGEST = 1 << 20  # bytes; no line comes near it, but a damaged file may have no line ends at all
 DATE = rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"
+CRAWL_LOG = "logs/crawl.log"
 SHAPES = {  # docs/logs.md
-    "logs/crawl.log": re.compile(
+    CRAWL_LOG: re.compile(
         DATE + rb" +-?\d+ +(\d+|-) [!-~]+ ([A-Z]+|-) [!-~]+ [!-~]+ #\d{3} (\d{17}\+\d+|-) (sha1:[A-Z2-7]{32}|-) [!-~]+"
         rb" [!-~]+\n"
     ),
@@ -38,6 +39,7 @@ def check_lines(path: Path, file: BinaryIO, name: str, length: int, found: Count
         at += len(line)
         if not line:
             return
+        found[name] += 1
 
 
 def _is_text(line: bytes) -> bool:

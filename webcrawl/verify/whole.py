@@ -6,7 +6,6 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 
 import msgpack
@@ -23,6 +22,7 @@ from webcrawl.verify.portions import check_portions
 from webcrawl.verify.seen import check_seen
 from webcrawl.verify.seenfiles import SeenFiles, opened
 from webcrawl.verify.snapshot import Changed, Snapshot
+from webcrawl.verify.statistics import check_statistics
 from webcrawl.verify.tables import check_tables
 from webcrawl.verify.tags import check_tags
 
@@ -85,6 +85,7 @@ def _all(snapshot: Snapshot, files: SeenFiles, jobdir: Path, found: Counter[str]
     for damage in _guarded(lambda: check_outputs(snapshot, jobdir, found)):
         damaged.add(damage.path)
         yield damage
+    yield from _guarded(lambda: check_statistics(snapshot, jobdir, damaged, found))
     yield from _guarded(lambda: check_tables(snapshot, jobdir, damaged, found))
     yield from _guarded(lambda: _requests(jobdir, found))
     yield from _guarded(lambda: check_pagefiles(snapshot, jobdir))
@@ -116,7 +117,6 @@ def _meta(snapshot: Snapshot) -> Iterator[DamagedFile]:
         ("terms", json.loads),
         ("tallies", msgpack.unpackb),
         ("filters", msgpack.unpackb),
-        ("statistics", partial(msgpack.unpackb, strict_map_key=False)),
     ):
         value = snapshot.get(name)
         try:

@@ -16,7 +16,7 @@ from webcrawl.verify.members import Torn
 from webcrawl.wacz.archives import Still, archives_of, index_path
 from webcrawl.wacz.errors import CannotPack
 from webcrawl.wacz.index import NAME, blocks, make_index, merged
-from webcrawl.wacz.package import Package, pieces
+from webcrawl.wacz.package import Package
 from webcrawl.wacz.pages import PageEntry, header, pages
 
 PART = ".part"  # after the name: the folder in which the package is put together
@@ -41,7 +41,7 @@ def pack(jobdir: Path, target: Path, now: float, found: Counter[str]) -> Iterato
             with Package(file, now) as package:
                 for path in archives.paths:
                     with path.open("rb") as archive:
-                        package.add(f"archive/{path.name}", pieces(archive))
+                        package.add(f"archive/{path.name}", archive)
                 found["files"] = len(archives.paths)
                 _add_index(package, indexes, folder, found)
                 main = _add_pages(package, list(zip(archives.paths, indexes, strict=True)), folder, found)
@@ -69,9 +69,11 @@ def _add_index(package: Package, indexes: list[Path], folder: Path, found: Count
     def counted(lines: int) -> None:
         found["records"] += lines
 
-    with TemporaryFile(dir=folder) as keys:
-        package.add(f"indexes/{NAME}", blocks(merged(indexes, folder), keys, counted))
-        package.add("indexes/index.idx", pieces(keys), deflate=True)
+    with TemporaryFile(dir=folder) as packed, TemporaryFile(dir=folder) as keys:
+        for block in blocks(merged(indexes, folder), keys, counted):
+            packed.write(block)
+        package.add(f"indexes/{NAME}", packed)
+        package.add("indexes/index.idx", keys, deflate=True)
 
 
 def _add_pages(
@@ -89,9 +91,9 @@ def _add_pages(
                 found["seeds" if page.is_seed else "others"] += 1
                 if page.is_seed and (first is None or page.stamp < first.stamp):
                     first = page
-        package.add("pages/pages.jsonl", pieces(seeds), deflate=True)
+        package.add("pages/pages.jsonl", seeds, deflate=True)
         if found["others"]:
-            package.add("pages/extraPages.jsonl", pieces(others), deflate=True)
+            package.add("pages/extraPages.jsonl", others, deflate=True)
     return {} if first is None else {"mainPageUrl": first.url, "mainPageDate": first.date}
 
 

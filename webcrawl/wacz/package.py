@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from hashlib import sha256
+from os import SEEK_END
 from typing import BinaryIO, Self
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 VERSION = "1.1.1"
 PIECE = 1 << 20
+LIMIT = (1 << 31) - 1  # bytes: Python's for a plain entry
 READABLE = 0o100644 << 16  # a regular file that all may read
 
 
@@ -30,11 +32,16 @@ class Package:
         with suppress(OSError, ValueError):  # what failed was raised already; half a package goes with its folder
             self._zip.close()
 
-    def add(self, path: str, pieces: Iterable[bytes], *, deflate: bool = False) -> None:
-        """Writes one entry."""
-        digest, size = sha256(), 0
-        with self._zip.open(self._entry(path, deflate=deflate), "w", force_zip64=True) as out:
-            for piece in pieces:
+    def add(self, path: str, file: BinaryIO, *, deflate: bool = False) -> None:
+        """Writes a file from its beginning as one entry.
+
+        What is larger than LIMIT has a second field for its length, in the entry as in the directory at the end.
+        wabac.js takes an entry to have one only if the directory says so: what is smaller must have none.
+        """
+        digest, size, length = sha256(), 0, file.seek(0, SEEK_END)
+        file.seek(0)
+        with self._zip.open(self._entry(path, deflate=deflate), "w", force_zip64=length > LIMIT) as out:
+            while piece := file.read(PIECE):
                 digest.update(piece)
                 size += len(piece)
                 out.write(piece)
@@ -62,10 +69,3 @@ class Package:
         entry.compress_type = ZIP_DEFLATED if deflate else ZIP_STORED
         entry.external_attr = READABLE
         return entry
-
-
-def pieces(file: BinaryIO) -> Iterator[bytes]:
-    """A file from its beginning."""
-    file.seek(0)
-    while piece := file.read(PIECE):
-        yield piece

@@ -118,6 +118,7 @@ def _zstd(file: BinaryIO, start: bytes) -> Form:
         if data.startswith(FRAME):
             data = zstd.ZstdDecompressor(options=OPTIONS).decompress(data, LARGEST)
         dictionary = zstd.ZstdDict(data, is_raw=not data.startswith(b"\x37\xa4\x30\xec"))
+        zstd.ZstdDecompressor(dictionary, OPTIONS)  # looks into it
     except (*ERRORS, ValueError) as error:
         raise Unpackable(f"its dictionary: {error}") from error
     return Form(lambda: zstd.ZstdDecompressor(dictionary, OPTIONS), FRAME, 8 + size)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from webcrawl.model import Link, requisite_hops
+from webcrawl.model import NEAR, Link, requisite_hops
 
 
 class ByDepth:
@@ -17,5 +17,5 @@ class ByDepth:
     def level(self, link: Link) -> int:
         depth = link.depth
         if link.path.endswith("E"):
-            depth -= requisite_hops(link.path)
+            depth -= min(requisite_hops(link.path), NEAR)
         return min(depth, self.last)

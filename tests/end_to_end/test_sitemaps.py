@@ -1,0 +1,80 @@
+"""Sitemaps that robots.txt names, and feeds that pages name, crawled by `scrapy crawl web`."""
+
+import gzip
+from collections import Counter
+
+import pytest
+
+from tests.support.named_sites import Typed, sites
+from webcrawl.verify.whole import verify
+
+ATOM = b"<feed xmlns='http://www.w3.org/2005/Atom'><link rel='hub' href='/hub'/><entry><link href='/news'/>"
+
+
+class Answers:
+    """A site whose pages only its sitemaps and feeds name; `port` is known once it is served."""
+
+    def __init__(self):
+        self.port = 0
+
+    def __call__(self, host, path, _):
+        here, other = f"http://{host}:{self.port}", f"http://other.test:{self.port}"
+        if host == "other.test":
+            lines = f"{other}/of-map\nhttp://site.test:{self.port}/from-other\n"
+            return {"/map": Typed(lines.encode(), "text/plain"), "/of-map": b"o"}.get(path)
+        pages = f"<urlset><url><loc>{here}/listed</loc></url>"
+        return {
+            "/robots.txt": f"Sitemap: {here}/index.xml\nSitemap: {other}/map\n".encode(),
+            "/": b"<link rel=alternate type=application/rss+xml href=/feed>",
+            "/index.xml": f"<sitemapindex><sitemap><loc>{here}/map.xml.gz</loc></sitemap></sitemapindex>".encode(),
+            "/map.xml.gz": Typed(gzip.compress(pages.encode()), "application/gzip"),
+            "/feed": Typed(ATOM, "application/xml"),
+            "/listed": b"<p>1", "/news": b"<p>2", "/from-other": b"<p>3", "/hub": b"<p>4",
+        }.get(path)  # fmt: skip
+
+
+BOTH = {"SITEMAPS": True, "FEED_LINKS": "on"}
+OF_MAPS = {"/index.xml", "/map.xml.gz", "/listed"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "scope", "pages", "others"),
+    [
+        ({}, "any", set(), set()),
+        ({"LINK_SOURCES": "all", "OUTPUTS": "links"}, "any", {"/feed", "/news"}, set()),
+        ({"SITEMAPS": True}, "host", OF_MAPS, set()),
+        (BOTH, "any", {*OF_MAPS, "/feed", "/news", "/from-other"}, {"/map", "/of-map"}),
+        ({**BOTH, "ROBOTSTXT_OBEY": False}, "host", {"/feed", "/news"}, set()),
+    ],
+    ids=["default", "all", "sitemaps", "both", "no robots"],
+)
+def test_what_is_fetched(tmp_path, settings, scope, pages, others):
+    """What each setting says, and no hub; sitemaps of other hosts as far as the scope goes."""
+    answers = Answers()
+    with sites(answers) as served:
+        answers.port = served.port
+        crawl = served.crawl(tmp_path, ["site.test"], names=["other.test"], **settings)
+        crawl.arguments["scope"] = scope
+        assert crawl.run() == 0
+        assert list(verify(crawl.jobdir, Counter())) == []
+
+    asked = served.pages()
+    expected = [("site.test", path) for path in ("/", *pages)] + [("other.test", path) for path in others]
+    assert sorted(asked) == sorted(expected)
+    log = (crawl.jobdir / "logs" / "crawl.log").read_text().splitlines()
+    paths = {line.split()[3].rpartition(f":{served.port}")[2]: line.split()[4] for line in log}
+    assert paths.get("/listed", "LLL") == "LLL"
+    assert paths.get("/news", "LL") == "LL"
+
+
+def test_a_user_of_links_log_sees_the_hub(tmp_path):
+    """It is in the link log with its kind, though nobody asks for it."""
+    answers = Answers()
+    with sites(answers) as served:
+        answers.port = served.port
+        crawl = served.crawl(tmp_path, ["site.test"], FEED_LINKS=True, OUTPUTS="links")
+        assert crawl.run() == 0
+
+    rows = [line.split("\t") for line in (crawl.jobdir / "logs" / "links.log").read_text().splitlines()]
+    assert {row[3] for row in rows} == {"feed", "hub"}
+    assert "/hub" not in {path for _, path in served.pages()}

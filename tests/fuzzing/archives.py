@@ -1,0 +1,77 @@
+"""Targets: WARC files of anybody, and what their records say of downloads."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tests.fuzzing.target import Target, chance, folder
+from tests.support.archive_files import gzipped, one_gzip, plain, record, response, torn_gzip, zstd
+from webcrawl.archives.answers import Answers, Unusable
+from webcrawl.archives.captures import captures
+from webcrawl.model import unpack
+from webcrawl.warc.reader import NotWarc, Records
+
+URL = "http://a.test/"
+ID = f"<urn:test:{URL}>"
+MOST = 4000
+WHOLE = [
+    record("warcinfo", block=b"software: x\r\n"),
+    response(URL, b"<p>hello" * 30),
+    record("metadata", URL, b"via: http://b.test/\r\nhopsFromSeed: L\r\n", WARC_Concurrent_To=ID),
+    response(f"{URL}2", b"5\r\nhello\r\n0\r\n\r\n", "Transfer-Encoding: chunked", WARC_Refers_To=ID),
+    record("resource", "ftp://a.test/x", b"text", Content_Type="text/plain"),
+]
+NAMES = ("x.warc.gz", "x.warc", "x.warc.zst")
+
+
+def archive(data: bytes) -> None:
+    """Records come or it is no archive; each is bounded, and leads to the same rest when reading begins at it."""
+    with TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as place:  # noqa: S108 - no disk
+        path = Path(place) / chance(data).choice(NAMES)
+        path.write_bytes(data)
+        lost: list[object] = []
+        try:
+            with Records(path, MOST, lost.append) as reader:
+                records = list(reader)
+        except NotWarc:
+            return
+        assert all(len(one.block) <= min(MOST, one.size) for one in records)
+        assert len(records) + len(lost) <= len(data)
+        if not records:
+            return
+        at = chance(data).randrange(len(records))
+        with Records(path, MOST, lost.append, records[at].place) as reader:
+            assert [(one.fields, one.block) for one in reader] == [(one.fields, one.block) for one in records[at:]]
+        with Records(path, MOST, lost.append) as reader:
+            _read(reader)
+
+
+def _read(reader: Records) -> None:
+    for capture in captures(reader, lambda *_: None):
+        try:
+            link, exchange = Answers(MOST // 4).read(capture)
+        except Unusable:
+            continue
+        assert len(exchange.body) <= MOST // 4
+        assert unpack(link.pack()) == link
+
+
+def _collected() -> list[bytes]:
+    real = folder("warc")
+    return [] if real is None else [path.read_bytes() for path in sorted((real / "files").rglob("*.warc*"))]
+
+
+TARGETS = [
+    Target(
+        "archive",
+        archive,
+        [form(WHOLE) for form in (plain, gzipped, one_gzip, torn_gzip, zstd)],
+        [b"WARC/1.0\r\n", b"Content-Length: ", b"\r\n\r\n", b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd", b"\x5d\x2a\x4d\x18"],
+        _collected,
+        (
+            "webcrawl.warc.reader",
+            "webcrawl.warc.unpacking",
+            "webcrawl.archives.answers",
+            "webcrawl.archives.captures",
+        ),
+    ),
+]

@@ -1,0 +1,17 @@
+"""The examples of our documents, as they stand there."""
+
+import re
+
+from tests.support.places import ROOT
+
+
+def example(page: str, name: str) -> str:
+    """The Python block of a page that defines this class."""
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL)
+    return next(block for block in blocks if f"class {name}" in block)
+
+
+def load(page: str, name: str) -> type:
+    space: dict = {}
+    exec(example(page, name), space)  # noqa: S102 - our own documentation
+    return space[name]
