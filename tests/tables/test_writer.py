@@ -199,6 +199,27 @@ class TestFullDisk:
         assert urls(tmp_path) == [URL.format(number) for number in range(4)]
         assert all(name.endswith(".parquet") for name in files(tmp_path))
 
+    def test_a_table_of_hosts_that_cannot_be_written(self, tmp_path):
+        """The last run's stays, until a run writes its own: no host is there twice."""
+        crawled(tmp_path, 0, 1).stop()
+        crawled(tmp_path, 1, 2, disk=Failing("write")).stop()
+        assert files(tmp_path, "hosts") == ["hosts-00000.parquet"]
+        crawled(tmp_path, 2, 3).stop()
+
+        assert files(tmp_path, "hosts") == ["hosts-00002.parquet"]
+        sound(tmp_path)
+
+    def test_closing_waits_for_the_thread(self, tmp_path):
+        """A process that ends while a file is written would be ended by its thread."""
+        job = Job(tmp_path, full=1)
+        for number in range(300):
+            job.page(URL.format(number))
+        for _ in job.db.prepare():
+            pass
+        job.close()
+
+        assert not job.tables._conversions._worker._alive.locked()
+
     def test_room_again(self, tmp_path):
         """A later checkpoint tries again."""
         disk = Failing("write")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from pathlib import Path
 
@@ -58,6 +58,7 @@ class Outputs:
         self._missed: set[str] = set()
         self._adopted: dict[str, Mark] = {}  # until the next checkpoint
         self._replaced: set[str] = set()
+        self._closers: list[Callable[[], None]] = []
         here = {name for name in self._noted if self._where(name).exists()}
         self._unnamed = {name for name in here if not (root / name).exists()}  # still with .open
         for name in here:
@@ -159,6 +160,10 @@ class Outputs:
     def length(self, path: str) -> int:
         """The length of an open file, buffered bytes included."""
         return self._open[path].tell()
+
+    def on_close(self, call: Callable[[], None]) -> None:
+        """Calls this first when the outputs are closed: a thread may still write files beside them."""
+        self._closers.append(call)
 
     def adopt(self, path: str, mark: Mark, instead: str = "") -> None:
         """Takes a whole, synced file that was written beside, at `path` with `.open`, as finished.
@@ -269,6 +274,8 @@ class Outputs:
 
     def close(self) -> None:
         """Closes all files. The next start truncates what no checkpoint has noted."""
+        for call in self._closers:
+            call()
         try:
             if self._syncing is not None:
                 self._db.worker.result(self._syncing)

@@ -45,6 +45,7 @@ class Conversions:
     def __init__(self, db: CrawlDB, outputs: Outputs, root: Path) -> None:
         self._db, self._outputs, self._root = db, outputs, root
         self._worker = Worker()
+        outputs.on_close(self._worker.close)
         self._files: list[_File] = []
 
     def __repr__(self) -> str:
@@ -79,8 +80,9 @@ class Conversions:
         while not all(file.job is None or self._worker.done(file.job) for file in self._files):
             yield
 
-    def note(self) -> None:
-        """Has the checkpoint note the files that are made, instead of their streams."""
+    def note(self) -> list[str]:
+        """Has the checkpoint note the files that are made, instead of their streams; returns their names."""
+        noted = []
         for file in [file for file in self._files if file.job is not None and self._worker.done(file.job)]:
             made = self._made(file)
             if made is not None:
@@ -88,6 +90,8 @@ class Conversions:
                 self._outputs.adopt(f"{file.name}{PARQUET}", mark, file.instead)
                 self._db.set(f"{ROWS}{file.name}{PARQUET}", str(rows).encode())
                 self._files.remove(file)
+                noted.append(file.name)
+        return noted
 
     def _made(self, file: _File) -> Made | None:
         job, file.job = file.job, None

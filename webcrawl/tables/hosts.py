@@ -17,7 +17,7 @@ from webcrawl.model import Status
 from webcrawl.store import rowcrc
 from webcrawl.store.crawldb import is_damage
 from webcrawl.store.disk import Disk
-from webcrawl.store.errors import DamagedFile, StoreError
+from webcrawl.store.errors import DamagedFile
 from webcrawl.store.output import Mark
 from webcrawl.tables.columns import SCHEMAS
 from webcrawl.tables.ended import host_parts
@@ -55,9 +55,9 @@ def _batches(database: Path) -> Iterator[pa.RecordBatch]:
                 arrays = [pa.array(values, field.type) for values, field in zip(columns, SCHEMAS["hosts"], strict=True)]
                 yield pa.RecordBatch.from_arrays(arrays, schema=SCHEMAS["hosts"])
     except sqlite3.Error as error:
-        raise (
-            DamagedFile(database, 0, str(error)) if is_damage(error) else StoreError(f"{database}: {error}")
-        ) from error
+        if is_damage(error):
+            raise DamagedFile(database, 0, str(error)) from error
+        raise OSError(f"{database}: {error}") from error  # a lack of ours: tried again
 
 
 def _row(database: Path, name: str, number: int, data: bytes, crc: int, robots: int | None) -> tuple[Any, ...]:

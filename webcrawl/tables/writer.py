@@ -146,12 +146,13 @@ class Tables:
         """The new file takes the place of the last run's."""
         name, before = self._progress.next_name("hosts"), self._progress.hosts
         self._conversions.add(name, partial(write_hosts, self._db.disk, self._db.path), before and f"{before}{PARQUET}")
-        self._progress.hosts = name
 
     def save(self) -> None:
         """Notes what is in the files."""
         self._flush()
         self._part.end = self._outputs.length(LOG)
-        self._conversions.note()
+        for name in self._conversions.note():
+            if name.startswith(f"{FOLDER}/hosts-"):
+                self._progress.hosts = name
         streams = [*self._conversions.streams, *(stream for _, stream in self._streams.values())]
         self._db.set(STATE, self._progress.pack(streams))
