@@ -241,9 +241,10 @@ class TestArguments:
         assert not (job.folder / "warc").exists()
 
     def test_in_any_project(self, pages, job):
-        """A project that does not name the add-on gets it for this command."""
+        """A project that does not name the add-on gets it for this command; its downloader middlewares have no say."""
         (job.folder.parent / "scrapy.cfg").write_text("[settings]\ndefault = plain\n")
-        (job.folder.parent / "plain.py").write_text("COMMANDS_MODULE = 'webcrawl.commands'\n")
+        plain = f"COMMANDS_MODULE = 'webcrawl.commands'\nDOWNLOADER_MIDDLEWARES = {{'{PIPELINES}.Refuses': 5}}\n"
+        (job.folder.parent / "plain.py").write_text(plain)
 
         assert job.run(pages, pipelines=("Lines",)) == 0, job.log
         assert job.lines() == URLS

@@ -6,7 +6,7 @@ import signal
 from pathlib import Path
 
 from scrapy import Request
-from scrapy.exceptions import DropItem
+from scrapy.exceptions import DropItem, IgnoreRequest
 
 from webcrawl.pipelines.output import open_output
 
@@ -97,6 +97,13 @@ class Downloads(Lines):
             self.output.write(f"{type(error).__name__} {error}\n".encode())
             raise DropItem("no download") from error
         return page
+
+
+class Refuses:
+    """A downloader middleware that lets nothing pass."""
+
+    def process_request(self, request):
+        raise IgnoreRequest(request.url)
 
 
 class Broken:

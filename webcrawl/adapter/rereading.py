@@ -49,7 +49,8 @@ PLACE = "archive."  # before a file's name, in the table meta: where to go on
 STAT = "process/lost"  # in Scrapy's stats: how much could not be read, over all runs
 AT_ONCE = 100  # pages under way: as many as a crawl has by default
 ONLY_FETCHED = frozenset(("warc", "cdxj", "requests", "skipped", "changes"))  # what only a crawl can write
-COMPONENTS = {
+COMPONENTS: dict[str, Any] = {
+    "DOWNLOADER_MIDDLEWARES": {},  # they are for what is fetched
     "SCHEDULER": "webcrawl.adapter.rereading.RereadingScheduler",
     "DOWNLOADER": "webcrawl.adapter.rereading.RereadingDownloader",
 }
@@ -229,8 +230,12 @@ class Still:
 
 
 def own_outputs(settings: BaseSettings) -> list[str]:
-    """Of OUTPUTS what can be written without a crawl."""
-    return [name for name in words(settings.get("OUTPUTS") or "") if name.lower() not in ONLY_FETCHED]
+    """Of OUTPUTS what can be written without a crawl; an impossible value as it is, for the check that follows."""
+    try:
+        named = words(settings.get("OUTPUTS") or "")
+    except ValueError:
+        return [str(settings["OUTPUTS"])]
+    return [name for name in named if name.lower() not in ONLY_FETCHED]
 
 
 def check_outputs(values: Mapping[str, Any]) -> None:

@@ -62,7 +62,7 @@ class Archives:
             self._told.clear()
             try:
                 for answer in self._file(path):
-                    self.done = before + sum(answer.next)
+                    self.done = before + min(sum(answer.next), self._sizes[number - 1])  # unpacked bytes may be more
                     yield answer
             except OSError as error:
                 raise StoreError(f"{path}: {error.strerror or error}") from error
