@@ -145,3 +145,11 @@ class TestHeaders:
     def test_invalid_addresses_are_left_out(self):
         """As anywhere."""
         assert self.found(["header"], b"<http://[>, <y>").links == [("header", "http://a.test/d/y", "", "")]
+
+
+def test_a_format_that_is_not_wanted_is_read_as_before():
+    """What a server calls HTML is HTML then, whatever other formats are wanted."""
+    body = b"<?xml version='1.0'?><rss><a href='/1'></rss>"
+
+    assert DocumentReader(["a", "sitemap"]).links(body, "text/html", "http://a.test/").links == [("a", "/1", "", "")]
+    assert DocumentReader(["a", "feed"]).links(body, "text/html", "http://a.test/").links == []

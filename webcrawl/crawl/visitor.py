@@ -156,8 +156,9 @@ class Visitor:
     def follow_robots(self, page: Page) -> None:
         """Submits the sitemaps that a robots.txt names: links of the page that needed the rules, found there."""
         if page.link is not None and page.found is not None:
+            page.followed = page.found.links
             link = replace(page.link, path=page.link.path.removesuffix("P"))
-            self._crawl.discover(link, [one[1] for one in page.found.links], lambda _: "L", base=page.base)
+            self._crawl.discover(link, [one[1] for one in page.found.links], lambda _: "L", base=page.found.base)
 
     def follow(self, page: Page, links: Sequence[FoundLink] | None = None) -> None:
         """Submits the links of a page that was visited, or only these."""

@@ -16,6 +16,7 @@ from webcrawl.html import kinds
 from webcrawl.html.found import Found, FoundLink
 from webcrawl.html.links import LinkReader
 
+KINDS_OF = {"sitemap": "sitemap", "text": "sitemap", "feed": "feed", "json": "feed", "xlink": "xlink"}
 OF_HEADERS = frozenset(("canonical", "header", HUB))
 
 
@@ -43,15 +44,17 @@ class DocumentReader:
         if self._packed and is_packed(content_type, body):
             body, content_type = unpacked(body), ""
         form = form_of(content_type, body)
-        if form == "html":
+        if KINDS_OF.get(form) not in self._formats:
             return self._html.links(body, content_type, url, encoding)
         found = Found(url, encoding or "utf-8", whole=self._whole)
-        if form == "xlink" and "xlink" in self._formats:
+        if form == "xlink":
             found.links = self._kept(xlink.read(body, content_type, url))
-        elif form in ("sitemap", "text") and "sitemap" in self._formats:
-            self._fill(found, textlist.read(body) if form == "text" else listing.read(body, content_type, url))
-        elif form in ("feed", "json") and "feed" in self._formats:
-            self._fill(found, jsonfeed.read(body) if form == "json" else listing.read(body, content_type, url))
+        elif form == "text":
+            self._fill(found, textlist.read(body))
+        elif form == "json":
+            self._fill(found, jsonfeed.read(body))
+        else:
+            self._fill(found, listing.read(body, content_type, url))
         return found
 
     def add_headers(self, found: Found, headers: Iterable[tuple[bytes, bytes]], url: str) -> None:

@@ -1,0 +1,42 @@
+"""The sitemaps that a robots.txt names."""
+
+from tests.support.warc_crawl import exchange
+from webcrawl.crawl.visitor import Visitor
+from webcrawl.html.found import Found
+from webcrawl.items import Page
+from webcrawl.model import Link
+
+
+class Crawl:
+    """Notes what it is given."""
+
+    def __init__(self):
+        self.found = []
+
+    def discover(self, link, links, hop, *, base):
+        self.found.append((link.path, links, [hop(at) for at in range(len(links))], base))
+
+
+def visited(found):
+    visitor, crawl = Visitor.__new__(Visitor), Crawl()
+    visitor._crawl = crawl
+    page = Page.of(Link("http://a.test/robots.txt", "LLP", history="http://a.test"), exchange())
+    page.found = found
+    visitor.follow_robots(page)
+    return page, crawl.found
+
+
+def test_they_are_links_of_the_page_that_needed_the_rules():
+    """One link deeper than that page, found on the robots.txt; the outputs see that they are followed."""
+    found = Found("http://a.test/robots.txt", "", [("sitemap", "/a.xml", "", ""), ("sitemap", "/b.xml", "", "")])
+    page, submitted = visited(found)
+
+    assert submitted == [("LL", ["/a.xml", "/b.xml"], ["L", "L"], "http://a.test/robots.txt")]
+    assert page.followed is found.links
+
+
+def test_none():
+    """Where nobody wants them, or there are none, nothing is submitted."""
+    page, submitted = visited(None)
+
+    assert (submitted, page.followed) == ([], ())
