@@ -87,18 +87,18 @@ class HealthRules:
             only = only if only == before.only else 0
             origin = origin if before.origin in (-1, origin) else 0
         host.failures += 1
-        row = host.row = FailedRow(now, away, _status(link, outcome), only, gone, origin)
-        wait = self.wait(host)
-        host.row = row._replace(planned=float(max(wait, outcome.wait)))
+        wait = self._wait(host.failures, gone=gone)
+        row = FailedRow(now, away, _status(link, outcome), only, gone, origin, float(max(wait, outcome.wait)))
+        host.row = row
         is_over = host.failures >= self.failures and away >= self.patience
         if not host.retired and (is_over or (gone and before is not None and before.gone)):
             host.retired = row.status
         return wait
 
-    def wait(self, host: Host) -> float:
-        """How long a host that has just failed is left alone."""
-        wait = min(self.retry_wait * 2.0 ** min(host.failures - 1, 60), DAY)
-        return min(max(wait, GONE * self.retry_wait), DAY) if host.row is not None and host.row.gone else wait
+    def _wait(self, failures: int, *, gone: bool) -> float:
+        """How long a host is left alone that has failed so often in a row."""
+        wait = min(self.retry_wait * 2.0 ** min(failures - 1, 60), DAY)
+        return min(max(wait, GONE * self.retry_wait), DAY) if gone else wait
 
 
 def answered(host: Host) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from scrapy.crawler import Crawler
 
 from webcrawl.adapter.scheduler import scheduler_of
+from webcrawl.adapter.trip import PAGE
 from webcrawl.lack import lack
 from webcrawl.model import Exchange, Link, Outcome
 from webcrawl.pipelines.output import is_plain
@@ -27,11 +28,14 @@ def on_end(crawler: Crawler, hook: Callable[[Link, Outcome, Exchange | None], ob
     name = getattr(hook, "__qualname__", repr(hook))
 
     def told(link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
+        another = PAGE.set(None)  # what the hook writes is this URL's, whose page is booked, and not another's
         try:
             hook(link, outcome, exchange)
         except Exception as error:
             if isinstance(error, StoreError) or lack(error):
                 raise
             logger.exception("%s: %s", name, link.url)
+        finally:
+            PAGE.reset(another)
 
     scheduler_of(crawler).crawl.hear(told)
