@@ -85,7 +85,7 @@ class TestDepth:
         """Links that enter in portions count like the first."""
         page = Link("http://b.example/", "LLL", "http://seed.example/", "http://seed.example/")
         crawl.discover(page, [f"/{i}" for i in range(PORTION + 1)], lambda _: "L")
-        crawl._submit_portion(PACE)
+        crawl._discovery.submit_portion(PACE)
 
         assert {one.path for one in submitted} == {"LLlL"}
         assert len(submitted) == PORTION + 1

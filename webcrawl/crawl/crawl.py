@@ -9,42 +9,38 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.crawl_log import CrawlLog, Hearer
+from webcrawl.crawl.discovery import KNOWN, Discovery
 from webcrawl.crawl.ending import Ending
 from webcrawl.crawl.halfway import Halfway
 from webcrawl.crawl.inline import InlineDownloads
-from webcrawl.crawl.redirect_chain import cookie_header, has_asked
 from webcrawl.crawl.refusals import Refusal, Refusals
-from webcrawl.crawl.requisites import is_needed, may_need
 from webcrawl.crawl.robots import RobotsAdmission
 from webcrawl.crawl.seeding import Seeding
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.overstay import R
-from webcrawl.model import Exchange, Link, Outcome, Status, pack_found
+from webcrawl.model import Exchange, Link, Outcome, Status
 from webcrawl.seen.content import ContentSeen
-from webcrawl.seen.portions import PORTION, Portions
+from webcrawl.seen.portions import Portions
 from webcrawl.seen.protocol import SeenStore
 from webcrawl.statistics.statistics import Statistics
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.store.errors import StoreError, TakenAway
+from webcrawl.store.errors import TakenAway
 from webcrawl.store.output import Output
 from webcrawl.store.outputs import Outputs
-from webcrawl.urls.filters.chain import Chain
 from webcrawl.urls.filters.protocol import Dropped
 from webcrawl.urls.hosts import host_of
 from webcrawl.urls.lately import Lately
 from webcrawl.urls.pipeline import LinkPipeline
-from webcrawl.urls.sites import entered
 
 logger = logging.getLogger(__name__)
 
 SLICE = 500  # new links moved to the frontier in one turn: about 2 ms
-KNOWN = b""  # placeholder for the seen store: mark as seen, never return
 CLEAN = "clean"  # in the database: whether the last checkpoint was the last of its run
 NO_OUTCOMES = frozenset((Status.UNTRIED, Status.DEFERRED))  # the link comes again as if it had not been taken
 PATIENCE = 1.0  # seconds between two early merges while the frontier has URLs, though none that are due
@@ -95,12 +91,21 @@ class Crawl:
     """Facade of one crawl: links, seen store, frontier, robots rules, seeds, outputs, and the checkpoint."""
 
     def __init__(self, parts: Parts) -> None:
-        self._db, self._pipeline, self._lately = parts.db, parts.pipeline, parts.lately
+        self._db, self._pipeline = parts.db, parts.pipeline
         self._clock = parts.clock
         self._seen, self._content, self._frontier = parts.seen, parts.content, parts.frontier
         self._robots, self._seeding, self._refusals = parts.robots, parts.seeding, parts.refusals
         self._outputs, self._log, self._counters = parts.outputs, parts.log, parts.counters
-        self._portions, self._ending, self._site_of = parts.portions, parts.ending, parts.site_of
+        self._portions, self._ending = parts.portions, parts.ending
+        self._discovery = Discovery(
+            parts.pipeline,
+            parts.seen,
+            parts.lately,
+            parts.portions,
+            parts.site_of,
+            parts.counters,
+            lambda: self._frontier.heard,
+        )
         self._halfway = parts.halfway
         self.uplink, self.statistics = parts.uplink, parts.statistics
         self.inline = InlineDownloads(
@@ -124,43 +129,21 @@ class Crawl:
     ) -> None:
         """The links of a page, in one batch; `hop` gives the letter of each by its position.
 
-        Of very many the first are submitted now, and the others in portions. `needed`: these are its requisites.
+        `needed`: these are its requisites.
         """
-        self._counters["links"] += len(links)
-        page = self._entered(page)
-        if len(links) > PORTION:
-            self._portions.put(page, base, links, hop, PORTION)
-            links = links[:PORTION]
-        self._submit(page, "L", links, hop, base, filters=self._pipeline.requisites if needed else None)
+        self._discovery.discover(page, links, hop, base=base, needed=needed)
 
     def passing(self, page: Link, links: Sequence[str], base: str) -> frozenset[str]:
         """Which of these links of a page the filters let through."""
-        page = self._entered(page)
-        return self._pipeline.passing(page.url, page.depth + 1, links, base, f"{page.path}L")
+        return self._discovery.passing(page, links, base)
 
     def is_within(self, url: str) -> bool:
         """Whether a page that is shown in another is one of the crawl's, however it was found."""
-        return self._pipeline.chain.within(url)
+        return self._discovery.is_within(url)
 
     def redirected(self, page: Link, location: str, chain: str) -> None:
-        """Submits the target of a redirect, which takes the chain with it.
-
-        What was asked for in this chain already is asked for again if it gets other cookies now than ever before.
-        """
-        self._counters["links"] += 1
-        page = self._entered(page)
-        cookies = cookie_header(chain, location) if chain else b""
-        if not (cookies and has_asked(chain, self._pipeline.key(location))):
-            filters = self._pipeline.requisites if is_needed(page.path) else None
-            self._submit(page, "R", [location], lambda _: "R", "", chain, filters)
-            return
-        again = Link(location, page.path + "R", page.url, page.seed, chain=chain)
-        self._counters["links/new"] += self.submit(again, f"cookies {cookies.decode('latin-1')}")
-
-    def _entered(self, page: Link) -> Link:
-        """The page, with a mark in its path if it is the first of another site."""
-        path = entered(page.path, page.via, page.url, self._site_of)
-        return page if path is page.path else replace(page, path=path)
+        """Submits the target of a redirect, which takes the chain with it."""
+        self._discovery.redirected(page, location, chain)
 
     def key(self, url: str) -> int:
         """The number by which the seen store knows a URL."""
@@ -170,58 +153,13 @@ class Crawl:
         """The form of a URL by which it is known whether it was seen."""
         return self._pipeline.compared([url])[0]
 
-    def _submit(
-        self,
-        page: Link,
-        kind: str,
-        links: Sequence[str],
-        hop: Callable[[int], str],
-        base: str,
-        chain: str = "",
-        filters: Chain | None = None,
-    ) -> None:
-        absorbed = self._lately.absorbed
-        depth = page.depth + (kind != "R")
-        heard = self._frontier.heard
-        found = self._pipeline.process(page.url, depth, links, base, self._lately, page.path + kind, heard, filters)
-        self._counters["links/known"] += self._lately.absorbed - absorbed
-        self._counters["links/new"] += len(found)
-        if not found:
-            return
-        records = pack_found(page, [(url, hop(at)) for _, url, at in found], chain)
-        self._seen.submit([key for key, _, _ in found], records)
-        self._lately.add(url for _, url, _ in found)
-
-    def _submit_portion(self, now: float) -> None:
-        """The next links of a large page, if it is time for them."""
-        portion = self._portions.take(now)
-        if portion is None:
-            return
-        page = portion.page
-        try:
-            filters = self._pipeline.requisites if portion.hops[0] == "E" and may_need(page.path) else None
-            self._submit(page, "L", portion.links, portion.hops.__getitem__, portion.base, filters=filters)
-        except (StoreError, OSError, MemoryError):
-            raise
-        except Exception:  # a filter's: as with a page, these links are lost, and the crawl goes on
-            logger.exception("%d links of %s", len(portion.links), page.url)
-
     def cut(self, links: int) -> None:
         """Counts links of a page that are not followed because there are too many."""
-        self._counters["links"] += links
-        self._counters["links/cut"] += links
+        self._discovery.cut(links)
 
     def submit(self, link: Link, variant: str = "", *more: str) -> bool:
-        """Takes a single link, from a request of a user's spider; each variant of a URL is seen separately.
-
-        Whether it is new depends on the first variant; the others are marked as seen. Returns False if a filter drops
-        it.
-        """
-        if not self._pipeline.process(link.via, link.depth, [link.url]):
-            return False
-        keys = [self._pipeline.key(link.url, one) for one in (variant, *more)]
-        self._seen.submit(keys, [link.pack(), *([KNOWN] * len(more))])
-        return True
+        """Takes a single link, from a request of a user's spider. Returns False if a filter drops it."""
+        return self._discovery.submit(link, variant, *more)
 
     def insert(self, link: Link, variant: str = "") -> None:
         """Queues a link whether or not it was seen before, and marks it as seen."""
@@ -259,7 +197,7 @@ class Crawl:
             self._seeding.read(SLICE)
             if self._seeding.first:
                 return None
-        self._submit_portion(now)
+        self._discovery.submit_portion(now)
         frontier = self._frontier
         link = frontier.take(now, spare=False)
         if link is None and frontier.holds_back(now):  # links of other hosts may wait there

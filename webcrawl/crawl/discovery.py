@@ -1,0 +1,141 @@
+"""What pages link to: through the filters into the seen store, in batches."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from webcrawl.crawl.redirect_chain import cookie_header, has_asked
+from webcrawl.crawl.requisites import is_needed, may_need
+from webcrawl.model import Link, pack_found
+from webcrawl.seen.portions import PORTION, Portions
+from webcrawl.seen.protocol import SeenStore
+from webcrawl.store.errors import StoreError
+from webcrawl.urls.filters.chain import Chain
+from webcrawl.urls.lately import Lately
+from webcrawl.urls.pipeline import LinkPipeline
+from webcrawl.urls.sites import entered
+
+logger = logging.getLogger(__name__)
+
+KNOWN = b""  # placeholder for the seen store: mark as seen, never return
+Heard = Callable[[str, Sequence[str]], None]
+
+
+class Discovery:
+    """Submits links: of pages, redirects, large pages in portions, and single ones."""
+
+    def __init__(
+        self,
+        pipeline: LinkPipeline,
+        seen: SeenStore,
+        lately: Lately,
+        portions: Portions,
+        site_of: Callable[[str], str],
+        counters: Counter[str],
+        heard: Callable[[], Heard | None],
+    ) -> None:
+        """`heard` says who wants the links of every page."""
+        self._pipeline, self._seen, self._lately, self._portions = pipeline, seen, lately, portions
+        self._site_of, self._counters, self._heard = site_of, counters, heard
+
+    def __repr__(self) -> str:
+        return f"<Discovery links={self._counters['links']}>"
+
+    def discover(
+        self, page: Link, links: Sequence[str], hop: Callable[[int], str], *, base: str = "", needed: bool = False
+    ) -> None:
+        """The links of a page, in one batch; `hop` gives the letter of each by its position.
+
+        Of very many the first are submitted now, and the others in portions. `needed`: these are its requisites.
+        """
+        self._counters["links"] += len(links)
+        page = self._entered(page)
+        if len(links) > PORTION:
+            self._portions.put(page, base, links, hop, PORTION)
+            links = links[:PORTION]
+        self._submit(page, "L", links, hop, base, filters=self._pipeline.requisites if needed else None)
+
+    def passing(self, page: Link, links: Sequence[str], base: str) -> frozenset[str]:
+        """Which of these links of a page the filters let through."""
+        page = self._entered(page)
+        return self._pipeline.passing(page.url, page.depth + 1, links, base, f"{page.path}L")
+
+    def is_within(self, url: str) -> bool:
+        """Whether a page that is shown in another is one of the crawl's, however it was found."""
+        return self._pipeline.chain.within(url)
+
+    def redirected(self, page: Link, location: str, chain: str) -> None:
+        """Submits the target of a redirect, which takes the chain with it.
+
+        What was asked for in this chain already is asked for again if it gets other cookies now than ever before.
+        """
+        self._counters["links"] += 1
+        page = self._entered(page)
+        cookies = cookie_header(chain, location) if chain else b""
+        if not (cookies and has_asked(chain, self._pipeline.key(location))):
+            filters = self._pipeline.requisites if is_needed(page.path) else None
+            self._submit(page, "R", [location], lambda _: "R", "", chain, filters)
+            return
+        again = Link(location, page.path + "R", page.url, page.seed, chain=chain)
+        self._counters["links/new"] += self.submit(again, f"cookies {cookies.decode('latin-1')}")
+
+    def _entered(self, page: Link) -> Link:
+        """The page, with a mark in its path if it is the first of another site."""
+        path = entered(page.path, page.via, page.url, self._site_of)
+        return page if path is page.path else replace(page, path=path)
+
+    def _submit(
+        self,
+        page: Link,
+        kind: str,
+        links: Sequence[str],
+        hop: Callable[[int], str],
+        base: str,
+        chain: str = "",
+        filters: Chain | None = None,
+    ) -> None:
+        absorbed = self._lately.absorbed
+        depth = page.depth + (kind != "R")
+        heard = self._heard()
+        found = self._pipeline.process(page.url, depth, links, base, self._lately, page.path + kind, heard, filters)
+        self._counters["links/known"] += self._lately.absorbed - absorbed
+        self._counters["links/new"] += len(found)
+        if not found:
+            return
+        records = pack_found(page, [(url, hop(at)) for _, url, at in found], chain)
+        self._seen.submit([key for key, _, _ in found], records)
+        self._lately.add(url for _, url, _ in found)
+
+    def submit_portion(self, now: float) -> None:
+        """The next links of a large page, if it is time for them."""
+        portion = self._portions.take(now)
+        if portion is None:
+            return
+        page = portion.page
+        try:
+            filters = self._pipeline.requisites if portion.hops[0] == "E" and may_need(page.path) else None
+            self._submit(page, "L", portion.links, portion.hops.__getitem__, portion.base, filters=filters)
+        except (StoreError, OSError, MemoryError):
+            raise
+        except Exception:  # a filter's: as with a page, these links are lost, and the crawl goes on
+            logger.exception("%d links of %s", len(portion.links), page.url)
+
+    def cut(self, links: int) -> None:
+        """Counts links of a page that are not followed because there are too many."""
+        self._counters["links"] += links
+        self._counters["links/cut"] += links
+
+    def submit(self, link: Link, variant: str = "", *more: str) -> bool:
+        """Takes a single link, from a request of a user's spider; each variant of a URL is seen separately.
+
+        Whether it is new depends on the first variant; the others are marked as seen. Returns False if a filter drops
+        it.
+        """
+        if not self._pipeline.process(link.via, link.depth, [link.url]):
+            return False
+        keys = [self._pipeline.key(link.url, one) for one in (variant, *more)]
+        self._seen.submit(keys, [link.pack(), *([KNOWN] * len(more))])
+        return True
