@@ -10,4 +10,4 @@ HUB = "hub"  # where a feed's news are subscribed to: known, never followed
 ALL = (*kinds.KINDS, *KINDS)
 """What LINK_SOURCES may name."""
 LOGGED = frozenset((*ALL, HUB)) - {"pdf", "jsonld", "data"}
-"""What a link log has, whatever is followed: all but what costs much to look for, a process of its own or 30 µs a page."""
+"""What a link log has, whatever is followed: all but what costs much to look for."""
