@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from html import unescape
 from itertools import product
 from urllib.parse import urljoin
 
 from webcrawl.frontier.frontier import Frontier
+from webcrawl.html.links import LinkReader
 from webcrawl.model import Link, Outcome
 from webcrawl.simweb.answers import Ask
 from webcrawl.simweb.world import World
 from webcrawl.urls.hosts import host_of
 
-HREF = re.compile(r'<a href="([^"#]+)')
 Page = tuple[str, list[str]]  # body, links
 Site = Callable[[str, str], Page]
 """Makes the page of a host and its path with query."""
@@ -108,7 +106,8 @@ def page_of_links(*urls: str) -> Site:
 
 
 def simulated(world: World) -> Site:
-    """The sites of the synthetic web, with their links to the same domain, as a simple crawler sees them."""
+    """The sites of the synthetic web, with their links to the same domain, as the crawler sees them."""
+    reader = LinkReader(("a",))
 
     def page(host: str, path: str) -> Page:
         url = f"http://{host}/{path}"
@@ -116,7 +115,8 @@ def simulated(world: World) -> Site:
         if place is None:
             return "", []
         body = world.answer(Ask(*place, name=host)).body.decode()
-        found = dict.fromkeys(urljoin(url, unescape(href)) for href in HREF.findall(body))
+        hrefs = reader.links(body.encode(), "text/html; charset=utf-8", url).links
+        found = dict.fromkeys(urljoin(url, address).partition("#")[0] for _, address, *_ in hrefs)
         return body, [one for one in found if one.startswith("http:") and domain_of(host_of(one)) == domain_of(host)]
 
     return page
