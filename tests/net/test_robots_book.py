@@ -418,7 +418,7 @@ class Twin(RuleBasedStateMachine):
         if status in (200, 404):
             self.known[name] = (now + DAY, status, 0, 0.0)
         else:
-            since = since + max(0.0, now - until - DAY) if tries else now
+            since = since + max(0.0, now - until - min(60 * 2 ** (tries - 1), DAY)) if tries else now
             tries += 1
             left = since + DAY - now
             if left <= 0 and tries >= 3:
