@@ -82,15 +82,18 @@ class RequestsPipeline:
 
     def close_spider(self) -> None:
         """Other pipelines may still await downloads while they close: the thread will not be there for them."""
-        if self._log is not None:
-            self._ending = True
-            self._sync()
+        self._ending = True
+        self._sync_now()
+
+    def _sync_now(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._sync()
 
     def _close(self) -> None:
         """No request is sent any more."""
         downloader_of(self._crawler).on_send = None
-        if self._timer is not None:
-            self._timer.cancel()
-            self._sync()
+        self._sync_now()
         if self._log is not None:
             self._log.close()
+            self._log = None
