@@ -1,13 +1,17 @@
 """All outputs of one crawl that is killed by kill -9 again and again agree with its archive and its log."""
 
+import gzip
+import json
 import os
 import random
 import signal
 from collections import Counter
 
 import pytest
+from pyarrow import parquet
 
 from tests.support.all_outputs import KINDS, OUTPUTS, PAGES, Everything, archived, page, rows
+from tests.support.commands import command
 from tests.support.crawling import Crawl, wait_until
 from tests.support.plain_site import serving
 from webcrawl.html.tags import start_tags
@@ -120,6 +124,33 @@ def test_fingerprints(killed):
     assert len({number for number, _ in found}) > PAGES // 2
     assert all(len(number) == 16 for number, _ in found)
     assert fingerprint(page(0).decode()) is not None
+
+
+def test_tables(killed):
+    """The lines of crawl.log in their order, with places in the archive, and the fingerprints of neardup.log."""
+    jobdir, *_ = killed
+    pages = parquet.read_table(sorted((jobdir / "tables").glob("pages-*.parquet"))).to_pylist()
+    links = parquet.read_table(sorted((jobdir / "tables").glob("links-*.parquet"))).to_pylist()
+    logged = [line.split() for line in (jobdir / "logs/crawl.log").read_text().splitlines()]
+    prints = {url: int(number, 16) for number, url in rows(jobdir, "logs/neardup.log")}
+
+    assert [(row["url"], row["fetch_status"]) for row in pages] == [(line[3], int(line[1])) for line in logged]
+    assert {row["url"] for row in pages if row["warc_filename"]} == archived(jobdir).keys()
+    assert {row["url"]: row["neardup"] for row in pages if row["neardup"] is not None} == prints
+    assert Counter(row["from_url"] for row in links) == Counter(
+        row[0] for row in rows(jobdir, "logs/links.log") if row[2]
+    )
+
+
+def test_text_and_index(killed):
+    """Each new page has one line of text, and is found once."""
+    jobdir, here, _ = killed
+    texts = b"".join(gzip.decompress(path.read_bytes()) for path in sorted((jobdir / "text").iterdir()))
+    lines = [json.loads(line) for line in texts.splitlines()]
+    done = command("scrapy", "search", jobdir, "--json", "-n", 100, "page")
+
+    assert Counter(line["url"] for line in lines) == Counter(numbered(here, "page", 0))
+    assert sorted(json.loads(line)["url"] for line in done.stdout.splitlines()) == sorted(numbered(here, "page", 0))
 
 
 def test_skipped(killed):

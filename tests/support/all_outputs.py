@@ -6,7 +6,7 @@ from typing import ClassVar
 from tests.support.plain_site import Site
 from tests.support.warc_reader import read
 
-OUTPUTS = "warc cdxj links images tags pagefiles neardup skipped requests"
+OUTPUTS = "warc cdxj links tables text index images tags pagefiles neardup skipped requests"
 PAGES = 12
 GIF = b"GIF89a\x07\x00\x05\x00\x00\x00\x00,\x00\x00\x00\x00\x07\x00\x05\x00\x00\x02\x00;"
 KINDS = ("page", "twin", "moved", "image", "forbidden", "missing")

@@ -69,6 +69,7 @@ PAGES = (
     Column("language", TEXT, lambda end: end.language),
     Column("canonical", TEXT, lambda end: end.canonical),
     Column("robots", TEXT, lambda end: end.robots),
+    Column("neardup", pa.uint64(), lambda end: end.fingerprint),
 )
 LINKS = {
     "from_url": TEXT,

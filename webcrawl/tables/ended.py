@@ -116,6 +116,11 @@ class Ended:
         return resolved(found.canonical, found.base) or None
 
     @property
+    def fingerprint(self) -> int | None:
+        """Of the text, if it is known: the output `neardup` has asked for it."""
+        return (self.page.looked_up or {}).get("fingerprint") if self.page is not None else None
+
+    @property
     def robots(self) -> str | None:
         """What document and answer say to robots."""
         return ",".join(sorted(self.page.robots))[:LONGEST] or None if self.page is not None else None
