@@ -9,7 +9,7 @@ from tests.support.warc_crawl import NOW, exchange
 from webcrawl.html.found import Found
 from webcrawl.items import Page
 from webcrawl.model import Link, Outcome, Status, Timings
-from webcrawl.tables.ended import host_parts
+from webcrawl.tables.ended import Ended, host_parts
 
 
 @pytest.fixture(name="job")
@@ -32,6 +32,16 @@ def answered(status, url="http://a.test/", **changes):
 
 
 class TestPages:
+    def test_the_fingerprint_is_there_if_somebody_asked_for_it(self):
+        """Nobody's text is read for the table alone."""
+        body = "<p>" + " ".join(f"word{number}" for number in range(100))
+        link, answer = Link("http://a.test/"), exchange("http://a.test/", body.encode())
+        page = Page.of(link, answer)
+        end = Ended(link, Outcome(200, 0.25, at=NOW, ended=1.0), answer, page, NOW)
+
+        assert end.fingerprint is None
+        assert page.fingerprint == end.fingerprint is not None
+
     def test_of_a_page(self, job):
         """A page's row says what came, when, from where, and where its record lies."""
         url = "https://www.example.co.uk:8443/a/B.html?q=1"
@@ -79,6 +89,7 @@ class TestPages:
             "language": "de",
             "canonical": "https://www.example.co.uk:8443/c",
             "robots": None,
+            "neardup": None,
         }
 
     @pytest.mark.parametrize(
