@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -18,6 +19,7 @@ from webcrawl.html.mimetype import parse
 from webcrawl.html.robots_tag import directives
 from webcrawl.model import Exchange, Link, Timings, header
 from webcrawl.neardup.fingerprint import fingerprint
+from webcrawl.urls.canonical import canonical_links
 
 # How text exporters (JSON, CSV, XML) write the fields that are not text.
 _AS_BASE64 = {"serializer": lambda value: b64encode(value).decode()}
@@ -79,6 +81,11 @@ def _all_found(page: Page) -> Found:
     return documents.all_links(page.body, kind, url, encoding, page.headers)
 
 
+def _targets(page: Page) -> dict[str, str | None]:
+    found = page.all_found
+    return canonical_links(found.base, [link[1] for link in found.links], Counter())
+
+
 def _links(page: Page) -> list[PageLink]:
     """None of an answer that is not the page, such as an error's."""
     if not 200 <= page.status < 300:
@@ -133,6 +140,7 @@ class Page(_Answer):
 
     __slots__ = ("exchange", "followed", "found", "link", "looked_up")
     all_found: ClassVar[Any] = _Lazy(_all_found)  # links of all kinds as they were written
+    targets: ClassVar[Any] = _Lazy(_targets)  # their canonical URLs by what was written, None for what has none
     fingerprint: ClassVar[Any] = _Lazy(_fingerprint)  # of the text: near-duplicates share nearly all of its 64 bits
     about: ClassVar[Any] = _Lazy(_about)  # what the document says of itself; some fields are read from it
 

@@ -63,8 +63,10 @@ def test_no_network_from_the_first_second(simweb, tmp_path):
 
 def test_stopping_during_an_outage(simweb, tmp_path):
     """Ctrl-C ends a crawl without a network in seconds; so does kill -9; the next run fetches the rest."""
-    server = web(simweb)
-    crawl = crawl_of(server, tmp_path, HOST_RETRY_WAIT=60, RETRY_TIMES=0, HOST_MAX_FAILURES=2, CHECKPOINT_INTERVAL=1)
+    server = web(simweb, pages=480)
+    slow = {"POLITENESS_MIN_DELAY": 0.25}  # most is still to be done when the outage begins
+    settings = {"HOST_RETRY_WAIT": 60, "RETRY_TIMES": 0, "HOST_MAX_FAILURES": 2, "CHECKPOINT_INTERVAL": 1, **slow}
+    crawl = crawl_of(server, tmp_path, **settings)
     running = crawl.start()
     wait_until(lambda: len(pages(server.log.hits)) > 60)
     outage = server.outages.begin("uplink_lost")

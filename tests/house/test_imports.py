@@ -63,7 +63,7 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "html": {"model"},
     "browser": set(),
     "formats": {"html"},
-    "items": {"formats", "html", "model", "neardup"},
+    "items": {"formats", "html", "model", "neardup", "urls"},
     "logs": {"model", "text"},
     "statistics": {"model", "text"},
     "images": set(),

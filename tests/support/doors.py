@@ -50,7 +50,8 @@ def _listening(ports):
     for number in range(1, 250):
         address, opened = f"127.0.88.{number}", []
         try:
-            opened += [socket.create_server((address, port)) for port in ports if port >= FREE]
+            # one by one: of a list that is never finished, nobody could close what was opened
+            opened.extend(socket.create_server((address, port)) for port in ports if port >= FREE)
         except OSError:
             for door in opened:
                 door.close()

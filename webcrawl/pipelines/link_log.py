@@ -45,7 +45,7 @@ class LinkLogPipeline:
         if isinstance(item, Page) and 200 <= item.status < 300 and self._output is not None:
             found = item.all_found  # not `links`: that resolves each of them once more
             if found.links and not item.is_prerequisite:
-                targets = canonical_links(found.base, [link[1] for link in found.links], Counter())
+                targets = item.targets
                 rows = ((kind, address, targets[address], text) for kind, address, text, _ in found.links)
                 self._output.write(lines(item.url, rows))
         return item

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from webcrawl.html.found import FoundLink
@@ -49,13 +49,16 @@ class LinkRows:
             return 0
         links, followed, added = end.found.links, end.page.followed, 0
         follows = None if followed is links else frozenset(followed)
+        if len(links) <= PIECE and self._max_length == MAX_LENGTH:
+            return self._add(end.link.url, links, end.page.targets, follows) if links else 0  # links.log has them, too
         for at in range(0, len(links), PIECE):
-            added += self._add(end.link.url, links[at : at + PIECE], end.found.base, follows)
+            piece = links[at : at + PIECE]
+            targets = canonical_links(end.found.base, [link[1] for link in piece], Counter(), self._max_length)
+            added += self._add(end.link.url, piece, targets, follows)
         return added
 
-    def _add(self, url: str, found: list[FoundLink], base: str, follows: Follows) -> int:
+    def _add(self, url: str, found: list[FoundLink], targets: Mapping[str, str | None], follows: Follows) -> int:
         kinds, addresses, texts, rels = zip(*found, strict=True)
-        targets = canonical_links(base, addresses, Counter(), self._max_length)
         if max(map(len, rels)) > REL:
             rels = tuple([rel[:REL] for rel in rels])
         followed = [True] * len(found) if follows is None else [link in follows for link in found]
