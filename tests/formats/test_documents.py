@@ -112,6 +112,13 @@ def test_pages_are_read_as_before():
     )
 
 
+@pytest.mark.parametrize("body", [b"<p><a href=/1>one</a>", RSS, SVG])
+def test_what_is_read_for_a_link_log_is_not_read_again(body):
+    """A page's links are whole if all kinds were looked for that a link log has: pipelines take them as they are."""
+    assert DocumentReader(LOGGED, anchor_text=True).links(body, "text/html", "http://a.test/").whole
+    assert not DocumentReader(LOGGED - {"img"}, anchor_text=True).links(body, "text/html", "http://a.test/").whole
+
+
 def test_a_hub_is_never_wanted_by_a_setting():
     """It is where news are subscribed to, not a page: no setting can name it, and the link log has it."""
     assert "hub" not in ALL

@@ -9,5 +9,5 @@ KINDS = ("header", *OF_DOCUMENTS, "pdf")
 HUB = "hub"  # where a feed's news are subscribed to: known, never followed
 ALL = (*kinds.KINDS, *KINDS)
 """What LINK_SOURCES may name."""
-LOGGED = frozenset((*ALL, HUB)) - {"pdf", "jsonld", "data"}
+LOGGED = kinds.LOGGED.union(KINDS, (HUB,)) - {"pdf"}
 """What a link log has, whatever is followed: all but what costs much to look for."""

@@ -28,7 +28,7 @@ class LinkReader:
         }
         self._reader = ElementReader(kinds.selector(self.wanted), kinds.tags(self.wanted))
         self._styles = "style" in self.wanted
-        self._whole = anchor_text and self.wanted >= set(kinds.KINDS)
+        self._whole = anchor_text and self.wanted >= kinds.LOGGED
 
     def __repr__(self) -> str:
         return f"<LinkReader {' '.join(sorted(self.wanted))}>"
