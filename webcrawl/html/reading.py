@@ -147,7 +147,11 @@ class Reading:
         if self._texts <= 0:
             return ""
         text = element.text()
-        self._texts = max(self._texts - len(text), -1)
+        self._texts -= len(
+            text
+        )  # of a page with 84 anchors this method is the dearest part: no calls that can be spared
+        if len(text) <= ANCHOR_TEXT:
+            return " ".join(text.split())
         return " ".join(text[: 8 * ANCHOR_TEXT].split())[:ANCHOR_TEXT]
 
 
