@@ -96,7 +96,13 @@ def pack_found(page: Link, found: Iterable[tuple[str, str]], chain: str = "") ->
     return [f"{url} {path}{hop} {rest}".encode() for url, hop in found]
 
 
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
 NEAR = 3  # hops from a page to what it needs to be shown: a style sheet, what that imports, a font
+
+
+def redirects_in_a_row(path: str) -> int:
+    """How many redirects a discovery path ends with; a refresh is one."""
+    return len(path) - len(path.rstrip("Rr"))
 
 
 def requisite_hops(path: str) -> int:
@@ -216,6 +222,12 @@ class Exchange:
     rendered: bool = False  # the body is the document that a browser made of the payload
     _digest: str = field(default="", repr=False, compare=False)
     _type: str | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def location(self) -> str | None:
+        """Where a redirect says that it leads, as it was sent; None if this is no redirect, or does not say."""
+        value = self.header(b"location") if self.status in REDIRECTS else None
+        return None if value is None else value.decode("utf-8", "replace").strip()
 
     @property
     def content_type(self) -> str:

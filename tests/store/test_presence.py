@@ -157,3 +157,10 @@ def test_a_closed_file_is_missed_once(job, crawl, caplog):
         crawl.checkpoint()
 
     assert caplog.messages == [f"{job}/logs/links.log: moved or removed: the crawl cannot be resumed without it"]
+
+
+def test_what_closing_removes(crawl):
+    """What SQLite removes with its last connection was not taken away."""
+    crawl.db.close()
+
+    crawl.db.presence.check()

@@ -69,7 +69,7 @@ class FrontierScheduler:
         self._timer: Any = None
         self._timer_at = float("inf")
         self._saving = asyncio.Lock()
-        self._closed = self._shut = True  # until it is opened
+        self._closed = True  # until it is opened
         self.on_checkpoint: Callable[[], None] | None = None
         self.archive: Callable[[Link, Exchange], None] | None = None  # of what the spider did not make a Page
         self.end_archive: Callable[[], None] = _nothing
@@ -121,7 +121,7 @@ class FrontierScheduler:
         resolver = downloader.network.resolver
         resolver.silence.on_begin, resolver.silence.on_end = uplink.names_lost, uplink.names_found
         uplink.on_return = resolver.forget_failures
-        self._closed = self._shut = False
+        self._closed = False
         self.crawl.begin()
         self._sweep = Sweep(downloader, self.crawl, self.fail)
         self._robots = RobotsRequests(self.visitor, self.fail, pages=makes_pages)
@@ -175,7 +175,6 @@ class FrontierScheduler:
                 self._ahead.close()
             if self._inline.crawl is not None:
                 self._inline.crawl.turns.close()
-            self._shut = True  # SQLite removes its log when the database is closed
             try:
                 self.crawl.close()
             except Exception as error:  # noqa: BLE001 - what was committed stays; but something is wrong
@@ -266,7 +265,7 @@ class FrontierScheduler:
         if self.failed is None:
             if self._lacks is not None and lack(error):
                 self._lacks.give_way()  # now, for there may be no memory for the line
-            taken = None if self._shut else self.crawl.taken_away()
+            taken = self.crawl.taken_away()
             if taken is not None:  # whatever failed, failed because of that
                 error = StoreError(f"{taken}: nothing {self._saved} is kept")
             self.failed, told = as_failure(error, self._saved)

@@ -104,7 +104,7 @@ class Crawl:
             parts.portions,
             parts.site_of,
             parts.counters,
-            lambda: self._frontier.heard,
+            parts.frontier,
         )
         self._halfway = parts.halfway
         self.uplink, self.statistics = parts.uplink, parts.statistics

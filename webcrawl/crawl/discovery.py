@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from webcrawl.crawl.redirect_chain import cookie_header, has_asked
 from webcrawl.crawl.requisites import is_needed, may_need
+from webcrawl.frontier.frontier import Frontier
 from webcrawl.model import Link, pack_found
 from webcrawl.seen.portions import PORTION, Portions
 from webcrawl.seen.protocol import SeenStore
@@ -21,7 +22,6 @@ from webcrawl.urls.sites import entered
 logger = logging.getLogger(__name__)
 
 KNOWN = b""  # placeholder for the seen store: mark as seen, never return
-Heard = Callable[[str, Sequence[str]], None]
 
 
 class Discovery:
@@ -35,11 +35,10 @@ class Discovery:
         portions: Portions,
         site_of: Callable[[str], str],
         counters: Counter[str],
-        heard: Callable[[], Heard | None],
+        frontier: Frontier,
     ) -> None:
-        """`heard` says who wants the links of every page."""
         self._pipeline, self._seen, self._lately, self._portions = pipeline, seen, lately, portions
-        self._site_of, self._counters, self._heard = site_of, counters, heard
+        self._site_of, self._counters, self._frontier = site_of, counters, frontier
 
     def __repr__(self) -> str:
         return f"<Discovery links={self._counters['links']}>"
@@ -99,7 +98,7 @@ class Discovery:
     ) -> None:
         absorbed = self._lately.absorbed
         depth = page.depth + (kind != "R")
-        heard = self._heard()
+        heard = self._frontier.heard
         found = self._pipeline.process(page.url, depth, links, base, self._lately, page.path + kind, heard, filters)
         self._counters["links/known"] += self._lately.absorbed - absorbed
         self._counters["links/new"] += len(found)

@@ -12,11 +12,10 @@ from webcrawl.crawl.requisites import FRAMES, is_needed, is_requisite, may_need
 from webcrawl.formats.documents import DocumentReader
 from webcrawl.html.found import Found, FoundLink, is_nofollow
 from webcrawl.items import Page
-from webcrawl.model import Exchange, Link
+from webcrawl.model import Exchange, Link, redirects_in_a_row
 from webcrawl.net.robots_book import robots_url
-from webcrawl.net.robots_policy import REDIRECTS
 from webcrawl.seen.shells import SIZE, Shells
-from webcrawl.urls.canonical import InvalidUrl, canonical
+from webcrawl.urls.redirects import target
 
 # Heritrix's letters for the ways to a URL; all other kinds of links are L.
 HOPS = {**dict.fromkeys(("img", "srcset", "script", "style", "media", "object", "link"), "E"), "refresh": "R"}
@@ -63,11 +62,11 @@ class Visitor:
     def visit(self, link: Link, exchange: Exchange) -> Page:
         """The page of this answer; `follow` submits its links."""
         page = Page.of(link, exchange)
-        location = _location(exchange)
+        location = target(exchange)
         if link.path.endswith("P"):
             self._robots(page, link, exchange, location)
         elif location:
-            if _redirects(link) < self._redirects:
+            if redirects_in_a_row(link.path) < self._redirects:
                 self._crawl.redirected(link, location, self._chain(link, exchange))
         elif 200 <= exchange.status < 300 and exchange.body:
             self._body(page, link, exchange)
@@ -94,7 +93,7 @@ class Visitor:
         if not (known and self._skip_seen):
             self._read(page, exchange)
         elif len(exchange.body) <= SIZE and self._home is None:
-            self._read_shell(page, exchange, _redirects(link))
+            self._read_shell(page, exchange, redirects_in_a_row(link.path))
         if self._requisites and page.found is None and may_need(link.path):
             self._read_requisites(page, exchange)
 
@@ -170,7 +169,7 @@ class Visitor:
         needed: Sequence[FoundLink] = ()
         if self._requisites:
             found, needed = self._apart(page, link, found)
-        if self._obey_nofollow or self._reads_more or _redirects(link) >= self._redirects:
+        if self._obey_nofollow or self._reads_more or redirects_in_a_row(link.path) >= self._redirects:
             found = [one for one in found if self._follows(link, one[0], one[3])]
         found, needed = self._cut(page, found), self._cut(page, needed)
         page.followed = [*needed, *found] if needed else found
@@ -208,7 +207,7 @@ class Visitor:
                 needed.append(one)
             elif home:
                 links.append(one)
-            elif one[0] == "refresh" and _redirects(link) < self._redirects:
+            elif one[0] == "refresh" and redirects_in_a_row(link.path) < self._redirects:
                 needed.append(one)
         return links, needed
 
@@ -217,22 +216,6 @@ class Visitor:
         return self._crawl.passing(link, addresses, page.base) if addresses else frozenset()
 
     def _follows(self, link: Link, kind: str, rel: str) -> bool:
-        if kind == "refresh" and _redirects(link) >= self._redirects:
+        if kind == "refresh" and redirects_in_a_row(link.path) >= self._redirects:
             return False
         return kind in self._followed and not (self._obey_nofollow and is_nofollow(rel))
-
-
-def _redirects(link: Link) -> int:
-    """How many redirects in a row led here; a refresh is one."""
-    return len(link.path) - len(link.path.rstrip("Rr"))
-
-
-def _location(exchange: Exchange) -> str:
-    """The canonical URL that the answer redirects to; empty if there is none, or none that can be fetched."""
-    location = exchange.header(b"location") if exchange.status in REDIRECTS else None
-    if location is None:
-        return ""
-    try:
-        return canonical(location.decode("utf-8", "replace").strip(), exchange.url)
-    except InvalidUrl:
-        return ""

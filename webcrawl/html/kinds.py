@@ -9,6 +9,7 @@ from webcrawl.html import data
 FOLLOWED = ("a", "area", "frame", "iframe", "refresh", "canonical")
 KINDS = (*FOLLOWED, "link", "img", "srcset", "script", "style", "media", "object", "form", "jsonld", "data")
 LOGGED = frozenset(KINDS) - {"jsonld", "data"}  # of every page, if links of all kinds are wanted: these two cost 30 µs
+REDIRECT = "redirect"  # in a link log, where an answer redirects to: no kind of a page's links
 # tag -> (attribute that holds one URL, kind), in the order in which they are read
 ATTRIBUTES: dict[str, tuple[tuple[str, str], ...]] = {
     "a": (("href", "a"), ("xlink:href", "a")),

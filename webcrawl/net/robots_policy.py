@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from enum import Enum
 
+from webcrawl.model import REDIRECTS
+
 MAX_HOPS = 5  # RFC 9309 2.3.1.2: follow at least five redirects in a row, also to other hosts
-REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
 class Meaning(Enum):

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any, Self
 
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
 from webcrawl.adapter.values import values_of
+from webcrawl.html.kinds import REDIRECT
 from webcrawl.items import Page
 from webcrawl.logs.link_line import lines
 from webcrawl.model import Exchange, Link, Outcome
-from webcrawl.net.robots_policy import REDIRECTS
 from webcrawl.pipelines.ends import on_end
 from webcrawl.pipelines.output import PipelineOutput, open_output
-from webcrawl.urls.canonical import canonical_links
-
-REDIRECT = "redirect"  # the kind of link that a redirect is
+from webcrawl.urls.redirects import target
 
 
 class LinkLogPipeline:
@@ -51,8 +48,6 @@ class LinkLogPipeline:
         return item
 
     def _ended(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
-        if outcome.status in REDIRECTS and exchange is not None and not link.path.endswith("P"):
-            location = (exchange.header(b"location") or b"").decode("utf-8", "replace").strip()
-            if location and self._output is not None:
-                target = canonical_links(exchange.url, [location], Counter())[location]
-                self._output.write_now(lines(link.url, [(REDIRECT, location, target, "")]))
+        location = exchange.location if exchange is not None and outcome.status > 0 else None
+        if exchange is not None and location and self._output is not None and not link.path.endswith("P"):
+            self._output.write_now(lines(link.url, [(REDIRECT, location, target(exchange), "")]))

@@ -14,6 +14,7 @@ from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.trip import when_finished
 from webcrawl.adapter.values import values_of
 from webcrawl.items import Page
+from webcrawl.model import redirects_in_a_row
 
 if TYPE_CHECKING:
     from webcrawl.tables.writer import Tables
@@ -71,4 +72,4 @@ class TablesPipeline:
         self._tables.end()
 
     def _follows_redirect(self, path: str) -> bool:
-        return len(path) - len(path.rstrip("Rr")) < self._redirects
+        return redirects_in_a_row(path) < self._redirects

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from webcrawl.html.kinds import FOLLOWED
+from webcrawl.html.kinds import FOLLOWED, REDIRECT
 from webcrawl.report.source import NoReport, read_source
 from webcrawl.store.errors import StoreError
 from webcrawl.urls.hosts import host_of
 
-KINDS = frozenset((*FOLLOWED, "redirect"))  # links that lead to pages
+KINDS = frozenset((*FOLLOWED, REDIRECT))  # links that lead to pages
 LOG, TABLES = "logs/links.log", "links-*.parquet"
 CHUNK = 1 << 20  # pairs that wait to be counted
 ROWS = 1 << 16  # of a table, at once
@@ -68,6 +68,8 @@ class Graph:
         return known
 
     def _count(self) -> None:
+        if not self._waiting:
+            return
         fresh, counts = np.unique(np.asarray(self._waiting, np.uint64), return_counts=True)
         edges, places = np.unique(np.concatenate((self._edges, fresh)), return_inverse=True)
         links = np.zeros(len(edges), np.uint64)

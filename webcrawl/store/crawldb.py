@@ -222,6 +222,8 @@ class CrawlDB:
         lock, self._lock = self._lock, None
         if lock is None:
             return
+        for path in files(self.path):
+            self.presence.forget(path)  # SQLite removes them with the last connection
         with contextlib.ExitStack() as rest:
             rest.callback(lock.close)
             rest.callback(self._log.close)

@@ -13,9 +13,8 @@ from webcrawl.html.found import Found
 from webcrawl.html.lookup import resolved
 from webcrawl.items import Page
 from webcrawl.model import Archived, Exchange, Link, Outcome
-from webcrawl.net.robots_policy import REDIRECTS
-from webcrawl.urls.canonical import InvalidUrl, canonical
 from webcrawl.urls.hosts import host_of
+from webcrawl.urls.redirects import target
 
 ANSWERED, DIAGNOSTICS, ROBOTS = "warc", "crawldiagnostics", "robotstxt"  # Common Crawl's subsets
 FAILED, UNASKED = "failed", "unasked"  # ours: no answer, no request
@@ -55,14 +54,7 @@ class Ended:
     @cached_property
     def redirect(self) -> str | None:
         """Where the answer redirects to."""
-        exchange = self.exchange
-        location = exchange.header(b"location") if exchange is not None and exchange.status in REDIRECTS else None
-        if exchange is None or location is None:
-            return None
-        try:
-            return canonical(location.decode("utf-8", "replace").strip(), exchange.url)
-        except InvalidUrl:
-            return None
+        return target(self.exchange) or None if self.exchange is not None else None
 
     @cached_property
     def found(self) -> Found | None:

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from webcrawl.html.found import FoundLink
+from webcrawl.html.kinds import REDIRECT
 from webcrawl.tables.ended import ROBOTS, Ended
 from webcrawl.urls.canonical import MAX_LENGTH, canonical_links
 
-REDIRECT = "redirect"
 BATCH = 8192  # rows; building one takes 4 ms
 PIECE = 1000  # links of a page at once: one may have a hundred thousand, with URLs of 2,000 characters
 REL = 200  # characters of a rel attribute
