@@ -247,6 +247,38 @@ ERROR_BREAKER = "20/60"
 # Pause fetching while the disk of JOBDIR has less than this many MiB free.
 MIN_FREE_DISK = 1024
 
+# --- the hive ---
+
+# How many drones share the crawl when it is founded; 0 for a crawl of its own (docs/hive.md).
+HIVE_DRONES = 0
+
+# The number of this drone, from 0.
+HIVE_DRONE = 0
+
+# Name of the hive, by which its drones find each other in the server; by default the spider's.
+HIVE_NAME = ""
+
+# What stays together on one drone: a domain, a host, a top-level domain; or a file of regions and their drones.
+HIVE_PARTITION = "domain"
+
+# The cache of links already sent to other drones.
+HIVE_URL_CACHE = "webcrawl.seen.caches.clock.ClockCache"
+
+# Entries in that cache.
+HIVE_URL_CACHE_SIZE = 65_536
+
+# MiB that the server may hold of links on their way; what is more waits on the senders' disks.
+HIVE_STREAM_MEMORY = 64
+
+# Seconds without a sign of life after which a drone counts as away.
+HIVE_LEASE = 30.0
+
+# The Redis or Valkey server of the hive and of scrapy-redis' keys, such as rediss://user@host:6379/0.
+REDIS_URL = None
+
+# File with the server's password, which then stands in no setting.
+REDIS_PASSWORD_FILE = None
+
 # --- Scrapy ---
 
 # The frontier, in place of Scrapy's queues.

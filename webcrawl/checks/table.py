@@ -22,6 +22,8 @@ from webcrawl.checks.kinds import (
     Choices,
     Kind,
     Line,
+    MaybeLine,
+    MaybeName,
     MaybeSwitch,
     Name,
     Number,
@@ -32,6 +34,7 @@ from webcrawl.checks.kinds import (
     Word,
 )
 from webcrawl.checks.outputs import Outputs
+from webcrawl.checks.partition import PartitionWay
 from webcrawl.checks.places import File, Folder
 from webcrawl.checks.sources import LinkSources
 from webcrawl.checks.tls import Ciphers, TlsVersion
@@ -115,6 +118,16 @@ KINDS: dict[str, Kind] = {
     "CHECKPOINT_INTERVAL": Number(0.1, DAY),
     "ERROR_BREAKER": Rate(),
     "MIN_FREE_DISK": Whole(0, TEBIBYTE),
+    "HIVE_DRONES": Whole(0, 4096),
+    "HIVE_DRONE": Whole(0, 4095),
+    "HIVE_NAME": MaybeName(),
+    "HIVE_PARTITION": PartitionWay(),
+    "HIVE_URL_CACHE": Dotted(),
+    "HIVE_URL_CACHE_SIZE": Whole(1, 1 << 24),
+    "HIVE_STREAM_MEMORY": Whole(1, TEBIBYTE),
+    "HIVE_LEASE": Number(1, DAY),
+    "REDIS_URL": MaybeLine(),
+    "REDIS_PASSWORD_FILE": File(),
     "SCHEDULER": Component(),
     "DUPEFILTER_CLASS": Component(),
     "DOWNLOADER": Component(),
@@ -179,6 +192,11 @@ class Rule:
 
 
 RULES = (
+    Rule(
+        "HIVE_DRONE",
+        lambda values: not values["HIVE_DRONES"] or values["HIVE_DRONE"] < values["HIVE_DRONES"],
+        "less than HIVE_DRONES = {HIVE_DRONES}",
+    ),
     Rule(
         "POLITENESS_MIN_DELAY",
         lambda values: values["POLITENESS_MIN_DELAY"] <= values["POLITENESS_MAX_DELAY"],

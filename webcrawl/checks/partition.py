@@ -1,0 +1,30 @@
+"""How a hive divides the web among its drones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from webcrawl.checks.kinds import text
+from webcrawl.checks.places import File
+from webcrawl.hive.errors import HiveError
+from webcrawl.hive.partition import WAYS, read_regions
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionWay:
+    """One of a few words, or a file of regions."""
+
+    allowed: str = f"one of {', '.join(WAYS)}, or the path of a file of regions"
+
+    def read(self, value: Any, /) -> str:
+        found = text(value)
+        if found.lower() in WAYS:
+            return found.lower()
+        path = str(File().read(found))
+        try:
+            read_regions(Path(path))
+        except HiveError as error:
+            raise ValueError(str(error).removeprefix(f"{path}, ")) from error
+        return path
