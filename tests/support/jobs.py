@@ -37,8 +37,9 @@ SIZES = Layout(chunk=300, budget=100, largest=900, row=64, fresh=100, at_once=50
 class Job:
     """A crawl's parts with one database; `work` does a little of everything, `checkpoint` saves it."""
 
-    def __init__(self, root: Path, store: str = "disk") -> None:
-        self.root = root
+    def __init__(self, root: Path, store: str = "disk", hosts: str = "h") -> None:
+        """`hosts`: how their names begin, and the archive's files'."""
+        self.root, self._hosts = root, hosts
         self.db = CrawlDB(root / "state")
         self.outputs = Outputs(self.db, root, at_once=4096)
         self.log = CrawlLog(self.outputs.open("logs/crawl.log"))
@@ -66,7 +67,7 @@ class Job:
         self.archive = WarcWriter(
             self.db,
             self.outputs,
-            WarcFiles("test", 20_000, {"software": "webcrawl/0"}),
+            WarcFiles(f"test{hosts.strip('h')}", 20_000, {"software": "webcrawl/0"}),
             random=Random(2),
             clock=lambda: NOW,
         )
@@ -77,10 +78,10 @@ class Job:
         for _ in range(pages):
             numbers = range(self._number, self._number + 20)
             self._number += 20
-            urls = [f"http://h{n % HOSTS}.test/some/where/{n}.html" for n in numbers]
+            urls = [f"http://{self._hosts}{n % HOSTS}.test/some/where/{n}.html" for n in numbers]
             words = ["", "", "", "e30=", "2.e30=", "-1.e30="]  # of a page's links, or of ordinary requests
             links = [
-                Link(url, "L" * (len(url) % 4), seed="http://h0.test/", request=words[number % len(words)])
+                Link(url, "L" * (len(url) % 4), seed=f"http://{self._hosts}0.test/", request=words[number % len(words)])
                 for url, number in zip(urls, numbers, strict=True)
             ]
             keys = [int.from_bytes(hashlib.sha256(link.url.encode()).digest()[:8]) for link in links]
@@ -127,9 +128,9 @@ class Job:
         self.db.close()
 
 
-def stopped(root: Path, store: str = "disk") -> Path:
+def stopped(root: Path, store: str = "disk", hosts: str = "h") -> Path:
     """A JOBDIR of a crawl that was stopped cleanly."""
-    job = Job(root, store)
+    job = Job(root, store, hosts)
     for _ in range(3):
         job.work()
         job.checkpoint()

@@ -13,6 +13,7 @@ from scrapy.exceptions import UsageError
 
 from webcrawl.logs.readable import readable
 from webcrawl.store.errors import StoreError
+from webcrawl.store.jobdirs import hive_of
 
 
 class Command(ScrapyCommand):
@@ -26,30 +27,36 @@ class Command(ScrapyCommand):
         return "JOBDIR"
 
     def short_desc(self) -> str:
-        return "Check every file of a crawl, running or not, without changing any"
+        return "Check every file of a crawl or hive, running or not, without changing any"
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         del opts
         if len(args) != 1:
             raise UsageError("one folder: scrapy verify JOBDIR")
-        from webcrawl.verify.whole import verify  # noqa: PLC0415 - Scrapy imports every command for any: 0.2 s
+        self.exitcode = verified(args[0])
 
-        found: Counter[str] = Counter()
-        damages = 0
-        try:
-            for damage in verify(Path(args[0]), found):
-                damages += 1
-                _say(str(damage))
-        except (StoreError, OSError) as error:
-            sys.stderr.write(f"{readable(' '.join(str(error).split()))}\n")
-            self.exitcode = 1
-            return
-        if damages:
-            _say(f"{args[0]}: damaged places: {damages}")
-            self.exitcode = 1
-        else:
-            for line in _summary(args[0], found):
-                _say(line)
+
+def verified(jobdir: str) -> int:
+    """Prints what is found in a crawl or a hive; returns the exit status."""
+    from webcrawl.verify.hive import verify_hive  # noqa: PLC0415 - Scrapy imports every command for any: 0.2 s
+    from webcrawl.verify.whole import verify  # noqa: PLC0415 - as above
+
+    found: Counter[str] = Counter()
+    damages = 0
+    try:
+        path = Path(jobdir)
+        for damage in verify(path, found) if hive_of(path) is None else verify_hive(path, found):
+            damages += 1
+            _say(str(damage))
+    except (StoreError, OSError) as error:
+        sys.stderr.write(f"{readable(' '.join(str(error).split()))}\n")
+        return 1
+    if damages:
+        _say(f"{jobdir}: damaged places: {damages}")
+        return 1
+    for line in _summary(jobdir, found):
+        _say(line)
+    return 0
 
 
 def _summary(jobdir: str, found: Counter[str]) -> list[str]:
@@ -60,6 +67,7 @@ def _summary(jobdir: str, found: Counter[str]) -> list[str]:
     outputs = f"outputs: {found['files']} files, {found['bytes']} bytes, {found['records']} WARC records"
     lines = [
         f"{jobdir}: no damage found",
+        *_of_hive(found),
         f"frontier: {found['queued']} URLs queued{over}, {found['hosts']} hosts, {found['robots']} robots.txt",
         f"seen: {found['keys']} URLs, {found['waiting']} links not yet looked up",
         f"{outputs}, {found['lines']} log lines",
@@ -74,6 +82,13 @@ def _summary(jobdir: str, found: Counter[str]) -> list[str]:
     if found["behind"]:
         lines.append(f"{found['behind']} bytes written after the last checkpoint will be cut off by the next start")
     return lines
+
+
+def _of_hive(found: Counter[str]) -> list[str]:
+    if not found["drones"]:
+        return []
+    once = f"{found['pages']} URLs in the logs and {found['archived']} in the archives, each of one drone"
+    return [f"hive: {found['drones']} drones; {once}; {found['hosts in use']} hosts in use, each of one drone"]
 
 
 def _of_index(found: Counter[str]) -> str:

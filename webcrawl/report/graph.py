@@ -14,6 +14,7 @@ import numpy.typing as npt
 from webcrawl.html.kinds import FOLLOWED, REDIRECT
 from webcrawl.report.source import NoReport, read_source
 from webcrawl.store.errors import StoreError
+from webcrawl.store.jobdirs import crawls_of
 from webcrawl.urls.hosts import host_of
 
 KINDS = frozenset((*FOLLOWED, REDIRECT))  # links that lead to pages
@@ -108,13 +109,15 @@ def _write(path: Path, lines: Iterable[str]) -> None:
 
 def _links(jobdir: Path) -> Iterator[Iterable[Pair]]:
     """The links as of the last checkpoint, in batches; of tables those that are finished."""
-    length = read_source(jobdir).outputs.get(LOG)
-    if length is not None:
-        return _of_log(jobdir / LOG, length)
-    tables = sorted((jobdir / "tables").glob(TABLES))
-    if not tables:
-        raise NoReport(f"{jobdir}: no links are written yet: the graph needs links or tables in OUTPUTS")
-    return _of_tables(tables)
+    for crawl in crawls_of(jobdir):
+        length = read_source(crawl).outputs.get(LOG)
+        tables = sorted((crawl / "tables").glob(TABLES))
+        if length is not None:
+            yield from _of_log(crawl / LOG, length)
+        elif tables:
+            yield from _of_tables(tables)
+        else:
+            raise NoReport(f"{crawl}: no links are written yet: the graph needs links or tables in OUTPUTS")
 
 
 def _of_log(path: Path, length: int) -> Iterator[Iterable[Pair]]:

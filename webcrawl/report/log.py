@@ -32,13 +32,13 @@ class Log:
     large: int = 0
 
 
-def read_log(path: Path, length: int, statistics: Statistics | None = None) -> Log:
-    """The first `length` bytes; `statistics` gets every line too, if it has heard of none."""
-    log = Log()
+def read_log(path: Path, length: int, statistics: Statistics | None = None, log: Log | None = None) -> Log:
+    """The first `length` bytes, added to `log`; `statistics` gets every line too, if it has heard of none."""
+    log = log or Log()
     try:
         file = path.open("rb", buffering=0)
     except OSError:
-        log.missing = length
+        log.missing += length
         return log
     with file:
         for lines in _batches(file, length, log):
@@ -62,7 +62,7 @@ def _batches(file: BinaryIO, length: int, log: Log) -> Iterator[list[bytes]]:
             lines.append(rest[:LONGEST])
             rest = b""
         yield lines
-    log.missing = left
+    log.missing += left
     if rest:
         yield [rest]
 

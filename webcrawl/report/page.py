@@ -9,12 +9,14 @@ from importlib.resources import files
 from pathlib import Path
 
 from webcrawl.report import numbers
+from webcrawl.report.hive import one_of
 from webcrawl.report.log import Log, read_log
 from webcrawl.report.markup import Html, join, tag
-from webcrawl.report.sections import content, hosts, overview, seeds, waiting
+from webcrawl.report.sections import content, drones, hosts, overview, seeds, waiting
 from webcrawl.report.sections.parts import note
-from webcrawl.report.source import LOG, Source, read_source
+from webcrawl.report.source import LOG, NoReport, Source, read_source
 from webcrawl.statistics.statistics import Statistics
+from webcrawl.store.jobdirs import crawls_of, hive_of, is_crawl
 from webcrawl.verify.snapshot import Changed
 
 TRIES = 3
@@ -36,7 +38,21 @@ CONTENTS = {
 
 
 def report(jobdir: Path, defaults: Mapping[str, str], now: float) -> str:
-    """The page on this crawl; StoreError if the folder holds none. `defaults` are those of the settings, as text."""
+    """The page on this crawl or hive; StoreError if the folder holds none. `defaults` of the settings are texts."""
+    log, crawls = Log(), crawls_of(jobdir)
+    if hive_of(jobdir) is None:
+        return page(_read(jobdir, log), log, defaults, now)
+    sources = [_read(crawl, log) for crawl in crawls if is_crawl(crawl)]
+    if not sources:
+        raise NoReport(f"{jobdir}: none of its drones has begun a crawl")
+    source = one_of(jobdir, sources)
+    missing = [crawl.name for crawl in crawls if not is_crawl(crawl)]
+    source.odd += [f"{name} has no crawl in it: what that drone did is not counted" for name in missing]
+    return page(source, log, defaults, now)
+
+
+def _read(jobdir: Path, log: Log) -> Source:
+    """Reads a crawl and its log, and makes the statistics from that if none were kept from the beginning on."""
     for left in reversed(range(TRIES)):
         try:
             source = read_source(jobdir)
@@ -45,15 +61,11 @@ def report(jobdir: Path, defaults: Mapping[str, str], now: float) -> str:
                 raise
         else:
             break
-    return page(source, read(source), defaults, now)
-
-
-def read(source: Source) -> Log:
-    """Reads the log, and makes the statistics from it if the crawl has kept none from its beginning on."""
-    if source.complete:
-        return read_log(source.jobdir / LOG, source.outputs.get(LOG, 0))
-    source.statistics = Statistics(source.key)
-    return read_log(source.jobdir / LOG, source.outputs.get(LOG, 0), source.statistics)
+    if not source.complete:
+        source.statistics = Statistics(source.key)
+    heard = None if source.complete else source.statistics
+    read_log(source.jobdir / LOG, source.outputs.get(LOG, 0), heard, log)
+    return source
 
 
 def page(source: Source, log: Log, defaults: Mapping[str, str], now: float) -> str:
@@ -82,6 +94,7 @@ def _sections(source: Source, log: Log, defaults: Mapping[str, str]) -> Html:
     return join(
         _odd(source, log),
         overview.overview(source, log),
+        drones.drones(source),
         overview.over_time(source),
         overview.outcomes(source),
         overview.wrong(source),
@@ -101,7 +114,8 @@ def _sections(source: Source, log: Log, defaults: Mapping[str, str]) -> Html:
 
 
 def _header(source: Source) -> Html:
-    links = [tag("a", words, href=f"#{name}") for name, words in CONTENTS.items()]
+    contents = {"drones": "Drones", **CONTENTS} if source.drones else CONTENTS
+    links = [tag("a", words, href=f"#{name}") for name, words in contents.items()]
     return tag(
         "header",
         tag("p", "Crawl report", class_="kind"),
@@ -117,13 +131,16 @@ def _name(source: Source) -> str:
 
 def _state(source: Source) -> Html:
     spider = source.terms.get("spider", "web")
+    if source.drones:
+        spider += f", a hive of {numbers.count(len(source.drones), 'drone')}"
     at = tag("time", numbers.when(source.at) if source.at else "an unknown time")
     if source.clean:
         reason = source.stats.get("reason")
         ended = f" ({reason})" if isinstance(reason, str) else ""
         return join(f"Spider {spider}. The last run ended{ended}, with its last checkpoint at ", at, ".")
+    each = "the last checkpoint of each drone, the oldest of" if source.drones else "its last checkpoint, of"
     return join(
-        f"Spider {spider}. The crawl is running, or was killed: this is its last checkpoint, of ",
+        f"Spider {spider}. The crawl is running, or was killed: this is {each} ",
         at,
         ". What was done since is not counted.",
     )

@@ -49,6 +49,18 @@ class Source:
     free: int | None = None  # bytes free on the disk
     stats: dict[str, Any] = field(default_factory=dict)  # stats.json
     odd: list[str] = field(default_factory=list)  # what could not be read
+    drones: list[Source] = field(default_factory=list)  # of a hive, whose own `outputs` are theirs
+
+    @property
+    def crawls(self) -> list[Source]:
+        """Itself, or the drones of a hive."""
+        return self.drones or [self]
+
+    @property
+    def seeds_read(self) -> int:
+        """How many seeds were taken from the lists."""
+        place = self.seeds.get("place")
+        return int(self.seeds.get("good", 0)) + int(place.get("good", 0) if isinstance(place, dict) else 0)
 
 
 def read_source(jobdir: Path) -> Source:
@@ -98,7 +110,7 @@ def _read(jobdir: Path, snapshot: Snapshot) -> Source:
         clean=snapshot.get("clean") == b"1",
         at=last + ahead,
         free=_free(jobdir),
-        stats=_stats(jobdir / "stats.json"),
+        stats=read_stats(jobdir / "stats.json"),
         odd=odd,
     )
 
@@ -123,8 +135,8 @@ def _free(jobdir: Path) -> int | None:
         return None
 
 
-def _stats(path: Path) -> dict[str, Any]:
-    """It may be missing, for a user may delete it."""
+def read_stats(path: Path) -> dict[str, Any]:
+    """What stats.json has. It may be missing, for a user may delete it."""
     try:
         found = json.loads(path.read_bytes())
     except (OSError, ValueError):

@@ -60,7 +60,7 @@ def read_state(snapshot: Snapshot) -> State:
                 _keep(aside, host)
                 if len(state.away) < KNOWN:
                     state.away[host.name] = host.status
-    state.queues, state.aside = _first(queues), _first(aside)
+    state.queues, state.aside = longest(queues), longest(aside)
     waiting = "FROM domain WHERE waiting > 0"
     (state.over_budget,) = snapshot.rows(f"SELECT count(*), coalesce(sum(waiting), 0) {waiting}")
     state.domains = list(
@@ -72,10 +72,11 @@ def read_state(snapshot: Snapshot) -> State:
 def _keep(rows: list[Waiting], host: Waiting) -> None:
     rows.append(host)
     if len(rows) >= 8 * MOST:
-        rows[:] = _first(rows)
+        rows[:] = longest(rows)
 
 
-def _first(rows: Iterable[Waiting]) -> list[Waiting]:
+def longest(rows: Iterable[Waiting]) -> list[Waiting]:
+    """Those with most URLs."""
     return nlargest(MOST, rows, key=lambda host: (host.urls, host.name))
 
 

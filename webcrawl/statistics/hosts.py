@@ -109,6 +109,19 @@ class Hosts:
             elif self._is_sampled(row.name):
                 yield row, 1 << self.level
 
+    def join(self, other: Hosts) -> None:
+        """Adds the rows of another, which must have the same key; there may be more than one has room for.
+
+        The sample is that of the higher level: what the lower one has beyond it then counts among the heavy ones alone.
+        Bounds are the larger of both, because a host belongs to one of them. One that gave way in both, as it changed
+        hands between two drones of a hive, may have had the sum.
+        """
+        self.level = max(self.level, other.level)
+        self._bounds = array("Q", map(max, self._bounds, other._bounds))
+        for name, row in other.rows.items():
+            mine = self.rows.get(name)
+            self.rows[name] = [*row] if mine is None else [one + more for one, more in zip(mine, row, strict=True)]
+
     def save(self) -> list[object]:
         return [self.level, self._bounds.tobytes() if self.level else b"", self.rows]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import count
 
 SLOTS = 720
 FIRST = 1000  # milliseconds of a slot at first
@@ -42,6 +43,21 @@ class Series:
         for values in (self.downloads, self.documents, self.sizes):
             values.extend([0] * (slot + 1 - len(values)))
         return slot
+
+    @classmethod
+    def joined(cls, parts: Iterable[Series]) -> Series:
+        """What several have, in slots as wide as the widest of theirs, from the earliest beginning on.
+
+        Each of their slots goes into the one that has its middle.
+        """
+        made, begun = cls(), [part for part in parts if part.start]
+        if begun:
+            made.width, made.start = max(part.width for part in begun), min(part.start for part in begun)
+        for part in begun:
+            slots = zip(part.downloads, part.documents, part.sizes, strict=True)
+            for middle, (downloads, documents, size) in zip(count(part.start + part.width // 2, part.width), slots):
+                made.add(middle, documents, size, downloads)
+        return made
 
     def save(self) -> list[object]:
         return [self.width, self.start, self.downloads, self.documents, self.sizes]

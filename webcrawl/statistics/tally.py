@@ -39,6 +39,15 @@ class Tally:
         self.others = [self.others[0] + sum(row[0] for row in rows), self.others[1] + sum(row[1] for row in rows)]
         self.most += rows[-1][0]
 
+    def join(self, other: Tally) -> None:
+        """Adds what another has counted; of two there may be more names than one has room for."""
+        for name, (number, size) in other.names.items():
+            row = self.names.setdefault(name, [0, 0])
+            row[0] += number
+            row[1] += size
+        self.others = [mine + theirs for mine, theirs in zip(self.others, other.others, strict=True)]
+        self.most += other.most
+
     def rows(self) -> list[Row]:
         """All names, the most frequent first."""
         rows = [(name, number, size) for name, (number, size) in self.names.items()]

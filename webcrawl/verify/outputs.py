@@ -68,7 +68,7 @@ def _each(snapshot: Snapshot, jobdir: Path, check: Check, absent: Absent) -> Ite
         if where.is_absolute() or ".." in where.parts or not isinstance(length, int) or length < 0:
             yield snapshot.damaged(f"table output: {length!r} bytes of {name!r}")
             continue
-        file = _open(jobdir, str(name))
+        file = open_noted(jobdir, str(name))
         if file is None and f"{FINISHED}{name}" in finished:
             yield from absent(str(name), length)
             continue
@@ -81,7 +81,7 @@ def _each(snapshot: Snapshot, jobdir: Path, check: Check, absent: Absent) -> Ite
             yield from check(Path(file.name), file, str(name), (length, bytes_crc))
 
 
-def _open(jobdir: Path, name: str) -> BinaryIO | None:
+def open_noted(jobdir: Path, name: str) -> BinaryIO | None:
     """Opens a file that may still have its `.open`, which a running crawl may remove at this moment."""
     for candidate in (name, f"{name}{OPEN}", name, name.removesuffix(OPEN)):
         try:

@@ -75,25 +75,25 @@ def _unchanged(jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
 
 def _all(snapshot: Snapshot, files: SeenFiles, jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
     yield from check_log(Path(f"{snapshot.path}-wal"))
-    yield from _guarded(snapshot.check)
-    yield from _guarded(lambda: _meta_sums(snapshot))
-    yield from _guarded(lambda: check_seen(snapshot, files, found))
-    yield from _guarded(lambda: check_frontier(snapshot, found))
-    yield from _guarded(lambda: check_portions(snapshot, found))
-    yield from _guarded(lambda: _meta(snapshot))
+    yield from guarded(snapshot.check)
+    yield from guarded(lambda: _meta_sums(snapshot))
+    yield from guarded(lambda: check_seen(snapshot, files, found))
+    yield from guarded(lambda: check_frontier(snapshot, found))
+    yield from guarded(lambda: check_portions(snapshot, found))
+    yield from guarded(lambda: _meta(snapshot))
     damaged: set[Path] = set()
-    for damage in _guarded(lambda: check_outputs(snapshot, jobdir, found)):
+    for damage in guarded(lambda: check_outputs(snapshot, jobdir, found)):
         damaged.add(damage.path)
         yield damage
-    yield from _guarded(lambda: check_statistics(snapshot, jobdir, damaged, found))
-    yield from _guarded(lambda: check_tables(snapshot, jobdir, damaged, found))
-    yield from _guarded(lambda: _requests(jobdir, found))
-    yield from _guarded(lambda: check_pagefiles(snapshot, jobdir))
-    yield from _guarded(lambda: check_tags(snapshot, jobdir / "tags.tsv"))
-    yield from _stats(jobdir / "stats.json")
+    yield from guarded(lambda: check_statistics(snapshot, jobdir, damaged, found))
+    yield from guarded(lambda: check_tables(snapshot, jobdir, damaged, found))
+    yield from guarded(lambda: _requests(jobdir, found))
+    yield from guarded(lambda: check_pagefiles(snapshot, jobdir))
+    yield from guarded(lambda: check_tags(snapshot, jobdir / "tags.tsv"))
+    yield from check_stats(jobdir / "stats.json")
 
 
-def _guarded(check: Callable[[], Iterator[DamagedFile]]) -> Iterator[DamagedFile]:
+def guarded(check: Callable[[], Iterator[DamagedFile]]) -> Iterator[DamagedFile]:
     """Reports damage that ends one check, so that the others still run."""
     try:
         yield from check()
@@ -148,7 +148,7 @@ def _requests(jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
             yield from check_lines(path, file, REQUESTS, whole, found)
 
 
-def _stats(path: Path) -> Iterator[DamagedFile]:
+def check_stats(path: Path) -> Iterator[DamagedFile]:
     """stats.json may be missing: nothing reads it back, so a user may delete it."""
     try:
         if path.exists() and not isinstance(json.loads(path.read_bytes()), dict):

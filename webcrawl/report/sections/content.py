@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import BinaryIO
+from itertools import chain
+from pathlib import Path
 
 from webcrawl.neardup.search import near_duplicates, read_log
 from webcrawl.report import charts, numbers
@@ -97,12 +98,11 @@ def copies(source: Source) -> Html:
 
 def _near(source: Source) -> Html | None:
     """How many pages are nearly the same as another one, of a crawl that noted their fingerprints."""
-    length = source.outputs.get(NEAR)
-    if length is None:
+    logs = [(crawl.jobdir / NEAR, crawl.outputs[NEAR]) for crawl in source.crawls if NEAR in crawl.outputs]
+    if not logs:
         return None
     try:
-        with (source.jobdir / NEAR).open("rb") as log:
-            found = near_duplicates(read_log(_lines(log, length)))
+        found = near_duplicates(read_log(chain.from_iterable(_lines(path, length) for path, length in logs)))
     except (OSError, ValueError) as error:
         return note(f"{NEAR} cannot be read: {error}.")
     if not found.near:
@@ -114,13 +114,14 @@ def _near(source: Source) -> Html | None:
     )
 
 
-def _lines(log: BinaryIO, length: int) -> Iterator[bytes]:
+def _lines(path: Path, length: int) -> Iterator[bytes]:
     """The whole lines among the first so many bytes."""
-    for line in log:
-        length -= len(line)
-        if length < 0 or not line.endswith(b"\n"):
-            return
-        yield line
+    with path.open("rb") as log:
+        for line in log:
+            length -= len(line)
+            if length < 0 or not line.endswith(b"\n"):
+                return
+            yield line
 
 
 def depth(source: Source) -> Html:

@@ -53,13 +53,7 @@ def _queued(source: Source) -> str:
 
 
 def _seeds(source: Source) -> str:
-    return f"of {numbers.number(seeds_read(source))} read"
-
-
-def seeds_read(source: Source) -> int:
-    """How many seeds were taken from the lists."""
-    place = source.seeds.get("place")
-    return int(source.seeds.get("good", 0)) + int(place.get("good", 0) if isinstance(place, dict) else 0)
+    return f"of {numbers.number(source.seeds_read)} read"
 
 
 def over_time(source: Source) -> Html:

@@ -7,7 +7,6 @@ from itertools import islice
 from webcrawl.report import numbers, words
 from webcrawl.report.log import Log
 from webcrawl.report.markup import Html, join
-from webcrawl.report.sections.overview import seeds_read
 from webcrawl.report.sections.parts import note, section
 from webcrawl.report.seeds import SeedRow
 from webcrawl.report.source import Source
@@ -26,7 +25,7 @@ HEAD = [
 
 def seeds(source: Source, log: Log) -> Html:
     """How seeds ended, and a row for each: those that failed first."""
-    read, known = seeds_read(source), len(log.seeds)
+    read, known = source.seeds_read, len(log.seeds)
     if not known and not read:
         return section("seeds", "Seeds", note("No seed was read from a list, and no URL in crawl.log has one."))
     missing = [*islice(log.seeds.missing(str(source.seeds.get("src", "")), read), MOST // 2)] if known < read else []

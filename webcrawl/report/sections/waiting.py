@@ -101,10 +101,11 @@ def disk(source: Source) -> Html:
     """What was written, and whether the rest will fit."""
     sizes: Counter[str] = Counter()
     files: Counter[str] = Counter()
-    for path, length in source.outputs.items():
-        kind = _kind(path)
-        sizes[kind] += length
-        files[kind] += 1
+    for crawl in source.crawls:
+        for path, length in crawl.outputs.items():
+            kind = _kind(path)
+            sizes[kind] += length
+            files[kind] += 1
     if not sizes:
         return section("disk", "Disk", note("Nothing was written yet."))
     cells: list[list[Cell]] = [[kind, files[kind], size] for kind, size in sizes.most_common()]
