@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from tests.support.crawling import Crawl, wait_until
-from tests.support.hives import FakeHive, ended, gone
+from tests.support.fake_hives import FakeHive, ended, gone
 from webcrawl.hive.supervising import SAME
 
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from tests.support.crawling import wait_until
-from tests.support.hives import gone
+from tests.support.fake_hives import gone
 from webcrawl.hive.processes import DroneProcess
 
 
