@@ -28,6 +28,7 @@ from webcrawl.crawl.assembly import assemble
 from webcrawl.fastpath.names import ForeignScrapy
 from webcrawl.fastpath.names import check as check_scrapy
 from webcrawl.hive.errors import HiveError
+from webcrawl.hive.folder import FILE as HIVE
 from webcrawl.loading import load
 from webcrawl.net.dns_answer import Lookup
 from webcrawl.net.dns_cares import NameServers
@@ -185,6 +186,8 @@ def _lists(src: str, values: Mapping[str, Any]) -> None:
 def _folder(values: Mapping[str, Any], spider: str) -> None:
     """Opens everything in JOBDIR, which may be another process's or spider's, damaged, or of another version."""
     folder = Path(values["JOBDIR"])
+    if (folder / HIVE).exists():
+        raise CannotStart(f"{folder}: holds a hive: scrapy hive {spider} -s JOBDIR={folder}, or another JOBDIR")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -80,7 +80,7 @@ def _aside(figures: Mapping[str, Any]) -> Iterator[str]:
 def _sizes(folder: Path) -> Iterator[int]:
     """The archive files' sizes, as far as they can be seen: their owner may move one at this moment."""
     with contextlib.suppress(OSError):
-        for path in folder.glob("warc/*.warc.gz*"):
+        for path in (*folder.glob("warc/*.warc.gz*"), *folder.glob("drone-*/warc/*.warc.gz*")):
             with contextlib.suppress(OSError):
                 yield path.stat().st_size
 

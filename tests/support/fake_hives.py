@@ -1,0 +1,83 @@
+"""Hives of stand-ins, started as a user starts them."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.support.commands import command
+from tests.support.crawling import PATIENCE, wait_until
+from tests.support.places import ROOT
+
+COMMAND = "tests.support.hive_command"
+
+
+@dataclass
+class FakeHive:
+    """A hive's JOBDIR, and the command line for it."""
+
+    jobdir: Path
+    seeds: Path
+
+    def script(self, number, *words):
+        """What a drone does in each of its runs."""
+        self.jobdir.mkdir(exist_ok=True)
+        (self.jobdir / f"script-{number}").write_text(" ".join(words))
+
+    def words(self, *words, **settings):
+        values = {"JOBDIR": self.jobdir, **settings}
+        given = [word for name, value in values.items() for word in ("-s", f"{name}={value}")]
+        return ["hive", "web", "-a", f"seeds={self.seeds}", *given, *map(str, words)]
+
+    def run(self, *words, **settings):
+        return command(COMMAND, *self.words(*words, **settings))
+
+    def start(self, *words, **settings):
+        """The process, whose standard error is a pipe."""
+        return subprocess.Popen(
+            [sys.executable, "-m", COMMAND, *self.words(*words, **settings)],
+            cwd=ROOT,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def runs(self, number):
+        """The identifiers of a drone's processes so far."""
+        file = self.jobdir / f"drone-{number}/runs"
+        return [int(line) for line in file.read_text().split()] if file.exists() else []
+
+    def log(self, number):
+        return (self.jobdir / f"logs/drone-{number}.log").read_text()
+
+    def drone_words(self, number):
+        return json.loads((self.jobdir / f"drone-{number}/words").read_text())
+
+    def wait_for(self, drones):
+        """Until all of them have begun to listen."""
+        wait_until(lambda: all("all is not well" in self._said(number) for number in range(drones)))
+
+    def _said(self, number):
+        file = self.jobdir / f"logs/drone-{number}.log"
+        return file.read_text() if file.exists() else ""
+
+
+def ended(process):
+    """What it said, once it has ended."""
+    try:
+        return process.communicate(timeout=PATIENCE)[1]
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+
+
+def gone(identifier):
+    """Whether a process has ended, whoever its parent is now."""
+    try:
+        os.kill(identifier, 0)
+    except ProcessLookupError:
+        return True
+    state = Path(f"/proc/{identifier}/stat").read_text().rpartition(")")[2].split()[0]
+    return state == "Z"

@@ -1,0 +1,66 @@
+"""A stand-in for `scrapy crawl`, which does what its script says: a word per run, the last one from then on.
+
+It listens to signals and to the end of its standard input as a drone does. Its JOBDIR's parent holds the scripts.
+"""
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from threading import Thread
+
+PATIENCE = 60.0
+
+
+def main(words):
+    given = dict(word.partition("=")[::2] for word in words if "=" in word)
+    jobdir = Path(given["JOBDIR"])
+    jobdir.mkdir(exist_ok=True)
+    script = jobdir.with_name(f"script-{given['HIVE_DRONE']}").read_text().split()
+    runs = jobdir / "runs"
+    run = len(runs.read_text().split()) if runs.exists() else 0
+    stopped = []
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda number, _: stopped.append(number))
+    signal.signal(signal.SIGUSR1, lambda *_: say("checkpoint"))
+    Thread(target=at_eof, daemon=True).start()
+    with runs.open("a") as file:
+        file.write(f"{os.getpid()}\n")
+    (jobdir / "words").write_text(json.dumps(words))
+    say("a word to the operator")
+    say("2026-11-21 12:00:00 [webcrawl.somewhere] WARNING: all is not well")
+    do(script[min(run, len(script) - 1)], jobdir, stopped)
+
+
+def do(word, jobdir, stopped):
+    if word == "refuse":
+        sys.exit("SETTING = 1: must be 2")
+    if word == "die":
+        os.kill(os.getpid(), signal.SIGKILL)
+    end = time.monotonic() + PATIENCE
+    while word not in ("finish", "limit") and not stopped and time.monotonic() < end:
+        time.sleep(0.01)
+    while word == "deaf" and time.monotonic() < end:
+        time.sleep(0.01)
+    reason = {"finish": "finished", "limit": "closespider_pagecount"}.get(word, "shutdown")
+    figures = {"reason": reason, "pages": 7, "queued": 2, "failures": 1, "bytes": 1000, "hosts": 3}
+    (jobdir / "stats.json").write_text(json.dumps(figures))
+    if word == "fail":
+        sys.exit(1)
+
+
+def say(line):
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def at_eof():
+    while os.read(0, 100):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

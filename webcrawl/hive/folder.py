@@ -1,0 +1,130 @@
+"""The folder of a hive on one machine: what hive.json says, and where its drones lie."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from webcrawl.hive.errors import HiveError
+from webcrawl.hive.slots import MOST_DRONES
+from webcrawl.store.errors import StateLocked
+from webcrawl.store.lock import Lock
+
+VERSION = 1
+FILE = "hive.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Founding:
+    """What stays the same for the whole life of a hive, except `drones`: those that the next start begins with."""
+
+    name: str
+    spider: str
+    partition: str
+    founders: int  # how many drones it had at first: HIVE_DRONES of all of them
+    drones: tuple[int, ...]
+
+
+class HiveFolder:
+    """`JOBDIR` of a hive: each drone has an ordinary JOBDIR below it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.server = path / "server"
+        self.stats = path / "stats.json"
+
+    def __repr__(self) -> str:
+        return f"<HiveFolder {self.path}>"
+
+    def drone(self, number: int) -> Path:
+        return self.path / f"drone-{number}"
+
+    def log(self, number: int) -> Path:
+        """What the drone printed."""
+        return self.path / "logs" / f"drone-{number}.log"
+
+    def read(self) -> Founding | None:
+        """None: there is no hive yet. HiveError: there is something else, or what this program does not know."""
+        file = self.path / FILE
+        try:
+            if not file.exists():
+                if (self.path / "state").exists():
+                    raise HiveError(f"{self.path}: holds the crawl of one process: a hive needs a JOBDIR of its own")
+                return None
+            return _founding(file, json.loads(file.read_bytes()))
+        except OSError as error:
+            raise HiveError(f"{error.filename or file}: {error.strerror or error}") from error
+        except ValueError as error:
+            raise HiveError(f"{file}: damaged: {error}") from error
+
+    def known(self) -> Founding:
+        """What is read; HiveError if there is no hive."""
+        founding = self.read()
+        if founding is None:
+            raise HiveError(f"{self.path}: no hive: {FILE} is missing")
+        return founding
+
+    def write(self, founding: Founding) -> None:
+        """Replaces hive.json as a whole. HiveError: it cannot be written."""
+        file = self.path / FILE
+        new = file.with_suffix(".json.new")
+        try:
+            new.write_text(f"{json.dumps({'version': VERSION, **asdict(founding)}, indent=1)}\n", encoding="utf-8")
+            new.replace(file)
+        except OSError as error:
+            raise HiveError(f"{file}: cannot be written: {error.strerror or error}") from error
+
+    def lock(self) -> Lock:
+        """Makes the folder if need be; held until it is closed. HiveError: another process has it."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            return Lock(self.path)
+        except StateLocked as error:
+            raise HiveError(f"{self.path}: another process runs this hive") from error
+        except OSError as error:
+            raise HiveError(f"{error.filename or self.path}: {error.strerror or error}") from error
+
+    def running(self, number: int) -> bool:
+        """Whether a process has the JOBDIR of this drone."""
+        state = self.drone(number) / "state"
+        if not state.exists():
+            return False
+        try:
+            Lock(state).close()
+        except StateLocked:
+            return True
+        except OSError as error:
+            raise HiveError(f"{error.filename or state}: {error.strerror or error}") from error
+        return False
+
+    def figures(self, number: int) -> dict[str, Any]:
+        """The drone's stats.json, as of its last checkpoint; empty if there is none that can be read."""
+        try:
+            found = json.loads((self.drone(number) / "stats.json").read_bytes())
+        except (OSError, ValueError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+
+def _founding(file: Path, found: Any) -> Founding:
+    if not isinstance(found, Mapping):
+        raise HiveError(f"{file}: damaged: not a mapping")
+    if found.get("version") != VERSION:
+        raise HiveError(f"{file}: version {found.get('version')!r}: this program knows {VERSION}")
+    drones = found.get("drones")
+    name, spider, partition = (found.get(name) for name in ("name", "spider", "partition"))
+    numbers: list[Any] = [found.get("founders"), *drones] if isinstance(drones, list) else [None]
+    if not all(map(_is_number, numbers)) or not all(map(_is_text, (name, spider, partition))):
+        raise HiveError(f"{file}: damaged: it must have name, spider, partition, founders and drones")
+    return Founding(str(name), str(spider), str(partition), numbers[0], tuple(sorted(numbers[1:])))
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) is int and 0 <= value <= MOST_DRONES
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value)
