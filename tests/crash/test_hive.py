@@ -1,19 +1,21 @@
 """A hive whose drones, server and network fail while it runs loses nothing, and fetches nothing twice."""
 
+import time
 from random import Random
 
 import pytest
 
-from tests.support.crashes import HOSTILE, warm
+from tests.support.crawling import wait_until
 from tests.support.hive_campaign import assert_survived, campaign
 from tests.support.hives import needs_drones, shared
+from webcrawl.simweb import even
 
 pytestmark = needs_drones
 
-
-@pytest.fixture(scope="module", autouse=True)
-def _warm():
-    warm()
+MIX = {"subdomain": 0.5} | even(
+    ["redirect_elsewhere", "redirect_chain", "duplicate", "status_404", "source_frame", "robots_elsewhere", "https"],
+    0.6,
+)
 
 
 @pytest.mark.parametrize(
@@ -28,7 +30,7 @@ def _warm():
 )
 def test_under_fire(tmp_path, simweb, strokes):
     """After each kind of failure the same URLs are fetched, each by its drone, once but for what a kill undid."""
-    web = simweb(40, 160, mix=HOSTILE, size=(2000, 3000), slow=0.02)
+    web = simweb(30, 200, mix=MIX, size=(2000, 3000), latency=0.02)
 
     with campaign(tmp_path, web, Random(1)) as struck:
         struck.run(strokes, (20, 120 // len(strokes)))
@@ -36,3 +38,18 @@ def test_under_fire(tmp_path, simweb, strokes):
 
     assert struck.struck == strokes
     assert shared(struck.hive.hits()) == {}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_killed_near_the_end(tmp_path, simweb, seed):
+    """A drone that is killed when nothing is left to fetch, or others have ended, ends like them when started again."""
+    web = simweb(12, 60, mix=MIX, size=(2000, 3000))
+    chance = Random(seed)
+
+    with campaign(tmp_path, web, chance) as struck:
+        must = struck.hive.truth().must
+        wait_until(lambda: must <= {hit.url for hit in web.log.hits})
+        time.sleep(chance.uniform(0, 2))
+        if struck.hive.running[seed].process.is_alive():
+            struck.kill_drone(seed)
+        assert_survived(struck)

@@ -32,8 +32,10 @@ class Campaign:
             time.sleep(self._chance.uniform(0, 0.05))
             begun = time.monotonic()
             self.struck.append(stroke)
-            detail = STROKES[stroke](self) or ""
-            self._say(f"{stroke} {detail} ({time.monotonic() - begun:.1f} s; {self.hive.web.log.count} requests)")
+            what = STROKES[stroke](self)
+            self._say(
+                f"{stroke}{'' if what is None else f' {what}'} ({time.monotonic() - begun:.1f} s; {self.hive.web.log.count} requests)"
+            )
 
     # -- strokes at drones
 
@@ -94,7 +96,7 @@ class Campaign:
         self._server.kill()
         self._pause()
         self._server.restart(old=self._remembered)
-        return "" if self._remembered else "(to nothing)"
+        return None if self._remembered else "(to nothing)"
 
     def cut(self):
         self._wire.cut()
