@@ -7,3 +7,19 @@ class HiveError(Exception):
 
 class ForeignMessage(HiveError):  # noqa: N818 - reads as what it is
     """What came by a stream is not of this hive, or is damaged."""
+
+
+class Away(Exception):  # noqa: N818 - reads as what it is
+    """The server does not answer, or not now: the drone goes on with its own hosts and tries again later."""
+
+
+class Full(Away):
+    """The server takes no more for now. Nothing of the letters was sent: they wait on the sender's disk."""
+
+
+class NewEpoch(Exception):  # noqa: N818
+    """The streams begin anew: what is not acknowledged is to be sent again, and places of the old ones mean nothing."""
+
+    def __init__(self, epoch: str) -> None:
+        super().__init__(f"the server's streams begin anew (epoch {epoch})")
+        self.epoch = epoch

@@ -31,3 +31,4 @@ class Message:
     generation: int  # of the sender's slot map
     number: int  # of an exact message: they ascend from 1 for each sender and receiver; 0 for others
     items: list[Any]
+    channel: int = 0  # of an exact message: another one where the numbers begin anew, after a drone was lost

@@ -21,6 +21,7 @@ from webcrawl.store.schema import begin, check_header, connect, create
 from webcrawl.store.worker import Worker
 
 DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+SET = "INSERT OR REPLACE INTO meta VALUES (?, ?, ?)"
 ERRORS = (sqlite3.Error, UnicodeDecodeError)  # the latter when SQLite's message quotes damaged bytes
 
 
@@ -152,15 +153,27 @@ class CrawlDB:
         """All small values whose names start with `prefix`, as (name, value)."""
         return self._values("name GLOB ?", f"{prefix}*")
 
-    def _values(self, where: str, name: str) -> list[tuple[str, bytes]]:
-        rows = self.query(f"SELECT name, value, crc FROM meta WHERE {where}", (name,))
+    def between(self, first: str, end: str) -> list[tuple[str, bytes]]:
+        """The small values whose names are `first` or later, but before `end`, as (name, value), by name."""
+        return self._values("name >= ? AND name < ? ORDER BY name", first, end)
+
+    def _values(self, where: str, *names: str) -> list[tuple[str, bytes]]:
+        rows = self.query(f"SELECT name, value, crc FROM meta WHERE {where}", names)
         for row in rows:
             if not rowcrc.agrees(rowcrc.meta, row):
                 raise DamagedFile(self.path, 0, f"table meta, {row[0]}: checksum")
         return [(name, value) for name, value, _ in rows]
 
     def set(self, name: str, value: bytes) -> None:
-        self.execute("INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", (name, value, rowcrc.meta(name, value)))
+        self.execute(SET, (name, value, rowcrc.meta(name, value)))
+
+    def set_all(self, values: Iterable[tuple[str, bytes]]) -> None:
+        """Stores many small values, as (name, value)."""
+        self.executemany(SET, ((name, value, rowcrc.meta(name, value)) for name, value in values))
+
+    def delete(self, first: str, end: str) -> None:
+        """Removes the small values that `between` would give."""
+        self.execute("DELETE FROM meta WHERE name >= ? AND name < ?", (first, end))
 
     def _failed(self, error: BaseException) -> StoreError:
         """Remembers the error and returns it as a StoreError."""

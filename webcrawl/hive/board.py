@@ -1,0 +1,94 @@
+"""What stands in the server for all drones: the map of slots, commands, and who belongs to them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgpack
+
+from webcrawl.hive import scripts
+from webcrawl.hive.session import Session
+from webcrawl.hive.slots import SlotMap
+
+MOST_COMMANDS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command for all drones; later ones have higher numbers."""
+
+    number: int
+    name: str
+    args: tuple[Any, ...]
+
+    def pack(self) -> bytes:
+        return b"%d %s" % (self.number, msgpack.packb((self.name, self.args)))
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Command:
+        """The inverse of `pack`."""
+        number, _, rest = data.partition(b" ")
+        name, args = msgpack.unpackb(rest)
+        return cls(int(number), name, tuple(args))
+
+
+class Board(Session):
+    """Changes what all drones are told."""
+
+    async def publish_map(self, slots: SlotMap) -> bool:
+        """Replaces the map of all by a later one; False if the server has that one, or a later one."""
+        values = (slots.generation, slots.pack())
+        done = await self._do(lambda: self._client.eval(scripts.PUBLISH, 1, self._keys.map, *values))
+        self.knows(slots)
+        return bool(done)
+
+    async def fetch_map(self) -> SlotMap | None:
+        """The map of all, now."""
+        packed: Any = await self._do(lambda: self._client.hget(self._keys.map, "slots"))
+        return SlotMap.unpack(packed) if packed else None
+
+    async def forget(self, drone: int) -> None:
+        """Takes a drone out of the registry whose state is not to come back; its number may be used again."""
+        keys = self._keys
+        stream, state = keys.stream(drone, self._epoch), self._me.others.get(drone)
+
+        async def gone() -> None:
+            pipe = self._client.pipeline(transaction=True)
+            if state:
+                pipe.sadd(keys.gone, state)
+            pipe.hdel(keys.drones, str(drone))
+            pipe.hdel(keys.reports, str(drone))
+            pipe.hdel(keys.acks(self._epoch), str(drone))
+            pipe.srem(keys.streams(self._epoch), stream)
+            pipe.delete(stream, f"{keys.leases}{drone}")
+            await pipe.execute()
+
+        await self._do(gone)
+        others = {one: id_ for one, id_ in self._me.others.items() if one != drone}
+        self._member = replace(self._me, others=others)
+
+    async def command(self, name: str, *args: Any) -> int:
+        """Gives a command to all drones, and returns its number. Arguments are what msgpack takes."""
+        data = msgpack.packb((name, args))
+        return int(
+            await self._do(lambda: self._client.eval(scripts.COMMAND, 1, self._keys.commands, data, MOST_COMMANDS))
+        )
+
+    async def restore(self, commands: Sequence[Command]) -> None:
+        """Commands that are in force are told to a server that may have lost them."""
+        if commands:
+            rows = {command.pack(): command.number for command in commands}
+            await self._do(lambda: self._client.zadd(self._keys.commands, rows))
+
+    async def retract(self, numbers: Sequence[int]) -> None:
+        """These commands are no longer in force: drones that come later are not told of them."""
+
+        async def remove() -> None:
+            pipe = self._client.pipeline(transaction=False)
+            for number in numbers:
+                pipe.zremrangebyscore(self._keys.commands, number, number)
+            await pipe.execute()
+
+        await self._do(remove)
