@@ -84,7 +84,8 @@ class TestAnotherDrone:
 
         line = refusal(hive.crawls[1], HIVE_DRONE=2)
 
-        assert "HIVE_DRONE" in line or "drone 1" in line
+        assert "drone 2" in line
+        assert "drone-2" in line
 
 
 class TestServer:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from tests.support.crawling import PATIENCE, wait_until
 from tests.support.hive_server import stream_server, wired
 from tests.support.hives import NAME, Hive, assert_whole
+from webcrawl.hive.keys import Keys
 from webcrawl.verify.whole import verify
 
 CALM = 2.0  # seconds that most strokes take at the most
@@ -33,9 +34,8 @@ class Campaign:
             begun = time.monotonic()
             self.struck.append(stroke)
             what = STROKES[stroke](self)
-            self._say(
-                f"{stroke}{'' if what is None else f' {what}'} ({time.monotonic() - begun:.1f} s; {self.hive.web.log.count} requests)"
-            )
+            name = stroke if what is None else f"{stroke} {what}"
+            self._say(f"{name} ({time.monotonic() - begun:.1f} s; {self.hive.web.log.count} requests)")
 
     # -- strokes at drones
 
@@ -142,9 +142,8 @@ class Campaign:
     def _queen(self):
         """The drone that has the lease now; any if none has."""
         with self._server.client() as client:
-            said = client.get(f"webcrawl:{{{NAME}}}:queen")
-        number = (said or b"").partition(b":")[0].partition(b" ")[0]
-        return int(number) if number.isdigit() else self._drone()
+            number = client.get(Keys(NAME).queen)
+        return self._drone() if number is None else int(number)
 
     def _pause(self, times=1):
         time.sleep(self._chance.uniform(0, times * CALM))
