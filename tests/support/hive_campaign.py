@@ -55,7 +55,7 @@ class Campaign:
 
     def kill_all(self):
         """As by a power cut, the server's too."""
-        for drone in range(self.hive.drones):
+        for drone in sorted(self.hive.members):
             self._kill(drone)
         self._server.kill()
         self._server.restart()
@@ -128,7 +128,7 @@ class Campaign:
         return not ended
 
     def _ended(self):
-        return [drone for drone, running in self.hive.running.items() if not running.process.is_alive()]
+        return [drone for drone in self.hive.members if not self.hive.running[drone].process.is_alive()]
 
     def _kill(self, drone):
         if self.hive.kill(drone):
@@ -137,7 +137,7 @@ class Campaign:
             assert damages == [], damages
 
     def _drone(self):
-        return self._chance.randrange(self.hive.drones)
+        return self._chance.choice(sorted(self.hive.members))
 
     def _queen(self):
         """The drone that has the lease now; any if none has."""
@@ -175,6 +175,6 @@ def campaign(folder, web, chance, say=lambda _: None, **options):
 def assert_survived(struck, *, slack=0.001, patience=PATIENCE):
     """Asserts that the hive, left alone, ends like one that was never touched."""
     hive = struck.hive
-    assert hive.wait(patience) == [0] * hive.drones
-    assert hive.reasons == ["finished"] * hive.drones
+    assert hive.wait(patience) == [0] * len(hive.crawls)
+    assert {hive.crawls[drone].stats["reason"] for drone in hive.members} == {"finished"}
     assert_whole(hive, hive.hits(), killed=struck.killed, slack=slack)

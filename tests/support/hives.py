@@ -47,10 +47,11 @@ class Hive:
         self.lives = Counter()
         self.running = {}
         self.crawls = list(map(self._crawl, range(self.drones)))
+        self.members = set(range(self.drones))
 
     def _crawl(self, drone):
         settings = {
-            "HIVE_DRONES": self.drones, "HIVE_DRONE": drone, "HIVE_NAME": NAME, "HIVE_LEASE": 2,
+            "HIVE_DRONES": max(self.drones, drone + 1), "HIVE_DRONE": drone, "HIVE_NAME": NAME, "HIVE_LEASE": 2,
             "REDIS_URL": self.url, "CHECKPOINT_INTERVAL": 0.3,
         }  # fmt: skip
         if self.web is not None:
@@ -67,9 +68,16 @@ class Hive:
         return self.running[drone]
 
     def start_all(self, **settings):
-        for drone in range(self.drones):
+        for drone in sorted(self.members):
             self.start(drone, **settings)
         return self
+
+    def add(self):
+        """One drone more, which is not started yet; its number."""
+        drone = len(self.crawls)
+        self.crawls.append(self._crawl(drone))
+        self.members.add(drone)
+        return drone
 
     def kill(self, drone):
         """Kill -9; whether it was alive."""
@@ -145,10 +153,11 @@ def shared(hits):
     return {host: found for host, found in drones.items() if len(found) > 1}
 
 
-def rudeness(world, hits, *, slack=0.001, polite=POLITE):
+def rudeness(world, hits, *, killed=(), slack=0.001, polite=POLITE):
     """Impoliteness within each life of a drone, between drones, and requests before robots.txt.
 
     Between two lives of one drone nothing is compared: what a killed drone asked last may be in no checkpoint.
+    `killed`: numbers and lives of such drones.
     """
     rule = mercator(world, **polite)
     wanted = partial(_wanted, rule)
@@ -158,17 +167,19 @@ def rudeness(world, hits, *, slack=0.001, polite=POLITE):
     for run in lives.values():
         yield from overlaps(run)
         yield from gaps(run, wanted, slack=slack)
-    yield from _between(hits, wanted, slack)
+    yield from _between(hits, wanted, slack, killed)
     yield from robots_first(hits)
 
 
-def _between(hits, wanted, slack):
+def _between(hits, wanted, slack, killed):
     hosts = defaultdict(list)
     for hit in sorted(hits, key=lambda hit: hit.started):
         hosts[by_host(hit)].append(hit)
     for run in hosts.values():
         for first, second in pairwise(run):
-            if drone_of(first) != drone_of(second) and second.started < first.ended + wanted(first) - slack:
+            if drone_of(first) == drone_of(second) or asker(first) in killed:
+                continue
+            if second.started < first.ended + wanted(first) - slack:
                 yield first, second
 
 
@@ -199,7 +210,7 @@ def assert_whole(hive, hits, *, killed=(), slack=0.001):
     for found in (
         expected.complaints({hit.url: hit for hit in hits}.values()),
         expected.complaints(hits) if not killed else (),
-        rudeness(hive.web.world, hits, slack=slack),
+        rudeness(hive.web.world, hits, killed=killed, slack=slack),
         repeated(hits, expected, killed),
     ):
         assert list(found)[:10] == []
