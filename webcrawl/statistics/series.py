@@ -21,7 +21,7 @@ class Series:
     def __repr__(self) -> str:
         return f"<Series start={self.start} slots={len(self.downloads)} of {self.width} ms>"
 
-    def add(self, at: int, documents: int, size: int) -> None:
+    def add(self, at: int, documents: int, size: int, downloads: int = 1) -> None:
         """Adds a download that ended at this time, in milliseconds; what seems to be before the first goes with it."""
         if not self.start:
             self.start = at - at % self.width
@@ -30,7 +30,7 @@ class Series:
             slot = self._extend(at)
         elif slot < 0:  # the machine's clock was set back
             slot = 0
-        self.downloads[slot] += 1
+        self.downloads[slot] += downloads
         self.documents[slot] += documents
         self.sizes[slot] += size
 

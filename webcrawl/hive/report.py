@@ -1,0 +1,109 @@
+"""What a drone says with each heartbeat, for the queen and for those who watch (queen.py, merging.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from enum import StrEnum
+from typing import Any
+
+import msgpack
+
+from webcrawl.hive.errors import ForeignMessage
+
+Figure = int | float
+LARGEST = 1 << 18  # bytes of a packed report; one of a long crawl has about 4,000
+LONGEST = 500  # characters of a text: what is in trouble may quote anything
+
+
+class State(StrEnum):
+    """What a drone does."""
+
+    RUNNING = "running"
+    PAUSED = "paused"  # hands out nothing, on command
+    STOPPING = "stopping"  # ends its run; its state says what is left
+    DRAINING = "draining"  # is no member any more, and gives away what it has
+    RETIRED = "retired"  # has given away all, and others have it in their checkpoints
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """A drone as it sees itself at the moment when this is packed.
+
+    The queen relies on two promises. A drone makes its next report only after the server has answered the last one,
+    and numbers them by `beat`. And `activity` differs between two reports of a run if anything was done in between.
+    """
+
+    drone: int
+    identity: str  # of its state: another folder under the same number is another drone
+    run: int  # how often this state was opened; `beat` and `activity` begin anew with each
+    beat: int
+    generation: int  # of the map that it works by
+    state: State = State.RUNNING
+    applied: int = 0  # number of the last command that it has carried out
+    idle: bool = False  # nothing to fetch, to decide, to read or to write, and no seeds left
+    saved: bool = False  # its last checkpoint has all of its activity: killed now, it comes back as it is
+    moving: tuple[int, ...] = ()  # drones with which it has slots to exchange still
+    activity: int = 0  # grows with each letter sent and handled, each page handed out and booked
+    unacknowledged: int = 0  # letters, and collections that are none yet, which no checkpoint of a receiver has
+    towards: tuple[int, ...] = ()  # drones for which it has these
+    place: str = ""  # in its stream: up to here its last checkpoint has all
+    seconds: float = 0.0  # of this run
+    jobdir: str = ""
+    host: str = ""  # name of its machine
+    pid: int = 0
+    trouble: str = ""  # what is wrong, in a few words
+    figures: Mapping[str, Figure] = field(default_factory=dict)  # Crawl.stats()
+
+    @property
+    def settled(self) -> bool:
+        """Whether its slots are those that the map gives it."""
+        return not self.moving
+
+    @property
+    def quiet(self) -> bool:
+        """Whether nothing is left to do for it, as its last checkpoint knows too."""
+        return self.idle and self.saved and self.settled and not self.unacknowledged and self.state in AT_WORK
+
+    def stats(self) -> dict[str, Any]:
+        """Its figures as `merging.merged` takes them."""
+        return {
+            **self.figures,
+            **{name: getattr(self, name) for name in ("drone", "seconds", "jobdir", "host", "trouble")},
+            "state": str(self.state),
+        }
+
+    def pack(self) -> bytes:
+        values = asdict(self)
+        values["state"] = str(self.state)
+        values["trouble"] = self.trouble[:LONGEST]
+        return bytes(msgpack.packb(values))
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Report:
+        """The inverse of `pack`; what a later version has added is left out."""
+        try:
+            if len(data) > LARGEST:
+                raise ValueError(f"{len(data)} bytes")  # noqa: TRY301 - refused like what is damaged
+            values = msgpack.unpackb(data)
+            known = {name: values[name] for name in NAMES if name in values}
+            for name, kinds in KINDS.items():
+                if name in known and type(known[name]) not in kinds:
+                    raise ValueError(f"{name} is {known[name]!r:.50}")  # noqa: TRY301
+            known["state"] = State(known.get("state", State.RUNNING))
+            for name in ("moving", "towards"):
+                known[name] = tuple(map(int, known.get(name, ())))
+            known["figures"] = {
+                str(name): value for name, value in known.get("figures", {}).items() if type(value) in (int, float)
+            }
+            return cls(**known)
+        except (ValueError, TypeError, LookupError, AttributeError, msgpack.UnpackException) as error:
+            raise ForeignMessage(f"a drone's report cannot be read: {error}") from error
+
+
+AT_WORK = frozenset((State.RUNNING, State.DRAINING, State.RETIRED))
+NAMES = tuple(one.name for one in fields(Report))
+PLAIN: dict[str, tuple[type, ...]] = {
+    "int": (int,), "str": (str,), "bool": (bool,), "float": (int, float), "tuple[int, ...]": (list,)
+}  # fmt: skip
+KINDS = {one.name: PLAIN[str(one.type)] for one in fields(Report) if str(one.type) in PLAIN}
