@@ -21,7 +21,7 @@ ENDLESS = {"trap_numbers", "trap_facets", "trap_growing"}  # only depth and page
 PAGE = [kind for kind in GROUPS["page"] if kind not in ENDLESS]
 HOSTILE = {kind: share for kind, share in hostile().items() if kind not in ENDLESS} | {"https": 0.2}
 TO_OTHERS = {"subdomain": 0.5} | even(
-    ["redirect_elsewhere", "redirect_chain", "duplicate", "refresh", "robots_elsewhere", "robots_moved", "https"], 0.5
+    ["redirect_elsewhere", "duplicate", "refresh", "robots_elsewhere", "robots_moved", "https"], 0.5
 )
 REGIONS = "# the nearest drones\nsite0.test 2\nsite1.test 0,1\ntest 1,2\n"
 
