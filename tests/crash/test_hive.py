@@ -12,7 +12,7 @@ from webcrawl.simweb import even
 
 pytestmark = needs_drones
 
-MIX = {"subdomain": 0.5} | even(["redirect_elsewhere", "duplicate", "source_frame", "robots_elsewhere", "https"], 0.5)
+MIX = {"subdomain": 0.5} | even(["redirect_elsewhere", "duplicate", "source_frame", "https"], 0.5)
 
 
 @pytest.mark.parametrize(
