@@ -55,8 +55,7 @@ class Link:
     @property
     def depth(self) -> int:
         """Links followed since the seed; a redirect or a prerequisite is not a link followed."""
-        path = self.path
-        return len(path) - path.count("R") - path.count("P") - path.count("r")
+        return depth_of(self.path)
 
     @property
     def hops(self) -> str:
@@ -79,6 +78,8 @@ class Link:
 # -- packed links: no other file knows their layout
 
 Packed = bytes
+SEPARATORS = 7
+SLASHES = 3  # at least, of a canonical URL
 
 
 def unpack(record: Packed) -> Link:
@@ -98,6 +99,11 @@ def pack_found(page: Link, found: Iterable[tuple[str, str]], chain: str = "") ->
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 NEAR = 3  # hops from a page to what it needs to be shown: a style sheet, what that imports, a font
+
+
+def depth_of(path: str) -> int:
+    """How many links a discovery path has; a redirect or a prerequisite is not a link followed."""
+    return len(path) - path.count("R") - path.count("P") - path.count("r")
 
 
 def redirects_in_a_row(path: str) -> int:
@@ -126,9 +132,24 @@ def authority_of(record: Packed) -> str:
     return record.split(b"/", 3)[2].decode()
 
 
+def path_of(record: Packed) -> str:
+    """The discovery path of a packed link."""
+    return record.split(b" ", 2)[1].decode()
+
+
 def via_of(record: Packed) -> str:
     """The page that a packed link was found on."""
     return record.split(b" ", 3)[2].decode()
+
+
+def is_prerequisite(record: Packed) -> bool:
+    """Whether a packed link is a robots.txt that others wait for."""
+    return record.split(b" ", 2)[1].endswith(b"P")
+
+
+def is_link(record: Packed) -> bool:
+    """Whether these bytes can be a packed link."""
+    return record.count(b" ") == SEPARATORS and record.count(b"/", 0, record.index(b" ")) >= SLASHES
 
 
 def is_seed(record: Packed) -> bool:

@@ -27,6 +27,7 @@ from webcrawl.commands.feeds import BadFeed, check_feeds
 from webcrawl.crawl.assembly import assemble
 from webcrawl.fastpath.names import ForeignScrapy
 from webcrawl.fastpath.names import check as check_scrapy
+from webcrawl.hive.errors import HiveError
 from webcrawl.loading import load
 from webcrawl.net.dns_answer import Lookup
 from webcrawl.net.dns_cares import NameServers
@@ -47,6 +48,7 @@ REASONS = (
     RulesError,
     SeedError,
     StoreError,
+    HiveError,
     DnsFailed,
     top1m.CannotProvide,
     ForeignScrapy,

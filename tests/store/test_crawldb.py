@@ -330,3 +330,24 @@ class TestCheck:
         """SQLite's application id is set, so that tools like `file` recognise the database."""
         with closing(sqlite3.connect(_make(tmp_path))) as db:
             assert db.execute("PRAGMA application_id").fetchone() == (APPLICATION,)
+
+
+class TestSmallValues:
+    def test_a_range(self, tmp_path):
+        """Values are read and removed by a range of names, the end left out."""
+        with closing(CrawlDB(tmp_path)) as db:
+            db.set_all((name, name.encode()) for name in ("b/2", "a", "b/10", "b/1", "b0"))
+
+            assert db.between("b/1", "b/2") == [("b/1", b"b/1"), ("b/10", b"b/10")]
+            db.delete("b/1", "b/2")
+            assert [name for name, _ in db.named("")] == ["a", "b/2", "b0"]
+
+    def test_damage_in_a_range(self, tmp_path):
+        """A value that does not match its checksum is damage, however it is read."""
+        with closing(CrawlDB(tmp_path)) as db:
+            db.set_all([("b/1", b"one"), ("b/2", b"two")])
+            db.execute("UPDATE meta SET value = x'00' WHERE name = 'b/2'")
+
+            assert db.between("b/1", "b/2") == [("b/1", b"one")]
+            with pytest.raises(DamagedFile, match="table meta, b/2: checksum"):
+                db.between("b/1", "b/3")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 
+from webcrawl.hive.errors import HiveError
 from webcrawl.lack import lack
 from webcrawl.store.errors import StoreError
 
@@ -12,7 +13,7 @@ def as_failure(error: Exception, saved: str) -> tuple[StoreError, bool]:
     """The error as the crawl keeps it, and whether its line says all; `saved`: after which checkpoint it came."""
     if isinstance(error, StoreError):
         return error, True
-    refused = lack(error) or (str(error) if isinstance(error, OSError) else "")
+    refused = lack(error) or (str(error) if isinstance(error, OSError | HiveError) else "")
     failure = StoreError(f"{refused}: nothing {saved} is kept" if refused else f"half a change: {error!r}")
     failure.__cause__ = error
     return failure, bool(refused)

@@ -8,7 +8,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from scrapy import Request, Spider
 from scrapy.crawler import Crawler
@@ -40,11 +40,16 @@ from webcrawl.crawl.visitor import Visitor
 from webcrawl.fastpath import install
 from webcrawl.fastpath.engine import Engine
 from webcrawl.formats.pdf_process import PdfProcess
+from webcrawl.hive.member import Membership
 from webcrawl.lack import lack
 from webcrawl.model import Exchange, Link, Outcome, Status, unpack
 from webcrawl.seeds.reader import Seeds
 from webcrawl.store.errors import StoreError
 from webcrawl.urls.canonical import InvalidUrl
+
+if TYPE_CHECKING:
+    from webcrawl.adapter.hive import Entry
+    from webcrawl.hive.running import Running
 
 logger = logging.getLogger(__name__)
 
@@ -73,6 +78,10 @@ class FrontierScheduler:
         self.on_checkpoint: Callable[[], None] | None = None
         self.archive: Callable[[Link, Exchange], None] | None = None  # of what the spider did not make a Page
         self.end_archive: Callable[[], None] = _nothing
+        self._hive: Entry | None = None
+        self._member: Membership | None = None
+        self._others: Running | None = None
+        self.others_done = True  # no drone has anything for us
         self.failed: StoreError | None = None
         self._saved = "of this run"
         self._lacks: Lacks | None = None
@@ -91,10 +100,27 @@ class FrontierScheduler:
 
     async def _open(self, spider: Spider) -> None:
         try:
+            self._hive = await self._enter(spider)
             self._begin(spider)
+            if self._hive is not None:
+                self.others_done = False
+                self._others = self._hive.running(self)
+                self.crawl.follow(self._others)
+                self._others.start()
         except BaseException:
             hush()
             raise
+
+    async def _enter(self, spider: Spider) -> Entry | None:
+        """Enters the hive, if the crawl is a drone of one."""
+        values = values_of(self.crawler)
+        if not values["HIVE_DRONES"]:
+            return None
+        from webcrawl.adapter.hive import Entry  # noqa: PLC0415 - 0.1 s that other crawls need not spend
+
+        hive = Entry(self.crawler, values, spider.name)
+        self._member = await hive.member()
+        return hive
 
     def _begin(self, spider: Spider) -> None:
         loop = asyncio.get_running_loop()
@@ -112,6 +138,8 @@ class FrontierScheduler:
             on_ready=partial(_from_thread, loop, self.wake),
             wants_refusal=has_errback,
             slots=downloader.total_concurrency,
+            member=self._member,
+            db=self._hive.db if self._hive is not None else None,
         )
         makes_pages = getattr(spider, "makes_pages", False)
         self._barrier, self._inline = downloader.barrier, downloader.inline
@@ -166,6 +194,8 @@ class FrontierScheduler:
             self.end_archive()  # again: pipelines may have awaited something while they closed
             await self.checkpoint(last=True)
             self._closed = True  # before anything else can begin a checkpoint
+            if self._others is not None:
+                await self._others.stop()
             await by_turns(self.crawl.rest())
         except Exception as error:  # noqa: BLE001 - whatever it is, this checkpoint was not made
             self.fail(error)
@@ -183,6 +213,10 @@ class FrontierScheduler:
                 self._lacks.unwatch()
 
     def has_pending_requests(self) -> bool:
+        return self.has_work() or not self.others_done
+
+    def has_work(self) -> bool:
+        """Whether anything is left to do here."""
         return self.crawl.pending or self._inline.waiting > 0
 
     def enqueue_request(self, request: Request) -> bool:

@@ -34,6 +34,12 @@ from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.parts import Hooks, Rules, Shape
 from webcrawl.frontier.robots_rows import RobotsRows
 from webcrawl.frontier.state import open_frontier
+from webcrawl.hive.drone import Drone
+from webcrawl.hive.identity import keep_map, refuse_drone
+from webcrawl.hive.inbox import Inbox
+from webcrawl.hive.member import Membership, Post
+from webcrawl.hive.outbox import Outbox
+from webcrawl.hive.splitter import Splitter
 from webcrawl.loading import load
 from webcrawl.model import Link
 from webcrawl.net.outage import Detector
@@ -69,21 +75,29 @@ def assemble(
     wants_refusal: Callable[[Link], bool] = lambda _: False,
     slots: int | None = None,
     kind: type[Crawl] = Crawl,
+    member: Membership | None = None,
+    db: CrawlDB | None = None,
 ) -> tuple[Crawl, Visitor]:
     """The crawl in JOBDIR, new or resumed. OtherTerms if it is not this spider's, or cannot go on with these settings.
 
     `on_ready` is called, from a thread, when new URLs are ready; `wants_refusal` says which links have a request whose
     errback must be called if the frontier drops them. `slots` is how many downloads there can be at once, if that is
-    not CONCURRENT_REQUESTS. `kind`: Crawl, or what is made of it.
+    not CONCURRENT_REQUESTS. `kind`: Crawl, or what is made of it. `member`: the crawl is one drone of a hive; `db`: its
+    state, which had to be opened before.
     """
     with ExitStack() as opened:  # closed again if a later part cannot be opened
-        db = opened.enter_context(closing(CrawlDB(Path(values["JOBDIR"]) / "state")))
+        db = opened.enter_context(closing(db or CrawlDB(Path(values["JOBDIR"]) / "state")))
+        if member is None:
+            refuse_drone(db)
         keep_terms(db, terms_of(spider, arguments or {}, values))  # before a file is cut back
         if slots is not None:
             values = {**values, "CONCURRENT_REQUESTS": slots}
-        crawl = kind(open_parts(values, db, seeds=seeds, on_ready=on_ready, wants_refusal=wants_refusal))
+        parts = open_parts(values, db, seeds=seeds, on_ready=on_ready, wants_refusal=wants_refusal, member=member)
+        crawl = kind(parts)
         opened.callback(crawl.close)
         visitor = _visitor(values, crawl, db)
+        if parts.post is not None:
+            parts.post.drone.home = crawl.mailbox(visitor.robots_told)
         opened.pop_all()
         return crawl, visitor
 
@@ -95,10 +109,11 @@ def open_parts(
     seeds: Seeds | None = None,
     on_ready: Callable[[], None] | None = None,
     wants_refusal: Callable[[Link], bool] = lambda _: False,
+    member: Membership | None = None,
 ) -> Parts:
     """What a crawl is made of, with its state from `db`."""
     with ExitStack() as opened:
-        parts = _parts(values, db, opened, seeds=seeds, on_ready=on_ready, wants_refusal=wants_refusal)
+        parts = _parts(values, db, opened, seeds=seeds, on_ready=on_ready, wants_refusal=wants_refusal, member=member)
         opened.pop_all()
         return parts
 
@@ -111,6 +126,7 @@ def _parts(
     seeds: Seeds | None,
     on_ready: Callable[[], None] | None,
     wants_refusal: Callable[[Link], bool],
+    member: Membership | None,
 ) -> Parts:
     """The same; what must be closed if a later part cannot be opened is added to `opened`."""
     if seeds is not None:
@@ -124,6 +140,11 @@ def _parts(
     def site_of(url: str) -> str:
         return domains(host_of(url))
 
+    post = None
+    if member is not None:
+        db.set("key", member.key)
+        post = open_post(values, db, member)
+    elsewhere = post.drone if post is not None else None
     pipeline = build_pipeline(values, _key(db), domains=domains)
     FilterStates(db, pipeline.chain)
     admission = CrawlAdmission(pipeline.chain)
@@ -141,12 +162,15 @@ def _parts(
 
     def dropped(link: Link, status: int) -> None:
         refusals.dropped(link, status)
-        robots.dropped(link)
+        if elsewhere is None or not (link.path.endswith("P") and elsewhere.robots_gone(link)):
+            robots.dropped(link)
 
     hooks = Hooks(admission, addresses, dropped, awaited=lambda: seen.pending > 0)
     counters: Counter[str] = Counter()
     SavedCounters(db, {"crawl": counters, "refused": pipeline.filtered})
     frontier = _frontier(values, db, hooks, clock, domains)
+    if elsewhere is not None:
+        frontier.votes_go(elsewhere.voted)
     return Parts(
         db=db,
         clock=clock,
@@ -155,7 +179,7 @@ def _parts(
         content=content,
         frontier=frontier,
         robots=robots,
-        seeding=Seeding(db, seeds, pipeline, seen, all_first=_needs_all_seeds(values)),
+        seeding=Seeding(db, seeds, pipeline, seen, all_first=_needs_all_seeds(values), elsewhere=elsewhere),
         outputs=outputs,
         log=log,
         lately=Lately(LATELY * values["URL_CACHE_SIZE"]),
@@ -167,7 +191,18 @@ def _parts(
         ending=Ending(values["OUTAGE_END_WAIT"]),
         uplink=Uplink(Detector(domains), frontier, robots.book, clock, counters),
         statistics=SavedStatistics(db, log, _key(db)).statistics,
+        post=post,
     )
+
+
+def open_post(values: Mapping[str, Any], db: CrawlDB, member: Membership) -> Post:
+    """What a drone has for the others, with its state from `db`."""
+    outbox = Outbox(db, member.me, member.hive)
+    cache, size = load(values["HIVE_URL_CACHE"]), values["HIVE_URL_CACHE_SIZE"]
+    splitter = Splitter(member.me, member.partition, member.slots, lambda: cache(size), outbox.put)
+    drone = Drone(member.me, splitter, outbox, lambda slots: keep_map(db, slots))
+    drone.learn(member.slots)
+    return Post(drone, outbox, Inbox(db, member.hive, drone.take))
 
 
 def _needs_all_seeds(values: Mapping[str, Any]) -> bool:

@@ -14,17 +14,19 @@ from typing import Protocol, TypeVar
 
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.crawl_log import CrawlLog, Hearer
-from webcrawl.crawl.discovery import KNOWN, Discovery
+from webcrawl.crawl.discovery import Discovery
 from webcrawl.crawl.ending import Ending
 from webcrawl.crawl.halfway import Halfway
 from webcrawl.crawl.inline import InlineDownloads
+from webcrawl.crawl.mailbox import Mailbox, RobotsHeard
 from webcrawl.crawl.refusals import Refusal, Refusals
 from webcrawl.crawl.robots import RobotsAdmission
 from webcrawl.crawl.seeding import Seeding
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.overstay import R
-from webcrawl.model import Exchange, Link, Outcome, Status
+from webcrawl.hive.member import Post
+from webcrawl.model import Exchange, Link, Outcome, Packed, Status, url_of
 from webcrawl.seen.content import ContentSeen
 from webcrawl.seen.portions import Portions
 from webcrawl.seen.protocol import SeenStore
@@ -85,6 +87,7 @@ class Parts:
     ending: Ending
     uplink: Uplink
     statistics: Statistics
+    post: Post | None = None  # if this is one drone of a hive
 
 
 class Crawl:
@@ -97,6 +100,7 @@ class Crawl:
         self._robots, self._seeding, self._refusals = parts.robots, parts.seeding, parts.refusals
         self._outputs, self._log, self._counters = parts.outputs, parts.log, parts.counters
         self._portions, self._ending = parts.portions, parts.ending
+        elsewhere = parts.post.drone if parts.post is not None else None
         self._discovery = Discovery(
             parts.pipeline,
             parts.seen,
@@ -105,11 +109,19 @@ class Crawl:
             parts.site_of,
             parts.counters,
             parts.frontier,
+            elsewhere,
         )
+        self._elsewhere, self.post = elsewhere, parts.post
         self._halfway = parts.halfway
         self.uplink, self.statistics = parts.uplink, parts.statistics
         self.inline = InlineDownloads(
-            parts.frontier.lending, parts.robots, parts.clock, parts.log, parts.counters, parts.halfway
+            parts.frontier.lending,
+            parts.robots,
+            parts.clock,
+            parts.log,
+            parts.counters,
+            parts.halfway,
+            elsewhere,
         )
         self._followers: list[Follower] = []
         self._merged_at = 0.0
@@ -163,8 +175,7 @@ class Crawl:
 
     def insert(self, link: Link, variant: str = "") -> None:
         """Queues a link whether or not it was seen before, and marks it as seen."""
-        self._frontier.add([link.pack()])
-        self._seen.submit([self._pipeline.key(link.url, variant)], [KNOWN])
+        self._discovery.insert(link, variant)
 
     def count_filtered(self, reason: str) -> None:
         """Counts a request whose URL cannot become a link, under the reason why."""
@@ -186,6 +197,10 @@ class Crawl:
             records = seen.take(SLICE)
         self._frontier.add(filter(None, records))
         return bool(records)
+
+    def mailbox(self, robots: RobotsHeard) -> Mailbox:
+        """Where letters of other drones go; `robots` takes what came of a robots.txt."""
+        return Mailbox(self._discovery, self._frontier, robots)
 
     # -- out
 
@@ -260,12 +275,21 @@ class Crawl:
 
         Returns the sitemaps that it names.
         """
+        if self._elsewhere is not None and self._elsewhere.robots_answered(link, status, body, location, chain):
+            return ()
         if status < 0 and not self.uplink.robots_fails(link.history, status, now):
             return ()
-        heard = self._robots.answered(link, status, body, location, now, self._frontier.expedite, chain)
+        heard = self._robots.answered(link, status, body, location, now, self._expedite, chain)
         if heard is not None and heard.crawl_delay is not None:
             self._frontier.crawl_delay(host_of(link.history + "/"), heard.crawl_delay)
         return heard.sitemaps if heard is not None else ()
+
+    def _expedite(self, record: Packed) -> None:
+        """Has a robots.txt on another host fetched before all else of that host."""
+        if self._elsewhere is None or self._elsewhere.is_ours(url_of(record)):
+            self._frontier.expedite(record)
+        else:
+            self._elsewhere.ask_robots(record)
 
     def tries_again(self, link: Link, outcome: Outcome) -> bool:
         """Whether `finish` is going to queue the link once more."""
@@ -346,6 +370,11 @@ class Crawl:
     def pages(self) -> int:
         """Pages fetched, over all runs."""
         return self._counters["pages"]
+
+    def activity(self) -> int:
+        """A number that grows with whatever is done to URLs."""
+        taken = self._frontier.counters
+        return self._counters["pages"] + self._counters["failures"] + taken["taken"] + taken["added"]
 
     def ready_hosts(self) -> int:
         """Hosts that may be asked and are not."""

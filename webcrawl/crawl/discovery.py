@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from webcrawl.crawl.elsewhere import Elsewhere
 from webcrawl.crawl.redirect_chain import cookie_header, has_asked
 from webcrawl.crawl.requisites import is_needed, may_need
 from webcrawl.frontier.frontier import Frontier
-from webcrawl.model import Link, pack_found
+from webcrawl.model import Link, pack_found, url_of
 from webcrawl.seen.portions import PORTION, Portions
 from webcrawl.seen.protocol import SeenStore
 from webcrawl.store.errors import StoreError
@@ -36,9 +37,11 @@ class Discovery:
         site_of: Callable[[str], str],
         counters: Counter[str],
         frontier: Frontier,
+        elsewhere: Elsewhere | None = None,
     ) -> None:
         self._pipeline, self._seen, self._lately, self._portions = pipeline, seen, lately, portions
         self._site_of, self._counters, self._frontier = site_of, counters, frontier
+        self._elsewhere = elsewhere
 
     def __repr__(self) -> str:
         return f"<Discovery links={self._counters['links']}>"
@@ -104,9 +107,13 @@ class Discovery:
         self._counters["links/new"] += len(found)
         if not found:
             return
-        records = pack_found(page, [(url, hop(at)) for _, url, at in found], chain)
-        self._seen.submit([key for key, _, _ in found], records)
-        self._lately.add(url for _, url, _ in found)
+        keys: Sequence[int] = [key for key, _, _ in found]
+        urls = [url for _, url, _ in found]
+        records: Sequence[bytes] = pack_found(page, [(url, hop(at)) for _, url, at in found], chain)
+        if self._elsewhere is not None:
+            keys, records = self._elsewhere.keep_ours(keys, urls, records)
+        self._seen.submit(keys, records)
+        self._lately.add(urls)
 
     def submit_portion(self, now: float) -> None:
         """The next links of a large page, if it is time for them."""
@@ -135,6 +142,27 @@ class Discovery:
         """
         if not self._pipeline.process(link.via, link.depth, [link.url]):
             return False
+        if self._elsewhere is not None and not self._elsewhere.is_ours(link.url):
+            self._elsewhere.request(link, (variant, *more), free=False)
+            return True
+        self.accept(link, variant, *more)
+        return True
+
+    def accept(self, link: Link, variant: str = "", *more: str) -> None:
+        """The same, of a link that has passed the filters and is ours."""
         keys = [self._pipeline.key(link.url, one) for one in (variant, *more)]
         self._seen.submit(keys, [link.pack(), *([KNOWN] * len(more))])
-        return True
+
+    def insert(self, link: Link, variant: str = "") -> None:
+        """Queues a link whether or not it was seen before, and marks it as seen."""
+        if self._elsewhere is not None and not self._elsewhere.is_ours(link.url):
+            self._elsewhere.request(link, (variant,), free=True)
+            return
+        self._frontier.add([link.pack()])
+        self._seen.submit([self._pipeline.key(link.url, variant)], [KNOWN])
+
+    def received(self, records: Sequence[bytes]) -> None:
+        """Links that other drones found: they have passed all filters but those that learn from what passes."""
+        learned = self._pipeline.learned(records)
+        if learned:
+            self._seen.submit(self._pipeline.keys([url_of(record) for record in learned]), learned)

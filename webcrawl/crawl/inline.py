@@ -9,6 +9,7 @@ from hashlib import blake2b
 
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.crawl_log import CrawlLog
+from webcrawl.crawl.elsewhere import Elsewhere
 from webcrawl.crawl.halfway import Halfway
 from webcrawl.crawl.robots import RobotsAdmission
 from webcrawl.frontier.admission import Decision
@@ -39,7 +40,9 @@ class InlineDownloads:
         log: CrawlLog,
         counters: Counter[str],
         halfway: Halfway,
+        elsewhere: Elsewhere | None = None,
     ) -> None:
+        self._elsewhere = elsewhere
         self._lending, self._clock, self._log, self._counters = lending, clock, log, counters
         self._robots = robots
         self._halfway = halfway
@@ -52,6 +55,8 @@ class InlineDownloads:
 
         Somebody waits: a link whose robots.txt was unreachable several times is refused, where a queued one would wait.
         """
+        if self._elsewhere is not None and not self._elsewhere.is_ours(link.url):
+            return Status.OUT_OF_SCOPE  # two drones must not ask one host
 
         def ended(record: Packed) -> tuple[Outcome, float] | None:
             outcome = in_flight(url_of(record))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 
+from webcrawl.crawl.elsewhere import Elsewhere
 from webcrawl.model import Link
 from webcrawl.seeds.errors import SeedError
 from webcrawl.seeds.reader import Seeds
@@ -24,12 +25,19 @@ class Seeding:
     """
 
     def __init__(
-        self, db: CrawlDB, seeds: Seeds | None, pipeline: LinkPipeline, seen: SeenStore, *, all_first: bool = False
+        self,
+        db: CrawlDB,
+        seeds: Seeds | None,
+        pipeline: LinkPipeline,
+        seen: SeenStore,
+        *,
+        all_first: bool = False,
+        elsewhere: Elsewhere | None = None,
     ) -> None:
         self._db, self._seeds, self._pipeline, self._seen = db, seeds, pipeline, seen
         self.ended = seeds is None
         self.waits = False  # for what our machine lacks to read on
-        self._all_first = all_first
+        self._all_first, self._elsewhere = all_first, elsewhere
         position = db.get(META)
         if seeds is not None and position is not None:
             seeds.resume(position)
@@ -55,6 +63,8 @@ class Seeding:
         """Submits the next seeds; False when there are no more."""
         urls = list(self._next(most))
         found = self._pipeline.process("", 0, urls)
+        if self._elsewhere is not None:  # each drone reads all, and keeps its own
+            found = [one for one in found if self._elsewhere.is_ours(one[1])]
         records = [Link(url, seed=url).pack() for _, url, _ in found]
         self._seen.submit([key for key, _, _ in found], records)
         return bool(urls)
@@ -76,6 +86,12 @@ class Seeding:
                 self.waits = False
                 most -= 1
                 yield url
+
+    def again(self) -> None:
+        """Reads all seeds once more: some may have become ours."""
+        if self._seeds is not None:
+            self._seeds.restart()
+            self.ended = False
 
     def prepare(self) -> Iterator[None]:
         return iter(())

@@ -134,6 +134,13 @@ class Visitor:
         """An answer to a robots.txt request of which no exchange is known, or none."""
         self._crawl.robots_answered(link, status, body, None, self._crawl.now())
 
+    def robots_told(self, link: Link, status: int, body: bytes, location: str, chain: str) -> None:
+        """What came of a robots.txt that another drone fetched, because it was redirected there."""
+        named = self._crawl.robots_answered(link, status, body, location or None, self._crawl.now(), chain)
+        if named and self._sitemaps:
+            page = replace(link, path=link.path.removesuffix("P"))
+            self._crawl.discover(page, named, lambda _: "L", base=robots_url(link.history))
+
     def read_ahead(self, link: Link, exchange: Exchange) -> None:
         """Reads the links of a large page, before `visit`; one call at a time, from any thread."""
         if 200 <= exchange.status < 300:

@@ -172,6 +172,15 @@ class Frontier:
             self.queued += 1
         self.counters["added"] += self.queued - before
 
+    def votes_go(self, elsewhere: Callable[[str, str], bool]) -> None:
+        """Offers it who links to whom, as a domain and a URL. What it takes is not counted here."""
+        self._budgets.reputation.elsewhere = elsewhere
+
+    def vote(self, source: str, url: str) -> None:
+        """A page of this registered domain, which was fetched elsewhere, links to this URL."""
+        if self.heard is not None:
+            self._budgets.reputation.vote(source, self._domain(host_of(url)))
+
     def expedite(self, record: bytes) -> None:
         """Puts a link that others wait for before all other links of its host."""
         link = unpack(record)

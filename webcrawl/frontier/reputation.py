@@ -48,6 +48,7 @@ class Reputation:
         self._sorted: npt.NDArray[np.int64] = np.empty((0, 2), np.int64)  # targets and tags
         self._written = 0  # of those
         self._known: dict[str, int] = {}
+        self.elsewhere: Callable[[str, str], bool] | None = None  # takes domain and URL, if they are for another drone
 
     def __repr__(self) -> str:
         return f"<Reputation waiting={len(self._targets) + len(self._sorted) - self._written} room={self._room}>"
@@ -69,8 +70,11 @@ class Reputation:
 
     def _vote(self, page: str, url: str) -> None:
         source, target = self._domain_of(host_of(page)), self._domain_of(host_of(url))
-        if source == target:
-            return
+        if source != target and (self.elsewhere is None or not self.elsewhere(source, url)):
+            self.vote(source, target)
+
+    def vote(self, source: str, target: str) -> None:
+        """A page of one registered domain links to another one."""
         self._targets.append(self._number(target))
         self._tags.append(siphash(self._key, source) & 0xFFFF_FFFF)
         if self._written < len(self._sorted) and len(self._targets) % SLICE == 0:

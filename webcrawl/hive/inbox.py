@@ -50,6 +50,10 @@ class Inbox:
         self.place = place
         return new
 
+    def skip(self, place: str) -> None:
+        """Passes over what is not of this hive."""
+        self.place = place
+
     def _is_next(self, message: Message) -> bool:
         channel, number = self._last.get(message.sender, (0, 0))
         expected = number + 1 if channel == message.channel else 1

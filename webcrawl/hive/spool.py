@@ -15,7 +15,7 @@ from itertools import islice
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 
-NAME = "hive/out/"  # names of rows: hive/out/DRONE/exact/NUMBER and hive/out/DRONE/plain/NUMBER
+NAME, END = "hive/out/", "hive/out0"  # names of rows: hive/out/DRONE/exact/NUMBER and hive/out/DRONE/plain/NUMBER
 PLAIN, EXACT = "plain", "exact"
 DIGITS = 15  # of a number: in this width the order of names is that of numbers
 AFTER = ":"  # follows the digits in ASCII
@@ -122,12 +122,12 @@ class Lane:
 def stored(db: CrawlDB) -> Iterator[tuple[int, bool, int, int]]:
     """Drone, whether exact, first number and number after the last of each lane that crawl.db has letters of."""
     name = NAME
-    while rows := db.query(NEXT, (name, NAME + AFTER)):
+    while rows := db.query(NEXT, (name, END)):
         prefix, _, first = rows[0][0].rpartition("/")
         name = f"{prefix}/{AFTER}"
         ((last,),) = db.query("SELECT max(name) FROM meta WHERE name < ?", (name,))
         try:
             _, _, drone, kind = prefix.split("/")
-            yield int(drone), kind == EXACT, int(first), int(last.rpartition("/")[2]) + 1
+            yield int(drone), (PLAIN, EXACT).index(kind) == 1, int(first), int(last.rpartition("/")[2]) + 1
         except ValueError as error:
             raise DamagedFile(db.path, 0, f"table meta, {rows[0][0]}: not the name of a letter") from error

@@ -78,11 +78,11 @@ def read(data: bytes, expected: bytes | None = None) -> tuple[bytes, Message]:
     _, version, kind, sender, generation, channel, number, count, hive = HEAD.unpack_from(data)
     if version != VERSION:
         raise ForeignMessage(f"a message was written by version {version} of the hive, this program reads {VERSION}")
-    if expected not in (None, hive):
-        raise ForeignMessage("a message is of another hive, which has the same name on this server")
     frame = data[START:]
     if CRC.unpack_from(data, HEAD.size)[0] != crc32_of_many(frame, crc32_of_many(data[: HEAD.size])):
         raise ForeignMessage("a message is damaged: its checksum is wrong")
+    if expected not in (None, hive):
+        raise ForeignMessage("a message is of another hive, which has the same name on this server")
     try:
         what = Kind(kind)
     except ValueError as error:

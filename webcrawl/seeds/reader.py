@@ -68,6 +68,11 @@ class Seeds:
         self.close()
         self._begin(before)
 
+    def restart(self) -> None:
+        """Begin again with the first seed."""
+        self.close()
+        self._begin(Position(self._before.src))
+
     def close(self) -> None:
         self._list.close()
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import groupby
 from typing import TYPE_CHECKING
 
+from webcrawl.model import Packed, depth_of, path_of, url_of, via_of
 from webcrawl.urls.canonical import MAX_LENGTH, InvalidUrl, canonical, canonical_links
 from webcrawl.urls.filters.protocol import Origin
 
@@ -40,6 +42,7 @@ class LinkPipeline:
         """`requisites`: what pages need to be shown passes a chain of its own."""
         self.chain = chain
         self.requisites = chain.for_requisites() if requisites else None
+        self._learning = chain.learning()
         self.filtered: Counter[str] = Counter()
         self.on_dropped: Dropped | None = None  # is told what was filtered
         self._folding = folding
@@ -100,7 +103,27 @@ class LinkPipeline:
         compared = self.compared([url])[0]
         return self._fingerprints([f"{compared} {variant}" if variant else compared])[0]
 
+    def keys(self, urls: list[str]) -> list[int]:
+        """The fingerprints of GETs of canonical URLs."""
+        return self._fingerprints(self.compared(urls))
+
+    def learned(self, records: Sequence[Packed]) -> Sequence[Packed]:
+        """Of links that passed the chain elsewhere, those that its filters with a memory let through here too."""
+        chain = self._learning
+        if not chain.filters:
+            return records
+        kept: list[Packed] = []
+        for (path, via), some in groupby(records, key=_found_on):
+            by_url = {url_of(record): record for record in some}
+            origin = Origin(via, depth_of(path), path)
+            kept += [by_url[url] for url in chain.keep(list(by_url), origin, self.filtered, self.on_dropped)]
+        return kept
+
     def compared(self, urls: list[str]) -> list[str]:
         """The comparison form of each URL, by which the seen store and the link log identify it."""
         folding = self._folding
         return urls if folding is None else [folding(url) for url in urls]
+
+
+def _found_on(record: Packed) -> tuple[str, str]:
+    return path_of(record), via_of(record)

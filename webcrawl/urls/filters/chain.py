@@ -61,6 +61,10 @@ class Chain:
         others = [one.for_requisites if isinstance(one, Bounds) else one for one in self.filters]
         return Chain([one for one in others if one is not None])
 
+    def learning(self) -> Chain:
+        """Those of the filters that learn from what passes, and hold for each host by itself."""
+        return Chain([one for one in self.filters if isinstance(one, Remembers) and not isinstance(one, Bounds)])
+
     def within(self, url: str) -> bool:
         """Whether a page is one of the crawl's, however it was found."""
         return all(one.within(url) for one in self.filters if isinstance(one, Bounds))

@@ -1,0 +1,50 @@
+"""Target: what drones of a hive send each other."""
+
+from tests.fuzzing.target import Target
+from webcrawl.hive.errors import ForeignMessage
+from webcrawl.hive.message import EXACT, Kind, Message
+from webcrawl.hive.wire import CRC, HEAD, START, pack, unpack
+from webcrawl.store.rowcrc import crc32_of_many
+
+HIVE = b"sixteen bytes 16"
+LINK = b"http://a.test/1 LL http://b.test/ http://c.test/ 0   "
+
+
+def letter(data: bytes) -> None:
+    """A message that packs, or one line; also with a sound checksum, behind which damage is seldom looked for."""
+    for letter in (data, data[: HEAD.size] + CRC.pack(_sum(data)) + data[START:]):
+        try:
+            message = unpack(letter, HIVE)
+        except ForeignMessage as error:
+            lines = str(error).splitlines()
+            assert len(lines) == 1
+            continue
+        assert isinstance(message.items, list)
+        assert (message.kind in EXACT) == (message.number > 0) == (message.channel > 0)
+        packed = pack(message, HIVE)
+        assert pack(unpack(packed, HIVE), HIVE) == packed  # NaN is not equal to itself
+
+
+def _sum(data: bytes) -> int:
+    return crc32_of_many(data[START:], crc32_of_many(data[: HEAD.size]))
+
+
+SEEDS = [
+    pack(Message(Kind.LINKS, 3, 7, 0, [LINK, LINK]), HIVE),
+    pack(Message(Kind.QUEUED, 0, 1, 9, [LINK], 5), HIVE),
+    pack(Message(Kind.VOTES, 1, 1, 0, [["a.test", "http://b.test/"]]), HIVE),
+    pack(Message(Kind.ROBOTS, 2, 1, 0, [[LINK, 200, b"User-agent: *\n", None, [1.5, True]]]), HIVE),
+    pack(Message(Kind.SLOT, 2, 1, 1, [{"a": [1, -1, 2**40]}], 1), HIVE),
+]
+TOKENS = [
+    b"WCHV\1",
+    b"\x28\xb5\x2f\xfd",
+    b"\x90",
+    b"\x91",
+    b"\xc4\0",
+    b"\xdd\xff\xff\xff\xff",
+    b"\xd6\xff\0\0\0\0",
+    b" ",
+]
+
+TARGETS = [Target("letter", letter, SEEDS, TOKENS, rooms=("webcrawl.hive.wire",))]

@@ -1,0 +1,142 @@
+"""What a drone does with a letter, and what it tells others."""
+
+import pytest
+
+from tests.hive.test_splitter import splitter
+from webcrawl.hive.drone import Drone
+from webcrawl.hive.errors import HiveError
+from webcrawl.hive.message import Kind, Message
+from webcrawl.model import Link, Status
+
+URLS = [f"http://site{number}.test/" for number in range(30)]
+
+
+class Outbox:
+    """Notes what is put into it."""
+
+    generation = 0
+
+    def __init__(self):
+        self.letters = []
+
+    def put(self, drone, kind, items):
+        self.letters += [(drone, kind, item) for item in items]
+
+
+class Home:
+    """Notes what comes."""
+
+    def __init__(self):
+        self.got = []
+
+    def __getattr__(self, name):
+        return lambda *values, **named: self.got.append((name, *values, *named.values()))
+
+
+@pytest.fixture(name="drone")
+def _drone():
+    outbox = Outbox()
+    drone = Drone(0, splitter(wire=outbox.put), outbox)
+    drone.home = Home()
+    return drone
+
+
+def ours(drone, *, wanted=True):
+    return next(url for url in URLS if drone.is_ours(url) is wanted)
+
+
+def take(drone, kind, *items, generation=1):
+    drone.take(Message(kind, 1, generation, 1, list(items)))
+    return drone.home.got
+
+
+def letters(drone):
+    return drone._outbox.letters
+
+
+class TestFromOthers:
+    @pytest.mark.parametrize("kind", [Kind.LINKS, Kind.QUEUED])
+    def test_links(self, drone, kind):
+        """Links that are ours are taken in, in their order; the others go on to their owner."""
+        records = [Link(url, "L", "http://via.test/").pack() for url in URLS]
+
+        got = take(drone, kind, *records)
+
+        mine = [record for url, record in zip(URLS, records, strict=True) if drone.is_ours(url)]
+        assert got == [({Kind.LINKS: "links", Kind.QUEUED: "queued"}[kind], mine)]
+        assert sorted(letters(drone)) == sorted(
+            (drone._splitter.owner(url), kind, record)
+            for url, record in zip(URLS, records, strict=True)
+            if not drone.is_ours(url)
+        )
+        assert drone.stats()["forwarded"] == len(URLS) - len(mine)
+
+    @pytest.mark.parametrize("damaged", [b"", b"http://site1.test/ L", b"x L   0   ", "text", 7, None])
+    def test_what_is_no_link(self, drone, damaged):
+        """What cannot be a link is counted, and stops nothing."""
+        record = Link(ours(drone)).pack()
+
+        assert take(drone, Kind.LINKS, damaged, record) == [("links", [record])]
+        assert drone.stats()["refused"] == 1
+
+    def test_requests(self, drone):
+        """A spider's request comes with its variants, and says whether it passes the seen test."""
+        mine, other = Link(ours(drone), request="x"), Link(ours(drone, wanted=False), request="y")
+
+        got = take(drone, Kind.REQUESTS, [mine.pack(), ["v"], True], [other.pack(), [""], False])
+
+        assert got == [("request", mine, ["v"], True)]
+        assert letters(drone)[0][1:] == (Kind.REQUESTS, [other.pack(), [""], False])
+
+    def test_votes(self, drone):
+        """Who links to whom is told to the crawl."""
+        assert take(drone, Kind.VOTES, ["a.test", ours(drone)]) == [("vote", "a.test", ours(drone))]
+
+    def test_robots(self, drone):
+        """What came of a robots.txt goes to the drone whose host waits for it."""
+        mine = Link("http://other.test/robots.txt", "P", history=ours(drone)[:-1])
+        other = Link("http://other.test/robots.txt", "P", history=ours(drone, wanted=False)[:-1])
+
+        got = take(drone, Kind.ROBOTS, [mine.pack(), 200, b"x", "", "c"], [other.pack(), -4, b"", "", ""])
+
+        assert got == [("robots", mine, 200, b"x", "", "c")]
+        assert letters(drone)[0][1:] == (Kind.ROBOTS, [other.pack(), -4, b"", "", ""])
+
+    def test_an_unknown_kind(self, drone):
+        """A letter that this version does not know is not passed over."""
+        with pytest.raises(HiveError, match="another version"):
+            take(drone, 99, b"x")
+
+    def test_a_later_map(self, drone):
+        """A letter of a later generation shows that there is another map."""
+        seen = []
+        drone.on_later_map = seen.append
+
+        take(drone, Kind.VOTES, generation=1)
+        take(drone, Kind.VOTES, generation=2)
+
+        assert seen == [2]
+
+
+class TestToOthers:
+    def test_votes(self, drone):
+        """A link between domains is told to the owner of its target; the crawl counts those to its own."""
+        other = ours(drone, wanted=False)
+
+        assert not drone.voted("a.test", ours(drone))
+        assert drone.voted("a.test", other)
+        assert letters(drone) == [(drone._splitter.owner(other), Kind.VOTES, ["a.test", other])]
+
+    def test_robots(self, drone):
+        """A robots.txt on another drone's host is asked for there; the answer, or that there is none, comes back."""
+        other = ours(drone, wanted=False)
+        asked = Link(f"{other}robots.txt", "P", history=ours(drone)[:-1])
+        drone.ask_robots(asked.pack())
+        assert letters(drone) == [(drone._splitter.owner(other), Kind.LINKS, asked.pack())]
+
+        for_other = Link(f"{ours(drone)}robots.txt", "P", history=other[:-1])
+        assert drone.robots_gone(for_other)
+        assert not drone.robots_gone(asked)
+        assert letters(drone)[1:] == [
+            (drone._splitter.owner(other), Kind.ROBOTS, [for_other.pack(), Status.TIMEOUT, b"", "", ""])
+        ]

@@ -1,0 +1,79 @@
+"""What a page links to is divided by owner, and a link of somebody else is sent once."""
+
+from webcrawl.hive.message import Kind
+from webcrawl.hive.partition import Partition
+from webcrawl.hive.slots import SlotMap
+from webcrawl.hive.splitter import Splitter
+from webcrawl.seen.caches.clock import ClockCache
+
+URLS = [f"http://site{number}.test/{page}" for number in range(40) for page in ("", "a")]
+RECORDS = [f"{url} L   0   ".encode() for url in URLS]
+KEYS = list(range(len(URLS)))
+
+
+class Wire:
+    """Takes what is sent to others."""
+
+    def __init__(self):
+        self.sent = []
+
+    def __call__(self, drone, kind, items):
+        self.sent += [(drone, kind, item) for item in items]
+
+
+def splitter(me=0, drones=range(3), wire=None, size=1000):
+    slots = SlotMap.fair(drones)
+    return Splitter(me, Partition("domain", str), slots, lambda: ClockCache(size), wire or Wire())
+
+
+def test_every_link_has_one_owner():
+    """Ours stay with their keys and records; every other one goes to the drone that counts it as its own."""
+    wire = Wire()
+    drones = [splitter(me, wire=wire) for me in range(3)]
+
+    keys, records = drones[0].keep_ours(KEYS, URLS, RECORDS)
+
+    ours = [at for at, url in enumerate(URLS) if drones[0].is_ours(url)]
+    assert list(keys) == ours
+    assert list(records) == [RECORDS[at] for at in ours]
+    others = [
+        (number, Kind.LINKS, RECORDS[at])
+        for at, url in enumerate(URLS)
+        for number in (1, 2)
+        if drones[number].is_ours(url)
+    ]
+    assert sorted(wire.sent) == sorted(others)
+    assert len(ours) + len(others) == len(URLS)
+
+
+def test_a_host_is_never_divided():
+    """All URLs of a host have the same owner, whatever their port, scheme and path."""
+    one = splitter()
+
+    for host in range(40):
+        urls = (f"http://site{host}.test/", f"https://site{host}.test/x?y", f"http://site{host}.test:8080/z")
+        assert len({one.owner(url) for url in urls}) == 1
+
+
+def test_sent_once():
+    """What was sent lately is not sent again, as long as the owners stay the same."""
+    wire = Wire()
+    one = splitter(wire=wire)
+    one.keep_ours(KEYS, URLS, RECORDS)
+    before = list(wire.sent)
+
+    one.keep_ours(KEYS, URLS, RECORDS)
+    assert wire.sent == before
+    assert (one.foreign, one.sent) == (2 * len(before), len(before))
+
+    one.learn(one.slots.resized(range(3)))
+    one.keep_ours(KEYS, URLS, RECORDS)
+    assert wire.sent == before * 2
+
+
+def test_all_ours():
+    """A drone that is alone keeps the batch as it is."""
+    keys, records = splitter(drones=(0,)).keep_ours(KEYS, URLS, RECORDS)
+
+    assert keys is KEYS
+    assert records is RECORDS

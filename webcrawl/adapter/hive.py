@@ -1,0 +1,147 @@
+"""A crawl that is one drone of a hive: how it enters, and how it goes on with the others."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scrapy.crawler import Crawler
+
+from webcrawl.adapter.close import close_spider
+from webcrawl.adapter.redis_client import client_maker
+from webcrawl.hive.errors import Away, HiveError
+from webcrawl.hive.identity import Identity, keep_map, saved_map, take_up
+from webcrawl.hive.member import Membership
+from webcrawl.hive.partition import Partition, partition_of
+from webcrawl.hive.registry import Member
+from webcrawl.hive.reign import OVER, Reign
+from webcrawl.hive.report import State
+from webcrawl.hive.running import Running
+from webcrawl.hive.server import Server
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.urls.hosts import RegisteredDomains
+
+if TYPE_CHECKING:
+    from webcrawl.adapter.scheduler import FrontierScheduler
+
+logger = logging.getLogger(__name__)
+
+MIB = 1 << 20
+KEY = "key"  # of all hashes, in the state
+
+
+class Entry:
+    """The way into the hive: the state is opened, and the server asked, before there can be a crawl."""
+
+    def __init__(self, crawler: Crawler, values: Mapping[str, Any], name: str) -> None:
+        self._values, self._name = values, values["HIVE_NAME"] or name
+        self._jobdir = str(Path(values["JOBDIR"]).absolute())
+        self.db = CrawlDB(Path(values["JOBDIR"]) / "state")
+        try:
+            self._identity: Identity = take_up(self.db, self._name, values["HIVE_DRONE"])
+            self._partition: Partition = partition_of(values["HIVE_PARTITION"], RegisteredDomains())
+            memory = values["HIVE_STREAM_MEMORY"] * MIB
+            self.server = Server(client_maker(crawler.settings), self._name, memory=memory)
+        except BaseException:
+            self.db.close()
+            raise
+
+    async def member(self) -> Membership:
+        """What this drone is in the hive. A drone that was in it before can go on while the server is away."""
+        key, slots = self.db.get(KEY), saved_map(self.db)
+        try:
+            await self.join()
+        except Away as error:
+            if key is None or slots is None:
+                raise HiveError(f"REDIS_URL: no answer, and a new drone cannot begin without one: {error}") from error
+        else:
+            key, slots = self._hive.key, self._hive.map
+            self.db.set(KEY, key)
+            keep_map(self.db, slots)
+        return Membership(self._identity.drone, self._name, key, slots, self._partition)
+
+    async def join(self) -> str:
+        """Enters the registry, or again; returns the epoch."""
+        values, identity = self._values, self._identity
+        await self.server.open()
+        self._hive = await self.server.join(
+            Member(
+                drone=identity.drone,
+                state=identity.id,
+                jobdir=self._jobdir,
+                host=socket.gethostname(),
+                pid=os.getpid(),
+                partition=self._partition.essence,
+                drones=values["HIVE_DRONES"],
+                key=self.db.get(KEY),
+                map=saved_map(self.db),
+            ),
+            lease=values["HIVE_LEASE"],
+        )
+        return self._hive.epoch
+
+    def running(self, scheduler: FrontierScheduler) -> Running:
+        """The loops, once there is a crawl."""
+        post = scheduler.crawl.post
+        if post is None:
+            raise HiveError("a crawl that was not opened as a drone")
+        identity, life = self._identity, Life(scheduler)
+        about = {
+            "drone": identity.drone,
+            "identity": identity.id,
+            "run": identity.run,
+            "jobdir": self._jobdir,
+            "host": socket.gethostname(),
+            "pid": os.getpid(),
+        }
+        reign = Reign(identity.drone, self.server, post, self._partition.groups)
+        life.running = Running(post, self.server, life, reign, about, join=self.join, lease=self._values["HIVE_LEASE"])
+        return life.running
+
+
+class Life:
+    """The crawl as the loops see it."""
+
+    running: Running
+
+    def __init__(self, scheduler: FrontierScheduler) -> None:
+        self._scheduler, self._crawl = scheduler, scheduler.crawl
+
+    def __repr__(self) -> str:
+        return f"<Life of {self._crawl!r}>"
+
+    def wake(self) -> None:
+        self._scheduler.wake()
+
+    async def checkpoint(self) -> None:
+        await self._scheduler.checkpoint()
+
+    def idle(self) -> bool:
+        return not self._scheduler.has_work()
+
+    def activity(self) -> int:
+        return self._crawl.activity()
+
+    def figures(self) -> Mapping[str, int | float]:
+        return self._crawl.stats()
+
+    def state(self) -> State:
+        return State.RUNNING
+
+    def obey(self, name: str, arguments: Sequence[Any], *, late: bool) -> None:
+        del arguments
+        if name == OVER and self.idle():
+            self.over()
+        elif name == "stop" and not late:
+            close_spider(self._scheduler.crawler, "stopped")
+
+    def over(self) -> None:
+        self._scheduler.others_done = True
+        self._scheduler.wake()
+
+    def fail(self, error: Exception) -> None:
+        self._scheduler.fail(error)

@@ -1,0 +1,39 @@
+"""What comes from other drones, as the crawl takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from webcrawl.crawl.discovery import Discovery
+from webcrawl.frontier.frontier import Frontier
+from webcrawl.model import Link, is_prerequisite
+
+RobotsHeard = Callable[[Link, int, bytes, str, str], None]
+
+
+class Mailbox:
+    """The crawl as `hive.drone.Home`."""
+
+    def __init__(self, discovery: Discovery, frontier: Frontier, robots: RobotsHeard) -> None:
+        self._discovery, self._frontier, self.robots = discovery, frontier, robots
+
+    def __repr__(self) -> str:
+        return f"<Mailbox of {self._frontier!r}>"
+
+    def links(self, records: Sequence[bytes]) -> None:
+        asked = [record for record in records if is_prerequisite(record)]
+        for record in asked:  # a robots.txt that another drone was redirected to
+            self._frontier.expedite(record)
+        self._discovery.received([record for record in records if not is_prerequisite(record)] if asked else records)
+
+    def request(self, link: Link, variants: Sequence[str], *, free: bool) -> None:
+        if free:
+            self._discovery.insert(link, *variants)
+        else:
+            self._discovery.accept(link, *variants)
+
+    def vote(self, source: str, url: str) -> None:
+        self._frontier.vote(source, url)
+
+    def queued(self, records: Sequence[bytes]) -> None:
+        self._frontier.add(records)

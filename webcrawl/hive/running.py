@@ -1,0 +1,289 @@
+"""A drone among the others: three loops, for signs of life, for letters out and for letters in.
+
+While the server is away the crawl goes on with what it has, letters wait on disk, and the first loop tries to come
+back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Protocol
+
+from webcrawl.hive.errors import Away, ForeignMessage, Full, HiveError, NewEpoch
+from webcrawl.hive.member import Post
+from webcrawl.hive.reign import Reign
+from webcrawl.hive.report import Report, State
+from webcrawl.hive.server import Beat, Server
+from webcrawl.hive.slots import SlotMap
+
+logger = logging.getLogger(__name__)
+
+BEAT = 1.0  # seconds between two signs of life
+SOON = 0.05  # seconds between two looks for letters to send
+WAIT = 1.0  # seconds that a look for letters of others may take
+LETTERS = 64  # at once
+SLICE = 8  # letters taken in before others have their turn: some 2,000 links
+FULL = 1.0  # seconds until a full server is tried again
+ENOUGH = 4 << 20  # bytes of letters taken in after which the next checkpoint is taken early: the server holds them
+PAUSE = 2.0  # seconds between two such checkpoints
+LAST = 2.0  # seconds at the end for the letters of the last checkpoint
+REMIND = 600.0  # seconds between two lines about a server that stays away
+
+
+class Crawling(Protocol):
+    """What the loops want of the crawl."""
+
+    def wake(self) -> None:
+        """There may be something to fetch."""
+
+    async def checkpoint(self) -> None:
+        """Takes a checkpoint now."""
+
+    def idle(self) -> bool:
+        """Whether nothing is left to do, unless others send something."""
+
+    def activity(self) -> int:
+        """A number that grows with whatever is done."""
+
+    def figures(self) -> Mapping[str, int | float]:
+        """The crawl's counters."""
+
+    def state(self) -> State:
+        """What it does."""
+
+    def obey(self, name: str, arguments: Sequence[Any], *, late: bool) -> None:
+        """Carries out a command that all drones got; `late`: it was given before this drone was there."""
+
+    def over(self) -> None:
+        """No drone has anything left to do."""
+
+    def fail(self, error: Exception) -> None:
+        """Ends the crawl: this cannot be mended."""
+
+
+class Running:
+    """`about`: what every report says of this drone."""
+
+    def __init__(
+        self,
+        post: Post,
+        server: Server,
+        crawling: Crawling,
+        reign: Reign,
+        about: Mapping[str, Any],
+        *,
+        join: Callable[[], Coroutine[Any, Any, str]],
+        lease: float,
+    ) -> None:
+        """`join` enters the hive, and returns its epoch."""
+        self._post, self._server, self._crawling, self._reign = post, server, crawling, reign
+        self._about, self._join, self._lease = about, join, lease
+        self._there = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._beats = self._handled = self._taken = self._applied = 0
+        self._saved_activity = -1
+        self._late = True  # until the first answer is there
+        self._acknowledged = ""
+        self._saving: asyncio.Task[None] | None = None
+        self._saved_at = 0.0
+        self._away_since, self._told_at = 0.0, 0.0
+
+    def __repr__(self) -> str:
+        return f"<Running {self._post.drone!r} there={self._there.is_set()}>"
+
+    def start(self) -> None:
+        loops = (self._beating, self._sending, self._reading)
+        self._tasks = [asyncio.create_task(self._guarded(loop)) for loop in loops]
+
+    async def stop(self) -> None:
+        """After the last checkpoint: tells the others, as far as they can be reached, and leaves."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        with suppress(Away, HiveError, NewEpoch, TimeoutError):
+            async with asyncio.timeout(LAST):
+                if self._there.is_set():
+                    await self._send_all()
+                    await self._acknowledge()
+                    await self._beat(State.STOPPING)
+        await self._server.close()
+
+    def committed(self) -> None:
+        """A checkpoint has all that came, and all that goes out."""
+        self._post.outbox.committed()
+        self._post.inbox.committed()
+        self._saved_activity, self._saved_at, self._taken = self._activity(), time.monotonic(), 0
+
+    def rest(self) -> Iterator[None]:
+        """Nothing is left to do after the last checkpoint but `stop`."""
+        return iter(())
+
+    def close(self) -> None:
+        """`stop` has closed all."""
+
+    async def _guarded(self, loop: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        try:
+            await loop()
+        except Exception as error:  # noqa: BLE001 - whatever it is, this drone is no part of the hive any more
+            self._crawling.fail(error)
+
+    # -- signs of life
+
+    async def _beating(self) -> None:
+        while True:
+            try:
+                if not self._there.is_set():
+                    self._begin(await self._join())
+                    self._back()
+                await self._acknowledge()
+                await self._heard(await self._beat())
+            except NewEpoch as error:
+                self._begin(error.epoch)
+                continue
+            except Away as error:
+                self._gone(error)
+            self._save_early()
+            await asyncio.sleep(BEAT)
+
+    async def _beat(self, state: State | None = None) -> Beat:
+        self._beats += 1
+        return await self._server.beat(
+            self._report(state).pack(),
+            lease=self._lease,
+            generation=self._post.drone.slots.generation,
+            after=self._applied,
+        )
+
+    def _report(self, state: State | None) -> Report:
+        post, activity = self._post, self._activity()
+        return Report(
+            **self._about,
+            beat=self._beats,
+            generation=post.drone.slots.generation,
+            state=state or self._crawling.state(),
+            applied=self._applied,
+            idle=self._crawling.idle(),
+            saved=activity == self._saved_activity and post.inbox.place == post.inbox.committed_place,
+            activity=activity,
+            unacknowledged=post.outbox.unacknowledged,
+            place=post.inbox.committed_place,
+            figures={**self._crawling.figures(), **{f"hive/{name}": n for name, n in post.stats().items()}},
+        )
+
+    def _activity(self) -> int:
+        return self._crawling.activity() + self._handled + self._post.outbox.stats()["letters"]
+
+    async def _heard(self, beat: Beat) -> None:
+        if beat.map is not None:
+            self._learn(SlotMap.unpack(beat.map))
+        for drone, place in beat.acks.items():
+            self._post.outbox.acknowledged(drone, place)
+        for command in beat.commands:
+            self._applied = max(self._applied, command.number)
+            self._crawling.obey(command.name, command.args, late=self._late)
+        self._late = False
+        await self._reign.heard(beat, self._applied)
+
+    def _learn(self, slots: SlotMap) -> None:
+        if slots.generation > self._post.drone.slots.generation:
+            self._post.drone.learn(slots)
+            self._crawling.wake()
+
+    def _begin(self, epoch: str) -> None:
+        self._post.outbox.new_epoch(epoch)
+        self._post.inbox.new_epoch(epoch)
+        self._server.follow(epoch)
+        self._acknowledged = ""
+
+    def _gone(self, error: Away) -> None:
+        now = time.monotonic()
+        if self._there.is_set() or not self._told_at:
+            self._away_since = self._told_at = now
+            logger.warning("the hive's server is away (%s): going on with our own hosts", error)
+        elif now - self._told_at >= REMIND:
+            self._told_at = now
+            logger.warning("the hive's server is away for %.0f s now (%s)", now - self._away_since, error)
+        self._there.clear()
+
+    def _back(self) -> None:
+        self._there.set()
+        if self._told_at:
+            logger.info("the hive's server is back after %.0f s", time.monotonic() - self._away_since)
+            self._told_at = 0.0
+
+    async def _acknowledge(self) -> None:
+        place = self._post.inbox.committed_place
+        if place not in (self._acknowledged, NOWHERE):
+            await self._server.acknowledge(place)
+            self._acknowledged = place
+
+    def _save_early(self) -> None:
+        """Takes a checkpoint if others wait for it, at the end of the crawl or because the server is filling up."""
+        if self._saving is not None and not self._saving.done():
+            return
+        done = self._crawling.idle() and (
+            self._activity() != self._saved_activity or self._post.inbox.place != self._post.inbox.committed_place
+        )
+        if (done or self._taken > ENOUGH) and time.monotonic() - self._saved_at > PAUSE:
+            self._saving = asyncio.create_task(self._guarded(self._crawling.checkpoint))
+
+    # -- letters
+
+    async def _sending(self) -> None:
+        while True:
+            await self._there.wait()
+            pause = SOON
+            try:
+                self._post.outbox.close(time.monotonic())
+                await self._send_all()
+            except NewEpoch as error:
+                self._begin(error.epoch)
+            except Full:
+                pause = FULL
+            except Away as error:
+                self._gone(error)
+            await asyncio.sleep(pause)
+
+    async def _send_all(self) -> None:
+        outbox = self._post.outbox
+        for drone in list(outbox.drones()):
+            while letters := outbox.due(drone, LETTERS):
+                places = await self._server.send(drone, [letter.data for letter in letters])
+                for letter, place in zip(letters, places, strict=True):
+                    outbox.sent(drone, letter, place)
+
+    async def _reading(self) -> None:
+        while True:
+            await self._there.wait()
+            try:
+                await self._read()
+            except NewEpoch as error:
+                self._begin(error.epoch)
+            except Away as error:
+                self._gone(error)
+                await asyncio.sleep(BEAT)
+
+    async def _read(self) -> None:
+        inbox = self._post.inbox
+        epoch = inbox.epoch
+        for number, (place, data) in enumerate(await self._server.read(inbox.place, LETTERS, WAIT)):
+            if number and number % SLICE == 0:
+                self._crawling.wake()
+                await asyncio.sleep(0)
+            if inbox.epoch != epoch:  # the streams have begun anew meanwhile
+                return
+            try:
+                inbox.received(place, data)
+            except ForeignMessage as error:
+                logger.warning("a letter in our stream is not of this hive, and passed over: %s", error)
+                inbox.skip(place)
+            self._handled += 1
+            self._taken += len(data)
+        self._crawling.wake()
+
+
+NOWHERE = "0-0"
