@@ -16,9 +16,9 @@ IMPOLITE = ("POLITENESS_MIN_DELAY=0", "POLITENESS_FACTOR=0")
 
 
 @contextmanager
-def served(hosts: int, pages: int, *options: str) -> Iterator[int]:
+def served(hosts: int, pages: int, *options: str, cores: str = SERVER) -> Iterator[int]:
     """Serves the synthetic web in a separate process; yields its process id."""
-    command = ["taskset", "-c", SERVER, sys.executable, "-m", "webcrawl.simweb"]
+    command = ["taskset", "-c", cores, sys.executable, "-m", "webcrawl.simweb"]
     command += [
         "--hosts",
         str(hosts),

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.support.commands import command
-from tests.support.hives import crawled, hive, named
+from tests.support.hive_jobs import crawled, hive, named
 from tests.support.jobs import tree
 from tests.support.reports import Report, number, truth
 from tests.support.tampering import tampered

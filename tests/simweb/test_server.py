@@ -169,6 +169,14 @@ class TestTime:
 
         assert [hit.outcome for hit in logged(server)] == ["sent", "stopped"]
 
+    def test_who_asks_is_logged(self, simweb):
+        """The log has the client's name for itself, empty if it gives none."""
+        server = simweb(1, 2)
+        get(server, **{"User-Agent": "somebody/1 (here)"})
+        get(server)
+
+        assert [hit.agent for hit in logged(server)] == ["somebody/1 (here)", ""]
+
     def test_the_log_file(self, tmp_path):
         """The log file has one line per request."""
         world = World(1, 10, port=0, addresses=1)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.hives import named
+from tests.support.hive_jobs import named
 from webcrawl.store.errors import DamagedFile, StateVersion, StoreError
 from webcrawl.store.jobdirs import Hive, crawls_of, hive_of
 

@@ -6,7 +6,7 @@ import tempfile
 import time
 from collections import Counter
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import chain
 from pathlib import Path
 
@@ -38,6 +38,7 @@ class Cut:
     queued: Counter = field(default_factory=Counter)  # in the frontier: waiting or in flight
     waiting: Counter = field(default_factory=Counter)  # new, but not yet in the frontier
     files: list = field(default_factory=list)  # names of archive files
+    keys: Counter = field(default_factory=Counter)  # in the seen store
 
     @property
     def known(self):
@@ -50,6 +51,25 @@ def cut(jobdir, *, archive=True, **settings):
 
     `archive`: it is to have every answer.
     """
+    found, key = _cut(jobdir, settings, archive=archive)
+    _assert_known(found, key)
+    return found
+
+
+def hive_cut(jobdirs, *, archive=True, **settings):
+    """The cut that these drones have together: each URL is in one place, of one of them, and in one seen store."""
+    parts = [_cut(jobdir, settings, archive=archive) for jobdir in jobdirs]
+    whole = Cut()
+    for part, _ in parts:
+        for each in fields(Cut):
+            setattr(whole, each.name, getattr(whole, each.name) + getattr(part, each.name))
+    assert max(whole.known.values(), default=1) == 1, whole.known.most_common(3)
+    _assert_known(whole, parts[0][1])
+    return whole
+
+
+def _cut(jobdir, settings, *, archive):
+    """What is in this JOBDIR, and the key of a URL."""
     with tempfile.TemporaryDirectory(prefix="cut-") as folder:
         copy = Path(folder) / "job"
         shutil.copytree(jobdir, copy)
@@ -61,7 +81,7 @@ def cut(jobdir, *, archive=True, **settings):
             for part in (parts.db, parts.outputs, parts.seen, parts.content):
                 damages = list(part.check())
                 assert damages == [], damages
-            return _look(parts, copy, archive=archive)
+            return _look(parts, copy, archive=archive), parts.pipeline.key
 
 
 def _look(parts, jobdir, *, archive):
@@ -126,7 +146,7 @@ def _read_frontier(parts, found):
 
 
 def _read_seen(parts, found):
-    """Merges all that waits, then asserts that the seen store has exactly the keys of the URLs in the cut."""
+    """Merges all that waits, and reads the keys of all that is known."""
     seen, end = parts.seen, time.monotonic() + MERGED
     while seen.pending:
         assert time.monotonic() < end, seen
@@ -134,6 +154,14 @@ def _read_seen(parts, found):
         found.waiting.update(unpack(record).url for record in seen.take(1000) if record)
     known = seen._f
     keys = [known._fresh, *(run.between(0, HIGHEST)[0] for run in known._runs.runs)]
-    had = dict(zip(map(parts.pipeline.key, found.known), found.known, strict=True))
-    kept = np.concatenate(keys).tolist()
-    assert sorted(had) == sorted(kept), (len(kept), [had.get(key, "lost") for key in had.keys() ^ set(kept)])
+    found.keys.update(np.concatenate(keys).tolist())
+
+
+def _assert_known(found, key):
+    """Asserts that the seen stores have exactly the keys of the URLs in the cut, each once."""
+    had = dict(zip(map(key, found.known), found.known, strict=True))
+    assert Counter(had.keys()) == found.keys, (
+        found.keys.total(),
+        [had.get(key, "lost") for key in had.keys() ^ found.keys.keys()],
+        [key for key, times in found.keys.items() if times > 1],
+    )

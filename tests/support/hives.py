@@ -1,37 +1,229 @@
-"""JOBDIRs of hives, made by hand of single crawls."""
+"""Hives as users start them: N times `scrapy crawl web`, each with its JOBDIR; what the web's log says of them."""
 
-import json
+import importlib.util
+import re
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
-from tests.support.crawling import Crawl
-from tests.support.jobs import stopped
+import pytest
+
+from tests.support.crawling import PATIENCE, POLITE, Crawl
+from tests.support.cuts import hive_cut
+from tests.support.warc_reader import read
+from webcrawl.hive.partition import partition_of
+from webcrawl.hive.slots import SlotMap
+from webcrawl.simweb import by_host, gaps, mercator, overlaps, robots_first, truth, wait_until_idle
+from webcrawl.simweb.truth import registered
+from webcrawl.verify.whole import verify
+
+needs_drones = pytest.mark.skipif(
+    importlib.util.find_spec("webcrawl.adapter.hive") is None, reason="a crawl cannot be a drone of a hive yet"
+)
+NAME = "test"
+AGENT = re.compile(r"webcrawl/1 \(drone (\d+), life (\d+)\)")
+NOTICED = 0.3  # seconds until a busy server notices that a client has left
 
 
-def hive(root: Path, hosts: tuple[str, ...] = ("h", "i")) -> Path:
-    """A stopped hive of one drone for each of these names of hosts."""
-    for drone, names in enumerate(hosts):
-        stopped(root / f"drone-{drone}", hosts=names)
-    named(root, range(len(hosts)))
-    (root / "stats.json").write_text('{"reason": "shutdown"}\n')
-    return root
+@dataclass
+class Hive:
+    """The drones of one hive. Each tells the web who it is, and in which of its lives."""
+
+    folder: Path
+    web: object  # a synthetic web's server, or None
+    url: str  # of the stream server
+    drones: int = 3
+    settings: dict = field(default_factory=dict)
+    arguments: dict = field(default_factory=dict)
+    kind: type = Crawl
+    seeds: list = field(default_factory=list)  # by default the whole web's
+
+    def __post_init__(self):
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.seeds = self.seeds or list(self.web.world.seeds())
+        (self.folder / "seeds.txt").write_text("\n".join(self.seeds))
+        self.lives = Counter()
+        self.running = {}
+        self.crawls = list(map(self._crawl, range(self.drones)))
+        self.members = set(range(self.drones))
+
+    def _crawl(self, drone):
+        settings = {
+            "HIVE_DRONES": max(self.drones, drone + 1), "HIVE_DRONE": drone, "HIVE_NAME": NAME, "HIVE_LEASE": 2,
+            "REDIS_URL": self.url, "CHECKPOINT_INTERVAL": 0.3,
+        }  # fmt: skip
+        if self.web is not None:
+            settings["DNS_NAMESERVERS"] = self.web.nameserver
+        arguments = {"seeds": self.folder / "seeds.txt", **self.arguments}
+        return self.kind(self.folder / f"drone-{drone}", arguments, {**settings, **self.settings})
+
+    def start(self, drone, **settings):
+        self.lives[drone] += 1
+        agent = f"webcrawl/1 (drone {drone}, life {self.lives[drone]})"
+        crawl = self.crawls[drone]
+        crawl.output = self.folder / f"drone-{drone}-{self.lives[drone]}.out"
+        self.running[drone] = crawl.start(USER_AGENT=agent, **settings)
+        return self.running[drone]
+
+    def start_all(self, **settings):
+        for drone in sorted(self.members):
+            self.start(drone, **settings)
+        return self
+
+    def add(self):
+        """One drone more, which is not started yet; its number."""
+        drone = len(self.crawls)
+        self.crawls.append(self._crawl(drone))
+        self.members.add(drone)
+        return drone
+
+    def kill(self, drone):
+        """Kill -9; whether it was alive."""
+        process = self.running[drone].process
+        process.kill()
+        process.join()
+        return process.exitcode == -9
+
+    def wait(self, seconds=PATIENCE):
+        """The exit statuses in the end, by drone; a drone that has not ended when the time is over is killed."""
+        try:
+            return [self.running[drone].wait(seconds) for drone in sorted(self.running)]
+        finally:
+            self.end()
+
+    def end(self):
+        for running in self.running.values():
+            running.process.kill()
+            running.process.join()
+
+    @property
+    def jobdirs(self):
+        return [crawl.jobdir for crawl in self.crawls]
+
+    @property
+    def reasons(self):
+        return [crawl.stats["reason"] for crawl in self.crawls]
+
+    def said(self, drone):
+        """What a drone has printed in all its lives."""
+        lives = range(1, self.lives[drone] + 1)
+        return "".join((self.folder / f"drone-{drone}-{life}.out").read_text() for life in lives)
+
+    def hits(self):
+        wait_until_idle(self.web)
+        return list(self.web.log.hits)
+
+    def truth(self):
+        return truth(self.web.world, self.seeds, self.arguments.get("scope", "any"))
 
 
-def named(root: Path, drones, **more) -> None:
-    """Writes hive.json."""
-    values = {"version": 1, "name": "web", "drones": list(drones), "partition": "domain", **more}
-    (root / "hive.json").write_text(json.dumps(values))
+def owners(drones=3, way="domain"):
+    """Which drone a host belongs to, by its name."""
+    partition = partition_of(str(way), registered)
+    slots = SlotMap.fair(range(drones), partition.groups)
+    return lambda host: slots.owners[partition.slot(host)]
 
 
-def crawled(root: Path, world, server, **settings) -> list[str]:
-    """A hive of two drones that have crawled half of this web each, as far as its hosts go; returns the seeds."""
-    seeds = [*world.seeds(), "http://nowhere.test/"]
-    runs = []
-    for drone in range(2):
-        folder = root / f"drone-{drone}"
-        own = root.parent / f"seeds-{drone}.txt"
-        own.write_text("\n".join(seeds[drone::2]))
-        more = {"DNS_NAMESERVERS": server.nameserver, "RETRY_TIMES": 1, "WARC_PREFIX": f"drone{drone}", **settings}
-        runs.append(Crawl(folder, {"seeds": own, "scope": "seeds"}, more, output=root.parent / f"{drone}.out").start())
-    assert [run.wait() for run in runs] == [0, 0]
-    named(root, range(2))
-    return seeds
+def name_of(drone, drones=3):
+    """A domain of this drone."""
+    owner = owners(drones)
+    return next(name for name in (f"d{number}.test" for number in range(1000)) if owner(name) == drone)
+
+
+# -- what the web's log says
+
+
+def asker(hit):
+    """Number and life of the drone that made this request."""
+    drone, life = AGENT.fullmatch(hit.agent).groups()
+    return int(drone), int(life)
+
+
+def drone_of(hit):
+    return asker(hit)[0]
+
+
+def shared(hits):
+    """Hosts that more than one drone asked."""
+    drones = defaultdict(set)
+    for hit in hits:
+        drones[hit.host].add(drone_of(hit))
+    return {host: found for host, found in drones.items() if len(found) > 1}
+
+
+def rudeness(world, hits, *, killed=(), slack=0.001, polite=POLITE):
+    """Impoliteness within each life of a drone, between drones, and requests before robots.txt.
+
+    Between two lives of one drone nothing is compared: what a killed drone asked last may be in no checkpoint.
+    `killed`: numbers and lives of such drones.
+    """
+    rule = mercator(world, **polite)
+    wanted = partial(_wanted, rule)
+    lives = defaultdict(list)
+    for hit in hits:
+        lives[asker(hit)].append(hit)
+    for run in lives.values():
+        yield from overlaps(run)
+        yield from gaps(run, wanted, slack=slack)
+    yield from _between(hits, wanted, slack, killed)
+    yield from robots_first(hits)
+
+
+def _between(hits, wanted, slack, killed):
+    hosts = defaultdict(list)
+    for hit in sorted(hits, key=lambda hit: hit.started):
+        hosts[by_host(hit)].append(hit)
+    for run in hosts.values():
+        for first, second in pairwise(run):
+            if drone_of(first) == drone_of(second) or asker(first) in killed:
+                continue
+            if second.started < first.ended + wanted(first) - slack:
+                yield first, second
+
+
+def _wanted(rule, hit):
+    return rule(hit) - (NOTICED if hit.outcome == "left" else 0.0)
+
+
+def repeated(hits, expected, killed=()):
+    """URLs requested again although nothing asked for that.
+
+    `killed`: numbers and lives of drones that lost what they had done since their last checkpoint.
+    """
+    asked = defaultdict(list)
+    for hit in sorted(hits, key=lambda hit: hit.started):
+        asked[hit.url].append(hit)
+    for url in expected.must - expected.retried:
+        for first, second in pairwise(asked[url]):
+            if asker(first) not in killed:
+                yield first, second
+
+
+# -- what the drones keep
+
+
+def assert_whole(hive, hits, *, killed=(), slack=0.001):
+    """Asserts that the hive did what one polite crawl would have done, each URL on one drone, and kept it all."""
+    expected = hive.truth()
+    for found in (
+        expected.complaints({hit.url: hit for hit in hits}.values()),
+        expected.complaints(hits) if not killed else (),
+        rudeness(hive.web.world, hits, killed=killed, slack=slack),
+        repeated(hits, expected, killed),
+    ):
+        assert list(found)[:10] == []
+    whole = hive_cut(hive.jobdirs)
+    for jobdir in hive.jobdirs:
+        assert [*verify(jobdir, Counter())] == []
+    assert expected.must <= whole.logged.keys(), expected.must - whole.logged.keys()
+    captures = Counter(url for jobdir in hive.jobdirs for url in captured(jobdir))
+    once = expected.must - expected.retried
+    assert [url for url in once & whole.answered.keys() if captures[url] != 1] == []
+
+
+def captured(jobdir):
+    """The URL of each answer in the archive."""
+    for path in sorted((jobdir / "warc").glob("*.warc.gz*")):
+        yield from (one.fields["WARC-Target-URI"] for one in read(path) if one.kind in ("response", "revisit"))

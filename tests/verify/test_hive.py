@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from tests.support.commands import command
-from tests.support.hives import hive, named
+from tests.support.hive_jobs import hive, named
 from tests.support.jobs import Job, stopped, tree
 from tests.support.tampering import tampered
 from webcrawl.store.crawldb import CrawlDB

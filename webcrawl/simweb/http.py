@@ -17,7 +17,13 @@ from webcrawl.simweb.answers import LAST_CHUNK, Answer, Ending, chunk, head
 from webcrawl.simweb.log import Hit
 
 BAD_REQUEST = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-NOTED = {b"host": "host", b"accept-encoding": "accept", b"if-none-match": "etag", b"if-modified-since": "since"}
+NOTED = {
+    b"host": "host",
+    b"user-agent": "agent",
+    b"accept-encoding": "accept",
+    b"if-none-match": "etag",
+    b"if-modified-since": "since",
+}
 CHUNK = 8192
 AT_ONCE = 1 << 16  # bytes that fit into a socket's empty buffer
 
@@ -29,7 +35,7 @@ class Request:
     scheme: str
     method: str
     target: str
-    notes: dict[str, str]  # the headers that an answer may depend on, by their names in NOTED
+    notes: dict[str, str]  # the headers that an answer or the log may depend on, by their names in NOTED
     keep: bool
     address: str  # the server's
 
@@ -215,6 +221,7 @@ class Connection(asyncio.Protocol):
     def _begin(self, request: Request) -> Hit:
         self._desk.begun += 1
         self._hit = hit = Hit(time.monotonic(), time.time(), request.url, self.address, self._client)
+        hit.agent = request.notes.get("agent", "")
         return hit
 
     def _book(self, outcome: str) -> None:

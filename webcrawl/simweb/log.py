@@ -25,6 +25,7 @@ class Hit:
     retry_after: int = 0
     outcome: str = ""  # "sent", "left" (by the client), "reset", or "stopped" with the server
     outage: str = ""  # the kind of the outage that decided the answer, or ended it
+    agent: str = ""  # the client's User-Agent
 
     @property
     def host(self) -> str:

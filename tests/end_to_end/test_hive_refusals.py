@@ -1,0 +1,169 @@
+"""A drone that does not fit its hive, or cannot work with its server, says so in one line; the hive loses nothing."""
+
+import re
+from functools import partial
+
+import pytest
+
+from tests.support.crawling import Crawl, wait_until
+from tests.support.hive_server import stream_server
+from tests.support.hives import NAME, Hive, assert_whole, needs_drones
+from tests.support.old_redis import old_redis
+
+pytestmark = needs_drones
+
+SIZE = (2000, 3000)
+SETTLED = re.compile(r" (INFO|DEBUG): ")
+GARBAGE = [{"data": b""}, {"data": b"\xff" * 100}, {"who": "somebody else"}, {"": "", "\0": "\0" * 10_000}]
+
+
+@pytest.fixture(name="redis")
+def _redis(tmp_path):
+    with stream_server(tmp_path / "server") as server:
+        yield server
+
+
+@pytest.fixture(name="web")
+def _web(simweb):
+    return simweb(12, 120, size=SIZE, latency=0.02)
+
+
+@pytest.fixture(name="hive")
+def _hive(tmp_path, redis, web):
+    hive = Hive(tmp_path / "hive", web, redis.url)
+    yield hive
+    hive.end()
+
+
+def refusal(crawl, **settings):
+    """The one line, beyond what is logged of every start, with which a drone refuses to start."""
+    assert crawl.run(**settings) == 1
+    (line,) = (line for line in crawl.output.read_text().splitlines() if not SETTLED.search(line))
+    return line
+
+
+def other(hive, drone, **settings):
+    """A drone of another folder."""
+    model = hive.crawls[drone]
+    return Crawl(hive.folder / "other", model.arguments, {**model.settings, **settings})
+
+
+class TestAnotherDrone:
+    """While a hive runs, a drone that does not fit is refused, and all goes on."""
+
+    @pytest.mark.parametrize(
+        ("drone", "settings", "named"),
+        [
+            pytest.param(1, {}, ["drone 1", "drone-1"], id="same number, other folder"),
+            pytest.param(2, {"HIVE_DRONES": 4}, ["HIVE_DRONES", "3", "4"], id="other number of drones"),
+            pytest.param(2, {"HIVE_PARTITION": "host"}, ["HIVE_PARTITION", "domain", "host"], id="other partition"),
+        ],
+    )
+    def test_is_refused(self, hive, web, drone, settings, named):
+        """The line names what is different, and the hive finishes as if nothing had been."""
+        hive.start_all()
+        wait_until(lambda: web.log.count > 20)
+        line = refusal(other(hive, drone, **settings))
+
+        assert [word for word in named if word not in line] == []
+        assert hive.wait() == [0, 0, 0]
+        assert_whole(hive, hive.hits())
+
+    def test_is_refused_after_the_end(self, hive):
+        """The number of a drone belongs to its folder, also when the drone has ended."""
+        assert hive.start_all().wait() == [0, 0, 0]
+
+        line = refusal(other(hive, 1))
+
+        assert "drone 1" in line
+        assert_whole(hive, hive.hits())
+
+    def test_may_not_change_its_number(self, hive):
+        """A folder that was drone 1 cannot go on as drone 2."""
+        assert hive.start_all().wait() == [0, 0, 0]
+
+        line = refusal(hive.crawls[1], HIVE_DRONE=2)
+
+        assert "drone 2" in line
+        assert "drone-2" in line
+
+
+class TestServer:
+    def test_wrong_password(self, hive, tmp_path):
+        """A wrong password is one line, without the password."""
+        with stream_server(tmp_path / "shut", password="right") as shut:  # noqa: S106 - a test's
+            url = shut.url.replace("redis://", "redis://:wrong@")
+            line = refusal(hive.crawls[0], REDIS_URL=url)
+
+        assert "password" in line
+        assert "wrong@" not in line
+
+    def test_password_from_a_file(self, hive, tmp_path):
+        """With the password in a file the hive works."""
+        (tmp_path / "password").write_text("right\n")
+        with stream_server(tmp_path / "shut", password="right") as shut:  # noqa: S106 - a test's
+            hive.start_all(REDIS_URL=shut.url, REDIS_PASSWORD_FILE=tmp_path / "password")
+            assert hive.wait() == [0, 0, 0]
+
+        assert_whole(hive, hive.hits())
+        assert "right" not in hive.said(0)
+
+    def test_an_old_redis(self, hive):
+        """A server without what streams need is refused by its version."""
+        with old_redis() as url:
+            line = refusal(hive.crawls[0], REDIS_URL=url)
+
+        assert "5.0.14" in line
+
+    def test_one_that_evicts(self, hive, tmp_path):
+        """A server that throws keys away when it is full is refused."""
+        policy = ("--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru")
+        with stream_server(tmp_path / "evicting", *policy) as evicting:
+            line = refusal(hive.crawls[0], REDIS_URL=evicting.url)
+
+        assert "allkeys-lru" in line
+
+    def test_a_full_one(self, hive, web, redis):
+        """While the server takes nothing more drones go on with their own hosts; then they catch up."""
+        hive.start_all()
+        wait_until(lambda: web.log.count > 30)
+        with redis.client() as client:
+            client.config_set("maxmemory", 1)
+            before = web.log.count
+            wait_until(lambda: web.log.count > before + 5 and any(map(partial(_says, hive), range(3))))
+            client.config_set("maxmemory", 0)
+
+        assert hive.wait() == [0, 0, 0]
+        assert_whole(hive, hive.hits())
+
+
+def _says(hive, drone):
+    return re.search(r"WARNING: .*(full|memory)", hive.said(drone)) is not None
+
+
+class TestStreams:
+    def test_foreign_messages(self, hive, web, redis):
+        """What others put into a drone's stream is counted, told in the log, and skipped."""
+        hive.start_all()
+        wait_until(lambda: web.log.count > 30)
+        with redis.client() as client:
+            streams = [key for key in client.scan_iter("webcrawl:*") if client.type(key) == b"stream"]
+            assert streams
+            for key in streams:
+                for fields in GARBAGE:
+                    client.xadd(key, fields)
+
+        assert hive.wait() == [0, 0, 0]
+        assert_whole(hive, hive.hits())
+        assert any("not of this hive" in hive.said(drone) for drone in range(3))
+
+    def test_another_hive_in_the_same_server(self, hive, simweb, redis, tmp_path):
+        """Two hives of different names share a server, and know nothing of each other."""
+        second = Hive(tmp_path / "second", simweb(6, 40, size=SIZE), redis.url, drones=2)
+        hive.start_all()
+        second.start_all(HIVE_NAME=f"{NAME}2")
+
+        assert hive.wait() == [0, 0, 0]
+        assert second.wait() == [0, 0]
+        assert_whole(hive, hive.hits())
+        assert_whole(second, second.hits())

@@ -1,0 +1,180 @@
+"""Strokes against a running hive at random moments (seeded): its drones, its server, and the network between them."""
+
+import os
+import signal
+import time
+from collections import Counter
+from contextlib import contextmanager
+
+from tests.support.crawling import PATIENCE, wait_until
+from tests.support.hive_server import stream_server, wired
+from tests.support.hives import NAME, Hive, assert_whole
+from webcrawl.hive.keys import Keys
+from webcrawl.verify.whole import verify
+
+CALM = 2.0  # seconds that most strokes take at the most
+
+
+class Campaign:
+    """A hive behind a wire to its server. `say` is told each stroke."""
+
+    def __init__(self, hive, server, wire, chance, say=lambda _: None):
+        self.hive, self._server, self._wire, self._chance, self._say = hive, server, wire, chance, say
+        self._remembered = False
+        self.killed = set()  # numbers and lives of the drones that were
+        self.struck = []
+
+    def run(self, strokes, requests):
+        """Each stroke after so many more requests (a range), and some milliseconds."""
+        for stroke in strokes:
+            if not self._more(self._chance.randint(*requests)):
+                self._say("it is over before the last stroke")
+                return
+            time.sleep(self._chance.uniform(0, 0.05))
+            begun = time.monotonic()
+            self.struck.append(stroke)
+            what = STROKES[stroke](self)
+            name = stroke if what is None else f"{stroke} {what}"
+            self._say(f"{name} ({time.monotonic() - begun:.1f} s; {self.hive.web.log.count} requests)")
+
+    # -- strokes at drones
+
+    def kill_drone(self, drone=None):
+        """Kill -9, in every other case in the middle of a checkpoint; started again."""
+        drone = self._drone() if drone is None else drone
+        if self._chance.random() < 0.5:
+            os.kill(self.hive.running[drone].process.pid, signal.SIGUSR1)
+            time.sleep(self._chance.uniform(0, 0.05))
+        self._kill(drone)
+        self._pause()
+        self.hive.start(drone)
+        return drone
+
+    def kill_queen(self):
+        return self.kill_drone(self._queen())
+
+    def kill_all(self):
+        """As by a power cut, the server's too."""
+        for drone in sorted(self.hive.members):
+            self._kill(drone)
+        self._server.kill()
+        self._server.restart()
+        self.hive.start_all()
+
+    def interrupt(self):
+        """Ctrl-C of one drone, which is started again."""
+        drone = self._drone()
+        running = self.hive.running[drone]
+        running.interrupt()
+        assert running.wait() == 0, self._tail(drone)
+        self._pause()
+        self.hive.start(drone)
+        return drone
+
+    def freeze(self):
+        """A drone stands still for longer than its lease."""
+        drone = self._drone()
+        os.kill(self.hive.running[drone].process.pid, signal.SIGSTOP)
+        time.sleep(self._chance.uniform(0.5, 3 * CALM))
+        os.kill(self.hive.running[drone].process.pid, signal.SIGCONT)
+        return drone
+
+    # -- strokes at the server and the network
+
+    def remember(self):
+        """A snapshot of the server, for a later stroke."""
+        self._server.remember()
+        self._remembered = True
+
+    def server_empty(self):
+        self._server.kill()
+        self._pause()
+        self._server.restart()
+
+    def server_old(self):
+        """Goes back to the last snapshot."""
+        self._server.kill()
+        self._pause()
+        self._server.restart(old=self._remembered)
+        return None if self._remembered else "(to nothing)"
+
+    def cut(self):
+        self._wire.cut()
+        self._pause()
+        self._wire.mend()
+
+    def silence(self):
+        """Connections stay, and nothing comes through."""
+        self._wire.silence()
+        self._pause(2)
+        self._wire.mend()
+
+    def slow(self):
+        self._wire.delay = self._chance.choice((0.02, 0.1, 0.4))
+        self._pause(2)
+        self._wire.mend()
+        return "network"
+
+    # --
+
+    def _more(self, requests):
+        """Waits for so many more requests; whether the hive still runs then."""
+        goal = self.hive.web.log.count + requests
+        wait_until(lambda: self.hive.web.log.count >= goal or self._ended(), seconds=2 * PATIENCE)
+        ended = self._ended()
+        for drone in ended:
+            assert self.hive.running[drone].process.exitcode == 0, self._tail(drone)
+            assert self.hive.crawls[drone].stats["reason"] == "finished", self._tail(drone)
+        return not ended
+
+    def _ended(self):
+        return [drone for drone in self.hive.members if not self.hive.running[drone].process.is_alive()]
+
+    def _kill(self, drone):
+        if self.hive.kill(drone):
+            self.killed.add((drone, self.hive.lives[drone]))
+            damages = [*verify(self.hive.jobdirs[drone], Counter())]
+            assert damages == [], damages
+
+    def _drone(self):
+        return self._chance.choice(sorted(self.hive.members))
+
+    def _queen(self):
+        """The drone that has the lease now; any if none has."""
+        with self._server.client() as client:
+            number = client.get(Keys(NAME).queen)
+        return self._drone() if number is None else int(number)
+
+    def _pause(self, times=1):
+        time.sleep(self._chance.uniform(0, times * CALM))
+
+    def _tail(self, drone):
+        return self.hive.said(drone)[-3000:]
+
+
+STROKES = {
+    name: getattr(Campaign, name)
+    for name in (
+        *("kill_drone", "kill_queen", "kill_all", "interrupt", "freeze"),
+        *("remember", "server_empty", "server_old", "cut", "silence", "slow"),
+    )
+}
+
+
+@contextmanager
+def campaign(folder, web, chance, say=lambda _: None, **options):
+    """A started hive under fire."""
+    with stream_server(folder / "server") as server, wired(server) as (wire, url):
+        hive = Hive(folder / "hive", web, url, **options)
+        try:
+            yield Campaign(hive.start_all(), server, wire, chance, say)
+        finally:
+            hive.end()
+
+
+def assert_survived(struck, *, slack=0.001, patience=PATIENCE):
+    """Asserts that the hive, left alone, ends like one that was never touched."""
+    hive = struck.hive
+    assert hive.wait(patience) == [0] * len(hive.crawls)
+    assert {hive.crawls[drone].stats["reason"] for drone in hive.members} == {"finished"}
+    assert_whole(hive, hive.hits(), killed=struck.killed, slack=slack)
