@@ -82,8 +82,11 @@ def _all_found(page: Page) -> Found:
 
 
 def _targets(page: Page) -> dict[str, str | None]:
-    found = page.all_found
-    return canonical_links(found.base, [link[1] for link in found.links], Counter())
+    """Those that were found when the links were followed, and the others."""
+    found: Found = page.all_found
+    known = found.targets
+    others = [link[1] for link in found.links if link[1] not in known]
+    return known | canonical_links(found.base, others, Counter()) if others else known
 
 
 def _links(page: Page) -> list[PageLink]:

@@ -137,13 +137,20 @@ class Crawl:
     # -- in
 
     def discover(
-        self, page: Link, links: Sequence[str], hop: Callable[[int], str], *, base: str = "", needed: bool = False
+        self,
+        page: Link,
+        links: Sequence[str],
+        hop: Callable[[int], str],
+        *,
+        base: str = "",
+        needed: bool = False,
+        targets: dict[str, str | None] | None = None,
     ) -> None:
         """The links of a page, in one batch; `hop` gives the letter of each by its position.
 
-        `needed`: these are its requisites.
+        `needed`: these are its requisites. `targets` gets the canonical forms that are found now.
         """
-        self._discovery.discover(page, links, hop, base=base, needed=needed)
+        self._discovery.discover(page, links, hop, base=base, needed=needed, targets=targets)
 
     def passing(self, page: Link, links: Sequence[str], base: str) -> frozenset[str]:
         """Which of these links of a page the filters let through."""

@@ -47,18 +47,27 @@ class Discovery:
         return f"<Discovery links={self._counters['links']}>"
 
     def discover(
-        self, page: Link, links: Sequence[str], hop: Callable[[int], str], *, base: str = "", needed: bool = False
+        self,
+        page: Link,
+        links: Sequence[str],
+        hop: Callable[[int], str],
+        *,
+        base: str = "",
+        needed: bool = False,
+        targets: dict[str, str | None] | None = None,
     ) -> None:
         """The links of a page, in one batch; `hop` gives the letter of each by its position.
 
         Of very many the first are submitted now, and the others in portions. `needed`: these are its requisites.
+        `targets` gets the canonical forms that are found now.
         """
         self._counters["links"] += len(links)
         page = self._entered(page)
         if len(links) > PORTION:
             self._portions.put(page, base, links, hop, PORTION)
             links = links[:PORTION]
-        self._submit(page, "L", links, hop, base, filters=self._pipeline.requisites if needed else None)
+        filters = self._pipeline.requisites if needed else None
+        self._submit(page, "L", links, hop, base, filters=filters, targets=targets)
 
     def passing(self, page: Link, links: Sequence[str], base: str) -> frozenset[str]:
         """Which of these links of a page the filters let through."""
@@ -98,11 +107,14 @@ class Discovery:
         base: str,
         chain: str = "",
         filters: Chain | None = None,
+        targets: dict[str, str | None] | None = None,
     ) -> None:
         absorbed = self._lately.absorbed
         depth = page.depth + (kind != "R")
         heard = self._frontier.heard
-        found = self._pipeline.process(page.url, depth, links, base, self._lately, page.path + kind, heard, filters)
+        found = self._pipeline.process(
+            page.url, depth, links, base, self._lately, page.path + kind, heard, filters, targets
+        )
         self._counters["links/known"] += self._lately.absorbed - absorbed
         self._counters["links/new"] += len(found)
         if not found:

@@ -12,10 +12,17 @@ class Rereading(Crawl):
     """Remembers bodies seen before; what its pages link to is no concern of its."""
 
     def discover(
-        self, page: Link, links: Sequence[str], hop: Callable[[int], str], *, base: str = "", needed: bool = False
+        self,
+        page: Link,
+        links: Sequence[str],
+        hop: Callable[[int], str],
+        *,
+        base: str = "",
+        needed: bool = False,
+        targets: dict[str, str | None] | None = None,
     ) -> None:
         """Counts the links."""
-        del page, hop, base, needed
+        del page, hop, base, needed, targets
         self._counters["links"] += len(links)
 
     def redirected(self, page: Link, location: str, chain: str) -> None:

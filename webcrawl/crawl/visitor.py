@@ -177,7 +177,7 @@ class Visitor:
         if self._requisites:
             found, needed = self._apart(page, link, found)
         if self._obey_nofollow or self._reads_more or redirects_in_a_row(link.path) >= self._redirects:
-            found = [one for one in found if self._follows(link, one[0], one[3])]
+            found = self._wanted(link, found)
         found, needed = self._cut(page, found), self._cut(page, needed)
         page.followed = [*needed, *found] if needed else found
         if needed:  # first: a page is shown by these
@@ -187,7 +187,11 @@ class Visitor:
     def _discover(self, page: Page, link: Link, found: Sequence[FoundLink], *, needed: bool = False) -> None:
         hops, other = (NEEDED, "E") if needed else (self._hops, "L")
         addresses = [one[1] for one in found]
-        self._crawl.discover(link, addresses, lambda at: hops.get(found[at][0], other), base=page.base, needed=needed)
+        read = page.found  # outputs ask for the canonical forms only if links of all kinds were read
+        targets = read.targets if read is not None and read.whole and read.base == page.base else None
+        self._crawl.discover(
+            link, addresses, lambda at: hops.get(found[at][0], other), base=page.base, needed=needed, targets=targets
+        )
 
     def _cut(self, page: Page, found: Sequence[FoundLink]) -> Sequence[FoundLink]:
         """The first links of a page that has too many."""
@@ -222,7 +226,10 @@ class Visitor:
         addresses = [one[1] for one in found if one[0] in FRAMES and one[0] in self._followed]
         return self._crawl.passing(link, addresses, page.base) if addresses else frozenset()
 
-    def _follows(self, link: Link, kind: str, rel: str) -> bool:
-        if kind == "refresh" and redirects_in_a_row(link.path) >= self._redirects:
-            return False
-        return kind in self._followed and not (self._obey_nofollow and is_nofollow(rel))
+    def _wanted(self, link: Link, found: Sequence[FoundLink]) -> Sequence[FoundLink]:
+        kinds = self._followed
+        if redirects_in_a_row(link.path) >= self._redirects:
+            kinds -= {"refresh"}
+        if self._obey_nofollow:
+            return [one for one in found if one[0] in kinds and not (one[3] and is_nofollow(one[3]))]
+        return [one for one in found if one[0] in kinds]

@@ -44,6 +44,7 @@ class Found:
     language: str = ""  # as the root element declares it
     whole: bool = True  # whether links of all kinds were read, with their texts
     note: str = ""  # of a PDF: why it may have more links
+    targets: dict[str, str | None] = field(default_factory=dict)  # canonical URLs of addresses, where known
     entries: Sequence[Any] = ()  # of a sitemap or a feed: what it says of each address (webcrawl.formats.entry.Entry)
 
 

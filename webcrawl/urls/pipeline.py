@@ -59,14 +59,18 @@ class LinkPipeline:
         path: str = "",
         heard: Callable[[str, Sequence[str]], None] | None = None,
         chain: Chain | None = None,
+        targets: dict[str, str | None] | None = None,
     ) -> list[Candidate]:
         """Returns a candidate for each distinct URL among these links, which are `depth` links from a seed.
 
         Seeds have an empty `page_url`. `base` is the document's base URL, if it declares one. URLs in `lately` passed
         the filters and were submitted before, and are left out. `path` is the links' discovery path. `heard` gets the
-        page and all URLs, before any cache and any filter. `chain` takes the place of the ordinary one.
+        page and all URLs, before any cache and any filter. `chain` takes the place of the ordinary one. `targets`
+        gets the canonical form of each link, for outputs that ask for it; it is the same unless URL_MAX_LENGTH is set.
         """
         found = canonical_links(base or page_url, links, self.filtered, self._max_length)
+        if targets is not None and self._max_length == MAX_LENGTH:
+            targets.update(found)
         fresh = [url for url in dict.fromkeys(found.values()) if url is not None]
         if heard is not None:
             heard(page_url, fresh)

@@ -1,0 +1,80 @@
+"""The canonical forms of a page's links, for outputs: those of links that are followed are not found twice."""
+
+from collections import Counter
+from types import SimpleNamespace
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from tests.support.warc_crawl import exchange
+from webcrawl.crawl.visitor import Visitor
+from webcrawl.html.found import Found
+from webcrawl.items import Page
+from webcrawl.model import Link
+from webcrawl.urls.canonical import MAX_LENGTH, canonical_links
+from webcrawl.urls.filters.chain import Chain
+from webcrawl.urls.fingerprint import Fingerprints
+from webcrawl.urls.pipeline import LinkPipeline
+
+URL, BASE = "http://a.test/b/", "http://base.test/c/"
+KINDS = st.sampled_from(["a", "img", "refresh", "script"])
+ADDRESSES = st.sampled_from(["x", "../x", "/y?z", "mailto:a", "http://h.test", "#f", "http://a..b/", "x" * 1990])
+LINKS = st.lists(st.tuples(KINDS, ADDRESSES | st.text(), st.just(""), st.sampled_from(["", "NoFollow me"])))
+
+
+def followed(found, max_length=MAX_LENGTH, **rules):
+    """A page whose links were followed, and a pipeline that knows what was asked of it."""
+    pipeline = LinkPipeline(Chain([]), None, Fingerprints(bytes(16)), max_length)
+    visitor = Visitor.__new__(Visitor)
+    visitor._followed, visitor._redirects, visitor._obey_nofollow = frozenset(("a", "refresh")), 5, False
+    visitor._most, visitor._requisites, visitor._reads_more, visitor._hops = 0, False, True, {}
+    vars(visitor).update(rules)
+
+    def discover(link, addresses, hop, *, base, needed, targets):
+        pipeline.process(link.url, 1, addresses, base, targets=targets)
+
+    visitor._crawl = SimpleNamespace(discover=discover)
+    page = Page.of(Link(URL), exchange(URL))
+    page.found, page.base = found, found.base
+    visitor.follow(page)
+    return page
+
+
+@given(links=LINKS, nofollow=st.booleans(), max_length=st.sampled_from([MAX_LENGTH, 10]))
+@example([("a", "/longer-than-ten", "", ""), ("img", "/longer-than-ten", "", "")], False, 10)
+def test_are_those_of_the_address_and_the_base_alone(links, nofollow, max_length):
+    """Whichever links are followed, and whatever URL_MAX_LENGTH says of these."""
+    page = followed(Found(BASE, "", links), max_length, _obey_nofollow=nofollow)
+
+    assert page.targets == canonical_links(BASE, [link[1] for link in links], Counter())
+
+
+def test_of_followed_links_are_not_found_again():
+    """A link log and a table take those that the seen store got."""
+    found = Found(BASE, "", [("a", "x", "", ""), ("img", "y.png", "", "")])
+    page = followed(found)
+
+    assert found.targets == {"x": f"{BASE}x"}
+    assert page.targets == {"x": f"{BASE}x", "y.png": f"{BASE}y.png"}
+    found.links.pop()
+    assert followed(found).targets is found.targets
+
+
+def test_are_not_kept_where_nobody_asks_for_them():
+    """Links of all kinds are read only for outputs, links that are followed for all crawls."""
+    found = Found(BASE, "", [("a", "x", "", "")], whole=False)
+    followed(found)
+
+    assert found.targets == {}
+
+
+@given(links=LINKS, nofollow=st.booleans(), at_end=st.booleans())
+def test_followed_are_links_of_kinds_that_are_wanted(links, nofollow, at_end):
+    """No `refresh` behind as many redirects as are allowed, and none that the page says not to follow."""
+    page = followed(Found(BASE, "", links), _obey_nofollow=nofollow, _redirects=0 if at_end else 5)
+
+    assert list(page.followed) == [
+        link
+        for link in links
+        if link[0] in ("a", "refresh") and not (at_end and link[0] == "refresh") and not (nofollow and link[3])
+    ]
