@@ -87,7 +87,7 @@ def assemble(
     """
     with ExitStack() as opened:  # closed again if a later part cannot be opened
         db = opened.enter_context(closing(db or CrawlDB(Path(values["JOBDIR"]) / "state")))
-        if member is None:
+        if not values["HIVE_DRONES"]:  # a drone's folder may be looked at before it has entered
             refuse_drone(db)
         keep_terms(db, terms_of(spider, arguments or {}, values))  # before a file is cut back
         if slots is not None:
