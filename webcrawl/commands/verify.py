@@ -88,7 +88,8 @@ def _of_hive(found: Counter[str]) -> list[str]:
     if not found["drones"]:
         return []
     once = f"{found['pages']} URLs in the logs and {found['archived']} in the archives, each of one drone"
-    return [f"hive: {found['drones']} drones; {once}; {found['hosts in use']} hosts in use, each of one drone"]
+    drones = f"{found['drones']} drone{'s' * (found['drones'] != 1)}"
+    return [f"hive: {drones}; {once}; {found['hosts in use']} hosts in use, each of one drone"]
 
 
 def _of_index(found: Counter[str]) -> str:
