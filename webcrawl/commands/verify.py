@@ -72,6 +72,8 @@ def _summary(jobdir: str, found: Counter[str]) -> list[str]:
         f"seen: {found['keys']} URLs, {found['waiting']} links not yet looked up",
         f"{outputs}, {found['lines']} log lines",
     ]
+    if found["letters"]:
+        lines.append(f"hive: {found['letters']} letters that are not acknowledged, {found['items']} items")
     if found["texts"]:
         lines.append(f"text: {found['texts']} pages{_of_index(found)}")
     lines += [f"{name.removeprefix(ABSENT)}: finished, and no longer here" for name in found if name.startswith(ABSENT)]
