@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.hives import named
+from tests.support.hive_jobs import named
 from webcrawl.archives.files import NoArchive, archive_files
 
 

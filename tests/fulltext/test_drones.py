@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.commands import command
 from tests.support.fulltext import Texts, page
-from tests.support.hives import named
+from tests.support.hive_jobs import named
 from webcrawl.fulltext.drones import SearchAll
 from webcrawl.fulltext.search import BadQuery, Search
 from webcrawl.store.errors import StoreError

@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 from tests.support.commands import command
-from tests.support.hives import named
+from tests.support.hive_jobs import named
 from tests.support.warc_crawl import NOW, Archive, exchange, files
 from webcrawl.model import Link
 from webcrawl.store.errors import StoreError
