@@ -14,7 +14,7 @@ from webcrawl.html.about import About
 from webcrawl.html.document import markup
 from webcrawl.html.encoding import encoding_of
 from webcrawl.html.encodings import decode
-from webcrawl.html.found import Found, FoundLink, PageLink
+from webcrawl.html.found import Found, FoundLink, LinkColumns, PageLink
 from webcrawl.html.mimetype import parse
 from webcrawl.html.robots_tag import directives
 from webcrawl.model import Exchange, Link, Timings, header
@@ -81,12 +81,17 @@ def _all_found(page: Page) -> Found:
     return documents.all_links(page.body, kind, url, encoding, page.headers)
 
 
-def _targets(page: Page) -> dict[str, str | None]:
-    """Those that were found when the links were followed, and the others."""
+def _columns(page: Page) -> LinkColumns:
+    """The canonical forms are those that were found when the links were followed, and for the others found now."""
     found: Found = page.all_found
+    if not found.links:
+        return LinkColumns((), (), (), (), ())
+    kinds, addresses, texts, rels = zip(*found.links, strict=True)
     known = found.targets
-    others = [link[1] for link in found.links if link[1] not in known]
-    return known | canonical_links(found.base, others, Counter()) if others else known
+    others = [address for address in addresses if address not in known]
+    if others:
+        known.update(canonical_links(found.base, others, Counter()))
+    return LinkColumns(kinds, addresses, texts, rels, [known[address] for address in addresses])
 
 
 def _links(page: Page) -> list[PageLink]:
@@ -143,7 +148,7 @@ class Page(_Answer):
 
     __slots__ = ("exchange", "followed", "found", "link", "looked_up")
     all_found: ClassVar[Any] = _Lazy(_all_found)  # links of all kinds as they were written
-    targets: ClassVar[Any] = _Lazy(_targets)  # their canonical URLs by what was written, None for what has none
+    columns: ClassVar[Any] = _Lazy(_columns)  # the same with their canonical URLs, for outputs that have all of them
     fingerprint: ClassVar[Any] = _Lazy(_fingerprint)  # of the text: near-duplicates share nearly all of its 64 bits
     about: ClassVar[Any] = _Lazy(_about)  # what the document says of itself; some fields are read from it
 

@@ -30,7 +30,7 @@ RINGS = {
             "formats",
         ),
         *("browser", "warc", "logs", "archives", "crawl", "statistics", "tables", "fulltext", "images"),
-        *("hive", "neardup", "pagefiles"),
+        *("control", "hive", "neardup", "pagefiles"),
     },
     "adapter": {
         "__main__",
@@ -69,6 +69,7 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "store": {"model"},
     "seen": {"model", "store"},
     "frontier": {"model", "store", "urls"},
+    "control": {"checks", "store", "urls"},
     "hive": {"frontier", "model", "seen", "statistics", "store", "urls"},
     "net": {"model", "ports"},
     "html": {"model"},
@@ -102,7 +103,7 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "profiling": set(),
     "report": {"frontier", "html", "logs", "model", "neardup", "seeds", "statistics", "store", "urls", "verify"},
     "wacz": {"model", "store", "text", "verify", "warc"},
-    "verify": {"frontier", "fulltext", "model", "pagefiles", "seen", "store", "tables", "text", "urls", "warc"},
+    "verify": {"frontier", "fulltext", "hive", "model", "pagefiles", "seen", "store", "tables", "text", "urls", "warc"},
 }
 OF_ADAPTER = {"trip", "listeners", "modules"}  # its values, which the fast path may know, and what a module is
 LOOKERS = {"commands", "preflight"}  # rooms of the adapter that may ask what stands beside the rings

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 from scrapy.exceptions import DropItem
+from scrapy.settings import Settings
 
 from tests.support.crawling import Crawl
 from tests.support.warc_crawl import exchange, files
@@ -12,7 +13,9 @@ from webcrawl.items import Page
 from webcrawl.model import Link
 from webcrawl.pipelines import warc
 from webcrawl.pipelines.warc import WarcPipeline
+from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
+from webcrawl.store.outputs import Outputs
 
 
 @pytest.mark.parametrize("error", [StoreError("the disk is full"), MemoryError(), ZeroDivisionError("a bug")])
@@ -43,3 +46,21 @@ def test_the_version_of_the_format_is_a_setting(tmp_path, simweb):
     found = [record for path in files(crawl.jobdir) for record in read(path)]
     assert {record.version for record in found} == {"1.0"}
     assert found[0].about["format"] == "WARC File Format 1.0"
+
+
+@pytest.mark.parametrize(("drones", "begins"), [(0, "web-2"), (3, "web-002-2")])
+def test_the_names_of_a_drones_files(tmp_path, monkeypatch, drones, begins):
+    """A drone's number is in the names of its archive files, because others may begin one in the same second."""
+    opened = []
+    scheduler = SimpleNamespace(crawl=SimpleNamespace(attach=opened.append))
+    monkeypatch.setattr(warc, "scheduler_of", lambda crawler: scheduler)
+    values = {"WARC_PREFIX": "web", "WARC_MAX_SIZE": 1, "WARC_VERSION": "1.1", "OUTPUTS": "warc"}
+    crawler = SimpleNamespace(settings=Settings())
+    WarcPipeline(crawler, {**values, "HIVE_DRONES": drones, "HIVE_DRONE": 2}).open_spider()
+    db = CrawlDB(tmp_path / "state")
+    outputs = Outputs(db, tmp_path)
+    opened[0](db, outputs).write(Link("http://a/"), exchange("http://a/"), duplicate=False, metadata={})
+
+    assert [path.name[: len(begins)] for path in (tmp_path / "warc").iterdir()] == [begins]
+    outputs.close()
+    db.close()

@@ -54,6 +54,14 @@ def test_a_damaged_file(tmp_path, text):
     assert "\n" not in str(raised.value)
 
 
+def test_a_file_that_cannot_be_read(tmp_path):
+    """So is why hive.json cannot be read."""
+    (tmp_path / "hive.json").mkdir()
+
+    with pytest.raises(StoreError, match=r"hive\.json: Is a directory"):
+        hive_of(tmp_path)
+
+
 @pytest.mark.parametrize("drones", [[-1], ["0"], [True], [None]])
 def test_drones_that_are_no_numbers(tmp_path, drones):
     """Drones are numbers from 0."""

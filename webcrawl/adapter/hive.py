@@ -76,6 +76,7 @@ class Entry:
                 host=socket.gethostname(),
                 pid=os.getpid(),
                 partition=self._partition.essence,
+                groups=self._partition.groups,
                 drones=values["HIVE_DRONES"],
                 key=self.db.get(KEY),
                 map=saved_map(self.db),

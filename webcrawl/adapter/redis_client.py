@@ -1,14 +1,73 @@
-"""Clients as a project's settings name the server, in scrapy-redis' way, but for the event loop."""
+"""Clients of Redis or Valkey from the settings that users of scrapy-redis know."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from redis.asyncio import Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
 from scrapy.settings import BaseSettings
+from scrapy.utils.misc import load_object
+from scrapy_redis import defaults
+from scrapy_redis.connection import SETTINGS_PARAMS_MAP, get_redis
+
+from webcrawl.hive.errors import HiveError
+from webcrawl.text.credentials import url_without_credentials
+
+logger = logging.getLogger(__name__)
+
+OURS = {"decode_responses": False, "protocol": 2}  # answers are bytes, and of one form, whatever the server
+OTHERS_MAY_READ = 0o077
 
 
-def client_maker(settings: BaseSettings) -> Callable[[], Any]:
-    """What makes clients that do not block."""
-    return lambda: Redis.from_url(settings["REDIS_URL"])
+def has_redis(settings: BaseSettings) -> bool:
+    """Whether the user names a server."""
+    return bool(settings.get("REDIS_URL") or settings.get("REDIS_HOST"))
+
+
+def client_maker(settings: BaseSettings) -> Callable[[], Redis]:
+    """A maker of clients that never connect anew on their own within a command; HiveError if the settings are wrong."""
+    params: dict[str, Any] = {**defaults.REDIS_PARAMS, **settings.getdict("REDIS_PARAMS")}
+    params |= {theirs: settings.get(ours) for ours, theirs in SETTINGS_PARAMS_MAP.items() if settings.get(ours)}
+    params |= OURS
+    params.pop("retry_on_timeout", None)
+    params["retry"] = Retry(NoBackoff(), 0)  # whoever calls decides, and looks whether it is still the same server
+    params["redis_cls"] = _client_class(params.get("redis_cls"))
+    if settings.get("REDIS_PASSWORD_FILE"):
+        params["password"] = password_in(Path(settings["REDIS_PASSWORD_FILE"]))
+
+    def make() -> Redis:
+        client: Redis = get_redis(**params)
+        return client
+
+    try:
+        pool: Any = make().connection_pool
+        pool.make_connection()
+    except (TypeError, ValueError, OSError) as error:
+        url = url_without_credentials(str(params.get("url") or ""))
+        raise HiveError(f"REDIS_URL, REDIS_PARAMS: no client can be made for {url!r}: {error}") from error
+    return make
+
+
+def password_in(path: Path) -> str:
+    """What the file says, without the end of its line."""
+    try:
+        text, mode = path.read_text(encoding="utf-8"), path.stat().st_mode
+    except (OSError, UnicodeDecodeError) as error:
+        raise HiveError(f"REDIS_PASSWORD_FILE = {path}: cannot be read: {error}") from error
+    if mode & OTHERS_MAY_READ:
+        logger.warning("REDIS_PASSWORD_FILE = %s: other users may read it; chmod 600 it", path)
+    password = text.removesuffix("\n").removesuffix("\r")
+    if not password or "\n" in password:
+        raise HiveError(f"REDIS_PASSWORD_FILE = {path}: expected one line")
+    return password
+
+
+def _client_class(named: Any) -> type[Redis]:
+    """The user's, if it can be used without blocking; scrapy-redis' own parts need another one."""
+    found = load_object(named) if isinstance(named, str) else named
+    return found if isinstance(found, type) and issubclass(found, Redis) else Redis

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from glob import glob, has_magic
+from itertools import chain
 from pathlib import Path
 
 from webcrawl.archives.archives import name_of
+from webcrawl.store.errors import StoreError
+from webcrawl.store.jobdirs import crawls_of, hive_of
 from webcrawl.warc.reader import OPEN
 
 ENDINGS = (".warc", ".warc.gz", ".warc.zst")
@@ -35,7 +38,7 @@ def _named(argument: str) -> Iterator[Path]:
     if argument == "-":
         raise NoArchive("-: an archive on standard input could not be resumed: name a file")
     if path.is_dir():
-        files = _inside(path) or _inside(path / "warc")
+        files = _inside(path) or _inside(path / "warc") or _of_drones(path)
         if not files:
             raise NoArchive(f"{path}: no WARC files in this folder")
         yield from files
@@ -55,6 +58,15 @@ def _inside(folder: Path) -> list[Path]:
     if not folder.is_dir():
         return []
     return [_readable(path) for path in sorted(folder.iterdir()) if path.name.removesuffix(OPEN).endswith(ENDINGS)]
+
+
+def _of_drones(jobdir: Path) -> list[Path]:
+    """All files of a hive, drone by drone."""
+    try:
+        crawls = crawls_of(jobdir) if hive_of(jobdir) is not None else []
+    except StoreError as error:
+        raise NoArchive(str(error)) from error
+    return list(chain.from_iterable(_inside(crawl / "warc") for crawl in crawls))
 
 
 def _readable(path: Path) -> Path:

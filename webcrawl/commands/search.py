@@ -15,6 +15,7 @@ from scrapy.exceptions import UsageError
 
 from webcrawl.logs.readable import readable
 from webcrawl.store.errors import StoreError
+from webcrawl.store.jobdirs import crawls_of
 
 if TYPE_CHECKING:
     from webcrawl.fulltext.search import Answer
@@ -25,7 +26,7 @@ MOST = 10_000
 
 
 class Command(ScrapyCommand):
-    """Exit status 0, whether or not a page is found; 1 if there is no index, 2 if the query is not understood."""
+    """Exit status 0, whether or not a page is found; 1 if an index is missing, 2 if the query is not understood."""
 
     requires_project = False
     requires_crawler_process = False
@@ -35,7 +36,7 @@ class Command(ScrapyCommand):
         return "JOBDIR WORDS... [-n 10] [--json]"
 
     def short_desc(self) -> str:
-        return "Find pages of a crawl, running or not, by their words"
+        return "Find pages of a crawl or hive, running or not, by their words"
 
     def long_desc(self) -> str:
         return (
@@ -58,13 +59,17 @@ class Command(ScrapyCommand):
         if not (opts.most.isascii() and opts.most.isdecimal() and 0 < int(opts.most[:9]) <= MOST):
             raise UsageError(f"-n {opts.most}: must be a whole number from 1 to {MOST}", print_help=False)
         try:
-            from webcrawl.fulltext.search import BadQuery, Search  # noqa: PLC0415 - tantivy is optional
+            from webcrawl.fulltext.drones import SearchAll  # noqa: PLC0415 - tantivy is optional
+            from webcrawl.fulltext.search import BadQuery  # noqa: PLC0415 - as above
         except ImportError:
             self._fail(1, "tantivy is not installed: pip install 'webcrawl[index]'")
             return
         try:
-            total, answers = Search(Path(args[0])).find(query, int(opts.most))
+            search = SearchAll(crawls_of(Path(args[0])))
+            total, answers = search.find(query, int(opts.most))
             (_as_json if opts.json else _as_text)(total, answers)
+            for error in search.unread:
+                self._fail(1, f"{error}; its pages are not among these")
         except BrokenPipeError:  # whoever reads has read enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         except BadQuery as error:

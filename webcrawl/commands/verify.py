@@ -72,6 +72,8 @@ def _summary(jobdir: str, found: Counter[str]) -> list[str]:
         f"seen: {found['keys']} URLs, {found['waiting']} links not yet looked up",
         f"{outputs}, {found['lines']} log lines",
     ]
+    if found["letters"]:
+        lines.append(f"hive: {found['letters']} letters that are not acknowledged, {found['items']} items")
     if found["texts"]:
         lines.append(f"text: {found['texts']} pages{_of_index(found)}")
     lines += [f"{name.removeprefix(ABSENT)}: finished, and no longer here" for name in found if name.startswith(ABSENT)]
@@ -88,7 +90,8 @@ def _of_hive(found: Counter[str]) -> list[str]:
     if not found["drones"]:
         return []
     once = f"{found['pages']} URLs in the logs and {found['archived']} in the archives, each of one drone"
-    return [f"hive: {found['drones']} drones; {once}; {found['hosts in use']} hosts in use, each of one drone"]
+    drones = f"{found['drones']} drone{'s' * (found['drones'] != 1)}"
+    return [f"hive: {drones}; {once}; {found['hosts in use']} hosts in use, each of one drone"]
 
 
 def _of_index(found: Counter[str]) -> str:

@@ -27,7 +27,7 @@ class Command(ScrapyCommand):
         return "JOBDIR [-o FILE]"
 
     def short_desc(self) -> str:
-        return "Pack the archive of a crawl into one WACZ file"
+        return "Pack the archive of a crawl or hive into one WACZ file"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import logging
-import sys
-import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
-from scrapy import signals
 from scrapy.crawler import Crawler
 
 from webcrawl.adapter.rereading import RereadingScheduler, lost_of
 from webcrawl.adapter.scheduler import scheduler_of
-from webcrawl.adapter.values import values_of
 from webcrawl.archives.archives import Archives
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.extensions.progress import Lines, Progress
+from webcrawl.extensions.summary import Summary
 from webcrawl.text.quantities import count, short
-
-logger = logging.getLogger(__name__)
 
 
 class RereadingProgress(Progress):
@@ -56,36 +50,19 @@ class ArchiveLines(Lines):
         return f", {count(lost, 'place')} that cannot be read" if lost else ""
 
 
-class RereadingSummary:
-    """`aloud`: on a terminal whose log goes to a file, the last lines are printed too."""
+class RereadingSummary(Summary):
+    """How much there is to read, and what came of it."""
 
-    def __init__(self, crawler: Crawler, folder: Path, *, aloud: bool) -> None:
-        self._crawler, self._folder, self._aloud = crawler, folder, aloud
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        aloud = sys.stderr.isatty() and bool(crawler.settings["LOG_FILE"])
-        extension = cls(crawler, Path(values_of(crawler)["JOBDIR"]), aloud=aloud)
-        crawler.signals.connect(extension.opened, signals.spider_opened)
-        return extension
-
-    def opened(self) -> None:
-        self._crawler.signals.connect(self.closed, signals.spider_closed)  # not before: opening may fail
-        self._crawl = scheduler_of(self._crawler).crawl
-        self._begun, self._before = time.monotonic(), self._crawl.pages
-        archives = archives_of(self._crawler)
+    def beginning(self) -> str:
         resumed = f": resumed with {count(self._before, 'page')}" if self._before else ""
-        logger.info("%s%s, %s of archives", self._folder, resumed, count(len(archives), "file"))
+        return f"{resumed}, {count(len(archives_of(self._crawler)), 'file')} of archives"
 
-    def closed(self) -> None:
-        figures, archives = self._crawl.stats(), archives_of(self._crawler)
-        lines = summary(self._folder, figures, time.monotonic() - self._begun, self._before)
+    def end(self, seconds: float) -> list[str]:
+        lines = summary(self._folder, self._crawl.stats(), seconds, self._before)
+        archives = archives_of(self._crawler)
         if archives.done < archives.size:
             lines.insert(1, f"stopped after {archives.done / max(archives.size, 1):.0%}; the same command goes on")
-        for line in lines:
-            logger.info("%s", line)
-        if self._aloud:
-            sys.stderr.write("".join(f"{line}\n" for line in lines))
+        return lines
 
 
 def summary(folder: Path, figures: Mapping[str, Any], seconds: float, before: int) -> list[str]:

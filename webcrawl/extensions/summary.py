@@ -37,19 +37,25 @@ class Summary:
         self._crawler.signals.connect(self.closed, signals.spider_closed)  # not before: opening may fail
         self._crawl = scheduler_of(self._crawler).crawl
         self._begun, self._before = time.monotonic(), self._crawl.pages
+        logger.info("%s%s", self._folder, self.beginning())
+
+    def beginning(self) -> str:
+        """What the first line says behind the folder."""
         queued = int(self._crawl.stats()["queued"])
         if self._before or queued:
-            logger.info("%s: resumed with %s and %s", self._folder, count(self._before, "page"), _queued(queued))
-        else:
-            logger.info("%s: a new crawl", self._folder)
+            return f": resumed with {count(self._before, 'page')} and {_queued(queued)}"
+        return ": a new crawl"
 
     def closed(self) -> None:
-        seconds = time.monotonic() - self._begun
-        lines = summary(self._folder, self._crawl.stats(), seconds, self._before)
+        lines = self.end(time.monotonic() - self._begun)
         for line in lines:
             logger.info("%s", line)
         if self._aloud:
             sys.stderr.write("".join(f"{line}\n" for line in lines))
+
+    def end(self, seconds: float) -> list[str]:
+        """What the last lines say of a run of so long."""
+        return summary(self._folder, self._crawl.stats(), seconds, self._before)
 
 
 def summary(folder: Path, figures: Mapping[str, Any], seconds: float, before: int = 0) -> list[str]:

@@ -64,8 +64,9 @@ class Outbox:
         for drone, channel, last in msgpack.unpackb(saved) if saved else ():
             self._channels[drone] = channel
             self._lanes[drone, True] = Lane(db, drone, exact=True, first=last + 1, end=last + 1)
-        for drone, exact, first, end in stored(db):
-            self._lanes[drone, exact] = Lane(db, drone, exact=exact, first=first, end=end)
+        for first, end in stored(db):
+            lane = Lane(db, first.drone, exact=first.exact, first=first.number, end=end)
+            self._lanes[first.drone, first.exact] = lane
         self._saved = self._state()
         self._closed: list[tuple[Lane, int]] = []  # exact lanes and how far the checkpoint that is being taken has them
         db.join(self)

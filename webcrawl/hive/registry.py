@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import msgpack
 
 from webcrawl.hive.errors import HiveError
-from webcrawl.hive.slots import SlotMap
+from webcrawl.hive.slots import Groups, SlotMap
 
 FORMAT = 1  # of the registry, the letters and their meaning: drones of two formats do not work together
 
@@ -32,6 +32,7 @@ class Member:
     founded: float = 0.0
     others: Mapping[int, str] = field(default_factory=dict)  # drones and the ids of their states
     gone: frozenset[str] = frozenset()  # states that are not to come back
+    groups: Groups = ((),)  # Partition.groups
 
     @property
     def identity(self) -> bytes:
@@ -89,10 +90,10 @@ def entered(registry: Registry, me: Member, minted: Record) -> tuple[Record, Slo
         raise HiveError(f"{me.jobdir}: this state was taken out of the hive, and others have its part of the web")
     record, known = registry.record, dict(registry.drones)
     if record is None or _gives_way(record, known, me):
-        record, known, slots = minted, {}, me.map or SlotMap.fair(range(me.drones))
+        record, known, slots = minted, {}, me.map or SlotMap.fair(range(me.drones), me.groups)
     else:
         _check(record, registry.map, me)
-        slots = _later(registry.map, me.map) or SlotMap.fair(range(record.drones))
+        slots = _later(registry.map, me.map) or SlotMap.fair(range(record.drones), me.groups)
     known = {drone: identity for drone, identity in known.items() if state_of(identity) not in gone}
     former = known.get(me.drone)
     if former is not None and state_of(former) != me.state:

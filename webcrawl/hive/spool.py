@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
+from typing import NamedTuple
 
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
@@ -119,15 +120,31 @@ class Lane:
         return count
 
 
-def stored(db: CrawlDB) -> Iterator[tuple[int, bool, int, int]]:
-    """Drone, whether exact, first number and number after the last of each lane that crawl.db has letters of."""
+def stored(db: CrawlDB) -> Iterator[tuple[RowName, int]]:
+    """For each lane of which crawl.db has letters: its first row, and the number after its last."""
     name = NAME
     while rows := db.query(NEXT, (name, END)):
-        prefix, _, first = rows[0][0].rpartition("/")
-        name = f"{prefix}/{AFTER}"
+        first = rows[0][0]
+        name = f"{first.rpartition('/')[0]}/{AFTER}"
         ((last,),) = db.query("SELECT max(name) FROM meta WHERE name < ?", (name,))
         try:
-            _, _, drone, kind = prefix.split("/")
-            yield int(drone), (PLAIN, EXACT).index(kind) == 1, int(first), int(last.rpartition("/")[2]) + 1
+            yield read_name(first), read_name(last).number + 1
         except ValueError as error:
-            raise DamagedFile(db.path, 0, f"table meta, {rows[0][0]}: not the name of a letter") from error
+            raise DamagedFile(db.path, 0, f"table meta, {first}: {error}") from error
+
+
+class RowName(NamedTuple):
+    """What the name of a row says of its letter."""
+
+    drone: int
+    exact: bool
+    number: int
+
+
+def read_name(name: str) -> RowName:
+    """ValueError: this is not the name of a letter."""
+    try:
+        _, _, drone, kind, number = name.split("/")
+        return RowName(int(drone), (PLAIN, EXACT).index(kind) == 1, int(number))
+    except ValueError as error:
+        raise ValueError("not the name of a letter") from error

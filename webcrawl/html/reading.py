@@ -27,7 +27,8 @@ class Reading:
     def __init__(self, found: Found, table: Table, wanted: frozenset[str], *, anchor_text: bool) -> None:
         self._found, self._links = found, found.links
         self._table, self._wanted = table, wanted
-        self._texts = ANCHOR_TEXTS if anchor_text else 0
+        self._with_texts = anchor_text
+        self._texts = ANCHOR_TEXTS if anchor_text else 0  # how much more of them is read
         self._room = 0
         self.base: str | None = None
         self.hidden: list[str] = []  # <noframes>: text to a browser with frames, markup to a crawler (as in Heritrix)
@@ -35,13 +36,13 @@ class Reading:
         self._robots: set[str] = set()  # growing a frozenset 40,000 times would take 13 s
 
     def read(self, elements: Iterable[Element], room: int) -> None:
-        """Reads all elements; anchors, the most frequent, inline to save a call.
+        """Reads all elements; anchors, the most frequent, inline, with their text: a page may have a hundred.
 
         `room`, the document's size, bounds the text read as markup: in XML such elements may nest, and 255 of them
         around a megabyte would yield a quarter of a gigabyte.
         """
         self._room = room
-        links, anchors, styles, texts = self._links, "a" in self._wanted, "style" in self._wanted, self._texts > 0
+        links, anchors, styles, texts = self._links, "a" in self._wanted, "style" in self._wanted, self._texts
         more = "data" in self._wanted
         for element in elements:
             attributes = element.attributes
@@ -49,12 +50,18 @@ class Reading:
                 self._element(element.tag or "", attributes, element)
             elif anchors and ("href" in attributes or "xlink:href" in attributes):
                 href = attributes["href"] if "href" in attributes else attributes["xlink:href"]
-                links.append(("a", href or "", self._text(element) if texts else "", attributes.get("rel") or ""))
+                text = ""
+                if texts > 0:
+                    text = element.text()
+                    texts -= len(text)
+                    text = " ".join(text.split()) if len(text) <= ANCHOR_TEXT else _long(text)
+                links.append(("a", href or "", text, attributes.get("rel") or ""))
             if styles and "style" in attributes:
                 self._style(attributes["style"] or "")
             if more:
                 for url in data.urls(attributes):
                     self._add("data", url, attributes)
+        self._texts = texts
         self._found.meta_robots = frozenset(self._robots)
 
     def _element(self, tag: str, attributes: Attributes, element: Element) -> None:
@@ -139,20 +146,13 @@ class Reading:
                 self._add("jsonld", url, {})
 
     def _add(self, kind: str, url: str, attributes: Attributes) -> None:
-        alt = (attributes.get("alt") or "") if self._texts else ""
+        alt = (attributes.get("alt") or "") if self._with_texts else ""
         self._links.append((kind, url, " ".join(alt.split())[:ANCHOR_TEXT], attributes.get("rel") or ""))
 
-    def _text(self, element: Element) -> str:
-        """Anchor text as in LARM: the text between <a> and </a>."""
-        if self._texts <= 0:
-            return ""
-        text = element.text()
-        self._texts -= len(
-            text
-        )  # of a page with 84 anchors this method is the dearest part: no calls that can be spared
-        if len(text) <= ANCHOR_TEXT:
-            return " ".join(text.split())
-        return " ".join(text[: 8 * ANCHOR_TEXT].split())[:ANCHOR_TEXT]
+
+def _long(text: str) -> str:
+    """The beginning of an anchor's text; what is not shown need not be read."""
+    return " ".join(text[: 8 * ANCHOR_TEXT].split())[:ANCHOR_TEXT]
 
 
 def _language(attributes: Attributes) -> str:

@@ -10,7 +10,7 @@ from scrapy.exceptions import NotConfigured
 from webcrawl.adapter.values import values_of
 from webcrawl.html.kinds import REDIRECT
 from webcrawl.items import Page
-from webcrawl.logs.link_line import lines
+from webcrawl.logs.link_line import lines, page_lines
 from webcrawl.model import Exchange, Link, Outcome
 from webcrawl.pipelines.ends import on_end
 from webcrawl.pipelines.output import PipelineOutput, open_output
@@ -42,9 +42,8 @@ class LinkLogPipeline:
         if isinstance(item, Page) and 200 <= item.status < 300 and self._output is not None:
             found = item.all_found  # not `links`: that resolves each of them once more
             if found.links and not item.is_prerequisite:
-                targets = item.targets
-                rows = ((kind, address, targets[address], text) for kind, address, text, _ in found.links)
-                self._output.write(lines(item.url, rows))
+                kinds, addresses, texts, _, targets = item.columns
+                self._output.write(page_lines(item.url, kinds, addresses, targets, texts))
         return item
 
     def _ended(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:

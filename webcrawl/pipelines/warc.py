@@ -46,6 +46,8 @@ class WarcPipeline:
     def open_spider(self) -> None:
         scheduler = scheduler_of(self._crawler)
         prefix, max_size = self._values["WARC_PREFIX"], self._values["WARC_MAX_SIZE"]
+        if self._values["HIVE_DRONES"]:  # drones that start in the same second must not use the same names
+            prefix = f"{prefix}-{self._values['HIVE_DRONE']:03d}"
         scheduler.archive, scheduler.end_archive = self.archive, self.close_spider
         self._writer = scheduler.crawl.attach(
             partial(

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from webcrawl.store.errors import DamagedFile, StateVersion
+from webcrawl.store.errors import DamagedFile, StateVersion, StoreError
 
 HIVE = "hive.json"
 VERSION = 1
@@ -44,6 +44,8 @@ def hive_of(jobdir: Path) -> Hive | None:
         if is_crawl(jobdir) or not any(is_crawl(folder_of(jobdir, drone)) for drone in found):
             return None
         return Hive(jobdir.resolve().name, tuple(sorted(found)))
+    except OSError as error:
+        raise StoreError(f"{jobdir / HIVE}: {error.strerror or error}") from error
     name, drones = _read(jobdir / HIVE, data)
     return Hive(name, tuple(sorted(found.union(drones))))
 

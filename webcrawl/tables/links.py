@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import compress
+from operator import itemgetter
 from typing import Any
 
-from webcrawl.html.found import FoundLink
+from webcrawl.html.found import FoundLink, LinkColumns
 from webcrawl.html.kinds import REDIRECT
 from webcrawl.tables.ended import ROBOTS, Ended
 from webcrawl.urls.canonical import MAX_LENGTH, canonical_links
@@ -14,8 +16,8 @@ from webcrawl.urls.canonical import MAX_LENGTH, canonical_links
 BATCH = 8192  # rows; building one takes 4 ms
 PIECE = 1000  # links of a page at once: one may have a hundred thousand, with URLs of 2,000 characters
 REL = 200  # characters of a rel attribute
+_KIND = itemgetter(0)
 Rows = tuple[list[Any], ...]  # one list per column
-Follows = frozenset[FoundLink] | None  # which links were followed; None: all
 
 
 class LinkRows:
@@ -44,41 +46,52 @@ class LinkRows:
         if end.redirect is not None:
             if end.subset == ROBOTS:
                 return 0
-            return self._extend(end.link.url, [(end.redirect, REDIRECT, "", "", self._follows_redirect(end.link.path))])
-        if end.page is None or end.found is None:
+            follows = self._follows_redirect(end.link.path)
+            return self._put(end.link.url, 1, ([end.redirect], [REDIRECT], [""], [""], [follows]))
+        if end.page is None or end.found is None or not end.found.links:
             return 0
-        links, followed, added = end.found.links, end.page.followed, 0
-        follows = None if followed is links else frozenset(followed)
+        url, links, added = end.link.url, end.found.links, 0
+        followed = _are_followed(links, end.page.followed)
         if len(links) <= PIECE and self._max_length == MAX_LENGTH:
-            return self._add(end.link.url, links, end.page.targets, follows) if links else 0  # links.log has them, too
+            return self._add(url, end.page.columns, followed)  # links.log has them, too
         for at in range(0, len(links), PIECE):
-            piece = links[at : at + PIECE]
-            targets = canonical_links(end.found.base, [link[1] for link in piece], Counter(), self._max_length)
-            added += self._add(end.link.url, piece, targets, follows)
+            kinds, addresses, texts, rels = zip(*links[at : at + PIECE], strict=True)
+            targets = canonical_links(end.found.base, addresses, Counter(), self._max_length)
+            piece = LinkColumns(kinds, addresses, texts, rels, [targets[address] for address in addresses])
+            added += self._add(url, piece, followed[at : at + PIECE])
         return added
 
-    def _add(self, url: str, found: list[FoundLink], targets: Mapping[str, str | None], follows: Follows) -> int:
-        kinds, addresses, texts, rels = zip(*found, strict=True)
-        if max(map(len, rels)) > REL:
-            rels = tuple([rel[:REL] for rel in rels])
-        followed = [True] * len(found) if follows is None else [link in follows for link in found]
-        to = [targets[address] for address in addresses]
-        if None in to:
-            rows = zip(to, kinds, texts, rels, followed, strict=True)
-            return self._extend(url, [row for row in rows if row[0] is not None])
-        return self._put(url, (to, kinds, texts, rels, followed))
+    def _add(self, url: str, found: LinkColumns, followed: Sequence[bool]) -> int:
+        kinds, _, texts, rels, targets = found
+        if len("".join(rels)) > REL:  # else none is longer
+            rels = [rel[:REL] for rel in rels]
+        columns: list[Iterable[Any]] = [targets, kinds, texts, rels, followed]
+        count = len(targets)
+        if None in targets:
+            count -= targets.count(None)
+            columns = [compress(column, targets) for column in columns]
+        return self._put(url, count, columns)
 
-    def _extend(self, url: str, rows: list[tuple[Any, ...]]) -> int:
-        return self._put(url, [*zip(*rows, strict=True)]) if rows else 0
-
-    def _put(self, url: str, columns: Sequence[Sequence[Any]]) -> int:
-        count = len(columns[0])
-        self._columns[0].extend([url] * count)
-        for column, values in zip(self._columns[1:], columns, strict=True):
+    def _put(self, url: str, count: int, columns: Iterable[Iterable[Any]]) -> int:
+        urls, *others = self._columns
+        urls.extend([url] * count)
+        for column, values in zip(others, columns, strict=True):
             column.extend(values)
         if len(self) >= BATCH:
             self.flush()
         return count
+
+
+def _are_followed(links: Sequence[FoundLink], followed: Sequence[FoundLink]) -> list[bool]:
+    """Of each link, whether it was followed: by its kind, if that explains it; hashing all links takes longer."""
+    if followed is links:
+        return [True] * len(links)
+    kinds = set(map(_KIND, followed))
+    flags = list(map(kinds.__contains__, map(_KIND, links)))
+    if list(compress(links, flags)) == followed:
+        return flags
+    chosen = frozenset(followed)
+    return [link in chosen for link in links]
 
 
 def _empty() -> Rows:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from webcrawl.store.errors import DamagedFile
 from webcrawl.tables.progress import FOLDER, LOG, Part
 from webcrawl.text.percent import visible
+from webcrawl.verify.logged import STATUS, URL, logged
 from webcrawl.verify.records import Records
 
 COLUMNS = (
     *("fetch_status", "url", "links"),
     *("warc_filename", "warc_record_offset", "warc_record_length", "fetch_time", "content_digest"),
 )
-LONGEST = 1 << 20  # bytes of a line
 Row = tuple[Any, ...] | None  # None: of a file that is not here
 Rows = Callable[..., Iterator[Row]]
 
@@ -29,7 +29,7 @@ def check_pages(
     log = jobdir / LOG
     left = links("from_url")
     agrees = log not in damaged
-    lines = _lines(log, parts) if agrees else iter(())
+    lines = chain.from_iterable(_lines(log, part) for part in parts) if agrees else iter(())
     with Records(jobdir, damaged) as records:
         counted = True
         for number, row in enumerate(pages(*COLUMNS)):
@@ -57,11 +57,8 @@ def _odd(jobdir: Path, number: int, why: str) -> DamagedFile:
     return DamagedFile(jobdir / FOLDER, 0, f"row {number} of pages: {why}")
 
 
-def _lines(log: Path, parts: list[Part]) -> Iterator[tuple[str, str] | None]:
-    """Status and URL of each line of these parts."""
-    with log.open("rb") as file:
-        for part in parts:
-            file.seek(part.start)
-            while file.tell() < part.end and (line := file.readline(LONGEST)):
-                fields = line.decode("ascii", "replace").split()
-                yield (fields[1], fields[3]) if len(fields) > 3 else ("", "")
+def _lines(log: Path, part: Part) -> Iterator[tuple[str, str]]:
+    """Status and URL of each line of this part."""
+    for _, fields in logged(log, part.start, part.end):
+        status, url = (fields[STATUS], fields[URL]) if len(fields) > URL else (b"", b"")
+        yield status.decode("ascii", "replace"), url.decode("ascii", "replace")

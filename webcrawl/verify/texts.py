@@ -12,6 +12,7 @@ from webcrawl.fulltext.journal import members, pages
 from webcrawl.store.errors import DamagedFile
 from webcrawl.text.percent import visible
 from webcrawl.verify.indexed import AtOnce, Indexed
+from webcrawl.verify.logged import URL, logged
 
 ENDING = ".jsonl.gz"
 KEYS = {
@@ -35,7 +36,7 @@ class Texts:
     def __init__(self, jobdir: Path, log_length: int, found: Counter[str]) -> None:
         self._found, self._jobdir = found, jobdir
         self._next: int | None = 0  # the number of the next page, if the file before is here
-        self._log = _logged(jobdir / LOG, log_length)
+        self._log = _urls(jobdir / LOG, log_length)
         self._around: dict[str, None] = {}
         self._indexed: Indexed | None = None
         self._lines: AtOnce = {}
@@ -111,14 +112,11 @@ def _flaw(line: Any) -> str:
     return f"{', '.join(wrong)}" if wrong else "no number" if line["ordinal"] < 0 else ""
 
 
-def _logged(path: Path, length: int) -> Iterator[str]:
+def _urls(path: Path, length: int) -> Iterator[str]:
     """The URLs of crawl.log, up to this length."""
     try:
-        with path.open("rb") as file:
-            while length > 0 and (line := file.readline(length)):
-                length -= len(line)
-                fields = line.split(maxsplit=4)
-                if len(fields) > 4:
-                    yield fields[3].decode(errors="replace")
+        for _, fields in logged(path, 0, length):
+            if len(fields) > URL:
+                yield fields[URL].decode(errors="replace")
     except OSError:
         return  # reported elsewhere

@@ -14,6 +14,7 @@ from webcrawl.store import rowcrc
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.urls.fingerprint import KEY_BYTES
 from webcrawl.verify.frontier import check_frontier
+from webcrawl.verify.letters import check_letters
 from webcrawl.verify.lines import LONGEST, check_lines
 from webcrawl.verify.log import check_log
 from webcrawl.verify.outputs import check_outputs
@@ -80,6 +81,7 @@ def _all(snapshot: Snapshot, files: SeenFiles, jobdir: Path, found: Counter[str]
     yield from guarded(lambda: check_seen(snapshot, files, found))
     yield from guarded(lambda: check_frontier(snapshot, found))
     yield from guarded(lambda: check_portions(snapshot, found))
+    yield from guarded(lambda: check_letters(snapshot, found))
     yield from guarded(lambda: _meta(snapshot))
     damaged: set[Path] = set()
     for damage in guarded(lambda: check_outputs(snapshot, jobdir, found)):

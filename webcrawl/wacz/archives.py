@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ from webcrawl.store.lock import Lock
 from webcrawl.store.output import OPEN
 from webcrawl.store.outputs import FINISHED
 from webcrawl.verify.seenfiles import opened
-from webcrawl.wacz.errors import CannotPack
+from webcrawl.wacz.errors import CannotPack, NothingToPack
 from webcrawl.warc.index import ARCHIVE, INDEX, index_of
 
 FOLDER = "warc"
@@ -31,7 +31,7 @@ def archives_of(jobdir: Path, *, running: bool) -> Archives:
     """All finished files. CannotPack if there is none, or one that was not finished and nobody goes on with."""
     folder = jobdir / FOLDER
     if not folder.is_dir():
-        raise CannotPack(f"{jobdir}: not a crawl with an archive: {FOLDER}/ is missing")
+        raise NothingToPack(f"{jobdir}: not a crawl with an archive: {FOLDER}/ is missing")
     names = sorted(path.name for path in folder.iterdir())
     begun = [name for name in names if name.endswith(ARCHIVE + OPEN)]
     if begun and not running:
@@ -45,10 +45,32 @@ def archives_of(jobdir: Path, *, running: bool) -> Archives:
     gone = sorted(_noted(jobdir).union(_indexed(names)).difference(here))
     if not here:
         why = ": the crawl has not finished its first" if begun else ""
-        raise CannotPack(f"{folder}: no finished archive file{why}")
+        raise NothingToPack(f"{folder}: no finished archive file{why}")
     left_out = [f"{FOLDER}/{name}: finished, and no longer here: left out" for name in gone]
     left_out += [f"{FOLDER}/{name}: not finished, because the crawl is running: left out" for name in begun]
     return Archives([folder / name for name in here], left_out)
+
+
+def archives_of_all(stills: Sequence[Still]) -> Archives:
+    """The finished files of one crawl, or of all drones of a hive. CannotPack if none has one, or two have one name."""
+    if len(stills) == 1:
+        return archives_of(stills[0].jobdir, running=stills[0].running)
+    paths: dict[str, Path] = {}
+    left_out: list[str] = []
+    for still in stills:
+        try:
+            found = archives_of(still.jobdir, running=still.running)
+        except NothingToPack as nothing:
+            left_out.append(f"{nothing}: left out")
+            continue
+        left_out += [f"{still.jobdir.name}/{line}" for line in found.left_out]
+        for path in found.paths:
+            if path.name in paths:
+                raise CannotPack(f"{path}: the same name as {paths[path.name]}: pack the drones one by one")
+            paths[path.name] = path
+    if not paths:
+        raise NothingToPack(f"{stills[0].jobdir.parent}: no drone has a finished archive file")
+    return Archives([*paths.values()], left_out)
 
 
 def index_path(archive: Path) -> Path:
@@ -79,7 +101,7 @@ class Still:
     """Keeps a crawl from being started while its files are read; `running` if one is."""
 
     def __init__(self, jobdir: Path) -> None:
-        self.running = False
+        self.jobdir, self.running = jobdir, False
         self._lock: Lock | None = None
         if (jobdir / "state" / "crawl.db").exists():
             try:

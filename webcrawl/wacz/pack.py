@@ -1,4 +1,4 @@
-"""Packs the archive of a crawl into one WACZ file: archive/, indexes/, pages/, datapackage.json (docs/warc.md)."""
+"""Packs the archive of a crawl or hive into WACZ: archive/, indexes/, pages/, datapackage.json (docs/warc.md)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
 
+from webcrawl.store.jobdirs import crawls_of
 from webcrawl.verify.members import Torn
-from webcrawl.wacz.archives import Still, archives_of, index_path
+from webcrawl.wacz.archives import Still, archives_of_all, index_path
 from webcrawl.wacz.errors import CannotPack
 from webcrawl.wacz.index import NAME, blocks, make_index, merged
 from webcrawl.wacz.package import Package
@@ -32,8 +33,10 @@ def pack(jobdir: Path, target: Path, now: float, found: Counter[str]) -> Iterato
     if not jobdir.is_dir():
         raise CannotPack(f"{jobdir}: no such folder")
     _refuse_existing(target)
-    with Still(jobdir) as still, _folder(target) as folder:
-        archives = archives_of(jobdir, running=still.running)
+    with ExitStack() as opened:
+        stills = [opened.enter_context(Still(crawl)) for crawl in crawls_of(jobdir)]
+        folder = opened.enter_context(_folder(target))
+        archives = archives_of_all(stills)
         _refuse_full(target.parent, archives.paths)
         yield from archives.left_out
         indexes = [_index(path, folder) for path in archives.paths]
