@@ -61,6 +61,7 @@ class Session:
 
     async def open(self) -> None:
         """Connects, and makes sure that this server can carry a hive."""
+        self._watch.run_id = None  # any: `join` agrees on an epoch with it
         with translated():
             await check(self._client)
 
