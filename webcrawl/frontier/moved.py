@@ -9,9 +9,8 @@ from webcrawl.frontier.health import FailedRow
 from webcrawl.frontier.hosts import Host
 from webcrawl.model import Packed
 
-LEAST = 0.001  # seconds: times of 0 and below mean "first" (hosts.FIRST), not "now"
-
-Later = list[Any]  # pairs of a wait and a record
+Later = list[Any]
+"""For each URL whether it waits for a time; how long, or else its place before others (hosts.FIRST, 0); and itself."""
 
 
 def pack_host(host: Host, now: float) -> list[Any]:
@@ -46,8 +45,8 @@ def merge_host(host: Host, value: list[Any], now: float) -> None:
 
 def pack_later(later: Iterable[tuple[float, Packed]], now: float) -> Later:
     """URLs that wait for a time of their own, or go first."""
-    return [[at if at <= 0.0 else max(at - now, LEAST), record] for at, record in later]
+    return [[at > 0.0, at - now if at > 0.0 else at, record] for at, record in later]
 
 
 def unpack_later(later: Later, now: float) -> list[tuple[float, Packed]]:
-    return [(wait if wait <= 0.0 else now + wait, record) for wait, record in later]
+    return [(now + wait if waits else wait, record) for waits, wait, record in later]

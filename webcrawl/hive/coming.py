@@ -10,11 +10,11 @@ import numpy as np
 
 from webcrawl.frontier.moves import Moves
 from webcrawl.hive.leaving import COUNTED, Counts, Item
-from webcrawl.hive.message import Kind
 from webcrawl.hive.parking import Parking
 from webcrawl.seen.protocol import SeenStore
 
 KNOWN = b""  # for the seen store: mark as seen, never return
+Deliver = Callable[[int, int, list[Any]], None]  # a Kind or NAME, a slot, items
 NAME = 0  # in the place of a Kind: what is parked is the name of a host that came
 
 
@@ -32,19 +32,16 @@ class Coming:
     def __repr__(self) -> str:
         return f"<Coming {len(self.sources)} slots, arriving {len(self.arriving)}>"
 
-    def expect(self, slots: dict[int, int]) -> None:
-        """These slots will come, each from a drone."""
-        self.sources.update(slots)
+    def expect(self, slot: int, source: int) -> None:
+        """A slot will come from a drone."""
+        self.sources[slot] = source
 
     def gone(self, drone: int) -> list[int]:
         """A drone is lost: of its slots nothing more comes; returns which these are."""
         slots = [slot for slot, source in self.sources.items() if source == drone]
         for slot in slots:
-            hosts, urls, domains, keys = self._counts.pop(slot, (0, 0, 0, 0))
-            self._lost(
-                f"slot {slot} is lost with drone {drone}: of it {hosts} hosts, {urls} URLs, {domains} domains and "
-                f"{keys} fingerprints had come"
-            )
+            came = self._counts.pop(slot, [0, 0, 0, 0])
+            self._lost(f"slot {slot} is lost with drone {drone}; of it had come: {_said(came)}")
             self._arrived(slot)
         return slots
 
@@ -89,10 +86,7 @@ class Coming:
     def _ended(self, slot: int, sent: Counts) -> int:
         came = self._counts.pop(slot, [0, 0, 0, 0])
         if came != sent:
-            self._lost(
-                f"slot {slot} came with {', '.join(map(str, came))} hosts, URLs, domains and fingerprints "
-                f"where {', '.join(map(str, sent))} were sent"
-            )
+            self._lost(f"slot {slot} did not come whole: {_said(came)} came, and {_said(sent)} were sent")
         self._arrived(slot)
         return slot
 
@@ -106,25 +100,23 @@ class Coming:
         """Keeps an item until its slot is here."""
         self._parking.put(slot, [int(kind), item])
 
-    def step(self, now: float, deliver: Callable[[Kind, int, list[Any]], None]) -> bool:
+    def step(self, may: Callable[[int], bool], deliver: Deliver) -> bool:
         """One slice of what was parked for slots that are here; returns whether there is more.
 
-        `deliver` gets items of one kind, and their slot.
+        `may` says for which slots `deliver` may be called now.
         """
-        if not self.arriving:
+        slot = next(filter(may, self.arriving), None)
+        if slot is None:
             return False
-        slot = self.arriving[0]
         items = self._parking.take(slot)
         if not items:
-            self.arriving.pop(0)
+            self.arriving.remove(slot)
         groups: defaultdict[int, list[Any]] = defaultdict(list)
         for kind, item in items:
             groups[kind].append(item)
-        for name in groups.pop(NAME, ()):
-            self._moves.arrive(name, now)
         for kind, some in groups.items():
-            deliver(Kind(kind), slot, some)
-        return bool(self.arriving)
+            deliver(kind, slot, some)
+        return any(map(may, self.arriving))
 
     def save(self) -> dict[str, Any]:
         """What a checkpoint keeps, as msgpack can."""
@@ -134,3 +126,7 @@ class Coming:
     def restore(self, saved: dict[str, Any]) -> None:
         """The inverse of `save`."""
         self.sources, self.arriving, self._counts = saved["sources"], saved["arriving"], saved["counts"]
+
+
+def _said(counts: Counts) -> str:
+    return "{} hosts, {} URLs, {} domains, {} fingerprints".format(*counts)

@@ -39,11 +39,16 @@ class Leaving:
         seen: ExportsKeys,
         slot_of: Callable[[str], int],
         put: Callable[[int, Item], None],
+        packed: Callable[[int], None],
         *,
         domains: bool,
     ) -> None:
-        """`put` takes SLOT items for a drone. `domains`: a registered domain is in one slot, and moves with it."""
-        self._moves, self._seen, self._slot_of, self._put, self._domains = moves, seen, slot_of, put, domains
+        """`put` takes SLOT items for a drone, `packed` hears of each slot whose last one was put.
+
+        `domains`: a registered domain is in one slot, and moves with it.
+        """
+        self._moves, self._seen, self._slot_of = moves, seen, slot_of
+        self._put, self._packed, self._domains = put, packed, domains
         self.targets: dict[int, int] = {}  # all slots that are frozen and not yet packed, and who gets each
         self._batch: dict[int, Counts] = {}  # those that are being packed
         self._cursor: dict[int, int] = {}  # of these, the one whose fingerprints are going, and the next of them
@@ -55,22 +60,16 @@ class Leaving:
     def __repr__(self) -> str:
         return f"<Leaving {len(self.targets)} slots, packing {len(self._batch)}>"
 
-    def add(self, slots: dict[int, int]) -> None:
-        """Takes slots and who gets each. The gate of the frontier keeps their hosts out from now on."""
-        self.targets.update(slots)
+    def add(self, slot: int, target: int) -> None:
+        """Takes a slot, and who gets it. The gate of the frontier keeps its hosts out from now on."""
+        self.targets[slot] = target
         self._mark = self._seen.mark()
 
-    def retarget(self, gone: int, owner: Callable[[int], int]) -> None:
-        """A drone is lost: what it was to get goes to others, as far as it is still here."""
-        for slot, target in self.targets.items():
-            if target == gone:
-                self.targets[slot] = owner(slot)
-
-    def step(self, now: float, held: Callable[[int], bool]) -> bool:
-        """One slice of a few ms; returns whether there is more to do at once. `held`: slots that cannot go yet."""
+    def step(self, now: float) -> bool:
+        """One slice of a few ms; returns whether there is more to do at once."""
         self._now = now
         if self._run is None:
-            self._batch = self._batch or {slot: [0, 0, 0, 0] for slot in self.targets if not held(slot)}
+            self._batch = self._batch or {slot: [0, 0, 0, 0] for slot in self.targets}
             if not self._batch:
                 return False
             self._run = self._pack()
@@ -126,6 +125,7 @@ class Leaving:
         self._cursor.pop(slot, None)
         self._put(target, [slot, "end", "", self._batch.pop(slot)])
         self.packed += 1
+        self._packed(slot)
 
     def save(self) -> dict[str, Any]:
         """What a checkpoint keeps, as msgpack can."""

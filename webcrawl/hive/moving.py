@@ -11,7 +11,7 @@ import msgpack
 
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.moves import host_name
-from webcrawl.hive.coming import Coming
+from webcrawl.hive.coming import NAME, Coming, Deliver
 from webcrawl.hive.errors import HiveError
 from webcrawl.hive.leaving import Item, Leaving, Outgoing
 from webcrawl.hive.message import Kind
@@ -25,6 +25,8 @@ from webcrawl.store.crawldb import CrawlDB
 logger = logging.getLogger(__name__)
 
 META = "hive.moving"
+GO, COME = 0, 1  # in a plan, with a drone
+NOBODY = -1
 SLICE = 500  # URLs moved at once by a drone that drains: about 2 ms
 
 
@@ -62,8 +64,10 @@ class Moving:
         self.coming = Coming(frontier.moves, seen, Parking(db), lost)
         self.leaving: Leaving | None = None
         if isinstance(seen, ExportsKeys):
-            self.leaving = Leaving(frontier.moves, seen, slot_of, self._pack, domains=domains)
-        self._held: set[int] = set()  # slots that leave when they have come
+            self.leaving = Leaving(frontier.moves, seen, slot_of, self._pack, self._next, domains=domains)
+        # What is to happen to each slot that is on its way, one thing after the other. More than one only if the map
+        # has changed again before all slots were where they belong.
+        self._plans: dict[int, list[tuple[int, int]]] = {}
         self._strays = False  # slots are here whose last pieces never came
         self._saved = b""
         self._restore()
@@ -96,37 +100,58 @@ class Moving:
             self._guard()
             return
         for drone in gone:
-            self._here(self.coming.gone(drone))
-            self._strays = True
-        if self.leaving is not None:
-            self._go(self.leaving, going, gone)
-        for slot in (slot for slot, _, new in moved if new == self._me):
-            self._expect(slot, before.owners[slot], gone)
+            self._forget(drone)
+        for slot, old, new in moved:
+            if old == self._me:
+                self._plan(slot, (GO, new))
+            elif new == self._me:
+                back = self._plans.get(slot, [(COME, NOBODY)])[-1] == (GO, new)
+                self._plan(slot, (COME, new if back else NOBODY if old in gone else old))
         self._frontier.moves.freeze()
 
-    def _go(self, leaving: Leaving, going: dict[int, int], gone: set[int]) -> None:
-        for slot in going:
-            self.owned[slot] = 0
-        self._held.update(slot for slot in going if slot in self.coming.sources)
-        if going:
-            leaving.add(going)
-        for drone in gone:
-            leaving.retarget(drone, self.owner)
+    def _plan(self, slot: int, what: tuple[int, int]) -> None:
+        plan = self._plans.setdefault(slot, [])
+        plan.append(what)
+        self.owned[slot] = 0
+        if len(plan) == 1:
+            self._begin(slot)
 
-    def _expect(self, slot: int, old: int, gone: set[int]) -> None:
-        if self.leaving is not None and slot in self.leaving.targets:  # it comes back from whoever is to get it
-            self.coming.expect({slot: self.leaving.targets[slot]})
-        elif old in gone:
-            self._here([slot])
+    def _begin(self, slot: int) -> None:
+        what, drone = self._plans[slot][0]
+        if what == GO and self.leaving is not None:
+            self.leaving.add(slot, drone)
+        elif drone != NOBODY:
+            self.coming.expect(slot, drone)
         else:
-            self.coming.expect({slot: old})
+            self._next(slot)
 
-    def _here(self, slots: Iterable[int]) -> None:
-        """These slots have come, and are ours unless a later map says something else."""
-        for slot in slots:
-            self._held.discard(slot)
-            if self.owner(slot) == self._me:
-                self.owned[slot] = self._had[slot] = 1
+    def _next(self, slot: int) -> None:
+        """A slot is packed, or whole."""
+        plan = self._plans.get(slot)
+        if plan is None:  # something that was for a lost drone has come instead
+            return
+        del plan[0]
+        if plan:
+            self._begin(slot)
+            return
+        del self._plans[slot]
+        if self.owner(slot) == self._me:
+            self.owned[slot] = self._had[slot] = 1
+
+    def _forget(self, gone: int) -> None:
+        """A drone is lost: nothing comes from it, and what it was to get goes to others, as far as it is still here."""
+        for slot, plan in self._plans.items():
+            for at, what in enumerate(plan):
+                back = plan[at + 1 : at + 2] == [(COME, gone)]
+                if what == (GO, gone):
+                    plan[at] = (GO, self._me if back else self.owner(slot))
+                elif what == (COME, gone):
+                    plan[at] = (COME, self._me if plan[:at][-1:] == [(GO, self._me)] else NOBODY)
+            if self.leaving is not None and slot in self.leaving.targets:
+                self.leaving.targets[slot] = plan[0][1]
+        for slot in self.coming.gone(gone):
+            self._next(slot)
+        self._strays = True
 
     def _guard(self) -> None:
         owned, slot_of = self.owned, self._slot_of
@@ -139,7 +164,7 @@ class Moving:
     @property
     def settled(self) -> bool:
         """Whether no slot is on its way from or to this drone: the queen publishes no map before all are settled."""
-        return not (self.coming.sources or self.coming.arriving or (self.leaving is not None and self.leaving.targets))
+        return not (self._plans or self.coming.arriving)
 
     def owner(self, slot: int) -> int:
         """The drone whose slot it is by the latest map; it may be on its way there."""
@@ -199,7 +224,7 @@ class Moving:
             return
         whole = self.coming.piece(item, now)
         if whole is not None:
-            self._here([whole])
+            self._next(whole)
 
     def _pack(self, target: int, item: Item) -> None:
         """A piece of a slot that leaves; if it was to go to a drone that is lost, it may be ours again."""
@@ -220,15 +245,25 @@ class Moving:
         if self._strays:
             self._strays = False
             self.coming.strays(now)
-        more = self.leaving is not None and self.leaving.step(now, self._held.__contains__)
-        return self.coming.step(now, lambda kind, slot, items: self._deliver(kind, slot, items, now)) or more
+        more = self.leaving is not None and self.leaving.step(now)
+        deliver: Deliver = lambda kind, slot, items: self._deliver(kind, slot, items, now)  # noqa: E731 - knows the time
+        return self.coming.step(self._may_deliver, deliver) or more
 
-    def _deliver(self, kind: Kind, slot: int, items: list[Any], now: float) -> None:
-        if kind is Kind.SLOT:
-            for item in items:
+    def _may_deliver(self, slot: int) -> bool:
+        """Whether what is parked for a slot would not be parked again: but the pieces that this drone sent itself."""
+        return self.owner(slot) != self._me or bool(self.owned[slot]) or self.coming.sources.get(slot) == self._me
+
+    def _deliver(self, kind: int, slot: int, items: list[Any], now: float) -> None:
+        """What was parked: names of hosts that came, pieces that this drone sent itself, and what others sent."""
+        for item in items if kind in (NAME, Kind.SLOT) else ():
+            if kind == Kind.SLOT:
                 self._piece(item, now)
-        else:
-            self.send(kind, slot, items)
+            elif self.owned[slot]:
+                self._frontier.moves.arrive(item, now)
+            elif self.owner(slot) == self._me:
+                self.coming.park(slot, NAME, item)
+        if kind not in (NAME, Kind.SLOT):
+            self.send(Kind(kind), slot, items)
 
     def drain(self, now: float) -> bool:
         """For a drone without slots, in place of taking URLs: a slice of all that is left. True: nothing is left.
@@ -266,7 +301,8 @@ class Moving:
         saved = msgpack.unpackb(data, strict_map_key=False)
         self.map = SlotMap.unpack(saved["map"])
         self.owned, self._had = bytearray(saved["owned"]), bytearray(saved["had"])
-        self._held, self._strays = set(saved["held"]), saved["strays"]
+        self._strays = saved["strays"]
+        self._plans = {slot: [(what, drone) for what, drone in plan] for slot, plan in saved["plans"].items()}
         self.coming.restore(saved["coming"])
         if self.leaving is not None:
             self.leaving.restore(saved["leaving"])
@@ -284,7 +320,7 @@ class Moving:
             "map": self.map.pack(),
             "owned": bytes(self.owned),
             "had": bytes(self._had),
-            "held": sorted(self._held),
+            "plans": self._plans,
             "strays": self._strays,
             "coming": coming,
             "leaving": self.leaving.save() if self.leaving is not None else {},
