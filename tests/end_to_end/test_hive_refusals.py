@@ -84,8 +84,8 @@ class TestAnotherDrone:
 
         line = refusal(hive.crawls[1], HIVE_DRONE=2)
 
-        assert "drone 2" in line
-        assert "drone-2" in line
+        assert "is drone 1" in line
+        assert "not drone 2" in line
 
 
 class TestServer:
