@@ -28,7 +28,6 @@ from webcrawl.crawl.assembly import assemble
 from webcrawl.fastpath.names import ForeignScrapy
 from webcrawl.fastpath.names import check as check_scrapy
 from webcrawl.hive.errors import HiveError
-from webcrawl.hive.folder import FILE as HIVE
 from webcrawl.loading import load
 from webcrawl.net.dns_answer import Lookup
 from webcrawl.net.dns_cares import NameServers
@@ -38,6 +37,7 @@ from webcrawl.seeds.errors import SeedError
 from webcrawl.seeds.reader import Seeds
 from webcrawl.spiders.web import WebSpider
 from webcrawl.store.errors import StoreError
+from webcrawl.store.jobdirs import HIVE
 from webcrawl.store.lock import Lock
 from webcrawl.text.credentials import text_without_credentials
 from webcrawl.urls.filters.scope import SCOPES

@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.crawling import Crawl, wait_until
 from tests.support.fake_hives import FakeHive, ended, gone
+from webcrawl.hive.embedded import EmbeddedServer
 from webcrawl.hive.supervising import SAME
 
 
@@ -47,15 +48,21 @@ class TestStart:
                 "HIVE_DRONE": str(number),
                 "HIVE_NAME": "web",
                 "HIVE_PARTITION": "domain",
-                "REDIS_URL": f"unix://{hive.jobdir}/server/socket",
+                "REDIS_URL": f"unix://{hive.jobdir}/server/valkey.sock",
             }
 
-    def test_a_server_of_the_operators(self, hive):
+    def test_a_server_of_the_operators(self, hive, tmp_path):
         """A server that the settings name is the drones' server; none is started."""
         hive.script(0, "finish")
+        server = EmbeddedServer(tmp_path / "server")
+        server.start()
 
-        assert hive.run("-n", 1, REDIS_URL="unix:///somewhere").returncode == 0
-        assert of(hive.drone_words(0), "-s")["REDIS_URL"] == "unix:///somewhere"
+        done = hive.run("-n", 1, REDIS_URL=server.url)
+
+        server.stop()
+        assert done.returncode == 0, done.stderr
+        assert of(hive.drone_words(0), "-s")["REDIS_URL"] == server.url
+        assert not (hive.jobdir / "server").exists()
 
     def test_one_per_core(self, hive):
         """Without a number, or with 0, there is one drone per usable core."""
@@ -310,3 +317,9 @@ class TestRefusals:
         (hive.jobdir / "hive.json").write_text(content)
 
         assert self.refused(hive).startswith(f"{hive.jobdir}/hive.json: {why}")
+
+    def test_a_server_that_is_not_there(self, hive):
+        """A server that does not answer is named, without its password."""
+        line = self.refused(hive, "-n", 2, REDIS_URL="redis://me:secret@127.0.0.1:1/0")
+
+        assert line.startswith("REDIS_URL = redis://127.0.0.1:1/0: ")

@@ -37,3 +37,13 @@ def test_an_answer_begins_the_wait_anew():
 def test_without_a_wait_it_ends_at_once():
     """With OUTAGE_END_WAIT 0 nobody is waited for."""
     assert Ending(0).reached(5, resting=True, busy=False)
+
+
+def test_time_in_which_nothing_was_tried():
+    """After a pause the time to wait begins again."""
+    ending = Ending(900)
+    ending.reached(0, resting=True, busy=False)
+    ending.begin_again()
+
+    assert not ending.reached(1000, resting=True, busy=False)
+    assert ending.after(1000) == 1900

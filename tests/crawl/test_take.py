@@ -44,7 +44,7 @@ def _crawl(tmp_path, seen):
     seeding = SimpleNamespace(first=False, ended=False, read=lambda most: pytest.fail("no seed is wanted"))
     parts = dict.fromkeys(field.name for field in fields(Parts))
     parts |= {"db": db, "seen": seen, "frontier": frontier, "seeding": seeding, "portions": Portions(db, str)}
-    parts["uplink"] = SimpleNamespace(out=False)
+    parts |= {"uplink": SimpleNamespace(out=False), "in_force": SimpleNamespace(paused=False)}
     crawl = Crawl(Parts(**parts))
     add(frontier, "http://old/")
     frontier.done(frontier.take(0), OK, 0)

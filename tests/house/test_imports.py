@@ -30,7 +30,7 @@ RINGS = {
             "formats",
         ),
         *("browser", "warc", "logs", "archives", "crawl", "statistics", "tables", "fulltext", "images"),
-        *("hive", "neardup", "pagefiles"),
+        *("control", "hive", "neardup", "pagefiles"),
     },
     "adapter": {
         "__main__",
@@ -69,7 +69,8 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "store": {"model"},
     "seen": {"model", "store"},
     "frontier": {"model", "store", "urls"},
-    "hive": {"frontier", "loading", "model", "seen", "statistics", "store", "urls"},
+    "control": {"checks", "store", "urls"},
+    "hive": {"frontier", "model", "seen", "statistics", "store", "urls"},
     "net": {"model", "ports"},
     "html": {"model"},
     "browser": set(),

@@ -12,7 +12,7 @@ from webcrawl import settings as defaults
 from webcrawl.checks.scrapys import PAGES, REQUESTS, TAKEN, UNHEARD, mistyped, overruled, unheard
 from webcrawl.checks.sources import unread
 
-USER = SETTINGS_PRIORITIES["project"]
+USER, COMMAND_LINE = SETTINGS_PRIORITIES["project"], SETTINGS_PRIORITIES["cmdline"]
 COMPONENTS = ("DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "EXTENSIONS")
 DEPRECATED = ("download_maxsize", "download_warnsize")  # attributes of spiders that Scrapy's own handlers still read
 _NOTHING = object()
@@ -27,6 +27,11 @@ def is_given(settings: BaseSettings, name: str) -> bool:
     if priority is None or priority < USER:
         return False
     return priority > USER or settings[name] != getattr(defaults, name, _NOTHING)
+
+
+def on_command_line(settings: BaseSettings) -> frozenset[str]:
+    """The names of the settings that the command line gives."""
+    return frozenset(name for name in settings if (settings.getpriority(name) or 0) >= COMMAND_LINE)
 
 
 def warnings(settings: BaseSettings, spider: Spider) -> Iterator[str]:

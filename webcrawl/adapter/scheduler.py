@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
@@ -16,13 +16,14 @@ from scrapy.dupefilters import BaseDupeFilter
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import deferred_from_coro
+from scrapy.utils.log import get_scrapy_root_handler
 from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.internet.defer import Deferred
 
 from webcrawl.adapter.close import BROKEN, EndedBadly, close_spider
 from webcrawl.adapter.downloader import GRACE, downloader_of
 from webcrawl.adapter.failures import as_failure, hush
-from webcrawl.adapter.given import warnings
+from webcrawl.adapter.given import on_command_line, warnings
 from webcrawl.adapter.inline import OpenCrawl
 from webcrawl.adapter.lacks import Lacks
 from webcrawl.adapter.reading_ahead import ReadingAhead
@@ -76,6 +77,7 @@ class FrontierScheduler:
         self._saving = asyncio.Lock()
         self._closed = True  # until it is opened
         self.on_checkpoint: Callable[[], None] | None = None
+        self.wants_checkpoint: Callable[[], None] | None = None  # has one taken as soon as possible
         self.archive: Callable[[Link, Exchange], None] | None = None  # of what the spider did not make a Page
         self.end_archive: Callable[[], None] = _nothing
         self._hive: Entry | None = None
@@ -140,7 +142,9 @@ class FrontierScheduler:
             slots=downloader.total_concurrency,
             member=self._member,
             db=self._hive.db if self._hive is not None else None,
+            fixed=on_command_line(self.crawler.settings),
         )
+        self.crawl.in_force.listen(["LOG_LEVEL"], _log_from)
         makes_pages = getattr(spider, "makes_pages", False)
         self._barrier, self._inline = downloader.barrier, downloader.inline
         downloader.network.shortage.on_end = self.wake
@@ -361,6 +365,13 @@ async def by_turns(slices: Iterator[None]) -> None:
     """Runs work in slices, with pauses between them: without a pause the loop would spin while the disk syncs."""
     for _ in slices:
         await asyncio.sleep(PAUSE)
+
+
+def _log_from(values: Mapping[str, Any]) -> None:
+    """What is below this level is not logged."""
+    handler = get_scrapy_root_handler()
+    if handler is not None:
+        handler.setLevel(values["LOG_LEVEL"])
 
 
 def _from_thread(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:

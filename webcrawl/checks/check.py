@@ -40,10 +40,21 @@ def check(settings: Mapping[str, Any], given: Given = lambda _: False) -> dict[s
     for name, kind in KINDS.items():
         value = ours[name] if name in ours else settings[name] if name in settings else getattr(defaults, name)
         values[name] = _read(name, kind, value)
+    _hold(values)
+    return values | {"FRONTIER_QUEUES": values["FRONTIER_QUEUES"] or _default_queues(values)}
+
+
+def changed(values: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """Checked values with other ones for some settings, which are checked like all. Raises SettingError."""
+    values = {**values, **{name: _read(name, KINDS[name], value) for name, value in new.items()}}
+    _hold(values)
+    return values
+
+
+def _hold(values: Mapping[str, Any]) -> None:
     for rule in RULES:
         if not rule.holds(values):
             raise SettingError(rule.name, values[rule.name], rule.allowed.format(**values))
-    return values | {"FRONTIER_QUEUES": values["FRONTIER_QUEUES"] or _default_queues(values)}
 
 
 def _read(name: str, kind: Kind, value: Any) -> Any:

@@ -6,32 +6,41 @@ Scrapy imports every command for any of them, in every project on the machine: w
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from scrapy.commands import BaseRunSpiderCommand, ScrapyCommand
 from scrapy.exceptions import UsageError
+from scrapy.settings import Settings
 from scrapy.utils.conf import arglist_to_dict
 
+from webcrawl import settings as defaults
 from webcrawl.commands.cannot_start import CannotStart
-from webcrawl.hive.errors import HiveError
+from webcrawl.hive.errors import Away, HiveError
 from webcrawl.hive.slots import MOST_DRONES
 from webcrawl.logs.readable import readable
 from webcrawl.text.credentials import text_without_credentials
 
 INTERRUPTED = 130
+COMMANDS = """SPIDER [-n N] -a seeds=SRC [options]
+       scrapy hive status|resize|adopt|verify JOBDIR|URL [options]
+       scrapy hive stop|pause|resume|checkpoint JOBDIR|URL
+       scrapy hive exclude|include RULE JOBDIR|URL
+       scrapy hive set NAME VALUE JOBDIR|URL"""
 
 
 class Command(BaseRunSpiderCommand):
-    """`scrapy hive web -n N -a seeds=SRC`: N drones, each an ordinary `scrapy crawl`; docs/hive.md has the rest."""
+    """`scrapy hive web -n N -a seeds=SRC`: N drones, each an ordinary `scrapy crawl`."""
 
     requires_project = False
     requires_crawler_process = False
     default_settings: ClassVar[dict[str, Any]] = {}
 
     def syntax(self) -> str:
-        return "SPIDER -n N [-a seeds=SRC] [options]"
+        return COMMANDS
 
     def short_desc(self) -> str:
         return "Crawl with many processes that share the web among them"
@@ -39,8 +48,13 @@ class Command(BaseRunSpiderCommand):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         ScrapyCommand.add_options(self, parser)
         parser.add_argument("-a", dest="spargs", action="append", default=[], metavar="NAME=VALUE", help="as for crawl")
-        parser.add_argument("-n", dest="drones", metavar="N", help="how many drones; 0: one per core (default)")
+        parser.add_argument("-n", dest="drones", metavar="N", help="how many drones; 0: one per core, as at first")
         parser.add_argument("--pin", action="store_true", help="keep each drone on one core")
+        parser.add_argument("--json", action="store_true", help="status: as JSON")
+        parser.add_argument("--drone", metavar="K", help="adopt: the drone that shall not crawl any more")
+        parser.add_argument("--jobdir", metavar="PATH", help="adopt: where its JOBDIR is now; it is run here once more")
+        parser.add_argument("--lost", action="store_true", help="adopt: its JOBDIR is lost; says what that means")
+        parser.add_argument("--yes", action="store_true", help="adopt: with --lost, give it up")
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         ScrapyCommand.process_options(self, args, opts)
@@ -50,31 +64,110 @@ class Command(BaseRunSpiderCommand):
             raise UsageError("Invalid -a value, use -a NAME=VALUE", print_help=False) from error
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        from webcrawl.supervisor.orders import WORDS  # noqa: PLC0415 - as above, here and below
+
+        if not args or (unknown := next((word for word in args if word.startswith("-")), "")):
+            raise UsageError(f"unknown option {unknown}" if args else "which spider, or which hive?", print_help=False)
+        name, *rest = args
         try:
-            if len(args) != 1 or args[0].startswith("-"):
+            if name in WORDS:
+                self.exitcode = _give(self._settings, name, WORDS[name], rest)
+            elif name in ONE_HIVE:
+                if len(rest) != 1:
+                    raise UsageError(f"one hive: scrapy hive {name} JOBDIR|URL", print_help=False)
+                self.exitcode = ONE_HIVE[name](self._settings, rest[0], opts)
+            elif rest:
                 raise UsageError("exactly one spider is needed: scrapy hive NAME -n N", print_help=False)
-            self.exitcode = self._crawl(args[0], opts)
+            else:
+                self.exitcode = _crawl(self._settings, name, opts)
+        except Away as error:
+            self._refuse(f"the hive's server is away: {error}")
         except (CannotStart, HiveError) as error:
-            sys.stderr.write(f"{readable(text_without_credentials(' '.join(str(error).split())))}\n")
-            self.exitcode = 1
+            self._refuse(str(error))
         except KeyboardInterrupt:
             self.exitcode = INTERRUPTED
 
-    def _crawl(self, spider: str, opts: argparse.Namespace) -> int:
-        from webcrawl.supervisor.plan import Plan  # noqa: PLC0415 - 0.4 s, here and below
-        from webcrawl.supervisor.run import HiveRun  # noqa: PLC0415
-
+    @property
+    def _settings(self) -> Settings:
         assert self.settings is not None  # noqa: S101 - Scrapy sets them before it asks for anything
-        if opts.pin and not hasattr(os, "sched_setaffinity"):
-            raise CannotStart("--pin: this system keeps no process on a core")
-        plan = Plan(self.settings, spider, opts.spargs, _number(opts.drones))
-        return HiveRun(self.settings, plan, pin=opts.pin).run()
+        return self.settings
+
+    def _refuse(self, why: str) -> None:
+        sys.stderr.write(f"{readable(text_without_credentials(' '.join(why.split())))}\n")
+        self.exitcode = 1
 
 
-def _number(text: str | None) -> int:
-    """0: not said, or as many as there are cores."""
-    if text is None:
-        return 0
+def _crawl(settings: Settings, spider: str, opts: argparse.Namespace) -> int:
+    from webcrawl.supervisor.plan import Plan  # noqa: PLC0415
+    from webcrawl.supervisor.run import HiveRun  # noqa: PLC0415
+
+    if opts.pin and not hasattr(os, "sched_setaffinity"):
+        raise CannotStart("--pin: this system keeps no process on a core")
+    wanted = 0 if opts.drones is None else _number("-n", opts.drones, f"from 0 (one drone per core) to {MOST_DRONES}")
+    return HiveRun(settings, Plan(settings, spider, opts.spargs, wanted), pin=opts.pin).run()
+
+
+def _give(settings: Settings, name: str, words: Sequence[str], rest: Sequence[str]) -> int:
+    from webcrawl.supervisor.orders import give  # noqa: PLC0415
+    from webcrawl.supervisor.target import Target  # noqa: PLC0415
+
+    if len(rest) != len(words) + 1:
+        usage = " ".join([name, *words])
+        raise UsageError(f"scrapy hive {usage} JOBDIR|URL", print_help=False)
+    return give(Target(settings, rest[-1]), name, rest[:-1])
+
+
+def _status(settings: Settings, hive: str, opts: argparse.Namespace) -> int:
+    from webcrawl.supervisor.status import rows, table  # noqa: PLC0415
+    from webcrawl.supervisor.target import Target  # noqa: PLC0415
+
+    found, common = rows(Target(settings, hive), settings.getfloat("HIVE_LEASE", defaults.HIVE_LEASE))
+    if not found:
+        raise CannotStart(f"{hive}: no drone of a hive named {common['name']} is known there")
+    if opts.json:
+        sys.stdout.write(f"{json.dumps({**common, 'drones': found}, indent=1)}\n")
+    else:
+        sys.stdout.write("".join(f"{readable(line)}\n" for line in table(found, common)))
+    return 0
+
+
+def _resize(settings: Settings, hive: str, opts: argparse.Namespace) -> int:
+    from webcrawl.supervisor.adopt import say  # noqa: PLC0415
+    from webcrawl.supervisor.orders import resize  # noqa: PLC0415
+    from webcrawl.supervisor.target import Target  # noqa: PLC0415
+
+    if opts.drones is None:
+        raise CannotStart("how many drones? scrapy hive resize JOBDIR|URL -n N")
+    return resize(Target(settings, hive), _number("-n", opts.drones, f"from 1 to {MOST_DRONES}"), say)
+
+
+def _adopt(settings: Settings, hive: str, opts: argparse.Namespace) -> int:
+    from webcrawl.supervisor.adopt import adopt, adopt_lost, drone_command, say  # noqa: PLC0415
+    from webcrawl.supervisor.target import Target  # noqa: PLC0415
+
+    if opts.drone is None:
+        raise CannotStart("which drone? scrapy hive adopt JOBDIR|URL --drone K, with --jobdir PATH or --lost")
+    if opts.lost and opts.jobdir:
+        raise CannotStart("--lost, --jobdir: a drone whose JOBDIR is there is not lost")
+    drone = _number("--drone", opts.drone, f"from 0 to {MOST_DRONES - 1}")
+    target = Target(settings, hive)
+    if opts.lost:
+        return adopt_lost(target, drone, say, sure=opts.yes)
+    jobdir = opts.jobdir or (str(target.folder.drone(drone)) if target.folder else "")
+    return adopt(target, drone, drone_command(settings, target, drone, jobdir, opts.spargs), say)
+
+
+def _verify(settings: Settings, hive: str, opts: argparse.Namespace) -> int:
+    from webcrawl.commands.verify import verified  # noqa: PLC0415
+
+    del settings, opts
+    return verified(hive)
+
+
+ONE_HIVE = {"status": _status, "resize": _resize, "adopt": _adopt, "verify": _verify}
+
+
+def _number(option: str, text: str, allowed: str) -> int:
     if not (text.isascii() and text.isdecimal() and int(text[:9]) <= MOST_DRONES):
-        raise CannotStart(f"-n {text}: must be a whole number from 0 (one drone per core) to {MOST_DRONES}")
+        raise CannotStart(f"{option} {text}: must be a whole number {allowed}")
     return int(text)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack, closing
 from pathlib import Path
 from random import Random
 from typing import Any
 
+from webcrawl.control.in_force import InForce
 from webcrawl.crawl.admission import CrawlAdmission
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.counters import SavedCounters
@@ -32,12 +33,14 @@ from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.parts import Hooks, Rules, Shape
+from webcrawl.frontier.politeness import Politeness
 from webcrawl.frontier.robots_rows import RobotsRows
 from webcrawl.frontier.state import open_frontier
 from webcrawl.hive.drone import Drone
 from webcrawl.hive.identity import keep_map, refuse_drone
 from webcrawl.hive.inbox import Inbox
 from webcrawl.hive.member import Membership, Post
+from webcrawl.hive.obeyed import Obeyed
 from webcrawl.hive.outbox import Outbox
 from webcrawl.hive.splitter import Splitter
 from webcrawl.loading import load
@@ -62,6 +65,10 @@ SELF_CONTAINED = ("host", "domain")
 BY_REPUTATION = "webcrawl.frontier.allowances.reputed.ByReputation"
 UNLIMITED = "webcrawl.frontier.allowances.unlimited.Unlimited"
 MORE = {"SITEMAPS": "sitemap", "FEED_LINKS": "feed"}  # settings that add a kind to LINK_SOURCES
+CHANGEABLE = (  # what the frontier asks anew with each outcome
+    *("POLITENESS_FACTOR", "POLITENESS_MIN_DELAY", "POLITENESS_MAX_DELAY"),
+    *("CRAWL_DELAY_MAX", "RETRY_AFTER_MAX", "HOST_MAX_PAGES"),
+)
 LATELY = 16  # places for each entry of the URL cache: together they take half of its memory
 
 
@@ -74,6 +81,7 @@ def assemble(
     on_ready: Callable[[], None] | None = None,
     wants_refusal: Callable[[Link], bool] = lambda _: False,
     slots: int | None = None,
+    fixed: Collection[str] = (),
     kind: type[Crawl] = Crawl,
     member: Membership | None = None,
     db: CrawlDB | None = None,
@@ -82,8 +90,9 @@ def assemble(
 
     `on_ready` is called, from a thread, when new URLs are ready; `wants_refusal` says which links have a request whose
     errback must be called if the frontier drops them. `slots` is how many downloads there can be at once, if that is
-    not CONCURRENT_REQUESTS. `kind`: Crawl, or what is made of it. `member`: the crawl is one drone of a hive; `db`: its
-    state, which had to be opened before.
+    not CONCURRENT_REQUESTS. What a former run was ordered to do goes before settings, except those of `fixed`. `kind`:
+    Crawl, or what is made of it. `member`: the crawl is one drone of a hive; `db`: its state, which had to be opened
+    before.
     """
     with ExitStack() as opened:  # closed again if a later part cannot be opened
         db = opened.enter_context(closing(db or CrawlDB(Path(values["JOBDIR"]) / "state")))
@@ -92,7 +101,15 @@ def assemble(
         keep_terms(db, terms_of(spider, arguments or {}, values))  # before a file is cut back
         if slots is not None:
             values = {**values, "CONCURRENT_REQUESTS": slots}
-        parts = open_parts(values, db, seeds=seeds, on_ready=on_ready, wants_refusal=wants_refusal, member=member)
+        parts = open_parts(
+            values,
+            db,
+            seeds=seeds,
+            on_ready=on_ready,
+            wants_refusal=wants_refusal,
+            fixed=fixed,
+            member=member,
+        )
         crawl = kind(parts)
         opened.callback(crawl.close)
         visitor = _visitor(values, crawl, db)
@@ -109,11 +126,21 @@ def open_parts(
     seeds: Seeds | None = None,
     on_ready: Callable[[], None] | None = None,
     wants_refusal: Callable[[Link], bool] = lambda _: False,
+    fixed: Collection[str] = (),
     member: Membership | None = None,
 ) -> Parts:
     """What a crawl is made of, with its state from `db`."""
     with ExitStack() as opened:
-        parts = _parts(values, db, opened, seeds=seeds, on_ready=on_ready, wants_refusal=wants_refusal, member=member)
+        parts = _parts(
+            values,
+            db,
+            opened,
+            seeds=seeds,
+            on_ready=on_ready,
+            wants_refusal=wants_refusal,
+            fixed=fixed,
+            member=member,
+        )
         opened.pop_all()
         return parts
 
@@ -126,11 +153,14 @@ def _parts(
     seeds: Seeds | None,
     on_ready: Callable[[], None] | None,
     wants_refusal: Callable[[Link], bool],
+    fixed: Collection[str],
     member: Membership | None,
 ) -> Parts:
     """The same; what must be closed if a later part cannot be opened is added to `opened`."""
     if seeds is not None:
         opened.callback(seeds.close)
+    in_force = InForce(db, values, fixed)
+    values = in_force.values
     outputs = opened.enter_context(closing(Outputs(db, Path(values["JOBDIR"]))))
     clock = CrawlClock(db)
     log = CrawlLog(outputs.open("logs/crawl.log"))
@@ -145,7 +175,7 @@ def _parts(
         db.set("key", member.key)
         post = open_post(values, db, member)
     elsewhere = post.drone if post is not None else None
-    pipeline = build_pipeline(values, _key(db), domains=domains)
+    pipeline = build_pipeline(values, _key(db), domains=domains, last=[in_force.excluded])
     FilterStates(db, pipeline.chain)
     admission = CrawlAdmission(pipeline.chain)
     agent = product_token(values["ROBOTSTXT_USER_AGENT"] or values["USER_AGENT"])
@@ -169,6 +199,9 @@ def _parts(
     counters: Counter[str] = Counter()
     SavedCounters(db, {"crawl": counters, "refused": pipeline.filtered})
     frontier = _frontier(values, db, hooks, clock, domains)
+    ending = Ending(values["OUTAGE_END_WAIT"])
+    in_force.listen(CHANGEABLE, lambda now: frontier.change(_politeness(now), _limits(now)))
+    in_force.listen(["OUTAGE_END_WAIT"], lambda now: setattr(ending, "wait", now["OUTAGE_END_WAIT"]))
     if elsewhere is not None:
         frontier.votes_go(elsewhere.voted)
     return Parts(
@@ -179,7 +212,15 @@ def _parts(
         content=content,
         frontier=frontier,
         robots=robots,
-        seeding=Seeding(db, seeds, pipeline, seen, all_first=_needs_all_seeds(values), elsewhere=elsewhere),
+        seeding=Seeding(
+            db,
+            seeds,
+            pipeline,
+            seen,
+            all_first=_needs_all_seeds(values),
+            longest=values["URL_MAX_LENGTH"],
+            elsewhere=elsewhere,
+        ),
         outputs=outputs,
         log=log,
         lately=Lately(LATELY * values["URL_CACHE_SIZE"]),
@@ -188,9 +229,10 @@ def _parts(
         refusals=refusals,
         counters=counters,
         halfway=Halfway(db),
-        ending=Ending(values["OUTAGE_END_WAIT"]),
+        ending=ending,
         uplink=Uplink(Detector(domains), frontier, robots.book, clock, counters),
         statistics=SavedStatistics(db, log, _key(db)).statistics,
+        in_force=in_force,
         post=post,
     )
 
@@ -202,7 +244,7 @@ def open_post(values: Mapping[str, Any], db: CrawlDB, member: Membership) -> Pos
     splitter = Splitter(member.me, member.partition, member.slots, lambda: cache(size), outbox.put)
     drone = Drone(member.me, splitter, outbox, lambda slots: keep_map(db, slots))
     drone.learn(member.slots)
-    return Post(drone, outbox, Inbox(db, member.hive, drone.take))
+    return Post(drone, outbox, Inbox(db, member.hive, drone.take), Obeyed(db))
 
 
 def _needs_all_seeds(values: Mapping[str, Any]) -> bool:
@@ -249,16 +291,21 @@ def _rules(values: Mapping[str, Any], domains: RegisteredDomains, key: bytes) ->
     budget = values["DOMAIN_BUDGET"]
     if values["URL_SCOPE"] in SELF_CONTAINED and budget == BY_REPUTATION:  # every page is of a seed's own site
         budget = UNLIMITED  # or needed to show one
-    delays = (values["POLITENESS_FACTOR"], values["POLITENESS_MIN_DELAY"], values["POLITENESS_MAX_DELAY"])
     return Rules(
         load(values["FRONTIER_PRIORITIZER"])(values["FRONTIER_LEVELS"]),
-        load(values["POLITENESS_POLICY"])(*delays),
+        _politeness(values),
         _limits(values),
         domains,
         load(budget)(values["DOMAIN_BUDGET_PAGES"]),
         key,
         requisites=values["REQUISITES"],
     )
+
+
+def _politeness(values: Mapping[str, Any]) -> Politeness:
+    delays = (values["POLITENESS_FACTOR"], values["POLITENESS_MIN_DELAY"], values["POLITENESS_MAX_DELAY"])
+    policy: Politeness = load(values["POLITENESS_POLICY"])(*delays)
+    return policy
 
 
 def _limits(values: Mapping[str, Any]) -> Limits:

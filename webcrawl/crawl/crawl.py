@@ -10,8 +10,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
+from webcrawl.control.in_force import InForce
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.crawl_log import CrawlLog, Hearer
 from webcrawl.crawl.discovery import Discovery
@@ -87,6 +88,7 @@ class Parts:
     ending: Ending
     uplink: Uplink
     statistics: Statistics
+    in_force: InForce
     post: Post | None = None  # if this is one drone of a hive
 
 
@@ -123,6 +125,7 @@ class Crawl:
             parts.halfway,
             elsewhere,
         )
+        self.in_force = parts.in_force
         self._followers: list[Follower] = []
         self._merged_at = 0.0
         self._more = False  # the last slice of links had none that may be fetched now, and there may be another
@@ -213,6 +216,8 @@ class Crawl:
 
     def take(self, now: float) -> Link | None:
         """A link that may be fetched now."""
+        if self.in_force.paused:
+            return None
         if self.uplink.out:
             return self.uplink.probe(now) if self.uplink.may_probe(now) else None
         if self._seeding.first:
@@ -231,8 +236,10 @@ class Crawl:
 
     def next_ready(self) -> float | None:
         """When there may be something to do: a time (0 is now), or None as long as nothing is found or finished."""
-        if self._refusals.waiting or self._more:
+        if self._refusals.waiting or (self._more and not self.in_force.paused):
             return 0.0
+        if self.in_force.paused:
+            return None
         if self.uplink.out:
             return self.uplink.next_probe
         if self._seeding.first:
@@ -305,7 +312,7 @@ class Crawl:
 
     def overstaying(self, running: Sequence[R], *, full: bool) -> list[R]:
         """Which of these downloads are to be cut, because others wait for their slots; `full`: no slot is free."""
-        if self.uplink.out:
+        if self.uplink.out or self.in_force.paused:
             return []
         found = self._frontier.overstaying(running, full=full)
         if not found:
@@ -355,6 +362,25 @@ class Crawl:
     def _ended(self, outcome: Outcome) -> float:
         return self._clock.at(outcome.ended) if outcome.ended else 0.0
 
+    # -- commands
+
+    def pause(self) -> bool:
+        """Hands nothing out any more; False if it was paused already."""
+        before, self.in_force.paused = self.in_force.paused, True
+        return not before
+
+    def resume(self) -> bool:
+        """Goes on; False if it was not paused."""
+        before, self.in_force.paused = self.in_force.paused, False
+        if before:
+            self._frontier.paused_until(self._clock())
+            self._ending.begin_again()
+        return before
+
+    def add_seeds(self, source: str) -> None:
+        """Reads these seeds too, when those before are read. SeedError or OSError if the source cannot be opened."""
+        self._seeding.add(source)
+
     # -- how it is going
 
     @property
@@ -364,7 +390,7 @@ class Crawl:
         What hosts set aside have, and what is over a domain's budget, need not be done now.
         """
         waiting = self._seen.pending or self._portions.links or len(self._refusals)
-        if waiting or not self._seeding.ended:
+        if waiting or not self._seeding.ended or self.in_force.paused:
             return True
         frontier = self._frontier
         if len(frontier) <= frontier.over_budget:
@@ -417,6 +443,15 @@ class Crawl:
             **{f"refused/{name}": value for name, value in self._pipeline.filtered.items()},
             **{f"seen/{name}": value for name, value in seen.items()},
         }
+
+    @property
+    def trouble(self) -> str:
+        """Why nothing is fetched, in a few words, or nothing."""
+        return "paused" if self.in_force.paused else self.uplink.trouble
+
+    def glance(self) -> dict[str, Any]:
+        """What the progress line says."""
+        return {**self.stats(), "ready": self.ready_hosts(), "trouble": self.trouble}
 
     # -- the checkpoint
 

@@ -8,11 +8,15 @@ class Ending:
 
     def __init__(self, wait: float) -> None:
         """`wait`: OUTAGE_END_WAIT."""
-        self._wait = wait
+        self.wait = wait
         self._since: float | None = None
 
     def __repr__(self) -> str:
         return f"<Ending since={self._since}>"
+
+    def begin_again(self) -> None:
+        """Nothing was tried for a while: that time does not count."""
+        self._since = None
 
     def reached(self, now: float, *, resting: bool, busy: bool) -> bool:
         """Whether nothing but hosts set aside has been there for so long; `busy`: one of them is being asked."""
@@ -21,9 +25,9 @@ class Ending:
             return False
         if self._since is None:
             self._since = now
-        return now - self._since >= self._wait and not busy
+        return now - self._since >= self.wait and not busy
 
     def after(self, now: float) -> float | None:
         """When the crawl is going to end, if that is known, and not over."""
-        end = None if self._since is None else self._since + self._wait
+        end = None if self._since is None else self._since + self.wait
         return end if end is not None and end > now else None

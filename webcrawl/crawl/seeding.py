@@ -5,17 +5,21 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 
+import msgpack
+
 from webcrawl.crawl.elsewhere import Elsewhere
 from webcrawl.model import Link
 from webcrawl.seeds.errors import SeedError
 from webcrawl.seeds.reader import Seeds
 from webcrawl.seen.protocol import SeenStore
 from webcrawl.store.crawldb import CrawlDB
+from webcrawl.urls.canonical import MAX_LENGTH
 from webcrawl.urls.pipeline import LinkPipeline
 
 logger = logging.getLogger(__name__)
 
 META = "seeds"
+MORE = "seeds/more"  # sources that came by command
 
 
 class Seeding:
@@ -32,27 +36,86 @@ class Seeding:
         seen: SeenStore,
         *,
         all_first: bool = False,
+        longest: int = MAX_LENGTH,
         elsewhere: Elsewhere | None = None,
     ) -> None:
-        self._db, self._seeds, self._pipeline, self._seen = db, seeds, pipeline, seen
-        self.ended = seeds is None
+        self._db, self._pipeline, self._seen = db, pipeline, seen
+        self._given = self._unread = seeds
+        self._longest = longest
+        self._more: dict[str, Seeds] = {}  # sources by command that are not read to their ends
+        self._read = [0, 0]  # seeds, good and bad, of those that are
+        self._done: list[str] = []  # these
+        self._lost: dict[str, bytes] = {}  # sources by command that cannot be opened now, and how far they were read
         self.waits = False  # for what our machine lacks to read on
         self._all_first, self._elsewhere = all_first, elsewhere
         position = db.get(META)
         if seeds is not None and position is not None:
             seeds.resume(position)
+        self._restore()
+        self._seeds = self._next_source()
+        self.ended = self._seeds is None
         db.join(self)
 
     def __repr__(self) -> str:
-        return f"<Seeding taken={self._seeds.taken if self._seeds else 0} ended={self.ended}>"
+        return f"<Seeding taken={self.taken} ended={self.ended}>"
+
+    def _restore(self) -> None:
+        data = self._db.get(MORE)
+        if data is None:
+            return
+        self._read, self._done, places = msgpack.unpackb(data)
+        for source, place in places.items():
+            self._open(source, place)
+
+    def _open(self, source: str, place: bytes) -> None:
+        """A source by command of a former run, which may have gone since."""
+        try:
+            seeds = Seeds(source, None, self._longest)
+            if place:
+                seeds.resume(place)
+        except (SeedError, OSError) as error:
+            logger.error("seeds by command, %s: %s", source, error)  # noqa: TRY400 - one line, no traceback
+            self._lost[source] = place
+        else:
+            self._more[source] = seeds
+
+    def add(self, source: str) -> None:
+        """Reads this source too, after those before. SeedError or OSError if it cannot be opened."""
+        if source not in self._more:
+            self._more[source] = Seeds(source, None, self._longest)
+            self._lost.pop(source, None)
+        if self.ended:
+            self._seeds = self._next_source()
+            self.ended = False
+
+    def _next_source(self) -> Seeds | None:
+        """What is to be read now: the seeds of the command line first."""
+        given, self._unread = self._unread, None
+        return given if given is not None else next(iter(self._more.values()), None)
+
+    def _leave(self) -> None:
+        """The source that was read is at its end."""
+        for source, seeds in self._more.items():
+            if seeds is self._seeds:
+                self._read = [self._read[0] + seeds.taken, self._read[1] + seeds.bad]
+                self._done.append(source)
+                del self._more[source]
+                break
+        self._seeds = self._next_source()
+        self.ended = self._seeds is None
 
     @property
     def taken(self) -> int:
-        return self._seeds.taken if self._seeds is not None else 0
+        return self._read[0] + sum(one.taken for one in self._sources())
 
     @property
     def bad(self) -> int:
-        return self._seeds.bad if self._seeds is not None else 0
+        return self._read[1] + sum(one.bad for one in self._sources())
+
+    def _sources(self) -> Iterator[Seeds]:
+        if self._given is not None:
+            yield self._given
+        yield from self._more.values()
 
     @property
     def first(self) -> bool:
@@ -74,7 +137,7 @@ class Seeding:
             try:
                 url = next(self._seeds).url
             except StopIteration:
-                self.ended = True
+                self._leave()
             except SeedError as error:  # go on with the next list
                 logger.error("%s", error)  # noqa: TRY400 - one line, no traceback
             except OSError as error:  # a lack of our machine's, not of the list
@@ -89,17 +152,26 @@ class Seeding:
 
     def again(self) -> None:
         """Reads all seeds once more: some may have become ours."""
-        if self._seeds is not None:
-            self._seeds.restart()
-            self.ended = False
+        self._read = [0, 0]
+        for source in self._done:
+            self._open(source, b"")
+        self._done = []
+        for seeds in self._sources():
+            seeds.restart()
+        self._unread = self._given
+        self._seeds = self._next_source()
+        self.ended = self._seeds is None
 
     def prepare(self) -> Iterator[None]:
         return iter(())
 
     def save(self) -> None:
-        if self._seeds is not None:
-            self._db.set(META, self._seeds.position)
+        if self._given is not None:
+            self._db.set(META, self._given.position)
+        places = {**self._lost, **{source: seeds.position for source, seeds in self._more.items()}}
+        if places or any(self._read) or self._db.get(MORE) is not None:
+            self._db.set(MORE, msgpack.packb([self._read, self._done, places]))
 
     def close(self) -> None:
-        if self._seeds is not None:
-            self._seeds.close()
+        for seeds in self._sources():
+            seeds.close()

@@ -46,11 +46,19 @@ class Checkpoints:
         with contextlib.suppress(ValueError, RuntimeError):  # only the main thread may handle signals
             loop.add_signal_handler(signal.SIGUSR1, self._now.set)
         scheduler = scheduler_of(self._crawler)
+        scheduler.wants_checkpoint = self._now.set
+        scheduler.crawl.in_force.listen(["CHECKPOINT_INTERVAL"], self._change)
         try:
             scheduler.crawl.attach(lambda db, _: Positions(db, _pipelines(self._crawler)))
         except Exception as error:  # noqa: BLE001 - Scrapy would go on, and no checkpoint would ever be taken
             scheduler.fail(error)
         self._task = loop.create_task(self._run(scheduler))
+
+    def _change(self, values: Mapping[str, float]) -> None:
+        """From now on: one is taken at once, so that nobody waits for the end of a longer interval."""
+        self._interval = values["CHECKPOINT_INTERVAL"]
+        if self._task is not None:
+            self._now.set()
 
     def closed(self) -> None:
         if self._task is not None:

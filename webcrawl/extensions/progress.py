@@ -95,7 +95,7 @@ class Lines:
     def line(self) -> str:
         """The line of a log, with exact numbers."""
         pages, rate, asked, ready, waiting = self._look()
-        begin = f"{trouble}, " if (trouble := self._crawl.uplink.trouble) else ""
+        begin = f"{trouble}, " if (trouble := self._crawl.trouble) else ""
         figures = self._figures
         return (
             f"{begin}{pages} pages ({rate:.1f}/s), {figures['queued']} queued{_aside(figures)}, "
@@ -109,7 +109,7 @@ class Lines:
         asked = "/".join(map(short, hosts))
         queued, seen, failed = (short(self._figures[name]) for name in ("queued", "seen/keys", "failures"))
         begin, known = f"{short(pages)} pages {short(rate)}/s", f"  seen {seen}"
-        if trouble := self._crawl.uplink.trouble:  # it goes before other figures: there is no room for all
+        if trouble := self._crawl.trouble:  # it goes before other figures: there is no room for all
             begin, known = f"{trouble}  {short(pages)} pages", ""
         size = short(self._figures["bytes"])
         return f"{begin}  queue {queued}  hosts {asked}{known}  failed {failed}  {size}B"

@@ -39,6 +39,10 @@ class Booking:
         self._politeness, self._limits = politeness, limits
         self.health = HealthRules(limits.host_failures, limits.retry_wait, limits.patience)
 
+    def change(self, politeness: Politeness, limits: Limits) -> None:
+        """From now on these hold, for waits that begin from now on."""
+        self._politeness, self._limits = politeness, limits
+
     def __call__(self, host: Host, link: Link, outcome: Outcome, now: float) -> tuple[float, Link] | None:
         """Returns when to retry the link, and how it is queued then; None if it is finished.
 

@@ -8,7 +8,7 @@ from heapq import heappop, heappush
 
 from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.back import BackEnd
-from webcrawl.frontier.booking import Booking
+from webcrawl.frontier.booking import Booking, Limits
 from webcrawl.frontier.charges import Charges
 from webcrawl.frontier.health import Health, given_up, spares
 from webcrawl.frontier.hosts import FIRST, Host, State
@@ -16,6 +16,7 @@ from webcrawl.frontier.lending import NO_PAGE, Lender, Lending
 from webcrawl.frontier.overstay import R, overstaying
 from webcrawl.frontier.pardon import Pardon
 from webcrawl.frontier.parts import Hooks, Queues, Rules
+from webcrawl.frontier.politeness import Politeness
 from webcrawl.frontier.prioritizers import Informed
 from webcrawl.frontier.rotation import Rotation
 from webcrawl.frontier.slots import ANSWERED, DOUBTFUL, NEW, PROVEN, Slots
@@ -157,6 +158,10 @@ class Frontier:
     def ready(self, now: float) -> int:
         """The number of hosts that are due."""
         return self._back.ready(now)
+
+    def change(self, politeness: Politeness, limits: Limits) -> None:
+        """Books by other waits and limits from now on. Of the limits only those that Booking asks for itself."""
+        self._book.change(politeness, limits)
 
     # -- in
 

@@ -6,19 +6,16 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from webcrawl.hive.folder import HiveFolder
+from webcrawl.hive.merging import merged
 
-NEEDED = ("pages", "queued", "failures")
-
-
-def totals(folder: HiveFolder, drones: Iterable[int]) -> dict[str, Any]:
-    """One drone's after the other, as one crawl's."""
-    return {**dict.fromkeys(NEEDED, 0), **merged(map(folder.figures, drones))}
+NEEDED = dict.fromkeys(("pages", "queued", "failures"), 0)
 
 
-def merged(stats: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    total: dict[str, Any] = {}
-    for one in stats:
-        for name, value in one.items():
-            if type(value) in (int, float):
-                total[name] = total.get(name, 0) + value
-    return total
+def saved(folder: HiveFolder) -> dict[str, Any]:
+    """From the stats.json of all drones, those that are no members any more included."""
+    return total({"drone": number, **folder.figures(number)} for number in folder.all_drones())
+
+
+def total(stats: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """All drones as one crawl, whatever they have counted so far."""
+    return {**NEEDED, **merged(stats)}

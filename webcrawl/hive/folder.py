@@ -10,11 +10,9 @@ from typing import Any
 
 from webcrawl.hive.errors import HiveError
 from webcrawl.hive.slots import MOST_DRONES
-from webcrawl.store.errors import StateLocked
+from webcrawl.store.errors import StateLocked, StoreError
+from webcrawl.store.jobdirs import HIVE, VERSION, folder_of, hive_of
 from webcrawl.store.lock import Lock
-
-VERSION = 1
-FILE = "hive.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +38,7 @@ class HiveFolder:
         return f"<HiveFolder {self.path}>"
 
     def drone(self, number: int) -> Path:
-        return self.path / f"drone-{number}"
+        return folder_of(self.path, number)
 
     def log(self, number: int) -> Path:
         """What the drone printed."""
@@ -48,7 +46,7 @@ class HiveFolder:
 
     def read(self) -> Founding | None:
         """None: there is no hive yet. HiveError: there is something else, or what this program does not know."""
-        file = self.path / FILE
+        file = self.path / HIVE
         try:
             if not file.exists():
                 if (self.path / "state").exists():
@@ -60,16 +58,24 @@ class HiveFolder:
         except ValueError as error:
             raise HiveError(f"{file}: damaged: {error}") from error
 
+    def all_drones(self) -> tuple[int, ...]:
+        """Those that a start begins with, and those that were there once."""
+        try:
+            found = hive_of(self.path)
+        except (StoreError, OSError) as error:
+            raise HiveError(str(error)) from error
+        return found.drones if found else ()
+
     def known(self) -> Founding:
         """What is read; HiveError if there is no hive."""
         founding = self.read()
         if founding is None:
-            raise HiveError(f"{self.path}: no hive: {FILE} is missing")
+            raise HiveError(f"{self.path}: no hive: {HIVE} is missing")
         return founding
 
     def write(self, founding: Founding) -> None:
         """Replaces hive.json as a whole. HiveError: it cannot be written."""
-        file = self.path / FILE
+        file = self.path / HIVE
         new = file.with_suffix(".json.new")
         try:
             new.write_text(f"{json.dumps({'version': VERSION, **asdict(founding)}, indent=1)}\n", encoding="utf-8")

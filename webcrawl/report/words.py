@@ -87,6 +87,7 @@ FILTERS = {
     "depth": "deeper than URL_MAX_DEPTH",
     "scope": "outside the scope",
     "excluded": "on the exclusion list",
+    "commanded": "excluded by command",
     "port": "a port of another service",
     "extension": "an ending in URL_EXCLUDE_EXTENSIONS",
     "expression": "by URL_INCLUDE and URL_EXCLUDE",

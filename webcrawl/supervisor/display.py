@@ -39,13 +39,12 @@ class Display:
         if self._live is not None:
             self._live.stop()
 
-    def show(self, totals: Callable[[], Mapping[str, Any]], drones: int, down: Sequence[int]) -> None:
-        """`totals` gives the figures of all drones, and is called only when they are shown."""
+    def show(self, figures: Mapping[str, Any], drones: int, down: Sequence[int]) -> None:
+        """`figures`: of all drones together; `down`: those that are not there."""
         now = self._clock()
         if now < self._next_look:
             return
         self._next_look = now + BLINK
-        figures = totals()
         rate = self._rate(now, int(figures.get("pages", 0)))
         if self._live is not None:
             self._live.update(short_line(figures, rate, drones, down))

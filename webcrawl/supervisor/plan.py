@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from scrapy.settings import SETTINGS_PRIORITIES, Settings
+from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, Settings
 from scrapy.utils.misc import load_object
 
+from webcrawl import settings as defaults
 from webcrawl.adapter.given import is_given
 from webcrawl.adapter.jobdir import default_jobdir
 from webcrawl.adapter.scheduler import FrontierScheduler
@@ -32,13 +33,12 @@ class Plan:
 
     def __init__(self, settings: Settings, spider: str, arguments: Mapping[str, str], wanted: int) -> None:
         self._settings, self._arguments, self._wanted = settings, arguments, wanted
-        names = [name for name in settings if settings.getpriority(name) == SETTINGS_PRIORITIES["cmdline"]]
-        self._given = {name: str(settings[name]) for name in names}
+        self._given = given_by_command(settings)
         for name in NOT_GIVEN.keys() & self._given.keys():
             raise CannotStart(f"-s {name}={self._given[name]}: {NOT_GIVEN[name]}")
         self._spider = spider_named(settings, spider)
+        self.memory = _mebibytes(settings)
         self.folder = HiveFolder(Path(settings["JOBDIR"] or default_jobdir(spider)))
-        self.has_server = bool(settings.get("REDIS_URL") or settings.get("REDIS_HOST"))
 
     def founding(self, before: Founding | None) -> Founding:
         """What this hive is; CannotStart if it is not what it was."""
@@ -75,10 +75,7 @@ class Plan:
 
     def command_of(self, founding: Founding, number: int, url: str | None) -> list[str]:
         """The drone's command line."""
-        words = [*DRONE, self._spider.name]
-        words += [word for name, value in self._arguments.items() for word in ("-a", f"{name}={value}")]
-        settings = self.settings_of(founding, number, url)
-        return words + [word for name, value in settings.items() for word in ("-s", f"{name}={value}")]
+        return command(self._spider.name, self._arguments, self.settings_of(founding, number, url))
 
     def check(self, founding: Founding, url: str | None) -> None:
         """All that `scrapy crawl` checks before it starts, as the first drone does. CannotStart."""
@@ -94,11 +91,32 @@ class Plan:
         preflight(checked, self._spider, self._arguments)
 
 
+def given_by_command(settings: BaseSettings) -> dict[str, str]:
+    """What the command line says, as its `-s` options would."""
+    names = [name for name in settings if settings.getpriority(name) == SETTINGS_PRIORITIES["cmdline"]]
+    return {name: str(settings[name]) for name in names}
+
+
+def command(spider: str, arguments: Mapping[str, str], settings: Mapping[str, str]) -> list[str]:
+    """The command line of a drone."""
+    options = [word for name, value in arguments.items() for word in ("-a", f"{name}={value}")]
+    return [*DRONE, spider, *options, *(word for name, value in settings.items() for word in ("-s", f"{name}={value}"))]
+
+
 def usable_cores() -> list[int]:
     """Those on which this process may run."""
     if hasattr(os, "sched_getaffinity"):
         return sorted(os.sched_getaffinity(0))
     return list(range(os.cpu_count() or 1))
+
+
+def _mebibytes(settings: Settings) -> int:
+    """What the server may hold of links on their way, in bytes."""
+    try:
+        value = settings.getint("HIVE_STREAM_MEMORY") or defaults.HIVE_STREAM_MEMORY
+    except ValueError:  # told by the checks
+        value = defaults.HIVE_STREAM_MEMORY
+    return value << 20
 
 
 def _path(component: Any) -> str:

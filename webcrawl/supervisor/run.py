@@ -17,21 +17,22 @@ from scrapy.utils.log import configure_logging
 
 from webcrawl.commands.cannot_start import CannotStart
 from webcrawl.extensions.summary import summary
-from webcrawl.hive.figures import totals
+from webcrawl.hive.figures import saved
 from webcrawl.hive.folder import Founding
-from webcrawl.hive.operator import own_server
 from webcrawl.hive.processes import DroneProcess
 from webcrawl.hive.supervising import Supervisor
 from webcrawl.logs.readable import ReadableFormatter
+from webcrawl.supervisor import servers
 from webcrawl.supervisor.display import Display
 from webcrawl.supervisor.plan import Plan, usable_cores
+from webcrawl.supervisor.watching import Watching
 from webcrawl.text.quantities import count
 
 logger = logging.getLogger(__name__)
 
 TICK = 0.1  # seconds
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 LEFT = 60.0  # seconds in which drones of a supervisor that was killed have ended
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class HiveRun:
@@ -49,11 +50,11 @@ class HiveRun:
             before = self._folder.read()
             founding = self._plan.founding(before)
             self._wait_for_the_last_run(founding)
-            with self._server() as url:
-                self._plan.check(founding, url)
+            with self._server(founding) as self._url:
+                self._plan.check(founding, self._url)
                 self._folder.write(founding)
                 self._configure_log()
-                return self._crawl(founding, url, new=before is None)
+                return self._crawl(founding, new=before is None)
         finally:
             lock.close()
 
@@ -69,55 +70,63 @@ class HiveRun:
             time.sleep(TICK)
 
     @contextmanager
-    def _server(self) -> Iterator[str | None]:
-        """The address of a server of its own, while it runs; None: the settings name one."""
-        if self._plan.has_server:
+    def _server(self, founding: Founding) -> Iterator[str | None]:
+        """The address of a server of the hive's own, while it runs; None: the settings name one."""
+        self._own = None
+        if servers.names_server(self._settings):
+            self._operators = servers.named(self._settings, founding.name)
             yield None
             return
-        server = own_server(self._folder)
-        server.start()
-        try:
-            yield server.url
-        finally:
-            server.stop()
+        with servers.own(self._folder.server, self._plan.memory) as self._own:
+            self._operators = servers.at(self._own.url, founding.name)
+            yield self._own.url
 
     def _configure_log(self) -> None:
         configure_logging(self._settings)
         for handler in logging.getLogger().handlers:
             handler.setFormatter(ReadableFormatter(handler.formatter or logging.Formatter()))
 
-    def _crawl(self, founding: Founding, url: str | None, *, new: bool) -> int:
+    def _crawl(self, founding: Founding, *, new: bool) -> int:
         def start(number: int) -> DroneProcess:
             core = self._cores[number % len(self._cores)] if self._cores else None
-            return DroneProcess(self._plan.command_of(founding, number, url), self._folder.log(number), core)
+            return DroneProcess(self._plan.command_of(founding, number, self._url), self._folder.log(number), core)
 
-        begun, before = time.monotonic(), int(totals(self._folder, founding.drones)["pages"])
+        begun, before = time.monotonic(), int(saved(self._folder)["pages"])
         drones = count(len(founding.drones), "drone")
         said = f"a new hive of {drones}" if new else f"resumed by {drones} with {count(before, 'page')}"
         logger.info("%s: %s", self._folder.path, said)
         supervisor = Supervisor(start, lambda number: self._folder.figures(number).get("reason"))
-        supervisor.add(founding.drones)
-        asyncio.run(self._watch(supervisor, founding))
+        watching = Watching(self._folder, self._operators, self._own)
+        asyncio.run(self._watch(supervisor, watching))
         for number in SIGNALS:  # all is over
             signal.signal(number, signal.SIG_IGN)
-        found = totals(self._folder, founding.drones)
+        found = saved(self._folder)
         self._write(found)
         for line in summary(self._folder.path, found, time.monotonic() - begun, before):
             logger.info("%s", line)
-        return supervisor.status
+        return supervisor.status or int(watching.trouble is not None)
 
-    async def _watch(self, supervisor: Supervisor, founding: Founding) -> None:
+    async def _watch(self, supervisor: Supervisor, watching: Watching) -> None:
         loop = asyncio.get_running_loop()
         for number in SIGNALS:
             if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
                 loop.add_signal_handler(number, supervisor.signalled)
         loop.add_signal_handler(signal.SIGUSR1, supervisor.checkpoint)
         live = sys.stderr.isatty()
-        with Display(live=live, logged=not live or bool(self._settings["LOG_FILE"])) as display:
-            while supervisor.working:
-                supervisor.step()
-                display.show(lambda: totals(self._folder, founding.drones), len(founding.drones), supervisor.down)
-                await asyncio.sleep(TICK)
+        supervisor.add(watching.drones)
+        asking = asyncio.create_task(watching.run())
+        try:
+            with Display(live=live, logged=not live or bool(self._settings["LOG_FILE"])) as display:
+                while supervisor.working:
+                    supervisor.step()
+                    if watching.trouble is not None:
+                        supervisor.stop()
+                    supervisor.add(watching.drones)
+                    display.show(watching.figures, len(watching.drones), supervisor.down)
+                    await asyncio.sleep(TICK)
+        finally:
+            asking.cancel()
+            await asyncio.gather(asking, return_exceptions=True)
 
     def _write(self, found: Mapping[str, Any]) -> None:
         new = self._folder.stats.with_suffix(".json.new")

@@ -16,9 +16,9 @@ from webcrawl.urls.hosts import RegisteredDomains
 from webcrawl.urls.pipeline import LinkPipeline
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from webcrawl.urls.filters.protocol import FromSetup
+    from webcrawl.urls.filters.protocol import FromSetup, UrlFilter
     from webcrawl.urls.foldings import Folding
 
 
@@ -28,13 +28,14 @@ def build_filters(
     key: bytes = bytes(16),
     clock: Clock = time.time,
     domains: RegisteredDomains | None = None,
+    last: Sequence[UrlFilter] = (),
 ) -> Chain:
-    """Builds URL_FILTERS in their order, without those that the settings leave nothing to do."""
+    """Builds URL_FILTERS in their order, without those that the settings leave nothing to do; `last` follow them."""
     setup = Setup(settings, clock, key, domains or RegisteredDomains())
     wanted = {path: order for path, order in settings["URL_FILTERS"].items() if order is not None}
     classes: list[type[FromSetup]] = [load(path) for path in sorted(wanted, key=wanted.__getitem__)]
     built = [one.from_setup(setup) for one in classes]
-    return Chain([one for one in built if one is not None])
+    return Chain([*(one for one in built if one is not None), *last])
 
 
 def build_folding(settings: Mapping[str, Any]) -> Folding | None:
@@ -50,8 +51,9 @@ def build_pipeline(
     key: bytes,
     clock: Clock = time.time,
     domains: RegisteredDomains | None = None,
+    last: Sequence[UrlFilter] = (),
 ) -> LinkPipeline:
     """The pipeline that takes a page's links to the seen store."""
-    chain = build_filters(settings, key=key, clock=clock, domains=domains)
+    chain = build_filters(settings, key=key, clock=clock, domains=domains, last=last)
     folding, fingerprints = build_folding(settings), Fingerprints(key)
     return LinkPipeline(chain, folding, fingerprints, settings["URL_MAX_LENGTH"], requisites=settings["REQUISITES"])

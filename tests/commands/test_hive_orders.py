@@ -1,0 +1,213 @@
+"""`scrapy hive status` and the commands to a hive that runs, with a real server and stand-ins for the drones."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from tests.support.commands import command
+from tests.support.fake_hives import COMMAND
+from tests.support.hive_members import Members
+from tests.support.redis_server import emptied
+from webcrawl.hive.embedded import EmbeddedServer
+from webcrawl.hive.folder import Founding, HiveFolder
+from webcrawl.supervisor.servers import URL
+
+
+@pytest.fixture(name="server", scope="module")
+def _server(tmp_path_factory):
+    server = EmbeddedServer(tmp_path_factory.mktemp("redis"))
+    server.start()
+    yield server.url
+    server.stop()
+
+
+@pytest.fixture(name="url")
+def _url(server):
+    emptied(server)
+    return server
+
+
+@pytest.fixture(name="folder")
+def _folder(tmp_path):
+    """Of a hive of two drones, which does not run."""
+    folder = HiveFolder(tmp_path / "job")
+    folder.lock().close()
+    folder.write(Founding("web", "web", "domain", 2, (0, 1)))
+    for drone in range(2):
+        folder.drone(drone).mkdir()
+        stats = {"reason": "shutdown", "pages": 7, "queued": 3, "hosts": 1, "at": "2026-11-21T12:00:00Z"}
+        (folder.drone(drone) / "stats.json").write_text(json.dumps(stats))
+    return folder
+
+
+def serve(folder, url):
+    """Says that the hive of this folder runs, and where its server is."""
+    folder.server.mkdir()
+    (folder.server / URL).write_text(f"{url}\n")
+
+
+def hive(*words):
+    return command(COMMAND, "hive", *words)
+
+
+def refused(*words):
+    """The only line."""
+    done = hive(*words)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1), done
+    return done.stderr.rstrip("\n")
+
+
+class TestStatus:
+    def test_of_a_hive_that_is_stopped(self, folder):
+        """A row for each drone says what its last checkpoint has, and where the drone lies."""
+        done = hive("status", folder.path)
+
+        heading, first, _, last = done.stdout.splitlines()
+        assert done.returncode == 0
+        assert heading.split()[:4] == ["drone", "state", "pages", "pages/s"]
+        assert first.split() == [
+            *("0", "stopped", "(shutdown)", "7", "0.0", "3", "1", "-"),
+            *("2026-11-21T12:00:00Z", str(folder.drone(0))),
+        ]
+        assert last == "web: 2 drones; 14 pages (0.0/s), 6 queued"
+
+    def test_of_one_that_runs(self, folder, url):
+        """A row for each drone says what its last sign of life said, with the rate of the last seconds."""
+        serve(folder, url)
+        with Members(url, 2):
+            done = hive("status", folder.path)
+
+        _, first, second, last = done.stdout.splitlines()
+        assert first.split()[:2] == ["0", "running"]
+        assert first.split()[3] == "5000.0"
+        assert second.split()[4:] == ["5", "2", "1", "0", "s", "ago", "kiwi:/crawl/drone-1", "(101)"]
+        assert last.startswith("web: 2 drones, the queen is drone 0; ")
+
+    def test_by_its_server(self, url):
+        """A hive of many machines is known by its server and its name."""
+        with Members(url, 3, name="big"):
+            done = hive("status", url, "-s", "HIVE_NAME=big", "--json")
+
+        said = json.loads(done.stdout)
+        assert [row["drone"] for row in said["drones"]] == [0, 1, 2]
+        assert (said["name"], said["queen"], said["generation"]) == ("big", 0, 1)
+
+    def test_drones_that_are_away(self, url):
+        """A drone without a sign of life is away; its last figures are shown."""
+        with Members(url, 2):
+            pass
+
+        rows = json.loads(hive("status", url, "--json").stdout)["drones"]
+        assert [row["state"] for row in rows] == ["away", "away"]
+        assert all(row["pages"] for row in rows)
+
+    def test_nothing_there(self, url, tmp_path):
+        """A folder without a hive, a server without one, and a server that is not there, are one line each."""
+        assert refused("status", tmp_path) == f"{tmp_path}: no hive: hive.json is missing"
+        assert refused("status", url) == f"{url}: no drone of a hive named web is known there"
+        assert refused("status", "redis://127.0.0.1:1").startswith("REDIS_URL = redis://127.0.0.1:1: ")
+
+
+class TestCommands:
+    @pytest.mark.parametrize(
+        "words", [["pause"], ["resume"], ["checkpoint"], ["stop"], ["exclude", "a.test"], ["set", "NAME", "1"]]
+    )
+    def test_given_to_all(self, url, words):
+        """A command is given to all drones, and has succeeded when all have carried it out."""
+        with Members(url, 2) as members:
+            done = hive(*words, url)
+
+        assert (done.returncode, done.stdout) == (0, f"{words[0]}: done by 2 drones\n")
+        assert members.commands == [tuple(words)]
+
+    def test_a_hive_that_is_stopped(self, folder):
+        """A command to a hive that does not run is refused."""
+        line = refused("pause", folder.path)
+
+        assert line == f"{folder.path}: the hive is not running, or has a server that -s REDIS_URL=… must name"
+
+    def test_nobody_there(self, url):
+        """A command that no drone would hear is refused."""
+        assert refused("pause", url) == "no drone of this hive is there"
+
+    @pytest.mark.parametrize(
+        ("words", "line"),
+        [
+            ([], "which spider, or which hive?"),
+            (["pause"], "scrapy hive pause JOBDIR|URL"),
+            (["set", "NAME", "."], "scrapy hive set NAME VALUE JOBDIR|URL"),
+            (["status"], "one hive: scrapy hive status JOBDIR|URL"),
+            (["web", "more"], "exactly one spider is needed: scrapy hive NAME -n N"),
+            (["web", "--so"], "unknown option --so"),
+        ],
+    )
+    def test_wrong_words(self, words, line):
+        """What cannot be understood ends with the usage and one line."""
+        done = hive(*words)
+
+        assert done.returncode == 2
+        assert done.stderr.splitlines()[-1].endswith(f"error: {line}")
+
+
+class TestResize:
+    def test_while_it_runs(self, folder, url):
+        """The drones are told, the wait is shown, and hive.json has the new drones for the next start."""
+        serve(folder, url)
+        folder.write(replace(folder.known(), drones=(0, 1, 2)))
+        with Members(url, 3) as members:
+            done = hive("resize", folder.path, "-n", 2)
+
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.splitlines()[-1] == "2 drones share the web now"
+        assert members.commands == [("resize", [0, 1], [])]
+        assert folder.known().drones == (0, 1)
+
+    @pytest.mark.parametrize("number", ["0", "-1", "many", "5000"])
+    def test_no_number_of_drones(self, folder, number):
+        """At least one drone is needed, and no more than a hive can have."""
+        assert refused("resize", folder.path, "-n", number).startswith(f"-n {number}: must be a whole number from 1 ")
+
+
+class TestAdopt:
+    def test_a_drone_that_is_alive(self, url):
+        """A drone that is there is told to give away what it has."""
+        with Members(url, 3) as members:
+            done = hive("adopt", url, "--drone", 1)
+
+        assert done.returncode == 0, done.stderr
+        assert members.commands == [("resize", [0, 2], [])]
+
+    def test_what_would_be_lost(self, url):
+        """Of a drone whose state is gone the losses are said exactly, and nothing is done without --yes."""
+        with Members(url, 2):
+            pass
+
+        done = hive("adopt", url, "--drone", 1, "--lost")
+
+        assert done.returncode == 1
+        said = " ".join(done.stdout.split())
+        assert "drone 1 owns " in said
+        assert "5 URLs queued for 2 hosts" in said
+        assert "in its archive, /crawl/drone-1 on kiwi" in said
+        assert "1 letter of links for others" in said
+        assert said.endswith("repeat the command with --yes to give it up")
+
+    @pytest.mark.parametrize(
+        ("words", "line"),
+        [
+            ([], "which drone? "),
+            (["--drone", "x"], "--drone x: must be a whole number from 0 to 4095"),
+            (["--drone", "1", "--lost"], "--drone 1: it is alive"),
+            (["--drone", "7", "--lost"], "--drone 7: no member of this hive"),
+            (
+                ["--drone", "1", "--lost", "--jobdir", "."],
+                "--lost, --jobdir: a drone whose JOBDIR is there is not lost",
+            ),
+        ],
+    )
+    def test_refused(self, url, words, line):
+        """What makes no sense changes nothing."""
+        with Members(url, 2) as members:
+            assert refused("adopt", url, *words).startswith(line)
+        assert members.commands == []

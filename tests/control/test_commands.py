@@ -1,0 +1,93 @@
+"""The table of commands: what each asks of a crawl, and which words it takes."""
+
+import pytest
+
+from webcrawl.control.commands import COMMANDS, obey
+from webcrawl.control.errors import CommandError
+
+
+class Obedient:
+    """A crawl that notes what it is told."""
+
+    def __init__(self):
+        self.told = []
+
+    def __getattr__(self, name):
+        def note(*words):
+            self.told.append((name, *words))
+            return True
+
+        return note
+
+
+class TestObey:
+    @pytest.mark.parametrize(
+        ("line", "answer"),
+        [
+            ("stop", "stopping: downloads under way are finished, the rest stays for the next run"),
+            ("pause", "paused: downloads under way are finished; resume goes on, after a restart too"),
+            ("resume", "it goes on"),
+            ("checkpoint", "a checkpoint is on its way"),
+            ("exclude example.com", "example.com is excluded"),
+            ("include example.com", "example.com is no longer excluded; what was dropped meanwhile does not come back"),
+            ("seeds a.txt", "seeds are read from a.txt"),
+            ("set LOG_LEVEL INFO", "LOG_LEVEL is True"),
+            ("status", True),
+        ],
+    )
+    def test_each(self, line, answer):
+        """Every command is passed on with its words, and answers in a line or with figures."""
+        crawl = Obedient()
+
+        assert obey(crawl, *line.split()) == answer
+        assert crawl.told == [tuple(line.split())]
+
+    def test_all_are_here(self):
+        """The test above has every command of the table."""
+        lines = self.test_each.pytestmark[0].args[1]
+
+        assert [line.split()[0] for line, _ in lines] == [*COMMANDS]
+
+    def test_several_sources(self):
+        """Several sources of seeds are read one after the other."""
+        crawl = Obedient()
+        obey(crawl, "seeds", "a", "b c")
+
+        assert crawl.told == [("seeds", "a"), ("seeds", "b c")]
+
+    @pytest.mark.parametrize("name", ["pause", "resume", "exclude"])
+    def test_nothing_changes(self, name):
+        """What is so already is said to be so."""
+        crawl = Obedient()
+        crawl.pause = crawl.resume = crawl.exclude = lambda *_: False
+
+        assert "already" in obey(crawl, name, *["x"] * COMMANDS[name].least) or name == "resume"
+
+    @pytest.mark.parametrize(
+        ("words", "why"),
+        [
+            (["jump"], "'jump' is no command; there are: stop, pause"),
+            (["x" * 1000], "is no command"),
+            (["exclude"], "usage: exclude RULE"),
+            (["stop", "now"], "usage: stop"),
+            (["set", "X"], "usage: set NAME VALUE"),
+            (["set", "X", ""], "a word is empty, or not one line of text"),
+            (["seeds"], "usage: seeds SRC"),
+            (["exclude", "a\nb"], "a word is empty, or not one line of text"),
+        ],
+    )
+    def test_refused(self, words, why):
+        """Other words are refused in one short line, and the crawl is told nothing."""
+        crawl = Obedient()
+
+        with pytest.raises(CommandError) as refusal:
+            obey(crawl, *words)
+
+        assert why in str(refusal.value)
+        assert (len(str(refusal.value)) < 150, "\n" in str(refusal.value), crawl.told) == (True, False, [])
+
+    def test_what_lasts(self):
+        """These commands are in force after a restart."""
+        lasting = {name for name, command in COMMANDS.items() if command.lasting}
+
+        assert lasting == {"pause", "resume", "exclude", "include", "seeds", "set"}

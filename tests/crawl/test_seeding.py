@@ -1,0 +1,146 @@
+"""Seeds of the command line, and those that come by command."""
+
+import pytest
+
+from webcrawl.crawl.seeding import Seeding
+from webcrawl.model import unpack
+from webcrawl.seeds.errors import SeedError
+from webcrawl.seeds.reader import Seeds
+from webcrawl.store.crawldb import CrawlDB
+
+
+class Everything:
+    """A pipeline that lets everything through, and a seen store that keeps all in a list."""
+
+    def __init__(self):
+        self.urls = []
+
+    def process(self, page, depth, urls):
+        return [(number, url, "") for number, url in enumerate(urls)]
+
+    def submit(self, keys, records):
+        self.urls += [unpack(record).url for record in records]
+
+
+@pytest.fixture(name="begin")
+def _begin(tmp_path):
+    opened = []
+
+    def begin(source=None):
+        db, all_of_it = CrawlDB(tmp_path / "state"), Everything()
+        opened.append(db)
+        seeds = Seeds(str(source)) if source else None
+        return Seeding(db, seeds, all_of_it, all_of_it), all_of_it, db
+
+    yield begin
+    for db in opened:
+        db.close()
+
+
+@pytest.fixture(name="lists")
+def _lists(tmp_path):
+    for name in "abc":
+        (tmp_path / f"{name}.txt").write_text("".join(f"http://{name}{number}.org/\n" for number in range(3)))
+    return [tmp_path / f"{name}.txt" for name in "abc"]
+
+
+def read(seeding):
+    while seeding.read(2):
+        pass
+
+
+def names(urls):
+    return "".join(url[7] for url in urls)
+
+
+class TestMoreSeeds:
+    def test_after_those_before(self, begin, lists):
+        """Sources that are added are read after the seeds of the command line, in their order."""
+        seeding, found, _ = begin(lists[0])
+        for path in lists[1:]:
+            seeding.add(str(path))
+        read(seeding)
+
+        assert (names(found.urls), seeding.taken, seeding.ended) == ("aaabbbccc", 9, True)
+
+    def test_to_a_crawl_that_has_read_all(self, begin, lists):
+        """Also a crawl without seeds, or one that has read them all, reads what is added."""
+        seeding, found, _ = begin()
+        assert seeding.ended
+        seeding.add(str(lists[1]))
+        read(seeding)
+        seeding.add(str(lists[2]))
+
+        assert not seeding.ended
+        read(seeding)
+        assert (names(found.urls), seeding.taken) == ("bbbccc", 6)
+
+    def test_after_a_kill(self, begin, lists):
+        """Each source goes on where the last checkpoint was; none is lost, none begins anew."""
+        seeding, _, db = begin(lists[0])
+        for path in lists[1:]:
+            seeding.add(str(path))
+        seeding.read(4)
+        db.checkpoint()
+        seeding.read(4)
+        db.close()
+
+        seeding, found, _ = begin(lists[0])
+        read(seeding)
+
+        assert (names(found.urls), seeding.taken) == ("bbccc", 9)
+
+    def test_a_source_that_was_read(self, begin, lists):
+        """A source by command that is read to its end is not opened again, and its seeds still count."""
+        seeding, _, db = begin()
+        seeding.add(str(lists[1]))
+        read(seeding)
+        db.checkpoint()
+        db.close()
+        lists[1].unlink()
+
+        seeding, _, _ = begin()
+
+        assert (seeding.taken, seeding.ended) == (3, True)
+
+    def test_a_source_that_is_away(self, begin, lists, caplog):
+        """One that cannot be opened in a later run is named, and read in the first run that can."""
+        seeding, _, db = begin(lists[0])
+        seeding.add(str(lists[1]))
+        db.checkpoint()
+        db.close()
+        away = lists[1].rename(lists[1].with_suffix(".away"))
+
+        seeding, found, db = begin(lists[0])
+        read(seeding)
+        db.checkpoint()
+        db.close()
+        assert ("seeds by command" in caplog.text, names(found.urls)) == (True, "aaa")
+        away.rename(lists[1])
+        seeding, found, _ = begin(lists[0])
+        read(seeding)
+
+        assert names(found.urls) == "bbb"
+
+    def test_once_more(self, begin, lists):
+        """All sources are read again when some of their seeds may have become ours, those that were read too."""
+        seeding, found, db = begin(lists[0])
+        seeding.add(str(lists[1]))
+        read(seeding)
+        db.checkpoint()
+        db.close()
+        seeding, found, _ = begin(lists[0])
+        seeding.add(str(lists[2]))
+        seeding.again()
+        read(seeding)
+
+        assert (names(found.urls), seeding.taken, seeding.ended) == ("aaacccbbb", 9, True)
+
+    def test_a_bad_source(self, begin, lists):
+        """A source that cannot be opened is refused, and nothing has changed."""
+        seeding, _, _ = begin()
+
+        with pytest.raises(SeedError):
+            seeding.add(str(lists[0].with_name("none")))
+
+        assert seeding.ended

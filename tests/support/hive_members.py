@@ -1,0 +1,80 @@
+"""Drones as an operator sees them: they join a hive in a real server, say how they are, and carry out commands."""
+
+import asyncio
+from contextlib import suppress
+from threading import Event, Thread
+
+from tests.support.redis_server import LEASE, clients, member
+from webcrawl.hive.operator import RESIZE
+from webcrawl.hive.report import Report, State
+from webcrawl.hive.server import Server
+
+PAUSE = 0.02  # seconds between two signs of life
+
+
+class Members:
+    """They live in a thread while the context lasts. `deaf` ones carry out nothing."""
+
+    def __init__(self, url, number, name="web", deaf=(), **figures):
+        self._url, self._number, self._name, self._deaf, self._figures = url, number, name, deaf, figures
+        self.commands = []  # those that drone 0 has heard
+        self._ready, self._over = Event(), Event()
+
+    def __enter__(self):
+        self._thread = Thread(target=lambda: asyncio.run(self._live()))
+        self._thread.start()
+        assert self._ready.wait(30)
+        return self
+
+    def __exit__(self, *_):
+        self._over.set()
+        self._thread.join()
+
+    async def _live(self):
+        servers = [Server(clients(self._url), self._name) for _ in range(self._number)]
+        try:
+            hives = []
+            for drone, server in enumerate(servers):
+                await server.open()
+                hives.append(await server.join(member(drone, self._number)))
+            slots, applied, beat = hives[-1].map, [0] * self._number, 0
+            while not self._over.is_set():
+                beat += 1
+                for drone, server in enumerate(servers):
+                    report = self._report(drone, beat, applied[drone], slots)
+                    told = await server.beat(
+                        report.pack(), lease=LEASE, generation=slots.generation, after=applied[drone]
+                    )
+                    if drone == 0:
+                        for command in told.commands:
+                            self.commands.append((command.name, *command.args))
+                            if command.name == RESIZE:
+                                members, lost = command.args
+                                slots = slots.resized(set(members) - set(lost))
+                                await server.publish_map(slots)
+                    if told.commands and drone not in self._deaf:
+                        applied[drone] = told.commands[-1].number
+                self._ready.set()
+                await asyncio.sleep(PAUSE)
+        finally:
+            for server in servers:
+                with suppress(Exception):
+                    await server.close()
+
+    def _report(self, drone, beat, applied, slots):
+        figures = {"pages": 100 * beat, "queued": 5, "hosts": 2, "failures": 0, **self._figures}
+        return Report(
+            drone=drone,
+            identity=f"{drone:032x}",
+            run=1,
+            beat=beat,
+            generation=slots.generation,
+            state=State.RUNNING if drone in slots.drones else State.RETIRED,
+            applied=applied,
+            unacknowledged=drone,
+            seconds=beat * PAUSE,
+            jobdir=f"/crawl/drone-{drone}",
+            host="kiwi",
+            pid=100 + drone,
+            figures=figures,
+        )

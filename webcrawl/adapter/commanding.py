@@ -1,0 +1,72 @@
+"""A crawl in Scrapy's engine, as commands see it (control/commands.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
+
+from webcrawl.adapter.close import close_spider
+from webcrawl.adapter.scheduler import FrontierScheduler, scheduler_of
+from webcrawl.control.errors import CommandError
+from webcrawl.seeds.errors import SeedError
+
+STOPPED = "stopped"  # the reason of a crawl that was stopped by command
+
+
+class Commanding:
+    """What `commands.obey` takes. It keeps nothing itself: whoever passes commands on may make one for each."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    @property
+    def _scheduler(self) -> FrontierScheduler:
+        try:
+            return scheduler_of(self._crawler)
+        except NotConfigured as error:
+            raise CommandError("the crawl does not run") from error
+
+    def stop(self) -> None:
+        close_spider(self._crawler, STOPPED)
+
+    def pause(self) -> bool:
+        return self._scheduler.crawl.pause()
+
+    def resume(self) -> bool:
+        scheduler = self._scheduler
+        resumed = scheduler.crawl.resume()
+        scheduler.wake()
+        return resumed
+
+    def checkpoint(self) -> None:
+        wants = self._scheduler.wants_checkpoint
+        if wants is None:
+            raise CommandError("the extension that takes checkpoints is switched off")
+        wants()
+
+    def exclude(self, rule: str) -> bool:
+        return self._scheduler.crawl.in_force.exclude(rule)
+
+    def include(self, rule: str) -> None:
+        self._scheduler.crawl.in_force.include(rule)
+
+    def seeds(self, source: str) -> None:
+        scheduler = self._scheduler
+        try:
+            scheduler.crawl.add_seeds(source)
+        except (SeedError, OSError) as error:
+            raise CommandError(str(error)) from error
+        scheduler.wake()
+
+    def set(self, name: str, value: str) -> str:
+        return f"{self._scheduler.crawl.in_force.set(name, value)}"
+
+    def status(self) -> Mapping[str, Any]:
+        crawl = self._scheduler.crawl
+        return {
+            **crawl.glance(),
+            "in_force": [*crawl.in_force.told()],
+        }

@@ -1,0 +1,143 @@
+"""What may be ordered of a crawl while it runs: one table, for whoever passes orders on.
+
+A command is a plain function of the crawl and the words after its name. It returns what there is to say, in a line or
+as figures, or raises CommandError; then nothing has changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from webcrawl.control.errors import CommandError
+
+Answer = str | Mapping[str, Any]
+
+
+class Commanded(Protocol):
+    """A crawl that can be commanded. What raises CommandError has done nothing."""
+
+    def stop(self) -> None:
+        """Ends the run as Ctrl-C does."""
+
+    def pause(self) -> bool:
+        """Hands nothing out any more; False if it was paused already."""
+
+    def resume(self) -> bool:
+        """Goes on; False if it was not paused."""
+
+    def checkpoint(self) -> None:
+        """Takes a checkpoint as soon as possible."""
+
+    def exclude(self, rule: str) -> bool:
+        """Fetches nothing any more that this rule names; False if it was excluded already. May raise CommandError."""
+
+    def include(self, rule: str) -> None:
+        """Takes such a rule back. May raise CommandError."""
+
+    def seeds(self, source: str) -> None:
+        """Reads the seeds of one more source. May raise CommandError."""
+
+    def set(self, name: str, value: str) -> str:
+        """Gives a setting another value, which is returned as it is understood. May raise CommandError."""
+
+    def status(self) -> Mapping[str, Any]:
+        """How it is going."""
+
+
+def stop(crawl: Commanded) -> Answer:
+    crawl.stop()
+    return "stopping: downloads under way are finished, the rest stays for the next run"
+
+
+def pause(crawl: Commanded) -> Answer:
+    if not crawl.pause():
+        return "it is paused already"
+    return "paused: downloads under way are finished; resume goes on, after a restart too"
+
+
+def resume(crawl: Commanded) -> Answer:
+    return "it goes on" if crawl.resume() else "it is not paused"
+
+
+def checkpoint(crawl: Commanded) -> Answer:
+    crawl.checkpoint()
+    return "a checkpoint is on its way"
+
+
+def exclude(crawl: Commanded, rule: str) -> Answer:
+    return f"{rule} is excluded" if crawl.exclude(rule) else f"{rule} is excluded already"
+
+
+def include(crawl: Commanded, rule: str) -> Answer:
+    crawl.include(rule)
+    return f"{rule} is no longer excluded; what was dropped meanwhile does not come back"
+
+
+def seeds(crawl: Commanded, *sources: str) -> Answer:
+    for source in sources:
+        crawl.seeds(source)
+    return f"seeds are read from {', '.join(sources)}"
+
+
+def set_value(crawl: Commanded, name: str, value: str) -> Answer:
+    return f"{name} is {crawl.set(name, value)}"
+
+
+def status(crawl: Commanded) -> Answer:
+    return crawl.status()
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One row of the table."""
+
+    name: str
+    run: Callable[..., Answer]
+    words: str  # what follows the name
+    says: str
+    least: int = 0
+    most: int | None = 0  # words; None: any number
+    lasting: bool = False  # in force after a restart too, until it is taken back
+
+    @property
+    def usage(self) -> str:
+        return f"{self.name} {self.words}".strip()
+
+
+COMMANDS: dict[str, Command] = {
+    one.name: one
+    for one in (
+        Command("stop", stop, "", "end the run; the same command resumes the crawl"),
+        Command("pause", pause, "", "fetch nothing more for now", lasting=True),
+        Command("resume", resume, "", "go on after a pause", lasting=True),
+        Command("checkpoint", checkpoint, "", "take a checkpoint now"),
+        Command("exclude", exclude, "RULE", "fetch nothing of a domain or URL prefix any more", 1, 1, lasting=True),
+        Command("include", include, "RULE", "take an exclude back", 1, 1, lasting=True),
+        Command("seeds", seeds, "SRC…", "read more seeds", 1, None, lasting=True),
+        Command("set", set_value, "NAME VALUE", "change a setting that may change", 2, 2, lasting=True),
+        Command("status", status, "", "how it is going"),
+    )
+}
+
+
+def checked(name: str, *words: str) -> Command:
+    """The command of this name, if so many words may follow it. Raises CommandError."""
+    command = COMMANDS.get(name)
+    if command is None:
+        raise CommandError(f"{_short(name)!r} is no command; there are: {', '.join(COMMANDS)}")
+    if len(words) < command.least or (command.most is not None and len(words) > command.most):
+        raise CommandError(f"usage: {command.usage}")
+    if any(not word.strip() or not word.isprintable() for word in words):
+        raise CommandError(f"usage: {command.usage}; a word is empty, or not one line of text")
+    return command
+
+
+def obey(crawl: Commanded, name: str, *words: str) -> Answer:
+    """Carries a command out. Raises CommandError."""
+    return checked(name, *words).run(crawl, *words)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 40 else f"{text[:40]}..."

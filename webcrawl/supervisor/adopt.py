@@ -1,0 +1,103 @@
+"""`scrapy hive adopt`: what becomes of a drone that shall not crawl any more, or cannot."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from scrapy.settings import BaseSettings
+
+from webcrawl.commands.cannot_start import CannotStart
+from webcrawl.hive.errors import Away
+from webcrawl.hive.operator import Look
+from webcrawl.supervisor.orders import give_up
+from webcrawl.supervisor.plan import command, given_by_command
+from webcrawl.supervisor.servers import MakeOperator
+from webcrawl.supervisor.target import DEFAULT, Target
+from webcrawl.text.quantities import count
+
+
+def adopt_lost(target: Target, drone: int, say: Callable[[str], Any], *, sure: bool) -> int:
+    """The drone's state is gone: says what is lost, and gives its part of the web to the others if that is wanted."""
+    for line in _losses(_look(target), drone):
+        say(line)
+    if not sure:
+        say("nothing was changed: repeat the command with --yes to give it up")
+        return 1
+    return give_up(target, drone, say, lost=(drone,))
+
+
+def adopt(target: Target, drone: int, words: Sequence[str], say: Callable[[str], Any]) -> int:
+    """Runs the drone here, until the others have all that it had. `words` start it on its JOBDIR.
+
+    A drone that runs already, here or elsewhere, is only told to give away what it has.
+    """
+    if drone in _look(target).leases:
+        return give_up(target, drone, say)
+    with subprocess.Popen(words, stdin=subprocess.PIPE) as process:  # noqa: S603 - this very program
+        try:
+            give_up(target, drone, say)
+        except BaseException:
+            process.terminate()
+            raise
+        return process.wait()
+
+
+def drone_command(
+    settings: BaseSettings, target: Target, drone: int, jobdir: str, arguments: Mapping[str, str]
+) -> list[str]:
+    """Starts a drone on a JOBDIR that is at hand; the spider is the hive's, or else `web`."""
+    found = _look(target)
+    given = {
+        **given_by_command(settings),
+        "JOBDIR": jobdir,
+        "HIVE_DRONES": str(found.founders),
+        "HIVE_DRONE": str(drone),
+        "HIVE_NAME": target.name,
+        **({"HIVE_PARTITION": target.founding.partition} if target.founding else {}),
+        **({"REDIS_URL": target.url()} if target.url() else {}),
+    }
+    return command(target.founding.spider if target.founding else DEFAULT, arguments, given)
+
+
+def _losses(look: Look, drone: int) -> Iterator[str]:
+    if drone in look.leases:
+        raise CannotStart(f"--drone {drone}: it is alive; without --lost it gives away what it has")
+    if look.map is None or drone not in look.map.drones:
+        raise CannotStart(f"--drone {drone}: no member of this hive")
+    slots = len(look.map.owned(drone))
+    yield f"drone {drone} owns {slots} of {len(look.map.owners)} parts of the web; lost with its state are"
+    report = look.reports.get(drone)
+    if report is None:
+        yield "  its URLs queued, what it has seen, and its archive: how many, the server does not know"
+    else:
+        figures = report.figures
+        queued = count(int(figures.get("queued", 0)), "URL")
+        yield f"  {queued} queued for {count(int(figures.get('hosts', 0)), 'host')}"
+        yield f"  {count(int(figures.get('pages', 0)), 'page')} in its archive, {report.jobdir} on {report.host}"
+        yield f"  {count(report.unacknowledged, 'letter')} of links for others"
+    yield "pages of these hosts are fetched again when somebody links to them or a seed names them;"
+    yield "the other drones send their unacknowledged links again, and seeds are read from the beginning"
+
+
+def _look(target: Target) -> Look:
+    return asyncio.run(_one_look(target.running()))
+
+
+async def _one_look(make_operator: MakeOperator) -> Look:
+    operator = make_operator()
+    try:
+        return await operator.look()
+    except Away as error:
+        raise CannotStart(f"the hive's server is away: {error}") from error
+    finally:
+        await operator.close()
+
+
+def say(line: str) -> None:
+    """To the operator, at once."""
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()

@@ -1,0 +1,139 @@
+"""The commands to a hive that runs: `scrapy hive stop`, `pause`, `exclude`, `resize` and so on."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from typing import Any
+
+from webcrawl.commands.cannot_start import CannotStart
+from webcrawl.hive.errors import Away
+from webcrawl.hive.operator import Look, Operator, unsettled
+from webcrawl.hive.slots import MOST_DRONES
+from webcrawl.supervisor.servers import MakeOperator
+from webcrawl.supervisor.target import Target
+from webcrawl.text.quantities import count
+
+WORDS: Mapping[str, tuple[str, ...]] = {  # commands to all drones, and what follows each
+    "stop": (),
+    "pause": (),
+    "resume": (),
+    "checkpoint": (),
+    "exclude": ("RULE",),
+    "include": ("RULE",),
+    "set": ("NAME", "VALUE"),
+}
+PATIENCE = 60.0  # seconds in which a command is in force on every drone that is there
+LOOKS = 0.5  # seconds between two
+
+
+def give(target: Target, name: str, arguments: Collection[str]) -> int:
+    """Gives a command to all drones, and waits until they have carried it out; returns the exit status."""
+    return asyncio.run(_given(target.running(), name, arguments))
+
+
+async def _given(make_operator: MakeOperator, name: str, arguments: Collection[str]) -> int:
+    operator = make_operator()
+    try:
+        there = len((await operator.look()).leases)
+        if not there:
+            raise CannotStart("no drone of this hive is there")
+        number = await operator.command(name, *arguments)
+        end = time.monotonic() + PATIENCE
+        while waiting := _behind(await operator.look(), number):
+            if time.monotonic() > end:
+                sys.stderr.write(
+                    f"{name}: drones {', '.join(map(str, waiting))} have not answered; they will know it\n"
+                )
+                return 1
+            await asyncio.sleep(LOOKS)
+    except Away as error:
+        if name != "stop":  # the server of a hive ends with it
+            raise CannotStart(f"the hive's server is away: {error}") from error
+    finally:
+        await operator.close()
+    sys.stdout.write(f"{name}: done by {count(there, 'drone')}\n")
+    return 0
+
+
+def _behind(look: Look, number: int) -> list[int]:
+    """The drones that are there and have not carried it out; who stops is no longer there."""
+    return [drone for drone in look.leases if drone not in look.reports or look.reports[drone].applied < number]
+
+
+def resize(target: Target, wanted: int, say: Callable[[str], Any]) -> int:
+    """Changes the number of drones while the hive runs, and waits until all slots are where they belong."""
+    if not 1 <= wanted <= MOST_DRONES:
+        raise CannotStart(f"-n {wanted}: must be a whole number from 1 to {MOST_DRONES}")
+    members = tuple(range(wanted))
+    make_operator = target.running()
+    _start_more(target, members)
+    status = asyncio.run(_changed(make_operator, members, (), say))
+    if status == 0 and target.folder is not None and target.founding is not None:
+        target.folder.write(replace(target.founding, drones=members))
+    return status
+
+
+def give_up(target: Target, drone: int, say: Callable[[str], Any], lost: Collection[int] = ()) -> int:
+    """Gives the slots of a drone to the others; with `lost`, though its state is gone."""
+    make_operator = target.running()
+    members = asyncio.run(_others(make_operator, drone))
+    status = asyncio.run(_changed(make_operator, members, lost, say))
+    if status == 0 and target.folder is not None and target.founding is not None:
+        left = tuple(one for one in target.founding.drones if one != drone)
+        target.folder.write(replace(target.founding, drones=left))
+    return status
+
+
+def _start_more(target: Target, members: Collection[int]) -> None:
+    """Whoever runs the hive on this machine looks at hive.json once a second, and starts what is new there."""
+    if target.folder is not None and target.founding is not None:
+        drones = tuple(sorted({*target.founding.drones, *members}))
+        target.folder.write(replace(target.founding, drones=drones))
+
+
+async def _others(make_operator: MakeOperator, drone: int) -> tuple[int, ...]:
+    operator = make_operator()
+    try:
+        slots = (await operator.look()).map
+    except Away as error:
+        raise CannotStart(f"the hive's server is away: {error}") from error
+    finally:
+        await operator.close()
+    if slots is None or drone not in slots.drones:
+        raise CannotStart(
+            f"--drone {drone}: the hive has the drones {', '.join(map(str, slots.drones if slots else ()))}"
+        )
+    if len(slots.drones) == 1:
+        raise CannotStart(f"--drone {drone}: no drone would be left")
+    return tuple(one for one in slots.drones if one != drone)
+
+
+async def _changed(
+    make_operator: MakeOperator, members: Collection[int], lost: Collection[int], say: Callable[[str], Any]
+) -> int:
+    """Until all is settled, however long it takes: Ctrl-C ends the waiting, not the change."""
+    operator = make_operator()
+    try:
+        await operator.resize(members, lost)
+        await _until_settled(operator, members, lost, say)
+    except Away as error:
+        raise CannotStart(f"the hive's server is away: {error}; the change goes on") from error
+    finally:
+        await operator.close()
+    return 0
+
+
+async def _until_settled(
+    operator: Operator, members: Collection[int], lost: Collection[int], say: Callable[[str], Any]
+) -> None:
+    said = ""
+    while waits := unsettled(await operator.look(), members, lost):
+        if waits != said:
+            say(f"waiting for {waits}")
+            said = waits
+        await asyncio.sleep(LOOKS)
+    say(f"{count(len(members), 'drone')} share the web now")

@@ -1,0 +1,120 @@
+"""`scrapy hive status`: the drones of a hive as a table, running or not."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from webcrawl.hive.errors import Away
+from webcrawl.hive.operator import Look
+from webcrawl.hive.report import State
+from webcrawl.supervisor.servers import MakeOperator
+from webcrawl.supervisor.target import Target
+from webcrawl.text.quantities import count
+
+PAUSE = 2.0  # seconds between two looks, which give the rate
+COLUMNS = {  # name of a figure: heading
+    "drone": "drone",
+    "state": "state",
+    "pages": "pages",
+    "rate": "pages/s",
+    "queued": "queued",
+    "hosts": "hosts",
+    "letters": "letters waiting",
+    "seen": "last sign of life",
+    "place": "place",
+}
+TEXTS = ("state", "seen", "place")
+
+
+def rows(target: Target, lease: float) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """A row for each drone, and what concerns all. `lease`: seconds for which a sign of life holds."""
+    found: dict[int, dict[str, Any]] = {}
+    common: dict[str, Any] = {"name": target.name, "queen": None, "server_bytes": 0, "generation": 0}
+    if target.folder is not None and target.founding is not None:
+        for drone in target.founding.drones:
+            found[drone] = _from_file(drone, target.folder.figures(drone), str(target.folder.drone(drone)))
+    make_operator = target.server()
+    if make_operator is not None:
+        try:
+            before, now = asyncio.run(_two_looks(make_operator))
+        except Away:  # a server of the hive's own, which is about to end, or to start again
+            return [found[drone] for drone in sorted(found)], common
+        common |= {"queen": now.queen, "server_bytes": now.bytes, "generation": now.map.generation if now.map else 0}
+        for drone in now.drones:
+            found[drone] = found.get(drone, _from_file(drone, {}, "")) | _from_report(drone, before, now, lease)
+    return [found[drone] for drone in sorted(found)], common
+
+
+async def _two_looks(make_operator: MakeOperator) -> tuple[Look, Look]:
+    operator = make_operator()
+    try:
+        before = await operator.look()
+        if before.leases:
+            await asyncio.sleep(PAUSE)
+        return before, await operator.look()
+    finally:
+        await operator.close()
+
+
+def _from_file(drone: int, figures: Mapping[str, Any], place: str) -> dict[str, Any]:
+    """As of the drone's last checkpoint."""
+    reason = figures.get("reason")
+    return {
+        "drone": drone,
+        "state": f"stopped ({reason})" if reason else "stopped",
+        "pages": figures.get("pages", 0),
+        "rate": 0.0,
+        "queued": figures.get("queued", 0),
+        "hosts": figures.get("hosts", 0),
+        "letters": None,
+        "seen": figures.get("at", "never"),
+        "place": place,
+    }
+
+
+def _from_report(drone: int, before: Look, now: Look, lease: float) -> dict[str, Any]:
+    report, earlier, left = now.reports.get(drone), before.reports.get(drone), now.leases.get(drone)
+    host, pid = now.places.get(drone, ("", 0))
+    row: dict[str, Any] = {}
+    if left is not None:
+        row["seen"] = f"{max(lease - left, 0):.0f} s ago"
+    if report is None:
+        return row | {"state": "starting" if left is not None else "away"}
+    where = report.host or host
+    state = str(report.state) + (", idle" if report.idle else "")
+    if left is None:
+        state = "stopped" if report.state == State.STOPPING else "away"
+    row |= {
+        "state": state,
+        "pages": report.figures.get("pages", 0),
+        "queued": report.figures.get("queued", 0),
+        "hosts": report.figures.get("hosts", 0),
+        "letters": report.unacknowledged,
+        "place": f"{where}:{report.jobdir} ({pid or report.pid})" if where else report.jobdir,
+    }
+    if report.trouble:
+        row["state"] += f": {report.trouble}"
+    if earlier is not None and earlier.run == report.run and report.seconds > earlier.seconds:
+        pages = row["pages"] - earlier.figures.get("pages", 0)
+        row["rate"] = round(pages / (report.seconds - earlier.seconds), 1)
+    return row
+
+
+def table(found: Sequence[Mapping[str, Any]], common: Mapping[str, Any]) -> list[str]:
+    """The lines of the table, and one of what concerns all."""
+    cells = [list(COLUMNS.values())]
+    cells += [["-" if row[name] is None else str(row[name]) for name in COLUMNS] for row in found]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    aligned = [str.ljust if name in TEXTS else str.rjust for name in COLUMNS]
+    lines = [
+        "  ".join(align(cell, width) for align, cell, width in zip(aligned, row, widths, strict=True)).rstrip()
+        for row in cells
+    ]
+    pages, queued = (sum(row[name] for row in found) for name in ("pages", "queued"))
+    rate = sum(row["rate"] for row in found)
+    queen = f", the queen is drone {common['queen']}" if common["queen"] is not None else ""
+    size = f"; {common['server_bytes'] / 1e6:.1f} MB of links on their way" if common["server_bytes"] else ""
+    drones = count(len(found), "drone")
+    return [*lines, f"{common['name']}: {drones}{queen}; {pages} pages ({rate:.1f}/s), {queued} queued{size}"]

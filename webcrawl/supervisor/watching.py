@@ -1,0 +1,57 @@
+"""What the supervisor learns once a second: the figures of all drones, and whether their server is there."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from webcrawl.hive.embedded import EmbeddedServer
+from webcrawl.hive.errors import Away, HiveError
+from webcrawl.hive.figures import saved, total
+from webcrawl.hive.folder import HiveFolder
+from webcrawl.hive.operator import Operator, figures
+from webcrawl.supervisor.servers import MakeOperator
+
+logger = logging.getLogger(__name__)
+
+INTERVAL = 1.0  # seconds
+
+
+class Watching:
+    """`figures` are those of the drones' last signs of life; while the server is away, of their last checkpoints."""
+
+    def __init__(self, folder: HiveFolder, make_operator: MakeOperator, server: EmbeddedServer | None) -> None:
+        self._folder, self._make_operator, self._server = folder, make_operator, server
+        self.drones = list(folder.known().drones)
+        self.figures: Mapping[str, Any] = saved(folder)
+        self.trouble: Exception | None = None  # why it does not watch any more
+
+    async def run(self) -> None:
+        """Until it is cancelled, or in trouble."""
+        operator = self._make_operator()
+        try:
+            while True:
+                await asyncio.sleep(INTERVAL)
+                self._check_server()
+                self.drones = list(self._folder.known().drones)  # `scrapy hive resize` may have added some
+                await self._look(operator)
+        except Exception as error:
+            self.trouble = error
+            logger.critical("%s", error, exc_info=None if isinstance(error, HiveError) else error)
+        finally:
+            await operator.close()
+
+    def _check_server(self) -> None:
+        try:
+            if self._server is not None and self._server.check():
+                logger.warning("the hive's server died, and was started again")
+        except OSError as error:  # no memory, no processes, no descriptors: the drones go on without it
+            logger.warning("the hive's server died, and cannot be started: %s", error.strerror or error)
+
+    async def _look(self, operator: Operator) -> None:
+        try:
+            self.figures = total(figures(await operator.look()))
+        except Away:
+            self.figures = saved(self._folder)
