@@ -140,7 +140,7 @@ class TestFromDroneToDrone:
 
         def answer(host, path, cookie):
             if host == door:
-                return _moved(f"{web.url(site, '/back')}", "door=1")
+                return _moved(web.url(site, "/back"), "door=1") if path == "/enter" else None
             if path == "/back":
                 return _moved("/", "ticket=1; Path=/")
             if path == "/":

@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.crawler import Crawler
 
-from webcrawl.adapter.close import close_spider
+from webcrawl.adapter.commanding import Commanding
 from webcrawl.adapter.redis_client import client_maker
+from webcrawl.control.commands import checked, obey
+from webcrawl.control.errors import CommandError
 from webcrawl.hive.errors import Away, HiveError
 from webcrawl.hive.identity import Identity, keep_map, saved_map, take_up
 from webcrawl.hive.member import Membership
 from webcrawl.hive.partition import Partition, partition_of
 from webcrawl.hive.registry import Member
-from webcrawl.hive.reign import OVER, Reign
+from webcrawl.hive.reign import Reign
 from webcrawl.hive.report import State
 from webcrawl.hive.running import Running
 from webcrawl.hive.server import Server
@@ -111,6 +113,7 @@ class Life:
 
     def __init__(self, scheduler: FrontierScheduler) -> None:
         self._scheduler, self._crawl = scheduler, scheduler.crawl
+        self._commanding = Commanding(scheduler.crawler)
 
     def __repr__(self) -> str:
         return f"<Life of {self._crawl!r}>"
@@ -131,14 +134,15 @@ class Life:
         return self._crawl.stats()
 
     def state(self) -> State:
-        return State.RUNNING
+        return State.PAUSED if self._crawl.in_force.paused else State.RUNNING
 
     def obey(self, name: str, arguments: Sequence[Any], *, late: bool) -> None:
-        del arguments
-        if name == OVER and self.idle():
-            self.over()
-        elif name == "stop" and not late:
-            close_spider(self._scheduler.crawler, "stopped")
+        """Commands that were given while this drone was not there are obeyed if they last."""
+        try:
+            if checked(name, *arguments).lasting or not late:
+                logger.info("by command: %s", obey(self._commanding, name, *arguments))
+        except CommandError as error:
+            logger.warning("by command: %s %s: %s", name, " ".join(map(str, arguments)), error)
 
     def over(self) -> None:
         self._scheduler.others_done = True

@@ -40,6 +40,7 @@ from webcrawl.hive.drone import Drone
 from webcrawl.hive.identity import keep_map, refuse_drone
 from webcrawl.hive.inbox import Inbox
 from webcrawl.hive.member import Membership, Post
+from webcrawl.hive.obeyed import Obeyed
 from webcrawl.hive.outbox import Outbox
 from webcrawl.hive.splitter import Splitter
 from webcrawl.loading import load
@@ -243,7 +244,7 @@ def open_post(values: Mapping[str, Any], db: CrawlDB, member: Membership) -> Pos
     splitter = Splitter(member.me, member.partition, member.slots, lambda: cache(size), outbox.put)
     drone = Drone(member.me, splitter, outbox, lambda slots: keep_map(db, slots))
     drone.learn(member.slots)
-    return Post(drone, outbox, Inbox(db, member.hive, drone.take))
+    return Post(drone, outbox, Inbox(db, member.hive, drone.take), Obeyed(db))
 
 
 def _needs_all_seeds(values: Mapping[str, Any]) -> bool:

@@ -3,36 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import msgpack
 
 from webcrawl.hive import scripts
+from webcrawl.hive.command import Command
 from webcrawl.hive.registry import state_of
 from webcrawl.hive.session import Session
 from webcrawl.hive.slots import SlotMap
 
 MOST_COMMANDS = 10_000
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """A command for all drones; later ones have higher numbers."""
-
-    number: int
-    name: str
-    args: tuple[Any, ...]
-
-    def pack(self) -> bytes:
-        return b"%d %s" % (self.number, msgpack.packb((self.name, self.args)))
-
-    @classmethod
-    def unpack(cls, data: bytes) -> Command:
-        """The inverse of `pack`."""
-        number, _, rest = data.partition(b" ")
-        name, args = msgpack.unpackb(rest)
-        return cls(int(number), name, tuple(args))
 
 
 class Board(Session):

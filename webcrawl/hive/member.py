@@ -7,6 +7,7 @@ from hashlib import blake2b
 
 from webcrawl.hive.drone import Drone
 from webcrawl.hive.inbox import Inbox
+from webcrawl.hive.obeyed import Obeyed
 from webcrawl.hive.outbox import Outbox
 from webcrawl.hive.partition import Partition
 from webcrawl.hive.slots import SlotMap
@@ -35,6 +36,7 @@ class Post:
     drone: Drone
     outbox: Outbox
     inbox: Inbox
+    obeyed: Obeyed
 
     def stats(self) -> dict[str, int]:
         """Counters of this run."""

@@ -10,12 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from webcrawl.hive.board import Board
+from webcrawl.hive.command import RESIZE
 from webcrawl.hive.errors import ForeignMessage
 from webcrawl.hive.registry import Record, place_of
 from webcrawl.hive.report import Report, State
 from webcrawl.hive.slots import SlotMap
-
-RESIZE = "resize"  # its arguments: the drones that shall share the web; those of them whose state is gone for good
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,6 +77,7 @@ class Registry:
     map: SlotMap | None
     drones: Mapping[int, bytes]
     gone: frozenset[str] = frozenset()
+    wanted: frozenset[int] = frozenset()  # who shall be members by the last command that said so
 
 
 def entered(registry: Registry, me: Member, minted: Record) -> tuple[Record, SlotMap, dict[int, bytes]]:
@@ -92,7 +93,7 @@ def entered(registry: Registry, me: Member, minted: Record) -> tuple[Record, Slo
     if record is None or _gives_way(record, known, me):
         record, known, slots = minted, {}, me.map or SlotMap.fair(range(me.drones), me.groups)
     else:
-        _check(record, registry.map, me)
+        _check(record, registry.map, me, registry.wanted)
         slots = _later(registry.map, me.map) or SlotMap.fair(range(record.drones), me.groups)
     known = {drone: identity for drone, identity in known.items() if state_of(identity) not in gone}
     former = known.get(me.drone)
@@ -124,7 +125,7 @@ def _gives_way(record: Record, known: Mapping[int, bytes], me: Member) -> bool:
     return me.key not in (None, record.key) and record.fresh and len(known) < record.drones
 
 
-def _check(record: Record, slots: SlotMap | None, me: Member) -> None:
+def _check(record: Record, slots: SlotMap | None, me: Member, wanted: frozenset[int]) -> None:
     if me.key not in (None, record.key):
         raise HiveError(
             f"{me.jobdir} belongs to another hive than the one that the server knows by this name: set HIVE_NAME to "
@@ -132,9 +133,11 @@ def _check(record: Record, slots: SlotMap | None, me: Member) -> None:
         )
     if me.partition != record.partition:
         raise HiveError(f"HIVE_PARTITION = {me.partition}: the hive was founded with {record.partition}")
-    if me.key is None and me.drones not in (record.drones, len(slots.drones) if slots else 0):
+    if me.key is not None or me.drone in wanted:  # was in before, or is to come in
+        return
+    if me.drones not in (record.drones, len(slots.drones) if slots else 0):
         raise HiveError(f"HIVE_DRONES = {me.drones}: the hive was founded with {record.drones}")
-    if me.key is None and slots and me.drone not in slots.drones:
+    if slots and me.drone not in slots.drones:
         raise HiveError(f"HIVE_DRONE = {me.drone}: the hive has the drones {', '.join(map(str, slots.drones))}")
 
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 import logging
 import time
 
+from webcrawl.hive.command import OVER, RELEASE
 from webcrawl.hive.errors import ForeignMessage
 from webcrawl.hive.member import Post
-from webcrawl.hive.queen import Decisions, Queen, Wanted
+from webcrawl.hive.queen import Decisions, Queen
 from webcrawl.hive.report import Report
 from webcrawl.hive.server import Beat, Server
 from webcrawl.hive.slots import Groups
 
 logger = logging.getLogger(__name__)
-
-OVER = "over"  # the command that ends the crawl of all
 
 
 class Reign:
@@ -23,12 +22,12 @@ class Reign:
     def __init__(self, me: int, server: Server, post: Post, groups: Groups, patience: float = 0.0) -> None:
         self._me, self._server, self._post, self._groups, self._patience = me, server, post, groups, patience
         self._queen: Queen | None = None
-        self.wanted: Wanted | None = None
+        self._released: set[int] = set()
 
     def __repr__(self) -> str:
         return f"<Reign of {self._me} {self._queen!r}>"
 
-    async def heard(self, beat: Beat, applied: int) -> None:
+    async def heard(self, beat: Beat) -> None:
         """What to do after this beat."""
         if beat.queen != self._me:
             self._queen = None
@@ -36,16 +35,29 @@ class Reign:
         if self._queen is None:
             self._queen = Queen(self._groups, self._patience)
         slots = self._post.drone.slots
-        decided = self._queen.look(time.monotonic(), _reports(beat), beat.alive, slots, self.wanted, applied)
-        await self._act(decided)
+        obeyed = self._post.obeyed
+        now, reports = time.monotonic(), _reports(beat)
+        decided = self._queen.look(now, reports, beat.alive, slots, obeyed.wanted, obeyed.number)
+        await self._act(decided, beat)
 
-    async def _act(self, decided: Decisions) -> None:
+    async def _act(self, decided: Decisions, beat: Beat) -> None:
         for line in decided.notices:
             logger.info("%s", line)
         if decided.map is not None:
             await self._server.publish_map(decided.map)
+        await self._release(decided.released, beat)
         if decided.over:
             await self._server.command(OVER)
+
+    async def _release(self, drones: frozenset[int], beat: Beat) -> None:
+        """Ends drones that have nothing left, and forgets them when they are gone."""
+        there = sorted(drones.intersection(beat.alive) - self._released)
+        if there:
+            self._released.update(there)
+            await self._server.command(RELEASE, *there)
+        for drone in sorted(drones.difference(beat.alive)):
+            logger.info("drone %d has given away all it had, and is no part of the hive any more", drone)
+            await self._server.forget(drone)
 
 
 def _reports(beat: Beat) -> dict[int, Report]:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Protocol
 
+from webcrawl.hive.command import OVER, RELEASE, RESIZE, Command
 from webcrawl.hive.errors import Away, ForeignMessage, Full, HiveError, NewEpoch
 from webcrawl.hive.member import Post
 from webcrawl.hive.reign import Reign
@@ -84,7 +85,7 @@ class Running:
         self._about, self._join, self._lease = about, join, lease
         self._there = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
-        self._beats = self._handled = self._taken = self._applied = 0
+        self._beats = self._handled = self._taken = 0
         self._saved_activity = -1
         self._late = True  # until the first answer is there
         self._acknowledged = ""
@@ -155,7 +156,7 @@ class Running:
             self._report(state).pack(),
             lease=self._lease,
             generation=self._post.drone.slots.generation,
-            after=self._applied,
+            after=self._post.obeyed.number,
         )
 
     def _report(self, state: State | None) -> Report:
@@ -165,7 +166,7 @@ class Running:
             beat=self._beats,
             generation=post.drone.slots.generation,
             state=state or self._crawling.state(),
-            applied=self._applied,
+            applied=post.obeyed.number,
             idle=self._crawling.idle(),
             saved=activity == self._saved_activity and post.inbox.place == post.inbox.committed_place,
             activity=activity,
@@ -183,10 +184,23 @@ class Running:
         for drone, place in beat.acks.items():
             self._post.outbox.acknowledged(drone, place)
         for command in beat.commands:
-            self._applied = max(self._applied, command.number)
-            self._crawling.obey(command.name, command.args, late=self._late)
+            self._obey(command)
         self._late = False
-        await self._reign.heard(beat, self._applied)
+        await self._reign.heard(beat)
+
+    def _obey(self, command: Command) -> None:
+        obeyed = self._post.obeyed
+        obeyed.number = max(obeyed.number, command.number)
+        if command.name == RESIZE:
+            obeyed.resize(*command.args)
+        elif command.name == OVER:
+            if self._crawling.idle():
+                self._crawling.over()
+        elif command.name == RELEASE:
+            if self._post.drone.me in command.args:
+                self._crawling.over()
+        else:
+            self._crawling.obey(command.name, command.args, late=self._late)
 
     def _learn(self, slots: SlotMap) -> None:
         if slots.generation > self._post.drone.slots.generation:

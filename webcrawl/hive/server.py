@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from webcrawl.hive import scripts
-from webcrawl.hive.board import Board, Command
+from webcrawl.hive.board import Board
+from webcrawl.hive.command import Command
 from webcrawl.hive.connection import MakeClient, OtherServer
 from webcrawl.hive.errors import Away, Full, HiveError
 from webcrawl.hive.registry import place_of, state_of

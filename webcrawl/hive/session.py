@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from redis.exceptions import WatchError
 
 from webcrawl.hive import scripts
+from webcrawl.hive.command import Command, wanted_by
 from webcrawl.hive.connection import MakeClient, OtherServer, Watch, check, translated
 from webcrawl.hive.errors import Away, HiveError, NewEpoch
 from webcrawl.hive.keys import Keys
@@ -60,6 +61,7 @@ class Session:
 
     async def open(self) -> None:
         """Connects, and makes sure that this server can carry a hive."""
+        self._watch.run_id = None  # any: `join` agrees on an epoch with it
         with translated():
             await check(self._client)
 
@@ -164,11 +166,13 @@ class Session:
     async def _registry(self, pipe: Any) -> Registry:
         record, slots = await pipe.get(self._keys.hive), await pipe.hget(self._keys.map, "slots")
         drones, gone = await pipe.hgetall(self._keys.drones), await pipe.smembers(self._keys.gone)
+        commands = await pipe.zrange(self._keys.commands, 0, -1) if self._me.key is None else ()
         return Registry(
             Record.unpack(record) if record else None,
             SlotMap.unpack(slots) if slots else None,
             {int(drone): identity for drone, identity in drones.items()},
             frozenset(state.decode() for state in gone),
+            wanted_by(map(Command.unpack, commands)),
         )
 
     async def _held(self, pipe: Any, former: bytes | None) -> bool:
