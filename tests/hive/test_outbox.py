@@ -434,6 +434,21 @@ class TestALostDrone:
         assert (first.number, second.number) == (1, 1)
         assert first.channel != second.channel
 
+    def test_a_kill_half_way(self, job):
+        """A checkpoint between two slices has each letter once: as it was, or as it is now."""
+        job.outbox.put(1, Kind.QUEUED, links(4 * SIZE))
+        job.checkpoint()
+        slices = job.outbox.rerouting(1, lambda kind, item: 2)
+        next(slices)
+        next(slices)
+        job.checkpoint()
+        next(slices)
+
+        job.reopen()
+
+        assert items(job.send(2)) == links(2 * SIZE)
+        assert items(job.send(1)) == links(2 * SIZE, 2 * SIZE)
+
     def test_back_to_the_lost_drone(self, job):
         """A route to the lost drone itself is a mistake of the caller."""
         job.outbox.put(1, Kind.LINKS, links(1))

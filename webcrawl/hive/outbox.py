@@ -36,7 +36,10 @@ class _Collection:
 
 
 class Outbox:
-    """Letters for all other drones. A Part of the checkpoint, and its follower (`committed`)."""
+    """Letters for all other drones. A Part of the checkpoint, and its follower (`committed`).
+
+    Parts that put anything while they are saved must have joined the database before.
+    """
 
     def __init__(
         self,
@@ -82,16 +85,15 @@ class Outbox:
         if collection is None:
             if not items:
                 return
-            if kind in EXACT:
-                self._close_exact(drone)
+            if kind in EXACT:  # their order is kept over all kinds: one begins when the other has ended
+                self._close_these(drone, EXACT)
             collection = self._open[drone, kind] = _Collection(self._clock(), [])
         collection.items.extend(items)
         if len(collection.items) >= SIZE:
             self._close_full(drone, kind)
 
-    def _close_exact(self, drone: int) -> None:
-        """Of exact items the order is kept over all kinds: one begins when the other has ended."""
-        for kind in EXACT:
+    def _close_these(self, drone: int, kinds: Iterable[Kind]) -> None:
+        for kind in kinds:
             if (drone, kind) in self._open:
                 self._close(drone, kind)
 
@@ -213,19 +215,24 @@ class Outbox:
 
     def reroute(self, gone: int, route: Callable[[Kind, Any], int]) -> None:
         """Everything for a drone that is lost goes, item by item, to the drones that `route` names."""
+        for _ in self.rerouting(gone, route):
+            pass
+
+    def rerouting(self, gone: int, route: Callable[[Kind, Any], int]) -> Iterator[None]:
+        """The same in slices of one letter, 0.3 ms; checkpoints may come between them."""
         self._turn += 1
-        for kind in list(Kind):
-            if (gone, kind) in self._open:
-                self._put_again(gone, kind, self._open.pop((gone, kind)).items, route)
-        for lane, exact in list(self._lanes_of(gone)):
+        for lane, _ in self._lanes_of(gone):
             lane.again()
-            for number in range(lane.first, lane.end):
-                ((_, data),) = lane.read(number, number + 1)
+        self._close_these(gone, Kind)
+        for lane, exact in list(self._lanes_of(gone)):
+            while lane:
+                ((_, data),) = lane.read(lane.first, lane.first + 1)
                 message = unpack(data, self._hive)
                 self._put_again(gone, message.kind, message.items, route)
                 before = lane.held
                 lane.forget(1)
                 self._held += lane.held - before
+                yield
             del self._lanes[gone, exact]
         self._channels.pop(gone, None)  # a drone of this number that comes later knows no former letters
         self._acknowledged.pop(gone, None)
