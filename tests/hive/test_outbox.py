@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.examples import examples
+from webcrawl.hive.collecting import SIZE
 from webcrawl.hive.errors import HiveError
 from webcrawl.hive.message import EXACT, Kind
-from webcrawl.hive.outbox import SIZE, Outbox
+from webcrawl.hive.outbox import Outbox
 from webcrawl.hive.wire import LARGEST, unpack
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile

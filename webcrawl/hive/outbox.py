@@ -11,11 +11,11 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgpack
 
+from webcrawl.hive.collecting import Collections
 from webcrawl.hive.message import EXACT, Kind, Message
 from webcrawl.hive.places import order
 from webcrawl.hive.spool import Lane, Letter, stored
@@ -23,16 +23,9 @@ from webcrawl.hive.wire import LARGEST, TooLong, pack, unpack
 from webcrawl.store.crawldb import CrawlDB
 
 META = "hive/outbox"  # in the database: channel and last number of the exact letters for each drone
-SIZE, AGE = 256, 1.0  # items and seconds after which a letter is closed
 COMFORTABLE = 1 << 20  # bytes of a letter's items, unless there is only one
 AT_ONCE = 4 << 20  # bytes of letters that are due at once, unless the first has more
 SLICE = 32  # letters written in one turn: 2 ms
-
-
-@dataclass(slots=True)
-class _Collection:
-    since: float
-    items: list[Any]
 
 
 class Outbox:
@@ -56,7 +49,7 @@ class Outbox:
         self.epoch = ""
         self._db, self._me, self._hive, self._memory, self._clock = db, me, hive, memory, clock
         self._chance = chance or random.SystemRandom()
-        self._open: dict[tuple[int, Kind], _Collection] = {}  # the oldest first
+        self._collections = Collections(self._add, clock)
         self._lanes: dict[tuple[int, bool], Lane] = {}
         self._acknowledged: dict[int, int] = {}  # the place of each drone in this epoch
         self._turn = 0  # of epochs: see Letter
@@ -81,40 +74,11 @@ class Outbox:
 
     def put(self, drone: int, kind: Kind, items: Sequence[Any]) -> None:
         """Takes items for another drone."""
-        collection = self._open.get((drone, kind))
-        if collection is None:
-            if not items:
-                return
-            if kind in EXACT:  # their order is kept over all kinds: one begins when the other has ended
-                self._close_these(drone, EXACT)
-            collection = self._open[drone, kind] = _Collection(self._clock(), [])
-        collection.items.extend(items)
-        if len(collection.items) >= SIZE:
-            self._close_full(drone, kind)
-
-    def _close_these(self, drone: int, kinds: Iterable[Kind]) -> None:
-        for kind in kinds:
-            if (drone, kind) in self._open:
-                self._close(drone, kind)
-
-    def _close_full(self, drone: int, kind: Kind) -> None:
-        items = self._open.pop((drone, kind)).items
-        full = len(items) - len(items) % SIZE
-        for at in range(0, full, SIZE):
-            self._add(drone, kind, items[at : at + SIZE])
-        if full < len(items):
-            self._open[drone, kind] = _Collection(self._clock(), items[full:])
+        self._collections.put(drone, kind, items)
 
     def close(self, now: float, *, all: bool = False) -> None:  # noqa: A002 - reads as what it is
         """Makes letters of the collections that are a second old, or of all; full ones are letters already."""
-        while self._open:
-            (drone, kind), oldest = next(iter(self._open.items()))
-            if not all and now - oldest.since < AGE:
-                return
-            self._close(drone, kind)
-
-    def _close(self, drone: int, kind: Kind) -> None:
-        self._add(drone, kind, self._open.pop((drone, kind)).items)
+        self._collections.close(now, all=all)
 
     def _add(self, drone: int, kind: Kind, items: list[Any]) -> None:
         """Appends a letter of these items, or more if they are large."""
@@ -223,7 +187,7 @@ class Outbox:
         self._turn += 1
         for lane, _ in self._lanes_of(gone):
             lane.again()
-        self._close_these(gone, Kind)
+        self._collections.close_kinds(gone, Kind)
         for lane, exact in list(self._lanes_of(gone)):
             while lane:
                 ((_, data),) = lane.read(lane.first, lane.first + 1)
@@ -248,17 +212,17 @@ class Outbox:
 
     def drones(self) -> Iterable[int]:
         """The drones for which there are letters or collections."""
-        return {drone for (drone, _), lane in self._lanes.items() if lane} | {drone for drone, _ in self._open}
+        return {drone for (drone, _), lane in self._lanes.items() if lane}.union(self._collections.drones())
 
     @property
     def unacknowledged(self) -> int:
         """Letters that are not acknowledged, and collections, which will be letters."""
-        return sum(map(len, self._lanes.values())) + len(self._open)
+        return sum(map(len, self._lanes.values())) + len(self._collections)
 
     def waiting(self, drone: int) -> int:
         """Letters for this drone that are not sent, and collections."""
         unsent = sum(lane.end - lane.next for lane, _ in self._lanes_of(drone))
-        return unsent + sum(drone == one for one, _ in self._open)
+        return unsent + self._collections.drones().count(drone)
 
     def stats(self) -> dict[str, int]:
         """What was closed, sent and acknowledged by this process, and what there is now."""
