@@ -435,6 +435,21 @@ class TestALostDrone:
         assert (first.number, second.number) == (1, 1)
         assert first.channel != second.channel
 
+    def test_a_drone_that_left(self, job):
+        """The same holds for a drone that left with everything acknowledged, also after a restart."""
+        job.outbox.put(1, Kind.SLOT, [b"one"])
+        job.checkpoint()
+        job.send()
+        job.outbox.acknowledged(1, "1-0")
+        job.outbox.reroute(1, lambda kind, item: 2)
+        job.checkpoint()
+        job.reopen()
+
+        job.outbox.put(1, Kind.SLOT, [b"two"])
+        job.checkpoint()
+
+        assert [message.number for message in job.send()] == [1]
+
     def test_a_kill_half_way(self, job):
         """A checkpoint between two slices has each letter once: as it was, or as it is now."""
         job.outbox.put(1, Kind.QUEUED, links(4 * SIZE))

@@ -178,7 +178,10 @@ class Outbox:
             self._counts["again"] += lane.again()
 
     def reroute(self, gone: int, route: Callable[[Kind, Any], int]) -> None:
-        """Everything for a drone that is lost goes, item by item, to the drones that `route` names."""
+        """Everything for a drone that is lost goes, item by item, to the drones that `route` names.
+
+        Call it for one that has left, too, before another drone gets its number, which knows no numbers of letters.
+        """
         for _ in self.rerouting(gone, route):
             pass
 
