@@ -128,3 +128,42 @@ def test_impossible_settings(tmp_path, url):  # noqa: F811
         crawl = crawl_of(tmp_path, url, **{name: value})
         assert crawl.run() == 1
         assert re.fullmatch(rf"webcrawl: {name} = .*\n|.*{name}.*\n", said(crawl)), said(crawl)
+
+
+def test_items_in_redis(tmp_path, url, server, site):  # noqa: F811
+    """scrapy-redis' own pipeline pushes each page as JSON."""
+    address, _ = site
+    server.rpush("web:start_urls", f"{address}/a")
+    crawl = crawl_of(tmp_path, url, ITEM_PIPELINES='{"scrapy_redis.pipelines.RedisPipeline": 300}')
+
+    assert crawl.run() == 0, said(crawl)
+
+    (item,) = map(json.loads, server.lrange("web:items", 0, -1))
+    assert (item["url"], item["status"]) == (f"{address}/a", 200)
+
+
+def test_a_spider_of_a_project(tmp_path, url, server, site):  # noqa: F811
+    """Any spider on this frontier takes seeds, as its own requests if it makes them itself."""
+    address, asked = site
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project/scrapy.cfg").write_text("[settings]\ndefault = mine\n")
+    (tmp_path / "project/mine.py").write_text(
+        'ADDONS = {"webcrawl.WebcrawlAddon": 300}\nSPIDER_MODULES = ["spiders"]\nBOT_NAME = "mine"\n'
+    )
+    (tmp_path / "project/spiders.py").write_text(
+        "import scrapy\n\n"
+        "class Mine(scrapy.Spider):\n"
+        '    name = "mine"\n'
+        "    def make_request_from_data(self, data):\n"
+        "        return scrapy.Request(data.decode() + '?made', dont_filter=True, callback=self.found)\n"
+        "    def found(self, response):\n"
+        '        yield {"found": response.url}\n'
+    )
+    server.rpush("mine:start_urls", f"{address}/a", f"{address}/a")
+    crawl = crawl_of(tmp_path, url, FEEDS=json.dumps({str(tmp_path / "items.json"): {"format": "json"}}))
+    crawl.spider, crawl.project = "mine", tmp_path / "project"
+
+    assert crawl.run() == 0, said(crawl)
+
+    assert pages(asked) == ["/a?made"]
+    assert json.loads((tmp_path / "items.json").read_text()) == [{"found": f"{address}/a?made"}]
