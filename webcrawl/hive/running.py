@@ -156,13 +156,14 @@ class Running:
             await asyncio.sleep(BEAT)
 
     async def _beat(self, state: State | None = None) -> Beat:
-        self._beats += 1
-        return await self._server.beat(
+        found = await self._server.beat(
             self._report(state).pack(),
             lease=self._lease,
             generation=self._post.drone.slots.generation,
             after=self._post.obeyed.number,
         )
+        self._beats += 1  # not before it was answered: see Report
+        return found
 
     def _report(self, state: State | None) -> Report:
         post, activity = self._post, self._activity()
