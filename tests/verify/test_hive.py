@@ -14,6 +14,7 @@ from webcrawl.store.crawldb import CrawlDB
 from webcrawl.verify import hive as module
 from webcrawl.verify import shared as claims
 from webcrawl.verify.hive import verify_hive
+from webcrawl.verify.holdings import pages
 from webcrawl.verify.shared import shared
 from webcrawl.verify.whole import verify
 
@@ -68,7 +69,7 @@ class TestSound:
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout.splitlines()[0] == f"{sound}: no damage found"
         many = ended(sound / "drone-0") + ended(sound / "drone-1")
-        assert done.stdout.splitlines()[1].startswith(f"hive: 2 drones; {many} URLs in the logs and {many} in the")
+        assert done.stdout.splitlines()[1].startswith(f"hive: 2 drones; {many} URLs, {many} archived URLs, ")
 
     def test_drones_without_a_hive_file(self, copy):
         """Folders of drones that were copied into one are checked alike."""
@@ -123,7 +124,7 @@ class TestSound:
             crafted = (" ".join(fields) + "\n").encode()
             for path in (log, other):
                 path.write_bytes(crafted * 2 + path.read_bytes()[2 * len(crafted) :])
-            names = {drone: module._pages(copy / f"drone-{drone}") for drone in range(2)}
+            names = {drone: pages(copy / f"drone-{drone}") for drone in range(2)}
             assert shared(names)[1] == []
 
 
@@ -156,7 +157,7 @@ class TestDamage:
         assert [line for line in lines if "crawl.log" in line] == [
             "drone-1/logs/crawl.log: damaged at byte 0: http://h0.test/some/where/0.html is in the log of drone-0 too",
             f"drone-1/logs/crawl.log: damaged at byte {at}: {second} is in the log of drone-0 too",
-            f"drone-0/logs/crawl.log: damaged at byte 0: {both - 2} more like these",
+            f"drone-1/logs/crawl.log: damaged at byte 0: {both - 2} more like these",
         ]
         index = [line for line in lines if "cdxj" in line]
         assert index[0].endswith(

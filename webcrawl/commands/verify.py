@@ -14,6 +14,7 @@ from scrapy.exceptions import UsageError
 from webcrawl.logs.readable import readable
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdirs import hive_of
+from webcrawl.text.quantities import count
 
 
 class Command(ScrapyCommand):
@@ -89,9 +90,9 @@ def _summary(jobdir: str, found: Counter[str]) -> list[str]:
 def _of_hive(found: Counter[str]) -> list[str]:
     if not found["drones"]:
         return []
-    once = f"{found['pages']} URLs in the logs and {found['archived']} in the archives, each of one drone"
-    drones = f"{found['drones']} drone{'s' * (found['drones'] != 1)}"
-    return [f"hive: {drones}; {once}; {found['hosts in use']} hosts in use, each of one drone"]
+    many = (("drones", "drone"), ("pages", "URL"), ("archived", "archived URL"), ("hosts in use", "host"))
+    drones, *others = (count(found[figure], word) for figure, word in many)
+    return [f"hive: {drones}; {', '.join(others)} in use, each of one drone"]
 
 
 def _of_index(found: Counter[str]) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Protocol
 
@@ -31,6 +31,7 @@ SLICE = 8  # letters taken in before others have their turn: some 2,000 links
 FULL = 1.0  # seconds until a full server is tried again
 ENOUGH = 4 << 20  # bytes of letters taken in after which the next checkpoint is taken early: the server holds them
 PAUSE = 2.0  # seconds between two such checkpoints
+INSIST = 0.1  # seconds until a loop that has not ended is told again
 LAST = 2.0  # seconds at the end for the letters of the last checkpoint
 REMIND = 600.0  # seconds between two lines about a server that stays away
 
@@ -102,9 +103,7 @@ class Running:
 
     async def stop(self) -> None:
         """After the last checkpoint: tells the others, as far as they can be reached, and leaves."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await _ended(self._tasks)
         with suppress(Away, HiveError, NewEpoch, TimeoutError):
             async with asyncio.timeout(LAST):
                 if self._there.is_set():
@@ -301,3 +300,12 @@ class Running:
 
 
 NOWHERE = "0-0"
+
+
+async def _ended(tasks: Iterable[asyncio.Task[None]]) -> None:
+    """Cancels them until they have ended: a client may take a cancellation for a timeout of its own, and go on."""
+    left = set(tasks)
+    while left:
+        for task in left:
+            task.cancel()
+        _, left = await asyncio.wait(left, timeout=INSIST)

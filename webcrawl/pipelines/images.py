@@ -2,37 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Self
-
-from scrapy.crawler import Crawler
-from scrapy.exceptions import NotConfigured
-
-from webcrawl.adapter.values import values_of
 from webcrawl.images.reading import image_of
 from webcrawl.items import Page
-from webcrawl.pipelines.output import PipelineOutput, open_output
+from webcrawl.pipelines.chosen import LogPipeline
 
 
-class ImagesPipeline:
-    """One line for each image; part of the checkpoint."""
+class ImagesPipeline(LogPipeline):
+    """One line for each image."""
 
+    output, path = "images", "logs/images.log"
     content_types = ("image/*",)
 
-    def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
-        self._output: PipelineOutput | None = None
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        if "images" not in values_of(crawler)["OUTPUTS"]:
-            raise NotConfigured
-        return cls(crawler)
-
-    def open_spider(self) -> None:
-        self._output = open_output(self._crawler, "logs/images.log")
-
     def process_item(self, page: Page) -> None:
-        if 200 <= page.status < 300 and self._output is not None:
+        if 200 <= page.status < 300:
             found = image_of(page.body)
             said = "\t".join(map(str, found)) if found is not None else "-\t\t\t"
-            self._output.write(f"{page.url}\t{said}\t{len(page.body)}\n".encode())
+            self._log.write(f"{page.url}\t{said}\t{len(page.body)}\n".encode())

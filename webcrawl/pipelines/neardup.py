@@ -2,35 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Self
-
-from scrapy.crawler import Crawler
-from scrapy.exceptions import NotConfigured
-
-from webcrawl.adapter.values import values_of
 from webcrawl.items import Page
-from webcrawl.pipelines.output import PipelineOutput, open_output
+from webcrawl.pipelines.chosen import LogPipeline
 
 
-class NearDuplicatesPipeline:
-    """One line for each page; part of the checkpoint."""
+class NearDuplicatesPipeline(LogPipeline):
+    """One line for each page."""
 
+    output, path = "neardup", "logs/neardup.log"
     content_types = ("text/html", "application/xhtml+xml", "text/plain")
 
-    def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
-        self._output: PipelineOutput | None = None
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        if "neardup" not in values_of(crawler)["OUTPUTS"]:
-            raise NotConfigured
-        return cls(crawler)
-
-    def open_spider(self) -> None:
-        self._output = open_output(self._crawler, "logs/neardup.log")
-
     def process_item(self, page: Page) -> None:
-        if 200 <= page.status < 300 and self._output is not None:
+        if 200 <= page.status < 300:
             found = page.fingerprint
-            self._output.write(f"{'-' if found is None else f'{found:016x}'}\t{page.url}\n".encode())
+            self._log.write(f"{'-' if found is None else f'{found:016x}'}\t{page.url}\n".encode())

@@ -3,33 +3,25 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
-from scrapy.crawler import Crawler
-from scrapy.exceptions import DropItem, NotConfigured
+from scrapy.exceptions import DropItem
 
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.trip import when_finished
-from webcrawl.adapter.values import values_of
 from webcrawl.items import Page
 from webcrawl.logs.store_line import About
 from webcrawl.pagefiles import PageFiles
+from webcrawl.pipelines.chosen import Chosen
 from webcrawl.pipelines.output import is_plain
 from webcrawl.store.errors import StoreError
 
 
-class PageFilesPipeline:
+class PageFilesPipeline(Chosen):
     """Stores bodies as they are, of whatever type; the files are part of the checkpoint."""
 
-    def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
-        self._files: PageFiles | None = None
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        if "pagefiles" not in values_of(crawler)["OUTPUTS"]:
-            raise NotConfigured
-        return cls(crawler)
+    output = "pagefiles"
+    _files: PageFiles | None = None  # of what is no crawl
 
     def open_spider(self) -> None:
         if not is_plain(self._crawler):

@@ -55,6 +55,12 @@ def folder_of(jobdir: Path, drone: int) -> Path:
     return jobdir / f"drone-{drone}"
 
 
+def number_of(folder: Path) -> int | None:
+    """The number of the drone whose folder has this name."""
+    match = DRONE.fullmatch(folder.name)
+    return int(match[1]) if match is not None else None
+
+
 def is_crawl(folder: Path) -> bool:
     """Whether a crawl has begun here."""
     return (folder / STATE).exists()
@@ -63,8 +69,8 @@ def is_crawl(folder: Path) -> bool:
 def _drones_in(jobdir: Path) -> set[int]:
     if not jobdir.is_dir():
         return set()
-    matches = [DRONE.fullmatch(path.name) for path in jobdir.iterdir() if path.is_dir()]
-    return {int(match[1]) for match in matches if match is not None}
+    numbers = {number_of(path) for path in jobdir.iterdir() if path.is_dir()}
+    return {number for number in numbers if number is not None}
 
 
 def _read(path: Path, data: bytes) -> tuple[str, list[int]]:
