@@ -72,7 +72,7 @@ def preflight(settings: BaseSettings, spider: type[Spider], arguments: Mapping[s
             return
         check_scrapy()
         if issubclass(spider, WebSpider):
-            _arguments(spider, arguments)
+            _arguments(spider, arguments, elsewhere=bool(own.get("REDIS_URL") or own.get("REDIS_HOST")))
         values = plain_values(own, arguments.get("name", spider.name))
         check_handlers(own, values["FOREIGN_HANDLERS_ALLOWED"])
         check_feeds(own)
@@ -148,12 +148,13 @@ def _quiet(name: str) -> Iterator[None]:
         logger.setLevel(level)
 
 
-def _arguments(spider: type[WebSpider], given: Mapping[str, str]) -> None:
+def _arguments(spider: type[WebSpider], given: Mapping[str, str], *, elsewhere: bool) -> None:
+    """`elsewhere`: seeds may come from a server."""
     known = spider.known_arguments()
     for name in given:
         if name not in known and name != JOB:
             raise CannotStart(f"-a {name}=…: unknown argument; allowed are {', '.join(known)}")
-    if not given.get("seeds", "").strip() and spider.needs_seeds():
+    if not given.get("seeds", "").strip() and not elsewhere and spider.needs_seeds():
         raise CannotStart(f"no seeds: scrapy crawl {spider.name} -a seeds=FILE or a URL, several with commas between")
     if getattr(spider, "allowed_domains", None):
         raise CannotStart(f"{spider.name}: allowed_domains has no effect here: use -a scope=, URL_SCOPE or URL_INCLUDE")

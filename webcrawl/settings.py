@@ -279,6 +279,12 @@ REDIS_URL = None
 # File with the server's password, which then stands in no setting.
 REDIS_PASSWORD_FILE = None
 
+# The list, set or sorted set in that server from which seeds are taken as they come.
+REDIS_START_URLS_KEY = "%(name)s:start_urls"
+
+# Idle seconds before a crawl that takes seeds from there may end; 0: it never does; none: when nothing is left.
+MAX_IDLE_TIME_BEFORE_CLOSE = None
+
 # --- Scrapy ---
 
 # The frontier, in place of Scrapy's queues.
@@ -352,6 +358,7 @@ EXTENSIONS = {
     "webcrawl.extensions.summary.Summary": 415,
     "webcrawl.extensions.identity.Identity": 420,
     "webcrawl.extensions.following.Following": 430,
+    "webcrawl.extensions.redis_seeds.RedisSeeds": 440,
     "webcrawl.extensions.garbage.Garbage": 500,
     "webcrawl.extensions.trim.Trim": 510,
 }

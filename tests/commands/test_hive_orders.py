@@ -159,7 +159,7 @@ class TestResize:
             done = hive("resize", folder.path, "-n", 2)
 
         assert done.returncode == 0, done.stderr
-        assert done.stdout.splitlines()[-1] == "2 drones share the web now"
+        assert done.stdout.splitlines()[-1] == "the web is shared by 2 drones now"
         assert members.commands == [("resize", [0, 1], [])]
         assert folder.known().drones == (0, 1)
 

@@ -117,7 +117,7 @@ class TestTruth:
         """Ctrl-C of all drones ends each with status 0; started again, they fetch the rest and nothing twice."""
         web = simweb(20, 120, mix=even(["redirect_elsewhere", "duplicate"]), size=SIZE, latency=0.01)
         hive = Hive(tmp_path / "hive", web, redis.url).start_all()
-        wait_until(lambda: web.log.count > 50)
+        wait_until(lambda: web.log.count > 50 and len(set(map(drone_of, list(web.log.hits)))) == 3)
         for running in hive.running.values():
             running.interrupt()
 

@@ -14,7 +14,7 @@ pytestmark = needs_drones
 
 SIZE = (2000, 3000)
 SETTLED = re.compile(r" (INFO|DEBUG): ")
-GARBAGE = [{"data": b""}, {"data": b"\xff" * 100}, {"who": "somebody else"}, {"": "", "\0": "\0" * 10_000}]
+GARBAGE = [{"data": b"\xff" * 100}, {"": "", "\0": "\0" * 10_000}, {"d": b""}, {"d": b"WCHV" + b"\xff" * 100}]
 
 
 @pytest.fixture(name="redis")
@@ -84,8 +84,8 @@ class TestAnotherDrone:
 
         line = refusal(hive.crawls[1], HIVE_DRONE=2)
 
-        assert "drone 2" in line
-        assert "drone-2" in line
+        assert "is drone 1" in line
+        assert "not drone 2" in line
 
 
 class TestServer:

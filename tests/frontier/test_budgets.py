@@ -256,7 +256,7 @@ class TestBounds:
 
         assert zoo.crawl(frontier, dict.fromkeys(names, zoo.page_of_links()), []).total() == 300
         assert frontier.held == (600, 300)
-        assert len(frontier._budgets._table._cached) <= (1 << 20) // 16 // 640
+        assert len(frontier._budgets.table._cached) <= (1 << 20) // 16 // 640
 
     def test_no_budget_costs_nothing(self, db):
         """Without a limit no domain is counted, and nobody hears of links."""
@@ -265,7 +265,7 @@ class TestBounds:
 
         assert frontier.take(0) is not None
         assert frontier.heard is None
-        assert len(frontier._budgets._table._cached) == 0
+        assert len(frontier._budgets.table._cached) == 0
 
 
 class TestRequisites:

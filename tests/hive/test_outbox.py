@@ -272,6 +272,18 @@ class TestEpochs:
         job.outbox.acknowledged(1, "3-0")
         assert job.outbox.unacknowledged == 2
 
+    def test_places_of_the_former_epoch(self, job):
+        """What was acknowledged in the former epoch says nothing of places in the new one."""
+        job.outbox.put(1, Kind.LINKS, links(2 * SIZE))
+        (first, _) = job.outbox.due(1, 2)
+        job.outbox.sent(1, first, "9-0")
+        job.outbox.acknowledged(1, "9-0")
+        job.outbox.new_epoch("2")
+
+        job.outbox.sent(1, job.outbox.due(1, 1)[0], "3-0")
+
+        assert job.outbox.unacknowledged == 1
+
     def test_the_same_epoch(self, job):
         """The epoch that it has already changes nothing."""
         job.outbox.new_epoch("1")
@@ -294,6 +306,18 @@ class TestEpochs:
 
 
 class TestRestarts:
+    def test_collections_are_in_the_checkpoint(self, job):
+        """What is only collected is closed by a checkpoint, also what was put after its preparation."""
+        job.outbox.put(1, Kind.LINKS, links(1))
+        for _ in job.db.prepare():
+            pass
+        job.outbox.put(1, Kind.LINKS, links(1, 1))
+        job.db.checkpoint()
+
+        job.reopen()
+
+        assert items(job.send()) == links(2)
+
     def test_what_a_checkpoint_has_is_sent_again(self, job):
         """After a restart all letters of the last checkpoint are due again, and none that came later."""
         job.outbox.put(1, Kind.LINKS, links(SIZE + 1))

@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from redis import Redis
 
 from tests.support.redis_server import beat, drones, fair, joins, member, resumed
 from webcrawl.hive.errors import Full, HiveError
@@ -19,6 +20,22 @@ def test_letters_arrive_in_order(url):
             assert await other.read(START, 10, 0) == list(zip(places, [b"a", b"b", b"c"], strict=True))
             assert await other.read(places[1], 10, 0) == [(places[2], b"c")]
             assert await one.read(START, 10, 0) == []
+
+    asyncio.run(run())
+
+
+def test_what_others_put_into_a_stream_is_an_empty_letter(url):
+    """An entry without the field of letters is read as nothing, and those behind it are read."""
+
+    async def run():
+        async with drones(url) as (one, other):
+            await one.send(1, [b"a"])
+            with Redis.from_url(url) as client:
+                (stream,) = client.scan_iter("webcrawl:{test:1}:*")
+                client.xadd(stream, {"who": "somebody"})
+            await one.send(1, [b"b"])
+
+            assert [data for _, data in await other.read(START, 10, 0)] == [b"a", b"", b"b"]
 
     asyncio.run(run())
 

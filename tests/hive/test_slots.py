@@ -15,13 +15,13 @@ members = st.sets(st.integers(0, 20), min_size=1, max_size=8)
 class TestSlotMap:
     @given(members)
     def test_every_slot_has_an_owner(self, drones):
-        """Each slot belongs to a member, and each member has about its share."""
+        """Each slot belongs to a member, and the members' shares differ by one slot at most."""
         slots = SlotMap.fair(drones)
 
         assert set(slots.owners) <= set(drones)
         assert sum(len(slots.owned(drone)) for drone in drones) == SLOTS
-        for drone in drones:
-            assert 0.6 * SLOTS / len(drones) < len(slots.owned(drone)) < 1.5 * SLOTS / len(drones)
+        shares = [len(slots.owned(drone)) for drone in drones]
+        assert max(shares) - min(shares) <= 1
 
     @given(members, st.integers(0, 20))
     def test_only_the_share_of_one_moves(self, drones, other):
@@ -32,6 +32,26 @@ class TestSlotMap:
         assert all(new == other for _, _, new in before.moved(after))
         assert all(old == other for _, old, _ in after.moved(after.resized(before.drones)))
         assert after.generation == before.generation + 1
+
+    @given(st.lists(members, min_size=1, max_size=6))
+    def test_equal_shares_after_any_changes(self, changes):
+        """However often members change, shares stay equal, and no more slots move than the shares demand."""
+        slots = SlotMap.fair(changes[0])
+        for drones in changes[1:]:
+            after = slots.resized(drones)
+            shares = {drone: len(after.owned(drone)) for drone in drones}
+            gone = sum(len(slots.owned(drone)) for drone in {*slots.drones} - drones)
+            over = sum(max(0, len(slots.owned(drone)) - shares[drone]) for drone in drones)
+
+            assert max(shares.values()) - min(shares.values()) <= 1
+            assert len(slots.moved(after)) == gone + over
+            slots = after
+
+    def test_many_drones(self):
+        """Each of 200 drones has five or six slots."""
+        slots = SlotMap.fair(range(200))
+
+        assert {len(slots.owned(drone)) for drone in range(200)} == {5, 6}
 
     @given(members)
     def test_packed(self, drones):

@@ -6,7 +6,7 @@ import signal
 import pytest
 
 from webcrawl.hive.restarts import HEALTHY, LONGEST, TRIES, Restarts
-from webcrawl.hive.supervising import MERCY, SAME, TOGETHER, Supervisor
+from webcrawl.hive.supervising import MERCY, SAME, TOGETHER, TOLD, Supervisor
 
 LINE = "2026-11-21 12:00:00 [webcrawl.net.dns] {}: no name server answers"
 
@@ -263,3 +263,22 @@ class TestOutput:
             ("WARNING", "drone 0: [webcrawl.net.dns] no name server answers"),
             ("ERROR", "drone 0: [webcrawl.net.dns] no name server answers"),
         ]
+
+    def test_what_all_say_is_shown_once(self, scene, caplog):
+        """What one drone has just said is not shown again when others say it too; later it is."""
+        first, second = scene.begin(2)
+        for drone in (first, second):
+            drone.said = [LINE.format("WARNING")]
+        scene.supervisor.step()
+        second.said = [LINE.format("WARNING")]
+        scene.after(TOLD)
+
+        assert caplog.messages == [f"drone {n}: [webcrawl.net.dns] no name server answers" for n in (0, 1)]
+
+    def test_a_logged_line_is_not_repeated(self, scene, caplog):
+        """The line on a death quotes what the drone printed last, unless that is a line of its log."""
+        (drone,) = scene.begin(1)
+        drone.said = [LINE.format("INFO")]
+        scene.end(drone, 1)
+
+        assert caplog.messages == ["drone 0 died (exit status 1): it is started again in 1 s"]

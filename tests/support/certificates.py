@@ -35,3 +35,19 @@ def certificate(*names, days=(-1, 30), issuer="Test Authority", signer=None):
 def encoded(*names):
     """The certificate in DER, as sent over the wire."""
     return certificate(*names)[0].public_bytes(serialization.Encoding.DER)
+
+
+def written(folder, *names):
+    """The paths of an authority's certificate, of one for these names that it has signed, and of the latter's key."""
+    authority, signer = certificate("Test Authority", issuer="")
+    signed, key = certificate(*names, signer=signer)
+    texts = {
+        "authority.pem": authority.public_bytes(serialization.Encoding.PEM),
+        "certificate.pem": signed.public_bytes(serialization.Encoding.PEM),
+        "key.pem": key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        ),
+    }
+    for name, text in texts.items():
+        (folder / name).write_bytes(text)
+    return [str(folder / name) for name in texts]

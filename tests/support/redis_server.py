@@ -1,6 +1,10 @@
 """A real server for tests: one for each worker, emptied for each test."""
 
-from contextlib import asynccontextmanager
+import asyncio
+import socket
+import subprocess
+import time
+from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import replace
 
 from redis import Redis
@@ -8,6 +12,7 @@ from redis.asyncio import Redis as AsyncRedis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
+from webcrawl.hive.embedded import find_binary
 from webcrawl.hive.registry import Member
 from webcrawl.hive.server import Server
 from webcrawl.hive.slots import SlotMap
@@ -73,3 +78,86 @@ async def beat(server, report=b"", **options):
 def fair(number, generation=1):
     """A map of that many drones."""
     return replace(SlotMap.fair(range(number)), generation=generation)
+
+
+def free_port():
+    """A port of 127.0.0.1 that was free a moment ago."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as listening:
+        return listening.getsockname()[1]
+
+
+class OwnServer:
+    """A server that a test may kill, restart, and give options: of its own, on a port of 127.0.0.1."""
+
+    def __init__(self, folder, *options):
+        folder.mkdir(exist_ok=True)
+        self.folder, self.options, self.port = folder, options, free_port()
+        self.url = f"redis://127.0.0.1:{self.port}"
+        self.start()
+
+    def start(self):
+        arguments = ["--bind", "127.0.0.1", "--port", str(self.port), "--save", "", *self.options]
+        with (self.folder / "log").open("ab") as log:
+            self.process = subprocess.Popen([find_binary(), *arguments], cwd=self.folder, stdout=log, stderr=log)
+        for _ in range(500):
+            with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
+                return
+            time.sleep(0.02)
+        raise AssertionError((self.folder / "log").read_text())
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def restart(self):
+        """Ends it as a power cut does, and starts it with what is on its disk."""
+        self.kill()
+        self.start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.kill()
+
+
+class Cable:
+    """A network between drones and a server that can be cut. With a TLS context, the server's end of it."""
+
+    def __init__(self, url, tls=None):
+        self._there, self._tls = int(url.rpartition(":")[2]), tls
+        self._open, self._listening = set(), None
+        self.port = free_port()
+        self.url = f"{'rediss' if tls else 'redis'}://127.0.0.1:{self.port}"
+
+    async def __aenter__(self):
+        await self.mend()
+        return self
+
+    async def __aexit__(self, *_):
+        await self.cut()
+
+    async def cut(self):
+        if self._listening is not None:
+            self._listening.close()
+        for writer in self._open:
+            writer.transport.abort()
+        self._open.clear()
+        await asyncio.sleep(0)
+
+    async def mend(self):
+        self._listening = await asyncio.start_server(self._connected, "127.0.0.1", self.port, ssl=self._tls)
+
+    async def _connected(self, reader, writer):
+        there_reader, there_writer = await asyncio.open_connection("127.0.0.1", self._there)
+        self._open |= {writer, there_writer}
+        await asyncio.gather(_copy(reader, there_writer), _copy(there_reader, writer))
+
+
+async def _copy(reader, writer):
+    with suppress(OSError):
+        while data := await reader.read(65536):
+            writer.write(data)
+            await writer.drain()
+    with suppress(OSError, RuntimeError):
+        writer.close()

@@ -84,6 +84,7 @@ class FrontierScheduler:
         self._member: Membership | None = None
         self._others: Running | None = None
         self.others_done = True  # no drone has anything for us
+        self.sources: list[Callable[[], bool]] = []  # whether URLs may come from elsewhere; asked when nothing is left
         self.failed: StoreError | None = None
         self._saved = "of this run"
         self._lacks: Lacks | None = None
@@ -221,7 +222,7 @@ class FrontierScheduler:
 
     def has_work(self) -> bool:
         """Whether anything is left to do here."""
-        return self.crawl.pending or self._inline.waiting > 0
+        return self.crawl.pending or self._inline.waiting > 0 or any(source() for source in self.sources)
 
     def enqueue_request(self, request: Request) -> bool:
         """Accepts any request of a spider or middleware. Nothing may raise here: Scrapy would hang."""

@@ -73,6 +73,22 @@ class Whole:
 
 
 @dataclass(frozen=True, slots=True)
+class MaybeWhole:
+    """Such a number, or none."""
+
+    least: int
+    most: int
+
+    @property
+    def allowed(self) -> str:
+        return f"{Whole(self.least, self.most).allowed}, or none"
+
+    def read(self, value: Any, /) -> int | None:
+        none = value is None or (isinstance(value, str) and value.strip().lower() in ("", "none"))
+        return None if none else Whole(self.least, self.most).read(value)
+
+
+@dataclass(frozen=True, slots=True)
 class Number:
     """A number within bounds."""
 
@@ -182,6 +198,21 @@ class MaybeLine:
 
     def read(self, value: Any, /) -> str | None:
         return None if value is None or value == "" else Line().read(value)
+
+
+@dataclass(frozen=True, slots=True)
+class RedisKey:
+    """A key, with or without the spider's name in it."""
+
+    allowed: str = "one line of text, in which %(name)s is the spider's name"
+
+    def read(self, value: Any, /) -> str:
+        found = Line().read(value)
+        try:
+            Line().read(found % {"name": "web"})
+        except KeyError as error:
+            raise ValueError(f"%({error.args[0]})s is unknown") from error
+        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from webcrawl.frontier.hosts import Host
@@ -62,6 +63,12 @@ class Addresses:
         if len(self._addresses) > self._sweep_at:
             self._forget(now)
         return address.waiting.popleft() if address.waiting and not address.lent else None
+
+    def dismiss(self, foreign: Callable[[str], bool]) -> None:
+        """Hosts that belong to others do not wait for their addresses any more."""
+        for address in self._addresses.values():
+            if address.waiting:
+                address.waiting = deque(host for host in address.waiting if not foreign(host.name))
 
     # -- for inline downloads (frontier/lending.py)
 

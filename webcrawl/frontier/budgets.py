@@ -7,7 +7,7 @@ reputation allows. All other URLs wait on disk.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
 from itertools import count
 from zlib import crc32
@@ -44,7 +44,7 @@ class Budgets:
         requisites: bool = False,
     ) -> None:
         """`requisites`: embedded links are what pages need to be shown, and cost less."""
-        self._table, self._texts, self._policy, self._requisites = table, texts, policy, requisites
+        self.table, self._texts, self._policy, self._requisites = table, texts, policy, requisites
         self.reputation = reputation
         self._lead = policy.lead
         self.counts = self._lead < UNLIMITED or policy.most(0, seed=False) < UNLIMITED
@@ -81,7 +81,7 @@ class Budgets:
                 self._charge(domain, record)
                 return True
             self.domains += 1
-        self._table.hold(domain, record)
+        self.table.hold(domain, record)
         self.held += 1
         return False
 
@@ -111,7 +111,7 @@ class Budgets:
             self._pay(domain, 1 + paid)
         else:
             domain.old += 1
-            self._table.touch(domain)
+            self.table.touch(domain)
 
     def refund(self, name: str) -> None:
         """A URL that was let in ended without a request."""
@@ -123,7 +123,7 @@ class Budgets:
 
     def _pay(self, domain: Domain, pages: int) -> None:
         domain.debt = max(domain.debt - pages, 0)
-        self._table.touch(domain)
+        self.table.touch(domain)
         if domain.queue is not None:
             self._note(domain)
 
@@ -133,10 +133,10 @@ class Budgets:
         domain.used += 1
         domain.debt += 1
         self._moved = True
-        self._table.touch(domain)
+        self.table.touch(domain)
 
     def _get(self, name: str) -> Domain:
-        domain = self._table.get(name)
+        domain = self.table.get(name)
         if not domain.most:
             self._allow(domain)
         return domain
@@ -162,7 +162,7 @@ class Budgets:
         links = self.reputation.links_to(domain.name)
         if links != domain.rank:
             domain.rank = links
-            self._table.touch(domain)
+            self.table.touch(domain)
         self._allow(domain)
 
     # -- the URLs that wait
@@ -186,7 +186,7 @@ class Budgets:
         while self._ready:
             name = self._ready[0][2]
             domain = self._get(name)
-            record = self._table.release(domain) if self._may(domain) else None
+            record = self.table.release(domain) if self._may(domain) else None
             if record is not None:
                 self._charge(domain, record)
                 self.held -= 1
@@ -207,7 +207,7 @@ class Budgets:
 
     def _all(self) -> Iterator[None]:
         yield from self.reputation.prepare()
-        yield from self._table.prepare()
+        yield from self.table.prepare()
         place = TOP
         while found := self._look_at(place, LOOK):
             place = found
@@ -215,7 +215,7 @@ class Budgets:
 
     def _look_at(self, place: Place, most: int) -> Place | None:
         """Looks at the next domains whose URLs wait; returns the last one's place, None at the end."""
-        found = self._table.next(place, most)
+        found = self.table.next(place, most)
         for _, name in found:
             domain = self._get(name)
             if domain.queue is not None:
@@ -223,12 +223,41 @@ class Budgets:
                 self._note(domain)
         return found[-1] if found else None
 
+    # -- moving to another crawl of the hive (domain_moves.py)
+
+    def release(self, name: str, size: int) -> list[Packed]:
+        """Removes and returns URLs of a domain that wait, so many bytes or one, whatever its budget."""
+        domain, records = self._get(name), []
+        while size > 0 and (record := self.table.release(domain)) is not None:
+            records.append(record)
+            size -= len(record)
+        self.held -= len(records)
+        self.domains -= bool(records) and domain.queue is None
+        return records
+
+    def hold(self, name: str, records: Sequence[Packed]) -> None:
+        """URLs of a domain wait for its budget."""
+        domain = self._get(name)
+        self.domains += domain.queue is None and len(records) > 0
+        for record in records:
+            self.table.hold(domain, record)
+        self.held += len(records)
+
+    def merge(self, name: str, used: int, debt: int, old: int, *, seed: bool) -> None:
+        """Adds what is known of a domain elsewhere."""
+        domain = self._get(name)
+        domain.seed, domain.used = domain.seed or seed, domain.used + used
+        domain.debt, domain.old = domain.debt + debt, domain.old + old
+        self.table.touch(domain)
+        self._rate(domain)
+        self._moved = True
+
     # -- the checkpoint
 
     def prepare(self) -> Iterator[None]:
         """Writes what has changed, and looks at some of the domains whose reputation may have grown."""
         yield from self.reputation.prepare()
-        yield from self._table.prepare()
+        yield from self.table.prepare()
         for _ in range(SEEN // LOOK if self.held else 0):
             self._place = self._look_at(self._place, LOOK) or TOP
             yield
@@ -237,4 +266,4 @@ class Budgets:
 
     def save(self) -> None:
         self.reputation.save()
-        self._table.save()
+        self.table.save()

@@ -17,6 +17,7 @@ BATCH = 256  # rows written or let go at once: about 1 ms
 LEAST = 4  # objects, whatever the memory: the caller works with one
 LOAD = "SELECT name, rank, waiting, data, crc FROM domain WHERE name = ?"
 STORE = "INSERT OR REPLACE INTO domain VALUES (?, ?, ?, ?, ?)"
+NAMES = "SELECT name FROM domain WHERE name > ? ORDER BY name LIMIT ?"
 COUNT = "SELECT count(*), coalesce(sum(waiting), 0) FROM domain WHERE waiting > 0"
 NEXT = (
     "SELECT name, rank FROM domain WHERE waiting > 0 AND rank <= ?1 AND (rank < ?1 OR name > ?2) "
@@ -104,6 +105,16 @@ class DomainTable:
             domain.queue = None
         self.touch(domain)
         return record
+
+    def names(self, after: str, most: int) -> list[str]:
+        """The next names behind this one; of domains that were written."""
+        return [name for (name,) in self._db.query(NAMES, (after, most))]
+
+    def forget(self, domain: Domain) -> None:
+        """Removes a domain without URLs that wait: it belongs to another crawl now."""
+        self._cached.pop(domain.name, None)
+        self._dirty.pop(domain.name, None)
+        self._db.execute("DELETE FROM domain WHERE name = ?", (domain.name,))
 
     def touch(self, domain: Domain) -> None:
         """Marks the domain as changed since it was last written."""

@@ -140,6 +140,15 @@ class Lines:
             return record
         return None
 
+    def pop_from(self, group: Group) -> bytes | None:
+        """The first record of a group; its turn stays as it is."""
+        queue = self.queues.get(group)
+        record = queue.pop() if queue is not None else None
+        if queue is not None and not queue.count:
+            queue.close()
+            del self.queues[group]
+        return record
+
     def save(self) -> dict[Group, bytes]:
         """What a checkpoint keeps, in the order of turns."""
         return {group: queue.save() for group, queue in self.queues.items()}

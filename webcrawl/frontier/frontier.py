@@ -10,9 +10,11 @@ from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.back import BackEnd
 from webcrawl.frontier.booking import Booking, Limits
 from webcrawl.frontier.charges import Charges
+from webcrawl.frontier.gate import Gate
 from webcrawl.frontier.health import Health, given_up, spares
 from webcrawl.frontier.hosts import FIRST, Host, State
 from webcrawl.frontier.lending import NO_PAGE, Lender, Lending
+from webcrawl.frontier.moves import Moves
 from webcrawl.frontier.overstay import R, overstaying
 from webcrawl.frontier.pardon import Pardon
 from webcrawl.frontier.parts import Hooks, Queues, Rules
@@ -70,8 +72,10 @@ class Frontier:
             charges=self._charges,
         )
         self.lending = Lending(lender)
-        self._pardon = Pardon(self._charges, lender, self._rotation, self._enter, self._put_back)
+        self.pardon = Pardon(self._charges, lender, self._rotation, self._enter, self._put_back)
         self._reserved = self.lending.reserved
+        self.gate: Gate | None = None
+        self.moves = Moves(self, queues, lender, self._rotation)
         self._remember(queues.told.until)
 
     def _remember(self, told: dict[str, float]) -> None:
@@ -190,6 +194,9 @@ class Frontier:
         """Puts a link that others wait for before all other links of its host."""
         link = unpack(record)
         name = host_of(link.url)
+        if self.gate is not None and self.gate.foreign(name):
+            self.gate.pass_on(record)
+            return
         host = self._back.active.get(name)
         held = host if host is not None else self._hosts.get(name)
         self._hosts.touch(held)
@@ -369,11 +376,15 @@ class Frontier:
         self._drop(unpack(record), status)
 
     def _drop(self, link: Link, status: int) -> None:
-        if _uses_budget(link) and self._budgets.counts_as_page(link.path, link.url):
-            self._budgets.refund(self._domain(host_of(link.url)))
+        self.refund(link)
         self.counters[f"dropped/{status}"] += 1
         if self._dropped is not None:
             self._dropped(link, status)
+
+    def refund(self, link: Link) -> None:
+        """A URL that was let in ends without a request, or is asked for by another crawl."""
+        if _uses_budget(link) and self._budgets.counts_as_page(link.path, link.url):
+            self._budgets.refund(self._domain(host_of(link.url)))
 
     # -- done
 
@@ -493,7 +504,7 @@ class Frontier:
 
     def forgive(self, since: float) -> int:
         """Takes back what failures since then did to hosts and links; returns how many there were."""
-        return self._pardon.since(since)
+        return self.pardon.since(since)
 
     def overstaying(self, running: Sequence[R], *, full: bool) -> list[R]:
         """Which of these downloads may be cut, in this order, if hosts wait for their slots; `full`: none is free."""
@@ -533,6 +544,9 @@ class Frontier:
                 self._addresses.learn(host.ip, host.ready_at)
             if woken is not None:
                 self._back.schedule(woken, host.ready_at)
+        if self.gate is not None and self.gate.foreign(host.name):
+            self.moves.stop(host)
+            return
         rotation = self._rotation
         if not host.waiting():
             rotation.leave(host, State.IDLE)

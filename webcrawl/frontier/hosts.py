@@ -28,6 +28,7 @@ FIRST = -1.0
 class State(IntEnum):
     """Where a host is; the numbers are stored in the database."""
 
+    MOVING = -3  # is on its way to another crawl of the hive, or has come from one and is not yet ours (moves.py)
     ASIDE = -2  # its next turn is far away: waits on disk, with its URLs (aside.py)
     PARKED = -1  # gave way to other hosts, with URLs in its queue
     IDLE = 0  # has nothing to fetch
@@ -167,6 +168,22 @@ class HostTable:
             self._rows.put(_row(oldest), written=written)
             for queue in oldest.queues():
                 queue.close()
+
+    def names(self, after: str, most: int) -> list[str]:
+        """The next names of hosts behind this one, by name; of those that were written."""
+        return self._rows.names(after, most)
+
+    def moving(self) -> list[str]:
+        """The names of all hosts that were written as MOVING."""
+        return self._rows.of_state(State.MOVING)
+
+    def forget(self, host: Host) -> None:
+        """Removes a host that the caller holds, and that has no URLs: it belongs to another crawl now."""
+        self._held -= 1
+        self._dirty.pop(host.name, None)
+        for queue in host.queues():
+            queue.close()
+        self._rows.delete(host.name)
 
     def touch(self, host: Host) -> None:
         """Marks the host as changed since it was last written."""

@@ -15,6 +15,7 @@ from webcrawl.frontier.admission import Admission, Decision
 from webcrawl.frontier.back import BackEnd
 from webcrawl.frontier.booking import Booking
 from webcrawl.frontier.charges import Charges
+from webcrawl.frontier.gate import Gate
 from webcrawl.frontier.health import given_up, returns
 from webcrawl.frontier.hosts import Host, HostTable
 from webcrawl.frontier.setaside import SetAside
@@ -53,10 +54,11 @@ class Lending:
         self._addresses, self._admission, self._resumed = lender.addresses, lender.admission, lender.resumed
         self._charges = lender.charges
         self.reserved: set[str] = set()
-        self._lent: dict[str, str] = {}  # host name -> the address that is lent with it
+        self.lent: dict[str, str] = {}  # host name -> the address that is lent with it
+        self.gate: Gate | None = None
 
     def __repr__(self) -> str:
-        return f"<Lending reserved={len(self.reserved)} lent={len(self._lent)}>"
+        return f"<Lending reserved={len(self.reserved)} lent={len(self.lent)}>"
 
     def lend(self, link: Link, now: float, in_flight: InFlight) -> Decision:
         """Lends the link's host, and returns what to ask it for: None for the link, or another Link (robots.txt) first.
@@ -64,14 +66,16 @@ class Lending:
         Otherwise nothing is lent: a time says when to try again, a Status that the link is not to be fetched.
         """
         name = host_of(link.url)
+        if self.gate is not None and self.gate.foreign(name):
+            return Status.HOST_RETIRED  # it is asked by another crawl
         self.reserved.add(name)
-        if name in self._lent:
+        if name in self.lent:
             return NEVER
         host, held = self._open(name)
         try:
             decision = self._decide(host, link, now, in_flight)
             if not decision or isinstance(decision, Link):
-                self._lent[name] = host.ip
+                self.lent[name] = host.ip
                 if self._addresses is not None and host.ip:
                     self._addresses.lend(host.ip)
             return decision
@@ -121,7 +125,7 @@ class Lending:
 
     def ready_at(self, name: str) -> float:
         """When the host may be asked again; NEVER while it is lent."""
-        if name in self._lent:
+        if name in self.lent:
             return NEVER
         host, held = self._open(name)
         self._close(host, held=held)
@@ -141,7 +145,7 @@ class Lending:
 
     def give_back(self, name: str, outcome: Outcome | None, now: float) -> None:
         """Books what the host has answered. Without an outcome it was asked, and nobody knows how that ended."""
-        ip = self._lent.pop(name)
+        ip = self.lent.pop(name)
         host, held = self._open(name)
         retired, failures = host.retired, host.failures
         if outcome is None:

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from heapq import heapify, heappush
 
 from webcrawl.frontier.charges import Charge, Charges
+from webcrawl.frontier.gate import Gate
 from webcrawl.frontier.hosts import Host, State
-from webcrawl.frontier.lending import NO_PAGE, Lender
+from webcrawl.frontier.lending import Lender
 from webcrawl.frontier.rotation import Rotation
 from webcrawl.model import Packed
 
@@ -28,6 +29,7 @@ class Pardon:
         """`enter` makes a host active; `ask_again` queues a link that was finished, as its host's first."""
         self._charges, self._rotation, self._enter, self._ask_again = charges, rotation, enter, ask_again
         self._hosts, self._back, self._book, self._counters = parts.hosts, parts.back, parts.book, parts.counters
+        self.gate: Gate | None = None
 
     def __repr__(self) -> str:
         return f"<Pardon {self._charges!r}>"
@@ -42,6 +44,9 @@ class Pardon:
         return count
 
     def _undo(self, charge: Charge) -> None:
+        if self.gate is not None and self.gate.foreign(charge.host):
+            self._pass_on(self.gate, charge)
+            return
         active = self._back.active.get(charge.host)
         host = active if active is not None else self._hosts.get(charge.host)
         self._hosts.touch(host)
@@ -56,14 +61,18 @@ class Pardon:
             self._back.slots.judge(host)
             self._back.schedule(host, host.due())
 
+    def _pass_on(self, gate: Gate, charge: Charge) -> None:
+        """The host has gone with its record, and a link that comes again with its attempts; one that ended does too."""
+        if charge.retry is None and _comes_back(charge):
+            self._counters["finished"] -= 1
+            gate.pass_on(charge.link.pack())
+
     def _restore(self, host: Host, charge: Charge) -> None:
         """Gives a link its attempt back, also if it was the last one; robots.txt comes when it is needed."""
-        if charge.link is NO_PAGE:  # only the host was charged
-            return
         retry = charge.retry
         if retry is None:
-            if not charge.link.url or charge.link.path.endswith("P") or charge.link.request:
-                return  # a host was lent or a download cut; or a spider was told of its request's end
+            if not _comes_back(charge):
+                return
             self._counters["finished"] -= 1
             self._ask_again(host, charge.link.pack())
         elif retry in host.later:  # else it is under way again
@@ -78,3 +87,12 @@ class Pardon:
             self._enter(host)
         else:
             self._hosts.put_away(host)
+
+
+def _comes_back(charge: Charge) -> bool:
+    """Whether a link whose attempts were used up comes again; for none a host was lent or a download cut.
+
+    Of its own request's end a spider was told.
+    """
+    link = charge.link
+    return bool(link.url) and not link.path.endswith("P") and not link.request

@@ -109,6 +109,21 @@ class Reputation:
         rows = self._db.query(LOAD, (self._number(domain),))
         return rows[0][0] // TAG if rows else 0
 
+    def take(self, domain: str) -> bytes:
+        """Removes and returns what is written of those that link to a domain; `save` writes the rest first."""
+        number = self._number(domain)
+        rows = self._db.query("SELECT sources FROM linked WHERE domain = ?", (number,))
+        self._db.execute("DELETE FROM linked WHERE domain = ?", (number,))
+        self._known.pop(domain, None)
+        return bytes(rows[0][0]) if rows else b""
+
+    def merge(self, domain: str, sources: bytes) -> None:
+        """Adds what `take` gave elsewhere."""
+        number = self._number(domain)
+        tags = (sources[at : at + TAG] for at in range(0, len(sources), TAG))
+        self._db.executemany(STORE, [(number, tag) for tag in tags])
+        self._known.pop(domain, None)
+
     def remembered(self, domain: str) -> int:
         """The same, for those who ask again and again."""
         links = self._known.get(domain)

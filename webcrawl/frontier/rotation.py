@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from webcrawl.frontier.back import BackEnd
 from webcrawl.frontier.domains import Group, Shares
+from webcrawl.frontier.gate import Gate
 from webcrawl.frontier.health import returns, spares
 from webcrawl.frontier.hosts import Host, State
 from webcrawl.frontier.parts import Queues, Rules
@@ -48,6 +49,7 @@ class Rotation:
             self._from_budgets,
         )
         self._source = 0  # the last one that let a host in
+        self.gate: Gate | None = None
         self.width = limits.queues  # the current n
 
     def __repr__(self) -> str:
@@ -108,11 +110,14 @@ class Rotation:
 
     def _from_front(self) -> bool:
         """Moves URLs from the front-end until one makes a host active."""
-        front = self._front
+        front, gate = self._front, self.gate
         for _ in range(MOVES if front.filled else 0):
             record = front.pop()
             if record is None:
                 break
+            if gate is not None and gate.foreign(_host(record)):
+                gate.turn_away(record, False)
+                continue
             if self._budgets.admits(self._shares.domain_of(_host(record)), record) and self._route(record):
                 return True
         return False
@@ -154,6 +159,11 @@ class Rotation:
         return self._admit(self._hosts.get(name.decode()), anyone=anyone)
 
     def _admit(self, host: Host, *, anyone: bool = False) -> bool:
+        if self.gate is not None and self.gate.foreign(host.name):
+            host.state = State.MOVING
+            self._hosts.touch(host)
+            self._hosts.put_away(host)
+            return False
         crowd = None if anyone else self._shares.crowd(host)
         if crowd is None:
             self._hosts.touch(host)  # its row says that it is parked, and no queue of parked hosts has its name now
@@ -169,6 +179,9 @@ class Rotation:
         If the host's domain has its share, the URL waits in a line: then the host's record need not be read.
         """
         name = _host(record)
+        if self.gate is not None and self.gate.foreign(name):
+            self.gate.turn_away(record, True)
+            return False
         host = self._back.active.get(name)
         if host is not None:
             self._hosts.touch(host)

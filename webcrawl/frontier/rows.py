@@ -14,6 +14,7 @@ Row = tuple[str, int, bytes]  # name, state, data
 BATCH = 256  # rows written or evicted at once: about 1 ms
 ROW_BYTES = 200  # a row's memory beside its data: the name, the tuple, its place in the dict
 LOAD = "SELECT name, state, data, crc FROM host WHERE name = ?"
+NAMES = "SELECT name FROM host WHERE name > ? ORDER BY name LIMIT ?"
 LOAD_ACTIVE = "SELECT name, state, data, crc FROM host WHERE state > 0"
 STORE = "INSERT OR REPLACE INTO host VALUES (?, ?, ?, ?)"
 
@@ -44,6 +45,18 @@ class HostRows:
     def active(self) -> Iterator[Row]:
         """The rows of hosts that were in the back-end at the last checkpoint."""
         return map(self._sound, self._db.query(LOAD_ACTIVE))
+
+    def names(self, after: str, most: int) -> list[str]:
+        """The next names behind this one, of rows that were written."""
+        return [name for (name,) in self._db.query(NAMES, (after, most))]
+
+    def of_state(self, state: int) -> list[str]:
+        """The names of all rows that were written with this state."""
+        return [name for (name,) in self._db.query("SELECT name FROM host WHERE state = ?", (int(state),))]
+
+    def delete(self, name: str) -> None:
+        """Removes a row that was taken from the cache."""
+        self._db.execute("DELETE FROM host WHERE name = ?", (name,))
 
     def _sound(self, row: tuple[str, int, bytes, int]) -> Row:
         if not rowcrc.agrees(rowcrc.host, row):

@@ -66,6 +66,10 @@ class SetAside:
         if host.failures < self._failures and host.aside - now > FAR >= host.due() - now:
             self.recall(host)
 
+    def withdraw(self, host: Host) -> None:
+        """The host is no longer aside; its entry does not count any more. The caller says where it is."""
+        self._leave(host)
+
     def recall(self, host: Host) -> None:
         """Brings a host back whose record has changed, as soon as there is a place; the caller puts it away."""
         if host.state is State.ASIDE:

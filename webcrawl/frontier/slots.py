@@ -57,6 +57,10 @@ class Slots:
         self.hosts[host.standing] -= 1
         self._left += host.standing == PROVEN and not host.retired
 
+    def gone(self, host: Host) -> None:
+        """A host that has left does not come back: no slot is kept for it."""
+        self._left -= host.standing == PROVEN and not host.retired
+
     def answered(self, host: Host, seconds: float) -> None:
         """Its last request took this long, as its record says too. What is slow follows the median, not the slowest."""
         slow = self.slow

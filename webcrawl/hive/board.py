@@ -10,6 +10,7 @@ import msgpack
 
 from webcrawl.hive import scripts
 from webcrawl.hive.command import Command
+from webcrawl.hive.registry import state_of
 from webcrawl.hive.session import Session
 from webcrawl.hive.slots import SlotMap
 
@@ -32,11 +33,16 @@ class Board(Session):
         return SlotMap.unpack(packed) if packed else None
 
     async def forget(self, drone: int) -> None:
-        """Takes a drone out of the registry whose state is not to come back; its number may be used again."""
+        """Takes a drone out of the registry whose state is not to come back; its number may be used again.
+
+        Seeds that it had taken, and that no checkpoint of it had, are this drone's from now on.
+        """
         keys = self._keys
-        stream, state = keys.stream(drone, self._epoch), self._me.others.get(drone)
+        stream = keys.stream(drone, self._epoch)
 
         async def gone() -> None:
+            identity: Any = await self._client.hget(keys.drones, str(drone))
+            state = state_of(identity) if identity else None
             pipe = self._client.pipeline(transaction=True)
             if state:
                 pipe.sadd(keys.gone, state)
@@ -45,11 +51,14 @@ class Board(Session):
             pipe.hdel(keys.acks(self._epoch), str(drone))
             pipe.srem(keys.streams(self._epoch), stream)
             pipe.delete(stream, f"{keys.leases}{drone}")
+            if self._member is not None:
+                pipe.eval(scripts.ADOPT, 2, keys.taken(drone), keys.taken(self._member.drone))
             await pipe.execute()
 
         await self._do(gone)
-        others = {one: id_ for one, id_ in self._me.others.items() if one != drone}
-        self._member = replace(self._me, others=others)
+        if self._member is not None:
+            others = {one: state for one, state in self._member.others.items() if one != drone}
+            self._member = replace(self._member, others=others)
 
     async def command(self, name: str, *args: Any) -> int:
         """Gives a command to all drones, and returns its number. Arguments are what msgpack takes."""

@@ -16,7 +16,19 @@ from redis.asyncio import Redis
 from webcrawl.hive.errors import Away, Full, HiveError
 
 OLDEST = (6, 2)  # XTRIM MINID, XADD NOMKSTREAM
-NOT_NOW = ("READONLY", "MISCONF", "LOADING", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "BUSY", "NOREPLICAS", "UNBLOCKED")
+# Names of redis-py's exceptions, and words that servers of some versions say instead; looked for in this order
+REFUSALS = (
+    (("AuthenticationError", "AuthenticationWrong", "AuthorizationError", "NOAUTH", "WRONGPASS"), "does not let us in"),
+    (("NoPermissionError", "NOPERM", " permission"), "does not give our user a right"),
+    (("MovedError", "CROSSSLOT", "ClusterCrossSlot"), "is part of a cluster, and the hive needs one that stands alone"),
+    (("CERTIFICATE_VERIFY_FAILED",), "has a certificate that is not to be trusted"),
+    (("WRONGTYPE",), "holds something else under a key of the hive"),
+)
+NOT_NOW = (
+    *("ReadOnlyError", "READONLY", "MISCONF", "LOADING", "MASTERDOWN", "MasterDown", "CLUSTERDOWN", "ClusterDown"),
+    *("TRYAGAIN", "TryAgain", "BUSY", "NOREPLICAS", "UNBLOCKED"),
+)
+PIPELINED = "of pipeline caused error: "  # after which command it was, with the beginning of its letter
 Client = Redis
 MakeClient = Callable[[], Client]
 
@@ -51,37 +63,22 @@ def translated() -> Iterator[None]:
     """Tells what may pass (Away, Full) from what will not (HiveError)."""
     try:
         yield
-    except (exceptions.AuthenticationError, exceptions.AuthorizationError) as error:
-        raise HiveError(f"REDIS_URL: the server does not let us in: {error}") from None
-    except exceptions.AuthenticationWrongNumberOfArgsError:
-        raise HiveError("REDIS_URL: the server does not let us in: it knows no user names") from None
-    except exceptions.NoPermissionError as error:
-        raise HiveError(f"REDIS_URL: the server's user lacks a right: {error}") from None
-    except exceptions.MovedError:
-        raise HiveError("REDIS_URL: the server is part of a cluster; the hive needs one that stands alone") from None
-    except exceptions.OutOfMemoryError as error:
-        raise Full(str(error)) from None
-    except exceptions.ReadOnlyError as error:
-        raise Away(str(error)) from None
-    except exceptions.ResponseError as error:
-        raise _meaning(str(error)) from error
     except (exceptions.RedisError, OSError, TimeoutError) as error:
-        raise Away(f"{type(error).__name__}: {error}") from error
+        cause = error.__cause__ if isinstance(error, exceptions.ConnectionError) else None
+        told = cause if isinstance(cause, exceptions.RedisError) else error  # heard at a Unix socket while logging in
+        raise _meaning(told, str(told).rpartition(PIPELINED)[2]) from error
 
 
-def _meaning(text: str) -> Exception:
-    code = text.partition(" ")[0]
-    if code == "NOAUTH" or "WRONGPASS" in text:
-        return HiveError(f"REDIS_URL: the server does not let us in: {text}")
-    if "NOPERM" in text or " permission" in text:
-        return HiveError(f"REDIS_URL: the server's user lacks a right: {text}")
-    if "OOM" in text or "used memory > 'maxmemory'" in text:
-        return Full(text)
-    if code in NOT_NOW:
-        return Away(text)
-    if "WRONGTYPE" in text:
-        return HiveError(f"REDIS_URL: the server holds something else under a key of the hive: {text}")
-    return HiveError(f"REDIS_URL: the server refuses a command: {text}")
+def _meaning(error: Exception, words: str) -> Exception:
+    text = f"{type(error).__name__} {words}"
+    for signs, meaning in REFUSALS:
+        if any(sign in text for sign in signs):
+            return HiveError(f"REDIS_URL: the server {meaning}: {words}")
+    if "OutOfMemoryError" in text or "OOM" in text or "used memory > 'maxmemory'" in text:
+        return Full(words)
+    if isinstance(error, exceptions.ResponseError) and not any(sign in text for sign in NOT_NOW):
+        return HiveError(f"REDIS_URL: the server refuses a command: {words}")
+    return Away(f"{type(error).__name__}: {words}")
 
 
 async def check(client: Client) -> None:

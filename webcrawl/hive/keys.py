@@ -38,6 +38,6 @@ class Keys:
         """The streams of this epoch, by their keys: one that is missing was lost."""
         return self._streams + epoch
 
-    def taken(self, drone: int) -> str:
-        """Seeds from a list of the user's that no checkpoint of the drone has yet."""
-        return f"{self._taken}{drone}"
+    def taken(self, crawl: int | str) -> str:
+        """Seeds from a list of the user's that no checkpoint has yet, of a drone, or of a crawl of its own."""
+        return f"{self._taken}{crawl}"

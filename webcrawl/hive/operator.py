@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from webcrawl.hive.board import Board
 from webcrawl.hive.command import RESIZE
@@ -99,8 +98,3 @@ def unsettled(look: Look, members: Collection[int], lost: Collection[int] = ()) 
         if drone not in members and report.state != State.RETIRED:
             return f"drone {drone}, which gives away what it has"
     return ""
-
-
-def figures(look: Look) -> list[dict[str, Any]]:
-    """Of each drone, as webcrawl.hive.merging takes them."""
-    return [look.reports[drone].stats() for drone in sorted(look.reports)]

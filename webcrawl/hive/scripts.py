@@ -70,6 +70,13 @@ if redis.call('GET', KEYS[3]) == ARGV[1] then redis.call('DEL', KEYS[3]) end
 return 1
 """
 
+ADOPT = """-- Appends one list to another.
+local found = redis.call('LRANGE', KEYS[1], 0, -1)
+redis.call('DEL', KEYS[1])
+for _, entry in ipairs(found) do redis.call('RPUSH', KEYS[2], entry) end
+return #found
+"""
+
 PUBLISH = """-- Replaces the slot map by a later one.
 if tonumber(redis.call('HGET', KEYS[1], 'generation') or '0') >= tonumber(ARGV[1]) then return 0 end
 redis.call('DEL', KEYS[1])

@@ -170,11 +170,14 @@ class Server(Board):
             raise OtherServer
 
     async def read(self, after: str, most: int, wait: float) -> list[tuple[str, bytes]]:
-        """Up to `most` letters behind a place, in order; waits up to `wait` seconds for the first one."""
+        """Up to `most` letters behind a place, in order; waits up to `wait` seconds for the first one.
+
+        What has no letter in it, because others put it there, is an empty one.
+        """
         stream = self._keys.stream(self._me.drone, self._epoch)
         block = int(min(wait, LONGEST_WAIT) * 1000) or None
         found: Any = await self._do(lambda: self._reader.xread({stream: after or START}, count=most, block=block))
-        return [(place.decode(), entry[FIELD]) for _, entries in found or () for place, entry in entries]
+        return [(place.decode(), entry.get(FIELD, b"")) for _, entries in found or () for place, entry in entries]
 
     async def acknowledge(self, place: str) -> None:
         """The drone's checkpoint has all letters up to `place`: the server may forget them."""

@@ -21,7 +21,10 @@ MERCY = 2.0  # seconds for drones that are to end at once; then they are killed,
 TOGETHER = 10.0  # seconds in which all drones end of whatever ended the first one
 LAST_LINES = 10
 AS_PLANNED = ("finished", "retired")  # reasons that concern one drone, or end them all anyway
-LINE = re.compile(r"\S+ \S+ \[([^]]*)\] (WARNING|ERROR|CRITICAL): (.*)")
+LOGGED = re.compile(r"\d{4}-\d\d-\d\d \S+ \[([^]]*)\] (\w+): (.*)")
+SHOWN = {"WARNING": logging.WARNING, "ERROR": logging.ERROR, "CRITICAL": logging.CRITICAL}
+TOLD = 10.0  # seconds in which what one drone said is not shown again for others
+MOST_TOLD = 1000  # messages
 
 
 @dataclass(slots=True)
@@ -44,6 +47,7 @@ class Supervisor:
     ) -> None:
         self._start, self._reason, self._clock = start, reason, clock
         self._drones: dict[int, _Drone] = {}
+        self._told: dict[str, tuple[int, float]] = {}  # lines of drones: who said it last, and when
         self._last_signal = float("-inf")
         self._stop_at: float | None = None
         self._kill_at: float | None = None
@@ -135,9 +139,8 @@ class Supervisor:
         status = drone.process.poll()
         for line in drone.process.lines():
             drone.said.append(line)
-            if found := LINE.match(line):
-                name, level, message = found.groups()
-                logger.log(logging.getLevelNamesMapping()[level], "drone %d: [%s] %s", number, name, message)
+            if (found := LOGGED.match(line)) and found[2] in SHOWN and self._is_new(number, found[0][20:], now):
+                logger.log(SHOWN[found[2]], "drone %d: [%s] %s", number, found[1], found[3])
         if status is None:
             return
         drone.process = None
@@ -147,6 +150,16 @@ class Supervisor:
             self._ended_badly(number, status)
         else:
             self._died(number, drone, status, now)
+
+    def _is_new(self, number: int, line: str, now: float) -> bool:
+        """False for what another drone has said just now: the server is away, perhaps."""
+        if len(self._told) > MOST_TOLD:
+            self._told.clear()
+        who, when = self._told.get(line, (number, now))
+        if who != number and now - when < TOLD:
+            return False
+        self._told[line] = (number, now)
+        return True
 
     def _ended(self, number: int, now: float) -> None:
         """A limit that one drone reached, or a signal to one, ends them all: who runs on would wait for it in vain."""
@@ -166,7 +179,8 @@ class Supervisor:
         wait = drone.restarts.died(status, now - drone.begun)
         if wait is not None:
             drone.due = now + wait
-            said = f"; its last line: {drone.said[-1]}" if status > 0 and drone.said else ""
+            plain = status > 0 and drone.said and not LOGGED.match(drone.said[-1])
+            said = f"; its last line: {drone.said[-1]}" if plain else ""
             logger.warning("drone %d died (%s): it is started again in %g s%s", number, _how(status), wait, said)
             return
         logger.error("drone %d ended %d times in a row soon after its start; its last lines:", number, TRIES)

@@ -52,7 +52,7 @@ class Reading:
                 href = attributes["href"] if "href" in attributes else attributes["xlink:href"]
                 text = ""
                 if texts > 0:
-                    text = element.text()
+                    text = element.text_lexbor()
                     texts -= len(text)
                     text = " ".join(text.split()) if len(text) <= ANCHOR_TEXT else _long(text)
                 links.append(("a", href or "", text, attributes.get("rel") or ""))

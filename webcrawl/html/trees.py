@@ -25,6 +25,8 @@ class Element(Protocol):
     @property
     def attributes(self) -> dict[str, str | None]: ...
     def text(self) -> str: ...
+    def text_lexbor(self) -> str:
+        """The same text, of selectolax's nodes in half the time."""
 
 
 class LexborTree:
@@ -60,6 +62,8 @@ class PlainElement:
 
     def text(self) -> str:
         return "".join(islice(self._element.itertext(), _PIECES))
+
+    text_lexbor = text
 
 
 class PlainTree:

@@ -17,6 +17,7 @@ import numpy as np
 
 from webcrawl.seen.buffer import Buffer, Frozen
 from webcrawl.seen.caches.protocol import UrlCache
+from webcrawl.seen.exporting import SortedKeys
 from webcrawl.seen.files import Names
 from webcrawl.seen.front import unseen_lately
 from webcrawl.seen.fuse import Fuse
@@ -112,6 +113,18 @@ class DiskSeen:
     def stats(self) -> dict[str, int | float]:
         waiting = self._u.end - self._verdicts.end
         return self._state.stats(waiting=waiting, keys=len(self._f), runs=self._f.files)
+
+    # -- moving to another crawl (exporting.py)
+
+    def mark(self) -> int:
+        return self._u.end
+
+    def decided(self, mark: int) -> bool:
+        self._advance()
+        return self._verdicts.end >= mark
+
+    def sorted_keys(self) -> SortedKeys:
+        return self._f
 
     # -- merging
 

@@ -8,12 +8,12 @@ from threading import Event
 import numpy as np
 
 from webcrawl.seen.buffer import Frozen
-from webcrawl.seen.keys import NO_KEYS
+from webcrawl.seen.keys import NO_KEYS, merged
 from webcrawl.seen.runset import RunSet
 from webcrawl.seen.sweep import Sweep, Swept
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
-from webcrawl.store.runs import Keys
+from webcrawl.store.runs import Keys, between
 
 NAME = "seen.fresh"
 
@@ -35,6 +35,12 @@ class Known:
     @property
     def files(self) -> int:
         return len(self._runs.runs)
+
+    def next(self, low: int, high: int, most: int) -> Keys:
+        """The first keys with low <= key <= high, at most so many."""
+        pieces = [between(self._fresh[None], low, high)[0][:most]]
+        pieces += [run.first(low, high, most)[0] for run in self._runs.runs]
+        return merged(pieces)[:most]
 
     def holds(self, count: int) -> bool:
         """Whether a merge of `count` records neither reads nor writes a file."""

@@ -6,7 +6,10 @@ import logging
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 
+import numpy as np
+
 from webcrawl.seen.caches.protocol import UrlCache
+from webcrawl.seen.exporting import Snapshot, SortedKeys
 from webcrawl.seen.front import unseen_lately
 from webcrawl.seen.journal import Journal
 from webcrawl.store.crawldb import CrawlDB
@@ -57,6 +60,15 @@ class MemorySeen:
 
     def merge(self) -> None:
         """Nothing ever waits for a merge."""
+
+    def mark(self) -> int:
+        return 0
+
+    def decided(self, mark: int) -> bool:
+        return mark <= 0  # all is decided when it is submitted
+
+    def sorted_keys(self) -> SortedKeys:
+        return Snapshot(np.sort(np.fromiter(self._keys, np.uint64, len(self._keys))))
 
     @property
     def pending(self) -> int:

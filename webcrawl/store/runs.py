@@ -92,6 +92,14 @@ class Run:
             return np.empty((self.columns, 0), np.uint64)
         return between(self._read(first, last), low, high)
 
+    def first(self, low: int, high: int, most: int) -> Keys:
+        """The first rows with low <= key <= high, at most so many; only pages that may have them are read."""
+        first = max(0, int(np.searchsorted(self._index, np.uint64(low), "left")) - 1)
+        last = min(int(np.searchsorted(self._index, np.uint64(high), "right")), first + 2 + most // PAGE)
+        if last <= first:
+            return np.empty((self.columns, 0), np.uint64)
+        return between(self._read(first, last), low, high)[:, :most]
+
     def contains(self, keys: Keys, seconds: Keys | None = None) -> Mask:
         """Which of these ascending keys (with these second values) the file contains."""
         if keys.dtype != np.uint64:

@@ -57,7 +57,7 @@ class Display:
             self._since.popleft()
         self._since.append((now, pages))
         then, before = self._since[0]
-        return (pages - before) / max(now - then, 1e-9)
+        return max(pages - before, 0) / max(now - then, 1e-9)
 
 
 def line(figures: Mapping[str, Any], rate: float, drones: int, down: Sequence[int]) -> str:

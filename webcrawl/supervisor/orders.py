@@ -136,4 +136,4 @@ async def _until_settled(
             say(f"waiting for {waits}")
             said = waits
         await asyncio.sleep(LOOKS)
-    say(f"{count(len(members), 'drone')} share the web now")
+    say(f"the web is shared by {count(len(members), 'drone')} now")

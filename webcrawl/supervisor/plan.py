@@ -65,7 +65,7 @@ class Plan:
         return {
             **self._given,
             "JOBDIR": str(self.folder.drone(number)),
-            "HIVE_DRONES": str(founding.founders),
+            "HIVE_DRONES": str(max(founding.founders, number + 1)),  # more have joined since the founding
             "HIVE_DRONE": str(number),
             "HIVE_NAME": founding.name,
             "HIVE_PARTITION": founding.partition,
@@ -77,7 +77,7 @@ class Plan:
         """The drone's command line."""
         return command(self._spider.name, self._arguments, self.settings_of(founding, number, url))
 
-    def check(self, founding: Founding, url: str | None) -> None:
+    def check(self, founding: Founding) -> None:
         """All that `scrapy crawl` checks before it starts, as the first drone does. CannotStart."""
         own = self._settings.copy()
         self._spider.update_settings(own)
@@ -87,7 +87,8 @@ class Plan:
         if own.getdict("FEEDS"):
             raise CannotStart("FEEDS: all drones would write into the same file: use OUTPUTS, or a pipeline")
         checked = self._settings.copy()
-        checked.setdict(self.settings_of(founding, founding.drones[0], url), "cmdline")
+        given = self.settings_of(founding, founding.drones[0], None)  # nobody has put seeds into a server of our own
+        checked.setdict(given, "cmdline")
         preflight(checked, self._spider, self._arguments)
 
 

@@ -51,7 +51,7 @@ class HiveRun:
             founding = self._plan.founding(before)
             self._wait_for_the_last_run(founding)
             with self._server(founding) as self._url:
-                self._plan.check(founding, self._url)
+                self._plan.check(founding)
                 self._folder.write(founding)
                 self._configure_log()
                 return self._crawl(founding, new=before is None)

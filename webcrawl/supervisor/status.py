@@ -13,7 +13,8 @@ from webcrawl.supervisor.servers import MakeOperator
 from webcrawl.supervisor.target import Target
 from webcrawl.text.quantities import count
 
-PAUSE = 2.0  # seconds between two looks, which give the rate
+PAUSE = 2.5  # seconds between two looks, which give the rate
+BEAT = 1.0  # seconds between two reports of a drone that does not say how long it runs
 COLUMNS = {  # name of a figure: heading
     "drone": "drone",
     "state": "state",
@@ -96,9 +97,9 @@ def _from_report(drone: int, before: Look, now: Look, lease: float) -> dict[str,
     }
     if report.trouble:
         row["state"] += f": {report.trouble}"
-    if earlier is not None and earlier.run == report.run and report.seconds > earlier.seconds:
+    if earlier is not None and earlier.run == report.run and report.beat > earlier.beat:
         pages = row["pages"] - earlier.figures.get("pages", 0)
-        row["rate"] = round(pages / (report.seconds - earlier.seconds), 1)
+        row["rate"] = round(pages / ((report.seconds - earlier.seconds) or (report.beat - earlier.beat) * BEAT), 1)
     return row
 
 

@@ -11,7 +11,7 @@ from webcrawl.hive.embedded import EmbeddedServer
 from webcrawl.hive.errors import Away, HiveError
 from webcrawl.hive.figures import saved, total
 from webcrawl.hive.folder import HiveFolder
-from webcrawl.hive.operator import Operator, figures
+from webcrawl.hive.operator import Operator
 from webcrawl.supervisor.servers import MakeOperator
 
 logger = logging.getLogger(__name__)
@@ -52,6 +52,10 @@ class Watching:
 
     async def _look(self, operator: Operator) -> None:
         try:
-            self.figures = total(figures(await operator.look()))
+            reports = (await operator.look()).reports
+            self.figures = total(
+                reports[drone].stats() if drone in reports else {"drone": drone, **self._folder.figures(drone)}
+                for drone in self._folder.all_drones()
+            )
         except Away:
             self.figures = saved(self._folder)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import NamedTuple
 
 from tldextract import TLDExtract
@@ -38,6 +38,10 @@ class Ended:
         """`now` is the time of an end that nobody was asked for."""
         self.link, self.outcome, self.exchange, self.page = link, outcome, exchange, page
         self.time = exchange.started if exchange is not None else outcome.at or now
+        self.redirect = target(exchange) or None if exchange is not None else None  # where the answer redirects to
+        self.found: Found | None = None  # what was read of a page; of a body seen before, it is read now
+        if page is not None and 200 <= page.status < 300 and not page.is_prerequisite:
+            self.found = page.all_found
         self.links = 0  # rows in the table `links`, once they are made
         self.host = host_of(link.url)
         self.protocol, _, rest = link.url.partition("://")
@@ -47,20 +51,9 @@ class Ended:
         port = authority[len(self.host) + 1 :]
         self.port = int(port) if port else None
 
-    @cached_property
+    @property
     def host_parts(self) -> HostParts:
         return host_parts(self.host)
-
-    @cached_property
-    def redirect(self) -> str | None:
-        """Where the answer redirects to."""
-        return target(self.exchange) or None if self.exchange is not None else None
-
-    @cached_property
-    def found(self) -> Found | None:
-        """What was read of a page; of a body seen before, it is read now."""
-        page = self.page
-        return page.all_found if page is not None and 200 <= page.status < 300 and not page.is_prerequisite else None
 
     @property
     def archived(self) -> Archived | None:

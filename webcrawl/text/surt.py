@@ -8,6 +8,7 @@ used.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 _PARTS = re.compile(r"([a-z][a-z0-9+.-]*)://(?:[^/?#@]*@)?([^/?#]*)([^?#]*)\??([^#]*)", re.IGNORECASE)
@@ -31,6 +32,7 @@ _IN_QUERY = tuple(
 )
 
 
+@lru_cache(64)  # index and table ask for the same one, right after each other
 def surt(url: str) -> str:
     """The key of a URL of printable ASCII; what is no URL of a host is its own key."""
     parts = _PARTS.match(url)

@@ -24,8 +24,12 @@ class Fingerprints:
         _check(key)
         self._key = key
 
-    def __call__(self, urls: Iterable[str]) -> list[int]:
-        """The fingerprints of a batch, in the same order."""
+    def __call__(self, urls: Iterable[str], asked: Iterable[str] = ()) -> list[int]:
+        """The fingerprints of a batch, in the same order. `asked`: the URLs as they are asked for, without effect here.
+
+        In a hive they say whose they are (hive/fingerprints.py).
+        """
+        del asked
         key = self._key
         return [siphash(key, url) for url in urls]
 

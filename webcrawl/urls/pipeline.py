@@ -85,7 +85,7 @@ class LinkPipeline:
             return []
         urls = map(found.get, reversed(links))
         places = dict(zip(urls, range(len(links) - 1, -1, -1), strict=True))
-        numbers = self._fingerprints(self.compared(kept))
+        numbers = self._fingerprints(self.compared(kept), kept)
         return [(number, url, places[url]) for number, url in zip(numbers, kept, strict=True)]
 
     def passing(self, page_url: str, depth: int, links: Sequence[str], base: str, path: str) -> frozenset[str]:
@@ -105,11 +105,11 @@ class LinkPipeline:
     def key(self, url: str, variant: str = "") -> int:
         """The fingerprint of a GET of one canonical URL; `variant` distinguishes other requests for it."""
         compared = self.compared([url])[0]
-        return self._fingerprints([f"{compared} {variant}" if variant else compared])[0]
+        return self._fingerprints([f"{compared} {variant}" if variant else compared], [url])[0]
 
     def keys(self, urls: list[str]) -> list[int]:
         """The fingerprints of GETs of canonical URLs."""
-        return self._fingerprints(self.compared(urls))
+        return self._fingerprints(self.compared(urls), urls)
 
     def learned(self, records: Sequence[Packed]) -> Sequence[Packed]:
         """Of links that passed the chain elsewhere, those that its filters with a memory let through here too."""

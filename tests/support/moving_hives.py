@@ -1,0 +1,333 @@
+"""Drones without a fetcher or a server: real frontiers, seen stores and slots in motion, letters by hand."""
+
+from __future__ import annotations
+
+import pickle
+import time
+from array import array
+from collections import Counter, defaultdict
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.support.frontiers import make
+from tests.support.seens import ROOMY, disk
+from webcrawl.frontier.booking import Limits
+from webcrawl.hive.fingerprints import SlotFingerprints
+from webcrawl.hive.message import EXACT, Kind
+from webcrawl.hive.moving import Moving
+from webcrawl.hive.slots import SlotMap
+from webcrawl.model import Link, Outcome, unpack
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.urls.hosts import host_of
+
+LIMITS = Limits(queues=2, max_queues=3, host_failures=3, retry_wait=5)
+
+
+def domain_of(host: str) -> str:
+    """The registered domain of names such as a.d1.test."""
+    return ".".join(host.split(".")[-2:])
+
+
+def slot_of(host: str) -> int:
+    """The slot is the number in the domain's name."""
+    return int(domain_of(host)[1:].partition(".")[0])
+
+
+def slot_map(generation: int, drones: int, owners: list[int]) -> SlotMap:
+    """A map of a few slots with these owners."""
+    return SlotMap(generation, tuple(range(drones)), array("H", owners))
+
+
+@dataclass
+class Allowance:
+    """So many pages for each domain."""
+
+    pages: float = float("inf")
+    lead: float = 1e9
+
+    def most(self, links: int, *, seed: bool) -> float:
+        return self.pages
+
+    sure = most
+
+
+@dataclass
+class Letter:
+    """What the stream of a drone has."""
+
+    sender: int
+    kind: Kind
+    number: int
+    generation: int
+    items: list
+
+
+class Box:
+    """Outbox and inbox as one part of the checkpoint: numbers of exact letters, the position in the stream."""
+
+    def __init__(self, db, me, streams):
+        self.db, self.me, self.streams = db, me, streams
+        self.numbers = Counter()
+        self.letters = []  # (receiver, letter), for ever: sent again after each restart
+        self.known = Counter()
+        self.place = 0
+        self.generation = 0
+        self.sent = 0
+        self.ready = 0  # letters that a checkpoint has
+        saved = db.get("test.box")
+        if saved:
+            self.numbers, self.letters, self.known, self.place = pickle.loads(saved)  # noqa: S301 - our own
+            self.ready = len(self.letters)
+        db.join(self)
+
+    def put(self, drone, kind, items):
+        assert drone != self.me
+        number = 0
+        if kind in EXACT:
+            self.numbers[drone] += 1
+            number = self.numbers[drone]
+        self.letters.append((drone, Letter(self.me, kind, number, self.generation, pickle.loads(pickle.dumps(items)))))  # noqa: S301
+
+    def send(self):
+        """Sends what may be sent: exact letters only after a checkpoint; the order among them stays."""
+        while self.sent < len(self.letters):
+            drone, letter = self.letters[self.sent]
+            if letter.number and self.sent >= self.ready:
+                return
+            self.streams[drone].append(letter)
+            self.sent += 1
+
+    def receive(self):
+        """The next letter that is not known, or None."""
+        stream = self.streams[self.me]
+        while self.place < len(stream):
+            letter = stream[self.place]
+            self.place += 1
+            if not letter.number or letter.number > self.known[letter.sender]:
+                if letter.number:
+                    assert letter.number == self.known[letter.sender] + 1
+                    self.known[letter.sender] = letter.number
+                return letter
+        return None
+
+    def prepare(self):
+        return iter(())
+
+    def save(self):
+        self.db.set("test.box", pickle.dumps((self.numbers, self.letters, self.known, self.place)))
+        self.closed = len(self.letters)
+
+
+@dataclass
+class World:
+    """What all drones share: time, streams, maps, and what hosts and pages have seen of them."""
+
+    folder: Path
+    drones: int
+    pages: dict[str, list[str]] = field(default_factory=dict)  # what each page links to
+    maps: list[SlotMap] = field(default_factory=list)
+    streams: defaultdict[int, list] = field(default_factory=lambda: defaultdict(list))
+    now: float = 1000.0
+    fetched: Counter = field(default_factory=Counter)
+    lost: Counter = field(default_factory=Counter)  # fetched, and forgotten by a crash
+    polite_at: dict[str, float] = field(default_factory=dict)
+    told_at: dict[str, float] = field(default_factory=dict)
+    flying: dict[str, int] = field(default_factory=dict)  # host -> drone
+    complaints: list[str] = field(default_factory=list)
+    allowance: Allowance = field(default_factory=Allowance)
+
+
+class Drone:
+    """One crawl of the hive; `crash` opens it again as its last checkpoint left it."""
+
+    def __init__(self, world, number, *, domains=True, first=0, factory=disk):
+        self.world, self.number, self.first = world, number, first
+        self.domains, self.factory = domains, factory
+        self.folder = world.folder / f"drone-{number}"
+        self.open()
+        self.checkpoint()
+
+    def open(self):
+        world = self.world
+        self.db = CrawlDB(self.folder)
+        self.seen = self.factory(self.db, sizes=ROOMY) if self.factory is disk else self.factory(self.db)
+        self.frontier = make(self.db, LIMITS, memory=4096, domain=domain_of, allowance=world.allowance, now=world.now)
+        self.box = Box(self.db, self.number, world.streams)
+        self.prints = SlotFingerprints(bytes(16), slot_of)
+        self.moving = Moving(
+            self.db,
+            self.number,
+            self.frontier,
+            self.seen,
+            slot_of,
+            self.box,
+            self.accept,
+            domains=self.domains,
+            lost=world.complaints.append,
+        )
+        self.links = {}  # in flight
+        self.done_since = []
+        if self.moving.map is None:
+            self.moving.learn(world.maps[self.first])
+        self.box.generation = self.moving.map.generation
+
+    def close(self):
+        self.seen.close()
+        self.db.close()
+
+    # -- links
+
+    def accept(self, kind, items):
+        for item in items:
+            assert self.moving.owned[self.moving.slot(kind, item)], "accepted, though its slot is not here"
+        if kind is Kind.QUEUED:
+            self.frontier.add(items)
+        else:
+            self.submit(items)
+
+    def submit(self, records):
+        urls = [unpack(record).url for record in records]
+        self.seen.submit(self.prints(urls, urls), records)
+
+    def found(self, urls, page=""):
+        """As the splitter does: its own are submitted, all others go."""
+        for url in urls:
+            record, slot = Link(url, "L" if page else "", page).pack(), slot_of(host_of(url))
+            if self.moving.owned[slot]:
+                self.submit([record])
+            else:
+                self.moving.send(Kind.LINKS, slot, [record])
+
+    def feed(self, *, merge=True):
+        records = self.seen.take(5)
+        if not records and merge:
+            self.seen.merge()
+            while self.seen.busy:
+                time.sleep(0.0005)
+            records = self.seen.take(5)
+        self.frontier.add(filter(None, records))
+
+    # -- requests
+
+    def take(self):
+        world = self.world
+        link = self.frontier.take(world.now)
+        if link is None:
+            return
+        host = host_of(link.url)
+        assert self.moving.owned[slot_of(host)], "asked, though its slot is not here"
+        assert host not in world.flying, "two drones ask one host"
+        assert world.now >= world.polite_at.get(host, 0.0), "asked too early"
+        assert world.now >= world.told_at.get(host, 0.0), "asked before the time that it named"
+        world.flying[host] = self.number
+        self.links[host] = link
+
+    def done(self, host, outcome):
+        world, link = self.world, self.links.pop(host)
+        del world.flying[host]
+        world.polite_at[host] = world.now + max(10 * outcome.seconds, 1.0)
+        if outcome.wait:
+            world.told_at[host] = world.now + outcome.wait
+        self.done_since.append((link.url, outcome.status))
+        if outcome.status == 200:
+            world.fetched[link.url] += 1
+            self.found(world.pages.get(link.url, ()), link.url)
+        self.frontier.done(link, outcome, world.now)
+
+    # -- the hive
+
+    def learn(self):
+        """The next map, if there is one."""
+        later = [one for one in self.world.maps if one.generation > self.moving.map.generation]
+        if later:
+            self.moving.learn(later[0])
+            self.box.generation = self.moving.map.generation
+
+    def reroute(self, gone):
+        """What was for a drone that is lost goes to others, or comes back."""
+        box = self.box
+        lost = [letter for drone, letter in box.letters if drone == gone]
+        box.letters = [(drone, letter) for drone, letter in box.letters if drone != gone]
+        box.sent = box.ready = 0
+        for letter in lost:
+            for item in letter.items:
+                drone = self.moving.route(letter.kind, item)
+                if drone == self.number:
+                    self.moving.receive(letter.kind, [item], self.world.now)
+                else:
+                    box.put(drone, letter.kind, [item])
+
+    def read(self):
+        letter = self.box.receive()
+        if letter is None:
+            return False
+        while self.moving.map.generation < letter.generation:
+            self.learn()
+        self.moving.receive(letter.kind, letter.items, self.world.now)
+        return True
+
+    def step(self, most=1):
+        for _ in range(most):
+            self.moving.step(self.world.now)
+            while self.seen.busy:
+                time.sleep(0.0005)
+
+    def checkpoint(self):
+        for _ in self.db.prepare():
+            pass
+        self.db.checkpoint()
+        self.box.ready = self.box.closed
+        self.done_since = []
+
+    def crash(self):
+        world = self.world
+        self.close()
+        for url, status in self.done_since:
+            host = host_of(url)
+            world.lost[url] += status == 200
+            world.polite_at[host] = min(world.polite_at[host], world.now + 1.0)
+        for host in self.links:
+            del world.flying[host]
+            world.polite_at[host] = world.now + 1.0
+        self.open()
+
+
+@contextmanager
+def hive(folder, owners, drones=2, **options):
+    """A small hive with this founding map."""
+    world = World(folder, drones, maps=[slot_map(1, drones, owners)])
+    members = [Drone(world, number, **options) for number in range(drones)]
+    try:
+        yield world, members
+    finally:
+        for drone in members:
+            drone.close()
+
+
+def run(world, drones, rounds=3000):
+    """Lets the hive work until nothing is left to do."""
+    for _ in range(rounds):
+        busy = False
+        for drone in drones:
+            drone.learn()
+            drone.step(5)
+            if not any(drone.moving.owned):
+                drone.moving.drain(world.now)
+            drone.feed()
+            drone.take()
+            for host in list(drone.links):
+                drone.done(host, Outcome(200, 0.05))
+            drone.box.send()
+            while drone.read():
+                busy = True
+            if drone.box.sent < len(drone.box.letters):
+                drone.checkpoint()
+                busy = True
+            busy = busy or bool(drone.seen.pending) or len(drone.frontier) > drone.frontier.over_budget
+            busy = busy or not drone.moving.settled
+        if not busy:
+            return
+        ready = [at for drone in drones if (at := drone.frontier.next_ready()) is not None]
+        world.now = max(world.now, min(ready, default=0.0)) + 0.1
+    raise AssertionError(f"the hive does not end: {drones}")
