@@ -147,9 +147,13 @@ def is_prerequisite(record: Packed) -> bool:
     return record.split(b" ", 2)[1].endswith(b"P")
 
 
-def is_link(record: Packed) -> bool:
-    """Whether these bytes can be a packed link."""
-    return record.count(b" ") == SEPARATORS and record.count(b"/", 0, record.index(b" ")) >= SLASHES
+def is_link(record: object) -> bool:
+    """Whether this can be a packed link."""
+    return (
+        isinstance(record, bytes)
+        and record.count(b" ") == SEPARATORS
+        and record.count(b"/", 0, record.index(b" ")) >= SLASHES
+    )
 
 
 def is_seed(record: Packed) -> bool:

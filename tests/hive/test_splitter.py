@@ -11,25 +11,30 @@ RECORDS = [f"{url} L   0   ".encode() for url in URLS]
 KEYS = list(range(len(URLS)))
 
 
-class Wire:
-    """Takes what is sent to others."""
+class Owners:
+    """A map that does not change; notes what is sent to others."""
 
-    def __init__(self):
-        self.sent = []
+    def __init__(self, me, slots):
+        self.me, self.slots, self.sent = me, slots, []
+        self.owned = bytearray(owner == me for owner in slots.owners)
 
-    def __call__(self, drone, kind, items):
-        self.sent += [(drone, kind, item) for item in items]
+    def owner(self, slot):
+        return self.slots.owners[slot]
+
+    def had(self, slot):
+        return bool(self.owned[slot])
+
+    def send(self, kind, slot, items):
+        self.sent += [(self.owner(slot), kind, item) for item in items]
 
 
-def splitter(me=0, drones=range(3), wire=None, size=1000):
-    slots = SlotMap.fair(drones)
-    return Splitter(me, Partition("domain", str), slots, lambda: ClockCache(size), wire or Wire())
+def splitter(me=0, drones=range(3), size=1000):
+    return Splitter(Partition("domain", str).slot, Owners(me, SlotMap.fair(drones)), lambda: ClockCache(size))
 
 
 def test_every_link_has_one_owner():
     """Ours stay with their keys and records; every other one goes to the drone that counts it as its own."""
-    wire = Wire()
-    drones = [splitter(me, wire=wire) for me in range(3)]
+    drones = [splitter(me) for me in range(3)]
 
     keys, records = drones[0].keep_ours(KEYS, URLS, RECORDS)
 
@@ -42,7 +47,7 @@ def test_every_link_has_one_owner():
         for number in (1, 2)
         if drones[number].is_ours(url)
     ]
-    assert sorted(wire.sent) == sorted(others)
+    assert sorted(drones[0]._owners.sent) == sorted(others)
     assert len(ours) + len(others) == len(URLS)
 
 
@@ -52,23 +57,22 @@ def test_a_host_is_never_divided():
 
     for host in range(40):
         urls = (f"http://site{host}.test/", f"https://site{host}.test/x?y", f"http://site{host}.test:8080/z")
-        assert len({one.owner(url) for url in urls}) == 1
+        assert len({one.slot(url) for url in urls}) == 1
 
 
 def test_sent_once():
     """What was sent lately is not sent again, as long as the owners stay the same."""
-    wire = Wire()
-    one = splitter(wire=wire)
+    one = splitter()
     one.keep_ours(KEYS, URLS, RECORDS)
-    before = list(wire.sent)
+    before = list(one._owners.sent)
 
     one.keep_ours(KEYS, URLS, RECORDS)
-    assert wire.sent == before
+    assert one._owners.sent == before
     assert (one.foreign, one.sent) == (2 * len(before), len(before))
 
-    one.learn(one.slots.resized(range(3)))
+    one.forget()
     one.keep_ours(KEYS, URLS, RECORDS)
-    assert wire.sent == before * 2
+    assert one._owners.sent == before * 2
 
 
 def test_all_ours():
@@ -77,3 +81,13 @@ def test_all_ours():
 
     assert keys is KEYS
     assert records is RECORDS
+
+
+def test_seeds():
+    """All drones read the seeds, and each keeps its own; the others are nobody's to send."""
+    one = splitter()
+
+    keys, _ = one.keep_seeds(KEYS, URLS, RECORDS)
+
+    assert keys == [at for at, url in enumerate(URLS) if one.is_ours(url)]
+    assert one._owners.sent == []

@@ -60,8 +60,8 @@ class Entry:
         except Away as error:
             if key is None or slots is None:
                 raise HiveError(f"REDIS_URL: no answer, and a new drone cannot begin without one: {error}") from error
-        else:
-            key, slots = self._hive.key, self._hive.map
+        else:  # a later map than that of the state is learned when the crawl is open
+            key, slots = self._hive.key, slots or self._hive.map
             self.db.set(KEY, key)
             keep_map(self.db, slots)
         return Membership(self._identity.drone, self._name, key, slots, self._partition)
@@ -135,6 +135,9 @@ class Life:
 
     def state(self) -> State:
         return State.PAUSED if self._crawl.in_force.paused else State.RUNNING
+
+    def out(self) -> bool:
+        return self._crawl.uplink.out
 
     def obey(self, name: str, arguments: Sequence[Any], *, late: bool) -> None:
         """Commands that were given while this drone was not there are obeyed if they last."""

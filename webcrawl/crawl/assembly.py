@@ -37,11 +37,14 @@ from webcrawl.frontier.politeness import Politeness
 from webcrawl.frontier.robots_rows import RobotsRows
 from webcrawl.frontier.state import open_frontier
 from webcrawl.hive.drone import Drone
+from webcrawl.hive.fingerprints import SlotFingerprints
 from webcrawl.hive.identity import keep_map, refuse_drone
 from webcrawl.hive.inbox import Inbox
 from webcrawl.hive.member import Membership, Post
+from webcrawl.hive.moving import Moving
 from webcrawl.hive.obeyed import Obeyed
 from webcrawl.hive.outbox import Outbox
+from webcrawl.hive.partition import BY_HOST
 from webcrawl.hive.splitter import Splitter
 from webcrawl.loading import load
 from webcrawl.model import Link
@@ -52,11 +55,12 @@ from webcrawl.seeds.reader import Seeds
 from webcrawl.seen.content import ContentSeen
 from webcrawl.seen.layout import shares
 from webcrawl.seen.portions import Portions
+from webcrawl.seen.protocol import SeenStore
 from webcrawl.seen.shells import Shells
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import Outputs
 from webcrawl.urls.assembly import build_pipeline
-from webcrawl.urls.fingerprint import KEY_BYTES, ContentDigests
+from webcrawl.urls.fingerprint import KEY_BYTES, ContentDigests, Fingerprints
 from webcrawl.urls.hosts import RegisteredDomains, host_of
 from webcrawl.urls.lately import Lately
 
@@ -115,6 +119,7 @@ def assemble(
         visitor = _visitor(values, crawl, db)
         if parts.post is not None:
             parts.post.drone.home = crawl.mailbox(visitor.robots_told)
+            parts.post.drone.moving.portion = crawl.submit_portion
         opened.pop_all()
         return crawl, visitor
 
@@ -170,12 +175,11 @@ def _parts(
     def site_of(url: str) -> str:
         return domains(host_of(url))
 
-    post = None
     if member is not None:
         db.set("key", member.key)
-        post = open_post(values, db, member)
-    elsewhere = post.drone if post is not None else None
-    pipeline = build_pipeline(values, _key(db), domains=domains, last=[in_force.excluded])
+    key = _key(db)
+    fingerprints = Fingerprints(key) if member is None else SlotFingerprints(key, member.partition.slot)
+    pipeline = build_pipeline(values, key, domains=domains, last=[in_force.excluded], fingerprints=fingerprints)
     FilterStates(db, pipeline.chain)
     admission = CrawlAdmission(pipeline.chain)
     agent = product_token(values["ROBOTSTXT_USER_AGENT"] or values["USER_AGENT"])
@@ -190,9 +194,11 @@ def _parts(
     content = opened.enter_context(closing(ContentSeen(db, memory=content_memory)))
     addresses = Addresses() if values["POLITENESS_PER_IP"] else None
 
+    post: Post | None = None
+
     def dropped(link: Link, status: int) -> None:
         refusals.dropped(link, status)
-        if elsewhere is None or not (link.path.endswith("P") and elsewhere.robots_gone(link)):
+        if post is None or not (link.path.endswith("P") and post.drone.robots_gone(link)):
             robots.dropped(link)
 
     hooks = Hooks(admission, addresses, dropped, awaited=lambda: seen.pending > 0)
@@ -202,6 +208,9 @@ def _parts(
     ending = Ending(values["OUTAGE_END_WAIT"])
     in_force.listen(CHANGEABLE, lambda now: frontier.change(_politeness(now), _limits(now)))
     in_force.listen(["OUTAGE_END_WAIT"], lambda now: setattr(ending, "wait", now["OUTAGE_END_WAIT"]))
+    portions = Portions(db, site_of)
+    post = open_post(values, db, member, frontier, seen) if member is not None else None
+    elsewhere = post.drone if post is not None else None
     if elsewhere is not None:
         frontier.votes_go(elsewhere.voted)
     return Parts(
@@ -224,7 +233,7 @@ def _parts(
         outputs=outputs,
         log=log,
         lately=Lately(LATELY * values["URL_CACHE_SIZE"]),
-        portions=Portions(db, site_of),
+        portions=portions,
         site_of=site_of,
         refusals=refusals,
         counters=counters,
@@ -237,13 +246,16 @@ def _parts(
     )
 
 
-def open_post(values: Mapping[str, Any], db: CrawlDB, member: Membership) -> Post:
+def open_post(values: Mapping[str, Any], db: CrawlDB, member: Membership, frontier: Frontier, seen: SeenStore) -> Post:
     """What a drone has for the others, with its state from `db`."""
+    slot_of = member.partition.slot
     outbox = Outbox(db, member.me, member.hive)
+    drone = Drone(member.me, outbox, lambda slots: keep_map(db, slots))
+    domains = member.partition.way != BY_HOST
+    drone.moving = Moving(db, member.me, frontier, seen, slot_of, outbox, drone.accept, domains=domains)
     cache, size = load(values["HIVE_URL_CACHE"]), values["HIVE_URL_CACHE_SIZE"]
-    splitter = Splitter(member.me, member.partition, member.slots, lambda: cache(size), outbox.put)
-    drone = Drone(member.me, splitter, outbox, lambda slots: keep_map(db, slots))
-    drone.learn(member.slots)
+    drone.splitter = Splitter(slot_of, drone.moving, lambda: cache(size))
+    drone.settle(member.slots)
     return Post(drone, outbox, Inbox(db, member.hive, drone.take), Obeyed(db))
 
 

@@ -141,6 +141,10 @@ class Discovery:
         except Exception:  # a filter's: as with a page, these links are lost, and the crawl goes on
             logger.exception("%d links of %s", len(portion.links), page.url)
 
+    def forget(self) -> None:
+        """What was submitted lately will be submitted again if it is found again."""
+        self._lately.clear()
+
     def cut(self, links: int) -> None:
         """Counts links of a page that are not followed because there are too many."""
         self._counters["links"] += links

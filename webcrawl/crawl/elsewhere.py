@@ -19,6 +19,11 @@ class Elsewhere(Protocol):
     ) -> tuple[Sequence[int], Sequence[bytes]]:
         """Of a batch of links, given by fingerprint, URL and packed form, those that are ours; sends the others."""
 
+    def keep_seeds(
+        self, keys: Sequence[int], urls: Sequence[str], records: Sequence[bytes]
+    ) -> tuple[Sequence[int], Sequence[bytes]]:
+        """The same for seeds, which all drones read."""
+
     def request(self, link: Link, variants: Sequence[str], *, free: bool) -> None:
         """Sends a request of the spider to the owner of its URL; `free`: without the seen test."""
 

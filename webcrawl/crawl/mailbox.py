@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from webcrawl.crawl.discovery import Discovery
+from webcrawl.crawl.seeding import Seeding
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.model import Link, is_prerequisite
 
@@ -14,8 +15,16 @@ RobotsHeard = Callable[[Link, int, bytes, str, str], None]
 class Mailbox:
     """The crawl as `hive.drone.Home`."""
 
-    def __init__(self, discovery: Discovery, frontier: Frontier, robots: RobotsHeard) -> None:
+    def __init__(
+        self,
+        discovery: Discovery,
+        frontier: Frontier,
+        seeding: Seeding,
+        now: Callable[[], float],
+        robots: RobotsHeard,
+    ) -> None:
         self._discovery, self._frontier, self.robots = discovery, frontier, robots
+        self.now, self.forget, self.seeds_again = now, discovery.forget, seeding.again
 
     def __repr__(self) -> str:
         return f"<Mailbox of {self._frontier!r}>"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgpack
 
@@ -126,10 +126,11 @@ class Seeding:
         """Submits the next seeds; False when there are no more."""
         urls = list(self._next(most))
         found = self._pipeline.process("", 0, urls)
+        keys: Sequence[int] = [key for key, _, _ in found]
+        records: Sequence[bytes] = [Link(url, seed=url).pack() for _, url, _ in found]
         if self._elsewhere is not None:  # each drone reads all, and keeps its own
-            found = [one for one in found if self._elsewhere.is_ours(one[1])]
-        records = [Link(url, seed=url).pack() for _, url, _ in found]
-        self._seen.submit([key for key, _, _ in found], records)
+            keys, records = self._elsewhere.keep_seeds(keys, [url for _, url, _ in found], records)
+        self._seen.submit(keys, records)
         return bool(urls)
 
     def _next(self, most: int) -> Iterator[str]:

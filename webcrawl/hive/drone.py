@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 from webcrawl.hive.errors import HiveError
 from webcrawl.hive.message import Kind, Message
+from webcrawl.hive.moving import Moving
 from webcrawl.hive.outbox import Outbox
 from webcrawl.hive.slots import SlotMap
 from webcrawl.hive.splitter import Splitter
 from webcrawl.model import Link, Packed, Status, authority_of, is_link, unpack
 
+OF_SLOTS = frozenset((Kind.LINKS, Kind.REQUESTS, Kind.QUEUED, Kind.SLOT))
+
 
 class Home(Protocol):
     """The crawl of this drone, as what comes from others meets it."""
+
+    def now(self) -> float:
+        """The crawl's time."""
 
     def links(self, records: Sequence[bytes]) -> None:
         """Links that others found."""
@@ -31,135 +37,149 @@ class Home(Protocol):
     def robots(self, link: Link, status: int, body: bytes, location: str, chain: str) -> None:
         """What came of a robots.txt that another drone fetched for us."""
 
+    def forget(self) -> None:
+        """What was submitted lately may have to be submitted again: there are other owners."""
+
+    def seeds_again(self) -> None:
+        """Reads all seeds once more: some have become ours."""
+
 
 class Drone:
     """The crawl's `Elsewhere`, and the reader of its letters."""
 
     home: Home
+    moving: Moving
+    splitter: Splitter
 
-    def __init__(
-        self, me: int, splitter: Splitter, outbox: Outbox, keep: Callable[[SlotMap], None] = lambda _: None
-    ) -> None:
-        """`keep`: puts a later map into the state."""
-        self.me, self._splitter, self._outbox, self._keep = me, splitter, outbox, keep
-        self.keep_ours, self.is_ours = splitter.keep_ours, splitter.is_ours
-        self.on_later_map: Callable[[int], None] | None = None  # a letter shows that there is a map of this generation
-        self.received = self.forwarded = self.refused = 0
-        self._takers: dict[Kind, Callable[[list[Any]], None]] = {
-            Kind.LINKS: self._links,
-            Kind.VOTES: self._votes,
-            Kind.REQUESTS: self._requests,
-            Kind.QUEUED: self._queued,
-            Kind.ROBOTS: self._robots,
-        }
+    def __init__(self, me: int, outbox: Outbox, keep: Callable[[SlotMap], None] = lambda _: None) -> None:
+        """`keep` puts a later map into the state."""
+        self.me, self._outbox, self._keep = me, outbox, keep
+        self.on_later_map: Callable[[], None] | None = None  # a letter shows that there is one
+        self.received = self.refused = 0
 
     def __repr__(self) -> str:
-        return f"<Drone {self.me} {self._splitter!r}>"
+        return f"<Drone {self.me} {self.moving!r}>"
 
     @property
     def slots(self) -> SlotMap:
-        return self._splitter.slots
+        """The map that it works by."""
+        if self.moving.map is None:
+            raise HiveError("the drone has learned no slot map")
+        return self.moving.map
 
-    def learn(self, slots: SlotMap) -> None:
-        """Takes a later map."""
-        self._splitter.learn(slots)
-        self._keep(slots)
+    def learn(self, slots: SlotMap, lost: Iterable[int] = ()) -> None:
+        """Takes a later map. Of drones that are lost nothing comes; what was for them goes to others."""
+        gone = [drone for drone in lost if drone not in slots.drones]
+        self.moving.learn(slots, lost=gone)
         self._outbox.generation = slots.generation
+        self._keep(slots)
+        self.splitter.forget()
+        self.home.forget()
+        for drone in gone:
+            self._outbox.reroute(drone, self._route)
+        if gone:
+            self.home.seeds_again()
+
+    def settle(self, slots: SlotMap) -> None:
+        """At the start, with the first map, or the one of the last checkpoint."""
+        if self.moving.map is None:
+            self.moving.learn(slots)
+        self._outbox.generation = self.slots.generation
+        self._keep(self.slots)
 
     def stats(self) -> dict[str, int]:
-        """Counters of this run."""
-        splitter = self._splitter
-        return {
-            "foreign": splitter.foreign,
-            "sent": splitter.sent,
-            "received": self.received,
-            "forwarded": self.forwarded,
-            "refused": self.refused,
-        }
+        """Counters of this run, and the slots."""
+        splitter = self.splitter
+        counters = {"foreign": splitter.foreign, "sent": splitter.sent, "received": self.received}
+        return {**counters, "refused": self.refused, **self.moving.stats()}
 
     # -- to others
 
+    def is_ours(self, url: str) -> bool:
+        return self.splitter.is_ours(url)
+
+    def keep_ours(
+        self, keys: Sequence[int], urls: Sequence[str], records: Sequence[bytes]
+    ) -> tuple[Sequence[int], Sequence[bytes]]:
+        return self.splitter.keep_ours(keys, urls, records)
+
+    def keep_seeds(
+        self, keys: Sequence[int], urls: Sequence[str], records: Sequence[bytes]
+    ) -> tuple[Sequence[int], Sequence[bytes]]:
+        return self.splitter.keep_seeds(keys, urls, records)
+
     def request(self, link: Link, variants: Sequence[str], *, free: bool) -> None:
-        item = [link.pack(), list(variants), free]
-        self._outbox.put(self._splitter.owner(link.url), Kind.REQUESTS, [item])
+        self.moving.send(Kind.REQUESTS, self.splitter.slot(link.url), [[link.pack(), list(variants), free]])
 
     def voted(self, source: str, url: str) -> bool:
-        owner = self._splitter.owner(url)
-        if owner == self.me:
-            return False
-        self._outbox.put(owner, Kind.VOTES, [[source, url]])
-        return True
+        owner = self._owner(url)
+        if owner != self.me:
+            self._outbox.put(owner, Kind.VOTES, [[source, url]])
+        return owner != self.me
 
     def ask_robots(self, record: Packed) -> None:
-        self._outbox.put(self._splitter.owner(_origin(record)), Kind.LINKS, [record])
+        self.moving.send(Kind.LINKS, self.splitter.slot(_start(record)), [record])
 
     def robots_answered(self, link: Link, status: int, body: bytes, location: str | None, chain: str) -> bool:
-        owner = self._splitter.owner(f"{link.history}/")
-        if owner == self.me:
-            return False
-        self._outbox.put(owner, Kind.ROBOTS, [[link.pack(), int(status), body, location or "", chain]])
-        return True
+        owner = self._owner(f"{link.history}/")
+        if owner != self.me:
+            self._outbox.put(owner, Kind.ROBOTS, [[link.pack(), int(status), body, location or "", chain]])
+        return owner != self.me
 
     def robots_gone(self, link: Link) -> bool:
         """Tells the drone that waits for a robots.txt that it does not come; False if that is this drone."""
         return self.robots_answered(link, Status.TIMEOUT, b"", None, "")
+
+    def _owner(self, url: str) -> int:
+        return self.moving.owner(self.splitter.slot(url))
+
+    def _route(self, kind: Kind, item: Any) -> int:
+        """Whose an item is that was for a drone which is lost."""
+        if kind in OF_SLOTS:
+            return self.moving.route(kind, item)
+        return self._owner(str(item[1]) if kind is Kind.VOTES else f"{unpack(item[0]).history}/")
 
     # -- from others
 
     def take(self, message: Message) -> None:
         """Books a letter. What is not ours goes on to its owner."""
         if message.generation > self.slots.generation and self.on_later_map is not None:
-            self.on_later_map(message.generation)
-        taker = self._takers.get(message.kind)
-        if taker is None:
-            raise HiveError(f"drone {message.sender} sent a letter of the kind {message.kind}: has it another version?")
+            self.on_later_map()
         self.received += len(message.items)
-        taker(message.items)
+        kind, items = message.kind, message.items
+        if kind in OF_SLOTS:
+            self.moving.receive(kind, self._sound(kind, items), self.home.now())
+        elif kind is Kind.VOTES:
+            for source, url in items:
+                if not self.voted(source, url):
+                    self.home.vote(source, url)
+        elif kind is Kind.ROBOTS:
+            for record, status, body, location, chain in items:
+                link = unpack(record)
+                if not self.robots_answered(link, status, body, location, chain):
+                    self.home.robots(link, status, body, location, chain)
+        else:
+            raise HiveError(f"drone {message.sender} sent a letter of the kind {kind}: has it another version?")
 
-    def _ours(self, kind: Kind, items: Sequence[Any], url: Callable[[Any], str]) -> list[Any]:
-        """Those that are ours; the others go on."""
-        mine, owner_of, me = [], self._splitter.owner, self.me
-        for item in items:
-            owner = owner_of(url(item))
-            if owner == me:
-                mine.append(item)
-            else:
-                self.forwarded += 1
-                self._outbox.put(owner, kind, [item])
-        return mine
+    def accept(self, kind: Kind, items: Sequence[Any]) -> None:
+        """Takes in what is ours."""
+        if kind is Kind.LINKS:
+            self.home.links(items)
+        elif kind is Kind.QUEUED:
+            self.home.queued(items)
+        else:
+            for record, variants, free in items:
+                self.home.request(unpack(record), variants, free=free)
 
-    def _sound(self, records: Sequence[bytes]) -> list[bytes]:
+    def _sound(self, kind: Kind, items: list[Any]) -> list[Any]:
         """Without what is no packed link: it would stop the crawl when it is taken out of a queue."""
-        sound = [record for record in records if isinstance(record, bytes) and is_link(record)]
-        self.refused += len(records) - len(sound)
+        if kind is Kind.SLOT:
+            return items
+        sound = [item for item in items if is_link(item[0] if kind is Kind.REQUESTS else item)]
+        self.refused += len(items) - len(sound)
         return sound
 
-    def _links(self, items: list[Any]) -> None:
-        mine = self._ours(Kind.LINKS, self._sound(items), _origin)
-        if mine:
-            self.home.links(mine)
 
-    def _queued(self, items: list[Any]) -> None:
-        mine = self._ours(Kind.QUEUED, self._sound(items), _origin)
-        if mine:
-            self.home.queued(mine)
-
-    def _votes(self, items: list[Any]) -> None:
-        for source, url in self._ours(Kind.VOTES, items, lambda item: str(item[1])):
-            self.home.vote(source, url)
-
-    def _requests(self, items: list[Any]) -> None:
-        sound = [item for item in items if self._sound([item[0]])]
-        for record, variants, free in self._ours(Kind.REQUESTS, sound, lambda item: _origin(item[0])):
-            self.home.request(unpack(record), variants, free=free)
-
-    def _robots(self, items: list[Any]) -> None:
-        for record, status, body, location, chain in items:
-            link = unpack(record)
-            if not self.robots_answered(link, status, body, location, chain):
-                self.home.robots(link, status, body, location, chain)
-
-
-def _origin(record: bytes) -> str:
+def _start(record: Packed) -> str:
     """As much of a packed link's URL as says whose it is."""
     return f"//{authority_of(record)}/"

@@ -48,19 +48,18 @@ class Moving:
         *,
         domains: bool = True,
         lost: Callable[[str], None] = logger.error,
-        portion: Callable[[float], bool] | None = None,
     ) -> None:
         """`slot_of`: Partition.slot. `domains`: False if the partition is by host, so that domains stay where they are.
 
         `accept` takes LINKS, REQUESTS and QUEUED items of slots that are here, as they come in letters. `lost` is told
-        in a line what did not come whole. `portion` submits a portion of a large page's links, and returns whether
-        there was one.
+        in a line what did not come whole.
         """
         self.map: SlotMap | None = None  # the latest that was learned
         self.owned = bytearray()  # by slot: 1 if it is here, so that its links are submitted and its hosts asked
         self._had = bytearray()
         self._db, self._me, self._frontier, self._seen = db, me, frontier, seen
-        self._slot_of, self._outbox, self._accept, self._portion = slot_of, outbox, accept, portion
+        self._slot_of, self._outbox, self._accept = slot_of, outbox, accept
+        self.portion: Callable[[float], bool] | None = None  # submits links of a large page; says if there were any
         self.coming = Coming(frontier.moves, seen, Parking(db), lost)
         self.leaving: Leaving | None = None
         if isinstance(seen, ExportsKeys):
@@ -165,6 +164,13 @@ class Moving:
     def settled(self) -> bool:
         """Whether no slot is on its way from or to this drone: the queen publishes no map before all are settled."""
         return not (self._plans or self.coming.arriving)
+
+    @property
+    def partners(self) -> tuple[int, ...]:
+        """The drones with which it has slots to exchange still."""
+        to = self.leaving.targets.values() if self.leaving is not None else ()
+        found = sorted({*to, *self.coming.sources.values()})
+        return tuple(found or ([] if self.settled else [self._me]))
 
     def owner(self, slot: int) -> int:
         """The drone whose slot it is by the latest map; it may be on its way there."""
@@ -272,7 +278,7 @@ class Moving:
         """
         if self.step(now) or not self.settled or any(self.owned):
             return False
-        if self._portion is not None and self._portion(now):
+        if self.portion is not None and self.portion(now):
             return False
         records = self._seen.take(SLICE)
         if not records and self._seen.pending:

@@ -33,6 +33,7 @@ class Partition:
             BY_TLD: lambda host: _last_label(domain_of(host)),
         }
         self._key = keys[way]
+        self.way = way
         self._domain_of = domain_of
         regions = regions or {}
         self._numbers = {suffix: number for number, suffix in enumerate(regions, 1)}

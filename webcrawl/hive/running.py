@@ -31,6 +31,8 @@ SLICE = 8  # letters taken in before others have their turn: some 2,000 links
 FULL = 1.0  # seconds until a full server is tried again
 ENOUGH = 4 << 20  # bytes of letters taken in after which the next checkpoint is taken early: the server holds them
 PAUSE = 2.0  # seconds between two such checkpoints
+SLICES = 0.002  # seconds between two slices of slots on their way
+LOOK = 0.2  # seconds between two looks whether any are
 INSIST = 0.1  # seconds until a loop that has not ended is told again
 LAST = 2.0  # seconds at the end for the letters of the last checkpoint
 REMIND = 600.0  # seconds between two lines about a server that stays away
@@ -56,6 +58,9 @@ class Crawling(Protocol):
 
     def state(self) -> State:
         """What it does."""
+
+    def out(self) -> bool:
+        """Whether our own network is out."""
 
     def obey(self, name: str, arguments: Sequence[Any], *, late: bool) -> None:
         """Carries out a command that all drones got; `late`: it was given before this drone was there."""
@@ -88,6 +93,7 @@ class Running:
         self._tasks: list[asyncio.Task[None]] = []
         self._beats = self._handled = self._taken = 0
         self._saved_activity = -1
+        self._drained = False  # nothing is left of what a drone without slots has to give away
         self._late = True  # until the first answer is there
         self._acknowledged = ""
         self._saving: asyncio.Task[None] | None = None
@@ -98,7 +104,7 @@ class Running:
         return f"<Running {self._post.drone!r} there={self._there.is_set()}>"
 
     def start(self) -> None:
-        loops = (self._beating, self._sending, self._reading)
+        loops = (self._beating, self._sending, self._reading, self._moving)
         self._tasks = [asyncio.create_task(self._guarded(loop)) for loop in loops]
 
     async def stop(self) -> None:
@@ -164,9 +170,11 @@ class Running:
             **self._about,
             beat=self._beats,
             generation=post.drone.slots.generation,
-            state=state or self._crawling.state(),
+            state=state or self._state(),
             applied=post.obeyed.number,
             idle=self._crawling.idle(),
+            moving=post.drone.moving.partners,
+            towards=tuple(sorted(post.outbox.drones())),
             saved=activity == self._saved_activity and post.inbox.place == post.inbox.committed_place,
             activity=activity,
             unacknowledged=post.outbox.unacknowledged,
@@ -178,13 +186,13 @@ class Running:
         return self._crawling.activity() + self._handled + self._post.outbox.stats()["letters"]
 
     async def _heard(self, beat: Beat) -> None:
-        if beat.map is not None:
-            self._learn(SlotMap.unpack(beat.map))
         for drone, place in beat.acks.items():
             self._post.outbox.acknowledged(drone, place)
         for command in beat.commands:
             self._obey(command)
         self._late = False
+        if beat.map is not None:  # after the commands: they say which drones are lost
+            self._learn(SlotMap.unpack(beat.map))
         await self._reign.heard(beat)
 
     def _obey(self, command: Command) -> None:
@@ -203,7 +211,8 @@ class Running:
 
     def _learn(self, slots: SlotMap) -> None:
         if slots.generation > self._post.drone.slots.generation:
-            self._post.drone.learn(slots)
+            wanted = self._post.obeyed.wanted
+            self._post.drone.learn(slots, wanted.lost if wanted is not None else ())
             self._crawling.wake()
 
     def _begin(self, epoch: str) -> None:
@@ -243,6 +252,30 @@ class Running:
         )
         if (done or self._taken > ENOUGH) and time.monotonic() - self._saved_at > PAUSE:
             self._saving = asyncio.create_task(self._guarded(self._crawling.checkpoint))
+
+    # -- slots
+
+    def _state(self) -> State:
+        drone = self._post.drone
+        if drone.me in drone.slots.drones:
+            return self._crawling.state()
+        done = self._drained and self._crawling.idle() and not self._post.outbox.unacknowledged
+        return State.RETIRED if done else State.DRAINING
+
+    async def _moving(self) -> None:
+        """Exchanges slots between pages, a slice at a time; a drone that is no member any more gives away all."""
+        drone = self._post.drone
+        while True:
+            more = False
+            if not self._crawling.out():
+                if drone.me in drone.slots.drones:
+                    self._drained, more = False, drone.moving.step(drone.home.now())
+                else:
+                    self._drained = drone.moving.drain(drone.home.now())
+                    more = not self._drained
+                if more:
+                    self._crawling.wake()
+            await asyncio.sleep(SLICES if more else LOOK)
 
     # -- letters
 

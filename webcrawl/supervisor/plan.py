@@ -65,7 +65,7 @@ class Plan:
         return {
             **self._given,
             "JOBDIR": str(self.folder.drone(number)),
-            "HIVE_DRONES": str(founding.founders),
+            "HIVE_DRONES": str(max(founding.founders, number + 1)),  # more have joined since the founding
             "HIVE_DRONE": str(number),
             "HIVE_NAME": founding.name,
             "HIVE_PARTITION": founding.partition,

@@ -52,8 +52,10 @@ def build_pipeline(
     clock: Clock = time.time,
     domains: RegisteredDomains | None = None,
     last: Sequence[UrlFilter] = (),
+    fingerprints: Fingerprints | None = None,
 ) -> LinkPipeline:
     """The pipeline that takes a page's links to the seen store."""
     chain = build_filters(settings, key=key, clock=clock, domains=domains, last=last)
-    folding, fingerprints = build_folding(settings), Fingerprints(key)
-    return LinkPipeline(chain, folding, fingerprints, settings["URL_MAX_LENGTH"], requisites=settings["REQUISITES"])
+    numbers = fingerprints or Fingerprints(key)
+    folding, longest = build_folding(settings), settings["URL_MAX_LENGTH"]
+    return LinkPipeline(chain, folding, numbers, longest, requisites=settings["REQUISITES"])

@@ -25,6 +25,10 @@ class Lately:
     def __repr__(self) -> str:
         return f"<Lately of {len(self._places)}>"
 
+    def clear(self) -> None:
+        """Forget all."""
+        self._places = array("q", bytes(8 * len(self._places)))
+
     def unknown(self, urls: Sequence[str]) -> list[str]:
         """The URLs that are not remembered, in their order."""
         places, mask = self._places, self._mask

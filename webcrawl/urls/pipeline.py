@@ -109,7 +109,7 @@ class LinkPipeline:
 
     def keys(self, urls: list[str]) -> list[int]:
         """The fingerprints of GETs of canonical URLs."""
-        return self._fingerprints(self.compared(urls))
+        return self._fingerprints(self.compared(urls), urls)
 
     def learned(self, records: Sequence[Packed]) -> Sequence[Packed]:
         """Of links that passed the chain elsewhere, those that its filters with a memory let through here too."""
