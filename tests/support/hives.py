@@ -47,7 +47,7 @@ class Hive:
         self.lives = Counter()
         self.running = {}
         self.crawls = list(map(self._crawl, range(self.drones)))
-        self.members = set(range(self.drones))
+        self.members, self.leaving = set(range(self.drones)), set()
 
     def _crawl(self, drone):
         settings = {
@@ -68,9 +68,14 @@ class Hive:
         return self.running[drone]
 
     def start_all(self, **settings):
-        for drone in sorted(self.members):
+        for drone in sorted(self.taking_part):
             self.start(drone, **settings)
         return self
+
+    @property
+    def taking_part(self):
+        """Members, and drones that give away what they have."""
+        return self.members | self.leaving
 
     def add(self):
         """One drone more, which is not started yet; its number."""
