@@ -205,10 +205,17 @@ class Running:
             if self._crawling.idle():
                 self._crawling.over()
         elif command.name == RELEASE:
-            if self._post.drone.me in command.args:
-                self._crawling.over()
+            for drone in command.args:
+                self._released(drone)
         else:
             self._crawling.obey(command.name, command.args, late=self._late)
+
+    def _released(self, drone: int) -> None:
+        """A drone has nothing left, and nobody has anything for it: another one may come with its number."""
+        if drone == self._post.drone.me:
+            self._crawling.over()
+        else:
+            self._post.drone.part_from(drone)
 
     def _learn(self, slots: SlotMap) -> None:
         if slots.generation > self._post.drone.slots.generation:
