@@ -17,7 +17,7 @@ from webcrawl.hive.partition import partition_of
 from webcrawl.hive.slots import SlotMap
 from webcrawl.simweb import by_host, gaps, mercator, overlaps, robots_first, truth, wait_until_idle
 from webcrawl.simweb.truth import registered
-from webcrawl.verify.whole import verify
+from webcrawl.verify.hive import verify_hive
 
 needs_drones = pytest.mark.skipif(
     importlib.util.find_spec("webcrawl.adapter.hive") is None, reason="a crawl cannot be a drone of a hive yet"
@@ -220,8 +220,7 @@ def assert_whole(hive, hits, *, killed=(), slack=0.001):
     ):
         assert list(found)[:10] == []
     whole = hive_cut(hive.jobdirs)
-    for jobdir in hive.jobdirs:
-        assert [*verify(jobdir, Counter())] == []
+    assert [*verify_hive(hive.folder, Counter())] == []
     assert expected.must <= whole.logged.keys(), expected.must - whole.logged.keys()
     captures = Counter(url for jobdir in hive.jobdirs for url in captured(jobdir))
     once = expected.must - expected.retried
