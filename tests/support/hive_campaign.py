@@ -104,6 +104,7 @@ class Campaign:
         drone = self._chance.choice(sorted(self.hive.members))
         self.hive.members.remove(drone)
         self.hive.leaving.add(drone)
+        self.hive.left = True
         self._resize()
         return drone
 
