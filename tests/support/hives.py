@@ -219,7 +219,7 @@ def assert_whole(hive, hits, *, killed=(), slack=0.001):
         repeated(hits, expected, killed),
     ):
         assert list(found)[:10] == []
-    way = hive.settings.get("HIVE_PARTITION", "domain")
+    way = str(hive.settings.get("HIVE_PARTITION", "domain"))
     whole = hive_cut(hive.jobdirs, moved=len(hive.crawls) > hive.drones or hive.left, HIVE_PARTITION=way)
     assert [*verify_hive(hive.folder, Counter())] == []
     assert expected.must <= whole.logged.keys(), expected.must - whole.logged.keys()
