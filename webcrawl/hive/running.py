@@ -115,7 +115,7 @@ class Running:
                 if self._there.is_set():
                     await self._send_all()
                     await self._acknowledge()
-                    await self._beat(State.STOPPING)
+                    await self._beat(None if self._state() is State.RETIRED else State.STOPPING)
         await self._server.close()
 
     def committed(self) -> None:
