@@ -49,6 +49,10 @@ def check(settings: BaseSettings, name: str, words: Sequence[str]) -> None:
 
 def give(target: Target, name: str, arguments: Sequence[str]) -> int:
     """Gives a command to all drones, and waits until they have carried it out; returns the exit status."""
+    try:
+        checked(name, *arguments)
+    except CommandError as error:
+        raise CannotStart(str(error)) from error
     return asyncio.run(_given(target.running(), name, arguments))
 
 
