@@ -9,6 +9,10 @@ class ForeignMessage(HiveError):  # noqa: N818 - reads as what it is
     """What came by a stream is not of this hive, or is damaged."""
 
 
+class LaterMap(Exception):  # noqa: N818
+    """A letter was written by a later slot map than ours, which has to be learned first. Nothing was done with it."""
+
+
 class Away(Exception):  # noqa: N818 - reads as what it is
     """The server does not answer, or not now: the drone goes on with its own hosts and tries again later."""
 

@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Any, Protocol
 
 from webcrawl.hive.command import OVER, RELEASE, RESIZE, Command
-from webcrawl.hive.errors import Away, ForeignMessage, Full, HiveError, NewEpoch
+from webcrawl.hive.errors import Away, ForeignMessage, Full, HiveError, LaterMap, NewEpoch
 from webcrawl.hive.member import Post
 from webcrawl.hive.reign import Reign
 from webcrawl.hive.report import Report, State
@@ -90,7 +90,7 @@ class Running:
         """`join` enters the hive, and returns its epoch."""
         self._post, self._server, self._crawling, self._reign = post, server, crawling, reign
         self._about, self._join, self._lease = about, join, lease
-        self._there = asyncio.Event()
+        self._there, self._looking = asyncio.Event(), asyncio.Lock()
         self._tasks: list[asyncio.Task[None]] = []
         self._beats = self._handled = self._taken = 0
         self._saved_activity = -1
@@ -147,7 +147,7 @@ class Running:
                     self._begin(await self._join())
                     self._back()
                 await self._acknowledge()
-                await self._heard(await self._beat())
+                await self._look()
             except NewEpoch as error:
                 self._begin(error.epoch)
                 continue
@@ -155,6 +155,10 @@ class Running:
                 self._gone(error)
             self._save_early()
             await asyncio.sleep(BEAT)
+
+    async def _look(self) -> None:
+        async with self._looking:  # one answer before the next report is made: see Report
+            await self._heard(await self._beat())
 
     async def _beat(self, state: State | None = None) -> Beat:
         found = await self._server.beat(
@@ -319,11 +323,19 @@ class Running:
             await self._there.wait()
             try:
                 await self._read()
+            except LaterMap:
+                await self._get_map()
             except NewEpoch as error:
                 self._begin(error.epoch)
             except Away as error:
                 self._gone(error)
                 await asyncio.sleep(BEAT)
+
+    async def _get_map(self) -> None:
+        """The letter is read again with it: else it would go back to where the slots were."""
+        with suppress(Away, NewEpoch):  # of which the other loops learn too
+            await self._look()
+        await asyncio.sleep(LOOK)
 
     async def _read(self) -> None:
         inbox = self._post.inbox

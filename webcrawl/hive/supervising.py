@@ -76,8 +76,15 @@ class Supervisor:
         return INTERRUPTED if self._kill_at is not None else int(self._failed)
 
     def add(self, numbers: Iterable[int]) -> None:
-        """Drones that are to run; those that run already, or have ended well, are left alone."""
-        for number in sorted(set(numbers) - self._drones.keys()):
+        """Drones that are to run; those that run already, or have ended well, are left alone.
+
+        One that has left the hive, and ended, may come again.
+        """
+        wanted = set(numbers)
+        for number in self._drones.keys() - wanted:
+            if self._drones[number].process is None and self._drones[number].due is None:
+                del self._drones[number]
+        for number in sorted(wanted - self._drones.keys()):
             self._drones[number] = _Drone(self._clock())
 
     def step(self) -> None:
