@@ -282,6 +282,9 @@ REDIS_PASSWORD_FILE = None
 # The list, set or sorted set in that server from which seeds are taken as they come.
 REDIS_START_URLS_KEY = "%(name)s:start_urls"
 
+# How scrapy-redis' RedisPipeline writes an item: a page as JSON without its body.
+REDIS_ITEMS_SERIALIZER = "webcrawl.adapter.page_json.to_json"
+
 # Idle seconds before a crawl that takes seeds from there may end; 0: it never does; none: when nothing is left.
 MAX_IDLE_TIME_BEFORE_CLOSE = None
 

@@ -111,7 +111,8 @@ class TestStatus:
 
 class TestCommands:
     @pytest.mark.parametrize(
-        "words", [["pause"], ["resume"], ["checkpoint"], ["stop"], ["exclude", "a.test"], ["set", "NAME", "1"]]
+        "words",
+        [["pause"], ["resume"], ["checkpoint"], ["stop"], ["exclude", "a.test"], ["set", "DOWNLOAD_TIMEOUT", "9"]],
     )
     def test_given_to_all(self, url, words):
         """A command is given to all drones, and has succeeded when all have carried it out."""
@@ -130,6 +131,20 @@ class TestCommands:
     def test_nobody_there(self, url):
         """A command that no drone would hear is refused."""
         assert refused("pause", url) == "no drone of this hive is there"
+
+    @pytest.mark.parametrize(
+        ("words", "line"),
+        [
+            (["exclude", "two words"], "exclude, line 1: 'two words' is neither "),
+            (["set", "DOWNLOAD_TIMEOUT", "soon"], "DOWNLOAD_TIMEOUT = 'soon': must be a number from 0.1 to 86400"),
+            (["pause", "now"], "usage: pause"),
+        ],
+    )
+    def test_what_all_would_refuse(self, url, words, line):
+        """A command that no drone could carry out is given to none."""
+        with Members(url, 1) as members:
+            assert refused(*words, url).startswith(line)
+        assert members.commands == []
 
     @pytest.mark.parametrize(
         ("words", "line"),
@@ -159,7 +174,7 @@ class TestResize:
             done = hive("resize", folder.path, "-n", 2)
 
         assert done.returncode == 0, done.stderr
-        assert done.stdout.splitlines()[-1] == "2 drones share the web now"
+        assert done.stdout.splitlines()[-1] == "the web is shared by 2 drones now"
         assert members.commands == [("resize", [0, 1], [])]
         assert folder.known().drones == (0, 1)
 

@@ -7,7 +7,8 @@ import pytest
 from redis import Redis
 
 from tests.hive.conftest import started, url  # noqa: F401
-from tests.support.crawling import Crawl, wait_until
+from tests.support.crawling import Crawl, scrapy, wait_until
+from tests.support.places import ROOT
 from tests.support.plain_site import Site, serving
 
 pytestmark = pytest.mark.xdist_group("redis seeds")
@@ -128,3 +129,74 @@ def test_impossible_settings(tmp_path, url):  # noqa: F811
         crawl = crawl_of(tmp_path, url, **{name: value})
         assert crawl.run() == 1
         assert re.fullmatch(rf"webcrawl: {name} = .*\n|.*{name}.*\n", said(crawl)), said(crawl)
+
+
+def test_items_in_redis(tmp_path, url, server, site):  # noqa: F811
+    """scrapy-redis' own pipeline pushes each page as JSON."""
+    address, _ = site
+    server.rpush("web:start_urls", f"{address}/a")
+    crawl = crawl_of(tmp_path, url, ITEM_PIPELINES='{"scrapy_redis.pipelines.RedisPipeline": 300}')
+
+    assert crawl.run() == 0, said(crawl)
+
+    (item,) = map(json.loads, server.lrange("web:items", 0, -1))
+    assert (item["url"], item["status"]) == (f"{address}/a", 200)
+
+
+def test_a_spider_of_a_project(tmp_path, url, server, site):  # noqa: F811
+    """Any spider on this frontier takes seeds, as its own requests if it makes them itself."""
+    address, asked = site
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project/scrapy.cfg").write_text("[settings]\ndefault = mine\n")
+    (tmp_path / "project/mine.py").write_text(
+        'ADDONS = {"webcrawl.WebcrawlAddon": 300}\nSPIDER_MODULES = ["spiders"]\nBOT_NAME = "mine"\n'
+    )
+    (tmp_path / "project/spiders.py").write_text(
+        "import scrapy\n\n"
+        "class Mine(scrapy.Spider):\n"
+        '    name = "mine"\n'
+        "    def make_request_from_data(self, data):\n"
+        "        return scrapy.Request(data.decode() + '?made', dont_filter=True, callback=self.found)\n"
+        "    def found(self, response):\n"
+        '        yield {"found": response.url}\n'
+    )
+    server.rpush("mine:start_urls", f"{address}/a", f"{address}/a")
+    crawl = crawl_of(tmp_path, url, FEEDS=json.dumps({str(tmp_path / "items.json"): {"format": "json"}}))
+    crawl.spider, crawl.project = "mine", tmp_path / "project"
+
+    assert crawl.run() == 0, said(crawl)
+
+    assert pages(asked) == ["/a?made"]
+    assert json.loads((tmp_path / "items.json").read_text()) == [{"found": f"{address}/a?made"}]
+
+
+def test_drones_share_them(tmp_path, url, server, site):  # noqa: F811
+    """In a hive each seed is taken by one drone, and fetched once, by the one whose host it is."""
+    address, asked = site
+    server.rpush("web:start_urls", *(f"{address}/{number}" for number in range(30)))
+    crawls = [
+        crawl_of(tmp_path / f"{drone}", url, HIVE_DRONES=2, HIVE_DRONE=drone, CHECKPOINT_INTERVAL=1) for drone in (0, 1)
+    ]
+    running = [crawl.start() for crawl in crawls]
+
+    assert [one.wait() for one in running] == [0, 0], "\n".join(map(said, crawls))
+
+    assert pages(asked) == sorted(f"/{number}" for number in range(30))
+    assert sorted(crawl.stats["pages"] for crawl in crawls) == [0, 31]
+    assert sum(crawl.stats.get("redis_seeds", 0) for crawl in crawls) == 30
+    assert not server.keys("*taken*")
+
+
+def test_archives_need_no_seeds(tmp_path, url, server, site):  # noqa: F811
+    """`scrapy process` takes none: it asks nobody."""
+    address, _ = site
+    server.rpush("mine", f"{address}/a")
+    crawl = crawl_of(tmp_path, url, REDIS_START_URLS_KEY="mine")
+    assert crawl.run() == 0, said(crawl)
+    server.rpush("mine", f"{address}/b")
+    settings = [f"JOBDIR={tmp_path / 'read'}", f"REDIS_URL={url}", "REDIS_START_URLS_KEY=mine"]
+    options = [word for setting in settings for word in ("-s", setting)]
+
+    assert scrapy(["process", *map(str, crawl.jobdir.rglob("*.warc.gz")), *options], ROOT, tmp_path / "out") == 0
+
+    assert server.lrange("mine", 0, -1) == [f"{address}/b".encode()]

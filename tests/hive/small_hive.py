@@ -122,7 +122,7 @@ class SmallHive:
 
     def beat(self, drone: Drone) -> None:
         if not drone.beating:
-            drone.beating, drone.beat = True, drone.beat + 1
+            drone.beating = True
             self.posts.append(drone.report())
 
     def deliver(self) -> None:
@@ -135,7 +135,7 @@ class SmallHive:
         drone = self.drones[report.drone]
         if report.run != drone.run:  # it was killed meanwhile
             return
-        drone.beating = False
+        drone.beating, drone.beat = False, drone.beat + 1
         letters = drone.now.letters
         for number, (to, _, place) in [*letters.items()]:
             if place and place[0] == self.epoch and place <= self.acks[to]:

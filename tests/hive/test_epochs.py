@@ -89,6 +89,22 @@ def test_a_restart_while_a_read_waits(tmp_path):
         asyncio.run(run(theirs))
 
 
+def test_opening_again(tmp_path):
+    """A server that was restarted is opened and joined like any other."""
+
+    async def run(theirs):
+        async with drones(theirs.url) as (one, _):
+            former = one._epoch
+            theirs.restart()
+            with suppress(Away):  # the former connection, perhaps
+                await one.open()
+            await one.open()
+            assert (await one.join(member(0))).epoch == one._epoch != former
+
+    with OwnServer(tmp_path) as theirs:
+        asyncio.run(run(theirs))
+
+
 def test_everything_is_removed_from_the_server(url):
     """A drone that hears that the server was emptied begins a new epoch, which the others follow."""
 
@@ -215,15 +231,15 @@ def test_a_state_that_was_given_up(url):
     async def run():
         async with drones(url) as (one, other):
             await one.forget(1)
-            with pytest.raises(HiveError, match="taken out of the hive"):
+            with pytest.raises(HiveError, match="was taken out of the hive"):
                 await beat(other)
-            with pytest.raises(HiveError, match="taken out of the hive"):
+            with pytest.raises(HiveError, match="was taken out of the hive"):
                 await joins(url, member(1))
             await beat(one)
             with Redis.from_url(url) as client:
                 client.flushall()
             await anew(one, lambda: beat(one))
-            with pytest.raises(HiveError, match="taken out of the hive"):
+            with pytest.raises(HiveError, match="was taken out of the hive"):
                 await joins(url, member(1))
 
             assert set((await joins(url, member(1, state="f" * 32))).members) == {0, 1}

@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.examples import examples
+from webcrawl.hive.collecting import SIZE
 from webcrawl.hive.inbox import Inbox
 from webcrawl.hive.message import EXACT, Kind
-from webcrawl.hive.outbox import SIZE, Outbox
+from webcrawl.hive.outbox import Outbox
 from webcrawl.hive.places import order
 from webcrawl.hive.wire import unpack
 from webcrawl.store.crawldb import CrawlDB

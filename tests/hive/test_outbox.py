@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.examples import examples
+from webcrawl.hive.collecting import SIZE
 from webcrawl.hive.errors import HiveError
 from webcrawl.hive.message import EXACT, Kind
-from webcrawl.hive.outbox import SIZE, Outbox
+from webcrawl.hive.outbox import Outbox
 from webcrawl.hive.wire import LARGEST, unpack
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
@@ -433,6 +434,36 @@ class TestALostDrone:
 
         assert (first.number, second.number) == (1, 1)
         assert first.channel != second.channel
+
+    def test_a_drone_that_left(self, job):
+        """The same holds for a drone that left with everything acknowledged, also after a restart."""
+        job.outbox.put(1, Kind.SLOT, [b"one"])
+        job.checkpoint()
+        job.send()
+        job.outbox.acknowledged(1, "1-0")
+        job.outbox.reroute(1, lambda kind, item: 2)
+        job.checkpoint()
+        job.reopen()
+
+        job.outbox.put(1, Kind.SLOT, [b"two"])
+        job.checkpoint()
+
+        assert [message.number for message in job.send()] == [1]
+
+    def test_a_kill_half_way(self, job):
+        """A checkpoint between two slices has each letter once: as it was, or as it is now."""
+        job.outbox.put(1, Kind.QUEUED, links(4 * SIZE))
+        job.checkpoint()
+        slices = job.outbox.rerouting(1, lambda kind, item: 2)
+        next(slices)
+        next(slices)
+        job.checkpoint()
+        next(slices)
+
+        job.reopen()
+
+        assert items(job.send(2)) == links(2 * SIZE)
+        assert items(job.send(1)) == links(2 * SIZE, 2 * SIZE)
 
     def test_back_to_the_lost_drone(self, job):
         """A route to the lost drone itself is a mistake of the caller."""

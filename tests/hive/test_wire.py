@@ -54,6 +54,12 @@ class TestPacking:
         """What is packed is unpacked as the same message."""
         assert unpack(pack(message, HIVE), HIVE) == message
 
+    def test_mappings_by_number(self):
+        """The keys of a mapping may be numbers."""
+        message = Message(Kind.SLOT, 0, 1, 1, [{1: "one", b"2": {"three": 3.5}}], 1)
+
+        assert unpack(pack(message, HIVE), HIVE) == message
+
     def test_text_of_any_page(self):
         """Lone surrogates, as pages may have them, come back."""
         message = Message(Kind.VOTES, 0, 1, 0, [["a.test", "http://b.test/\ud800"]])

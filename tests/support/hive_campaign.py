@@ -6,9 +6,14 @@ import time
 from collections import Counter
 from contextlib import contextmanager
 
+import msgpack
+
 from tests.support.crawling import PATIENCE, wait_until
 from tests.support.hive_server import stream_server, wired
 from tests.support.hives import NAME, Hive, assert_whole
+from webcrawl.hive import scripts
+from webcrawl.hive.board import MOST_COMMANDS
+from webcrawl.hive.command import RESIZE
 from webcrawl.hive.keys import Keys
 from webcrawl.verify.whole import verify
 
@@ -43,11 +48,12 @@ class Campaign:
         """Kill -9, in every other case in the middle of a checkpoint; started again."""
         drone = self._drone() if drone is None else drone
         if self._chance.random() < 0.5:
-            os.kill(self.hive.running[drone].process.pid, signal.SIGUSR1)
+            self._signal(drone, signal.SIGUSR1)
             time.sleep(self._chance.uniform(0, 0.05))
         self._kill(drone)
         self._pause()
-        self.hive.start(drone)
+        if drone in self.hive.taking_part:
+            self.hive.start(drone)
         return drone
 
     def kill_queen(self):
@@ -55,7 +61,7 @@ class Campaign:
 
     def kill_all(self):
         """As by a power cut, the server's too."""
-        for drone in sorted(self.hive.members):
+        for drone in sorted(self.hive.taking_part):
             self._kill(drone)
         self._server.kill()
         self._server.restart()
@@ -64,20 +70,45 @@ class Campaign:
     def interrupt(self):
         """Ctrl-C of one drone, which is started again."""
         drone = self._drone()
-        running = self.hive.running[drone]
-        running.interrupt()
-        assert running.wait() == 0, self._tail(drone)
+        self._signal(drone, signal.SIGINT)
+        assert self.hive.running[drone].wait() == 0, self._tail(drone)
         self._pause()
-        self.hive.start(drone)
+        self._settle()
+        if drone in self.hive.taking_part:
+            self.hive.start(drone)
         return drone
 
     def freeze(self):
         """A drone stands still for longer than its lease."""
         drone = self._drone()
-        os.kill(self.hive.running[drone].process.pid, signal.SIGSTOP)
+        self._signal(drone, signal.SIGSTOP)
         time.sleep(self._chance.uniform(0.5, 3 * CALM))
-        os.kill(self.hive.running[drone].process.pid, signal.SIGCONT)
+        self._signal(drone, signal.SIGCONT)
         return drone
+
+    # -- changes of the hive's size
+
+    def join(self):
+        """One drone more, to which the others give its share."""
+        drone = self.hive.add()
+        self._resize()
+        self.hive.start(drone)
+        return drone
+
+    def leave(self):
+        """A drone gives away all that it has, and ends; the next stroke may come meanwhile."""
+        if len(self.hive.members) < 3:
+            return f"as {self.join()} comes instead"
+        drone = self._chance.choice(sorted(self.hive.members))
+        self.hive.members.remove(drone)
+        self.hive.leaving.add(drone)
+        self._resize()
+        return drone
+
+    def _resize(self):
+        wanted = msgpack.packb((RESIZE, (sorted(self.hive.members), [])))
+        with self._server.client() as client:
+            client.eval(scripts.COMMAND, 1, Keys(NAME).commands, wanted, MOST_COMMANDS)
 
     # -- strokes at the server and the network
 
@@ -130,14 +161,32 @@ class Campaign:
     def _ended(self):
         return [drone for drone in self.hive.members if not self.hive.running[drone].process.is_alive()]
 
+    def _signal(self, drone, number):
+        if self.hive.running[drone].process.is_alive():
+            os.kill(self.hive.running[drone].process.pid, number)
+
+    def _settle(self):
+        """Who has given away all is gone."""
+        for drone in sorted(self.hive.leaving):
+            process = self.hive.running[drone].process
+            if not process.is_alive() and self._retired(drone):
+                assert process.exitcode == 0, self._tail(drone)
+                self.hive.leaving.remove(drone)
+
+    def _retired(self, drone):
+        return self.hive.crawls[drone].stats["reason"] == "finished"
+
     def _kill(self, drone):
-        if self.hive.kill(drone):
+        if not self.hive.kill(drone):
+            self._settle()
+        else:
             self.killed.add((drone, self.hive.lives[drone]))
             damages = [*verify(self.hive.jobdirs[drone], Counter())]
             assert damages == [], damages
 
     def _drone(self):
-        return self._chance.choice(sorted(self.hive.members))
+        self._settle()
+        return self._chance.choice(sorted(self.hive.taking_part))
 
     def _queen(self):
         """The drone that has the lease now; any if none has."""
@@ -157,6 +206,7 @@ STROKES = {
     for name in (
         *("kill_drone", "kill_queen", "kill_all", "interrupt", "freeze"),
         *("remember", "server_empty", "server_old", "cut", "silence", "slow"),
+        *("join", "leave"),
     )
 }
 

@@ -157,6 +157,7 @@ class TestPost:
         one, other = (drone.standing for drone in pair)
 
         assert told([replace(one, kept={})]) == []
+        assert told([replace(one, kept={})], [one, other]) == told([one, other], [one]) == []
         assert told([one, other], [replace(one, sent={1: (7, 1)}), replace(other, received={})]) == []
 
 

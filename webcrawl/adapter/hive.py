@@ -15,6 +15,7 @@ from webcrawl.adapter.commanding import Commanding
 from webcrawl.adapter.redis_client import client_maker
 from webcrawl.control.commands import checked, obey
 from webcrawl.control.errors import CommandError
+from webcrawl.hive.companions import Companions
 from webcrawl.hive.errors import Away, HiveError
 from webcrawl.hive.identity import Identity, keep_map, saved_map, take_up
 from webcrawl.hive.member import Membership
@@ -48,6 +49,7 @@ class Entry:
             self._partition: Partition = partition_of(values["HIVE_PARTITION"], RegisteredDomains())
             memory = values["HIVE_STREAM_MEMORY"] * MIB
             self.server = Server(client_maker(crawler.settings), self._name, memory=memory)
+            self._companions = Companions(self.db, self.server)
         except BaseException:
             self.db.close()
             raise
@@ -82,6 +84,7 @@ class Entry:
                 drones=values["HIVE_DRONES"],
                 key=self.db.get(KEY),
                 map=saved_map(self.db),
+                **self._companions.known(),
             ),
             lease=values["HIVE_LEASE"],
         )

@@ -131,6 +131,7 @@ KINDS: dict[str, Kind] = {
     "REDIS_URL": MaybeLine(),
     "REDIS_PASSWORD_FILE": File(),
     "REDIS_START_URLS_KEY": RedisKey(),
+    "REDIS_ITEMS_SERIALIZER": Dotted(),
     "MAX_IDLE_TIME_BEFORE_CLOSE": MaybeWhole(0, DAY * 365),
     "SCHEDULER": Component(),
     "DUPEFILTER_CLASS": Component(),

@@ -29,6 +29,7 @@ COMMANDS = """SPIDER [-n N] -a seeds=SRC [options]
        scrapy hive status|resize|adopt|verify JOBDIR|URL [options]
        scrapy hive stop|pause|resume|checkpoint JOBDIR|URL
        scrapy hive exclude|include RULE JOBDIR|URL
+       scrapy hive seeds SRC JOBDIR|URL
        scrapy hive set NAME VALUE JOBDIR|URL"""
 
 
@@ -64,14 +65,14 @@ class Command(BaseRunSpiderCommand):
             raise UsageError("Invalid -a value, use -a NAME=VALUE", print_help=False) from error
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        from webcrawl.supervisor.orders import WORDS  # noqa: PLC0415 - as above, here and below
+        from webcrawl.supervisor.orders import is_order  # noqa: PLC0415 - as above, here and below
 
         if not args or (unknown := next((word for word in args if word.startswith("-")), "")):
             raise UsageError(f"unknown option {unknown}" if args else "which spider, or which hive?", print_help=False)
         name, *rest = args
         try:
-            if name in WORDS:
-                self.exitcode = _give(self._settings, name, WORDS[name], rest)
+            if is_order(name):
+                self.exitcode = _give(self._settings, name, rest)
             elif name in ONE_HIVE:
                 if len(rest) != 1:
                     raise UsageError(f"one hive: scrapy hive {name} JOBDIR|URL", print_help=False)
@@ -107,13 +108,14 @@ def _crawl(settings: Settings, spider: str, opts: argparse.Namespace) -> int:
     return HiveRun(settings, Plan(settings, spider, opts.spargs, wanted), pin=opts.pin).run()
 
 
-def _give(settings: Settings, name: str, words: Sequence[str], rest: Sequence[str]) -> int:
-    from webcrawl.supervisor.orders import give  # noqa: PLC0415
+def _give(settings: Settings, name: str, rest: Sequence[str]) -> int:
+    from webcrawl.control.commands import COMMANDS  # noqa: PLC0415
+    from webcrawl.supervisor.orders import check, give  # noqa: PLC0415
     from webcrawl.supervisor.target import Target  # noqa: PLC0415
 
-    if len(rest) != len(words) + 1:
-        usage = " ".join([name, *words])
-        raise UsageError(f"scrapy hive {usage} JOBDIR|URL", print_help=False)
+    if len(rest) <= COMMANDS[name].least:
+        raise UsageError(f"scrapy hive {COMMANDS[name].usage} JOBDIR|URL", print_help=False)
+    check(settings, name, rest[:-1])
     return give(Target(settings, rest[-1]), name, rest[:-1])
 
 

@@ -4,12 +4,13 @@ The queen is whichever drone holds a lease in the server. She does nothing here 
 remembers between two looks matters only for a few seconds: another one begins anew, and nothing is lost.
 
 **Why the crawl is over.** She looks at all reports at once, as they lie in the server: this is the moment in question.
-Each drone is quiet in its report (report.py), and says the same, with the same count of its activity, in a report two
-beats later. The beat in between may have been under way at that moment, but the one after it was made when the server
-had answered that one, so after the moment. Each drone has therefore done nothing from before the moment until after
-it: at the moment itself all were quiet. No letter was under way then, as its sender knows it as unacknowledged until
-the receiver's checkpoint has it. Nobody could begin anew, and a drone that is killed then comes back to a checkpoint
-that has nothing to do either. No clock but the queen's is asked, and that one only for the time to wait.
+Each drone is quiet in its report (report.py), and says the same, with the same count of its activity, in a report for
+which two more heartbeats were answered. The first of these may have been the one that she saw. The second came later,
+so its answer did too, and the report was made after that. Each drone has therefore done nothing from before the moment
+until after it: at the moment itself all were quiet. No letter was under way then, as its sender knows it as
+unacknowledged until the receiver's checkpoint has it. Nobody could begin anew, and a drone that is killed then comes
+back to a checkpoint that has nothing to do either. No clock but the queen's is asked, and that one only for the time to
+wait.
 """
 
 from __future__ import annotations

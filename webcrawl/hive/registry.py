@@ -88,7 +88,9 @@ def entered(registry: Registry, me: Member, minted: Record) -> tuple[Record, Slo
     """
     gone = registry.gone | me.gone
     if me.state in gone:
-        raise HiveError(f"{me.jobdir}: this state was taken out of the hive, and others have its part of the web")
+        raise HiveError(
+            f"{me.jobdir}: its drone was taken out of the hive; to join it again, begin with an empty JOBDIR"
+        )
     record, known = registry.record, dict(registry.drones)
     if record is None or _gives_way(record, known, me):
         record, known, slots = minted, {}, me.map or SlotMap.fair(range(me.drones), me.groups)

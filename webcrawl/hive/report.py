@@ -30,8 +30,9 @@ class State(StrEnum):
 class Report:
     """A drone as it sees itself at the moment when this is packed.
 
-    The queen relies on two promises. A drone makes its next report only after the server has answered the last one,
-    and numbers them by `beat`. And `activity` differs between two reports of a run if anything was done in between.
+    The queen relies on two promises. `beat` counts the heartbeats of this run that the server has answered, not those
+    that were made: one that got no answer may arrive at any time. And `activity` differs between two reports of a run
+    if anything was done in between.
     """
 
     drone: int

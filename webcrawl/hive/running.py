@@ -156,13 +156,14 @@ class Running:
             await asyncio.sleep(BEAT)
 
     async def _beat(self, state: State | None = None) -> Beat:
-        self._beats += 1
-        return await self._server.beat(
+        found = await self._server.beat(
             self._report(state).pack(),
             lease=self._lease,
             generation=self._post.drone.slots.generation,
             after=self._post.obeyed.number,
         )
+        self._beats += 1  # not before it was answered: see Report
+        return found
 
     def _report(self, state: State | None) -> Report:
         post, activity = self._post, self._activity()
@@ -244,20 +245,22 @@ class Running:
             self._acknowledged = place
 
     def _save_early(self) -> None:
-        """Takes a checkpoint if others wait for it, at the end of the crawl or because the server is filling up."""
+        """Takes a checkpoint if others wait for it: at the end, for slots on their way, or when the server fills up."""
         if self._saving is not None and not self._saving.done():
             return
-        done = self._crawling.idle() and (
-            self._activity() != self._saved_activity or self._post.inbox.place != self._post.inbox.committed_place
-        )
-        if (done or self._taken > ENOUGH) and time.monotonic() - self._saved_at > PAUSE:
+        changed = self._activity() != self._saved_activity or self._post.inbox.place != self._post.inbox.committed_place
+        drone = self._post.drone
+        moves = not drone.moving.settled or drone.me not in drone.slots.drones
+        waited_for = changed and (moves or self._crawling.idle())
+        if (waited_for or self._taken > ENOUGH) and time.monotonic() - self._saved_at > PAUSE:
             self._saving = asyncio.create_task(self._guarded(self._crawling.checkpoint))
 
     # -- slots
 
     def _state(self) -> State:
-        drone = self._post.drone
-        if drone.me in drone.slots.drones:
+        drone, wanted = self._post.drone, self._post.obeyed.wanted
+        comes = self._late or (wanted is not None and drone.me in wanted.members)
+        if comes or drone.me in drone.slots.drones:
             return self._crawling.state()
         done = self._drained and self._crawling.idle() and not self._post.outbox.unacknowledged
         return State.RETIRED if done else State.DRAINING

@@ -88,6 +88,11 @@ class Session:
             self._member = replace(me, map=slots)
 
     @property
+    def member(self) -> Member | None:
+        """The drone, with what it knows of the hive; None before it has joined."""
+        return self._member
+
+    @property
     def _me(self) -> Member:
         if self._member is None:
             raise HiveError("the drone has not joined the hive")

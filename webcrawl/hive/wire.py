@@ -99,7 +99,8 @@ def _items(frame: bytes) -> Any:
         size = zstandard.frame_content_size(frame)
         if not 0 <= size <= LARGEST:
             raise ForeignMessage(f"the items of a message would take {size} bytes")
-        return msgpack.unpackb(_decompress(frame, allow_extra_data=False), ext_hook=_refuse, unicode_errors=SURROGATES)
+        data = _decompress(frame, allow_extra_data=False)
+        return msgpack.unpackb(data, strict_map_key=False, ext_hook=_refuse, unicode_errors=SURROGATES)
     except (zstandard.ZstdError, msgpack.UnpackException, ValueError, TypeError) as error:
         raise ForeignMessage(f"the items of a message cannot be read: {error}") from error
 

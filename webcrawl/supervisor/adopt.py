@@ -54,7 +54,7 @@ def drone_command(
     given = {
         **given_by_command(settings),
         "JOBDIR": jobdir,
-        "HIVE_DRONES": str(found.founders),
+        "HIVE_DRONES": str(max(found.founders, drone + 1)),
         "HIVE_DRONE": str(drone),
         "HIVE_NAME": target.name,
         **({"HIVE_PARTITION": target.founding.partition} if target.founding else {}),

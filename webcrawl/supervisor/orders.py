@@ -5,37 +5,54 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
+from scrapy.settings import BaseSettings
+
+from webcrawl.adapter.values import plain_values
+from webcrawl.checks import SettingError, changed
 from webcrawl.commands.cannot_start import CannotStart
+from webcrawl.control.commands import COMMANDS, checked
+from webcrawl.control.errors import CommandError
 from webcrawl.hive.errors import Away
 from webcrawl.hive.operator import Look, Operator, unsettled
 from webcrawl.hive.slots import MOST_DRONES
 from webcrawl.supervisor.servers import MakeOperator
-from webcrawl.supervisor.target import Target
+from webcrawl.supervisor.target import DEFAULT, Target
 from webcrawl.text.quantities import count
+from webcrawl.urls.filters.commanded import CommandedFilter
+from webcrawl.urls.rules_file import RulesError
 
-WORDS: Mapping[str, tuple[str, ...]] = {  # commands to all drones, and what follows each
-    "stop": (),
-    "pause": (),
-    "resume": (),
-    "checkpoint": (),
-    "exclude": ("RULE",),
-    "include": ("RULE",),
-    "set": ("NAME", "VALUE"),
-}
+NOT_FOR_ALL = ("status",)  # which is asked of the server
 PATIENCE = 60.0  # seconds in which a command is in force on every drone that is there
 LOOKS = 0.5  # seconds between two
 
 
-def give(target: Target, name: str, arguments: Collection[str]) -> int:
+def is_order(name: str) -> bool:
+    """Whether a command of this name goes to all drones."""
+    return name in COMMANDS and name not in NOT_FOR_ALL
+
+
+def check(settings: BaseSettings, name: str, words: Sequence[str]) -> None:
+    """Finds what all drones would refuse. CannotStart."""
+    try:
+        checked(name, *words)
+        if name == "exclude":
+            CommandedFilter().use(words)
+        if name == "set":
+            changed(plain_values(settings, DEFAULT), {words[0]: words[1]})
+    except (CommandError, RulesError, SettingError) as error:
+        raise CannotStart(str(error)) from error
+
+
+def give(target: Target, name: str, arguments: Sequence[str]) -> int:
     """Gives a command to all drones, and waits until they have carried it out; returns the exit status."""
     return asyncio.run(_given(target.running(), name, arguments))
 
 
-async def _given(make_operator: MakeOperator, name: str, arguments: Collection[str]) -> int:
+async def _given(make_operator: MakeOperator, name: str, arguments: Sequence[str]) -> int:
     operator = make_operator()
     try:
         there = len((await operator.look()).leases)
@@ -69,9 +86,7 @@ def resize(target: Target, wanted: int, say: Callable[[str], Any]) -> int:
     if not 1 <= wanted <= MOST_DRONES:
         raise CannotStart(f"-n {wanted}: must be a whole number from 1 to {MOST_DRONES}")
     members = tuple(range(wanted))
-    make_operator = target.running()
-    _start_more(target, members)
-    status = asyncio.run(_changed(make_operator, members, (), say))
+    status = asyncio.run(_changed(target.running(), members, (), say, lambda: _start_more(target, members)))
     if status == 0 and target.folder is not None and target.founding is not None:
         target.folder.write(replace(target.founding, drones=members))
     return status
@@ -113,12 +128,17 @@ async def _others(make_operator: MakeOperator, drone: int) -> tuple[int, ...]:
 
 
 async def _changed(
-    make_operator: MakeOperator, members: Collection[int], lost: Collection[int], say: Callable[[str], Any]
+    make_operator: MakeOperator,
+    members: Collection[int],
+    lost: Collection[int],
+    say: Callable[[str], Any],
+    start: Callable[[], None] = lambda: None,
 ) -> int:
     """Until all is settled, however long it takes: Ctrl-C ends the waiting, not the change."""
     operator = make_operator()
     try:
         await operator.resize(members, lost)
+        start()  # not before: the hive lets in only those that shall be in it
         await _until_settled(operator, members, lost, say)
     except Away as error:
         raise CannotStart(f"the hive's server is away: {error}; the change goes on") from error
@@ -136,4 +156,4 @@ async def _until_settled(
             say(f"waiting for {waits}")
             said = waits
         await asyncio.sleep(LOOKS)
-    say(f"{count(len(members), 'drone')} share the web now")
+    say(f"the web is shared by {count(len(members), 'drone')} now")

@@ -15,6 +15,7 @@ from typing import Any
 from scrapy.settings import Settings
 from scrapy.utils.log import configure_logging
 
+from webcrawl.adapter.redis_client import has_redis
 from webcrawl.commands.cannot_start import CannotStart
 from webcrawl.extensions.summary import summary
 from webcrawl.hive.figures import saved
@@ -73,7 +74,7 @@ class HiveRun:
     def _server(self, founding: Founding) -> Iterator[str | None]:
         """The address of a server of the hive's own, while it runs; None: the settings name one."""
         self._own = None
-        if servers.names_server(self._settings):
+        if has_redis(self._settings):
             self._operators = servers.named(self._settings, founding.name)
             yield None
             return

@@ -12,6 +12,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from scrapy.settings import BaseSettings
 
+from webcrawl.adapter.redis_client import client_maker
 from webcrawl.hive.embedded import EmbeddedServer
 from webcrawl.hive.errors import Away, HiveError
 from webcrawl.hive.operator import Operator
@@ -22,15 +23,8 @@ PATIENCE = 5.0  # seconds until a server must answer
 MakeOperator = Callable[[], Operator]
 
 
-def names_server(settings: BaseSettings) -> bool:
-    """Whether the settings name one, as scrapy-redis does."""
-    return bool(settings.get("REDIS_URL") or settings.get("REDIS_HOST"))
-
-
 def named(settings: BaseSettings, name: str) -> MakeOperator:
     """Operators of this hive in the server of the settings. HiveError: it cannot carry a hive, or does not answer."""
-    from webcrawl.adapter.redis_client import client_maker  # noqa: PLC0415 - scrapy-redis is optional
-
     make_client = client_maker(settings)
     asyncio.run(_reached(Operator(make_client, name), settings))
     return lambda: Operator(make_client, name)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from scrapy.settings import BaseSettings
 
+from webcrawl.adapter.redis_client import has_redis
 from webcrawl.commands.cannot_start import CannotStart
 from webcrawl.hive.folder import Founding, HiveFolder
 from webcrawl.supervisor import servers
@@ -41,7 +42,7 @@ class Target:
         """None: the folder's hive has no server of its own now, nor do the settings name one."""
         if self.folder is not None and (url := self.url()):
             return servers.at(url, self.name)
-        return servers.named(self._settings, self.name) if servers.names_server(self._settings) else None
+        return servers.named(self._settings, self.name) if has_redis(self._settings) else None
 
     def running(self) -> MakeOperator:
         """The same; CannotStart if there is nobody to ask."""

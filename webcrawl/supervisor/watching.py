@@ -26,6 +26,7 @@ class Watching:
         self._folder, self._make_operator, self._server = folder, make_operator, server
         self.drones = list(folder.known().drones)
         self.figures: Mapping[str, Any] = saved(folder)
+        self._told = False
         self.trouble: Exception | None = None  # why it does not watch any more
 
     async def run(self) -> None:
@@ -57,5 +58,8 @@ class Watching:
                 reports[drone].stats() if drone in reports else {"drone": drone, **self._folder.figures(drone)}
                 for drone in self._folder.all_drones()
             )
-        except Away:
+        except (Away, HiveError) as error:
+            if isinstance(error, HiveError) and not self._told:  # a right is missing, perhaps: the drones go on
+                logger.warning("the drones' signs of life cannot be read: %s", error)
+                self._told = True
             self.figures = saved(self._folder)

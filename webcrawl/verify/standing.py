@@ -88,11 +88,14 @@ def check_post(before: Mapping[int, Standing], after: Mapping[int, Standing]) ->
     What was read `before` and `after` differs in a running hive. A sender has forgotten only what a receiver that is
     read later has, and a receiver has only what a sender that is read later has sent.
     """
-    for number, sender in before.items():
+    both = before.keys() & after.keys()
+    for number in sorted(both):
+        sender = before[number]
         for other, (channel, last) in sender.sent.items():
-            receiver, now = after.get(other), after[number].sent.get(other, NEVER)
-            if receiver is None or now[0] != channel:  # lost, or begun anew
+            now = after[number].sent.get(other, NEVER)
+            if other not in both or now[0] != channel:  # lost, or begun anew
                 continue
+            receiver = after[other]
             first, has = last - sender.kept.get(other, 0) + 1, _number(receiver.received, number, channel)
             if has < first - 1:
                 why = f"letters {has + 1} to {first - 1} of drone {number} are lost: neither drone has them"

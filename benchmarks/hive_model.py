@@ -1,0 +1,141 @@
+"""What a hive of any size exchanges, holds and waits for, computed from what was measured of its parts.
+
+python -m benchmarks.hive_model --machines 100 --pages 10e9
+
+Prints one JSON line per group of figures, and at the end what breaks first. docs/scale.md explains each; the constants
+are measured figures of docs/performance.md and docs/seen.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from dataclasses import dataclass, fields
+
+from benchmarks.support.report import report
+from webcrawl.hive.outbox import AGE, SIZE
+from webcrawl.hive.slots import SlotMap
+
+GB, MIB = 1e9, 1 << 20
+
+# What was measured, in seconds of CPU or bytes.
+PAGE = 400e-6  # a page with 40 links, archive included
+LINK_OUT, LINK_IN = 0.45e-6, 0.45e-6  # a link packed, spooled and saved; unpacked and saved: 0.9 both together
+LETTER_OUT, LETTER_IN = 24e-6, 13e-6  # XADD and XREAD by the client
+LETTER_SERVER = 27e-6  # both of them in the server, and trimming
+LINK_WIRE = 25  # compressed, in a letter of 256
+LETTER_WIRE = 150  # head of a letter, commands and answers around it
+LINK_SPOOL = 47  # on the sender's disk until it is acknowledged
+BEAT_SERVER = 40e-6  # one heartbeat, without what grows with the drones
+BEAT_DRONE = 1e-6  # in each heartbeat for each drone: its lease and its place are looked up
+REPORT = 4000  # bytes of a heartbeat's report, which the queen reads of all
+ARCHIVE, STATE = 10_000, 200  # bytes on disk per page
+FINGERPRINT = 8  # bytes per URL seen
+BASE_MEMORY = 350 * MIB  # Python, page parsing, DNS
+PER_BILLION = 3 * MIB  # first keys of the fingerprint files' pages
+MERGES_LARGE = 1.1e9  # URLs of one drone beyond which merges cost more
+RETRIES = 1.05  # requests per page
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The hive, and the web that it crawls."""
+
+    machines: int = 100
+    drones: int = 4  # per machine
+    pages: float = 10e9
+    share: float = 0.5  # of a core that a drone spends: the rest is waiting for hosts, disks and others
+    links: float = 40.0  # per page
+    offsite: float = 0.25  # of links that lead to another registered domain
+    kept: float = 0.70  # of links to others that the URL cache keeps off the wire
+    urls: float = 3.0  # known per page fetched
+    body: float = 27_000.0  # bytes per page, as they come
+    wire: float = 0.35  # of that over the network, for most servers compress
+    network: float = 125e6  # bytes per second of a machine
+    checkpoint: float = 60.0  # seconds
+    shards: int = 1  # stream servers
+
+
+def model(plan: Plan) -> dict[str, dict[str, float]]:
+    """All figures, by group."""
+    n = plan.machines * plan.drones
+    link_cpu = plan.links * plan.offsite * (n - 1) / n * (1 - plan.kept)  # links of a page that travel
+    page_cpu = PAGE + link_cpu * (LINK_OUT + LINK_IN)
+    by_cpu = plan.share / page_cpu
+    by_network = plan.network / plan.drones / (plan.body * plan.wire * RETRIES)
+    rate = min(by_cpu, by_network)  # pages per second of one drone
+    fullest = max(Counter(SlotMap.fair(range(n)).owners).values()) * n / len(SlotMap.fair([0]).owners)
+    sent = rate * link_cpu  # links per second of one drone, to all others
+    pair = sent / max(n - 1, 1)
+    letters = (n - 1) * max(pair / SIZE, min(pair, 1 / AGE)) if n > 1 else 0.0
+    seconds = plan.pages / (n * rate) * fullest
+    items = sent / letters if letters else 0.0
+    letter_cpu = n * letters * LETTER_SERVER
+    beat_cpu = n * (BEAT_SERVER + n * BEAT_DRONE)
+    known = plan.pages * plan.urls / n
+    travels = plan.body * plan.wire * RETRIES + 2 * link_cpu * LINK_WIRE  # bytes of a page over a machine's network
+    return {
+        "speed": {
+            "drones": n,
+            "pages_per_second": n * rate / fullest,
+            "of_one_drone": rate,
+            "bound_by_network": float(by_network < by_cpu),
+            "fullest_drone_times_mean": fullest,
+            "days": seconds / 86_400,
+            "cpu_per_page_times_single": (page_cpu + letters / rate * (LETTER_OUT + LETTER_IN)) / PAGE,
+        },
+        "exchange": {
+            "links_per_page": link_cpu,
+            "links_per_second": n * sent,
+            "letters_per_second": n * letters,
+            "links_per_letter": items,
+            "server_cores_for_letters": letter_cpu,
+            "server_cores_for_beats": beat_cpu,
+            "server_megabytes_per_second": 2 * n * (sent * LINK_WIRE + letters * LETTER_WIRE) / 1e6,
+            "queen_reports_megabytes_per_second": n * REPORT / 1e6,
+        },
+        "server": {
+            "cores_of_the_busiest_shard": letter_cpu / plan.shards + beat_cpu,
+            "stream_mib_between_checkpoints": n * (sent * LINK_WIRE + letters * LETTER_WIRE) * plan.checkpoint / MIB,
+            "stream_mib_an_hour_of_one_dead_drone": sent * LINK_WIRE * 3600 / MIB,
+            "spool_gb_a_day_of_one_dead_drone": sent * LINK_SPOOL * 86_400 / GB,
+        },
+        "machine": {
+            "network_megabits": 8 * plan.drones * rate * travels / 1e6,
+            "archive_tb": plan.pages * ARCHIVE / plan.machines / 1e12,
+            "state_gb": (plan.pages * STATE + plan.pages * plan.urls * FINGERPRINT) / plan.machines / GB,
+            "disk_megabytes_per_second": plan.drones * rate * ARCHIVE / 1e6,
+            "ram_gib": plan.drones * (BASE_MEMORY + 384 * MIB + PER_BILLION * known / 1e9) / (1 << 30),
+            "urls_known_by_a_drone": known,
+        },
+    }
+
+
+def breaks(plan: Plan, found: dict[str, dict[str, float]]) -> dict[str, float]:
+    """How much of each bound is used, the most used one first."""
+    speed, server, machine = found["speed"], found["server"], found["machine"]
+    used = {
+        "one core of the busiest stream server": server["cores_of_the_busiest_shard"],
+        "HIVE_STREAM_MEMORY of 64 MiB": server["stream_mib_between_checkpoints"] / 64,
+        "a machine's network": machine["network_megabits"] * 1e6 / 8 / plan.network,
+        "URLs of a drone before merges cost more": machine["urls_known_by_a_drone"] / MERGES_LARGE,
+        "slots for a fair share": 1 - 1 / speed["fullest_drone_times_mean"],
+        "disk at 100 MB per second": machine["disk_megabytes_per_second"] / 100,
+    }
+    return dict(sorted(used.items(), key=lambda item: -item[1]))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.hive_model", description=__doc__)
+    for field in fields(Plan):
+        kind = int if isinstance(field.default, int) else float
+        parser.add_argument(f"--{field.name}", type=kind, default=field.default)
+    plan = Plan(**vars(parser.parse_args()))
+    found = model(plan)
+    for group, figures in found.items():
+        report(f"hive model: {group}", **figures)
+    report("hive model: used of each bound", **breaks(plan, found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""Who belongs to a hive when the server has forgotten it."""
+
+import asyncio
+from contextlib import closing
+
+import pytest
+
+from tests.support.redis_server import beat, clients, emptied, joins, member, resumed
+from webcrawl.hive.companions import Companions
+from webcrawl.hive.errors import HiveError
+from webcrawl.hive.server import Server
+from webcrawl.store.crawldb import CrawlDB
+
+LOST = "f" * 32  # the state of a drone whose folder was lost
+
+
+async def founded(url):
+    """A hive of two drones, and a server that was emptied since."""
+    await joins(url, member(0))
+    hive = await joins(url, member(1))
+    emptied(url)
+    return hive
+
+
+def test_a_lost_folder_is_noticed(url):
+    """Drones bring the others' states, too: a drone with an empty folder is refused though the server knew nothing."""
+
+    async def run():
+        hive = await founded(url)
+        await joins(url, resumed(hive, 0))
+        with pytest.raises(HiveError, match=r"drone 1 of this hive has its state in another folder"):
+            await joins(url, member(1, state=LOST))
+
+    asyncio.run(run())
+
+
+def test_a_lost_folder_comes_first(url):
+    """It founds a hive, which gives way to the one that the others have; then it is told so."""
+
+    async def run():
+        hive = await founded(url)
+        lost = Server(clients(url), "test")
+        await lost.open()
+        await lost.join(member(1, state=LOST))
+        await beat(lost)
+
+        assert (await joins(url, resumed(hive, 0))).key == hive.key
+        with pytest.raises(HiveError, match="drone 1 of this hive has its state in another folder"):
+            await beat(lost)
+        await lost.close()
+        assert (await joins(url, resumed(hive, 1))).key == hive.key
+
+    asyncio.run(run())
+
+
+def test_a_whole_hive_does_not_give_way(url):
+    """Once all drones of a hive have joined, nobody with another key takes its place."""
+
+    async def run():
+        hive = await founded(url)
+        newer = [await joins(url, member(drone, state=f"{drone + 7:032x}")) for drone in (0, 1)]
+        with pytest.raises(HiveError, match="belongs to another hive than the one that the server knows"):
+            await joins(url, resumed(hive, 0))
+
+        assert newer[0].key == newer[1].key != hive.key
+
+    asyncio.run(run())
+
+
+def test_what_a_checkpoint_has_of_the_others(url, tmp_path):
+    """What the server says of the others is in the next checkpoint, and what it says later in later ones."""
+
+    async def run(db):
+        server = Server(clients(url), "test")
+        companions = Companions(db, server)
+        assert companions.known() == {}
+        db.checkpoint()
+        await server.open()
+        await server.join(member(0, drones=3))
+        await joins(url, member(1, drones=3))
+        await joins(url, member(2, drones=3))
+        await beat(server)
+        await server.forget(2)
+        await beat(server)
+        db.checkpoint()
+        await server.close()
+
+    with closing(CrawlDB(tmp_path)) as db:
+        asyncio.run(run(db))
+    with closing(CrawlDB(tmp_path)) as db:
+        known = Companions(db, Server(clients(url), "test")).known()
+    assert known["others"] == {drone: f"{drone:032x}" for drone in (0, 1)}
+    assert known["gone"] == {f"{2:032x}"}
+    assert known["founded"] > 0
