@@ -172,10 +172,13 @@ class TestSending:
         job.outbox.put(1, Kind.LINKS, links(SIZE))
         assert [message.kind for message in job.send()] == [Kind.LINKS]
 
+        assert job.outbox.awaits_checkpoint
+
         job.db.checkpoint()
         assert job.send() == []
-        job.outbox.put(1, Kind.QUEUED, links(SIZE))
         job.outbox.committed()
+        assert not job.outbox.awaits_checkpoint
+        job.outbox.put(1, Kind.QUEUED, links(SIZE))
         assert [message.number for message in job.send()] == [1]
 
         job.checkpoint()

@@ -222,6 +222,11 @@ class Outbox:
         """Letters that are not acknowledged, and collections, which will be letters."""
         return sum(map(len, self._lanes.values())) + len(self._collections)
 
+    @property
+    def awaits_checkpoint(self) -> bool:
+        """Whether exact letters wait to be sent until a checkpoint of this drone has them."""
+        return any(lane.ready < lane.end for (_, exact), lane in self._lanes.items() if exact)
+
     def waiting(self, drone: int) -> int:
         """Letters for this drone that are not sent, and collections."""
         unsent = sum(lane.end - lane.next for lane, _ in self._lanes_of(drone))

@@ -249,9 +249,9 @@ class Running:
         if self._saving is not None and not self._saving.done():
             return
         changed = self._activity() != self._saved_activity or self._post.inbox.place != self._post.inbox.committed_place
-        drone = self._post.drone
+        drone, exact = self._post.drone, self._post.outbox.awaits_checkpoint
         moves = not drone.moving.settled or drone.me not in drone.slots.drones
-        waited_for = changed and (moves or self._crawling.idle())
+        waited_for = exact or (changed and (moves or self._crawling.idle()))
         if (waited_for or self._taken > ENOUGH) and time.monotonic() - self._saved_at > PAUSE:
             self._saving = asyncio.create_task(self._guarded(self._crawling.checkpoint))
 
