@@ -23,3 +23,7 @@ class NewEpoch(Exception):  # noqa: N818
     def __init__(self, epoch: str) -> None:
         super().__init__(f"the server's streams begin anew (epoch {epoch})")
         self.epoch = epoch
+
+
+class LaterMap(Exception):  # noqa: N818
+    """A letter was written by a later slot map than ours: it has to wait until we know that."""

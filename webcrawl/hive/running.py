@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Any, Protocol
 
 from webcrawl.hive.command import OVER, RELEASE, RESIZE, Command
-from webcrawl.hive.errors import Away, ForeignMessage, Full, HiveError, NewEpoch
+from webcrawl.hive.errors import Away, ForeignMessage, Full, HiveError, LaterMap, NewEpoch
 from webcrawl.hive.member import Post
 from webcrawl.hive.reign import Reign
 from webcrawl.hive.report import Report, State
@@ -327,6 +327,9 @@ class Running:
                 return
             try:
                 inbox.received(place, data)
+            except LaterMap:  # one of the next heartbeats brings it; then the letter is read again
+                await asyncio.sleep(BEAT)
+                return
             except ForeignMessage as error:
                 logger.warning("a letter in our stream is not of this hive, and passed over: %s", error)
                 inbox.skip(place)
