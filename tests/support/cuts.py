@@ -18,9 +18,13 @@ from tests.support.warc_reader import read
 from webcrawl.adapter.values import plain_values
 from webcrawl.crawl.assembly import open_parts
 from webcrawl.crawl.crawl import Crawl
+from webcrawl.hive.identity import identity_of, saved_map
+from webcrawl.hive.member import Membership
+from webcrawl.hive.partition import partition_of
 from webcrawl.model import Status, unpack
 from webcrawl.seen.keys import HIGHEST
 from webcrawl.store.crawldb import CrawlDB
+from webcrawl.urls.hosts import RegisteredDomains
 
 MERGED = 10.0  # seconds allowed for merging a test's few keys
 
@@ -56,14 +60,19 @@ def cut(jobdir, *, archive=True, **settings):
     return found
 
 
-def hive_cut(jobdirs, *, archive=True, **settings):
-    """The cut that these drones have together: each URL is in one place, of one of them, and in one seen store."""
+def hive_cut(jobdirs, *, archive=True, moved=False, **settings):
+    """The cut that these drones have together: each URL is in one place, of one of them, and in one seen store.
+
+    `moved`: slots have changed hands; their former owners still know what was seen.
+    """
     parts = [_cut(jobdir, settings, archive=archive) for jobdir in jobdirs]
     whole = Cut()
     for part, _ in parts:
         for each in fields(Cut):
             setattr(whole, each.name, getattr(whole, each.name) + getattr(part, each.name))
     assert max(whole.known.values(), default=1) == 1, whole.known.most_common(3)
+    if moved:
+        whole.keys = Counter(whole.keys.keys())
     _assert_known(whole, parts[0][1])
     return whole
 
@@ -76,12 +85,22 @@ def _cut(jobdir, settings, *, archive):
         values = Settings()
         values.setmodule("webcrawl.settings")
         values.setdict({**SETTINGS, **settings, "JOBDIR": str(copy)}, "cmdline")
-        parts = open_parts(plain_values(values, "web"), CrawlDB(copy / "state"))
+        values, db = plain_values(values, "web"), CrawlDB(copy / "state")
+        parts = open_parts(values, db, member=_member(values, db))
         with closing(Crawl(parts)):
             for part in (parts.db, parts.outputs, parts.seen, parts.content):
                 damages = list(part.check())
                 assert damages == [], damages
             return _look(parts, copy, archive=archive), parts.pipeline.key
+
+
+def _member(values, db):
+    """What a drone is in its hive; None for a crawl of its own."""
+    identity = identity_of(db)
+    if identity is None:
+        return None
+    partition = partition_of(values["HIVE_PARTITION"], RegisteredDomains())
+    return Membership(identity.drone, identity.name, db.get("key"), saved_map(db), partition)
 
 
 def _look(parts, jobdir, *, archive):
@@ -162,6 +181,6 @@ def _assert_known(found, key):
     had = dict(zip(map(key, found.known), found.known, strict=True))
     assert Counter(had.keys()) == found.keys, (
         found.keys.total(),
-        [had.get(key, "lost") for key in had.keys() ^ found.keys.keys()],
-        [key for key, times in found.keys.items() if times > 1],
+        [had.get(key, "lost") for key in had.keys() ^ found.keys.keys()][:10],
+        [key for key, times in found.keys.items() if times > 1][:10],
     )

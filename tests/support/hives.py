@@ -47,7 +47,7 @@ class Hive:
         self.lives = Counter()
         self.running = {}
         self.crawls = list(map(self._crawl, range(self.drones)))
-        self.members, self.leaving = set(range(self.drones)), set()
+        self.members, self.leaving, self.left = set(range(self.drones)), set(), False
 
     def _crawl(self, drone):
         settings = {
@@ -219,7 +219,8 @@ def assert_whole(hive, hits, *, killed=(), slack=0.001):
         repeated(hits, expected, killed),
     ):
         assert list(found)[:10] == []
-    whole = hive_cut(hive.jobdirs)
+    way = str(hive.settings.get("HIVE_PARTITION", "domain"))
+    whole = hive_cut(hive.jobdirs, moved=len(hive.crawls) > hive.drones or hive.left, HIVE_PARTITION=way)
     assert [*verify_hive(hive.folder, Counter())] == []
     assert expected.must <= whole.logged.keys(), expected.must - whole.logged.keys()
     captures = Counter(url for jobdir in hive.jobdirs for url in captured(jobdir))
