@@ -60,6 +60,16 @@ class TestReceiving:
 
         assert (job.handled, job.at) == (["one"], ("", "3-0", "0-0"))
 
+    def test_what_cannot_be_handled_yet_comes_again(self, job):
+        """If the handler raises, the message was not received: neither its place nor its number is kept."""
+        handle, job.inbox._handle = job.inbox._handle, lambda _: 1 / 0
+        with pytest.raises(ZeroDivisionError):
+            job.inbox.received("3-0", exact(1))
+        job.inbox._handle = handle
+
+        assert job.inbox.received("3-0", exact(1))
+        assert job.handled == ["1 5 1"]
+
     def test_what_was_read_is_not_handled_again(self, job):
         """A place up to the present one was read; places compare as numbers."""
         job.inbox.received("10-2", plain("one"))

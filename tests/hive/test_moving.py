@@ -72,6 +72,68 @@ class TestMove:
             assert (len(drones[0].frontier), drones[0].seen.pending) == (0, 0)
             assert set(world.fetched) == set(PAGES)
 
+    def test_a_host_on_its_way_is_no_damage(self, tmp_path):
+        """A checkpoint in which a host without URLs has come, and its slot has not, is sound."""
+        with hive(tmp_path, [0, 0, 0]) as (world, drones):
+            drones[0].found(PAGES[:1])
+            run(world, drones)
+            resize(world, drones, [1, 0, 0])
+            for drone in drones:
+                drone.learn()
+            work(drones[0])
+            pieces = [item for _, letter in drones[0].box.letters for item in letter.items]
+            assert [piece[1] for piece in pieces] == ["host", "domain", "keys", "end"]
+            drones[1].moving.receive(Kind.SLOT, pieces[:1], world.now)
+            drones[1].checkpoint()
+            drones[1].crash()  # which verifies the state
+
+            assert not drones[1].moving.settled
+
+    def test_a_request_in_flight_is_waited_for(self, tmp_path):
+        """Nothing of the slots is packed before it has ended, whatever else leaves."""
+        with hive(tmp_path, [0, 0, 0]) as (world, drones):
+            drones[0].found(PAGES)
+            drones[0].feed()
+            drones[0].take()
+            resize(world, drones, [1, 1, 1])
+            drones[0].learn()
+            work(drones[0])
+            assert all(letter.kind is not Kind.SLOT for _, letter in drones[0].box.letters)
+
+            drones[0].done(next(iter(drones[0].links)), Outcome(200, 0.1))
+            work(drones[0])
+
+            assert drones[0].moving.settled
+
+    def test_a_host_waits_again_after_a_crash_of_its_new_drone(self, tmp_path):
+        """What was asked after the last checkpoint is not known: so what is read again waits its turn again."""
+        with hive(tmp_path, [0, 0, 0]) as (world, drones):
+            drones[0].found(PAGES)
+            drones[0].feed()
+            drones[0].take()
+            drones[0].done("d0.test", Outcome(200, 2.0))
+            resize(world, drones, [1, 0, 0])
+            for drone in drones:
+                drone.learn()
+            work(drones[0])
+            drones[0].checkpoint()
+            drones[0].box.send()
+            world.now += 100.0
+            while drones[1].read():
+                pass
+            work(drones[1])
+            world.now += 20.0
+            drones[1].take()
+            assert list(drones[1].links) == ["d0.test"]
+            drones[1].crash()
+            while drones[1].read():
+                pass
+            work(drones[1])
+            drones[1].take()
+
+            assert not drones[1].links
+            assert drones[1].frontier.next_ready() >= world.now + 20.0
+
     def test_seeds_of_slots_that_were_here_are_sent_on(self, tmp_path):
         """A drone remembers which slots it had at any time, and no others."""
         with hive(tmp_path, [0, 1, 0]) as (world, drones):

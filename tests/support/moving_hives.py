@@ -6,7 +6,7 @@ import pickle
 import time
 from array import array
 from collections import Counter, defaultdict
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,6 +20,8 @@ from webcrawl.hive.slots import SlotMap
 from webcrawl.model import Link, Outcome, unpack
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.urls.hosts import host_of
+from webcrawl.verify.frontier import check_frontier
+from webcrawl.verify.snapshot import Snapshot
 
 LIMITS = Limits(queues=2, max_queues=3, host_failures=3, retry_wait=5)
 
@@ -283,6 +285,8 @@ class Drone:
     def crash(self):
         world = self.world
         self.close()
+        with closing(Snapshot(self.folder)) as snapshot:
+            assert list(check_frontier(snapshot, Counter())) == []
         for url, status in self.done_since:
             host = host_of(url)
             world.lost[url] += status == 200

@@ -32,14 +32,20 @@ class DomainMoves:
         after = ""
         while names := self._table.names(after, SLICE):
             after = names[-1]
+            slice_: list[list[Any]] = []
+            count = 0
             for name in filter(leaves, names):
                 whole = False
                 while not whole:
                     found = [urls for _ in range(pieces) if (urls := self._budgets.release(name, size))]
                     whole = self._table.get(name).queue is None
-                    record = [["domain", name, self._taken(name)]] if whole else []
-                    yield [*(["held", name, urls] for urls in found), *record], sum(map(len, found))
-            yield [], 0
+                    slice_ += [["held", name, urls] for urls in found]
+                    slice_ += [["domain", name, self._taken(name)]] if whole else []
+                    count += sum(map(len, found))
+                    if len(slice_) >= pieces:
+                        yield slice_, count
+                        slice_, count = [], 0
+            yield slice_, count
 
     def _taken(self, name: str) -> list[Any]:
         domain = self._table.get(name)

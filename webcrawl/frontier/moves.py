@@ -142,12 +142,16 @@ class Moves:
         after = ""
         while names := self._hosts.names(after, SLICE):
             after = names[-1]
-            for name in names:
-                pieces: list[Piece] = []
-                while leaves(name) and not (pieces and pieces[-1][0] == "host"):
-                    pieces = self._part_of(name, now())
-                    yield pieces
-            yield []
+            slice_: list[Piece] = []
+            for name in filter(leaves, names):
+                whole = False
+                while not whole:
+                    slice_ += self._part_of(name, now())
+                    whole = slice_[-1][0] == "host"
+                    if len(slice_) >= PIECES:
+                        yield slice_
+                        slice_ = []
+            yield slice_
 
     def _part_of(self, name: str, now: float) -> list[Piece]:
         """The next pieces of a host; the last one is its record, and then it is gone."""

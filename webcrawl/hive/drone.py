@@ -146,7 +146,11 @@ class Drone:
     # -- from others
 
     def take(self, message: Message) -> None:
-        """Books a letter. What is not ours goes on to its owner. LaterMap: not yet."""
+        """Books a letter. What is not ours goes on to its owner.
+
+        LaterMap: nothing was booked. By our map the pieces of a slot that is now ours would go back to their sender,
+        and those that come later would be here before them.
+        """
         if message.generation > self.slots.generation:
             raise LaterMap
         self.received += len(message.items)

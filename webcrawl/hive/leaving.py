@@ -16,6 +16,7 @@ Counts = list[int]
 HOSTS, URLS, DOMAINS, KEYS = range(4)  # what is counted of a slot: both sides compare it at its end
 COUNTED = {"host": HOSTS, "urls": URLS, "later": URLS, "held": URLS, "domain": DOMAINS, "keys": KEYS}
 PIECE_KEYS = 512  # fingerprints in one item: 4 KiB
+AT_ONCE = 16  # such items in a slice: two pages of a file
 
 
 class Outgoing(Protocol):
@@ -94,8 +95,10 @@ class Leaving:
         for slot in sorted(self._batch, key=lambda one: one not in self._cursor):
             low, high = range_of(slot)
             low = self._cursor.get(slot, low)
-            while len(found := keys.next(low, high, PIECE_KEYS)):
-                self._item(slot, "keys", "", found.astype("<u8").tobytes(), len(found))
+            while len(found := keys.next(low, high, AT_ONCE * PIECE_KEYS)):
+                for at in range(0, len(found), PIECE_KEYS):
+                    some = found[at : at + PIECE_KEYS]
+                    self._item(slot, "keys", "", some.astype("<u8").tobytes(), len(some))
                 low = int(found[-1]) + 1
                 self._cursor = {slot: low}
                 yield True

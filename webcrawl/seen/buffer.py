@@ -31,6 +31,9 @@ class Rows(Protocol):
     def between(self, low: int, high: int) -> Keys:
         """The rows with low <= key <= high."""
 
+    def within(self, low: int, high: int) -> int:
+        """How many these are at least."""
+
 
 class SortedChunk:
     """A chunk of T in the order of its keys. It is sorted at the first access, which happens in a thread."""
@@ -51,11 +54,18 @@ class SortedChunk:
         return np.stack((self._keys[where], where + np.uint64(self._first)))
 
     def between(self, low: int, high: int) -> Keys:
+        return self.rows(*self._bounds(low, high))
+
+    def within(self, low: int, high: int) -> int:
+        first, last = self._bounds(low, high)
+        return last - first
+
+    def _bounds(self, low: int, high: int) -> tuple[int, int]:
         keys, places = self._keys, self.order
         if low == 0 and high == HIGHEST:
-            return self.rows(0, len(places))
+            return 0, len(places)
         first = bisect_left(places, low, key=lambda at: int(keys[at]))
-        return self.rows(first, bisect_right(places, high, first, key=lambda at: int(keys[at])))
+        return first, bisect_right(places, high, first, key=lambda at: int(keys[at]))
 
 
 class Frozen:

@@ -6,7 +6,7 @@ All keys must be uint64: numpy silently compares uint64 with int64 as float64, w
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -21,10 +21,26 @@ NO_KEYS: Keys = np.empty(0, np.uint64)
 
 
 def ranges(rows: int, budget: int) -> Iterator[tuple[int, int]]:
-    """Splits the key space into equal ranges (first, last) of about `budget` rows: fingerprints are uniform."""
+    """Splits the key space into equal ranges (first, last) of about `budget` rows, if keys are uniform."""
     shares = max(1, -(-rows // budget))
     for share in range(shares):
         yield (share << 64) // shares, (((share + 1) << 64) // shares) - 1
+
+
+def even(rows: int, budget: int, within: Callable[[int, int], int]) -> Iterator[tuple[int, int]]:
+    """The same for any keys: a range that has far more rows is halved. In a hive keys crowd in the ranges of slots.
+
+    `within` says how many rows a range has at least.
+    """
+    for first, last in ranges(rows, budget):
+        left = [(first, last)]
+        while left:
+            low, high = left.pop()
+            if low == high or within(low, high) <= 2 * budget:
+                yield low, high
+                continue
+            middle = (low + high) // 2
+            left += [(middle + 1, high), (low, middle)]
 
 
 def order(keys: Keys) -> Keys:

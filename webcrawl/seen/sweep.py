@@ -8,13 +8,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from threading import Event
 from typing import Protocol
 
 import numpy as np
 
 from webcrawl.seen.buffer import Frozen, Rows
-from webcrawl.seen.keys import Bits, firsts, mark, merged, ranges
+from webcrawl.seen.keys import Bits, even, firsts, mark, merged
 from webcrawl.seen.runset import Change, contained_in_runs
 from webcrawl.store.runs import Keys, Mask, Run, between, contained
 from webcrawl.store.runwriter import RunWriter
@@ -102,7 +103,7 @@ class Sweep:
         rows = frozen.count + len(self.fresh) + sum(run.count for run in self.replaced)
         new = 0
         try:
-            for low, high in ranges(rows, self.budget):
+            for low, high in even(rows, self.budget, partial(self._within, parts)):
                 keys, ordinals = self._merge_range(parts, low, high, output)
                 mark(bits, ordinals)
                 new += len(keys)
@@ -113,6 +114,11 @@ class Sweep:
         frozen.remove()
         seconds = time.monotonic() - started
         return Swept(frozen.count, bits, new, fresh, Change(run, self.replaced), seconds)
+
+    def _within(self, parts: Sequence[Rows], low: int, high: int) -> int:
+        """How many rows at least a range has."""
+        fresh = len(between(self.fresh[None], low, high)[0])
+        return fresh + sum(rows.within(low, high) for rows in (*parts, *self.replaced))
 
     def _merge_range(self, parts: Sequence[Rows], low: int, high: int, output: Output) -> Keys:
         """Writes one range of the result; returns the keys that are not in F, as rows (key, ordinal)."""

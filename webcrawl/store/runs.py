@@ -92,6 +92,12 @@ class Run:
             return np.empty((self.columns, 0), np.uint64)
         return between(self._read(first, last), low, high)
 
+    def within(self, low: int, high: int) -> int:
+        """How many rows with low <= key <= high there are at least: those of whole pages, as nothing is read."""
+        first = int(np.searchsorted(self._index, np.uint64(low), "left"))
+        last = int(np.searchsorted(self._index, np.uint64(high), "right"))
+        return max(last - first - 1, 0) * PAGE
+
     def first(self, low: int, high: int, most: int) -> Keys:
         """The first rows with low <= key <= high, at most so many; only pages that may have them are read."""
         first = max(0, int(np.searchsorted(self._index, np.uint64(low), "left")) - 1)

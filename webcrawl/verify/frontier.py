@@ -75,7 +75,7 @@ def _hosts(snapshot: Snapshot, queues: Queues, found: Counter[str], places: Plac
             if state is State.ASIDE:
                 places.aside[name] = aside
                 places.urls_aside += count
-            if bool(count) is (state is State.IDLE):
+            if bool(count) is (state is State.IDLE) and state is not State.MOVING:
                 yield snapshot.damaged(f"{what}: {count} URLs in state {state.name}", value=data)
 
 
