@@ -112,7 +112,7 @@ class TestStatus:
 class TestCommands:
     @pytest.mark.parametrize(
         "words",
-        [["pause"], ["resume"], ["checkpoint"], ["stop"], ["exclude", "a.test"], ["set", "DOWNLOAD_TIMEOUT", "9"]],
+        [["pause"], ["resume"], ["checkpoint"], ["stop"], ["exclude", "a.test"], ["set", "CHECKPOINT_INTERVAL", "9"]],
     )
     def test_given_to_all(self, url, words):
         """A command is given to all drones, and has succeeded when all have carried it out."""
@@ -136,7 +136,8 @@ class TestCommands:
         ("words", "line"),
         [
             (["exclude", "two words"], "exclude, line 1: 'two words' is neither "),
-            (["set", "DOWNLOAD_TIMEOUT", "soon"], "DOWNLOAD_TIMEOUT = 'soon': must be a number from 0.1 to 86400"),
+            (["set", "CHECKPOINT_INTERVAL", "soon"], "CHECKPOINT_INTERVAL = 'soon': must be a number from 0.1 to "),
+            (["set", "DOWNLOAD_TIMEOUT", "9"], "DOWNLOAD_TIMEOUT is no setting that can change"),
             (["pause", "now"], "usage: pause"),
         ],
     )

@@ -110,12 +110,11 @@ def _crawl(settings: Settings, spider: str, opts: argparse.Namespace) -> int:
 
 def _give(settings: Settings, name: str, rest: Sequence[str]) -> int:
     from webcrawl.control.commands import COMMANDS  # noqa: PLC0415
-    from webcrawl.supervisor.orders import check, give  # noqa: PLC0415
+    from webcrawl.supervisor.orders import give  # noqa: PLC0415
     from webcrawl.supervisor.target import Target  # noqa: PLC0415
 
     if len(rest) <= COMMANDS[name].least:
         raise UsageError(f"scrapy hive {COMMANDS[name].usage} JOBDIR|URL", print_help=False)
-    check(settings, name, rest[:-1])
     return give(Target(settings, rest[-1]), name, rest[:-1])
 
 

@@ -9,10 +9,6 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
-from scrapy.settings import BaseSettings
-
-from webcrawl.adapter.values import plain_values
-from webcrawl.checks import SettingError, changed
 from webcrawl.commands.cannot_start import CannotStart
 from webcrawl.control.commands import COMMANDS, checked
 from webcrawl.control.errors import CommandError
@@ -20,10 +16,8 @@ from webcrawl.hive.errors import Away
 from webcrawl.hive.operator import Look, Operator, unsettled
 from webcrawl.hive.slots import MOST_DRONES
 from webcrawl.supervisor.servers import MakeOperator
-from webcrawl.supervisor.target import DEFAULT, Target
+from webcrawl.supervisor.target import Target
 from webcrawl.text.quantities import count
-from webcrawl.urls.filters.commanded import CommandedFilter
-from webcrawl.urls.rules_file import RulesError
 
 NOT_FOR_ALL = ("status",)  # which is asked of the server
 PATIENCE = 60.0  # seconds in which a command is in force on every drone that is there
@@ -33,18 +27,6 @@ LOOKS = 0.5  # seconds between two
 def is_order(name: str) -> bool:
     """Whether a command of this name goes to all drones."""
     return name in COMMANDS and name not in NOT_FOR_ALL
-
-
-def check(settings: BaseSettings, name: str, words: Sequence[str]) -> None:
-    """Finds what all drones would refuse. CannotStart."""
-    try:
-        checked(name, *words)
-        if name == "exclude":
-            CommandedFilter().use(words)
-        if name == "set":
-            changed(plain_values(settings, DEFAULT), {words[0]: words[1]})
-    except (CommandError, RulesError, SettingError) as error:
-        raise CannotStart(str(error)) from error
 
 
 def give(target: Target, name: str, arguments: Sequence[str]) -> int:
