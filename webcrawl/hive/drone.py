@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
-from webcrawl.hive.errors import HiveError
+from webcrawl.hive.errors import HiveError, LaterMap
 from webcrawl.hive.message import Kind, Message
 from webcrawl.hive.moving import Moving
 from webcrawl.hive.outbox import Outbox
@@ -54,7 +54,7 @@ class Drone:
     def __init__(self, me: int, outbox: Outbox, keep: Callable[[SlotMap], None] = lambda _: None) -> None:
         """`keep` puts a later map into the state."""
         self.me, self._outbox, self._keep = me, outbox, keep
-        self.on_later_map: Callable[[], None] | None = None  # a letter shows that there is one
+        self.excused = 0  # letters by maps up to this generation are read all the same: the server has lost the map
         self.received = self.refused = 0
 
     def __repr__(self) -> str:
@@ -142,9 +142,9 @@ class Drone:
     # -- from others
 
     def take(self, message: Message) -> None:
-        """Books a letter. What is not ours goes on to its owner."""
-        if message.generation > self.slots.generation and self.on_later_map is not None:
-            self.on_later_map()
+        """Books a letter. What is not ours goes on to its owner. LaterMap: nothing was done yet."""
+        if message.generation > max(self.slots.generation, self.excused):
+            raise LaterMap(message.generation)
         self.received += len(message.items)
         kind, items = message.kind, message.items
         if kind in OF_SLOTS:

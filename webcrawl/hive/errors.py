@@ -23,3 +23,11 @@ class NewEpoch(Exception):  # noqa: N818
     def __init__(self, epoch: str) -> None:
         super().__init__(f"the server's streams begin anew (epoch {epoch})")
         self.epoch = epoch
+
+
+class LaterMap(Exception):  # noqa: N818
+    """A letter was written by a later map of slots than ours: that one has to be known before the letter is read."""
+
+    def __init__(self, generation: int) -> None:
+        super().__init__(f"map {generation} of the slots is not known here")
+        self.generation = generation

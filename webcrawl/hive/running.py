@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Any, Protocol
 
 from webcrawl.hive.command import OVER, RELEASE, RESIZE, Command
-from webcrawl.hive.errors import Away, ForeignMessage, Full, HiveError, NewEpoch
+from webcrawl.hive.errors import Away, ForeignMessage, Full, HiveError, LaterMap, NewEpoch
 from webcrawl.hive.member import Post
 from webcrawl.hive.reign import Reign
 from webcrawl.hive.report import Report, State
@@ -327,12 +327,22 @@ class Running:
                 return
             try:
                 inbox.received(place, data)
+            except LaterMap as later:
+                await self._catch_up(later.generation)
+                return  # this letter is read again
             except ForeignMessage as error:
                 logger.warning("a letter in our stream is not of this hive, and passed over: %s", error)
                 inbox.skip(place)
             self._handled += 1
             self._taken += len(data)
         self._crawling.wake()
+
+    async def _catch_up(self, generation: int) -> None:
+        """Takes the map by which a letter was written, unless the server has lost it."""
+        slots = await self._server.fetch_map()
+        if slots is not None:
+            self._learn(slots)
+        self._post.drone.excused = generation
 
 
 NOWHERE = "0-0"
