@@ -13,7 +13,7 @@ from collections import Counter
 from dataclasses import dataclass, fields
 
 from benchmarks.support.report import report
-from webcrawl.hive.outbox import AGE, SIZE
+from webcrawl.hive.collecting import AGE, SIZE
 from webcrawl.hive.slots import SlotMap
 
 GB, MIB = 1e9, 1 << 20

@@ -213,7 +213,7 @@ class TestAdopt:
         [
             ([], "which drone? "),
             (["--drone", "x"], "--drone x: must be a whole number from 0 to 4095"),
-            (["--drone", "1", "--lost"], "--drone 1: it is alive"),
+            (["--drone", "1", "--lost"], "--drone 1: it was alive within "),
             (["--drone", "7", "--lost"], "--drone 7: no member of this hive"),
             (
                 ["--drone", "1", "--lost", "--jobdir", "."],
@@ -226,3 +226,17 @@ class TestAdopt:
         with Members(url, 2) as members:
             assert refused("adopt", url, *words).startswith(line)
         assert members.commands == []
+
+    def test_a_drone_that_cannot_be_started(self, url, tmp_path):
+        """The wait ends with the drone that was to give away what it has."""
+        (tmp_path / "script-1").write_text("refuse")
+        with Members(url, 2, moving=(1,)):
+            done = hive("adopt", url, "--drone", 1, "--jobdir", tmp_path / "drone")
+
+        assert done.returncode == 1
+        assert "drone 1 ended with exit status 1 before all was given away" in done.stderr
+
+    def test_the_last_drone(self, url):
+        """The last drone of a hive has nobody to give its hosts to."""
+        with Members(url, 1):
+            assert refused("adopt", url, "--drone", 0) == "--drone 0: no drone would be left"

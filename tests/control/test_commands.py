@@ -73,6 +73,9 @@ class TestObey:
             (["set", "X"], "usage: set NAME VALUE"),
             (["set", "X", ""], "a word is empty, or not one line of text"),
             (["seeds"], "usage: seeds SRC"),
+            (["exclude", "#x"], "'#x' is neither a domain nor a URL prefix"),
+            (["set", "SEEN_MEMORY", "5"], "SEEN_MEMORY is no setting that can change while a crawl runs; these can: "),
+            (["set", "HOST_MAX_PAGES", "x"], "HOST_MAX_PAGES = 'x': must be a whole number from 0"),
             (["exclude", "a\nb"], "a word is empty, or not one line of text"),
         ],
     )
@@ -84,7 +87,7 @@ class TestObey:
             obey(crawl, *words)
 
         assert why in str(refusal.value)
-        assert (len(str(refusal.value)) < 150, "\n" in str(refusal.value), crawl.told) == (True, False, [])
+        assert (len(str(refusal.value)) < 300, "\n" in str(refusal.value), crawl.told) == (True, False, [])
 
     def test_what_lasts(self):
         """These commands are in force after a restart."""

@@ -5,7 +5,7 @@ from contextlib import closing
 
 import pytest
 
-from tests.support.redis_server import beat, clients, emptied, joins, member, resumed
+from tests.support.redis_server import beat, clients, drones, emptied, joins, member, resumed
 from webcrawl.hive.companions import Companions
 from webcrawl.hive.errors import HiveError
 from webcrawl.hive.server import Server
@@ -63,6 +63,20 @@ def test_a_whole_hive_does_not_give_way(url):
             await joins(url, resumed(hive, 0))
 
         assert newer[0].key == newer[1].key != hive.key
+
+    asyncio.run(run())
+
+
+def test_a_drone_that_is_gone_does_not_come_back_by_hearsay(url):
+    """Who has not heard yet that a drone was taken out does not bring it in again."""
+
+    async def run():
+        await joins(url, member(0))
+        hive = await joins(url, member(1))
+        async with drones(url) as (one, _):
+            await one.forget(1)
+            assert set((await one.join(resumed(hive, 0))).members) == {0}
+            assert set((await joins(url, member(1, state=LOST))).members) == {0, 1}
 
     asyncio.run(run())
 

@@ -1,23 +1,48 @@
-"""The loops of a drone beside its crawl."""
+"""When a drone takes a checkpoint before its time."""
 
 import asyncio
-from contextlib import suppress
+from types import SimpleNamespace
 
-from webcrawl.hive.running import _ended
+import pytest
+
+from webcrawl.hive.running import ENOUGH, LITTLE, Running
 
 
-def test_a_loop_that_overhears_its_end_is_told_again():
-    """A loop in which a client swallows the cancellation ends all the same."""
+def is_saved(taken, *, filling, idle=False, activity=0):
+    """Whether a drone takes a checkpoint early that has taken in so many bytes of letters since the last one."""
+    saved = []
 
-    async def deaf():
-        with suppress(asyncio.CancelledError):
-            await asyncio.sleep(60)
-        await asyncio.sleep(60)
+    async def checkpoint():
+        saved.append(True)
 
-    async def run():
-        tasks = [asyncio.create_task(deaf()), asyncio.create_task(asyncio.sleep(60))]
+    async def look():
+        inbox = SimpleNamespace(place="1-0", committed_place="1-0")
+        moving = SimpleNamespace(settled=True)
+        drone = SimpleNamespace(me=0, moving=moving, slots=SimpleNamespace(drones=(0,)))
+        outbox = SimpleNamespace(stats=lambda: {"letters": 0}, awaits_checkpoint=False)
+        post = SimpleNamespace(drone=drone, inbox=inbox, outbox=outbox)
+        crawling = SimpleNamespace(idle=lambda: idle, activity=lambda: activity, checkpoint=checkpoint)
+        server = SimpleNamespace(filling=filling)
+        running = Running(post, server, crawling, None, {}, join=None, lease=30.0)
+        running._taken, running._saved_activity = taken, 0
+        running._save_early()
         await asyncio.sleep(0)
-        await asyncio.wait_for(_ended(tasks), 30)
-        return [task.cancelled() for task in tasks]
 
-    assert asyncio.run(run()) == [True, True]
+    asyncio.run(look())
+    return bool(saved)
+
+
+@pytest.mark.parametrize(
+    ("taken", "filling", "early"),
+    [(ENOUGH, False, False), (ENOUGH + 1, False, True), (LITTLE, True, False), (LITTLE + 1, True, True)],
+)
+def test_letters_taken_in(taken, filling, early):
+    """The server holds letters until a checkpoint has them: one is taken after much, or after little if it fills up."""
+    assert is_saved(taken, filling=filling) == early
+
+
+def test_at_the_end():
+    """A drone that has nothing to do takes one if anything has changed: the others wait for that."""
+    assert is_saved(0, filling=False, idle=True, activity=1)
+    assert not is_saved(0, filling=False, idle=True)
+    assert not is_saved(0, filling=False, activity=1)

@@ -144,12 +144,14 @@ def test_the_bound_of_the_streams(url):
                 await one.send(1, [b"x" * 60_000])
             for server in (one, one, one, other):
                 await beat(server)
+            assert other.filling
             with pytest.raises(Full, match="HIVE_STREAM_MEMORY"):
                 await other.send(0, [b"x" * 60_000])
             await other.acknowledge(places[0])
             for server in (one, one, other):
                 await beat(server)
 
+            assert not other.filling
             assert await other.send(0, [b"x" * 60_000])
 
     asyncio.run(run())

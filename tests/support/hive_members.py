@@ -15,8 +15,9 @@ PAUSE = 0.02  # seconds between two signs of life
 class Members:
     """They live in a thread while the context lasts. `deaf` ones carry out nothing."""
 
-    def __init__(self, url, number, name="web", deaf=(), **figures):
+    def __init__(self, url, number, name="web", deaf=(), moving=(), **figures):
         self._url, self._number, self._name, self._deaf, self._figures = url, number, name, deaf, figures
+        self._moving = moving
         self.commands = []  # those that drone 0 has heard
         self._ready, self._over = Event(), Event()
 
@@ -69,6 +70,7 @@ class Members:
             run=1,
             beat=beat,
             generation=slots.generation,
+            moving=self._moving,
             state=State.RUNNING if drone in slots.drones else State.RETIRED,
             applied=applied,
             unacknowledged=drone,

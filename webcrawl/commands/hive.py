@@ -145,6 +145,7 @@ def _resize(settings: Settings, hive: str, opts: argparse.Namespace) -> int:
 
 def _adopt(settings: Settings, hive: str, opts: argparse.Namespace) -> int:
     from webcrawl.supervisor.adopt import adopt, adopt_lost, drone_command, say  # noqa: PLC0415
+    from webcrawl.supervisor.orders import give_up  # noqa: PLC0415
     from webcrawl.supervisor.target import Target  # noqa: PLC0415
 
     if opts.drone is None:
@@ -155,8 +156,9 @@ def _adopt(settings: Settings, hive: str, opts: argparse.Namespace) -> int:
     target = Target(settings, hive)
     if opts.lost:
         return adopt_lost(target, drone, say, sure=opts.yes)
-    jobdir = opts.jobdir or (str(target.folder.drone(drone)) if target.folder else "")
-    return adopt(target, drone, drone_command(settings, target, drone, jobdir, opts.spargs), say)
+    if not opts.jobdir:  # it runs, or somebody starts it
+        return give_up(target, drone, say)
+    return adopt(target, drone, drone_command(settings, target, drone, opts.jobdir, opts.spargs), say)
 
 
 def _verify(settings: Settings, hive: str, opts: argparse.Namespace) -> int:

@@ -10,7 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from webcrawl.control.changeable import check_set
 from webcrawl.control.errors import CommandError
+from webcrawl.urls.filters.commanded import CommandedFilter
+from webcrawl.urls.rules_file import RulesError
 
 Answer = str | Mapping[str, Any]
 
@@ -89,6 +92,13 @@ def status(crawl: Commanded) -> Answer:
     return crawl.status()
 
 
+def check_rule(rule: str) -> None:
+    try:
+        CommandedFilter().use([rule])
+    except RulesError as error:
+        raise CommandError(str(error)) from error
+
+
 @dataclass(frozen=True, slots=True)
 class Command:
     """One row of the table."""
@@ -100,6 +110,7 @@ class Command:
     least: int = 0
     most: int | None = 0  # words; None: any number
     lasting: bool = False  # in force after a restart too, until it is taken back
+    check: Callable[..., None] | None = None  # raises CommandError for words that no crawl would take
 
     @property
     def usage(self) -> str:
@@ -113,17 +124,20 @@ COMMANDS: dict[str, Command] = {
         Command("pause", pause, "", "fetch nothing more for now", lasting=True),
         Command("resume", resume, "", "go on after a pause", lasting=True),
         Command("checkpoint", checkpoint, "", "take a checkpoint now"),
-        Command("exclude", exclude, "RULE", "fetch nothing of a domain or URL prefix any more", 1, 1, lasting=True),
+        Command("exclude", exclude, "RULE", "fetch nothing of a domain or prefix any more", 1, 1, True, check_rule),
         Command("include", include, "RULE", "take an exclude back", 1, 1, lasting=True),
         Command("seeds", seeds, "SRC…", "read more seeds", 1, None, lasting=True),
-        Command("set", set_value, "NAME VALUE", "change a setting that may change", 2, 2, lasting=True),
+        Command("set", set_value, "NAME VALUE", "change a setting that may change", 2, 2, True, check_set),
         Command("status", status, "", "how it is going"),
     )
 }
 
 
 def checked(name: str, *words: str) -> Command:
-    """The command of this name, if so many words may follow it. Raises CommandError."""
+    """The command of this name, if these words may follow it. Raises CommandError.
+
+    A crawl may refuse it all the same, because of what else is in force there.
+    """
     command = COMMANDS.get(name)
     if command is None:
         raise CommandError(f"{_short(name)!r} is no command; there are: {', '.join(COMMANDS)}")
@@ -131,6 +145,8 @@ def checked(name: str, *words: str) -> Command:
         raise CommandError(f"usage: {command.usage}")
     if any(not word.strip() or not word.isprintable() for word in words):
         raise CommandError(f"usage: {command.usage}; a word is empty, or not one line of text")
+    if command.check is not None:
+        command.check(*words)
     return command
 
 

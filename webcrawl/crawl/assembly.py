@@ -10,6 +10,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from webcrawl.control.changeable import OF_FRONTIER
 from webcrawl.control.in_force import InForce
 from webcrawl.crawl.admission import CrawlAdmission
 from webcrawl.crawl.clock import CrawlClock
@@ -69,10 +70,6 @@ SELF_CONTAINED = ("host", "domain")
 BY_REPUTATION = "webcrawl.frontier.allowances.reputed.ByReputation"
 UNLIMITED = "webcrawl.frontier.allowances.unlimited.Unlimited"
 MORE = {"SITEMAPS": "sitemap", "FEED_LINKS": "feed"}  # settings that add a kind to LINK_SOURCES
-CHANGEABLE = (  # what the frontier asks anew with each outcome
-    *("POLITENESS_FACTOR", "POLITENESS_MIN_DELAY", "POLITENESS_MAX_DELAY"),
-    *("CRAWL_DELAY_MAX", "RETRY_AFTER_MAX", "HOST_MAX_PAGES"),
-)
 LATELY = 16  # places for each entry of the URL cache: together they take half of its memory
 
 
@@ -206,7 +203,7 @@ def _parts(
     SavedCounters(db, {"crawl": counters, "refused": pipeline.filtered})
     frontier = _frontier(values, db, hooks, clock, domains)
     ending = Ending(values["OUTAGE_END_WAIT"])
-    in_force.listen(CHANGEABLE, lambda now: frontier.change(_politeness(now), _limits(now)))
+    in_force.listen(OF_FRONTIER, lambda now: frontier.change(_politeness(now), _limits(now)))
     in_force.listen(["OUTAGE_END_WAIT"], lambda now: setattr(ending, "wait", now["OUTAGE_END_WAIT"]))
     portions = Portions(db, site_of)
     post = open_post(values, db, member, frontier, seen) if member is not None else None

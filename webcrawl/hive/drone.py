@@ -80,6 +80,11 @@ class Drone:
         if gone:
             self.home.seeds_again()
 
+    def part_from(self, drone: int) -> None:
+        """A drone is gone, for which there are no letters: numbers begin anew for whoever gets its number."""
+        if drone not in self.slots.drones:
+            self._outbox.reroute(drone, self._route)
+
     def settle(self, slots: SlotMap) -> None:
         """At the start, with the first map, or the one of the last checkpoint."""
         if self.moving.map is None:

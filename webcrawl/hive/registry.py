@@ -97,6 +97,8 @@ def entered(registry: Registry, me: Member, minted: Record) -> tuple[Record, Slo
     else:
         _check(record, registry.map, me, registry.wanted)
         slots = _later(registry.map, me.map) or SlotMap.fair(range(record.drones), me.groups)
+    for drone, state in me.others.items():
+        known.setdefault(drone, msgpack.packb((state, "", "", 0)))
     known = {drone: identity for drone, identity in known.items() if state_of(identity) not in gone}
     former = known.get(me.drone)
     if former is not None and state_of(former) != me.state:
@@ -106,8 +108,6 @@ def entered(registry: Registry, me: Member, minted: Record) -> tuple[Record, Slo
             f"drone {me.drone} of this hive has its state in {where}, not in {me.jobdir}: start it there, or give its "
             f"part of the web to others first"
         )
-    for drone, state in me.others.items():
-        known.setdefault(drone, msgpack.packb((state, "", "", 0)))
     known[me.drone] = me.identity
     return record, slots, known
 

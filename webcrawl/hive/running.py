@@ -30,6 +30,7 @@ LETTERS = 64  # at once
 SLICE = 8  # letters taken in before others have their turn: some 2,000 links
 FULL = 1.0  # seconds until a full server is tried again
 ENOUGH = 4 << 20  # bytes of letters taken in after which the next checkpoint is taken early: the server holds them
+LITTLE = 64 << 10  # the same when the streams have half of what they may: letters of others wait on their disks
 PAUSE = 2.0  # seconds between two such checkpoints
 SLICES = 0.002  # seconds between two slices of slots on their way
 LOOK = 0.2  # seconds between two looks whether any are
@@ -205,10 +206,17 @@ class Running:
             if self._crawling.idle():
                 self._crawling.over()
         elif command.name == RELEASE:
-            if self._post.drone.me in command.args:
-                self._crawling.over()
+            for drone in command.args:
+                self._released(drone)
         else:
             self._crawling.obey(command.name, command.args, late=self._late)
+
+    def _released(self, drone: int) -> None:
+        """A drone has nothing left, and nobody has anything for it: another one may come with its number."""
+        if drone == self._post.drone.me:
+            self._crawling.over()
+        else:
+            self._post.drone.part_from(drone)
 
     def _learn(self, slots: SlotMap) -> None:
         if slots.generation > self._post.drone.slots.generation:
@@ -252,7 +260,8 @@ class Running:
         drone, exact = self._post.drone, self._post.outbox.awaits_checkpoint
         moves = not drone.moving.settled or drone.me not in drone.slots.drones
         waited_for = exact or (changed and (moves or self._crawling.idle()))
-        if (waited_for or self._taken > ENOUGH) and time.monotonic() - self._saved_at > PAUSE:
+        enough = LITTLE if self._server.filling else ENOUGH
+        if (waited_for or self._taken > enough) and time.monotonic() - self._saved_at > PAUSE:
             self._saving = asyncio.create_task(self._guarded(self._crawling.checkpoint))
 
     # -- slots

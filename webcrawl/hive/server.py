@@ -78,6 +78,11 @@ class Server(Board):
             names = (keys.drones, f"{keys.leases}{drone}", keys.queen)
             await self._client.eval(scripts.LEAVE, 3, *names, drone, self._member.identity)
 
+    @property
+    def filling(self) -> bool:
+        """Whether the streams have more than half of what they may."""
+        return self._bytes > self._memory // 2
+
     # -- once a second
 
     async def beat(self, report: bytes, *, lease: float, generation: int = 0, after: int = 0) -> Beat:

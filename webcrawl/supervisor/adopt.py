@@ -31,15 +31,17 @@ def adopt_lost(target: Target, drone: int, say: Callable[[str], Any], *, sure: b
 
 
 def adopt(target: Target, drone: int, words: Sequence[str], say: Callable[[str], Any]) -> int:
-    """Runs the drone here, until the others have all that it had. `words` start it on its JOBDIR.
-
-    A drone that runs already, here or elsewhere, is only told to give away what it has.
-    """
-    if drone in _look(target).leases:
-        return give_up(target, drone, say)
+    """Runs the drone here, until the others have all that it had. `words` start it on its JOBDIR."""
     with subprocess.Popen(words, stdin=subprocess.PIPE) as process:  # noqa: S603 - this very program
+
+        def still() -> None:
+            if process.poll():
+                raise CannotStart(
+                    f"drone {drone} ended with exit status {process.returncode} before all was given away"
+                )
+
         try:
-            give_up(target, drone, say)
+            give_up(target, drone, say, still=still)
         except BaseException:
             process.terminate()
             raise
@@ -65,7 +67,9 @@ def drone_command(
 
 def _losses(look: Look, drone: int) -> Iterator[str]:
     if drone in look.leases:
-        raise CannotStart(f"--drone {drone}: it is alive; without --lost it gives away what it has")
+        raise CannotStart(
+            f"--drone {drone}: it was alive within HIVE_LEASE seconds; without --lost it gives away what it has"
+        )
     if look.map is None or drone not in look.map.drones:
         raise CannotStart(f"--drone {drone}: no member of this hive")
     slots = len(look.map.owned(drone))

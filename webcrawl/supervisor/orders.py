@@ -49,6 +49,10 @@ def check(settings: BaseSettings, name: str, words: Sequence[str]) -> None:
 
 def give(target: Target, name: str, arguments: Sequence[str]) -> int:
     """Gives a command to all drones, and waits until they have carried it out; returns the exit status."""
+    try:
+        checked(name, *arguments)
+    except CommandError as error:
+        raise CannotStart(str(error)) from error
     return asyncio.run(_given(target.running(), name, arguments))
 
 
@@ -92,11 +96,17 @@ def resize(target: Target, wanted: int, say: Callable[[str], Any]) -> int:
     return status
 
 
-def give_up(target: Target, drone: int, say: Callable[[str], Any], lost: Collection[int] = ()) -> int:
-    """Gives the slots of a drone to the others; with `lost`, though its state is gone."""
+def give_up(
+    target: Target,
+    drone: int,
+    say: Callable[[str], Any],
+    lost: Collection[int] = (),
+    still: Callable[[], None] = lambda: None,
+) -> int:
+    """Gives the slots of a drone to the others; with `lost`, though its state is gone. `still` may end the waiting."""
     make_operator = target.running()
     members = asyncio.run(_others(make_operator, drone))
-    status = asyncio.run(_changed(make_operator, members, lost, say))
+    status = asyncio.run(_changed(make_operator, members, lost, say, still=still))
     if status == 0 and target.folder is not None and target.founding is not None:
         left = tuple(one for one in target.founding.drones if one != drone)
         target.folder.write(replace(target.founding, drones=left))
@@ -133,13 +143,14 @@ async def _changed(
     lost: Collection[int],
     say: Callable[[str], Any],
     start: Callable[[], None] = lambda: None,
+    still: Callable[[], None] = lambda: None,
 ) -> int:
     """Until all is settled, however long it takes: Ctrl-C ends the waiting, not the change."""
     operator = make_operator()
     try:
         await operator.resize(members, lost)
         start()  # not before: the hive lets in only those that shall be in it
-        await _until_settled(operator, members, lost, say)
+        await _until_settled(operator, members, lost, say, still)
     except Away as error:
         raise CannotStart(f"the hive's server is away: {error}; the change goes on") from error
     finally:
@@ -148,12 +159,17 @@ async def _changed(
 
 
 async def _until_settled(
-    operator: Operator, members: Collection[int], lost: Collection[int], say: Callable[[str], Any]
+    operator: Operator,
+    members: Collection[int],
+    lost: Collection[int],
+    say: Callable[[str], Any],
+    still: Callable[[], None],
 ) -> None:
     said = ""
     while waits := unsettled(await operator.look(), members, lost):
         if waits != said:
             say(f"waiting for {waits}")
             said = waits
+        still()
         await asyncio.sleep(LOOKS)
     say(f"the web is shared by {count(len(members), 'drone')} now")

@@ -33,8 +33,8 @@ def rows(target: Target, lease: float) -> tuple[list[dict[str, Any]], dict[str, 
     """A row for each drone, and what concerns all. `lease`: seconds for which a sign of life holds."""
     found: dict[int, dict[str, Any]] = {}
     common: dict[str, Any] = {"name": target.name, "queen": None, "server_bytes": 0, "generation": 0}
-    if target.folder is not None and target.founding is not None:
-        for drone in target.founding.drones:
+    if target.folder is not None:
+        for drone in target.folder.all_drones():
             found[drone] = _from_file(drone, target.folder.figures(drone), str(target.folder.drone(drone)))
     make_operator = target.server()
     if make_operator is not None:
@@ -85,7 +85,9 @@ def _from_report(drone: int, before: Look, now: Look, lease: float) -> dict[str,
         return row | {"state": "starting" if left is not None else "away"}
     where = report.host or host
     state = str(report.state) + (", idle" if report.idle else "")
-    if left is None:
+    if left is None and now.map is not None and drone not in now.map.drones:
+        state = "gone"  # it has given away all that it had
+    elif left is None:
         state = "stopped" if report.state == State.STOPPING else "away"
     row |= {
         "state": state,
