@@ -7,10 +7,8 @@ import pytest
 
 from tests.support.crawling import wait_until
 from tests.support.hive_campaign import assert_survived, campaign
-from tests.support.hives import needs_drones, shared
+from tests.support.hives import shared
 from webcrawl.simweb import even
-
-pytestmark = needs_drones
 
 MIX = {"subdomain": 0.5} | even(["redirect_elsewhere", "duplicate", "source_frame", "https"], 0.5)
 

@@ -7,14 +7,12 @@ import pytest
 
 from tests.support.crawling import wait_until
 from tests.support.hive_server import stream_server
-from tests.support.hives import Hive, assert_whole, captured, drone_of, name_of, needs_drones, owners, shared
+from tests.support.hives import Hive, assert_whole, captured, drone_of, name_of, owners, shared
 from tests.support.named_sites import Typed, sites
 from webcrawl.simweb import World, even, hostile, trap_hits
 from webcrawl.simweb.answers import Ask
 from webcrawl.simweb.mix import GROUPS
 from webcrawl.verify.whole import verify
-
-pytestmark = needs_drones
 
 SIZE, SLOW = (2000, 3000), 0.02
 ENDLESS = {"trap_numbers", "trap_facets", "trap_growing"}  # only depth and page budgets bound them, or they are long

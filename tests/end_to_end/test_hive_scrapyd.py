@@ -5,9 +5,9 @@ import pytest
 from tests.end_to_end import test_scrapyd
 from tests.end_to_end.test_scrapyd import deploy, pages, reason_of, scrapyd, seeds_of, settings_of, wait_until
 from tests.support.hive_server import stream_server
-from tests.support.hives import needs_drones, owners
+from tests.support.hives import owners
 
-pytestmark = [test_scrapyd.pytestmark, needs_drones]
+pytestmark = test_scrapyd.pytestmark
 
 
 @pytest.fixture(name="redis")
