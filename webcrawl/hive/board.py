@@ -32,8 +32,8 @@ class Board(Session):
         packed: Any = await self._do(lambda: self._client.hget(self._keys.map, "slots"))
         return SlotMap.unpack(packed) if packed else None
 
-    async def forget(self, drone: int) -> None:
-        """Takes a drone out of the registry whose state is not to come back; its number may be used again.
+    async def forget(self, drone: int, *, lost: bool = True) -> None:
+        """Takes a drone out of the registry; its number may be used again. The state of a lost one may not come back.
 
         Seeds that it had taken, and that no checkpoint of it had, are this drone's from now on.
         """
@@ -44,7 +44,7 @@ class Board(Session):
             identity: Any = await self._client.hget(keys.drones, str(drone))
             state = state_of(identity) if identity else None
             pipe = self._client.pipeline(transaction=True)
-            if state:
+            if state and lost:
                 pipe.sadd(keys.gone, state)
             pipe.hdel(keys.drones, str(drone))
             pipe.hdel(keys.reports, str(drone))

@@ -45,6 +45,9 @@ class Reign:
             logger.info("%s", line)
         if decided.map is not None:
             await self._server.publish_map(decided.map)
+            for drone in sorted(decided.lost):
+                logger.warning("drone %d is lost: its hosts are others' now", drone)
+                await self._server.forget(drone)
         await self._release(decided.released, beat)
         if decided.over:
             await self._server.command(OVER)
@@ -57,7 +60,8 @@ class Reign:
             await self._server.command(RELEASE, *there)
         for drone in sorted(drones.difference(beat.alive)):
             logger.info("drone %d has given away all it had, and is no part of the hive any more", drone)
-            await self._server.forget(drone)
+            self._released.discard(drone)
+            await self._server.forget(drone, lost=False)
 
 
 def _reports(beat: Beat) -> dict[int, Report]:
