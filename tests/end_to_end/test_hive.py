@@ -77,7 +77,7 @@ class TestTruth:
         assert {hit.host: drone_of(hit) for hit in hits} == {hit.host: owner(hit.host) for hit in hits}
         assert_whole(hive, hits)
 
-    @pytest.mark.parametrize("scope", ["seeds", "domain", "host"])
+    @pytest.mark.parametrize("scope", ["seeds", "host"])
     def test_scopes(self, simweb, redis, tmp_path, scope):
         """Each scope holds for the hive as for one crawl, although a drone keeps only its own seeds."""
         web = simweb(12, 80, mix={"subdomain": 0.5} | even(["redirect_elsewhere", "duplicate"]), size=SIZE)
