@@ -7,14 +7,12 @@ import pytest
 
 from tests.support.crawling import wait_until
 from tests.support.hive_server import stream_server
-from tests.support.hives import Hive, assert_whole, captured, drone_of, name_of, needs_drones, owners, shared
+from tests.support.hives import Hive, assert_whole, captured, drone_of, name_of, owners, shared
 from tests.support.named_sites import Typed, sites
 from webcrawl.simweb import World, even, hostile, trap_hits
 from webcrawl.simweb.answers import Ask
 from webcrawl.simweb.mix import GROUPS
 from webcrawl.verify.whole import verify
-
-pytestmark = needs_drones
 
 SIZE, SLOW = (2000, 3000), 0.02
 ENDLESS = {"trap_numbers", "trap_facets", "trap_growing"}  # only depth and page budgets bound them, or they are long
@@ -79,7 +77,7 @@ class TestTruth:
         assert {hit.host: drone_of(hit) for hit in hits} == {hit.host: owner(hit.host) for hit in hits}
         assert_whole(hive, hits)
 
-    @pytest.mark.parametrize("scope", ["seeds", "domain", "host"])
+    @pytest.mark.parametrize("scope", ["seeds", "host"])
     def test_scopes(self, simweb, redis, tmp_path, scope):
         """Each scope holds for the hive as for one crawl, although a drone keeps only its own seeds."""
         web = simweb(12, 80, mix={"subdomain": 0.5} | even(["redirect_elsewhere", "duplicate"]), size=SIZE)

@@ -7,10 +7,8 @@ import pytest
 
 from tests.support.crawling import Crawl, wait_until
 from tests.support.hive_server import stream_server
-from tests.support.hives import NAME, Hive, assert_whole, needs_drones
+from tests.support.hives import NAME, Hive, assert_whole
 from tests.support.old_redis import old_redis
-
-pytestmark = needs_drones
 
 SIZE = (2000, 3000)
 SETTLED = re.compile(r" (INFO|DEBUG): ")

@@ -1,13 +1,15 @@
 """Two real scrapyd daemons, as on two machines: a drone scheduled on each makes one hive."""
 
+from contextlib import ExitStack
+
 import pytest
 
 from tests.end_to_end import test_scrapyd
 from tests.end_to_end.test_scrapyd import deploy, pages, reason_of, scrapyd, seeds_of, settings_of, wait_until
 from tests.support.hive_server import stream_server
-from tests.support.hives import needs_drones, owners
+from tests.support.hives import owners
 
-pytestmark = [test_scrapyd.pytestmark, needs_drones]
+pytestmark = test_scrapyd.pytestmark
 
 
 @pytest.fixture(name="redis")
@@ -20,8 +22,10 @@ def test_a_drone_on_each(tmp_path, simweb, redis):
     """Each job is an ordinary crawl with HIVE_ settings; a cancelled one goes on when it is scheduled again."""
     web = simweb(8, 80, latency=0.02)
     eggs = tmp_path / "eggs"
-    with scrapyd(tmp_path / "one", eggs) as one, scrapyd(tmp_path / "two", eggs) as two:
+    with ExitStack() as stack:
+        one = stack.enter_context(scrapyd(tmp_path / "one", eggs))
         deploy(one, tmp_path / "one")
+        two = stack.enter_context(scrapyd(tmp_path / "two", eggs))  # it looks for eggs when it starts
         seeds = seeds_of(web, tmp_path / "seeds.txt")
 
         def schedule(daemon, drone):

@@ -1,14 +1,11 @@
 """Hives as users start them: N times `scrapy crawl web`, each with its JOBDIR; what the web's log says of them."""
 
-import importlib.util
 import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-
-import pytest
 
 from tests.support.crawling import PATIENCE, POLITE, Crawl
 from tests.support.cuts import hive_cut
@@ -19,9 +16,6 @@ from webcrawl.simweb import by_host, gaps, mercator, overlaps, robots_first, tru
 from webcrawl.simweb.truth import registered
 from webcrawl.verify.hive import verify_hive
 
-needs_drones = pytest.mark.skipif(
-    importlib.util.find_spec("webcrawl.adapter.hive") is None, reason="a crawl cannot be a drone of a hive yet"
-)
 NAME = "test"
 AGENT = re.compile(r"webcrawl/1 \(drone (\d+), life (\d+)\)")
 NOTICED = 0.3  # seconds until a busy server notices that a client has left

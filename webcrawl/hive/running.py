@@ -100,6 +100,7 @@ class Running:
         self._saving: asyncio.Task[None] | None = None
         self._saved_at = 0.0
         self._away_since, self._told_at = 0.0, 0.0
+        self._full = False  # the last time that letters were to be sent
 
     def __repr__(self) -> str:
         return f"<Running {self._post.drone!r} there={self._there.is_set()}>"
@@ -302,10 +303,14 @@ class Running:
             try:
                 self._post.outbox.close(time.monotonic())
                 await self._send_all()
+                self._full = False
             except NewEpoch as error:
                 self._begin(error.epoch)
-            except Full:
+            except Full as error:
                 pause = FULL
+                if not self._full:
+                    logger.warning("the hive's server is full (%s): letters to other drones wait on our disk", error)
+                self._full = True
             except Away as error:
                 self._gone(error)
             await asyncio.sleep(pause)
