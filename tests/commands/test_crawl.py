@@ -223,7 +223,7 @@ class TestManners:
         assert running.wait() == 0
 
 
-WELL, NO_NETWORK = SimpleNamespace(trouble=""), SimpleNamespace(trouble="no network")
+WELL, NO_NETWORK = "", "no network"
 
 
 class TestIdentity:
@@ -241,7 +241,7 @@ class TestProgress:
     def test_trouble(self):
         """While there is no network or no name server, the line begins with that."""
         figures = dict.fromkeys(("queued", "seen/keys", "failures", "bytes", "hosts", "in_flight"), 0)
-        crawl = SimpleNamespace(pages=1, ready_hosts=lambda: 0, stats=lambda: figures, uplink=NO_NETWORK)
+        crawl = SimpleNamespace(pages=1, ready_hosts=lambda: 0, stats=lambda: figures, trouble=NO_NETWORK)
 
         assert Lines(crawl).line().startswith("no network, 1 pages")
 
@@ -250,7 +250,7 @@ class TestProgress:
         clock = iter([100.0, 110.0, 120.0])
         monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
         figures = {"queued": 7, "hosts": 6, "in_flight": 2, "seen/keys": 99, "failures": 4, "bytes": 2_500_000}
-        crawl = SimpleNamespace(pages=0, ready_hosts=lambda: 3, stats=lambda: figures, uplink=WELL)
+        crawl = SimpleNamespace(pages=0, ready_hosts=lambda: 3, stats=lambda: figures, trouble=WELL)
         lines = Lines(crawl)
 
         crawl.pages = 50
@@ -265,8 +265,7 @@ class TestProgress:
         """If hosts are set aside, the line says how many of the URLs are theirs."""
         monkeypatch.setattr(progress.time, "monotonic", lambda: 1.0)
         figures = Counter({"queued": 7, "aside": 5, "hosts_aside": 2})
-        calm = SimpleNamespace(trouble="")
-        crawl = SimpleNamespace(pages=0, ready_hosts=lambda: 0, stats=lambda: figures, uplink=calm)
+        crawl = SimpleNamespace(pages=0, ready_hosts=lambda: 0, stats=lambda: figures, trouble="")
 
         assert "7 queued (5 of 2 hosts set aside), hosts: " in Lines(crawl).line()
 
@@ -281,7 +280,7 @@ class TestProgress:
             pages=0,
             ready_hosts=lambda: min(many // 4, 20_000),
             stats=lambda: figures,
-            uplink=SimpleNamespace(trouble=""),
+            trouble="",
         )
         lines = Lines(crawl)
         crawl.pages = many
@@ -291,7 +290,7 @@ class TestProgress:
         assert len(line) <= 80
         assert [word for word in line.split() if word.isalpha()] == ["pages", "queue", "hosts", "seen", "failed"]
 
-        crawl.uplink.trouble = "no name server"
+        crawl.trouble = "no name server"
         assert len(lines.short()) <= 80
         assert lines.short().startswith("no name server")
 
@@ -305,7 +304,7 @@ class TestProgress:
     def test_the_log_has_the_line(self, caplog):
         """Every 10 seconds the line goes to the log."""
         figures = dict.fromkeys(("queued", "hosts", "in_flight", "seen/keys", "failures", "bytes"), 0)
-        crawl = SimpleNamespace(pages=8, ready_hosts=lambda: 0, stats=lambda: figures, uplink=WELL)
+        crawl = SimpleNamespace(pages=8, ready_hosts=lambda: 0, stats=lambda: figures, trouble=WELL)
 
         with caplog.at_level("INFO"):
             Lines(crawl).log()

@@ -169,6 +169,7 @@ class TestSet:
         crawl = crawl_of(tmp_path, simweb(1, 40, latency=0.05))
 
         running = crawl.start()
+        console("pause")  # it must not end before all is said
         answers = [
             console(line)
             for line in ("set SEEN_MEMORY 5", "set NONSENSE 1", "set POLITENESS_FACTOR x", "set POLITENESS_MIN_DELAY 9")

@@ -24,6 +24,7 @@ from webcrawl.hive.slots import SlotMap
 logger = logging.getLogger(__name__)
 
 BEAT = 1.0  # seconds between two signs of life
+QUICK = 0.25  # the same while there is nothing else to do: the crawl may be over
 SOON = 0.05  # seconds between two looks for letters to send
 WAIT = 1.0  # seconds that a look for letters of others may take
 LETTERS = 64  # at once
@@ -31,7 +32,7 @@ SLICE = 8  # letters taken in before others have their turn: some 2,000 links
 FULL = 1.0  # seconds until a full server is tried again
 ENOUGH = 4 << 20  # bytes of letters taken in after which the next checkpoint is taken early: the server holds them
 LITTLE = 64 << 10  # the same when the streams have half of what they may: letters of others wait on their disks
-PAUSE = 2.0  # seconds between two such checkpoints
+PAUSE = 1.0  # seconds between two such checkpoints
 SLICES = 0.002  # seconds between two slices of slots on their way
 LOOK = 0.2  # seconds between two looks whether any are
 INSIST = 0.1  # seconds until a loop that has not ended is told again
@@ -155,7 +156,7 @@ class Running:
             except Away as error:
                 self._gone(error)
             self._save_early()
-            await asyncio.sleep(BEAT)
+            await asyncio.sleep(QUICK if self._crawling.idle() else BEAT)
 
     async def _look(self) -> None:
         async with self._looking:  # one answer before the next report is made: see Report
@@ -301,7 +302,7 @@ class Running:
             await self._there.wait()
             pause = SOON
             try:
-                self._post.outbox.close(time.monotonic())
+                self._post.outbox.close(time.monotonic(), all=self._crawling.idle())
                 await self._send_all()
                 self._full = False
             except NewEpoch as error:

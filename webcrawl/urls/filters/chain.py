@@ -25,8 +25,8 @@ class Chain:
 
     def __init__(self, filters: Sequence[UrlFilter]) -> None:
         names = [one.name for one in filters]
-        if len(set(names)) < len(names):
-            raise RulesError(f"URL_FILTERS: two filters have the same name: {', '.join(names)}")
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise RulesError(f"URL_FILTERS: two filters have the same name: {', '.join(twice)}")
         self.filters = tuple(filters)
         self._stages = [
             (_screen(group) if screened else None, group)
