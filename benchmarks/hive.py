@@ -1,9 +1,11 @@
 """What sharing a crawl costs: a hive of two against one crawl of the same web, in the same run.
 
 CPU time of the drones counts; that of the stream server and of the synthetic web is stated beside it. In the wall-clock
-comparison the one crawl has a core for itself. The drones share all cores with the web and the stream server, so these
-are subtracted: seconds of drones = (cores x wall - CPU of the web - CPU of the stream server) / drones. With two cores
-to spare the web and the server have these, and nothing is subtracted. Politeness is off.
+comparison each crawler has a core, and counts from its first page to its last: how long processes take to start, and
+that one drone has the largest host, says nothing of a long crawl. The drones share their cores with the web and the
+stream server, whose CPU time is subtracted: of a drone's seconds those remain that the others left it, (cores x wall -
+CPU of the web and of the server) / (cores x wall). With two cores to spare the web and the server have these, and
+nothing is subtracted. Politeness is off.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from statistics import median
 
@@ -38,6 +41,7 @@ class Run:
     web: float  # CPU seconds
     streams: float  # CPU seconds of the stream server
     stats: list[dict[str, float]]
+    busy: list[float]  # seconds of each drone from its first page to its last
     subtracted: bool = False
 
     @property
@@ -45,9 +49,10 @@ class Run:
         return 1e6 * self.cpu / self.pages
 
     def rate(self, cores: int) -> float:
-        """Pages per second of wall clock, as if the drones had had these cores for themselves."""
+        """Pages per second of all drones, as if they had had these cores for themselves."""
         others = self.web + self.streams if self.subtracted else 0.0
-        return self.pages / (self.seconds - others / cores)
+        left = 1 - others / (cores * self.seconds)
+        return sum(one["pages"] / (busy * left) for one, busy in zip(self.stats, self.busy, strict=True))
 
 
 @contextmanager
@@ -71,6 +76,24 @@ def alone(folder: Path, hosts: int, pages: int, settings: list[str]) -> Run:
         spent = cost(["taskset", "-c", "0", *webcrawl(folder, hosts, *IMPOLITE, *settings)])
         busy = cpu_so_far(web) - before
     return _run([folder / "job"], hosts, [spent], busy)
+
+
+def apart(folder: Path, hosts: int, pages: int, crawls: int, settings: list[str]) -> Run:
+    """As many crawls at the same time, each of the whole web: what cores that share caches cost, without a hive."""
+    cores = sorted(os.sched_getaffinity(0))
+    with served(hosts, pages, cores=",".join(map(str, cores))) as web:
+
+        def crawl(number: int) -> Cost:
+            command = webcrawl(folder, hosts, *IMPOLITE, *settings, f"JOBDIR={folder / f'crawl-{number}'}")
+            return cost(["taskset", "-c", str(cores[number % len(cores)]), *command])
+
+        before = cpu_so_far(web)
+        with ThreadPoolExecutor(crawls) as threads:
+            spent = list(threads.map(crawl, range(crawls)))
+        busy = cpu_so_far(web) - before
+    run = _run([folder / f"crawl-{number}" for number in range(crawls)], hosts * crawls, spent, busy)
+    run.subtracted = True
+    return run
 
 
 def together(folder: Path, hosts: int, pages: int, drones: int, settings: list[str]) -> Run:
@@ -100,26 +123,38 @@ def together(folder: Path, hosts: int, pages: int, drones: int, settings: list[s
 def _run(jobs: list[Path], hosts: int, spent: list[Cost], web: float, streams: float = 0.0) -> Run:
     stats = [json.loads((job / "stats.json").read_text()) for job in jobs]
     pages = int(sum(one["pages"] for one in stats)) - hosts  # one robots.txt each
-    return Run(pages, sum(one.cpu for one in spent), max(one.seconds for one in spent), web, streams, stats)
+    busy = [_seconds(job / "logs/crawl.log") for job in jobs]
+    return Run(pages, sum(one.cpu for one in spent), max(one.seconds for one in spent), web, streams, stats, busy)
+
+
+def _seconds(log: Path) -> float:
+    """From the first line to the last."""
+    with log.open() as lines:
+        first, *_, last = (datetime.fromisoformat(line.split(" ", 1)[0]) for line in lines)
+    return (last - first).total_seconds()
 
 
 def _numbers(cores: str) -> set[int]:
     return set(map(int, cores.split(",")))
 
 
-def measure(hosts: int, pages: int, drones: int, settings: list[str]) -> tuple[Run, Run]:
-    """Both, one after the other; they must have fetched the same."""
+def measure(hosts: int, pages: int, drones: int, settings: list[str]) -> tuple[Run, Run, Run]:
+    """All, one after the other; they must have fetched the same."""
     with tempfile.TemporaryDirectory() as name:
         one = alone(Path(name), hosts, pages, settings)
+    with tempfile.TemporaryDirectory() as name:
+        two = apart(Path(name), hosts, pages, drones, settings)
     with tempfile.TemporaryDirectory() as name:
         hive = together(Path(name), hosts, pages, drones, settings)
     if abs(one.pages - hive.pages) > 0.02 * one.pages:
         raise RuntimeError(f"a crawl fetched {one.pages} pages, the hive {hive.pages}")
-    return one, hive
+    return one, two, hive
 
 
-def _report(one: Run, hive: Run, drones: int) -> None:
+def _report(one: Run, two: Run, hive: Run, drones: int) -> None:
     report("hive/alone", pages=one.pages, us_a_page=one.us_a_page, pages_a_second=one.rate(1))
+    cores = len(os.sched_getaffinity(0))
+    report(f"hive/{drones} apart", pages=two.pages, us_a_page=two.us_a_page, pages_a_second=two.rate(cores))
     links = {name: sum(stats[name] for stats in hive.stats) for name in hive.stats[0] if name.startswith("hive/")}
     report(
         f"hive/{drones}",
@@ -128,7 +163,8 @@ def _report(one: Run, hive: Run, drones: int) -> None:
         server_us_a_page=1e6 * hive.streams / hive.pages,
         web_us_a_page=1e6 * hive.web / hive.pages,
         wall=hive.seconds,
-        pages_a_second=hive.rate(len(os.sched_getaffinity(0))),
+        busy=" ".join(f"{seconds:.1f}" for seconds in hive.busy),
+        pages_a_second=hive.rate(cores),
         others_subtracted=hive.subtracted,
         **links,
     )
@@ -142,13 +178,22 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3, help="the ratios are medians of so many")
     parser.add_argument("-s", "--setting", action="append", default=[], help="setting NAME=VALUE for both")
     args = parser.parse_args()
-    costs, speeds = [], []
+    costs, shares, speeds, apart_speeds = [], [], [], []
+    cores = len(os.sched_getaffinity(0))
     for _ in range(args.rounds):
-        one, hive = measure(args.hosts, args.pages, args.drones, args.setting)
-        _report(one, hive, args.drones)
+        one, two, hive = measure(args.hosts, args.pages, args.drones, args.setting)
+        _report(one, two, hive, args.drones)
         costs.append(hive.us_a_page / one.us_a_page)
-        speeds.append(hive.rate(len(os.sched_getaffinity(0))) / one.rate(1))
-    report("hive/ratio", cpu_a_page=median(costs), pages_a_second=median(speeds))
+        shares.append(hive.us_a_page / two.us_a_page)
+        speeds.append(hive.rate(cores) / one.rate(1))
+        apart_speeds.append(two.rate(cores) / one.rate(1))
+    report(
+        "hive/ratio",
+        cpu_a_page=median(costs),
+        cpu_a_page_to_apart=median(shares),
+        pages_a_second=median(speeds),
+        pages_a_second_apart=median(apart_speeds),
+    )
 
 
 if __name__ == "__main__":
