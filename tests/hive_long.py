@@ -15,7 +15,13 @@ from tests.support.hive_campaign import STROKES, assert_survived, campaign
 from tests.support.hives import shared
 from webcrawl.simweb import World, running
 
-SETTINGS = {"CONCURRENT_REQUESTS": 60, "DNS_TIMEOUT": 5, "DOWNLOAD_TIMEOUT": 3}
+SETTINGS = {
+    "CONCURRENT_REQUESTS": 60,
+    "DNS_TIMEOUT": 5,
+    "DOWNLOAD_TIMEOUT": 3,
+    "HOST_PATIENCE": 20,  # the strokes and the ways between drones take their time
+    "OUTAGE_END_WAIT": 30,
+}
 SIZES = ("join", "leave")
 SLACK = 0.1  # seconds until server and client on a busy machine notice that an answer has ended
 

@@ -63,9 +63,9 @@ def cut(jobdir, *, archive=True, **settings):
 def hive_cut(jobdirs, *, archive=True, moved=False, **settings):
     """The cut that these drones have together: each URL is in one place, of one of them, and in one seen store.
 
-    `moved`: slots have changed hands; their former owners still know what was seen.
+    `moved`: slots have changed hands; their former owners still know what was seen, and have answers to attempts.
     """
-    parts = [_cut(jobdir, settings, archive=archive) for jobdir in jobdirs]
+    parts = [_cut(jobdir, settings, archive=archive, moved=moved) for jobdir in jobdirs]
     whole = Cut()
     for part, _ in parts:
         for each in fields(Cut):
@@ -73,11 +73,12 @@ def hive_cut(jobdirs, *, archive=True, moved=False, **settings):
     assert max(whole.known.values(), default=1) == 1, whole.known.most_common(3)
     if moved:
         whole.keys = Counter(whole.keys.keys())
+    _assert_archived(whole, archive=archive)
     _assert_known(whole, parts[0][1])
     return whole
 
 
-def _cut(jobdir, settings, *, archive):
+def _cut(jobdir, settings, *, archive, moved=False):
     """What is in this JOBDIR, and the key of a URL."""
     with tempfile.TemporaryDirectory(prefix="cut-") as folder:
         copy = Path(folder) / "job"
@@ -91,7 +92,7 @@ def _cut(jobdir, settings, *, archive):
             for part in (parts.db, parts.outputs, parts.seen, parts.content):
                 damages = list(part.check())
                 assert damages == [], damages
-            return _look(parts, copy, archive=archive), parts.pipeline.key
+            return _look(parts, copy, archive=archive, moved=moved), parts.pipeline.key
 
 
 def _member(values, db):
@@ -103,7 +104,7 @@ def _member(values, db):
     return Membership(identity.drone, identity.name, db.get("key"), saved_map(db), partition)
 
 
-def _look(parts, jobdir, *, archive):
+def _look(parts, jobdir, *, archive, moved):
     found = Cut()
     _read_log(jobdir / "logs/crawl.log", found)
     noted = dict(parts.db.query("SELECT path, length FROM output"))
@@ -116,10 +117,16 @@ def _look(parts, jobdir, *, archive):
                 found.excused[url] += is_excused
     _read_frontier(parts, found)
     _read_seen(parts, found)
-    assert found.archived - found.excused <= found.tried, _differences(found)
-    assert found.answered <= found.archived or not archive, _differences(found)
+    if not moved:  # a URL takes its attempts along
+        _assert_archived(found, archive=archive)
     assert max(found.known.values(), default=1) == 1, found.known.most_common(3)
     return found
+
+
+def _assert_archived(found, *, archive):
+    """No more answers than attempts, and each answer that ended a URL."""
+    assert found.archived - found.excused <= found.tried, _differences(found)
+    assert found.answered <= found.archived or not archive, _differences(found)
 
 
 def _differences(found):

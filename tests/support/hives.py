@@ -4,7 +4,7 @@ import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 
 from tests.support.crawling import PATIENCE, POLITE, Crawl
@@ -212,10 +212,12 @@ def assert_whole(hive, hits, *, killed=(), slack=0.001):
         rudeness(hive.web.world, hits, killed=killed, slack=slack),
         repeated(hits, expected, killed),
     ):
-        assert list(found)[:10] == []
+        first = [*islice(found, 10)]
+        assert first == [], first
     way = str(hive.settings.get("HIVE_PARTITION", "domain"))
     whole = hive_cut(hive.jobdirs, moved=len(hive.crawls) > hive.drones or hive.left, HIVE_PARTITION=way)
-    assert [*verify_hive(hive.folder, Counter())] == []
+    damage = [*verify_hive(hive.folder, Counter())]
+    assert damage == [], damage
     assert expected.must <= whole.logged.keys(), expected.must - whole.logged.keys()
     captures = Counter(url for jobdir in hive.jobdirs for url in captured(jobdir))
     once = expected.must - expected.retried

@@ -165,6 +165,14 @@ class TestDamage:
         )
         assert index[2].endswith(f"{both - 2} more like these")
 
+    def test_an_attempt_before_the_host_moved(self, same, tmp_path):
+        """An answer after which a URL is tried again may be in another drone's archive than the last one."""
+        root = shutil.copytree(same, tmp_path / "web")
+        for index in (root / "drone-0/warc").glob("*.cdxj*"):
+            index.write_bytes(index.read_bytes().replace(b'"status": "200"', b'"status": "429"'))
+
+        assert [line for line in told(root) if "is in the archive of" in line] == []
+
     def test_a_page_in_two_archives_without_indexes(self, same, tmp_path):
         """The same is found where archives have no index, at the record's place."""
         root = shutil.copytree(same, tmp_path / "web")

@@ -139,6 +139,9 @@ class Life:
     def state(self) -> State:
         return State.PAUSED if self._crawl.in_force.paused else State.RUNNING
 
+    def trouble(self) -> str:
+        return self._crawl.trouble
+
     def out(self) -> bool:
         return self._crawl.uplink.out
 

@@ -61,6 +61,9 @@ class Crawling(Protocol):
     def state(self) -> State:
         """What it does."""
 
+    def trouble(self) -> str:
+        """What is wrong, in a few words; empty if nothing is."""
+
     def out(self) -> bool:
         """Whether our own network is out."""
 
@@ -93,6 +96,7 @@ class Running:
         self._about, self._join, self._lease = about, join, lease
         self._there, self._looking = asyncio.Event(), asyncio.Lock()
         self._tasks: list[asyncio.Task[None]] = []
+        self._begun = time.monotonic()
         self._beats = self._handled = self._taken = 0
         self._saved_activity = -1
         self._drained = False  # nothing is left of what a drone without slots has to give away
@@ -187,6 +191,8 @@ class Running:
             activity=activity,
             unacknowledged=post.outbox.unacknowledged,
             place=post.inbox.committed_place,
+            seconds=time.monotonic() - self._begun,
+            trouble=self._crawling.trouble(),
             figures={**self._crawling.figures(), **{f"hive/{name}": n for name, n in post.stats().items()}},
         )
 
@@ -201,7 +207,14 @@ class Running:
         self._late = False
         if beat.map is not None:  # after the commands: they say which drones are lost
             self._learn(SlotMap.unpack(beat.map))
+        self._forget(beat)
         await self._reign.heard(beat)
+
+    def _forget(self, beat: Beat) -> None:
+        """Letters for a drone that has gone were answered before a crash of ours, or are for its heirs."""
+        drone = self._post.drone
+        for gone in set(self._post.outbox.drones()) - set(drone.slots.drones) - beat.members.keys():
+            drone.part_from(gone)
 
     def _obey(self, command: Command) -> None:
         obeyed = self._post.obeyed

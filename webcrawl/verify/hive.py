@@ -10,7 +10,7 @@ from pathlib import Path
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdirs import STATE, crawls_of
 from webcrawl.text.percent import visible
-from webcrawl.verify.holdings import Line, archived, hosts, lines, pages
+from webcrawl.verify.holdings import Line, archived, hosts, lines, pages, tried_again
 from webcrawl.verify.outputs import ABSENT
 from webcrawl.verify.owners import check_owners, owner_of
 from webcrawl.verify.shared import Names, Shared, shared
@@ -76,14 +76,18 @@ def _once(crawls: Crawls, found: Counter[str], figure: str, has: Has, why: str) 
 
 
 def _archives(crawls: Crawls, found: Counter[str]) -> Iterator[DamagedFile]:
-    """Several drones may ask for a robots.txt, and for what pages await; only the log says which URLs are such."""
+    """Several drones may ask for a robots.txt, and for what pages await; only the log says which URLs are such.
+
+    A host may change hands between two attempts at a URL.
+    """
     found["archived"], twice = shared({number: archived(crawl) for number, crawl in crawls.items()})
     by_log = {visible(one.name.decode()).encode(): one for one in twice}
     if by_log:
         for crawl in crawls.values():
             for name, _, _ in lines(crawl, (Line.PREREQUISITE, Line.AWAITED)):
                 by_log.pop(name, None)
-    yield from _first(_told(crawls, by_log.values(), "is in the archive of {} too"))
+    final = [one for one in by_log.values() if sum(not tried_again(*place) for place in one.places.values()) > 1]
+    yield from _first(_told(crawls, final, "is in the archive of {} too"))
 
 
 def _told(crawls: Crawls, twice: Iterable[Shared], why: str) -> Iterator[DamagedFile]:

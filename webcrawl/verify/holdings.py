@@ -20,6 +20,7 @@ from webcrawl.warc.reader import NotWarc, Records
 
 INLINE = b"inline"  # a note in the log
 ROBOTS = b"/robots.txt"
+RETRIED = ("408", "429")  # and 5xx
 Named = Iterator[tuple[bytes, Path, int]]
 
 
@@ -91,6 +92,17 @@ def _indexed(crawl: Path, name: str, length: int) -> Named:
             if url and not url.endswith(ROBOTS):
                 yield url, Path(file.name), at
             at += len(line)
+
+
+def tried_again(path: Path, at: int) -> bool:
+    """Whether this line of an index is of an answer after which another attempt was made, perhaps by another drone."""
+    if INDEX not in path.name:
+        return False
+    with path.open("rb") as file:
+        file.seek(at)
+        parts = LINE.fullmatch(file.readline(LONGEST))
+    status = str(json.loads(parts[3]).get("status", "")) if parts is not None else ""
+    return status in RETRIED or status.startswith("5")
 
 
 def _recorded(crawl: Path, name: str, length: int) -> Named:
