@@ -24,7 +24,7 @@ def is_saved(taken, *, filling, idle=False, activity=0):
         crawling = SimpleNamespace(idle=lambda: idle, activity=lambda: activity, checkpoint=checkpoint)
         server = SimpleNamespace(filling=filling)
         running = Running(post, server, crawling, None, {}, join=None, lease=30.0)
-        running._taken, running._saved_activity = taken, 0
+        running.carrying.taken, running._saved_activity = taken, 0
         running._save_early()
         await asyncio.sleep(0)
 

@@ -1,4 +1,4 @@
-"""A drone among the others: three loops, for signs of life, for letters out and for letters in.
+"""A drone among the others: loops for signs of life, for letters out, for letters in, and for slots on their way.
 
 While the server is away the crawl goes on with what it has, letters wait on disk, and the first loop tries to come
 back.
@@ -9,12 +9,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any
 
+from webcrawl.hive.carrying import Carrying
 from webcrawl.hive.command import OVER, RELEASE, RESIZE, Command
-from webcrawl.hive.errors import Away, ForeignMessage, Full, HiveError, LaterMap, NewEpoch
+from webcrawl.hive.contact import Contact
+from webcrawl.hive.crawling import Crawling
+from webcrawl.hive.errors import Away, HiveError, NewEpoch
 from webcrawl.hive.member import Post
 from webcrawl.hive.reign import Reign
 from webcrawl.hive.report import Report, State
@@ -25,11 +28,6 @@ logger = logging.getLogger(__name__)
 
 BEAT = 1.0  # seconds between two signs of life
 QUICK = 0.25  # the same while there is nothing else to do: the crawl may be over
-SOON = 0.05  # seconds between two looks for letters to send
-WAIT = 1.0  # seconds that a look for letters of others may take
-LETTERS = 64  # at once
-SLICE = 8  # letters taken in before others have their turn: some 2,000 links
-FULL = 1.0  # seconds until a full server is tried again
 ENOUGH = 4 << 20  # bytes of letters taken in after which the next checkpoint is taken early: the server holds them
 LITTLE = 64 << 10  # the same when the streams have half of what they may: letters of others wait on their disks
 PAUSE = 1.0  # seconds between two such checkpoints
@@ -37,44 +35,6 @@ SLICES = 0.002  # seconds between two slices of slots on their way
 LOOK = 0.2  # seconds between two looks whether any are
 INSIST = 0.1  # seconds until a loop that has not ended is told again
 LAST = 2.0  # seconds at the end for the letters of the last checkpoint
-REMIND = 600.0  # seconds between two lines about a server that stays away
-
-
-class Crawling(Protocol):
-    """What the loops want of the crawl."""
-
-    def wake(self) -> None:
-        """There may be something to fetch."""
-
-    async def checkpoint(self) -> None:
-        """Takes a checkpoint now."""
-
-    def idle(self) -> bool:
-        """Whether nothing is left to do, unless others send something."""
-
-    def activity(self) -> int:
-        """A number that grows with whatever is done."""
-
-    def figures(self) -> Mapping[str, int | float]:
-        """The crawl's counters."""
-
-    def state(self) -> State:
-        """What it does."""
-
-    def trouble(self) -> str:
-        """What is wrong, in a few words; empty if nothing is."""
-
-    def out(self) -> bool:
-        """Whether our own network is out."""
-
-    def obey(self, name: str, arguments: Sequence[Any], *, late: bool) -> None:
-        """Carries out a command that all drones got; `late`: it was given before this drone was there."""
-
-    def over(self) -> None:
-        """No drone has anything left to do."""
-
-    def fail(self, error: Exception) -> None:
-        """Ends the crawl: this cannot be mended."""
 
 
 class Running:
@@ -94,24 +54,23 @@ class Running:
         """`join` enters the hive, and returns its epoch."""
         self._post, self._server, self._crawling, self._reign = post, server, crawling, reign
         self._about, self._join, self._lease = about, join, lease
-        self._there, self._looking = asyncio.Event(), asyncio.Lock()
+        self._looking = asyncio.Lock()
+        self._contact = Contact(post, server)
+        self.carrying = Carrying(post, server, self._contact, crawling, self._get_map)
         self._tasks: list[asyncio.Task[None]] = []
         self._begun = time.monotonic()
-        self._beats = self._handled = self._taken = 0
+        self._beats = 0
         self._saved_activity = -1
         self._drained = False  # nothing is left of what a drone without slots has to give away
         self._late = True  # until the first answer is there
-        self._acknowledged = ""
         self._saving: asyncio.Task[None] | None = None
         self._saved_at = 0.0
-        self._away_since, self._told_at = 0.0, 0.0
-        self._full = False  # the last time that letters were to be sent
 
     def __repr__(self) -> str:
-        return f"<Running {self._post.drone!r} there={self._there.is_set()}>"
+        return f"<Running {self._post.drone!r} {self._contact!r}>"
 
     def start(self) -> None:
-        loops = (self._beating, self._sending, self._reading, self._moving)
+        loops = (self._beating, self.carrying.out, self.carrying.into, self._moving)
         self._tasks = [asyncio.create_task(self._guarded(loop)) for loop in loops]
 
     async def stop(self) -> None:
@@ -119,9 +78,9 @@ class Running:
         await _ended(self._tasks)
         with suppress(Away, HiveError, NewEpoch, TimeoutError):
             async with asyncio.timeout(LAST):
-                if self._there.is_set():
-                    await self._send_all()
-                    await self._acknowledge()
+                if self._contact.there.is_set():
+                    await self.carrying.send_all()
+                    await self._contact.acknowledge()
                     await self._beat(None if self._state() is State.RETIRED else State.STOPPING)
         await self._server.close()
 
@@ -129,7 +88,7 @@ class Running:
         """A checkpoint has all that came, and all that goes out."""
         self._post.outbox.committed()
         self._post.inbox.committed()
-        self._saved_activity, self._saved_at, self._taken = self._activity(), time.monotonic(), 0
+        self._saved_activity, self._saved_at, self.carrying.taken = self._activity(), time.monotonic(), 0
 
     def rest(self) -> Iterator[None]:
         """Nothing is left to do after the last checkpoint but `stop`."""
@@ -149,22 +108,26 @@ class Running:
     async def _beating(self) -> None:
         while True:
             try:
-                if not self._there.is_set():
-                    self._begin(await self._join())
-                    self._back()
-                await self._acknowledge()
+                if not self._contact.there.is_set():
+                    self._contact.begin(await self._join())
+                    self._contact.found()
+                await self._contact.acknowledge()
                 await self._look()
             except NewEpoch as error:
-                self._begin(error.epoch)
+                self._contact.begin(error.epoch)
                 continue
             except Away as error:
-                self._gone(error)
+                self._contact.lost(error)
             self._save_early()
             await asyncio.sleep(QUICK if self._crawling.idle() else BEAT)
 
     async def _look(self) -> None:
         async with self._looking:  # one answer before the next report is made: see Report
             await self._heard(await self._beat())
+
+    async def _get_map(self) -> None:
+        with suppress(Away, NewEpoch):  # of which the other loops learn too
+            await self._look()
 
     async def _beat(self, state: State | None = None) -> Beat:
         found = await self._server.beat(
@@ -197,7 +160,7 @@ class Running:
         )
 
     def _activity(self) -> int:
-        return self._crawling.activity() + self._handled + self._post.outbox.stats()["letters"]
+        return self._crawling.activity() + self.carrying.handled + self._post.outbox.stats()["letters"]
 
     async def _heard(self, beat: Beat) -> None:
         for drone, place in beat.acks.items():
@@ -243,34 +206,6 @@ class Running:
             self._post.drone.learn(slots, wanted.lost if wanted is not None else ())
             self._crawling.wake()
 
-    def _begin(self, epoch: str) -> None:
-        self._post.outbox.new_epoch(epoch)
-        self._post.inbox.new_epoch(epoch)
-        self._server.follow(epoch)
-        self._acknowledged = ""
-
-    def _gone(self, error: Away) -> None:
-        now = time.monotonic()
-        if self._there.is_set() or not self._told_at:
-            self._away_since = self._told_at = now
-            logger.warning("the hive's server is away (%s): going on with our own hosts", error)
-        elif now - self._told_at >= REMIND:
-            self._told_at = now
-            logger.warning("the hive's server is away for %.0f s now (%s)", now - self._away_since, error)
-        self._there.clear()
-
-    def _back(self) -> None:
-        self._there.set()
-        if self._told_at:
-            logger.info("the hive's server is back after %.0f s", time.monotonic() - self._away_since)
-            self._told_at = 0.0
-
-    async def _acknowledge(self) -> None:
-        place = self._post.inbox.committed_place
-        if place not in (self._acknowledged, NOWHERE):
-            await self._server.acknowledge(place)
-            self._acknowledged = place
-
     def _save_early(self) -> None:
         """Takes a checkpoint if others wait for it: at the end, for slots on their way, or when the server fills up."""
         if self._saving is not None and not self._saving.done():
@@ -280,7 +215,7 @@ class Running:
         moves = not drone.moving.settled or drone.me not in drone.slots.drones
         waited_for = exact or (changed and (moves or self._crawling.idle()))
         enough = LITTLE if self._server.filling else ENOUGH
-        if (waited_for or self._taken > enough) and time.monotonic() - self._saved_at > PAUSE:
+        if (waited_for or self.carrying.taken > enough) and time.monotonic() - self._saved_at > PAUSE:
             self._saving = asyncio.create_task(self._guarded(self._crawling.checkpoint))
 
     # -- slots
@@ -307,75 +242,6 @@ class Running:
                 if more:
                     self._crawling.wake()
             await asyncio.sleep(SLICES if more else LOOK)
-
-    # -- letters
-
-    async def _sending(self) -> None:
-        while True:
-            await self._there.wait()
-            pause = SOON
-            try:
-                self._post.outbox.close(time.monotonic(), all=self._crawling.idle())
-                await self._send_all()
-                self._full = False
-            except NewEpoch as error:
-                self._begin(error.epoch)
-            except Full as error:
-                pause = FULL
-                if not self._full:
-                    logger.warning("the hive's server is full (%s): letters to other drones wait on our disk", error)
-                self._full = True
-            except Away as error:
-                self._gone(error)
-            await asyncio.sleep(pause)
-
-    async def _send_all(self) -> None:
-        outbox = self._post.outbox
-        for drone in list(outbox.drones()):
-            while letters := outbox.due(drone, LETTERS):
-                places = await self._server.send(drone, [letter.data for letter in letters])
-                for letter, place in zip(letters, places, strict=True):
-                    outbox.sent(drone, letter, place)
-
-    async def _reading(self) -> None:
-        while True:
-            await self._there.wait()
-            try:
-                await self._read()
-            except LaterMap:
-                await self._get_map()
-            except NewEpoch as error:
-                self._begin(error.epoch)
-            except Away as error:
-                self._gone(error)
-                await asyncio.sleep(BEAT)
-
-    async def _get_map(self) -> None:
-        """The letter is read again with it: else it would go back to where the slots were."""
-        with suppress(Away, NewEpoch):  # of which the other loops learn too
-            await self._look()
-        await asyncio.sleep(LOOK)
-
-    async def _read(self) -> None:
-        inbox = self._post.inbox
-        epoch = inbox.epoch
-        for number, (place, data) in enumerate(await self._server.read(inbox.place, LETTERS, WAIT)):
-            if number and number % SLICE == 0:
-                self._crawling.wake()
-                await asyncio.sleep(0)
-            if inbox.epoch != epoch:  # the streams have begun anew meanwhile
-                return
-            try:
-                inbox.received(place, data)
-            except ForeignMessage as error:
-                logger.warning("a letter in our stream is not of this hive, and passed over: %s", error)
-                inbox.skip(place)
-            self._handled += 1
-            self._taken += len(data)
-        self._crawling.wake()
-
-
-NOWHERE = "0-0"
 
 
 async def _ended(tasks: Iterable[asyncio.Task[None]]) -> None:
