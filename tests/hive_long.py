@@ -19,8 +19,8 @@ SETTINGS = {
     "CONCURRENT_REQUESTS": 60,
     "DNS_TIMEOUT": 5,
     "DOWNLOAD_TIMEOUT": 3,
-    "HOST_PATIENCE": 20,  # the strokes and the ways between drones take their time
-    "OUTAGE_END_WAIT": 30,
+    "HOST_PATIENCE": 10,  # the strokes and the ways between drones take their time
+    "OUTAGE_END_WAIT": 60,
 }
 SIZES = ("join", "leave")
 SLACK = 0.1  # seconds until server and client on a busy machine notice that an answer has ended
