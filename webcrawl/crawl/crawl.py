@@ -221,7 +221,7 @@ class Crawl:
 
     def take(self, now: float) -> Link | None:
         """A link that may be fetched now."""
-        if self.in_force.paused:
+        if self.in_force.paused or self._rests(now):
             return None
         if self.uplink.out:
             return self.uplink.probe(now) if self.uplink.may_probe(now) else None
@@ -243,7 +243,7 @@ class Crawl:
         """When there may be something to do: a time (0 is now), or None as long as nothing is found or finished."""
         if self._refusals.waiting or (self._more and not self.in_force.paused):
             return 0.0
-        if self.in_force.paused:
+        if self.in_force.paused or self._rests(self._clock()):
             return None
         if self.uplink.out:
             return self.uplink.next_probe
@@ -257,6 +257,10 @@ class Crawl:
             ready = self._portions.ready_at if ready is None else min(ready, self._portions.ready_at)
         end = self._ending.after(self._clock())
         return ready if end is None else end if ready is None else min(ready, end)
+
+    def _rests(self, now: float) -> bool:
+        """Whether this drone alone would have ended: it tries no host set aside any more, or the hive would see no end."""
+        return self._elsewhere is not None and self._ending.is_over(now) and not self.pending
 
     def next_turn(self, link: Link) -> float:
         """Seconds until the host of a link just taken may probably be asked again; 0 if nothing waits for it."""
