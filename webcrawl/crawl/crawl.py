@@ -259,7 +259,7 @@ class Crawl:
         return ready if end is None else end if ready is None else min(ready, end)
 
     def _rests(self, now: float) -> bool:
-        """Whether this drone alone would have ended: it tries no host set aside any more, or the hive would see no end."""
+        """Whether this drone alone would have ended: then it tries no host set aside, or the hive would never end."""
         return self._elsewhere is not None and self._ending.is_over(now) and not self.pending
 
     def next_turn(self, link: Link) -> float:
