@@ -19,7 +19,7 @@ SETTINGS = {
     "CONCURRENT_REQUESTS": 60,
     "DNS_TIMEOUT": 5,
     "DOWNLOAD_TIMEOUT": 3,
-    "HOST_PATIENCE": 600,  # strokes take their time: no host is given up before all links to it are found
+    "HOST_PATIENCE": 30,  # strokes take their time: hardly a host is given up before all links to it are found
     "OUTAGE_END_WAIT": 15,
 }
 SIZES = ("join", "leave")

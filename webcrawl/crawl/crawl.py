@@ -451,6 +451,7 @@ class Crawl:
             **{f"frontier/{name}": value for name, value in frontier.counters.items()},
             **{f"refused/{name}": value for name, value in self._pipeline.filtered.items()},
             **{f"seen/{name}": value for name, value in seen.items()},
+            **({f"hive/{name}": value for name, value in self.post.stats().items()} if self.post is not None else {}),
         }
 
     @property

@@ -156,7 +156,7 @@ class Running:
             place=post.inbox.committed_place,
             seconds=time.monotonic() - self._begun,
             trouble=self._crawling.trouble(),
-            figures={**self._crawling.figures(), **{f"hive/{name}": n for name, n in post.stats().items()}},
+            figures=self._crawling.figures(),
         )
 
     def _activity(self) -> int:
