@@ -25,6 +25,7 @@ from webcrawl.hive.reign import Reign
 from webcrawl.hive.report import State
 from webcrawl.hive.running import Running
 from webcrawl.hive.server import Server
+from webcrawl.hive.telling import Telling
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.urls.hosts import RegisteredDomains
 
@@ -104,7 +105,7 @@ class Entry:
             "host": socket.gethostname(),
             "pid": os.getpid(),
         }
-        reign = Reign(identity.drone, self.server, post, self._partition.groups)
+        reign = Reign(identity.drone, self.server, post, self._partition.groups, Telling(Path(self._jobdir)))
         life.running = Running(post, self.server, life, reign, about, join=self.join, lease=self._values["HIVE_LEASE"])
         return life.running
 

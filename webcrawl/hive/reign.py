@@ -12,6 +12,7 @@ from webcrawl.hive.queen import Decisions, Queen
 from webcrawl.hive.report import Report
 from webcrawl.hive.server import Beat, Server
 from webcrawl.hive.slots import Groups
+from webcrawl.hive.telling import Telling
 
 logger = logging.getLogger(__name__)
 
@@ -19,8 +20,8 @@ logger = logging.getLogger(__name__)
 class Reign:
     """Begins anew with each time that this drone is queen."""
 
-    def __init__(self, me: int, server: Server, post: Post, groups: Groups, patience: float = 0.0) -> None:
-        self._me, self._server, self._post, self._groups, self._patience = me, server, post, groups, patience
+    def __init__(self, me: int, server: Server, post: Post, groups: Groups, telling: Telling) -> None:
+        self._me, self._server, self._post, self._groups, self._telling = me, server, post, groups, telling
         self._queen: Queen | None = None
         self._released: set[int] = set()
 
@@ -33,11 +34,12 @@ class Reign:
             self._queen = None
             return
         if self._queen is None:
-            self._queen = Queen(self._groups, self._patience)
+            self._queen = Queen(self._groups)
         slots = self._post.drone.slots
         obeyed = self._post.obeyed
         now, reports = time.monotonic(), _reports(beat)
         decided = self._queen.look(now, reports, beat.alive, slots, obeyed.wanted, obeyed.number)
+        self._telling.tell(now, reports.values(), last=decided.over)
         await self._act(decided, beat)
 
     async def _act(self, decided: Decisions, beat: Beat) -> None:
