@@ -11,7 +11,8 @@ from tests.support.certificates import written
 from tests.support.redis_server import Cable, OwnServer, beat, clients, drones, joins, member
 from webcrawl.hive.errors import Away, Full, HiveError
 from webcrawl.hive.keys import Keys
-from webcrawl.hive.server import START, Server
+from webcrawl.hive.places import BEGINNING
+from webcrawl.hive.server import Server
 from webcrawl.hive.taking import Taking
 
 SECRET = "very-secret"  # noqa: S105
@@ -75,7 +76,7 @@ def test_the_rights_that_suffice(url):
         await server.open()
         await server.join(member(drones=1))
         (place,) = await server.send(0, [b"a"])
-        assert await server.read(START, 10, 0.1) == [(place, b"a")]
+        assert await server.read(BEGINNING, 10, 0.1) == [(place, b"a")]
         await server.acknowledge(place)
         await server.retract([await server.command("pause")])
         for _ in range(3):
@@ -147,12 +148,12 @@ def test_a_full_server(tmp_path):
                 await one.send(1, letters)
             with Redis.from_url(theirs.url) as client:
                 client.config_set("maxmemory", client.info("memory")["used_memory"])
-            assert len(await other.read(START, 1000, 0)) == len(places)
+            assert len(await other.read(BEGINNING, 1000, 0)) == len(places)
             assert (await beat(other, b"x" * 1000)).alive == {1}
             await one.command("stop")
             await other.acknowledge(places[-1])
             assert (await beat(one)).acks == {1: places[-1]}
-            assert await other.read(START, 1000, 0) == []
+            assert await other.read(BEGINNING, 1000, 0) == []
             with Redis.from_url(theirs.url) as client:
                 client.config_set("maxmemory", "10mb")
             assert await one.send(1, letters[:1])

@@ -8,7 +8,8 @@ from redis import Redis
 
 from tests.support.redis_server import Cable, OwnServer, beat, clients, drones, fair, joins, member
 from webcrawl.hive.errors import Away, HiveError, NewEpoch
-from webcrawl.hive.server import START, Server
+from webcrawl.hive.places import BEGINNING
+from webcrawl.hive.server import Server
 
 
 async def anew(server, call):
@@ -37,7 +38,7 @@ def test_a_server_that_was_restarted_empty(tmp_path):
             assert len(await anew(one, lambda: one.send(1, [b"again"]))) == 1
             heard = await anew(other, lambda: beat(other))
             assert other._epoch == one._epoch
-            assert [data for _, data in await other.read(START, 10, 0)] == [b"again"]
+            assert [data for _, data in await other.read(BEGINNING, 10, 0)] == [b"again"]
             assert heard.map == fair(2, generation=7).pack()
             assert heard.members == hive.members
             assert (await joins(theirs.url, member(1))).key == hive.key
@@ -58,8 +59,8 @@ def test_a_server_that_was_restored_to_an_older_state(tmp_path):
             await one.send(1, [b"lost"])
             theirs.restart()
 
-            await anew(other, lambda: other.read(START, 10, 0))
-            assert await other.read(START, 10, 0) == []
+            await anew(other, lambda: other.read(BEGINNING, 10, 0))
+            assert await other.read(BEGINNING, 10, 0) == []
             await anew(one, lambda: beat(one))
             assert (await beat(one)).acks == {}
             with Redis.from_url(theirs.url) as client:
@@ -74,16 +75,16 @@ def test_a_restart_while_a_read_waits(tmp_path):
 
     async def run(theirs):
         async with drones(theirs.url) as (one, _):
-            reading = asyncio.create_task(one.read(START, 10, 5))
+            reading = asyncio.create_task(one.read(BEGINNING, 10, 5))
             await asyncio.sleep(0.1)
             theirs.kill()
             with pytest.raises(Away):
                 await reading
             with pytest.raises(Away):
-                await one.read(START, 10, 0)
+                await one.read(BEGINNING, 10, 0)
             theirs.start()
             with pytest.raises(NewEpoch):
-                await one.read(START, 10, 0)
+                await one.read(BEGINNING, 10, 0)
 
     with OwnServer(tmp_path) as theirs:
         asyncio.run(run(theirs))
@@ -161,7 +162,7 @@ def test_letters_for_a_drone_that_has_not_come_yet(url):
             await one.join(member(0))
             await one.send(1, [b"early"])
             async with drones(url) as (_, late):
-                assert [data for _, data in await late.read(START, 10, 0)] == [b"early"]
+                assert [data for _, data in await late.read(BEGINNING, 10, 0)] == [b"early"]
 
     asyncio.run(run())
 
@@ -177,7 +178,7 @@ def test_only_the_registry_is_lost(url):
                 client.delete(*client.keys("webcrawl:{test}:drones"), *client.keys("webcrawl:{test}:hive"))
 
             assert set((await beat(one)).members) == {0, 1}
-            assert await other.read(START, 10, 0) == [(places[0], b"kept")]
+            assert await other.read(BEGINNING, 10, 0) == [(places[0], b"kept")]
 
     asyncio.run(run())
 
@@ -191,12 +192,12 @@ def test_the_network_is_cut(url, tmp_path):
             await cable.cut()
             for _ in range(3):
                 with pytest.raises(Away):
-                    await far.read(START, 10, 0)
+                    await far.read(BEGINNING, 10, 0)
                 with pytest.raises(Away):
                     await beat(far)
             await cable.mend()
 
-            assert await far.read(START, 10, 0) == [(places[0], b"kept")]
+            assert await far.read(BEGINNING, 10, 0) == [(places[0], b"kept")]
             assert (await beat(far)).epoch == other._epoch
 
     with OwnServer(tmp_path) as theirs:

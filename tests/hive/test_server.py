@@ -7,7 +7,7 @@ from redis import Redis
 
 from tests.support.redis_server import beat, drones, fair, joins, member, resumed
 from webcrawl.hive.errors import Full, HiveError
-from webcrawl.hive.server import START
+from webcrawl.hive.places import BEGINNING
 
 
 def test_letters_arrive_in_order(url):
@@ -17,9 +17,9 @@ def test_letters_arrive_in_order(url):
         async with drones(url) as (one, other):
             places = await one.send(1, [b"a", b"b", b"c"])
 
-            assert await other.read(START, 10, 0) == list(zip(places, [b"a", b"b", b"c"], strict=True))
+            assert await other.read(BEGINNING, 10, 0) == list(zip(places, [b"a", b"b", b"c"], strict=True))
             assert await other.read(places[1], 10, 0) == [(places[2], b"c")]
-            assert await one.read(START, 10, 0) == []
+            assert await one.read(BEGINNING, 10, 0) == []
 
     asyncio.run(run())
 
@@ -35,7 +35,7 @@ def test_what_others_put_into_a_stream_is_an_empty_letter(url):
                 client.xadd(stream, {"who": "somebody"})
             await one.send(1, [b"b"])
 
-            assert [data for _, data in await other.read(START, 10, 0)] == [b"a", b"", b"b"]
+            assert [data for _, data in await other.read(BEGINNING, 10, 0)] == [b"a", b"", b"b"]
 
     asyncio.run(run())
 
@@ -45,7 +45,7 @@ def test_a_read_waits_for_the_first_letter(url):
 
     async def run():
         async with drones(url) as (one, other):
-            reading = asyncio.create_task(other.read(START, 10, 5))
+            reading = asyncio.create_task(other.read(BEGINNING, 10, 5))
             await asyncio.sleep(0.05)
             await one.send(1, [b"a"])
 
@@ -63,7 +63,7 @@ def test_acknowledged_letters_are_removed(url):
             await other.acknowledge(places[1])
 
             assert (await beat(one)).acks == {1: places[1]}
-            assert await other.read(START, 10, 0) == [(places[2], b"c")]
+            assert await other.read(BEGINNING, 10, 0) == [(places[2], b"c")]
 
     asyncio.run(run())
 

@@ -17,7 +17,7 @@ from webcrawl.control.commands import checked, obey
 from webcrawl.control.errors import CommandError
 from webcrawl.hive.companions import Companions
 from webcrawl.hive.errors import Away, HiveError
-from webcrawl.hive.identity import Identity, keep_map, saved_map, take_up
+from webcrawl.hive.identity import KEY, Identity, keep_map, saved_map, take_up
 from webcrawl.hive.member import Membership
 from webcrawl.hive.partition import Partition, partition_of
 from webcrawl.hive.registry import Member
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MIB = 1 << 20
-KEY = "key"  # of all hashes, in the state
 
 
 class Entry:
@@ -57,6 +56,14 @@ class Entry:
 
     async def member(self) -> Membership:
         """What this drone is in the hive. A drone that was in it before can go on while the server is away."""
+        try:
+            return await self._entered()
+        except BaseException:
+            self.db.close()
+            await self.server.close()
+            raise
+
+    async def _entered(self) -> Membership:
         key, slots = self.db.get(KEY), saved_map(self.db)
         try:
             await self.join()
@@ -96,7 +103,7 @@ class Entry:
         post = scheduler.crawl.post
         if post is None:
             raise HiveError("a crawl that was not opened as a drone")
-        identity, life = self._identity, Life(scheduler)
+        identity = self._identity
         about = {
             "drone": identity.drone,
             "identity": identity.id,
@@ -106,14 +113,12 @@ class Entry:
             "pid": os.getpid(),
         }
         reign = Reign(identity.drone, self.server, post, self._partition.groups, Telling(Path(self._jobdir)))
-        life.running = Running(post, self.server, life, reign, about, join=self.join, lease=self._values["HIVE_LEASE"])
-        return life.running
+        lease = self._values["HIVE_LEASE"]
+        return Running(post, self.server, Life(scheduler), reign, about, join=self.join, lease=lease)
 
 
 class Life:
     """The crawl as the loops see it."""
-
-    running: Running
 
     def __init__(self, scheduler: FrontierScheduler) -> None:
         self._scheduler, self._crawl = scheduler, scheduler.crawl

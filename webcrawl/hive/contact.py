@@ -8,12 +8,12 @@ import time
 
 from webcrawl.hive.errors import Away
 from webcrawl.hive.member import Post
+from webcrawl.hive.places import BEGINNING
 from webcrawl.hive.server import Server
 
 logger = logging.getLogger(__name__)
 
 REMIND = 600.0  # seconds between two lines about a server that stays away
-NOWHERE = "0-0"  # the place before all letters
 
 
 class Contact:
@@ -56,6 +56,6 @@ class Contact:
     async def acknowledge(self) -> None:
         """Tells the others how far our last checkpoint has what they sent."""
         place = self._post.inbox.committed_place
-        if place not in (self._acknowledged, NOWHERE):
+        if place not in (self._acknowledged, BEGINNING):
             await self._server.acknowledge(place)
             self._acknowledged = place

@@ -14,12 +14,12 @@ from webcrawl.hive.board import Board
 from webcrawl.hive.command import Command
 from webcrawl.hive.connection import MakeClient, OtherServer
 from webcrawl.hive.errors import Away, Full, HiveError
+from webcrawl.hive.places import BEGINNING
 from webcrawl.hive.registry import place_of, state_of
 from webcrawl.hive.slots import SlotMap
 
 FIELD = b"d"  # of an entry in a stream
 LONGEST_WAIT = 5.0  # seconds that a read may wait; a network that fails is not noticed meanwhile
-START = "0-0"  # the place before all letters
 LEAVING = 2.0  # seconds for saying goodbye
 
 
@@ -183,7 +183,7 @@ class Server(Board):
         """
         stream = self._keys.stream(self._me.drone, self._epoch)
         block = int(min(wait, LONGEST_WAIT) * 1000) or None
-        found: Any = await self._do(lambda: self._reader.xread({stream: after or START}, count=most, block=block))
+        found: Any = await self._do(lambda: self._reader.xread({stream: after or BEGINNING}, count=most, block=block))
         return [(place.decode(), entry.get(FIELD, b"")) for _, entries in found or () for place, entry in entries]
 
     async def acknowledge(self, place: str) -> None:
