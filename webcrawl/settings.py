@@ -364,6 +364,7 @@ EXTENSIONS = {
     "webcrawl.extensions.summary.Summary": 415,
     "webcrawl.extensions.identity.Identity": 420,
     "webcrawl.extensions.following.Following": 430,
+    "webcrawl.extensions.history.History": 435,
     "webcrawl.extensions.redis_seeds.RedisSeeds": 440,
     "webcrawl.extensions.control.Control": 450,
     "webcrawl.extensions.garbage.Garbage": 500,
