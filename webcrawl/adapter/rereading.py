@@ -59,6 +59,7 @@ EXTENSIONS = {
     "webcrawl.extensions.summary.Summary": None,
     "webcrawl.extensions.identity.Identity": None,
     "webcrawl.extensions.redis_seeds.RedisSeeds": None,
+    "webcrawl.extensions.control.Control": None,
     "webcrawl.extensions.rereading.RereadingProgress": 400,
     "webcrawl.extensions.rereading.RereadingSummary": 415,
 }
