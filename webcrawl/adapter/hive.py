@@ -6,7 +6,6 @@ import asyncio
 import logging
 import os
 import socket
-import time
 from collections.abc import Awaitable, Mapping, Sequence
 from inspect import isawaitable
 from pathlib import Path
