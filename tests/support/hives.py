@@ -183,7 +183,8 @@ def _between(hits, wanted, slack, killed):
 
 
 def _wanted(rule, hit):
-    return rule(hit) - (NOTICED if hit.outcome == "left" else 0.0)
+    """Of a client that has left the server knows only that it did so between the request and the end."""
+    return rule(hit) - (NOTICED + hit.ended - hit.started if hit.outcome == "left" else 0.0)
 
 
 def repeated(hits, expected, killed=()):
