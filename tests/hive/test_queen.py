@@ -204,6 +204,19 @@ class Test_the_map:
         assert not queen.look(1, later(first), {0}, MAP, wanted).over
 
 
+class Test_resting:
+    def test_all_rest(self):
+        """Hosts set aside are tried no more when no drone has anything else left."""
+        assert Queen().look(0, reports(0, 1, idle=False, rests=True), {0, 1}, MAP).rest
+
+    def test_one_does_not(self):
+        """Nor may it be so while a drone has, or is not heard of."""
+        rest = reports(0, 1, rests=True)
+
+        assert not Queen().look(0, rest | reports(1, rests=False), {0, 1}, MAP).rest
+        assert not Queen().look(0, rest, {0}, MAP).rest
+
+
 class Test_drones_that_go:
     def test_away_and_back(self):
         """One line when a drone is not heard of any more, one when it is back."""

@@ -15,6 +15,7 @@ from webcrawl.hive.session import Session
 from webcrawl.hive.slots import SlotMap
 
 MOST_COMMANDS = 10_000
+REST = 5000  # milliseconds
 
 
 class Board(Session):
@@ -66,6 +67,10 @@ class Board(Session):
         return int(
             await self._do(lambda: self._client.eval(scripts.COMMAND, 1, self._keys.commands, data, MOST_COMMANDS))
         )
+
+    async def let_rest(self) -> None:
+        """No drone has anything left but hosts set aside: so it is for some seconds, unless it is said again."""
+        await self._do(lambda: self._client.set(self._keys.rest, 1, px=REST))
 
     async def restore(self, commands: Sequence[Command]) -> None:
         """Commands that are in force are told to a server that may have lost them."""

@@ -38,6 +38,7 @@ class Decisions:
     """What the queen is to do now."""
 
     over: bool = False  # the crawl has ended: all drones may be told to stop
+    rest: bool = False  # no drone has anything left but hosts set aside: none has to try these any more
     map: SlotMap | None = None  # to be published, if nobody has published another one since
     lost: frozenset[int] = frozenset()  # of these no slots come: they go to their new owners with nothing in them
     released: frozenset[int] = frozenset()  # retired, and nobody has letters for them: they may go
@@ -100,6 +101,7 @@ class Queen:
         waits, following = _following(view, wanted, self._groups)
         return Decisions(
             over=self._over(now, view, heard if all_heard else [], last_command),
+            rest=all_heard and all(report.rests for report in heard),
             map=following,
             lost=wanted.lost if following else frozenset(),
             released=_released(view),

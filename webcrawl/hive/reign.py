@@ -50,6 +50,8 @@ class Reign:
             for drone in sorted(decided.lost):
                 logger.warning("drone %d is lost: its hosts are others' now", drone)
                 await self._server.forget(drone)
+        if decided.rest:
+            await self._server.let_rest()
         await self._release(decided.released, beat)
         if decided.over:
             await self._server.command(OVER)

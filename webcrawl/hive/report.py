@@ -43,6 +43,7 @@ class Report:
     state: State = State.RUNNING
     applied: int = 0  # number of the last command that it has carried out
     idle: bool = False  # nothing to fetch, to decide, to read or to write, and no seeds left
+    rests: bool = False  # nothing to do but to try hosts set aside, and that for long enough
     saved: bool = False  # its last checkpoint has all of its activity: killed now, it comes back as it is
     moving: tuple[int, ...] = ()  # drones with which it has slots to exchange still
     activity: int = 0  # grows with each letter sent and handled, each page handed out and booked

@@ -118,6 +118,7 @@ class Running:
                 continue
             except Away as error:
                 self._contact.lost(error)
+                self._crawling.let_rest(all_rest=False)
             self._save_early()
             await asyncio.sleep(QUICK if self._crawling.idle() else BEAT)
 
@@ -148,6 +149,7 @@ class Running:
             state=state or self._state(),
             applied=post.obeyed.number,
             idle=self._crawling.idle(),
+            rests=self._crawling.rests(),
             moving=post.drone.moving.partners,
             towards=tuple(sorted(post.outbox.drones())),
             saved=activity == self._saved_activity and post.inbox.place == post.inbox.committed_place,
@@ -168,6 +170,7 @@ class Running:
         for command in beat.commands:
             self._obey(command)
         self._late = False
+        self._crawling.let_rest(all_rest=beat.all_rest)
         if beat.map is not None:  # after the commands: they say which drones are lost
             self._learn(SlotMap.unpack(beat.map))
         self._forget(beat)
