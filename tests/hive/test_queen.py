@@ -258,11 +258,12 @@ class Test_drones_that_go:
         assert (gone.away, gone.notices) == ({}, ())
 
     def test_released(self):
-        """A retired drone may go when all work by the map without it, and none has letters for it."""
+        """A retired drone goes when all work by the map without it, and none has letters for it, even after kills."""
         retired = reports(2, state=State.RETIRED)
 
         assert Queen().look(0, reports(0, 1) | retired, {0, 1, 2}, MAP).released == {2}
         assert Queen().look(0, reports(0, 1, towards=(2,)) | retired, {0, 1, 2}, MAP).released == set()
+        assert Queen().look(0, reports(0, 1, kept=(2,)) | retired, {0, 1, 2}, MAP).released == set()
         assert Queen().look(0, reports(0, 1, generation=0) | retired, {0, 1, 2}, MAP).released == set()
         assert Queen().look(0, reports(0, 1) | retired, {0, 2}, MAP).released == set()
 

@@ -64,6 +64,7 @@ class Outbox:
             lane = Lane(db, first.drone, exact=first.exact, first=first.number, end=end)
             self._lanes[first.drone, first.exact] = lane
         self._saved = self._state()
+        self._saving = self.kept = frozenset(self.drones())  # those for which the last checkpoint has letters
         self._closed: list[tuple[Lane, int]] = []  # exact lanes and how far the checkpoint that is being taken has them
         db.join(self)
 
@@ -258,6 +259,7 @@ class Outbox:
             self._db.set(META, state)
             self._saved = state
         self._closed = [(lane, lane.end) for (_, exact), lane in self._lanes.items() if exact]
+        self._saving = frozenset(self.drones())
 
     def _state(self) -> bytes:
         rows = [(drone, channel, self._lanes[drone, True].end - 1) for drone, channel in self._channels.items()]
@@ -268,6 +270,7 @@ class Outbox:
         for lane, end in self._closed:
             lane.ready = end
         self._closed = []
+        self.kept = self._saving
 
 
 def _held(lane: Lane) -> int:

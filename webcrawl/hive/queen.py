@@ -155,14 +155,14 @@ def _named(drone: int, view: _View) -> str:
 
 
 def _released(view: _View) -> frozenset[int]:
-    """Retired drones for which nobody has letters, nor may get any: all others work by the map of today."""
+    """Retired drones for which nobody has letters, nor may get any, by a new map or by being killed."""
     retired = {drone for drone, report in view.reports.items() if report.state == State.RETIRED}
     others = view.heard()
     if not retired or len(others) < len(view.taking_part()):
         return frozenset()
     if any(report.generation != view.map.generation for report in others):
         return frozenset()
-    return frozenset(retired).difference(view.map.drones, *(report.towards for report in others))
+    return frozenset(retired).difference(view.map.drones, *(report.towards + report.kept for report in others))
 
 
 def _following(view: _View, wanted: Wanted, groups: Groups) -> tuple[str, SlotMap | None]:

@@ -152,6 +152,7 @@ class Running:
             rests=self._crawling.rests(),
             moving=post.drone.moving.partners,
             towards=tuple(sorted(post.outbox.drones())),
+            kept=tuple(sorted(post.outbox.kept)),
             saved=activity == self._saved_activity and post.inbox.place == post.inbox.committed_place,
             activity=activity,
             unacknowledged=post.outbox.unacknowledged,
@@ -177,7 +178,7 @@ class Running:
         await self._reign.heard(beat)
 
     def _forget(self, beat: Beat) -> None:
-        """Letters for a drone that has gone were answered before a crash of ours, or are for its heirs."""
+        """Letters for a drone that has gone are for its heirs: it went when our checkpoint had none that it has."""
         drone = self._post.drone
         for gone in set(self._post.outbox.drones()) - set(drone.slots.drones) - beat.members.keys():
             drone.part_from(gone)
@@ -214,9 +215,10 @@ class Running:
         if self._saving is not None and not self._saving.done():
             return
         changed = self._activity() != self._saved_activity or self._post.inbox.place != self._post.inbox.committed_place
-        drone, exact = self._post.drone, self._post.outbox.awaits_checkpoint
+        drone, outbox = self._post.drone, self._post.outbox
+        exact, leaves = outbox.awaits_checkpoint, outbox.kept.difference(outbox.drones(), drone.slots.drones)
         moves = not drone.moving.settled or drone.me not in drone.slots.drones
-        waited_for = exact or (changed and (moves or self._crawling.idle()))
+        waited_for = exact or leaves or (changed and (moves or self._crawling.idle()))
         enough = LITTLE if self._server.filling else ENOUGH
         if (waited_for or self.carrying.taken > enough) and time.monotonic() - self._saved_at > PAUSE:
             self._saving = asyncio.create_task(self._guarded(self._crawling.checkpoint))
