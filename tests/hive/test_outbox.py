@@ -468,6 +468,15 @@ class TestALostDrone:
         assert items(job.send(2)) == links(2 * SIZE)
         assert items(job.send(1)) == links(2 * SIZE, 2 * SIZE)
 
+    def test_nothing_goes_to_a_lost_drone(self, job):
+        """From the first slice on nothing is sent to it: somebody else may get its stream."""
+        job.outbox.put(1, Kind.LINKS, links(4 * SIZE))
+        slices = job.outbox.rerouting(1, lambda kind, item: 2)
+
+        assert job.send(1) == []
+        next(slices)
+        assert job.send(1) == []
+
     def test_back_to_the_lost_drone(self, job):
         """A route to the lost drone itself is a mistake of the caller."""
         job.outbox.put(1, Kind.LINKS, links(1))

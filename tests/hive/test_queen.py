@@ -177,6 +177,15 @@ class Test_the_map:
 
         assert (decisions.map, decisions.lost) == (MAP.resized((0,)), {1})
 
+    def test_the_number_of_a_lost_drone(self):
+        """It may be used again once all work by a map without it: then nobody sends to it any more."""
+        wanted, slots = self.wanted(0, lost=(1,)), MAP.resized((0,))
+
+        assert Queen().look(0, reports(0), {0}, slots, wanted).forgotten == set()
+        assert Queen().look(0, reports(0, generation=slots.generation), {0}, slots, wanted).forgotten == {1}
+        assert Queen().look(0, reports(0, generation=slots.generation), set(), slots, wanted).forgotten == set()
+        assert Queen().look(0, reports(0), {0}, MAP, wanted).forgotten == set()
+
     def test_a_lost_drone_that_was_leaving(self):
         """Those who wait for slots of a drone that was given up are told, though the members stay the same."""
         seen = reports(0, moving=(2,)) | reports(1) | reports(2, state=State.DRAINING)

@@ -33,8 +33,18 @@ class Board(Session):
         packed: Any = await self._do(lambda: self._client.hget(self._keys.map, "slots"))
         return SlotMap.unpack(packed) if packed else None
 
-    async def forget(self, drone: int, *, lost: bool = True) -> None:
-        """Takes a drone out of the registry; its number may be used again. The state of a lost one may not come back.
+    async def give_up(self, drone: int) -> None:
+        """The state of a lost drone may not come back."""
+
+        async def gone() -> None:
+            identity: Any = await self._client.hget(self._keys.drones, str(drone))
+            if identity:
+                await self._client.sadd(self._keys.gone, state_of(identity))
+
+        await self._do(gone)
+
+    async def forget(self, drone: int) -> None:
+        """Takes a drone out of the registry, when nobody sends to it any more; its number may be used again.
 
         Seeds that it had taken, and that no checkpoint of it had, are this drone's from now on.
         """
@@ -42,11 +52,7 @@ class Board(Session):
         stream = keys.stream(drone, self._epoch)
 
         async def gone() -> None:
-            identity: Any = await self._client.hget(keys.drones, str(drone))
-            state = state_of(identity) if identity else None
             pipe = self._client.pipeline(transaction=True)
-            if state and lost:
-                pipe.sadd(keys.gone, state)
             pipe.hdel(keys.drones, str(drone))
             pipe.hdel(keys.reports, str(drone))
             pipe.hdel(keys.acks(self._epoch), str(drone))

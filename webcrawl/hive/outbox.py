@@ -64,6 +64,7 @@ class Outbox:
             lane = Lane(db, first.drone, exact=first.exact, first=first.number, end=end)
             self._lanes[first.drone, first.exact] = lane
         self._saved = self._state()
+        self._closed_lanes: set[int] = set()  # drones whose letters are about to go to others
         self._saving = self.kept = frozenset(self.drones())  # those for which the last checkpoint has letters
         self._closed: list[tuple[Lane, int]] = []  # exact lanes and how far the checkpoint that is being taken has them
         db.join(self)
@@ -131,7 +132,7 @@ class Outbox:
         """The next letters that may be sent, at most so many, in order; exact ones first."""
         letters: list[Letter] = []
         size = 0
-        for lane, exact in self._lanes_of(drone):
+        for lane, exact in self._lanes_of(drone) if drone not in self._closed_lanes else ():
             end = min(lane.ready if exact else lane.end, lane.next + most - len(letters))
             for number, data in lane.read(lane.next, end):
                 size += len(data)
@@ -187,11 +188,15 @@ class Outbox:
             pass
 
     def rerouting(self, gone: int, route: Callable[[Kind, Any], int]) -> Iterator[None]:
-        """The same in slices of one letter, 0.3 ms; checkpoints may come between them."""
+        """The same in slices of one letter, 0.3 ms, with checkpoints in between. Nothing is sent to it any more."""
         self._turn += 1
+        self._closed_lanes.add(gone)
         for lane, _ in self._lanes_of(gone):
             lane.again()
         self._collections.close_kinds(gone, Kind)
+        return self._rerouted(gone, route)
+
+    def _rerouted(self, gone: int, route: Callable[[Kind, Any], int]) -> Iterator[None]:
         for lane, exact in list(self._lanes_of(gone)):
             while lane:
                 ((_, data),) = lane.read(lane.first, lane.first + 1)
@@ -204,6 +209,7 @@ class Outbox:
             del self._lanes[gone, exact]
         self._channels.pop(gone, None)  # a drone of this number that comes later knows no former letters
         self._acknowledged.pop(gone, None)
+        self._closed_lanes.discard(gone)
 
     def _put_again(self, gone: int, kind: Kind, items: Iterable[Any], route: Callable[[Kind, Any], int]) -> None:
         for item in items:

@@ -151,7 +151,7 @@ class Running:
             idle=self._crawling.idle(),
             rests=self._crawling.rests(),
             moving=post.drone.moving.partners,
-            towards=tuple(sorted(post.outbox.drones())),
+            towards=tuple(sorted({*post.outbox.drones()} - post.drone.rerouted.keys())),
             kept=tuple(sorted(post.outbox.kept)),
             saved=activity == self._saved_activity and post.inbox.place == post.inbox.committed_place,
             activity=activity,
@@ -237,14 +237,15 @@ class Running:
         """Exchanges slots between pages, a slice at a time; a drone that is no member any more gives away all."""
         drone = self._post.drone
         while True:
-            more = False
+            more = drone.reroute()
             if not self._crawling.out():
                 if drone.me in drone.slots.drones:
-                    self._drained, more = False, drone.moving.step(drone.home.now())
+                    self._drained, moves = False, drone.moving.step(drone.home.now())
                 else:
                     self._drained = drone.moving.drain(drone.home.now())
-                    more = not self._drained
-                if more:
+                    moves = not self._drained
+                if moves:
+                    more = True
                     self._crawling.wake()
             await asyncio.sleep(SLICES if more else LOOK)
 
