@@ -7,7 +7,8 @@ import logging
 import os
 import socket
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
+from inspect import isawaitable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,7 @@ from webcrawl.hive.running import Running
 from webcrawl.hive.server import Server
 from webcrawl.hive.telling import Telling
 from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.errors import StoreError
 from webcrawl.urls.hosts import RegisteredDomains
 
 if TYPE_CHECKING:
@@ -138,6 +140,7 @@ class Life:
     def __init__(self, scheduler: FrontierScheduler) -> None:
         self._scheduler, self._crawl = scheduler, scheduler.crawl
         self._commanding = Commanding(scheduler.crawler)
+        self._tasks: set[asyncio.Future[None]] = set()
 
     def __repr__(self) -> str:
         return f"<Life of {self._crawl!r}>"
@@ -178,9 +181,26 @@ class Life:
         """Commands that were given while this drone was not there are obeyed if they last."""
         try:
             if checked(name, *arguments).lasting or not late:
-                logger.info("by command: %s", obey(self._commanding, name, *arguments))
+                answer = obey(self._commanding, name, *arguments)
+                if isawaitable(answer):
+                    self._later(answer)
+                else:
+                    logger.info("by command: %s", answer)
         except CommandError as error:
             logger.warning("by command: %s %s: %s", name, " ".join(map(str, arguments)), error)
+
+    def _later(self, answer: Awaitable[Any]) -> None:
+        """Says what came of a command that takes its time."""
+
+        async def heard() -> None:
+            try:
+                logger.info("by command: %s", await answer)
+            except (CommandError, StoreError) as error:
+                logger.warning("by command: %s", error)
+
+        task = asyncio.ensure_future(heard())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     def over(self) -> None:
         self._scheduler.others_done = True
