@@ -247,6 +247,9 @@ ERROR_BREAKER = "20/60"
 # Pause fetching while the disk of JOBDIR has less than this many MiB free.
 MIN_FREE_DISK = 1024
 
+# Take commands on a Unix socket in JOBDIR, which only the crawl's own user can reach (scrapy ctl, the dashboard).
+CONTROL = True
+
 # --- Metrics ---
 
 # Port on which Prometheus may ask for the crawl's figures, at /metrics; of drone N of a hive: this and N.
@@ -373,7 +376,9 @@ EXTENSIONS = {
     "webcrawl.extensions.metrics.Metrics": 418,
     "webcrawl.extensions.identity.Identity": 420,
     "webcrawl.extensions.following.Following": 430,
+    "webcrawl.extensions.history.History": 435,
     "webcrawl.extensions.redis_seeds.RedisSeeds": 440,
+    "webcrawl.extensions.control.Control": 450,
     "webcrawl.extensions.garbage.Garbage": 500,
     "webcrawl.extensions.trim.Trim": 510,
 }

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Awaitable, Mapping
 from typing import Any
 
 from scrapy.crawler import Crawler
@@ -25,9 +26,12 @@ class Commanding:
     @property
     def _scheduler(self) -> FrontierScheduler:
         try:
-            return scheduler_of(self._crawler)
+            scheduler = scheduler_of(self._crawler)
         except NotConfigured as error:
             raise CommandError("the crawl does not run") from error
+        if scheduler.over or scheduler.failed is not None:
+            raise CommandError("the crawl has ended")
+        return scheduler
 
     def stop(self) -> None:
         close_spider(self._crawler, STOPPED)
@@ -41,11 +45,12 @@ class Commanding:
         scheduler.wake()
         return resumed
 
-    def checkpoint(self) -> None:
-        wants = self._scheduler.wants_checkpoint
-        if wants is None:
+    def checkpoint(self) -> Awaitable[None]:
+        scheduler = self._scheduler
+        if scheduler.wants_checkpoint is None:
             raise CommandError("the extension that takes checkpoints is switched off")
-        wants()
+        scheduler.wants_checkpoint()
+        return scheduler.kept.next()
 
     def exclude(self, rule: str) -> bool:
         return self._scheduler.crawl.in_force.exclude(rule)
@@ -65,8 +70,12 @@ class Commanding:
         return f"{self._scheduler.crawl.in_force.set(name, value)}"
 
     def status(self) -> Mapping[str, Any]:
-        crawl = self._scheduler.crawl
+        scheduler = self._scheduler
+        crawl = scheduler.crawl
+        state = "stopping" if scheduler.stopping else "paused" if crawl.in_force.paused else "running"
         return {
+            "state": state,
+            "seconds": round(time.monotonic() - scheduler.begun, 1),
             **crawl.glance(),
             "in_force": [*crawl.in_force.told()],
         }

@@ -121,6 +121,7 @@ KINDS: dict[str, Kind] = {
     "CHECKPOINT_INTERVAL": Number(0.1, DAY),
     "ERROR_BREAKER": Rate(),
     "MIN_FREE_DISK": Whole(0, TEBIBYTE),
+    "CONTROL": Switch(),
     "METRICS_PORT": MetricsPort(),
     "METRICS_HOST": LocalAddress(),
     "METRICS_FILE": MetricsFile(),
