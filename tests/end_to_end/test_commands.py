@@ -8,10 +8,8 @@ import pytest
 
 from tests.support.commanding import Console
 from tests.support.crawling import Crawl, wait_until
-from webcrawl.control.changeable import CHANGEABLE
 
 FAST = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0.02, "CONCURRENT_REQUESTS": 4, "CHECKPOINT_INTERVAL": 3600}
-VALUES = {"LOG_LEVEL": "INFO", "POLITENESS_MIN_DELAY": 0.1}  # what 1 is not for
 
 
 @pytest.fixture(name="console")
@@ -167,7 +165,6 @@ class TestSet:
         ]
         level = console("set LOG_LEVEL WARNING"), console("set LOG_LEVEL LOUD")
         interval = console("set CHECKPOINT_INTERVAL 7200")
-        taken = [console(f"set {name} {VALUES.get(name, 1)}") for name in CHANGEABLE]
         running.interrupt()
         running.wait()
 
@@ -179,5 +176,4 @@ class TestSet:
         ]
         assert level[0] == "LOG_LEVEL is WARNING"
         assert level[1].startswith("refused: LOG_LEVEL = 'LOUD': must be")
-        assert [answer.split()[0] for answer in taken] == [*CHANGEABLE]
         assert interval == "CHECKPOINT_INTERVAL is 7200.0"

@@ -7,6 +7,7 @@ import logging
 import sys
 import time
 from collections import deque
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
@@ -14,6 +15,7 @@ from scrapy import signals
 from scrapy.crawler import Crawler
 
 from webcrawl.adapter.close import close_spider
+from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.logs.readable import ReadableFormatter
 
@@ -67,6 +69,11 @@ class ErrorBreaker(logging.Handler):
         self._file = _Errors(self._path, delay=True, encoding="utf-8", errors="backslashreplace")
         self._file.setFormatter(ReadableFormatter(logging.Formatter(LINE)))
         logging.getLogger().addHandler(self)
+        scheduler_of(self._crawler).crawl.in_force.listen(["ERROR_BREAKER"], self._change)
+
+    def _change(self, values: Mapping[str, tuple[int, float]]) -> None:
+        self._many, self._seconds = values["ERROR_BREAKER"]
+        self._times = deque(self._times, maxlen=self._many)
 
     def closed(self) -> None:
         logging.getLogger().removeHandler(self)
