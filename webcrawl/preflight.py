@@ -26,10 +26,12 @@ from webcrawl.checks import SettingError
 from webcrawl.commands.cannot_start import CannotStart
 from webcrawl.commands.feeds import BadFeed, check_feeds
 from webcrawl.crawl.assembly import assemble
+from webcrawl.extensions.metrics import place
 from webcrawl.fastpath.names import ForeignScrapy
 from webcrawl.fastpath.names import check as check_scrapy
 from webcrawl.hive.errors import HiveError
 from webcrawl.loading import load
+from webcrawl.metrics.listening import CannotListen, bound
 from webcrawl.net.dns_answer import Lookup
 from webcrawl.net.dns_cares import NameServers
 from webcrawl.net.errors import DnsFailed
@@ -56,6 +58,7 @@ REASONS = (
     ForeignScrapy,
     BadFeed,
     UnusableHandler,
+    CannotListen,
 )
 
 
@@ -82,6 +85,7 @@ def preflight(settings: BaseSettings, spider: type[Spider], arguments: Mapping[s
             _seeds(spider, arguments, values)
         _folder(values, arguments.get("name", spider.name), on_command_line(own))
         _await(_name_servers(load(values["DNS_LOOKUP"]), values["DNS_NAMESERVERS"]))
+        _metrics(values)
     except REASONS as error:
         raise CannotStart(_line(error)) from error
 
@@ -120,6 +124,7 @@ def preflight_crawler(settings: BaseSettings, name: str, seeds: str = "") -> Non
         if seeds:
             _lists(seeds, values)
         _folder(values, name, on_command_line(settings))
+        _metrics(values)
     except REASONS as error:
         raise CannotStart(_line(error)) from error
 
@@ -222,6 +227,12 @@ def _check(folder: Path) -> None:
             raise damage
     finally:
         lock.close()
+
+
+def _metrics(values: Mapping[str, Any]) -> None:
+    """Whether the port is free. The crawl itself takes it when it runs."""
+    if values["METRICS_PORT"] is not None:
+        bound(*place(values)).close()
 
 
 async def _name_servers(make: Callable[..., Lookup], servers: tuple[tuple[str, int], ...]) -> None:

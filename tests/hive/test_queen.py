@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from tests.hive.test_report import report
-from webcrawl.hive.queen import BEATS, Queen, Wanted
+from webcrawl.hive.queen import BEATS, GRACE, Queen, Wanted
 from webcrawl.hive.report import State
 from webcrawl.hive.slots import SlotMap
 
@@ -177,6 +177,15 @@ class Test_the_map:
 
         assert (decisions.map, decisions.lost) == (MAP.resized((0,)), {1})
 
+    def test_the_number_of_a_lost_drone(self):
+        """It may be used again once all work by a map without it: then nobody sends to it any more."""
+        wanted, slots = self.wanted(0, lost=(1,)), MAP.resized((0,))
+
+        assert Queen().look(0, reports(0), {0}, slots, wanted).forgotten == set()
+        assert Queen().look(0, reports(0, generation=slots.generation), {0}, slots, wanted).forgotten == {1}
+        assert Queen().look(0, reports(0, generation=slots.generation), set(), slots, wanted).forgotten == set()
+        assert Queen().look(0, reports(0), {0}, MAP, wanted).forgotten == set()
+
     def test_a_lost_drone_that_was_leaving(self):
         """Those who wait for slots of a drone that was given up are told, though the members stay the same."""
         seen = reports(0, moving=(2,)) | reports(1) | reports(2, state=State.DRAINING)
@@ -204,22 +213,47 @@ class Test_the_map:
         assert not queen.look(1, later(first), {0}, MAP, wanted).over
 
 
+class Test_resting:
+    def test_all_rest(self):
+        """Hosts set aside are tried no more when no drone has anything else left."""
+        assert Queen().look(0, reports(0, 1, idle=False, rests=True), {0, 1}, MAP).rest
+
+    def test_one_does_not(self):
+        """Nor may it be so while a drone has, or is not heard of."""
+        rest = reports(0, 1, rests=True)
+
+        assert not Queen().look(0, rest | reports(1, rests=False), {0, 1}, MAP).rest
+        assert not Queen().look(0, rest, {0}, MAP).rest
+
+
 class Test_drones_that_go:
     def test_away_and_back(self):
         """One line when a drone is not heard of any more, one when it is back."""
         queen, seen = Queen(), reports(0, 1, jobdir="/crawl", host="kiwi")
 
-        away = queen.look(10, seen, {0}, MAP)
-        again = queen.look(20, seen, {0}, MAP)
+        first = queen.look(10, seen, {0}, MAP)
+        away = queen.look(10 + GRACE, seen, {0}, MAP)
+        again = queen.look(21 + GRACE, seen, {0}, MAP)
         back = queen.look(31, seen, {0, 1}, MAP)
 
+        assert (first.away, first.notices) == ({1: 10}, ())
         assert away.notices == ("drone 1 (kiwi:/crawl) is not heard of; its hosts and the links to them wait for it",)
         assert (away.away, again.away, again.notices) == ({1: 10}, {1: 10}, ())
         assert (back.away, back.notices) == ({}, ("drone 1 (kiwi:/crawl) is back after 21 s",))
 
+    def test_late(self):
+        """Nothing is said of a drone that comes a little later than the others, or was away for a moment."""
+        queen, seen = Queen(), reports(0, 1)
+
+        looks = [queen.look(now, seen, alive, MAP) for now, alive in [(0, {0}), (GRACE - 1, {0}), (GRACE, {0, 1})]]
+
+        assert [look.notices for look in looks] == [()] * 3
+
     def test_stopped(self):
         """Of a drone that said so before it went it is said that it was stopped."""
-        (notice,) = Queen().look(0, reports(0) | reports(1, state=State.STOPPING), {0}, MAP).notices
+        queen, seen = Queen(), reports(0) | reports(1, state=State.STOPPING)
+        queen.look(0, seen, {0}, MAP)
+        (notice,) = queen.look(GRACE, seen, {0}, MAP).notices
 
         assert notice.startswith("drone 1 was stopped;")
 
@@ -233,11 +267,12 @@ class Test_drones_that_go:
         assert (gone.away, gone.notices) == ({}, ())
 
     def test_released(self):
-        """A retired drone may go when all work by the map without it, and none has letters for it."""
+        """A retired drone goes when all work by the map without it, and none has letters for it, even after kills."""
         retired = reports(2, state=State.RETIRED)
 
         assert Queen().look(0, reports(0, 1) | retired, {0, 1, 2}, MAP).released == {2}
         assert Queen().look(0, reports(0, 1, towards=(2,)) | retired, {0, 1, 2}, MAP).released == set()
+        assert Queen().look(0, reports(0, 1, kept=(2,)) | retired, {0, 1, 2}, MAP).released == set()
         assert Queen().look(0, reports(0, 1, generation=0) | retired, {0, 1, 2}, MAP).released == set()
         assert Queen().look(0, reports(0, 1) | retired, {0, 2}, MAP).released == set()
 

@@ -4,6 +4,7 @@ import asyncio
 from contextlib import closing
 
 import pytest
+from redis import Redis
 
 from tests.support.redis_server import beat, clients, drones, emptied, joins, member, resumed
 from webcrawl.hive.companions import Companions
@@ -67,6 +68,48 @@ def test_a_whole_hive_does_not_give_way(url):
     asyncio.run(run())
 
 
+def test_a_hive_is_fresh_until_all_have_come(url):
+    """As long as not all of its drones have joined, a new hive may give way, and who looks again is told the key."""
+
+    async def run():
+        older = await founded(url)
+        fresh = await joins(url, member(0))
+        await joins(url, resumed(older, 1, others={}))
+        again = await joins(url, member(0))
+
+        assert (fresh.fresh, again.fresh) == (True, False)
+        assert fresh.key != older.key == again.key
+
+    asyncio.run(run())
+
+
+def test_a_hive_that_shrinks_is_not_fresh_again(url):
+    """A hive from which a drone was taken out does not give way to the state of another hive."""
+
+    async def run():
+        other = await founded(url)
+        async with drones(url, 3) as (one, *_):
+            await one.give_up(2)
+            await one.forget(2)
+            with pytest.raises(HiveError, match="belongs to another hive"):
+                await joins(url, resumed(other, 0, state=LOST))
+
+    asyncio.run(run())
+
+
+def test_looking_again_changes_nothing(url):
+    """A drone that joins as it is known writes nothing, so that many can wait for each other."""
+
+    async def run():
+        await joins(url, member(0))
+        with Redis.from_url(url) as client:
+            before = client.info()["rdb_changes_since_last_save"]
+            await joins(url, member(0))
+            assert client.info()["rdb_changes_since_last_save"] == before
+
+    asyncio.run(run())
+
+
 def test_a_drone_that_is_gone_does_not_come_back_by_hearsay(url):
     """Who has not heard yet that a drone was taken out does not bring it in again."""
 
@@ -74,6 +117,7 @@ def test_a_drone_that_is_gone_does_not_come_back_by_hearsay(url):
         await joins(url, member(0))
         hive = await joins(url, member(1))
         async with drones(url) as (one, _):
+            await one.give_up(1)
             await one.forget(1)
             assert set((await one.join(resumed(hive, 0))).members) == {0}
             assert set((await joins(url, member(1, state=LOST))).members) == {0, 1}
@@ -94,6 +138,7 @@ def test_what_a_checkpoint_has_of_the_others(url, tmp_path):
         await joins(url, member(1, drones=3))
         await joins(url, member(2, drones=3))
         await beat(server)
+        await server.give_up(2)
         await server.forget(2)
         await beat(server)
         db.checkpoint()

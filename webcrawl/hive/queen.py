@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from webcrawl.hive.report import Report, State
 from webcrawl.hive.slots import Groups, SlotMap
 
+GRACE = 10.0  # seconds before it is said that a drone is away: when a hive starts, some come later than others
 BEATS = 2  # after this many further ones a report was surely made after the look that saw the first
 
 
@@ -37,8 +38,10 @@ class Decisions:
     """What the queen is to do now."""
 
     over: bool = False  # the crawl has ended: all drones may be told to stop
+    rest: bool = False  # no drone has anything left but hosts set aside: none has to try these any more
     map: SlotMap | None = None  # to be published, if nobody has published another one since
     lost: frozenset[int] = frozenset()  # of these no slots come: they go to their new owners with nothing in them
+    forgotten: frozenset[int] = frozenset()  # lost, and nobody sends to them any more: others may get their numbers
     released: frozenset[int] = frozenset()  # retired, and nobody has letters for them: they may go
     away: Mapping[int, float] = field(default_factory=dict)  # drones that are not heard of, and since when
     applied: int = 0  # the last command that all have carried out
@@ -73,6 +76,7 @@ class Queen:
         self._quiet: dict[int, Report] = {}  # as they were when all became quiet
         self._since = 0.0
         self._away: dict[int, float] = {}
+        self._told: set[int] = set()  # those of them of which it was said
 
     def __repr__(self) -> str:
         return f"<Queen quiet={sorted(self._quiet)} away={sorted(self._away)}>"
@@ -98,8 +102,10 @@ class Queen:
         waits, following = _following(view, wanted, self._groups)
         return Decisions(
             over=self._over(now, view, heard if all_heard else [], last_command),
+            rest=all_heard and all(report.rests for report in heard),
             map=following,
             lost=wanted.lost if following else frozenset(),
+            forgotten=wanted.lost.difference(slots.drones) if all_heard and _same_map(view) else frozenset(),
             released=_released(view),
             notices=tuple(self._notices(now, view)),
             away=dict(self._away),
@@ -126,16 +132,18 @@ class Queen:
     def _notices(self, now: float, view: _View) -> Iterator[str]:
         missing = [drone for drone in view.taking_part() if drone not in view.alive]
         for drone in missing:
-            if drone not in self._away:
-                self._away[drone] = now
+            since = self._away.setdefault(drone, now)
+            if drone not in self._told and now - since >= GRACE:
+                self._told.add(drone)
                 stopped = drone in view.reports and view.reports[drone].state == State.STOPPING
                 why = "was stopped" if stopped else "is not heard of"
                 yield f"{_named(drone, view)} {why}; its hosts and the links to them wait for it"
         for drone in [*self._away]:
             if drone not in missing:
                 seconds = now - self._away.pop(drone)
-                if drone in view.alive:
+                if drone in view.alive and drone in self._told:
                     yield f"{_named(drone, view)} is back after {seconds:.0f} s"
+                self._told.discard(drone)
 
 
 def _same(before: Report, after: Report) -> bool:
@@ -148,15 +156,20 @@ def _named(drone: int, view: _View) -> str:
     return f"drone {drone} ({report.host}:{report.jobdir})" if report and report.jobdir else f"drone {drone}"
 
 
+def _same_map(view: _View) -> bool:
+    """Whether all that are heard work by the map of today."""
+    return all(report.generation == view.map.generation for report in view.heard())
+
+
 def _released(view: _View) -> frozenset[int]:
-    """Retired drones for which nobody has letters, nor may get any: all others work by the map of today."""
+    """Retired drones for which nobody has letters, nor may get any, by a new map or by being killed."""
     retired = {drone for drone, report in view.reports.items() if report.state == State.RETIRED}
     others = view.heard()
     if not retired or len(others) < len(view.taking_part()):
         return frozenset()
-    if any(report.generation != view.map.generation for report in others):
+    if not _same_map(view):
         return frozenset()
-    return frozenset(retired).difference(view.map.drones, *(report.towards for report in others))
+    return frozenset(retired).difference(view.map.drones, *(report.towards + report.kept for report in others))
 
 
 def _following(view: _View, wanted: Wanted, groups: Groups) -> tuple[str, SlotMap | None]:
