@@ -127,11 +127,7 @@ class InForce:
             for call in self._listeners[name]:
                 call(values)
                 heard.append(call)  # of rules only who reads them knows whether they are any
-        except (
-            SettingError,
-            RulesError,
-            CommandError,
-        ) as error:
+        except (SettingError, RulesError, CommandError) as error:
             for call in heard:
                 call(self.values)
             raise CommandError(str(error)) from error

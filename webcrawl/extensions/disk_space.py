@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import shutil
 from collections.abc import Mapping
@@ -10,6 +11,7 @@ from typing import Any, Self
 
 from scrapy import signals
 from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import create_looping_call
 
 from webcrawl.adapter.scheduler import scheduler_of
@@ -38,7 +40,8 @@ class DiskSpace:
         return extension
 
     def opened(self) -> None:
-        scheduler_of(self._crawler).crawl.in_force.listen(["MIN_FREE_DISK"], self._change)
+        with contextlib.suppress(NotConfigured):  # under somebody else's scheduler nothing changes
+            scheduler_of(self._crawler).crawl.in_force.listen(["MIN_FREE_DISK"], self._change)
         self._loop = create_looping_call(self.look)
         self._loop.start(INTERVAL)
 
