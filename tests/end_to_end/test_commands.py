@@ -169,8 +169,8 @@ class TestSet:
         running.wait()
 
         assert [answer.split(":")[1].strip() for answer in answers] == [
-            "SEEN_MEMORY cannot change while the crawl runs, only in a resumed one; these can",
-            "NONSENSE is no setting of the crawl; these can change while it runs",
+            "SEEN_MEMORY cannot change while the crawl runs, only in a resumed one; get says which can",
+            "NONSENSE is no setting of the crawl; get lists all, and which may change",
             "POLITENESS_FACTOR = 'x'",
             "POLITENESS_MIN_DELAY = 9.0",
         ]

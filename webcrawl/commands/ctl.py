@@ -64,7 +64,7 @@ class Command(ScrapyCommand):
         except KeyboardInterrupt:
             self.exitcode = INTERRUPTED
         else:
-            sys.stdout.write(_text(answer, as_json=opts.json))
+            sys.stdout.write(_text(args[1], answer, as_json=opts.json))
 
     def _asked(self, args: list[str]) -> Any:
         from webcrawl.control.client import Client  # noqa: PLC0415
@@ -111,9 +111,10 @@ def _seeds(client: Client, jobdir: Path, words: Sequence[str]) -> Any:
         raise
 
 
-def _text(answer: Any, *, as_json: bool) -> str:
-    from webcrawl.control.shown import shown  # noqa: PLC0415
+def _text(command: str, answer: Any, *, as_json: bool) -> str:
+    from webcrawl.control.shown import shown, status  # noqa: PLC0415
 
     if as_json:
         return f"{json.dumps(answer if isinstance(answer, dict) else {'answer': answer})}\n"
-    return "".join(f"{line}\n" for line in shown(answer))
+    lines = status(answer) if command == "status" and isinstance(answer, dict) else shown(answer)
+    return "".join(f"{line}\n" for line in lines)

@@ -53,5 +53,5 @@ def _why_not(name: str) -> str:
     if ours is not None:
         return f"{name} is {ours} here: set that"
     if name not in KINDS and name not in SCRAPYS:
-        return f"{name[:40]} is no setting of the crawl; these can change while it runs: {', '.join(CHANGEABLE)}"
-    return f"{name} cannot change while the crawl runs, only in a resumed one; these can: {', '.join(CHANGEABLE)}"
+        return f"{name[:40]} is no setting of the crawl; get lists all, and which may change"
+    return f"{name} cannot change while the crawl runs, only in a resumed one; get says which can"
