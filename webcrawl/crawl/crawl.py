@@ -384,6 +384,10 @@ class Crawl:
             self._ending.begin_again()
         return before
 
+    def share(self, slots: int) -> None:
+        """There are so many downloads at once from now on; 0: no limit."""
+        self._frontier.share(slots)
+
     def add_seeds(self, source: str) -> None:
         """Reads these seeds too, when those before are read. SeedError or OSError if the source cannot be opened."""
         self._seeding.add(source)

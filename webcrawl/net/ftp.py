@@ -54,6 +54,10 @@ class FtpClient:
         self._clock, self._now = access.clock, access.now
         self._reach: Reach[Stream] = Reach(access, Stream, "ftp")
 
+    def use(self, bounds: Bounds) -> None:
+        """These hold for requests from now on."""
+        self._bounds = bounds
+
     async def fetch(
         self,
         url: str,
