@@ -423,6 +423,11 @@ class Crawl:
         """Pages fetched, over all runs."""
         return self._counters["pages"]
 
+    @property
+    def received(self) -> int:
+        """Bytes of answers, over all runs."""
+        return self._counters["bytes"]
+
     def activity(self) -> int:
         """A number that grows with whatever is done to URLs."""
         taken = self._frontier.counters
