@@ -172,8 +172,8 @@ class TestSet:
         running.wait()
 
         assert [answer.split(":")[1].strip() for answer in answers] == [
-            "SEEN_MEMORY is no setting that can change while a crawl runs; these can",
-            "NONSENSE is no setting that can change while a crawl runs; these can",
+            "SEEN_MEMORY cannot change while the crawl runs, only in a resumed one; these can",
+            "NONSENSE is no setting of the crawl; these can change while it runs",
             "POLITENESS_FACTOR = 'x'",
             "POLITENESS_MIN_DELAY = 9.0",
         ]

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import socket
+import time
 from collections.abc import Awaitable, Mapping, Sequence
 from inspect import isawaitable
 from pathlib import Path
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MIB = 1 << 20
+LOOK = 0.2  # seconds between two looks whether all drones of a new hive have come
 
 
 class Entry:
@@ -70,6 +72,8 @@ class Entry:
         key, slots = self.db.get(KEY), saved_map(self.db)
         try:
             await self.join()
+            if key is None:
+                await self._await_founding()
         except Away as error:
             if key is None or slots is None:
                 raise HiveError(f"REDIS_URL: no answer, and a new drone cannot begin without one: {error}") from error
@@ -78,6 +82,16 @@ class Entry:
             self.db.set(KEY, key)
             keep_map(self.db, slots)
         return Membership(self._identity.drone, self._name, key, slots, self._partition)
+
+    async def _await_founding(self) -> None:
+        """Keeps nothing of a new hive before all its drones have come, for a while: one may have an older hive's key.
+
+        So it is after a power cut, with a new server, if only some drones had taken their first checkpoint.
+        """
+        until = time.monotonic() + self._values["HIVE_LEASE"]
+        while self._hive.fresh and time.monotonic() < until:
+            await asyncio.sleep(LOOK)
+            await self.join()
 
     async def join(self) -> str:
         """Enters the registry, or again; returns the epoch."""

@@ -9,12 +9,17 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy.commands import ScrapyCommand
 
-from webcrawl.control.errors import CommandError, NotRunning
+from webcrawl.control.errors import CommandError, NoAnswer, NotRunning
 from webcrawl.logs.readable import readable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webcrawl.control.client import Client
 
 REFUSED, NOT_RUNNING, INTERRUPTED = 1, 2, 130
 PATIENCE = 60.0  # seconds for an answer, which may wait for a checkpoint
@@ -47,9 +52,7 @@ class Command(ScrapyCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         try:
-            if len(args) < 2:
-                raise CommandError(USAGE)
-            answer = self._asked(Path(args[0]), args[1], *args[2:])
+            answer = self._asked(args)
         except (CommandError, NotRunning) as error:
             self.exitcode = NOT_RUNNING if isinstance(error, NotRunning) else REFUSED
             line = readable(" ".join(str(error).split()))
@@ -61,10 +64,37 @@ class Command(ScrapyCommand):
         else:
             sys.stdout.write(_text(answer, as_json=opts.json))
 
-    def _asked(self, jobdir: Path, command: str, *words: str) -> Any:
+    def _asked(self, args: list[str]) -> Any:
         from webcrawl.control.client import Client  # noqa: PLC0415
 
-        return Client(jobdir, PATIENCE).ask(command, *words)
+        if len(args) < 2:
+            raise CommandError(USAGE)  # Scrapy's UsageError ends with 2, which means something else here
+        jobdir, command, *words = args
+        client = Client(Path(jobdir), PATIENCE)
+        if command == "seeds":
+            return _seeds(client, Path(jobdir), words)
+        return client.ask(command, *words)
+
+
+def _seeds(client: Client, jobdir: Path, words: Sequence[str]) -> Any:
+    """Sources as the crawl can open them. `-` is standard input, which is read only if a crawl is there."""
+    from webcrawl.control.sources import forget, named, spooled  # noqa: PLC0415
+
+    given = [word for place, word in enumerate(words) if place or word != "add"]
+    if given.count("-") > 1 or not given:
+        raise CommandError("usage: seeds add SRC…; - is standard input, once")
+    spool = ""
+    if "-" in given:
+        client.ask("status")
+        spool = spooled(jobdir, sys.stdin.buffer)
+    try:
+        return client.ask("seeds", "add", *(spool if source == "-" else named(source) for source in given))
+    except NoAnswer:
+        raise
+    except CommandError:
+        if spool:
+            forget(jobdir, spool)
+        raise
 
 
 def _text(answer: Any, *, as_json: bool) -> str:
