@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from webcrawl.statistics.history import KINDS, PATH, moment
+from webcrawl.statistics.history import PLAIN as COUNTED
 
 ROOM = 8000  # moments of the file; of more, every other one of the older half is left out
 LIVE = 1800  # moments that were seen here: an hour, at one in two seconds
@@ -32,7 +33,7 @@ class Moment(NamedTuple):
     milliseconds: tuple[float, ...]
 
 
-PLAIN = Moment._fields[:-2]
+PLAIN = ("at", *COUNTED)
 
 
 def moment_of(row: Mapping[str, Any]) -> Moment:
