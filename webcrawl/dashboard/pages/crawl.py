@@ -149,24 +149,22 @@ def _tiles(shown: Shown) -> Html:
     failed = ended["unreachable"] + ended["server_error"]
     share = numbers.percent(failed, sum(ended.values())) if any(ended.values()) else "-"
     waiting = max(hosts - asked - ready, 0)
+    runs, speed_now = shown.sample.runs, plots.per_second(rate_of(shown.moments))
+    at_work = (
+        (numbers.number(asked), "hosts asked now", f"{numbers.number(ready)} ready, {numbers.number(waiting)} waiting")
+        if runs
+        else (numbers.number(hosts), "hosts in turn", "those with URLs in the back-end")
+    )
     return tiles(
-        (
-            numbers.number(number("pages")),
-            "pages",
-            f"{plots.per_second(rate_of(shown.moments))} now" if shown.sample.runs else "in all",
-        ),
+        (numbers.number(number("pages")), "pages", f"{speed_now} now" if runs else "in all"),
         (numbers.number(number("queued")), "URLs queued", f"{numbers.number(number('aside'))} of them set aside"),
-        (
-            f"{numbers.number(asked)}",
-            "hosts asked now",
-            f"{numbers.number(ready)} ready, {numbers.number(waiting)} waiting",
-        ),
+        at_work,
         (numbers.number(number("hosts_aside")), "hosts set aside", f"{share} of URLs failed"),
         (numbers.number(number("seen/keys")), "URLs known", f"{numbers.number(number('seeds'))} seeds read"),
         (
             numbers.size(number("bytes")),
             "received",
-            f"{plots.bytes_per_second(speed)} now" if speed is not None else "in all",
+            "in all" if speed is None else f"{plots.bytes_per_second(speed)} now",
         ),
     )
 

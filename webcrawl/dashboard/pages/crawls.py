@@ -76,6 +76,6 @@ def _card(site: Site, known: Known, sample: Sample, moments: Sequence[Moment]) -
         tag("dl", *(tag("div", tag("dt", name), tag("dd", value)) for name, value in facts), class_="few"),
         tag("div", plots.spark(speed, (now - SPAN, now)), tag("b", plots.per_second(rate_of(moments))), class_="speed")
         if sample.runs
-        else tag("p", f"Last figures of {numbers.when(seen)}" if seen else "", class_="speed last"),
+        else tag("p", f"{numbers.seconds(max(now - seen, 1))} ago" if seen else "", class_="speed last"),
         class_=f"card {sample.state}",
     )
