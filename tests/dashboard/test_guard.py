@@ -197,6 +197,6 @@ class TestAnswers:
 
     def test_few_pages_stay_open(self, visitor, monkeypatch):
         """Beyond so many open pages, another is told to come later."""
-        monkeypatch.setattr("webcrawl.dashboard.server.MOST_STREAMS", 0)
+        monkeypatch.setattr("webcrawl.dashboard.streams.MOST", 0)
 
         assert visitor.ask(f"{visitor.base}/events").status == 503

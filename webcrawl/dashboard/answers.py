@@ -46,8 +46,8 @@ def _figures(answer: Mapping[str, Any], link: Link, depth: int) -> Html:
     return join(tag("dl", *rows[:MOST_ROWS], class_="facts") if rows else None, *rest)
 
 
-def table(rows: Sequence[Mapping[str, Any]], link: Link = nowhere, caption: str = "") -> Html:
-    """A row for each mapping, with a column for each name that any of them has."""
+def table(rows: Sequence[Mapping[str, Any]], link: Link = nowhere, caption: str = "", label: str = "Answer") -> Html:
+    """A row for each mapping, a column for each name in any of them. `label`: what it is, if it has no caption."""
     shown = rows[:MOST_ROWS]
     names = list(dict.fromkeys(name for row in shown for name in row))
     right = {name for name in names if all(_is_number(row.get(name)) or row.get(name) is None for row in shown)}
@@ -61,7 +61,7 @@ def table(rows: Sequence[Mapping[str, Any]], link: Link = nowhere, caption: str 
     ]
     made = tag("table", tag("caption", caption) if caption else None, tag("thead", head), tag("tbody", *body))
     return join(
-        tag("div", made, class_="scroll", tabindex="0", role="region", aria_label=caption or "Answer"), _more(len(rows))
+        tag("div", made, class_="scroll", tabindex="0", role="region", aria_label=caption or label), _more(len(rows))
     )
 
 

@@ -20,10 +20,8 @@ from webcrawl.dashboard.finding import Finder
 from webcrawl.dashboard.guard import Guard
 from webcrawl.dashboard.server import Server
 
-PATIENCE, LONGER = (
-    5.0,
-    60.0,
-)  # seconds for an answer: of a page that shows it, of a command, which may be in a checkpoint
+PATIENCE = 3.0  # seconds for an answer that a page shows
+LONGER = 60.0  # and for one to a command, which may have to wait for a checkpoint
 LONGEST = {"profile": 330.0}
 SHOWN = ("status", "hosts", "errors", "threads")
 GRACE = 1.0  # seconds for open pages to be closed

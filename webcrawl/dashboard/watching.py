@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from concurrent.futures import Executor
 from contextlib import suppress
 from typing import Any
@@ -30,7 +30,7 @@ class Watch:
         self._seen = asyncio.Condition()
         self._watchers = 0
         self._loop: asyncio.Task[None] | None = None
-        self._answers: dict[object, tuple[float, Any]] = {}
+        self._answers: dict[Hashable, tuple[float, asyncio.Task[Any]]] = {}
         self._sample: Sample | None = None
         self._number = 0  # of the look
 
@@ -41,7 +41,7 @@ class Watch:
         """How it is now, or was a moment ago."""
         async with self._looking:
             if self._sample is None or time.time() - self._sample.at > FRESH:
-                self._sample = await self._run(self._look)
+                self._sample = await self.run(self._look)
                 self._number += 1
             return self._sample
 
@@ -60,35 +60,32 @@ class Watch:
         pasts = [*self._pasts.values()]
         return pasts[0].moments() if len(pasts) == 1 else of_hive(pasts)
 
-    async def answer(self, what: object, call: Callable[[], Any]) -> Any:
+    async def answer(self, what: Hashable, call: Callable[[], Any]) -> Any:
         """What `call` gives in a thread, for all pages that want the same within some seconds; errors too."""
         kept = self._answers.get(what)
-        if kept is None or time.monotonic() - kept[0] > LASTS:
-            try:
-                found: Any = await self._run(call)
-            except Exception as error:  # noqa: BLE001 - it is raised to everybody who asks
-                found = error
-            kept = time.monotonic(), found
-            while len(self._answers) >= MOST_ANSWERS:
-                del self._answers[next(iter(self._answers))]
-            self._answers[what] = kept
-        if isinstance(kept[1], Exception):
-            raise kept[1]
-        return kept[1]
+        if kept is None or (kept[1].done() and time.monotonic() - kept[0] > LASTS):
+            task = asyncio.get_running_loop().create_task(self.run(call))
+            task.add_done_callback(_heard)
+            done = [name for name, (_, one) in self._answers.items() if one.done()]
+            for name in done[: max(len(self._answers) - MOST_ANSWERS, 0)]:
+                del self._answers[name]
+            kept = self._answers[what] = time.monotonic(), task
+        return await asyncio.shield(kept[1])
 
     def forget(self) -> None:
         """After a command nothing is as it was."""
-        self._answers.clear()
+        self._answers = {name: kept for name, kept in self._answers.items() if not kept[1].done()}
         self._sample = None
 
     async def order(self, name: str, *words: str) -> Any:
         """Gives a command."""
         try:
-            return await self._run(lambda: self._ask(self.known.jobdir, name, *words))
+            return await self.run(lambda: self._ask(self.known.jobdir, name, *words))
         finally:
             self.forget()
 
-    async def _run(self, call: Callable[[], Any]) -> Any:
+    async def run(self, call: Callable[[], Any]) -> Any:
+        """What `call` gives, in a thread."""
         return await asyncio.get_running_loop().run_in_executor(self._executor, call)
 
     # -- for pages that stay open
@@ -96,7 +93,7 @@ class Watch:
     async def next(self, number: int) -> tuple[int, Sample]:
         """Waits for the first look after the one of this number."""
         self._watchers += 1
-        if self._loop is None:
+        if self._loop is None or self._loop.done():
             self._loop = asyncio.get_running_loop().create_task(self._keep_looking())
         try:
             async with self._seen:
@@ -122,3 +119,9 @@ class Watch:
             self._loop.cancel()
             with suppress(asyncio.CancelledError):
                 await self._loop
+
+
+def _heard(task: asyncio.Task[Any]) -> None:
+    """An error is the business of whoever waits for the answer, even if nobody does any more."""
+    if not task.cancelled():
+        task.exception()

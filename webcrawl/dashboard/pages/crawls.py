@@ -40,14 +40,9 @@ def crawls_parts(site: Site, rows: Sequence[Row], where: str) -> Parts:
     ranked = sorted(rows, key=lambda row: (ORDER.index(row[1].state), row[0].name))
     running = [row for row in ranked if row[1].runs]
     pages = sum(rate_of(moments) for _, _, moments in running)
-    summary = tag(
-        "p",
-        tag("b", numbers.count(len(running), "crawl")),
-        " of ",
-        numbers.number(len(rows)),
-        f" running, {plots.per_second(pages)} pages together" if running else " running",
-        class_="lead",
-    )
+    said = f"{numbers.number(len(running))} of {numbers.count(len(rows), 'crawl')} running"
+    together = f", {plots.per_second(pages)} pages together" if running else ""
+    summary = tag("p", f"{said}{together}.", class_="lead")
     return {"crawls": join(summary, tag("ul", *(_card(site, *row) for row in ranked), class_="cards"))}
 
 

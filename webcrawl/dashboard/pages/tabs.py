@@ -104,7 +104,7 @@ def errors_part(shown: Shown, found: Found, lines: Sequence[str]) -> Html:
             if shown.sample.number(name)
         ]
         if rows:
-            made.append(join(tag("h3", title), table(rows, caption=title)))
+            made.append(join(tag("h3", title), table(rows, label=title)))
     log = (
         tag("pre", "\n".join(lines), tabindex="0", class_="log")
         if lines
@@ -154,6 +154,17 @@ def seeds_part(shown: Shown, progress: SeedProgress) -> Html:
         table(rows, linker(shown), "What became of each seed, those that failed first") if rows else None,
         note(f"The first {MOST_SEEDS}; scrapy report has more.") if ended > MOST_SEEDS else None,
     )
+
+
+def seeds_content(shown: Shown, parts: Parts) -> Html:
+    """And a field for more of them; a hive is given a list by its commands."""
+    made = section("Seeds", part("seeds", parts["seeds"]))
+    if not shown.sample.answers or shown.known.drones:
+        return made
+    text = tag("textarea", name="seeds", rows="4", required="", spellcheck="false", placeholder="https://example.com/")
+    label = tag("label", tag("span", "URLs or domains, one a line"), text)
+    more = shown.site.form(shown.at("seeds"), label, button("Add seeds", class_="main"), class_="paste")
+    return join(made, section("Add seeds", more))
 
 
 def log_content(shown: Shown, name: str, wanted: str, parts: Parts) -> Html:
