@@ -69,3 +69,10 @@ def test_thinning():
     found = curves.thinned(moments, NOW + 500, NOW + 1000, 10)
 
     assert [one.pages for one in found] == [499, 549, 599, 649, 699, 749, 799, 849, 899, 949, 999]
+
+
+def test_moments_that_are_close():
+    """Of two moments that follow at once, one of the file and one seen here, the later is shown."""
+    found = curves.thinned([at(0), at(9.9, 99), at(10.1, 101), at(20, 200)], NOW, NOW + 20, 2)
+
+    assert [one.pages for one in found] == [101, 200]

@@ -21,7 +21,12 @@ def thinned(moments: Sequence[Moment], begin: float, end: float, slots: int = SL
     for one in moments:
         if one.at <= end:
             found[max(int((one.at - begin) / width), -1) if one.at >= begin else -1] = one
-    return [found[slot] for slot in sorted(found)]
+    kept: list[Moment] = []
+    for slot in sorted(found):
+        if kept and found[slot].at - kept[-1].at < width / 2:  # a rate of so short a time would be chance
+            kept.pop()
+        kept.append(found[slot])
+    return kept
 
 
 def pieces(moments: Sequence[Moment], width: float) -> list[list[Moment]]:

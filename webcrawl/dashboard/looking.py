@@ -54,17 +54,16 @@ def look(known: Known, ask: Ask) -> Sample:
 
 
 def _look(jobdir: Path, ask: Ask) -> Sample:
-    now = time.time()
     try:
         figures = ask(jobdir, "status")
         if not isinstance(figures, Mapping):
             raise CommandError("an answer of another form")  # noqa: TRY301 - as one that cannot be read
     except NotRunning:
-        return _left(jobdir, now)
+        return _left(jobdir, time.time())
     except CommandError as error:
-        return Sample(now, "silent", saved(jobdir), str(error))
+        return Sample(time.time(), "silent", saved(jobdir), str(error))
     state = figures.get("state")
-    return Sample(now, state if state in ("paused", "stopping") else "running", figures)
+    return Sample(time.time(), state if state in ("paused", "stopping") else "running", figures)
 
 
 def _left(jobdir: Path, now: float) -> Sample:

@@ -14,7 +14,7 @@ from webcrawl.dashboard.guard import Guard
 from webcrawl.dashboard.looking import Ask
 from webcrawl.dashboard.ordering import Ordering
 from webcrawl.dashboard.pages import crawls
-from webcrawl.dashboard.pages.crawl import TABS, Shown, common, crawl_page
+from webcrawl.dashboard.pages.crawl import FIRST, TABS, Shown, common, crawl_page
 from webcrawl.dashboard.pages.frame import Parts, Site
 from webcrawl.dashboard.pages.orders import sure_content
 from webcrawl.dashboard.streams import Streams
@@ -136,9 +136,11 @@ class Server:
         form = {name: value for name, value in (await request.post()).items() if isinstance(value, str)}
         given = await self._ordering.give(watch, form)
         if isinstance(given, str):
-            raise web.HTTPSeeOther(self._site.at("c", watch.known.id, "commands", said=given))
+            tab = () if form.get("back") == FIRST else ("commands",)
+            raise web.HTTPSeeOther(self._site.at("c", watch.known.id, *tab, said=given))
         shown = await self._shown(watch)
-        return _html(crawl_page(shown, "commands", sure_content(shown, given), None))
+        content = sure_content(shown, given, form.get("back", ""))
+        return _html(crawl_page(shown, "commands", content, None))
 
     async def _paste(self, request: web.Request) -> web.StreamResponse:
         watch, text = await self._one(request), (await request.post()).get("seeds", "")

@@ -42,13 +42,20 @@ def waits_for(sample: Sample, moments: Sequence[Moment]) -> str:
     if sample.state in ("silent", "new", "killed"):
         return _sentence(sample.note)
     if sample.state == "stopped":
-        return BEGINS.get(sample.note, f"Ended: {sample.note}.")
+        return _end(sample.note)
     if sample.state == "stopping":
         return f"Finishing {numbers.count(int(sample.number('in_flight')), 'download')} under way."
     if sample.state == "paused":
         return "Fetches nothing until somebody resumes it."
     trouble = sample.figures.get("trouble")
     return _sentence(str(trouble)) if trouble else _turns(sample, rate_of(moments))
+
+
+def _end(reason: str) -> str:
+    """Why the last run ended."""
+    if reason.startswith("closespider_"):
+        return f"Ended by {reason.upper()}; the same command goes on."
+    return BEGINS.get(reason, f"Ended: {reason}.")
 
 
 def _turns(sample: Sample, rate: float) -> str:

@@ -28,6 +28,7 @@ TABS = {
     "why": "Why?",
     "commands": "Commands",
 }
+FIRST = "first"  # where the buttons of the header lead: the first tab, while other forms lead to that of commands
 SPANS = {"10 min": 600.0, "1 h": 3600.0, "6 h": 21_600.0, "1 day": 86_400.0, "all": 0.0}
 ENDS = dict(
     zip(
@@ -99,7 +100,8 @@ def _buttons(shown: Shown) -> Html:
         button(words, class_=styles.get(name), name="command", value=name, disabled=_unless(shown, name))
         for name, words in names.items()
     ]
-    return shown.site.form(shown.at("commands"), *made, class_="buttons")
+    back = tag("input", type="hidden", name="back", value=FIRST)
+    return shown.site.form(shown.at("commands"), back, *made, class_="buttons")
 
 
 def _unless(shown: Shown, name: str) -> str | None:

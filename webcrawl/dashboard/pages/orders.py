@@ -78,14 +78,15 @@ def _form(shown: Shown, command: Command, host: str) -> Html:
     )
 
 
-def sure_content(shown: Shown, order: Order) -> Html:
+def sure_content(shown: Shown, order: Order, back: str) -> Html:
     """Asks once more before something is done that cannot be taken back."""
     hidden = [tag("input", type="hidden", name=f"word{at}", value=word) for at, word in _sent(order)]
     form = shown.site.form(
         shown.at("commands"),
         *hidden,
         tag("input", type="hidden", name="sure", value="yes"),
-        button(f"Yes, {order.name}", class_="danger", name="command", value=order.name, autofocus=""),
+        tag("input", type="hidden", name="back", value=back),
+        button(f"Yes, {order.name}", class_="danger", name="command", value=order.name),
         tag("a", "No, go back", href=shown.at(), class_="button"),
         class_="buttons",
     )
@@ -111,7 +112,4 @@ def _sent(order: Order) -> list[tuple[int, str]]:
 def answer_content(shown: Shown, order: Order, answer: Any, *, refused: bool) -> Html:
     """What the crawl answered to an order."""
     made = tag("p", str(answer), class_="refused") if refused else answered(answer, linker(shown))
-    back = tag("a", "All commands", href=shown.at("commands"))
-    return section(
-        "Refused" if refused else "Answer", tag("p", tag("code", order.text), class_="order"), made, tag("p", back)
-    )
+    return section("Refused" if refused else "Answer", tag("p", tag("code", order.text), class_="order"), made)
