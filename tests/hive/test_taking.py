@@ -179,6 +179,7 @@ def test_seeds_of_a_drone_that_was_given_up(url):
                 await lost.turn()
             async with taking(url, found.append, keys.taken(0)) as mine:
                 await mine.turn()
+                await one.give_up(1)
                 await one.forget(1)
                 await mine.turn()
 
