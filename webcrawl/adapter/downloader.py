@@ -122,7 +122,7 @@ class FrontierDownloader:
         return 0 < self.total_concurrency <= len(self.active)  # as in Scrapy, 0 is no limit
 
     def needs_backout(self) -> bool:
-        return self.full or self.network.shortage.paused
+        return self.full or self.network.shortage.paused or self.network.bandwidth.held
 
     def close(self) -> None:
         """All requests are done. What pipelines still await while they close has its own time."""

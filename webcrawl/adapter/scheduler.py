@@ -47,6 +47,7 @@ from webcrawl.formats.pdf_process import PdfProcess
 from webcrawl.hive.member import Membership
 from webcrawl.lack import lack
 from webcrawl.model import Exchange, Link, Outcome, Status, unpack
+from webcrawl.net.bandwidth import Bandwidth
 from webcrawl.seeds.reader import Seeds
 from webcrawl.store.errors import StoreError
 from webcrawl.urls.canonical import InvalidUrl
@@ -92,6 +93,7 @@ class FrontierScheduler:
         self.begun, self.stopping = time.monotonic(), False
         self.failed: StoreError | None = None
         self._saved = "of this run"
+        self._bandwidth = Bandwidth()
         self._lacks: Lacks | None = None
         self._reason = ""
         self._told: set[str] = set()
@@ -153,7 +155,9 @@ class FrontierScheduler:
         self._heed(self.crawl.in_force, downloader)
         makes_pages = getattr(spider, "makes_pages", False)
         self._barrier, self._inline = downloader.barrier, downloader.inline
-        downloader.network.shortage.on_end = self.wake
+        downloader.network.shortage.on_end = downloader.network.bandwidth.on_end = self.wake
+        self._bandwidth = downloader.network.bandwidth
+        self.crawl.in_force.listen(["BANDWIDTH_MAX"], lambda now: self._bandwidth.limit(now["BANDWIDTH_MAX"]))
         downloader.on_lack = self.fail
         downloader.uplink = uplink = self.crawl.uplink
         resolver = downloader.network.resolver
@@ -295,6 +299,8 @@ class FrontierScheduler:
         if link is None:
             self._wake_at(self.crawl.next_ready(), now)
             return None
+        if self._bandwidth.rate:
+            self._bandwidth.take()
         turn = self.crawl.next_turn(link)
         trip = Trip(link, keep=turn + SLACK if turn < NEAR else 0.0)
         return self._robots.request(link.url, trip) if link.path.endswith("P") else to_request(link, self.spider, trip)
@@ -361,6 +367,8 @@ class FrontierScheduler:
 
     def _finished(self, trip: Trip) -> None:
         trip.booked = True
+        if self._bandwidth.rate and trip.link is not None:
+            self._bandwidth.finished(_size(trip))
         if not (trip.abandoned or self._inline.cut_short):
             try:
                 self._book(trip)
@@ -394,6 +402,13 @@ class FrontierScheduler:
 
 def _nothing() -> None:
     """For a crawl without an archive."""
+
+
+def _size(trip: Trip) -> int | None:
+    """Bytes of an answer to go by for later ones: a robots.txt says nothing of pages, nor does a failure."""
+    if trip.exchange is None or trip.link is None or trip.link.path.endswith("P"):
+        return None
+    return len(trip.exchange.head) + len(trip.exchange.wire)
 
 
 async def by_turns(slices: Iterator[None]) -> None:

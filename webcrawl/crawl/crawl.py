@@ -423,6 +423,11 @@ class Crawl:
         """Pages fetched, over all runs."""
         return self._counters["pages"]
 
+    @property
+    def received(self) -> int:
+        """Bytes of answers, over all runs."""
+        return self._counters["bytes"]
+
     def activity(self) -> int:
         """A number that grows with whatever is done to URLs."""
         taken = self._frontier.counters
@@ -470,11 +475,12 @@ class Crawl:
         return "paused" if self.in_force.paused else self.uplink.trouble
 
     def glance(self) -> dict[str, Any]:
-        """What the progress line says, and what became of URLs and how long downloads took so far."""
+        """What the progress line says; URLs by level; what became of URLs, and how long downloads took."""
         return {
             **self.stats(),
             "ready": self.ready_hosts(),
             "trouble": self.trouble,
+            "levels": self._frontier.levels,
             "mix": mix(self.statistics.outcomes),
             "milliseconds": [*self.statistics.times],
         }

@@ -133,6 +133,11 @@ class Frontier:
         return len(self._back)
 
     @property
+    def levels(self) -> list[int]:
+        """The number of URLs in each queue of the front-end."""
+        return [*map(len, self._front.queues)]
+
+    @property
     def aside(self) -> int:
         """The number of URLs of hosts that are set aside."""
         return self._rotation.aside.urls

@@ -61,9 +61,10 @@ class Deadlines:
         for connection, (look, deadline, asked) in list(self._asked.items()):
             if look > now:
                 continue
-            until = min(deadline, self._bounds.patience(asked, connection.received))
+            held = connection.held
+            until = min(deadline, self._bounds.patience(asked, connection.received)) + held
             if until > now:
-                self._asked[connection] = (min(deadline, max(until, now + AGAIN)), deadline, asked)
+                self._asked[connection] = (min(deadline + held, max(until, now + AGAIN)), deadline, asked)
             else:
                 del self._asked[connection]
                 connection.expire()

@@ -31,7 +31,7 @@ class Network:
         guard = AddressGuard(map(str, values["PRIVATE_NETWORKS_ALLOWED"]))
         bind = values.get("DOWNLOAD_BIND_ADDRESS")
         self.access = Access(self.resolver, guard, ports=Ports(values["PORTS_ALLOWED"]), bind=bind)
-        self.shortage = self.access.shortage
+        self.shortage, self.bandwidth = self.access.shortage, self.access.bandwidth
         bounds = _bounds(values)
         self.http = HttpClient(
             self.access,
