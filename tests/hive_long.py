@@ -21,6 +21,7 @@ SETTINGS = {
     "DOWNLOAD_TIMEOUT": 3,
     "HOST_PATIENCE": 30,  # strokes take their time: hardly a host is given up before all links to it are found
     "OUTAGE_END_WAIT": 15,
+    "HIVE_LEASE": 5,  # for so long, those that were killed before they had the hive's key wait for one that has it
 }
 SIZES = ("join", "leave")
 SLACK = 0.1  # seconds until server and client on a busy machine notice that an answer has ended

@@ -247,6 +247,9 @@ ERROR_BREAKER = "20/60"
 # Pause fetching while the disk of JOBDIR has less than this many MiB free.
 MIN_FREE_DISK = 1024
 
+# Take commands on a Unix socket in JOBDIR, which only the crawl's own user can reach (scrapy ctl, the dashboard).
+CONTROL = True
+
 # --- the hive ---
 
 # How many drones share the crawl when it is founded; 0 for a crawl of its own (docs/hive.md).
@@ -361,7 +364,9 @@ EXTENSIONS = {
     "webcrawl.extensions.summary.Summary": 415,
     "webcrawl.extensions.identity.Identity": 420,
     "webcrawl.extensions.following.Following": 430,
+    "webcrawl.extensions.history.History": 435,
     "webcrawl.extensions.redis_seeds.RedisSeeds": 440,
+    "webcrawl.extensions.control.Control": 450,
     "webcrawl.extensions.garbage.Garbage": 500,
     "webcrawl.extensions.trim.Trim": 510,
 }

@@ -1,5 +1,8 @@
 """The table of commands: what each asks of a crawl, and which words it takes."""
 
+import asyncio
+from inspect import isawaitable
+
 import pytest
 
 from webcrawl.control.commands import COMMANDS, obey
@@ -15,9 +18,13 @@ class Obedient:
     def __getattr__(self, name):
         def note(*words):
             self.told.append((name, *words))
-            return True
+            return done() if name == "checkpoint" else True
 
         return note
+
+
+async def done():
+    """A checkpoint that is taken."""
 
 
 class TestObey:
@@ -27,10 +34,11 @@ class TestObey:
             ("stop", "stopping: downloads under way are finished, the rest stays for the next run"),
             ("pause", "paused: downloads under way are finished; resume goes on, after a restart too"),
             ("resume", "it goes on"),
-            ("checkpoint", "a checkpoint is on its way"),
+            ("checkpoint", "a checkpoint was taken"),
             ("exclude example.com", "example.com is excluded"),
             ("include example.com", "example.com is no longer excluded; what was dropped meanwhile does not come back"),
             ("seeds a.txt", "seeds are read from a.txt"),
+            ("get LOG_LEVEL", True),
             ("set LOG_LEVEL INFO", "LOG_LEVEL is True"),
             ("status", True),
         ],
@@ -39,7 +47,9 @@ class TestObey:
         """Every command is passed on with its words, and answers in a line or with figures."""
         crawl = Obedient()
 
-        assert obey(crawl, *line.split()) == answer
+        said = obey(crawl, *line.split())
+
+        assert (asyncio.run(said) if isawaitable(said) else said) == answer
         assert crawl.told == [tuple(line.split())]
 
     def test_all_are_here(self):
@@ -52,8 +62,9 @@ class TestObey:
         """Several sources of seeds are read one after the other."""
         crawl = Obedient()
         obey(crawl, "seeds", "a", "b c")
+        obey(crawl, "seeds", "add", "c", "add")
 
-        assert crawl.told == [("seeds", "a"), ("seeds", "b c")]
+        assert crawl.told == [("seeds", "a"), ("seeds", "b c"), ("seeds", "c"), ("seeds", "add")]
 
     @pytest.mark.parametrize("name", ["pause", "resume", "exclude"])
     def test_nothing_changes(self, name):
@@ -72,9 +83,13 @@ class TestObey:
             (["stop", "now"], "usage: stop"),
             (["set", "X"], "usage: set NAME VALUE"),
             (["set", "X", ""], "a word is empty, or not one line of text"),
-            (["seeds"], "usage: seeds SRC"),
+            (["seeds"], "usage: seeds add SRC"),
+            (["seeds", "add"], "usage: seeds add SRC"),
             (["exclude", "#x"], "'#x' is neither a domain nor a URL prefix"),
-            (["set", "SEEN_MEMORY", "5"], "SEEN_MEMORY is no setting that can change while a crawl runs; these can: "),
+            (
+                ["set", "SEEN_MEMORY", "5"],
+                "SEEN_MEMORY cannot change while the crawl runs, only in a resumed one; ",
+            ),
             (["set", "HOST_MAX_PAGES", "x"], "HOST_MAX_PAGES = 'x': must be a whole number from 0"),
             (["exclude", "a\nb"], "a word is empty, or not one line of text"),
         ],

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from tests.hive.test_report import report
-from webcrawl.hive.queen import BEATS, Queen, Wanted
+from webcrawl.hive.queen import BEATS, GRACE, Queen, Wanted
 from webcrawl.hive.report import State
 from webcrawl.hive.slots import SlotMap
 
@@ -209,17 +209,29 @@ class Test_drones_that_go:
         """One line when a drone is not heard of any more, one when it is back."""
         queen, seen = Queen(), reports(0, 1, jobdir="/crawl", host="kiwi")
 
-        away = queen.look(10, seen, {0}, MAP)
-        again = queen.look(20, seen, {0}, MAP)
+        first = queen.look(10, seen, {0}, MAP)
+        away = queen.look(10 + GRACE, seen, {0}, MAP)
+        again = queen.look(21 + GRACE, seen, {0}, MAP)
         back = queen.look(31, seen, {0, 1}, MAP)
 
+        assert (first.away, first.notices) == ({1: 10}, ())
         assert away.notices == ("drone 1 (kiwi:/crawl) is not heard of; its hosts and the links to them wait for it",)
         assert (away.away, again.away, again.notices) == ({1: 10}, {1: 10}, ())
         assert (back.away, back.notices) == ({}, ("drone 1 (kiwi:/crawl) is back after 21 s",))
 
+    def test_late(self):
+        """Nothing is said of a drone that comes a little later than the others, or was away for a moment."""
+        queen, seen = Queen(), reports(0, 1)
+
+        looks = [queen.look(now, seen, alive, MAP) for now, alive in [(0, {0}), (GRACE - 1, {0}), (GRACE, {0, 1})]]
+
+        assert [look.notices for look in looks] == [()] * 3
+
     def test_stopped(self):
         """Of a drone that said so before it went it is said that it was stopped."""
-        (notice,) = Queen().look(0, reports(0) | reports(1, state=State.STOPPING), {0}, MAP).notices
+        queen, seen = Queen(), reports(0) | reports(1, state=State.STOPPING)
+        queen.look(0, seen, {0}, MAP)
+        (notice,) = queen.look(GRACE, seen, {0}, MAP).notices
 
         assert notice.startswith("drone 1 was stopped;")
 

@@ -4,6 +4,7 @@ import asyncio
 from contextlib import closing
 
 import pytest
+from redis import Redis
 
 from tests.support.redis_server import beat, clients, drones, emptied, joins, member, resumed
 from webcrawl.hive.companions import Companions
@@ -63,6 +64,47 @@ def test_a_whole_hive_does_not_give_way(url):
             await joins(url, resumed(hive, 0))
 
         assert newer[0].key == newer[1].key != hive.key
+
+    asyncio.run(run())
+
+
+def test_a_hive_is_fresh_until_all_have_come(url):
+    """As long as not all of its drones have joined, a new hive may give way, and who looks again is told the key."""
+
+    async def run():
+        older = await founded(url)
+        fresh = await joins(url, member(0))
+        await joins(url, resumed(older, 1, others={}))
+        again = await joins(url, member(0))
+
+        assert (fresh.fresh, again.fresh) == (True, False)
+        assert fresh.key != older.key == again.key
+
+    asyncio.run(run())
+
+
+def test_a_hive_that_shrinks_is_not_fresh_again(url):
+    """A hive from which a drone was taken out does not give way to the state of another hive."""
+
+    async def run():
+        other = await founded(url)
+        async with drones(url, 3) as (one, *_):
+            await one.forget(2)
+            with pytest.raises(HiveError, match="belongs to another hive"):
+                await joins(url, resumed(other, 0, state=LOST))
+
+    asyncio.run(run())
+
+
+def test_looking_again_changes_nothing(url):
+    """A drone that joins as it is known writes nothing, so that many can wait for each other."""
+
+    async def run():
+        await joins(url, member(0))
+        with Redis.from_url(url) as client:
+            before = client.info()["rdb_changes_since_last_save"]
+            await joins(url, member(0))
+            assert client.info()["rdb_changes_since_last_save"] == before
 
     asyncio.run(run())
 

@@ -69,7 +69,7 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "store": {"model"},
     "seen": {"model", "store"},
     "frontier": {"model", "store", "urls"},
-    "control": {"checks", "store", "urls"},
+    "control": {"checks", "logs", "seeds", "store", "text", "urls"},
     "hive": {"frontier", "model", "seen", "statistics", "store", "urls"},
     "net": {"model", "ports"},
     "html": {"model"},

@@ -1,75 +1,39 @@
-"""Commands to a crawl in another process: lines of a file, answered in another."""
-
-import json
-from pathlib import Path
-
-from scrapy import signals
-from scrapy.utils.asyncio import create_looping_call
+"""Commands to a crawl in another process, through the socket in its JOBDIR."""
 
 from tests.support.crawling import wait_until
-from webcrawl import settings
-from webcrawl.adapter.commanding import Commanding
-from webcrawl.control.commands import obey
-from webcrawl.control.errors import CommandError
+from webcrawl.control.client import Client
+from webcrawl.control.errors import CommandError, NotRunning
+from webcrawl.control.wire import NAME
 
-SETTINGS = {"EXTENSIONS": json.dumps({**settings.EXTENSIONS, "tests.support.commanding.FromFile": 600})}
-
-
-class FromFile:
-    """An extension that obeys the lines of COMMANDS_FILE, and writes its answers beside it."""
-
-    def __init__(self, crawler):
-        self._crawl, self._path, self._done = Commanding(crawler), Path(crawler.settings["COMMANDS_FILE"]), 0
-
-    @classmethod
-    def from_crawler(cls, crawler):
-        extension = cls(crawler)
-        crawler.signals.connect(extension.opened, signals.spider_opened)
-        crawler.signals.connect(extension.closed, signals.spider_closed)
-        return extension
-
-    def opened(self):
-        self._loop = create_looping_call(self._look)
-        self._loop.start(0.02)
-
-    def closed(self):
-        self._loop.stop()
-
-    def _look(self):
-        if not self._path.exists():
-            return
-        lines = self._path.read_text().splitlines()
-        for line in lines[self._done :]:
-            self._done += 1
-            try:
-                answer = obey(self._crawl, *line.split(" "))
-            except CommandError as error:
-                answer = f"refused: {error}"
-            with self._path.with_suffix(".answers").open("a") as answers:
-                answers.write(f"{json.dumps(answer)}\n")
+PATIENCE = 60.0  # seconds for an answer, on a busy machine too
 
 
 class Console:
-    """Gives the commands of one run."""
+    """Gives commands to whatever run there is, or will be in a moment."""
 
-    def __init__(self, path):
-        self.path, self._answers = path, path.with_suffix(".answers")
-
-    def begin(self):
-        """A new run, which has no commands yet."""
-        self.path.unlink(missing_ok=True)
-        self._answers.unlink(missing_ok=True)
-        return self
+    def __init__(self, jobdir):
+        self._jobdir, self._client = jobdir, Client(jobdir, PATIENCE)
 
     def __call__(self, line):
-        """The answer to a command."""
-        before = len(self._said())
-        with self.path.open("a") as file:
-            file.write(f"{line}\n")
-        wait_until(lambda: len(self._said()) > before)
-        return self._said()[before]
+        """The answer to a command, as a line or as figures."""
+        return self.ask(*line.split(" "))
 
-    def _said(self):
-        if not self._answers.exists():
-            return []
-        return [json.loads(line) for line in self._answers.read_text().split("\n")[:-1]]
+    def ask(self, *words):
+        """The same, for words with blanks."""
+        wait_until(self.listens)
+        try:
+            return self._client.ask(*words)
+        except CommandError as error:
+            return f"refused: {error}"
+
+    def listens(self):
+        """Whether a crawl does."""
+        if not (self._jobdir / NAME).is_socket():
+            return False
+        try:
+            self._client.ask("status")
+        except NotRunning:
+            return False
+        except CommandError:  # it begins or ends at this moment
+            return False
+        return True

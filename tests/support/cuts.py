@@ -1,7 +1,6 @@
 """Checks a copy of a JOBDIR as of its last checkpoint: every URL is in exactly one place, every file is whole."""
 
 import re
-import shutil
 import tempfile
 import time
 from collections import Counter
@@ -13,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from scrapy.settings import Settings
 
-from tests.support.crawling import SETTINGS
+from tests.support.crawling import SETTINGS, copy_of
 from tests.support.warc_reader import read
 from webcrawl.adapter.values import plain_values
 from webcrawl.crawl.assembly import open_parts
@@ -82,7 +81,7 @@ def _cut(jobdir, settings, *, archive, moved=False):
     """What is in this JOBDIR, and the key of a URL."""
     with tempfile.TemporaryDirectory(prefix="cut-") as folder:
         copy = Path(folder) / "job"
-        shutil.copytree(jobdir, copy)
+        copy_of(jobdir, copy)
         values = Settings()
         values.setmodule("webcrawl.settings")
         values.setdict({**SETTINGS, **settings, "JOBDIR": str(copy)}, "cmdline")

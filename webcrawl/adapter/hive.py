@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
+from inspect import isawaitable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +29,7 @@ from webcrawl.hive.running import Running
 from webcrawl.hive.server import Server
 from webcrawl.hive.telling import Telling
 from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.errors import StoreError
 from webcrawl.urls.hosts import RegisteredDomains
 
 if TYPE_CHECKING:
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MIB = 1 << 20
+LOOK = 0.2  # seconds between two looks whether all drones of a new hive have come
 
 
 class Entry:
@@ -67,6 +71,8 @@ class Entry:
         key, slots = self.db.get(KEY), saved_map(self.db)
         try:
             await self.join()
+            if key is None:
+                await self._await_founding()
         except Away as error:
             if key is None or slots is None:
                 raise HiveError(f"REDIS_URL: no answer, and a new drone cannot begin without one: {error}") from error
@@ -75,6 +81,16 @@ class Entry:
             self.db.set(KEY, key)
             keep_map(self.db, slots)
         return Membership(self._identity.drone, self._name, key, slots, self._partition)
+
+    async def _await_founding(self) -> None:
+        """Keeps nothing of a new hive before all its drones have come, for a while: one may have an older hive's key.
+
+        So it is after a power cut, with a new server, if only some drones had taken their first checkpoint.
+        """
+        until = time.monotonic() + self._values["HIVE_LEASE"]
+        while self._hive.fresh and time.monotonic() < until:
+            await asyncio.sleep(LOOK)
+            await self.join()
 
     async def join(self) -> str:
         """Enters the registry, or again; returns the epoch."""
@@ -123,6 +139,7 @@ class Life:
     def __init__(self, scheduler: FrontierScheduler) -> None:
         self._scheduler, self._crawl = scheduler, scheduler.crawl
         self._commanding = Commanding(scheduler.crawler)
+        self._tasks: set[asyncio.Future[None]] = set()
 
     def __repr__(self) -> str:
         return f"<Life of {self._crawl!r}>"
@@ -155,9 +172,26 @@ class Life:
         """Commands that were given while this drone was not there are obeyed if they last."""
         try:
             if checked(name, *arguments).lasting or not late:
-                logger.info("by command: %s", obey(self._commanding, name, *arguments))
+                answer = obey(self._commanding, name, *arguments)
+                if isawaitable(answer):
+                    self._later(answer)
+                else:
+                    logger.info("by command: %s", answer)
         except CommandError as error:
             logger.warning("by command: %s %s: %s", name, " ".join(map(str, arguments)), error)
+
+    def _later(self, answer: Awaitable[Any]) -> None:
+        """Says what came of a command that takes its time."""
+
+        async def heard() -> None:
+            try:
+                logger.info("by command: %s", await answer)
+            except (CommandError, StoreError) as error:
+                logger.warning("by command: %s", error)
+
+        task = asyncio.ensure_future(heard())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     def over(self) -> None:
         self._scheduler.others_done = True

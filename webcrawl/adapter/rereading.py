@@ -57,8 +57,10 @@ COMPONENTS: dict[str, Any] = {
 EXTENSIONS = {
     "webcrawl.extensions.progress.Progress": None,
     "webcrawl.extensions.summary.Summary": None,
+    "webcrawl.extensions.history.History": None,
     "webcrawl.extensions.identity.Identity": None,
     "webcrawl.extensions.redis_seeds.RedisSeeds": None,
+    "webcrawl.extensions.control.Control": None,
     "webcrawl.extensions.rereading.RereadingProgress": 400,
     "webcrawl.extensions.rereading.RereadingSummary": 415,
 }

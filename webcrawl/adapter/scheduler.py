@@ -25,6 +25,7 @@ from webcrawl.adapter.downloader import GRACE, downloader_of
 from webcrawl.adapter.failures import as_failure, hush
 from webcrawl.adapter.given import on_command_line, warnings
 from webcrawl.adapter.inline import OpenCrawl
+from webcrawl.adapter.kept import Kept
 from webcrawl.adapter.lacks import Lacks
 from webcrawl.adapter.reading_ahead import ReadingAhead
 from webcrawl.adapter.requests import has_errback, is_start, to_link, to_request, variant
@@ -85,6 +86,8 @@ class FrontierScheduler:
         self._others: Running | None = None
         self.others_done = True  # no drone has anything for us
         self.sources: list[Callable[[], bool]] = []  # whether URLs may come from elsewhere; asked when nothing is left
+        self.kept = Kept()
+        self.begun, self.stopping = time.monotonic(), False
         self.failed: StoreError | None = None
         self._saved = "of this run"
         self._lacks: Lacks | None = None
@@ -220,6 +223,11 @@ class FrontierScheduler:
     def has_pending_requests(self) -> bool:
         return self.has_work() or not self.others_done
 
+    @property
+    def over(self) -> bool:
+        """Whether the last checkpoint was taken: what is done now is lost."""
+        return self._closed
+
     def has_work(self) -> bool:
         """Whether anything is left to do here."""
         return self.crawl.pending or self._inline.waiting > 0 or any(source() for source in self.sources)
@@ -290,6 +298,7 @@ class FrontierScheduler:
                 if self.failed is not None:  # part of a page is not on disk, so it must not be booked
                     raise self.failed
                 self.crawl.checkpoint(last=last)
+                self.kept.tell()
                 self._saved = f"after the checkpoint of {time.strftime('%H:%M:%S')}"
                 if self.on_checkpoint is not None:
                     self.on_checkpoint()
@@ -308,6 +317,7 @@ class FrontierScheduler:
             if taken is not None:  # whatever failed, failed because of that
                 error = StoreError(f"{taken}: nothing {self._saved} is kept")
             self.failed, told = as_failure(error, self._saved)
+            self.kept.tell(self.failed)
             logger.critical("%s", self.failed, exc_info=None if told else error)
             close_spider(self.crawler, "store_failed")
 
@@ -315,6 +325,7 @@ class FrontierScheduler:
         return EndedBadly(self._reason) if self.failed is not None or self._reason in BROKEN else None
 
     def _closing(self) -> None:
+        self.stopping = True
         call_later(0.0 if lack(self.failed) else GRACE, downloader_of(self.crawler).abandon)
 
     def _hide(self, trip: Trip) -> None:

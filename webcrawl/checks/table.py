@@ -120,6 +120,7 @@ KINDS: dict[str, Kind] = {
     "CHECKPOINT_INTERVAL": Number(0.1, DAY),
     "ERROR_BREAKER": Rate(),
     "MIN_FREE_DISK": Whole(0, TEBIBYTE),
+    "CONTROL": Switch(),
     "HIVE_DRONES": Whole(0, 4096),
     "HIVE_DRONE": Whole(0, 4095),
     "HIVE_NAME": MaybeName(),

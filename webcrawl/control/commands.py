@@ -6,7 +6,7 @@ as figures, or raises CommandError; then nothing has changed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -30,8 +30,8 @@ class Commanded(Protocol):
     def resume(self) -> bool:
         """Goes on; False if it was not paused."""
 
-    def checkpoint(self) -> None:
-        """Takes a checkpoint as soon as possible."""
+    def checkpoint(self) -> Awaitable[None]:
+        """Takes a checkpoint as soon as possible; done when it is taken, which has all that was done before."""
 
     def exclude(self, rule: str) -> bool:
         """Fetches nothing any more that this rule names; False if it was excluded already. May raise CommandError."""
@@ -45,8 +45,14 @@ class Commanded(Protocol):
     def set(self, name: str, value: str) -> str:
         """Gives a setting another value, which is returned as it is understood. May raise CommandError."""
 
+    def get(self, name: str) -> Mapping[str, Any]:
+        """What a setting is, and who says so. May raise CommandError."""
+
+    def settings(self) -> Sequence[str]:
+        """The names of all settings that the crawl reads."""
+
     def status(self) -> Mapping[str, Any]:
-        """How it is going."""
+        """How it is going: `state` (running, paused, stopping), `seconds` of this run, and all counters."""
 
 
 def stop(crawl: Commanded) -> Answer:
@@ -64,9 +70,9 @@ def resume(crawl: Commanded) -> Answer:
     return "it goes on" if crawl.resume() else "it is not paused"
 
 
-def checkpoint(crawl: Commanded) -> Answer:
-    crawl.checkpoint()
-    return "a checkpoint is on its way"
+async def checkpoint(crawl: Commanded) -> Answer:
+    await crawl.checkpoint()
+    return "a checkpoint was taken"
 
 
 def exclude(crawl: Commanded, rule: str) -> Answer:
@@ -78,7 +84,8 @@ def include(crawl: Commanded, rule: str) -> Answer:
     return f"{rule} is no longer excluded; what was dropped meanwhile does not come back"
 
 
-def seeds(crawl: Commanded, *sources: str) -> Answer:
+def seeds(crawl: Commanded, *words: str) -> Answer:
+    sources = words[1:] if words[0] == "add" and len(words) > 1 else words
     for source in sources:
         crawl.seeds(source)
     return f"seeds are read from {', '.join(sources)}"
@@ -88,8 +95,19 @@ def set_value(crawl: Commanded, name: str, value: str) -> Answer:
     return f"{name} is {crawl.set(name, value)}"
 
 
+def get(crawl: Commanded, *names: str) -> Answer:
+    if names:
+        return crawl.get(*names)
+    return {"settings": [crawl.get(name) for name in crawl.settings()]}
+
+
 def status(crawl: Commanded) -> Answer:
     return crawl.status()
+
+
+def check_sources(*words: str) -> None:
+    if words == ("add",):
+        raise CommandError("usage: seeds add SRC…")
 
 
 def check_rule(rule: str) -> None:
@@ -104,7 +122,7 @@ class Command:
     """One row of the table."""
 
     name: str
-    run: Callable[..., Answer]
+    run: Callable[..., Answer | Awaitable[Answer]]  # quick, between two pages; what takes long is awaited
     words: str  # what follows the name
     says: str
     least: int = 0
@@ -126,7 +144,8 @@ COMMANDS: dict[str, Command] = {
         Command("checkpoint", checkpoint, "", "take a checkpoint now"),
         Command("exclude", exclude, "RULE", "fetch nothing of a domain or prefix any more", 1, 1, True, check_rule),
         Command("include", include, "RULE", "take an exclude back", 1, 1, lasting=True),
-        Command("seeds", seeds, "SRC…", "read more seeds", 1, None, lasting=True),
+        Command("seeds", seeds, "add SRC…", "read more seeds", 1, None, True, check_sources),
+        Command("get", get, "[NAME]", "what a setting is and who says so; all of them", 0, 1),
         Command("set", set_value, "NAME VALUE", "change a setting that may change", 2, 2, True, check_set),
         Command("status", status, "", "how it is going"),
     )
@@ -150,8 +169,8 @@ def checked(name: str, *words: str) -> Command:
     return command
 
 
-def obey(crawl: Commanded, name: str, *words: str) -> Answer:
-    """Carries a command out. Raises CommandError."""
+def obey(crawl: Commanded, name: str, *words: str) -> Answer | Awaitable[Answer]:
+    """Carries a command out, or begins to: what takes long is to be awaited. Raises CommandError."""
     return checked(name, *words).run(crawl, *words)
 
 

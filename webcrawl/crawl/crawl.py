@@ -31,6 +31,7 @@ from webcrawl.model import Exchange, Link, Outcome, Packed, Status, url_of
 from webcrawl.seen.content import ContentSeen
 from webcrawl.seen.portions import Portions
 from webcrawl.seen.protocol import SeenStore
+from webcrawl.statistics.history import mix
 from webcrawl.statistics.statistics import Statistics
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import TakenAway
@@ -460,8 +461,14 @@ class Crawl:
         return "paused" if self.in_force.paused else self.uplink.trouble
 
     def glance(self) -> dict[str, Any]:
-        """What the progress line says."""
-        return {**self.stats(), "ready": self.ready_hosts(), "trouble": self.trouble}
+        """What the progress line says, and what became of URLs and how long downloads took so far."""
+        return {
+            **self.stats(),
+            "ready": self.ready_hosts(),
+            "trouble": self.trouble,
+            "mix": mix(self.statistics.outcomes),
+            "milliseconds": [*self.statistics.times],
+        }
 
     # -- the checkpoint
 

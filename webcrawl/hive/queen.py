@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from webcrawl.hive.report import Report, State
 from webcrawl.hive.slots import Groups, SlotMap
 
+GRACE = 10.0  # seconds before it is said that a drone is away: when a hive starts, some come later than others
 BEATS = 2  # after this many further ones a report was surely made after the look that saw the first
 
 
@@ -73,6 +74,7 @@ class Queen:
         self._quiet: dict[int, Report] = {}  # as they were when all became quiet
         self._since = 0.0
         self._away: dict[int, float] = {}
+        self._told: set[int] = set()  # those of them of which it was said
 
     def __repr__(self) -> str:
         return f"<Queen quiet={sorted(self._quiet)} away={sorted(self._away)}>"
@@ -126,16 +128,18 @@ class Queen:
     def _notices(self, now: float, view: _View) -> Iterator[str]:
         missing = [drone for drone in view.taking_part() if drone not in view.alive]
         for drone in missing:
-            if drone not in self._away:
-                self._away[drone] = now
+            since = self._away.setdefault(drone, now)
+            if drone not in self._told and now - since >= GRACE:
+                self._told.add(drone)
                 stopped = drone in view.reports and view.reports[drone].state == State.STOPPING
                 why = "was stopped" if stopped else "is not heard of"
                 yield f"{_named(drone, view)} {why}; its hosts and the links to them wait for it"
         for drone in [*self._away]:
             if drone not in missing:
                 seconds = now - self._away.pop(drone)
-                if drone in view.alive:
+                if drone in view.alive and drone in self._told:
                     yield f"{_named(drone, view)} is back after {seconds:.0f} s"
+                self._told.discard(drone)
 
 
 def _same(before: Report, after: Report) -> bool:

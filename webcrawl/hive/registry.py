@@ -6,7 +6,7 @@ The registry in the server can be lost at any time, and is rebuilt from what the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import msgpack
 
@@ -49,7 +49,7 @@ class Record:
     drones: int
     founded: float
     founder: int
-    fresh: bool  # its founder had no state
+    fresh: bool  # its founder had no state, and not all drones have come yet
     format: int = FORMAT
 
     def pack(self) -> bytes:
@@ -109,6 +109,8 @@ def entered(registry: Registry, me: Member, minted: Record) -> tuple[Record, Slo
             f"part of the web to others first"
         )
     known[me.drone] = me.identity
+    if record.fresh and len(known) >= record.drones:  # nobody is left who could know of an older hive
+        record = replace(record, fresh=False)
     return record, slots, known
 
 

@@ -39,6 +39,7 @@ class Hive:
     epoch: str
     members: Mapping[int, str]  # drones and the ids of their states
     gone: frozenset[str]  # states that are not to come back
+    fresh: bool = False  # it is being founded: a drone that has not come yet may know of an older hive
 
 
 class Session:
@@ -150,6 +151,10 @@ class Session:
                     await self._pause(1.0)
                     continue
                 record, slots, drones = entered(registry, me, self._minted())
+                news = drones.items() - registry.drones.items() or me.gone - registry.gone
+                if (record, slots) == (registry.record, registry.map) and not news:
+                    await pipe.unwatch()
+                    break
                 pipe.multi()
                 if record != registry.record:
                     pipe.delete(keys.drones, keys.map)
@@ -166,7 +171,7 @@ class Session:
         gone = registry.gone | me.gone
         members = {drone: state_of(identity) for drone, identity in drones.items()}
         self._member = replace(me, key=record.key, map=slots, founded=record.founded, others=members, gone=gone)
-        return Hive(record.key, record.founded, slots, _random(self._agreed), members, gone)
+        return Hive(record.key, record.founded, slots, _random(self._agreed), members, gone, record.fresh)
 
     async def _registry(self, pipe: Any) -> Registry:
         record, slots = await pipe.get(self._keys.hive), await pipe.hget(self._keys.map, "slots")

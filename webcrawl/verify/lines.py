@@ -20,6 +20,7 @@ SHAPES = {  # docs/logs.md
     ),
     "logs/links.log": re.compile(rb"([^\t\n]*\t){4}[^\t\n]*\n"),
     "logs/store.log": re.compile(rb"([^\t\n]*\t){4}-?\d+\t[^\t\n]*\t\d+\t[^\t\n]*\t\d+\t\d+\n"),
+    "logs/history.jsonl": re.compile(rb'\{"at":\d+\.\d,[!-~]+\}\n'),
     "logs/neardup.log": re.compile(rb"([0-9a-f]{16}|-)\t[!-~]+\n"),
     "logs/skipped.log": re.compile(DATE + rb"\t[^\t\n]+\t[^\t\n]*\t[^\t\n]*\n"),
     "logs/requests.log": re.compile(DATE + rb"\t[!-~]+\t[!-~]+\t([A-Z]+|-)\t\d+\n"),

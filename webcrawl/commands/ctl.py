@@ -1,0 +1,105 @@
+"""`scrapy ctl`: asks and commands a crawl that runs (docs/control.md).
+
+Scrapy imports every command for any of them: what takes long is imported later.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from scrapy.commands import ScrapyCommand
+
+from webcrawl.control.errors import CommandError, NoAnswer, NotRunning
+from webcrawl.logs.readable import readable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webcrawl.control.client import Client
+
+REFUSED, NOT_RUNNING, INTERRUPTED = 1, 2, 130
+PATIENCE = 60.0  # seconds for an answer, which may wait for a checkpoint
+USAGE = "usage: scrapy ctl JOBDIR COMMAND [WORDS]; scrapy ctl --help lists the commands"
+
+
+class Command(ScrapyCommand):
+    """Exit status 0: done; 1: refused, with the reason in a line; 2: no crawl is running there."""
+
+    requires_project = False
+    requires_crawler_process = False
+    default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
+
+    def syntax(self) -> str:
+        return "JOBDIR COMMAND [WORDS] [--json]"
+
+    def short_desc(self) -> str:
+        return "Ask and command a crawl that runs: status, pause, stop, exclude, set and others"
+
+    def long_desc(self) -> str:
+        from webcrawl.control.commands import COMMANDS  # noqa: PLC0415
+
+        lines = (f"  {one.usage:<32} {one.says}" for one in COMMANDS.values())
+        return "\n".join((f"{self.short_desc()}\n\ncommands:", *lines))
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.formatter_class = argparse.RawDescriptionHelpFormatter
+        parser.add_argument("--json", action="store_true", help="print the answer as one JSON object")
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        try:
+            answer = self._asked(args)
+        except (CommandError, NotRunning) as error:
+            self.exitcode = NOT_RUNNING if isinstance(error, NotRunning) else REFUSED
+            line = readable(" ".join(str(error).split()))
+            sys.stderr.write(f"{line}\n")
+            if opts.json:
+                sys.stdout.write(f"{json.dumps({'error': line})}\n")
+        except KeyboardInterrupt:
+            self.exitcode = INTERRUPTED
+        else:
+            sys.stdout.write(_text(answer, as_json=opts.json))
+
+    def _asked(self, args: list[str]) -> Any:
+        from webcrawl.control.client import Client  # noqa: PLC0415
+
+        if len(args) < 2:
+            raise CommandError(USAGE)  # Scrapy's UsageError ends with 2, which means something else here
+        jobdir, command, *words = args
+        client = Client(Path(jobdir), PATIENCE)
+        if command == "seeds":
+            return _seeds(client, Path(jobdir), words)
+        return client.ask(command, *words)
+
+
+def _seeds(client: Client, jobdir: Path, words: Sequence[str]) -> Any:
+    """Sources as the crawl can open them. `-` is standard input, which is read only if a crawl is there."""
+    from webcrawl.control.sources import forget, named, spooled  # noqa: PLC0415
+
+    given = [word for place, word in enumerate(words) if place or word != "add"]
+    if given.count("-") > 1 or not given:
+        raise CommandError("usage: seeds add SRC…; - is standard input, once")
+    spool = ""
+    if "-" in given:
+        client.ask("status")
+        spool = spooled(jobdir, sys.stdin.buffer)
+    try:
+        return client.ask("seeds", "add", *(spool if source == "-" else named(source) for source in given))
+    except NoAnswer:
+        raise
+    except CommandError:
+        if spool:
+            forget(jobdir, spool)
+        raise
+
+
+def _text(answer: Any, *, as_json: bool) -> str:
+    from webcrawl.control.shown import shown  # noqa: PLC0415
+
+    if as_json:
+        return f"{json.dumps(answer if isinstance(answer, dict) else {'answer': answer})}\n"
+    return "".join(f"{line}\n" for line in shown(answer))

@@ -1,0 +1,58 @@
+"""The answer to a command as lines for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from webcrawl.logs.readable import readable
+
+
+def shown(answer: Any) -> Iterator[str]:
+    """Whatever the crawl says in it, a terminal can show.
+
+    A mapping is a line for each key. A list of mappings is a table, and any other list a line for each item.
+    """
+    for line in _lines(answer):
+        yield readable(line)
+
+
+def _lines(answer: Any) -> Iterator[str]:
+    if isinstance(answer, Mapping):
+        width = max((len(str(name)) for name, value in answer.items() if _is_plain(value)), default=0)
+        for name, value in answer.items():
+            if _is_plain(value):
+                yield f"{name!s:<{width}}  {_said(value)}".rstrip()
+            else:
+                yield f"{name}:"
+                yield from (f"  {line}" for line in _lines(value))
+    elif isinstance(answer, Sequence) and not isinstance(answer, str):
+        yield from _list(answer)
+    else:
+        yield _said(answer)
+
+
+def _list(items: Sequence[Any]) -> Iterator[str]:
+    if items and all(isinstance(item, Mapping) for item in items):
+        heads = list(dict.fromkeys(name for item in items for name in item))
+        rows = [heads, *([_said(item.get(name)) for name in heads] for item in items)]
+        widths = [max(len(row[place]) for row in rows) for place in range(len(heads))]
+        for row in rows:
+            yield "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+    else:
+        for item in items:
+            yield _said(item)
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, str) or not isinstance(value, (Mapping, Sequence)) or not value
+
+
+def _said(value: Any) -> str:
+    if value is None or value in ([], {}):
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.12g}"
+    return str(value)

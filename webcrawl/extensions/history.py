@@ -1,0 +1,57 @@
+"""Keeps a small history of the crawl's figures, for those who look at it later."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Self
+
+from scrapy import signals
+from scrapy.crawler import Crawler
+from scrapy.utils.asyncio import create_looping_call
+
+from webcrawl.adapter.scheduler import scheduler_of
+from webcrawl.statistics.history import PATH, SHORTEST, interval, line, moment
+from webcrawl.store.errors import StoreError
+
+
+class History:
+    """A line every few seconds at first, and every few minutes in an old crawl; after a crash as of the checkpoint."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._loop: Any = None
+        self._due = 0.0
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        extension = cls(crawler)
+        crawler.signals.connect(extension.opened, signals.spider_opened)
+        crawler.signals.connect(extension.closed, signals.spider_closed)
+        return extension
+
+    def opened(self) -> None:
+        scheduler = scheduler_of(self._crawler)
+        try:
+            self._output = scheduler.crawl.open_output(PATH)
+        except StoreError as error:
+            scheduler.fail(error)
+            return
+        self._loop = create_looping_call(self.look)
+        self._loop.start(SHORTEST)
+
+    def closed(self) -> None:
+        if self._loop is not None and self._loop.running:
+            self._loop.stop()
+
+    def look(self) -> None:
+        """Writes a line if it is time for one."""
+        scheduler = scheduler_of(self._crawler)
+        if scheduler.failed is not None or time.monotonic() < self._due:
+            return
+        crawl, now = scheduler.crawl, time.time()
+        begun = crawl.statistics.series.start / 1000 or now
+        self._due = time.monotonic() + interval(now - begun) - SHORTEST / 2  # this is asked once in SHORTEST
+        try:
+            self._output.write(line(moment(crawl.glance(), now)))
+        except StoreError as error:
+            scheduler.fail(error)

@@ -1,0 +1,64 @@
+"""The past of a crawl in a small file: figures of moments, ever farther apart (docs/files.md, "History")."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from webcrawl.statistics.statistics import FAILURES
+
+PATH = "logs/history.jsonl"
+SHARPNESS = 720  # lines within a time as long as the crawl is old
+SHORTEST, LONGEST = 5.0, 300.0  # seconds between two lines
+KINDS = ("ok", "redirected", "not_found", "server_error", "unreachable", "refused")  # what became of URLs
+PLAIN = {  # in a line: in `Crawl.glance`
+    "pages": "pages",
+    "bytes": "bytes",
+    "failures": "failures",
+    "queued": "queued",
+    "seen": "seen/keys",
+    "asked": "in_flight",
+    "ready": "ready",
+    "hosts": "hosts",
+    "aside": "hosts_aside",
+}
+
+
+def interval(age: float) -> float:
+    """Seconds from one line to the next of a crawl that is so many seconds old.
+
+    The number of lines grows with the logarithm of the age, and from two and a half days on by 288 a day: a month has
+    12,000 of them, a year 110,000.
+    """
+    return min(max(age / SHARPNESS, SHORTEST), LONGEST)
+
+
+def mix(outcomes: Mapping[int, int]) -> dict[str, int]:
+    """How many URLs came to which kind of end."""
+    found = dict.fromkeys(KINDS, 0)
+    for status, number in outcomes.items():
+        found[_kind(status)] += number
+    return found
+
+
+def _kind(status: int) -> str:
+    if status in FAILURES:
+        return "unreachable"
+    return {2: "ok", 3: "redirected", 4: "not_found", 5: "server_error"}.get(status // 100, "refused")
+
+
+def moment(figures: Mapping[str, Any], at: float) -> dict[str, Any]:
+    """What a line has, of what `Crawl.glance` gives; all but the time, the queue and the hosts only ever grows."""
+    row: dict[str, Any] = {"at": round(at, 1)}
+    row |= {name: figures.get(theirs, 0) for name, theirs in PLAIN.items()}
+    row["mix"] = [figures.get("mix", {}).get(kind, 0) for kind in KINDS]
+    bins = list(figures.get("milliseconds", ()))  # downloads by the number of bits of their duration
+    while bins and not bins[-1]:
+        bins.pop()
+    row["milliseconds"] = bins
+    return row
+
+
+def line(row: Mapping[str, Any]) -> bytes:
+    return json.dumps(row, separators=(",", ":")).encode() + b"\n"
