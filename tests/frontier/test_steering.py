@@ -177,7 +177,7 @@ class TestPause:
 
         frontier = make(db, addresses=Addresses())
         add(frontier, *urls("a", 3), *urls("b", 3))
-        for host in ("a", "b"):
+        for _ in ("a", "b"):
             frontier.done(frontier.take(0.0), Outcome(200, 0.1, ip="1.2.3.4"), 0.1)
         first = frontier.take(50.0)
         assert frontier.take(50.0) is None
@@ -370,7 +370,7 @@ class TestDrop:
 
     def test_one_that_waits_for_a_place(self, db):
         """Nothing of it is asked any more, and its URLs end when its place comes."""
-        frontier, ended = self.dropping(db, limits=Limits(1, 1))
+        frontier, _ = self.dropping(db, limits=Limits(1, 1))
         add(frontier, *urls("a", 1010), *urls("b", 3))
         asked = drain(frontier, 0.0, most=1005)
         parked = "b" if asked[-1][1].url.startswith("http://a") else "a"
@@ -382,7 +382,7 @@ class TestDrop:
         assert len(frontier) == 0
 
     def test_killed_in_the_middle(self, tmp_path):
-        """What had not ended at the last checkpoint ends in the next run; nothing is lost or ends twice in the state."""
+        """What had not ended at the last checkpoint ends in the next run; nothing is lost, or ends twice."""
         with closing(CrawlDB(tmp_path / "state")) as db:
             frontier, ended = self.dropping(db)
             add(frontier, *urls("a", 1000))

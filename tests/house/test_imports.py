@@ -30,7 +30,7 @@ RINGS = {
             "formats",
         ),
         *("browser", "warc", "logs", "archives", "crawl", "statistics", "tables", "fulltext", "images"),
-        *("control", "hive", "neardup", "pagefiles"),
+        *("control", "hive", "neardup", "pagefiles", "profiling"),
     },
     "adapter": {
         "__main__",
@@ -44,7 +44,7 @@ RINGS = {
         "supervisor",
     },
     "fast path": {"fastpath"},
-    "beside": {"simweb", "verify", "report", "profiling", "wacz"},
+    "beside": {"simweb", "verify", "report", "wacz"},
 }
 RING = {room: ring for ring, rooms in RINGS.items() for room in rooms}
 OUTPUT_ROOMS = {
@@ -95,6 +95,7 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
         "images",
         "neardup",
         "pagefiles",
+        "profiling",
         "settings",
         "tables",
         "warc",

@@ -6,19 +6,20 @@ as figures, or raises CommandError; then nothing has changed.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, Protocol
 
 from webcrawl.control.changeable import check_set
 from webcrawl.control.errors import CommandError
+from webcrawl.control.hosts import ROWS as OF_HOSTS
+from webcrawl.control.hosts import Steered
+from webcrawl.control.row import Answer, Command
+from webcrawl.control.sheet_words import FOR, check_get_for, check_set_for, get_for, set_for
 from webcrawl.urls.filters.commanded import CommandedFilter
 from webcrawl.urls.rules_file import RulesError
 
-Answer = str | Mapping[str, Any]
 
-
-class Commanded(Protocol):
+class Commanded(Steered, Protocol):
     """A crawl that can be commanded. What raises CommandError has done nothing."""
 
     def stop(self) -> None:
@@ -91,11 +92,25 @@ def seeds(crawl: Commanded, *words: str) -> Answer:
     return f"seeds are read from {', '.join(sources)}"
 
 
-def set_value(crawl: Commanded, name: str, value: str) -> Answer:
+def set_value(crawl: Commanded, *words: str) -> Answer:
+    if words[0] == FOR:
+        return set_for(crawl, *words[1:])
+    name, value = words
     return f"{name} is {crawl.set(name, value)}"
 
 
+def check_set_words(*words: str) -> None:
+    if words[0] == FOR:
+        check_set_for(*words[1:])
+    elif len(words) == 2:
+        check_set(*words)
+    else:
+        raise CommandError(f"usage: set NAME VALUE, or set {FOR} DOMAIN NAME VALUE")
+
+
 def get(crawl: Commanded, *names: str) -> Answer:
+    if names[:1] == (FOR,):
+        return get_for(crawl, *names[1:])
     if names:
         return crawl.get(*names)
     return {"settings": [crawl.get(name) for name in crawl.settings()]}
@@ -103,6 +118,13 @@ def get(crawl: Commanded, *names: str) -> Answer:
 
 def status(crawl: Commanded) -> Answer:
     return crawl.status()
+
+
+def check_get(*names: str) -> None:
+    if names[:1] == (FOR,):
+        check_get_for(*names[1:])
+    elif len(names) > 1:
+        raise CommandError(f"usage: get [NAME], or get {FOR} DOMAIN")
 
 
 def check_sources(*words: str) -> None:
@@ -117,24 +139,6 @@ def check_rule(rule: str) -> None:
         raise CommandError(str(error)) from error
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
-    """One row of the table."""
-
-    name: str
-    run: Callable[..., Answer | Awaitable[Answer]]  # quick, between two pages; what takes long is awaited
-    words: str  # what follows the name
-    says: str
-    least: int = 0
-    most: int | None = 0  # words; None: any number
-    lasting: bool = False  # in force after a restart too, until it is taken back
-    check: Callable[..., None] | None = None  # raises CommandError for words that no crawl would take
-
-    @property
-    def usage(self) -> str:
-        return f"{self.name} {self.words}".strip()
-
-
 COMMANDS: dict[str, Command] = {
     one.name: one
     for one in (
@@ -145,9 +149,15 @@ COMMANDS: dict[str, Command] = {
         Command("exclude", exclude, "RULE", "fetch nothing of a domain or prefix any more", 1, 1, True, check_rule),
         Command("include", include, "RULE", "take an exclude back", 1, 1, lasting=True),
         Command("seeds", seeds, "add SRC…", "read more seeds", 1, None, True, check_sources),
-        Command("get", get, "[NAME]", "what a setting is and who says so; all of them", 0, 1),
-        Command("set", set_value, "NAME VALUE", "change a setting that may change", 2, 2, True, check_set),
+        Command(
+            "get", get, "[--for DOMAIN] [NAME]", "what a setting is and who says so; all of them", 0, 2, check=check_get
+        ),
+        Command(
+            *("set", set_value, "[--for DOMAIN] NAME VALUE", "change a setting that may change, or for one domain"),
+            *(2, 4, True, check_set_words),
+        ),
         Command("status", status, "", "how it is going"),
+        *OF_HOSTS,
     )
 }
 

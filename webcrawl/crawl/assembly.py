@@ -12,6 +12,8 @@ from typing import Any
 
 from webcrawl.control.changeable import OF_FRONTIER
 from webcrawl.control.in_force import InForce
+from webcrawl.control.paused import PausedHosts
+from webcrawl.control.sheets import Sheets
 from webcrawl.crawl.admission import CrawlAdmission
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.counters import SavedCounters
@@ -20,18 +22,21 @@ from webcrawl.crawl.crawl_log import CrawlLog
 from webcrawl.crawl.ending import Ending
 from webcrawl.crawl.filter_states import FilterStates
 from webcrawl.crawl.halfway import Halfway
+from webcrawl.crawl.host_orders import HostOrders
+from webcrawl.crawl.inspection import Watched
 from webcrawl.crawl.refusals import Refusals
 from webcrawl.crawl.requisites import SOURCES
 from webcrawl.crawl.robots import RobotsAdmission
 from webcrawl.crawl.saved_statistics import SavedStatistics
 from webcrawl.crawl.seeding import Seeding
+from webcrawl.crawl.sheets import heed
 from webcrawl.crawl.terms import keep_terms, terms_of
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.crawl.visitor import LinkRules, Visitor
 from webcrawl.formats.documents import DocumentReader
 from webcrawl.formats.kinds import LOGGED
 from webcrawl.frontier.addresses import Addresses
-from webcrawl.frontier.booking import Limits
+from webcrawl.frontier.booking import Limits, Own
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.parts import Hooks, Rules, Shape
 from webcrawl.frontier.politeness import Politeness
@@ -61,9 +66,11 @@ from webcrawl.seen.shells import Shells
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import Outputs
 from webcrawl.urls.assembly import build_pipeline
+from webcrawl.urls.filters.scope import PageScope
 from webcrawl.urls.fingerprint import KEY_BYTES, ContentDigests, Fingerprints
 from webcrawl.urls.hosts import RegisteredDomains, host_of
 from webcrawl.urls.lately import Lately
+from webcrawl.urls.pipeline import LinkPipeline
 
 MIB = 1 << 20
 SELF_CONTAINED = ("host", "domain")
@@ -176,7 +183,8 @@ def _parts(
         db.set("key", member.key)
     key = _key(db)
     fingerprints = Fingerprints(key) if member is None else SlotFingerprints(key, member.partition.slot)
-    pipeline = build_pipeline(values, key, domains=domains, last=[in_force.excluded], fingerprints=fingerprints)
+    last = [in_force.excluded, *([PageScope(domains)] if values["URL_SCOPE"] == "any" else ())]
+    pipeline = build_pipeline(values, key, domains=domains, last=last, fingerprints=fingerprints)
     FilterStates(db, pipeline.chain)
     admission = CrawlAdmission(pipeline.chain)
     agent = product_token(values["ROBOTSTXT_USER_AGENT"] or values["USER_AGENT"])
@@ -205,6 +213,8 @@ def _parts(
     ending = Ending(values["OUTAGE_END_WAIT"])
     in_force.listen(OF_FRONTIER, lambda now: frontier.change(_politeness(now), _limits(now)))
     in_force.listen(["OUTAGE_END_WAIT"], lambda now: setattr(ending, "wait", now["OUTAGE_END_WAIT"]))
+    statistics = SavedStatistics(db, log, key).statistics
+    watched = Watched(frontier, robots, statistics, clock, domains)
     portions = Portions(db, site_of)
     post = open_post(values, db, member, frontier, seen) if member is not None else None
     elsewhere = post.drone if post is not None else None
@@ -237,8 +247,9 @@ def _parts(
         halfway=Halfway(db),
         ending=ending,
         uplink=Uplink(Detector(domains), frontier, robots.book, clock, counters),
-        statistics=SavedStatistics(db, log, _key(db)).statistics,
+        statistics=statistics,
         in_force=in_force,
+        hosts=HostOrders(watched, _sheets(values, db, in_force, frontier, pipeline), PausedHosts(db), in_force),
         post=post,
     )
 
@@ -254,6 +265,14 @@ def open_post(values: Mapping[str, Any], db: CrawlDB, member: Membership, fronti
     drone.splitter = Splitter(slot_of, drone.moving, lambda: cache(size))
     drone.settle(member.slots)
     return Post(drone, outbox, Inbox(db, member.hive, drone.take), Obeyed(db))
+
+
+def _sheets(
+    values: Mapping[str, Any], db: CrawlDB, in_force: InForce, frontier: Frontier, pipeline: LinkPipeline
+) -> Sheets:
+    sheets = Sheets(db)
+    heed(sheets, in_force, frontier, pipeline.chain, own=_own, allowance=load(_budget(values)))
+    return sheets
 
 
 def _needs_all_seeds(values: Mapping[str, Any]) -> bool:
@@ -296,19 +315,27 @@ def _visitor(values: Mapping[str, Any], crawl: Crawl, db: CrawlDB) -> Visitor:
     return Visitor(crawl, digests, (first, second), rules, Shells(crawl.holds_body, digests, homes["domain"]))
 
 
-def _rules(values: Mapping[str, Any], domains: RegisteredDomains, key: bytes) -> Rules:
-    budget = values["DOMAIN_BUDGET"]
+def _budget(values: Mapping[str, Any]) -> str:
+    budget: str = values["DOMAIN_BUDGET"]
     if values["URL_SCOPE"] in SELF_CONTAINED and budget == BY_REPUTATION:  # every page is of a seed's own site
-        budget = UNLIMITED  # or needed to show one
+        return UNLIMITED  # or needed to show one
+    return budget
+
+
+def _rules(values: Mapping[str, Any], domains: RegisteredDomains, key: bytes) -> Rules:
     return Rules(
         load(values["FRONTIER_PRIORITIZER"])(values["FRONTIER_LEVELS"]),
         _politeness(values),
         _limits(values),
         domains,
-        load(budget)(values["DOMAIN_BUDGET_PAGES"]),
+        load(_budget(values))(values["DOMAIN_BUDGET_PAGES"]),
         key,
         requisites=values["REQUISITES"],
     )
+
+
+def _own(values: Mapping[str, Any]) -> Own:
+    return _politeness(values), _limits(values)
 
 
 def _politeness(values: Mapping[str, Any]) -> Politeness:

@@ -7,7 +7,7 @@ reputation allows. All other URLs wait on disk.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 from itertools import count
 from zlib import crc32
@@ -151,16 +151,18 @@ class Budgets:
         domain.most = policy.most(domain.rank, seed=domain.seed)
         domain.sure, domain.lead = policy.sure(domain.rank, seed=domain.seed), policy.lead
 
-    def vary(self, own: Mapping[str, Allowance | None] | None, changed: Iterable[str] = ()) -> None:
-        """From now on some domains have policies of their own; these that `changed` may go on at once."""
+    def vary(self, own: Mapping[str, Allowance | None] | None) -> None:
+        """From now on some domains have policies of their own."""
         self._own, self._moved = own, True
         for domain in self.table.cached():
             self._allow(domain)
-        for name in changed:
-            domain = self._get(name)
-            if domain.queue is not None:
-                self._rate(domain)
-                self._note(domain)
+
+    def reconsider(self, name: str) -> None:
+        """A domain goes on at once if it may now; others whose policy has changed do with the next look at budgets."""
+        domain = self._get(name)
+        if domain.queue is not None:
+            self._rate(domain)
+            self._note(domain)
 
     def _may(self, domain: Domain) -> bool:
         used = domain.used

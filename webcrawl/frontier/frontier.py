@@ -9,6 +9,7 @@ from heapq import heappop, heappush
 from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.back import BackEnd
 from webcrawl.frontier.booking import Booking, Limits, Own
+from webcrawl.frontier.budgets import Budgets
 from webcrawl.frontier.charges import Charges
 from webcrawl.frontier.gate import Gate
 from webcrawl.frontier.health import Health, given_up, spares
@@ -174,6 +175,11 @@ class Frontier:
     def vary(self, own: Mapping[str, Own | None] | None) -> None:
         """For some hosts others hold than for all; what of theirs is None holds for all."""
         self._book.own = own
+
+    @property
+    def budgets(self) -> Budgets | None:
+        """The budgets of registered domains, if they have any."""
+        return self._budgets if self._budgets.counts else None
 
     # -- in
 

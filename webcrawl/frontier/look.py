@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from webcrawl.frontier.booking import Booking
 from webcrawl.frontier.health import given_up
 from webcrawl.frontier.hosts import Host, State
 from webcrawl.frontier.lending import Lender
@@ -48,7 +47,8 @@ class Look:
                 found["ends_with"] = f"{host.retired} {Status(host.retired).name.lower().replace('_', ' ')}"
             if host.row is not None and host.failures:
                 row = host.row
-                found["last_failure"] = {"at": row.at, "status": row.status, "away": round(row.away), "asked": row.asked}
+                last = {"at": row.at, "status": row.status, "away": round(row.away), "asked": row.asked}
+                found["last_failure"] = last
             return found
 
     def _state(self, host: Host) -> str:

@@ -25,7 +25,7 @@ class SetAside:
         self.entries = queue.heads  # the first of each length, by the time when they are due
         self.urls = 0
         self.hosts = 0
-        self.held: set[str] = set()  # hosts that somebody has paused (steering.py): these stay aside until he resumes them
+        self.held: set[str] = set()  # hosts that somebody has paused (steering.py): they stay aside until resumed
 
     def __repr__(self) -> str:
         return f"<SetAside hosts={self.hosts} urls={self.urls} next={self._queue.next_due()}>"
@@ -37,7 +37,7 @@ class SetAside:
         return bool(self.held) and host.name in self.held
 
     def keeps(self, host: Host) -> bool:
-        """Whether a host with URLs must not be active because it is paused. The URLs of one given up end all the same."""
+        """Whether a host with URLs must not be active because it is paused. URLs of one given up end all the same."""
         return bool(self.held) and host.name in self.held and not host.retired
 
     def put(self, host: Host, now: float) -> None:

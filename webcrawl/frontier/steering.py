@@ -83,7 +83,7 @@ class Steering:
         return host.ready_at
 
     def drop(self, name: str, now: float) -> tuple[int, bool]:
-        """Gives the host up: its URLs end, some hundred per turn. How many it has; whether they have to wait for a place.
+        """Gives the host up: its URLs end, some hundred per turn. How many it has, and whether it waits for a place.
 
         Those that surface later end too, until it is tried again: by `retry`, or for a link that is found a day later.
         """
