@@ -8,7 +8,7 @@ from tests.support.steered import steered
 from webcrawl.control import paused
 from webcrawl.control.commands import COMMANDS
 from webcrawl.control.errors import CommandError
-from webcrawl.model import Status
+from webcrawl.model import Link, Status
 
 BUDGET = {"DOMAIN_BUDGET": "webcrawl.frontier.allowances.unlimited.Unlimited"}
 
@@ -299,6 +299,10 @@ class TestRobots:
                 "/robots.txt": ("allowed", "none matches"),
             }
             assert crawl.order("robots https://a.org/x")["state"] == "not fetched yet"
+            assert "others" not in crawl.order("robots a.org")
+            crawl.crawl._frontier.add([Link("http://b.org:8080/x").pack()])
+            crawl.crawl.robots_answered(crawl.crawl.take(crawl.crawl.now()), 200, body, None, crawl.crawl.now())
+            assert crawl.order("robots b.org")["robots"] == "http://b.org:8080/robots.txt"
             assert crawl.order("robots a.org:8080")["robots"] == "http://a.org:8080/robots.txt"
             assert "no robots.txt" in crawl.order("robots gopher://a.org/x")["why"]
 

@@ -103,7 +103,8 @@ class Commanding:
         scheduler = self._scheduler
         folder = Path(self._crawler.settings["JOBDIR"])
         ends = [{"urls": urls, "outcome": _said(status)} for status, urls in scheduler.crawl.hosts.outcomes().items()]
-        return {"outcomes": ends, "errors": [{"error": one} for one in last_errors(folder, most)]}
+        errors = {f"{place}": one.splitlines() for place, one in enumerate(last_errors(folder, most), start=1)}
+        return {"outcomes": ends, "errors": errors}
 
     def threads(self) -> Mapping[str, Any]:
         return {"downloads": downloads(downloader_of(self._scheduler.crawler))}

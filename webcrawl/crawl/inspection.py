@@ -14,6 +14,7 @@ from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.hosts import Host
 from webcrawl.net.robots_book import SCHEMES, InForce, Verdict, origin_of, robots_url
 from webcrawl.statistics.statistics import Statistics
+from webcrawl.urls.hosts import host_of
 
 SLICE = 2048  # hosts looked at between two turns of the event loop
 MOST_RULES = 500  # of a robots.txt that are shown
@@ -88,12 +89,17 @@ class Watched:
     def robots(self, url: str, *, of_url: bool) -> dict[str, Any]:
         """The rules for us at the URL's scheme, host and port, and what they say of it."""
         now, origin = self._clock(), origin_of(url)
+        others = [] if of_url else self.origins(host_of(url))
+        if origin not in others and others and origin.count(":") == 1:  # no port was given
+            origin = others[0]
         if not url.startswith(SCHEMES):
             return {"url": url, "verdict": "allowed", "why": "there is no robots.txt for such URLs"}
         entry = self.book.in_force(origin)
         found: dict[str, Any] = {"robots": robots_url(origin), "state": self._said(origin, now)}
         if of_url:
             found |= self._verdict(url, now, entry)
+        if len(others) > 1:
+            found["others"] = [robots_url(one) for one in others if one != origin]
         if entry is None:
             return found
         if entry.fetched is not None:
