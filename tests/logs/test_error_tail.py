@@ -10,9 +10,8 @@ def write(folder, text):
 
 def entry(number, lines=2):
     trace = "".join(f'  File "x.py", line {line}\n' for line in range(lines))
-    return (
-        f"2026-11-21 20:00:{number % 60:02},123 some.logger: error {number}\nTraceback:\n{trace}ValueError: {number}\n"
-    )
+    head = f"2026-11-21 20:00:{number % 60:02},123 some.logger: error {number}"
+    return f"{head}\nTraceback:\n{trace}ValueError: {number}\n"
 
 
 def test_the_latest_first(tmp_path):

@@ -95,7 +95,8 @@ def _seconds(value: str) -> float:
     try:
         seconds: float = read("POLITENESS_MIN_DELAY", value)
     except SettingError as error:
-        raise CommandError(f"delay {value[:40]}: must be a number of seconds, or {DEFAULT}") from error
+        why = str(error).partition(": ")[2]
+        raise CommandError(f"delay {value[:40]}: {why}, or {DEFAULT}") from error
     return seconds
 
 

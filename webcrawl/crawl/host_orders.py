@@ -69,7 +69,7 @@ class HostOrders:
         if name in self._paused.names:
             raise CommandError(f"{name} is paused: resume it")
         now = self._watched.now()
-        for origin in self._watched.origins(name):
+        for origin in self._watched.book.origins(name):
             self._watched.book.try_again(origin, now)
         due = self._steering.retry(name, now)
         record = self._watched.frontier.look.host(name, now)

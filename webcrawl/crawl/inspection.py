@@ -18,7 +18,6 @@ from webcrawl.urls.hosts import host_of
 
 SLICE = 2048  # hosts looked at between two turns of the event loop
 MOST_RULES = 500  # of a robots.txt that are shown
-ORIGINS = 100  # URLs of a host's queue whose schemes and ports are looked at
 VERDICTS = {
     Verdict.ALLOWED: "allowed",
     Verdict.FORBIDDEN: "forbidden",
@@ -61,17 +60,9 @@ class Watched:
         if row is not None:
             found["documents"], found["bytes"], found["failed"] = row[0], row[1], row[2]
             found["figures"] = "exact" if not (row[5] or row[6]) else f"may lack {row[5]} documents, {row[6]} bytes"
-        found["robots"] = {origin: self._said(origin, now) for origin in self.origins(name)}
+        found["robots"] = {origin: self._said(origin, now) for origin in self.book.origins(name)}
         found["budget"] = self.frontier.look.domain(self.domain(name))
         return found
-
-    def origins(self, name: str) -> list[str]:
-        """Schemes and ports under which the host is known, as far as its next URLs say."""
-        now = self._clock()
-        usual = [f"http://{name}", f"https://{name}"]
-        others = [origin_of(link.url) for _, link in self.frontier.look.first(name, ORIGINS, now)]
-        found = dict.fromkeys((*usual, *(one for one in others if one.startswith(SCHEMES))))
-        return [one for one in found if self.book.in_force(one) is not None]
 
     def _said(self, origin: str, now: float) -> str:
         entry = self.book.in_force(origin)
@@ -89,7 +80,7 @@ class Watched:
     def robots(self, url: str, *, of_url: bool) -> dict[str, Any]:
         """The rules for us at the URL's scheme, host and port, and what they say of it."""
         now, origin = self._clock(), origin_of(url)
-        others = [] if of_url else self.origins(host_of(url))
+        others = [] if of_url else self.book.origins(host_of(url))
         if origin not in others and others and origin.count(":") == 1:  # no port was given
             origin = others[0]
         if not url.startswith(SCHEMES):

@@ -21,6 +21,7 @@ KEEP = 86_400.0  # seconds, RFC 9309 2.4: no longer than 24 hours
 PATIENCE = 259_200.0  # HOST_PATIENCE
 TRIES = 3  # failures at least before an origin is given up; after so many nobody should await its URLs
 HOSTS = 2**18
+ORIGINS = 100  # of one host, that are shown
 DOUBLINGS = 20  # of HOST_RETRY_WAIT, which is 0.1 s at least: more than a day
 
 
@@ -46,6 +47,10 @@ class RobotsTable(Protocol):
 
     def set_robots(self, origin: str, until: float, rules: bytes) -> None:
         """Replace the row."""
+        ...
+
+    def origins(self, host: str, most: int) -> list[str]:
+        """Origins of a host that have a row."""
         ...
 
     def sweep(self, before: float) -> None:
@@ -161,6 +166,10 @@ class RobotsBook:
         """Whether nobody should await this URL: its robots.txt has failed several times, and no rules are known."""
         entry = self._entry(origin_of(url))
         return entry is not None and entry.rules is None and entry.tries >= TRIES
+
+    def origins(self, host: str) -> list[str]:
+        """Schemes and ports of a host of whose robots.txt something is known, for whoever watches."""
+        return self._table.origins(host, ORIGINS)
 
     def in_force(self, origin: str) -> InForce | None:
         """What is known of an origin's robots.txt, for whoever watches; None if nothing is."""
