@@ -7,7 +7,8 @@ import pytest
 
 from webcrawl.control.commands import COMMANDS, obey
 from webcrawl.control.errors import CommandError
-from webcrawl.control.hosts import ROWS
+from webcrawl.control.hosts import ROWS as OF_HOSTS
+from webcrawl.control.sheet_words import ROWS as OF_SHEETS
 
 
 class Obedient:
@@ -57,9 +58,9 @@ class TestObey:
         """The test above has every command of the table."""
         lines = self.test_each.pytestmark[0].args[1]
 
-        of_hosts = {row.name for row in ROWS}  # test_hosts.py
+        elsewhere = {row.name for row in (*OF_HOSTS, *OF_SHEETS)}  # test_hosts.py, test_sheets.py
 
-        assert [line.split()[0] for line, _ in lines] == [name for name in COMMANDS if name not in of_hosts]
+        assert [line.split()[0] for line, _ in lines] == [name for name in COMMANDS if name not in elsewhere]
 
     def test_several_sources(self):
         """Several sources of seeds are read one after the other."""
@@ -84,7 +85,7 @@ class TestObey:
             (["x" * 1000], "is no command"),
             (["exclude"], "usage: exclude RULE"),
             (["stop", "now"], "usage: stop"),
-            (["set", "X"], "usage: set [--for DOMAIN] NAME VALUE"),
+            (["set", "X"], "usage: set NAME VALUE"),
             (["set", "X", ""], "a word is empty, or not one line of text"),
             (["seeds"], "usage: seeds add SRC"),
             (["seeds", "add"], "usage: seeds add SRC"),
@@ -111,4 +112,4 @@ class TestObey:
         """These commands are in force after a restart."""
         lasting = {name for name, command in COMMANDS.items() if command.lasting}
 
-        assert lasting == {"pause", "resume", "exclude", "include", "seeds", "set", "host"}
+        assert lasting == {"pause", "resume", "exclude", "include", "seeds", "set", "host", "set --for"}

@@ -113,14 +113,14 @@ class TestWhere:
             ("set --for a.org SEEN_MEMORY 5", "SEEN_MEMORY cannot be set for a domain; these can: POLITENESS_FACTOR, "),
             ("set --for a.org HOST_MAX_PAGES many", "HOST_MAX_PAGES = 'many': must be a whole number"),
             ("set --for a.org HOST_MAX_PAGES", "usage: set --for DOMAIN NAME VALUE"),
-            ("set a.org HOST_MAX_PAGES 5", "usage: set NAME VALUE, or set --for DOMAIN NAME VALUE"),
+            ("set a.org HOST_MAX_PAGES 5", "usage: set NAME VALUE"),
             ("set --for a.org/x HOST_MAX_PAGES 5", "a.org/x is neither a host nor a URL"),
             ("set --for a.org:80 HOST_MAX_PAGES 5", "a.org:80: a domain or host, without scheme and port"),
             ("set --for http://a.org HOST_MAX_PAGES 5", "http://a.org: a domain or host, without scheme and port"),
             ("set --for a.org DOMAIN_BUDGET_PAGES 5", "DOMAIN_BUDGET_PAGES has no effect in this crawl"),
             ("set --for a.org URL_SCOPE seeds", "URL_SCOPE seeds can be set for a domain only in a crawl with that"),
             ("get --for", "usage: get --for DOMAIN"),
-            ("get LOG_LEVEL --for", "usage: get [NAME], or get --for DOMAIN"),
+            ("get LOG_LEVEL --for", "usage: get [NAME]"),
         ],
     )
     def test_refused(self, crawl, line, why):

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, Protocol
 
-from webcrawl.control.changeable import check_set
+from webcrawl.control.changeable import ALIASES, check_set
 from webcrawl.control.errors import CommandError
 from webcrawl.control.hosts import ROWS as OF_HOSTS
 from webcrawl.control.hosts import Steered
 from webcrawl.control.row import Answer, Command
-from webcrawl.control.sheet_words import FOR, check_get_for, check_set_for, get_for, set_for
+from webcrawl.control.sheet_words import FOR
+from webcrawl.control.sheet_words import ROWS as OF_SHEETS
 from webcrawl.urls.filters.commanded import CommandedFilter
 from webcrawl.urls.rules_file import RulesError
 
@@ -92,25 +93,12 @@ def seeds(crawl: Commanded, *words: str) -> Answer:
     return f"seeds are read from {', '.join(sources)}"
 
 
-def set_value(crawl: Commanded, *words: str) -> Answer:
-    if words[0] == FOR:
-        return set_for(crawl, *words[1:])
-    name, value = words
+def set_value(crawl: Commanded, name: str, value: str) -> Answer:
+    name = ALIASES.get(name, name)
     return f"{name} is {crawl.set(name, value)}"
 
 
-def check_set_words(*words: str) -> None:
-    if words[0] == FOR:
-        check_set_for(*words[1:])
-    elif len(words) == 2:
-        check_set(*words)
-    else:
-        raise CommandError(f"usage: set NAME VALUE, or set {FOR} DOMAIN NAME VALUE")
-
-
 def get(crawl: Commanded, *names: str) -> Answer:
-    if names[:1] == (FOR,):
-        return get_for(crawl, *names[1:])
     if names:
         return crawl.get(*names)
     return {"settings": [crawl.get(name) for name in crawl.settings()]}
@@ -120,11 +108,8 @@ def status(crawl: Commanded) -> Answer:
     return crawl.status()
 
 
-def check_get(*names: str) -> None:
-    if names[:1] == (FOR,):
-        check_get_for(*names[1:])
-    elif len(names) > 1:
-        raise CommandError(f"usage: get [NAME], or get {FOR} DOMAIN")
+def check_value(name: str, value: str) -> None:
+    check_set(ALIASES.get(name, name), value)
 
 
 def check_sources(*words: str) -> None:
@@ -149,15 +134,11 @@ COMMANDS: dict[str, Command] = {
         Command("exclude", exclude, "RULE", "fetch nothing of a domain or prefix any more", 1, 1, True, check_rule),
         Command("include", include, "RULE", "take an exclude back", 1, 1, lasting=True),
         Command("seeds", seeds, "add SRC…", "read more seeds", 1, None, True, check_sources),
-        Command(
-            "get", get, "[--for DOMAIN] [NAME]", "what a setting is and who says so; all of them", 0, 2, check=check_get
-        ),
-        Command(
-            *("set", set_value, "[--for DOMAIN] NAME VALUE", "change a setting that may change, or for one domain"),
-            *(2, 4, True, check_set_words),
-        ),
+        Command("get", get, "[NAME]", "what a setting is and who says so; all of them", 0, 1),
+        Command("set", set_value, "NAME VALUE", "change a setting that may change", 2, 2, True, check_value),
         Command("status", status, "", "how it is going"),
         *OF_HOSTS,
+        *OF_SHEETS,
     )
 }
 
@@ -167,7 +148,7 @@ def checked(name: str, *words: str) -> Command:
 
     A crawl may refuse it all the same, because of what else is in force there.
     """
-    command = COMMANDS.get(name)
+    command, words = _row(name, words)
     if command is None:
         raise CommandError(f"{_short(name)!r} is no command; there are: {', '.join(COMMANDS)}")
     if len(words) < command.least or (command.most is not None and len(words) > command.most):
@@ -181,7 +162,13 @@ def checked(name: str, *words: str) -> Command:
 
 def obey(crawl: Commanded, name: str, *words: str) -> Answer | Awaitable[Answer]:
     """Carries a command out, or begins to: what takes long is to be awaited. Raises CommandError."""
-    return checked(name, *words).run(crawl, *words)
+    return checked(name, *words).run(crawl, *_row(name, words)[1])
+
+
+def _row(name: str, words: tuple[str, ...]) -> tuple[Command | None, tuple[str, ...]]:
+    """The row, and the words that are its own: what is done for one domain only has a row by itself."""
+    of_domain = COMMANDS.get(f"{name} {FOR}") if words[:1] == (FOR,) else None
+    return (COMMANDS.get(name), words) if of_domain is None else (of_domain, words[1:])
 
 
 def _short(text: str) -> str:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from webcrawl.checks import SettingError, read
 from webcrawl.control.errors import CommandError
 from webcrawl.control.names import LONGEST, host_named
+from webcrawl.control.row import Answer, Command
 from webcrawl.control.sheets import SETTINGS
 
 if TYPE_CHECKING:
     from webcrawl.control.hosts import Steered
-    from webcrawl.control.row import Answer
 
 FOR = "--for"
 DEFAULT = "default"  # in place of a value: what holds for all
@@ -21,10 +21,7 @@ def set_for(crawl: Steered, domain: str, name: str, value: str) -> Answer:
     return crawl.hosts.set_for(_domain(domain), name, None if value == DEFAULT else read(name, value))
 
 
-def check_set_for(*words: str) -> None:
-    if len(words) != 3:
-        raise CommandError(f"usage: set {FOR} DOMAIN NAME VALUE; the value {DEFAULT} takes it back")
-    domain, name, value = words
+def check_set_for(domain: str, name: str, value: str) -> None:
     _domain(domain)
     if name not in SETTINGS:
         raise CommandError(f"{name[:40]} cannot be set for a domain; these can: {', '.join(SETTINGS)}")
@@ -39,10 +36,8 @@ def get_for(crawl: Steered, domain: str) -> Answer:
     return crawl.hosts.get_for(_domain(domain))
 
 
-def check_get_for(*words: str) -> None:
-    if len(words) != 1:
-        raise CommandError(f"usage: get {FOR} DOMAIN")
-    _domain(words[0])
+def check_get_for(domain: str) -> None:
+    _domain(domain)
 
 
 def _domain(word: str) -> str:
@@ -50,3 +45,10 @@ def _domain(word: str) -> str:
     if ":" in word.partition("]")[2 if word.startswith("[") else 0]:
         raise CommandError(f"{word[:LONGEST]}: a domain or host, without scheme and port")
     return host_named(word)
+
+
+_SAYS = f"change a setting for a domain or host alone; the value {DEFAULT} takes it back"
+ROWS = (
+    Command(f"set {FOR}", set_for, "DOMAIN NAME VALUE", _SAYS, 3, 3, True, check_set_for),
+    Command(f"get {FOR}", get_for, "DOMAIN", "what holds there, and who says so", 1, 1, check=check_get_for),
+)

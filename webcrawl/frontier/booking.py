@@ -40,13 +40,13 @@ class Booking:
     """Records an outcome in its host's record."""
 
     def __init__(self, politeness: Politeness, limits: Limits) -> None:
-        self._general, self._limits = (politeness, limits), limits
         self.own: Mapping[str, Own | None] | None = None  # of hosts for which other waits and limits are in force
-        self.health = HealthRules(limits.host_failures, limits.retry_wait, limits.patience)
+        self.change(politeness, limits)
 
     def change(self, politeness: Politeness, limits: Limits) -> None:
         """From now on these hold, for waits that begin from now on."""
         self._general, self._limits = (politeness, limits), limits
+        self.health = HealthRules(limits.host_failures, limits.retry_wait, limits.patience)
 
     def of(self, name: str) -> Own:
         """What holds for this host."""

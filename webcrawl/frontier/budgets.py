@@ -60,6 +60,14 @@ class Budgets:
     def __repr__(self) -> str:
         return f"<Budgets held={self.held} of {self.domains} domains, ready={len(self.listed)}>"
 
+    def change(self, policy: Allowance) -> None:
+        """Budgets by another policy, where there are any: who waits for one is looked at again."""
+        if not self.counts:
+            return
+        self._policy, self._lead = policy, policy.lead
+        self.table.rate_again()
+        self._moved = True
+
     # -- for every page
 
     def admits(self, name: str, record: Packed) -> bool:
@@ -154,8 +162,7 @@ class Budgets:
     def vary(self, own: Mapping[str, Allowance | None] | None) -> None:
         """From now on some domains have policies of their own."""
         self._own, self._moved = own, True
-        for domain in self.table.cached():
-            self._allow(domain)
+        self.table.rate_again()
 
     def reconsider(self, name: str) -> None:
         """A domain goes on at once if it may now; others whose policy has changed do with the next look at budgets."""

@@ -70,9 +70,10 @@ class DomainTable:
         domain = self._cached[name] = self._unpack(rows[0]) if rows else Domain(name)
         return domain
 
-    def cached(self) -> Iterable[Domain]:
-        """Those that are objects."""
-        return self._cached.values()
+    def rate_again(self) -> None:
+        """What domains may have is to be asked for anew; of those that are no objects it is anyway."""
+        for domain in self._cached.values():
+            domain.most = 0
 
     def _unpack(self, row: tuple[str, int, int, bytes, int]) -> Domain:
         name, rank, waiting, data, _ = row

@@ -21,7 +21,7 @@ class SetAside:
 
     def __init__(self, queue: Aside, hosts: HostTable, parked: Fifo, failures: int) -> None:
         """`failures`: in a row, from so many on a host is set aside."""
-        self._queue, self._hosts, self._parked, self._failures = queue, hosts, parked, failures
+        self._queue, self._hosts, self._parked, self.failures = queue, hosts, parked, failures
         self.entries = queue.heads  # the first of each length, by the time when they are due
         self.urls = 0
         self.hosts = 0
@@ -32,7 +32,7 @@ class SetAside:
 
     def wants(self, host: Host, due: float, now: float) -> bool:
         """Whether a host with URLs that is due then is to be put aside."""
-        if due - now > FAR or (host.failures >= self._failures and due > now):
+        if due - now > FAR or (host.failures >= self.failures and due > now):
             return True
         return bool(self.held) and host.name in self.held
 
@@ -72,7 +72,7 @@ class SetAside:
     def joined(self, host: Host, now: float) -> None:
         """A URL has come for a host that is aside: if it waited for the time of another URL only, it comes back."""
         self.urls += 1
-        if host.failures >= self._failures or self.keeps(host):
+        if host.failures >= self.failures or self.keeps(host):
             return
         if host.aside - now > FAR >= host.due() - now:
             self.recall(host)
