@@ -9,6 +9,7 @@ from webcrawl.control import paused
 from webcrawl.control.commands import COMMANDS
 from webcrawl.control.errors import CommandError
 from webcrawl.model import Link, Status
+from webcrawl.supervisor.orders import is_order
 
 BUDGET = {"DOMAIN_BUDGET": "webcrawl.frontier.allowances.unlimited.Unlimited"}
 
@@ -315,3 +316,23 @@ def test_what_changes_nothing_is_not_kept():
     assert host.lasts("a", "delay", "5")
     assert not host.lasts("a")
     assert not host.lasts("a", "retry")
+
+
+@pytest.mark.parametrize(
+    ("words", "all_of_them"),
+    [
+        (["host", "a.org"], False),
+        (["host", "a.org", "retry"], False),
+        (["host", "a.org", "pause"], True),
+        (["host", "a.org", "delay", "5"], True),
+        (["host", "a.org", "drop"], True),
+        (["host"], False),
+        (["hosts"], False),
+        (["queue", "a.org"], False),
+        (["set", "--for", "a.org", "HOST_MAX_PAGES", "5"], True),
+        (["get", "--for", "a.org"], False),
+    ],
+)
+def test_of_a_hive(words, all_of_them):
+    """What lasts goes to all drones of a hive, for a host may change hands; all else to the drone that has it."""
+    assert is_order(*words) is all_of_them

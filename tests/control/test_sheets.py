@@ -200,3 +200,19 @@ class TestEffect:
             assert (kept("http://www.a.org/"), kept("http://a.org/")) == (links, links[:1])
             crawl.order("set --for a.org URL_SCOPE default")
             assert kept("http://a.org/x") == (links if scope == "any" else links[:2])
+
+    def test_other_filters(self, tmp_path):
+        """Sheets hold for filters that a changed setting has made anew, and what they leave open follows the change."""
+        links = ["http://a.org/", "http://b.org/"]
+        with steered(tmp_path, **BUDGET) as crawl:
+
+            def kept(page, path):
+                chain = crawl.crawl._pipeline.chain
+                return chain.keep(links, Origin(page, len(path), path), crawl.crawl._pipeline.filtered)
+
+            crawl.order("set --for a.org URL_SCOPE host")
+            crawl.order("set --for a.org URL_MAX_DEPTH 1")
+            crawl.order("set URL_MAX_DEPTH 2")
+            assert kept("http://a.org/x", "L") == ["http://a.org/"]
+            assert kept("http://a.org/x", "LL") == []
+            assert (kept("http://b.org/x", "LL"), kept("http://b.org/x", "LLL")) == (links, ["http://a.org/"])

@@ -209,6 +209,37 @@ class TestPause:
         assert damage(tmp_path) == []
 
 
+class TestHive:
+    """Hosts change hands among the drones of a hive, each of which knows who is paused."""
+
+    def test_coming(self, db):
+        """A paused host that comes from another drone stays paused here."""
+        frontier = make(db)
+        frontier.steering.hold(["a"], 0.0)
+        frontier.moves.urls("a", [Link(url).pack() for url in urls("a", 3)])
+        frontier.moves.arrive("a", 0.0)
+
+        assert (taken(frontier, 0.0), frontier.aside, frontier.hosts_aside) == ([], 3, 1)
+        frontier.steering.let_go("a", 0.0)
+        assert len(drain(frontier, 0.0)) == 3
+
+    def test_leaving(self, db):
+        """It leaves with all its URLs; resumed on its way, nothing of it is asked here."""
+        frontier = make(db)
+        add(frontier, *urls("a", 3))
+        frontier.steering.hold(["a"], 0.0)
+        frontier.take(0.0)
+        frontier.moves.guard(lambda name: name == "a", lambda _: None)
+        frontier.moves.freeze()
+        assert frontier.steering.is_foreign("a")
+        frontier.steering.let_go("a", 0.0)
+        assert taken(frontier, 10.0) == []
+
+        pieces = [piece for some in frontier.moves.hosts(lambda name: name == "a", lambda: 0.0) for piece in some]
+        assert [piece[0] for piece in pieces] == ["urls", "host"]
+        assert (frontier.aside, frontier.hosts_aside, len(frontier)) == (0, 0, 0)
+
+
 class TestRetry:
     def test_health_waits_no_longer(self, db):
         """A host set aside for hours is tried at once, with one URL."""

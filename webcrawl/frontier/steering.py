@@ -50,7 +50,7 @@ class Steering:
         """The host is asked again."""
         self._aside.held.discard(name)
         host, active = self._open(name)
-        if active or host.state is not State.ASIDE:
+        if active or host.state is not State.ASIDE or self.is_foreign(name):
             self._close(host, active=active)
         else:
             self._aside.withdraw(host)
