@@ -25,10 +25,12 @@ from webcrawl.checks import SettingError
 from webcrawl.commands.cannot_start import CannotStart
 from webcrawl.commands.feeds import BadFeed, check_feeds
 from webcrawl.crawl.assembly import assemble
+from webcrawl.extensions.metrics import place
 from webcrawl.fastpath.names import ForeignScrapy
 from webcrawl.fastpath.names import check as check_scrapy
 from webcrawl.hive.errors import HiveError
 from webcrawl.loading import load
+from webcrawl.metrics.listening import CannotListen, bound
 from webcrawl.net.dns_answer import Lookup
 from webcrawl.net.dns_cares import NameServers
 from webcrawl.net.errors import DnsFailed
@@ -55,6 +57,7 @@ REASONS = (
     ForeignScrapy,
     BadFeed,
     UnusableHandler,
+    CannotListen,
 )
 
 
@@ -81,6 +84,7 @@ def preflight(settings: BaseSettings, spider: type[Spider], arguments: Mapping[s
             _seeds(spider, arguments, values)
         _folder(values, arguments.get("name", spider.name))
         _await(_name_servers(load(values["DNS_LOOKUP"]), values["DNS_NAMESERVERS"]))
+        _metrics(values)
     except REASONS as error:
         raise CannotStart(_line(error)) from error
 
@@ -119,6 +123,7 @@ def preflight_crawler(settings: BaseSettings, name: str, seeds: str = "") -> Non
         if seeds:
             _lists(seeds, values)
         _folder(values, name)
+        _metrics(values)
     except REASONS as error:
         raise CannotStart(_line(error)) from error
 
@@ -221,6 +226,12 @@ def _check(folder: Path) -> None:
             raise damage
     finally:
         lock.close()
+
+
+def _metrics(values: Mapping[str, Any]) -> None:
+    """Whether the port is free. The crawl itself takes it when it runs."""
+    if values["METRICS_PORT"] is not None:
+        bound(*place(values)).close()
 
 
 async def _name_servers(make: Callable[..., Lookup], servers: tuple[tuple[str, int], ...]) -> None:

@@ -250,6 +250,17 @@ MIN_FREE_DISK = 1024
 # Take commands on a Unix socket in JOBDIR, which only the crawl's own user can reach (scrapy ctl, the dashboard).
 CONTROL = True
 
+# --- Metrics ---
+
+# Port on which Prometheus may ask for the crawl's figures, at /metrics; of drone N of a hive: this and N.
+METRICS_PORT = None
+
+# Where that port is: who reaches it reads the figures.
+METRICS_HOST = "127.0.0.1"
+
+# File with the same figures for node_exporter, renewed every 15 seconds; of drone N of a hive, -N before its ending.
+METRICS_FILE = None
+
 # --- the hive ---
 
 # How many drones share the crawl when it is founded; 0 for a crawl of its own (docs/hive.md).
@@ -362,6 +373,7 @@ EXTENSIONS = {
     "webcrawl.extensions.progress.Progress": 400,
     "webcrawl.extensions.statistics.Statistics": 410,
     "webcrawl.extensions.summary.Summary": 415,
+    "webcrawl.extensions.metrics.Metrics": 418,
     "webcrawl.extensions.identity.Identity": 420,
     "webcrawl.extensions.following.Following": 430,
     "webcrawl.extensions.history.History": 435,

@@ -81,6 +81,7 @@ def test_the_rights_that_suffice(url):
         await server.retract([await server.command("pause")])
         for _ in range(3):
             await beat(server)
+        await server.give_up(1)
         await server.forget(1)
         seeds = Taking(server._client, "test:start_urls", Keys("test").taken(0), lambda _: None)
         for push in ("rpush", "sadd", "zadd"):

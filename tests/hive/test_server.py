@@ -83,6 +83,18 @@ def test_a_beat_tells_who_is_there(url):
     asyncio.run(run())
 
 
+def test_all_are_told_to_rest(url):
+    """What the queen says about all is told with each beat."""
+
+    async def run():
+        async with drones(url) as (one, other):
+            before = await beat(other)
+            await one.let_rest()
+            assert (before.all_rest, (await beat(other)).all_rest) == (False, True)
+
+    asyncio.run(run())
+
+
 def test_one_drone_is_the_queen(url):
     """The first one is the queen, and alone gets the reports; when it leaves, another one is."""
 

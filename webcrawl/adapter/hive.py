@@ -154,6 +154,14 @@ class Life:
     def idle(self) -> bool:
         return not self._scheduler.has_work()
 
+    def rests(self) -> bool:
+        return self._scheduler.rests
+
+    def let_rest(self, *, all_rest: bool) -> None:
+        before, self._crawl.all_rest = self._crawl.all_rest, all_rest
+        if before and not all_rest:
+            self.wake()
+
     def activity(self) -> int:
         return self._crawl.activity()
 

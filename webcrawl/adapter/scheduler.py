@@ -230,7 +230,15 @@ class FrontierScheduler:
 
     def has_work(self) -> bool:
         """Whether anything is left to do here."""
-        return self.crawl.pending or self._inline.waiting > 0 or any(source() for source in self.sources)
+        return self.crawl.pending or self._awaits()
+
+    @property
+    def rests(self) -> bool:
+        """Whether nothing is left to do here but to try hosts that are set aside."""
+        return self.crawl.rests and not self._awaits()
+
+    def _awaits(self) -> bool:
+        return self._inline.waiting > 0 or any(source() for source in self.sources)
 
     def enqueue_request(self, request: Request) -> bool:
         """Accepts any request of a spider or middleware. Nothing may raise here: Scrapy would hang."""

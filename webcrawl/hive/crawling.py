@@ -20,6 +20,12 @@ class Crawling(Protocol):
     def idle(self) -> bool:
         """Whether nothing is left to do, unless others send something."""
 
+    def rests(self) -> bool:
+        """Whether nothing is left to do but to try hosts that are set aside, for long enough."""
+
+    def let_rest(self, *, all_rest: bool) -> None:
+        """Whether this is so with all drones: then none of these hosts is tried any more."""
+
     def activity(self) -> int:
         """A number that grows with whatever is done."""
 

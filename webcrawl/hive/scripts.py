@@ -60,7 +60,8 @@ if redis.call('HGET', KEYS[3], 'generation') ~= ARGV[7] then map = redis.call('H
 local commands = redis.call('ZRANGEBYSCORE', KEYS[8], '(' .. ARGV[8], '+inf')
 local bytes, open = redis.call('GET', KEYS[9]), redis.call('EXISTS', KEYS[10])
 local acks, gone = redis.call('HGETALL', KEYS[7]), redis.call('SMEMBERS', KEYS[11])
-return {epoch, map, acks, reports, drones, alive, queen, commands, bytes, open, gone}
+local rest = redis.call('EXISTS', KEYS[12])
+return {epoch, map, acks, reports, drones, alive, queen, commands, bytes, open, gone, rest}
 """
 
 LEAVE = """-- Gives up a drone's leases, if they are still its own.

@@ -37,6 +37,7 @@ class Beat:
     commands: Sequence[Command]
     reports: Mapping[int, bytes]  # only for the queen
     bytes: int  # of all streams
+    all_rest: bool  # no drone has anything left but hosts set aside
 
 
 class Server(Board):
@@ -88,7 +89,7 @@ class Server(Board):
     async def beat(self, report: bytes, *, lease: float, generation: int = 0, after: int = 0) -> Beat:
         """A sign of life. `generation`: of the map that the drone knows; `after`: the last command that it knows."""
         found = await self._do(lambda: self._beat(report, lease, generation, after))
-        epoch, packed, acks, reports, drones, alive, queen, commands, size, is_open, gone = found
+        epoch, packed, acks, reports, drones, alive, queen, commands, size, is_open, gone, rest = found
         members = {int(drone): state_of(identity) for drone, identity in _pairs(drones)}
         self._members = frozenset(members)
         self._member = replace(self._me, others=members, gone=_states(gone))
@@ -109,13 +110,14 @@ class Server(Board):
             commands=[Command.unpack(data) for data in commands],
             reports={int(drone): data for drone, data in _pairs(reports)},
             bytes=self._bytes,
+            all_rest=bool(rest),
         )
 
     async def _beat(self, report: bytes, lease: float, generation: int, after: int) -> Any:
         me, keys, epoch = self._me, self._keys, self._epoch
         names = [
             *(keys.epoch, keys.drones, keys.map, f"{keys.leases}{me.drone}", keys.queen, keys.reports),
-            *(keys.acks(epoch), keys.commands, keys.bytes, keys.stream(me.drone, epoch), keys.gone),
+            *(keys.acks(epoch), keys.commands, keys.bytes, keys.stream(me.drone, epoch), keys.gone, keys.rest),
         ]
         sample = "" if self._sample is None else self._sample
         values = [
