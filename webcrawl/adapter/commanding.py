@@ -86,6 +86,9 @@ class Commanding:
     def settings(self) -> Sequence[str]:
         return [name for name in self._scheduler.crawl.in_force.values if name.isupper()]
 
+    def about(self, url: str) -> Mapping[str, Any]:
+        return self._scheduler.crawl.about(url)
+
     def status(self) -> Mapping[str, Any]:
         scheduler = self._scheduler
         crawl = scheduler.crawl

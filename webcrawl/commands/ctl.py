@@ -15,6 +15,7 @@ from scrapy.commands import ScrapyCommand
 
 from webcrawl.control.errors import CommandError, NoAnswer, NotRunning
 from webcrawl.logs.readable import readable
+from webcrawl.store.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +44,8 @@ class Command(ScrapyCommand):
         from webcrawl.control.commands import COMMANDS  # noqa: PLC0415
 
         lines = (f"  {one.usage:<32} {one.says}" for one in COMMANDS.values())
-        return "\n".join((f"{self.short_desc()}\n\ncommands:", *lines))
+        here = f"  {'why URL':<32} what became of a URL, and why: as `scrapy why` says"
+        return "\n".join((f"{self.short_desc()}\n\ncommands:", *lines, here))
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
@@ -52,7 +54,7 @@ class Command(ScrapyCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         try:
-            answer = self._asked(args)
+            said = self._said(args, as_json=opts.json)
         except (CommandError, NotRunning) as error:
             self.exitcode = NOT_RUNNING if isinstance(error, NotRunning) else REFUSED
             line = readable(" ".join(str(error).split()))
@@ -62,18 +64,34 @@ class Command(ScrapyCommand):
         except KeyboardInterrupt:
             self.exitcode = INTERRUPTED
         else:
-            sys.stdout.write(_text(answer, as_json=opts.json))
+            sys.stdout.write(said)
 
-    def _asked(self, args: list[str]) -> Any:
+    def _said(self, args: list[str], *, as_json: bool) -> str:
         from webcrawl.control.client import Client  # noqa: PLC0415
 
         if len(args) < 2:
             raise CommandError(USAGE)  # Scrapy's UsageError ends with 2, which means something else here
         jobdir, command, *words = args
         client = Client(Path(jobdir), PATIENCE)
-        if command == "seeds":
-            return _seeds(client, Path(jobdir), words)
-        return client.ask(command, *words)
+        if command == "why":
+            return _why(client, Path(jobdir), words, as_json=as_json)
+        answer = _seeds(client, Path(jobdir), words) if command == "seeds" else client.ask(command, *words)
+        return _text(answer, as_json=as_json)
+
+
+def _why(client: Client, jobdir: Path, words: Sequence[str], *, as_json: bool) -> str:
+    """What `scrapy why` prints, if the crawl runs."""
+    from webcrawl.why.answer import why  # noqa: PLC0415
+    from webcrawl.why.text import text_of  # noqa: PLC0415
+
+    if len(words) != 1:
+        raise CommandError("usage: why URL")
+    client.ask("status")
+    try:
+        answer = why(jobdir, words[0])
+    except (StoreError, OSError) as error:
+        raise CommandError(str(error)) from error
+    return f"{json.dumps(answer.to_json())}\n" if as_json else text_of(answer)
 
 
 def _seeds(client: Client, jobdir: Path, words: Sequence[str]) -> Any:

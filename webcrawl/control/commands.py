@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from webcrawl.control.about import about, check_about
 from webcrawl.control.changeable import check_set
 from webcrawl.control.errors import CommandError
 from webcrawl.urls.filters.commanded import CommandedFilter
@@ -50,6 +51,9 @@ class Commanded(Protocol):
 
     def settings(self) -> Sequence[str]:
         """The names of all settings that the crawl reads."""
+
+    def about(self, url: str) -> Mapping[str, Any]:
+        """What is known of a canonical URL that the last checkpoint does not have."""
 
     def status(self) -> Mapping[str, Any]:
         """How it is going: `state` (running, paused, stopping), `seconds` of this run, and all counters."""
@@ -148,6 +152,16 @@ COMMANDS: dict[str, Command] = {
         Command("get", get, "[NAME]", "what a setting is and who says so; all of them", 0, 1),
         Command("set", set_value, "NAME VALUE", "change a setting that may change", 2, 2, True, check_set),
         Command("status", status, "", "how it is going"),
+        Command(
+            "about",
+            about,
+            "URL…",
+            "whether URLs are known since lately or in flight; see why",
+            1,
+            None,
+            False,
+            check_about,
+        ),
     )
 }
 

@@ -100,8 +100,10 @@ class Crawls:
         best: dict[int, Answer] = {}
         for source, gathering in self._gatherings.items():
             places = [place for place in range(len(urls)) if place not in best or best[place].state in WEAK]
-            live = ask(source, [urls[place] for place in places]) if self._alive else {}
-            found = gathering.facts([urls[place] for place in places], live)
+            some = [urls[place] for place in places]
+            live = ask(source, [form.url for form in map(source.form, some) if form.url]) if self._alive else None
+            source.alive = live is not None
+            found = gathering.facts(some, live or {})
             for place, facts in zip(places, found, strict=True):
                 answer = answer_of(source, facts, is_hive=len(self._gatherings) > 1)
                 if place not in best or _goes_before(answer, best[place]):

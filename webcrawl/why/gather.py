@@ -14,15 +14,16 @@ from webcrawl.why.budget import DomainBudget, budget_of
 from webcrawl.why.facts import Facts
 from webcrawl.why.host import delay_of
 from webcrawl.why.links import linking
-from webcrawl.why.log import Looked, log_line
+from webcrawl.why.log import QUICK, Looked, log_line
 from webcrawl.why.portions import among_portions
-from webcrawl.why.queued import BUDGET, HOST, Search, Searched
+from webcrawl.why.queued import Search, Searched
 from webcrawl.why.robots import agent_of, robots_verdict
 from webcrawl.why.robots_lines import line_of
 from webcrawl.why.source import CRAWL_LOG, SKIPPED_LOG, Source
 from webcrawl.why.words import iso_of, size
 
 QUICK_SKIPPED = 64 << 20  # bytes of skipped.log
+SMALL = 32 << 20  # bytes of crawl.log that are always looked at
 READ = 300  # records of the archive that are read for what they say: each takes a millisecond
 ROBOTS = 3  # of the same robots.txt, the latest
 REDIRECTS = frozenset((301, 302, 303, 307, 308))
@@ -49,8 +50,12 @@ class Gathering:
             facts.live = live.get(facts.url)
         urls = list(dict.fromkeys(facts.url for facts in some))
         self._seen(some)
-        searched = self._queues(some, urls)
-        self._log(some, urls)
+        self._archive(some, urls)
+        searched = self._search.near(urls)
+        for facts in some:
+            facts.place = searched.places.get(facts.url)
+        self._far(some, searched)
+        self._log(some)
         self._skipped(some, urls)
         for facts in some:
             self._rules(facts, searched)
@@ -65,40 +70,49 @@ class Gathering:
         for facts, key in zip(some, keys, strict=True):
             facts.known, facts.waiting = known.get(key, ""), waiting.get(key)
 
-    def _queues(self, some: Sequence[Facts], urls: Sequence[str]) -> Searched:
-        searched = self._search.find(urls)
-        for facts in some:
-            host = host_of(facts.url)
-            facts.place, facts.host = searched.places.get(facts.url), searched.hosts[host]
-            if facts.place is None and facts.is_known:
-                domain = self._source.domains(host)
-                own = {f"{HOST} {host}": f"the queue of {host}", f"{BUDGET} {domain}": f"the queue of {domain}"}
-                for what, (looked, of) in searched.cut.items():
-                    if " " not in what or what in own:
-                        name = own.get(what, {"front": "the front-end", "line": "the lines"}.get(what, what))
-                        facts.looked.append(f"{name}: {looked:,} of {of:,} URLs")
-        return searched
-
-    def _log(self, some: Sequence[Facts], urls: Sequence[str]) -> None:
-        source = self._source
-        entries = source.indexes.find(urls)
-        log = source.log(CRAWL_LOG)
-        looked = log.look(urls, deep=self._deep)
+    def _archive(self, some: Sequence[Facts], urls: Sequence[str]) -> None:
+        """The records, and the lines of the log around their times, which are found in a log of any size."""
+        indexes, log = self._source.indexes, self._source.log(CRAWL_LOG)
+        entries, looked = indexes.find(urls), log.look(urls, quick=0)
         for url, found in entries.items():
-            if found and not looked.lines[url] and not looked.whole:
+            if found and not self._deep and looked.of > SMALL:
                 log.near(looked, url, iso_of(found[-1].stamp))
         for facts in some:
-            facts.entries = entries[facts.url]
+            facts.entries, facts.lines = entries[facts.url], _lines(looked, facts.url)
+            if facts.lines:
+                facts.looked.append(f"{CRAWL_LOG}: around the time of its last record")
+            if not facts.entries and indexes.gone:
+                facts.looked.append(f"{indexes.gone} indexes of the archive are no longer in the folder")
+            if not facts.entries and indexes.cut:
+                facts.looked.append("the index of the archive file that is being written: its first 64 MiB")
+
+    def _far(self, some: Sequence[Facts], searched: Searched) -> None:
+        """The front-end and the lines, for what may be there: what was asked for before has left them."""
+        left = [
+            one
+            for one in some
+            if (one.is_known or self._deep) and not (one.place or one.lines or one.entries or one.waiting)
+        ]
+        self._search.far(searched, dict.fromkeys(facts.url for facts in left))
+        for facts in left:
+            facts.place = searched.places.get(facts.url)
+            if facts.place is None:
+                facts.looked += searched.cut_for(host_of(facts.url), self._source.domain_of(facts.url))
+
+    def _log(self, some: Sequence[Facts]) -> None:
+        """From its end. What the crawl does not know has lines only if it is a robots.txt, or a user's own request."""
+        log = self._source.log(CRAWL_LOG)
+        left = [facts for facts in some if not facts.lines and (self._deep or not facts.place)]
+        urls = {facts.url for facts in left}
+        quick = QUICK if any(facts.is_known for facts in left) else SMALL
+        looked = log.look(urls, deep=self._deep, quick=quick)
+        for facts in left:
             facts.lines = _lines(looked, facts.url)
             if not facts.lines and not looked.whole:
                 facts.looked.append(f"{CRAWL_LOG}: the last {size(looked.looked)} of {size(looked.of)}")
-            if not facts.entries and source.indexes.gone:
-                facts.looked.append(f"{source.indexes.gone} indexes of the archive are no longer in the folder")
-            if not facts.entries and source.indexes.cut:
-                facts.looked.append("the index of the archive file that is being written: its first 64 MiB")
 
     def _skipped(self, some: Sequence[Facts], urls: Sequence[str]) -> None:
-        if SKIPPED_LOG not in self._source.outputs:
+        if not self._source.has(SKIPPED_LOG):
             return
         looked = self._source.log(SKIPPED_LOG).look(urls, deep=self._deep, quick=QUICK_SKIPPED)
         for facts in some:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from json.encoder import encode_basestring_ascii as quoted
 from pathlib import Path
@@ -36,9 +37,14 @@ class Entry:
 class Indexes:
     """All indexes of a JOBDIR, as far as the last checkpoint has noted them."""
 
-    def __init__(self, jobdir: Path, lengths: Mapping[str, int]) -> None:
+    def __init__(self, jobdir: Path, lengths: Mapping[str, int], *, alive: bool = False) -> None:
+        """`alive`: the crawl runs, and what it wrote since counts too."""
         self._jobdir = jobdir
         self._lengths = {path: size for path, size in lengths.items() if INDEX in path}
+        if alive:
+            for path in jobdir.glob(f"warc/*{INDEX}{OPEN}"):
+                with suppress(FileNotFoundError):  # finished at this moment
+                    self._lengths[path.relative_to(jobdir).as_posix()] = path.stat().st_size
         self.gone = 0  # finished ones that were taken away
         self.cut = False  # not all of the open one was looked at
 

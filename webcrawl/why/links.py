@@ -19,7 +19,7 @@ def linking(source: Source, urls: Collection[str], *, deep: bool) -> tuple[dict[
     """For each URL a page that links to it, and the kind of that link; and what was not looked through."""
     found: dict[str, tuple[str, str]] = {}
     cut: list[str] = []
-    if LINKS_LOG in source.outputs:
+    if source.has(LINKS_LOG):
         looked = source.log(LINKS_LOG).look(urls, deep=deep, quick=QUICK)
         for url, lines in looked.lines.items():
             for line in lines.values():

@@ -16,6 +16,7 @@ QUICK = 256 << 20  # bytes: about a million lines, a third of a second
 AROUND = 2 << 20  # bytes looked at on each side of a time
 FEW = 8  # URLs that are searched one by one
 FIELDS = 12
+EVERYTHING = 1 << 62
 
 
 class LogLine(NamedTuple):
@@ -48,10 +49,13 @@ class Looked:
 
 
 class LogFile:
-    """A log of lines, of which the field number `column` is the URL. `length`: what the last checkpoint noted."""
+    """A log of lines, of which the field number `column` is the URL.
 
-    def __init__(self, path: Path, length: int, column: int, separator: bytes = b" ") -> None:
-        self._path, self._length = path, length
+    `length`: what the last checkpoint noted of it; None: all of it counts.
+    """
+
+    def __init__(self, path: Path, length: int | None, column: int, separator: bytes = b" ") -> None:
+        self._path, self._length = path, EVERYTHING if length is None else length
         self._column, self._separator = column, separator
 
     def __repr__(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -57,9 +57,16 @@ class Searched:
         before = self.cut.get(what, (0, 0))
         self.cut[what] = before[0] + looked, before[1] + of
 
-    def whole(self, host: str, domain: str) -> bool:
-        """Whether all queues that may have a URL of this host were looked through."""
-        return not self.cut.keys() & {FRONT, LINE, f"{HOST} {host}", f"{BUDGET} {domain}"}
+    def cut_for(self, host: str, domain: str) -> list[str]:
+        """What was not looked through, of the queues that may have a URL of this host."""
+        names = {
+            f"{HOST} {host}": f"the queue of {host}",
+            f"{BUDGET} {domain}": f"the URLs over the budget of {domain}",
+            LINE: "the lines of hosts that wait",
+            FRONT: "the front-end",
+        }
+        cut = ((names[what], *self.cut[what]) for what in names if what in self.cut)
+        return [f"{name}: {looked:,} of {of:,} URLs" for name, looked, of in cut]
 
 
 class Search:
@@ -72,8 +79,8 @@ class Search:
     def __repr__(self) -> str:
         return f"<Search {self._snapshot.path}>"
 
-    def find(self, urls: Iterable[str]) -> Searched:
-        """Looks where each is expected first, and then everywhere."""
+    def near(self, urls: Iterable[str]) -> Searched:
+        """Looks in the queues of their hosts and domains."""
         searched, left = Searched(), dict.fromkeys(urls)
         by_host: dict[str, list[str]] = defaultdict(list)
         for url in left:
@@ -87,8 +94,6 @@ class Search:
                 by_domain[self._domain_of(host_of(url))].append(url)
         for domain, some in by_domain.items():
             self._in_domain(searched, domain, some)
-        if any(url not in searched.places for url in left):
-            self._elsewhere(searched, [url for url in left if url not in searched.places])
         return searched
 
     def _budget(self, size: int) -> Budget:
@@ -125,7 +130,10 @@ class Search:
             if not looked.whole:
                 searched.note(f"{BUDGET} {domain}", looked.records, looked.of)
 
-    def _elsewhere(self, searched: Searched, urls: list[str]) -> None:
+    def far(self, searched: Searched, urls: Collection[str]) -> None:
+        """Looks in the front-end and the lines, too."""
+        if not urls:
+            return
         front, lines = meta.value(self._snapshot, META, saved_front, NO_FRONT)
         wanted, budget = Wanted(urls), self._budget(OF_ALL)
         likely = {self._domain_of(host_of(url)) for url in urls}

@@ -51,6 +51,7 @@ class Source:
         if not (jobdir / "state/crawl.db").exists():
             raise NoCrawl(f"{jobdir}: not a crawl: state/crawl.db is missing")
         self.jobdir, self._trusted = jobdir, trusted
+        self.alive = False  # the crawl runs: what it wrote since its last checkpoint counts too
         self.domains = RegisteredDomains()
         self._closing = ExitStack()
         self.snapshot, self.seen = opened(jobdir / "state")
@@ -145,11 +146,17 @@ class Source:
     def log(self, name: str) -> LogFile:
         """One of the logs; those of tabs have the URL in the third field."""
         tabs = name != CRAWL_LOG
-        return LogFile(self.jobdir / name, self.outputs.get(name, 0), 2 if tabs else 3, b"\t" if tabs else b" ")
+        length = None if self.alive else self.outputs.get(name, 0)
+        return LogFile(self.jobdir / name, length, 2 if tabs else 3, b"\t" if tabs else b" ")
 
-    @cached_property
+    def has(self, name: str) -> bool:
+        """Whether the crawl writes this output."""
+        return name in self.outputs or (self.alive and (self.jobdir / name).exists())
+
+    @property
     def indexes(self) -> Indexes:
-        return Indexes(self.jobdir, self.outputs)
+        """The indexes of the archive."""
+        return Indexes(self.jobdir, self.outputs, alive=self.alive)
 
     @cached_property
     def _first_page(self) -> str:
