@@ -32,6 +32,8 @@ class Facts:
     place: Place | None = None
     lines: list[LogLine] = field(default_factory=list)
     skipped: list[tuple[str, str, str]] = field(default_factory=list)  # time, reason, page
+    setting: str = ""  # that says what the filter leaves out which did so
+    all_links: bool = False  # all links of all pages were looked at
     linked: tuple[str, str] | None = None  # a page that links to it, and the kind of link
     entries: list[Entry] = field(default_factory=list)
     robots: RobotsVerdict | None = None

@@ -19,7 +19,8 @@ from webcrawl.why.portions import among_portions
 from webcrawl.why.queued import Search, Searched
 from webcrawl.why.robots import agent_of, robots_verdict
 from webcrawl.why.robots_lines import line_of
-from webcrawl.why.source import CRAWL_LOG, SKIPPED_LOG, Source
+from webcrawl.why.rules import setting_of
+from webcrawl.why.source import CRAWL_LOG, LINKS_LOG, SKIPPED_LOG, Source
 from webcrawl.why.words import iso_of, size
 
 QUICK_SKIPPED = 64 << 20  # bytes of skipped.log
@@ -119,7 +120,9 @@ class Gathering:
             for line in looked.lines[facts.url].values():
                 moment, reason, _, *rest = line.decode("utf-8", "replace").split("\t")
                 facts.skipped.append((moment, reason, rest[0] if rest else ""))
-            if not facts.skipped and not looked.whole:
+            if facts.skipped:
+                facts.setting = setting_of(facts.skipped[-1][1], self._source.values)
+            elif not looked.whole:
                 facts.looked.append(f"{SKIPPED_LOG}: the last {size(looked.looked)} of {size(looked.of)}")
 
     def _rules(self, facts: Facts, searched: Searched) -> None:
@@ -170,12 +173,14 @@ class Gathering:
         longest = self._source.values["URL_MAX_LENGTH"]
         portions, (looked, of) = among_portions(self._source.snapshot, urls, longest, deep=self._deep)
         links, cut = linking(self._source, urls, deep=self._deep)
+        all_links = not cut and (self._source.has(LINKS_LOG) or "tables" in self._source.written)
         for facts in some:
             facts.portion, facts.linked = portions.get(facts.url), links.get(facts.url)
             if facts.portion is None and looked < of:
                 facts.looked.append(f"links of large pages that wait: {looked:,} of {of:,} thousand")
             if facts.linked is None:
                 facts.looked += cut
+                facts.all_links = all_links
 
     def _quote_robots(self, some: Sequence[Facts]) -> None:
         """On which lines of robots.txt the rules are that decide: only the archive has the whole file."""

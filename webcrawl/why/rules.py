@@ -22,6 +22,15 @@ SCOPES = {
     "domain": "URL_SCOPE = domain: links to another registered domain than their page's are not followed",
     "seeds": "URL_SCOPE = seeds: no seed is of its registered domain",
 }
+SETTINGS = {  # that say what a filter leaves out
+    "scheme": "URL_SCHEMES",
+    "length": "URL_MAX_LENGTH",
+    "depth": "URL_MAX_DEPTH",
+    "scope": "URL_SCOPE",
+    "excluded": "URL_EXCLUDE_FILE",
+    "extension": "URL_EXCLUDE_EXTENSIONS",
+    "trap_family": "TRAP_MAX_PAGES",
+}
 TRAPS = {
     "trap_repeats": "TRAP_RULES: parts of its path come again and again, as where relative links lead into themselves",
     "trap_growth": "TRAP_RULES: it has too many segments, parameters that repeat, or escapes of escapes",
@@ -35,6 +44,13 @@ def rule_of(one: UrlFilter, url: str, origin: Origin, values: Values, domains: R
     if rule is not None:
         return rule(url, origin, values, domains, one)
     return TRAPS.get(one.name, f"the filter {type(one).__module__}.{type(one).__qualname__} refuses it")
+
+
+def setting_of(name: str, values: Values) -> str:
+    """The setting of a filter of this name, and its value; empty if it has none, or one that is long."""
+    setting = SETTINGS.get(name)
+    value = values.get(setting, "") if setting is not None else ""
+    return f"{setting} = {value}" if isinstance(value, str | int) and value != "" else ""
 
 
 def _scheme(_: str, __: Origin, values: Values, ___: RegisteredDomains, ____: UrlFilter) -> str:

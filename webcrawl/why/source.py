@@ -87,6 +87,11 @@ class Source:
         self.at, self.ahead = meta.value(snapshot, CLOCK, _times, (0.0, 0.0))
         self.outputs = dict(snapshot.rows("SELECT path, length FROM output ORDER BY path"))
 
+    @property
+    def written(self) -> list[str]:
+        """The OUTPUTS of the last run."""
+        return self.terms.get("OUTPUTS", "").split(", ")
+
     # -- URLs
 
     @cached_property

@@ -94,6 +94,8 @@ def _without_end(facts: Facts) -> Verdict:
         return Verdict(SEEN, "no trace", f"it is known, but neither a queue nor a log has it{more}")
     if facts.linked is not None:
         return Verdict(UNKNOWN, "not followed", f"{_linked(*facts.linked)} was not followed")
+    if facts.all_links:
+        return Verdict(UNKNOWN, "not found", "it is no seed that was read, and no page that was fetched links to it")
     return Verdict(UNKNOWN, "not found", "the crawl has not found a link to it that it follows")
 
 
@@ -106,8 +108,11 @@ def _refused(facts: Facts) -> Verdict | None:
         why = f"the URL filter {refusal.name} leaves it out: {refusal.rule}"
         return Verdict(REFUSED, f"filter {refusal.name}", why)
     if facts.skipped:
-        when, why, _ = facts.skipped[-1]
-        return Verdict(REFUSED, f"skipped: {why}", f"it was left out at {moment(when)}: {why}")
+        when, name, _ = facts.skipped[-1]
+        setting = f" ({facts.setting})" if facts.setting else ""
+        if name not in {one.name for one in facts.filters}:
+            return Verdict(DROPPED, f"skipped: {name}", f"it ended without an answer at {moment(when)}: {name}")
+        return Verdict(REFUSED, f"filter {name}", f"the URL filter {name} left it out at {moment(when)}{setting}")
     if facts.robots is not None and facts.robots.verdict == robots.FORBIDDEN:
         return Verdict(REFUSED, "robots.txt", _forbidden(facts))
     return None
@@ -135,7 +140,7 @@ def _queued(facts: Facts, place: Place) -> str:
     elif place.where == queued.HOST:
         said = f"it waits in the queue of its host, {before}"
     elif place.where == queued.BUDGET:
-        said = f"its domain has had the pages it may have: it waits for more, {before}"
+        said = f"{_over_budget(facts)}: it waits for more, {before}"
     elif place.where == queued.LINE:
         said = f"it waits until others of its domain, address or origin are done, {before}"
     else:
@@ -143,6 +148,16 @@ def _queued(facts: Facts, place: Place) -> str:
     if facts.robots is not None and facts.robots.verdict == robots.FORBIDDEN:
         return f"{said}, and will end when its turn comes: {_forbidden(facts)}"
     return said
+
+
+def _over_budget(facts: Facts) -> str:
+    """What of the rules in `frontier/budgets.py` holds its domain's URLs back."""
+    budget = facts.budget
+    if budget is not None and budget.most is not None and budget.pages < budget.most:
+        if budget.debt >= budget.lead:
+            return f"of the pages let in from its domain, {budget.debt} had nothing new or are not answered yet"
+        return "its domain has far more URLs than it may have pages"
+    return "its domain has had the pages it may have"
 
 
 def _forbidden(facts: Facts) -> str:
@@ -180,6 +195,8 @@ def what_now(facts: Facts, in_force: Mapping[str, Any]) -> str:
     pause = " (the crawl is paused: nothing is fetched until `resume`)" if in_force.get("paused") else ""
     if facts.is_known:
         return f"nothing new: the crawl knows it already{pause}"
+    if facts.skipped:
+        return f"it would be left out again, unless it were found in another place: {facts.skipped[-1][1]}{pause}"
     return f"{_when_queued(facts)}{pause}"
 
 
