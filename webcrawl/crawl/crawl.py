@@ -386,6 +386,10 @@ class Crawl:
             self._ending.begin_again()
         return before
 
+    def share(self, slots: int) -> None:
+        """There are so many downloads at once from now on; 0: no limit."""
+        self._frontier.share(slots)
+
     def add_seeds(self, source: str) -> None:
         """Reads these seeds too, when those before are read. SeedError or OSError if the source cannot be opened."""
         self._seeding.add(source)
@@ -420,6 +424,11 @@ class Crawl:
     def pages(self) -> int:
         """Pages fetched, over all runs."""
         return self._counters["pages"]
+
+    @property
+    def received(self) -> int:
+        """Bytes of answers, over all runs."""
+        return self._counters["bytes"]
 
     def activity(self) -> int:
         """A number that grows with whatever is done to URLs."""
@@ -468,11 +477,12 @@ class Crawl:
         return "paused" if self.in_force.paused else self.uplink.trouble
 
     def glance(self) -> dict[str, Any]:
-        """What the progress line says, and what became of URLs and how long downloads took so far."""
+        """What the progress line says; URLs by level; what became of URLs, and how long downloads took."""
         return {
             **self.stats(),
             "ready": self.ready_hosts(),
             "trouble": self.trouble,
+            "levels": self._frontier.levels,
             "mix": mix(self.statistics.outcomes),
             "milliseconds": [*self.statistics.times],
         }
