@@ -12,7 +12,7 @@ from tests.support.commanding import Console
 from tests.support.crawling import Crawl, scrapy, wait_until
 from tests.support.places import ROOT
 from webcrawl import settings
-from webcrawl.control.changeable import CHANGEABLE
+from webcrawl.control.changeable import CHANGEABLE, OF_LIMITS
 from webcrawl.control.wire import NAME
 from webcrawl.simweb import World, running
 
@@ -33,6 +33,7 @@ VALUES = {  # what 1 is not for
     "ERROR_BREAKER": "10/30",
     "MIN_FREE_DISK": "0",
     "BANDWIDTH_MAX": "10MB",
+    **dict.fromkeys(OF_LIMITS, "1000000"),
     "CLOSESPIDER_BYTES": "10GB",
 }
 BACK = {  # what the values look like as text

@@ -8,7 +8,6 @@ from typing import Any
 from webcrawl.logs.readable import readable
 from webcrawl.text.quantities import count
 
-
 WIDEST = 60  # characters of a cell; --json has all
 
 
