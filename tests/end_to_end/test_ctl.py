@@ -204,6 +204,16 @@ def test_the_scope_spares_what_is_outside(ctl):
     assert ctl.ask("set", "scope", "any") == "URL_SCOPE is any"
 
 
+def test_fewer_slots(ctl):
+    """With fewer slots fewer downloads are under way, as soon as those before have ended; and with more again more."""
+    assert ctl.ask("set", "CONCURRENT_REQUESTS", "1") == "CONCURRENT_REQUESTS is 1"
+    wait_until(lambda: ctl.ask("status")["in_flight"] <= 1)
+    assert {ctl.ask("status")["in_flight"] for _ in range(20)} <= {0, 1}
+
+    assert ctl.ask("set", "CONCURRENT_REQUESTS", "4") == "CONCURRENT_REQUESTS is 4"
+    wait_until(lambda: ctl.ask("status")["in_flight"] > 1)
+
+
 def test_nobody_there(tmp_path):
     """Where no crawl runs the exit status is 2, whatever the command."""
     for words in (["status"], ["seeds", "add", "-"], ["jump"]):
