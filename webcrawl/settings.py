@@ -247,6 +247,12 @@ ERROR_BREAKER = "20/60"
 # Pause fetching while the disk of JOBDIR has less than this many MiB free.
 MIN_FREE_DISK = 1024
 
+# Bytes per second to receive at most, of answers' heads and bodies; of each drone of a hive.
+BANDWIDTH_MAX = 0
+
+# Stop the crawl after this many bytes of answers, over all its runs; a larger number goes on.
+CLOSESPIDER_BYTES = 0
+
 # Take commands on a Unix socket in JOBDIR, which only the crawl's own user can reach (scrapy ctl, the dashboard).
 CONTROL = True
 
@@ -370,6 +376,7 @@ EXTENSIONS = {
     "webcrawl.extensions.checkpoints.Checkpoints": 100,
     "webcrawl.extensions.breaker.ErrorBreaker": 200,
     "webcrawl.extensions.disk_space.DiskSpace": 300,
+    "webcrawl.extensions.byte_limit.ByteLimit": 310,
     "webcrawl.extensions.progress.Progress": 400,
     "webcrawl.extensions.statistics.Statistics": 410,
     "webcrawl.extensions.summary.Summary": 415,

@@ -36,6 +36,7 @@ FIGURES = {
     "checkpoint_seconds": 0.5,
     "disk_free": 1e9,
     "disk_least": 0,
+    "bandwidth_max": 0,
 }
 
 

@@ -39,6 +39,7 @@ from webcrawl.checks.metrics import MetricsFile, MetricsPort
 from webcrawl.checks.outputs import Outputs
 from webcrawl.checks.partition import PartitionWay
 from webcrawl.checks.places import File, Folder
+from webcrawl.checks.sizes import Size
 from webcrawl.checks.sources import LinkSources
 from webcrawl.checks.tls import Ciphers, TlsVersion
 from webcrawl.urls.canonical import SCHEMES
@@ -121,6 +122,8 @@ KINDS: dict[str, Kind] = {
     "CHECKPOINT_INTERVAL": Number(0.1, DAY),
     "ERROR_BREAKER": Rate(),
     "MIN_FREE_DISK": Whole(0, TEBIBYTE),
+    "BANDWIDTH_MAX": Size(10_000, 10**12),
+    "CLOSESPIDER_BYTES": Size(1, 10**18),
     "CONTROL": Switch(),
     "METRICS_PORT": MetricsPort(),
     "METRICS_HOST": LocalAddress(),

@@ -15,6 +15,8 @@ from scrapy.commands import ScrapyCommand
 
 from webcrawl.control.errors import CommandError, NoAnswer, NotRunning
 from webcrawl.logs.readable import readable
+from webcrawl.store.jobdirs import HIVE
+from webcrawl.text.credentials import text_without_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,7 +64,7 @@ class Command(ScrapyCommand):
         except KeyboardInterrupt:
             self.exitcode = INTERRUPTED
         else:
-            sys.stdout.write(_text(answer, as_json=opts.json))
+            sys.stdout.write(_text(args[1], answer, as_json=opts.json))
 
     def _asked(self, args: list[str]) -> Any:
         from webcrawl.control.client import Client  # noqa: PLC0415
@@ -70,10 +72,22 @@ class Command(ScrapyCommand):
         if len(args) < 2:
             raise CommandError(USAGE)  # Scrapy's UsageError ends with 2, which means something else here
         jobdir, command, *words = args
+        if "://" in jobdir or (Path(jobdir) / HIVE).exists():
+            return self._asked_hive(jobdir, command, words)
         client = Client(Path(jobdir), PATIENCE)
         if command == "seeds":
             return _seeds(client, Path(jobdir), words)
         return client.ask(command, *words)
+
+    def _asked_hive(self, place: str, command: str, words: list[str]) -> Any:
+        from webcrawl.supervisor.asked import REFUSALS, AskedHive  # noqa: PLC0415
+
+        if self.settings is None:
+            raise RuntimeError("Scrapy sets them before it asks for anything")
+        try:
+            return AskedHive(self.settings, place, PATIENCE, sys.stdin.buffer).ask(command, *words)
+        except REFUSALS as error:
+            raise CommandError(text_without_credentials(str(error))) from error
 
 
 def _seeds(client: Client, jobdir: Path, words: Sequence[str]) -> Any:
@@ -97,9 +111,10 @@ def _seeds(client: Client, jobdir: Path, words: Sequence[str]) -> Any:
         raise
 
 
-def _text(answer: Any, *, as_json: bool) -> str:
-    from webcrawl.control.shown import shown  # noqa: PLC0415
+def _text(command: str, answer: Any, *, as_json: bool) -> str:
+    from webcrawl.control.shown import shown, status  # noqa: PLC0415
 
     if as_json:
         return f"{json.dumps(answer if isinstance(answer, dict) else {'answer': answer})}\n"
-    return "".join(f"{line}\n" for line in shown(answer))
+    lines = status(answer) if command == "status" and isinstance(answer, dict) else shown(answer)
+    return "".join(f"{line}\n" for line in lines)

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from webcrawl.control.changeable import check_set
+from webcrawl.control.changeable import ALIASES, check_set
 from webcrawl.control.errors import CommandError
 from webcrawl.urls.filters.commanded import CommandedFilter
 from webcrawl.urls.rules_file import RulesError
@@ -92,6 +92,7 @@ def seeds(crawl: Commanded, *words: str) -> Answer:
 
 
 def set_value(crawl: Commanded, name: str, value: str) -> Answer:
+    name = ALIASES.get(name, name)
     return f"{name} is {crawl.set(name, value)}"
 
 
@@ -103,6 +104,10 @@ def get(crawl: Commanded, *names: str) -> Answer:
 
 def status(crawl: Commanded) -> Answer:
     return crawl.status()
+
+
+def check_value(name: str, value: str) -> None:
+    check_set(ALIASES.get(name, name), value)
 
 
 def check_sources(*words: str) -> None:
@@ -146,7 +151,7 @@ COMMANDS: dict[str, Command] = {
         Command("include", include, "RULE", "take an exclude back", 1, 1, lasting=True),
         Command("seeds", seeds, "add SRC…", "read more seeds", 1, None, True, check_sources),
         Command("get", get, "[NAME]", "what a setting is and who says so; all of them", 0, 1),
-        Command("set", set_value, "NAME VALUE", "change a setting that may change", 2, 2, True, check_set),
+        Command("set", set_value, "NAME VALUE", "change a setting that may change", 2, 2, True, check_value),
         Command("status", status, "", "how it is going"),
     )
 }

@@ -384,6 +384,10 @@ class Crawl:
             self._ending.begin_again()
         return before
 
+    def share(self, slots: int) -> None:
+        """There are so many downloads at once from now on; 0: no limit."""
+        self._frontier.share(slots)
+
     def add_seeds(self, source: str) -> None:
         """Reads these seeds too, when those before are read. SeedError or OSError if the source cannot be opened."""
         self._seeding.add(source)
@@ -418,6 +422,11 @@ class Crawl:
     def pages(self) -> int:
         """Pages fetched, over all runs."""
         return self._counters["pages"]
+
+    @property
+    def received(self) -> int:
+        """Bytes of answers, over all runs."""
+        return self._counters["bytes"]
 
     def activity(self) -> int:
         """A number that grows with whatever is done to URLs."""

@@ -41,8 +41,11 @@ class Crawling(Protocol):
     def out(self) -> bool:
         """Whether our own network is out."""
 
-    def obey(self, name: str, arguments: Sequence[Any], *, late: bool) -> None:
-        """Carries out a command that all drones got; `late`: it was given before this drone was there."""
+    def obey(self, name: str, arguments: Sequence[Any], *, late: bool) -> str:
+        """Carries out a command that all drones got; `late`: it was given before this drone was there.
+
+        Returns why it could not be done, or nothing.
+        """
 
     def over(self) -> None:
         """No drone has anything left to do."""

@@ -42,6 +42,8 @@ class Report:
     generation: int  # of the map that it works by
     state: State = State.RUNNING
     applied: int = 0  # number of the last command that it has carried out
+    refused_at: int = 0  # number of the last one that it could not carry out, and why
+    refused: str = ""
     idle: bool = False  # nothing to fetch, to decide, to read or to write, and no seeds left
     rests: bool = False  # nothing to do but to try hosts set aside, and that for long enough
     saved: bool = False  # its last checkpoint has all of its activity: killed now, it comes back as it is
@@ -79,7 +81,7 @@ class Report:
     def pack(self) -> bytes:
         values = asdict(self)
         values["state"] = str(self.state)
-        values["trouble"] = self.trouble[:LONGEST]
+        values["trouble"], values["refused"] = self.trouble[:LONGEST], self.refused[:LONGEST]
         return bytes(msgpack.packb(values))
 
     @classmethod

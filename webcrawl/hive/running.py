@@ -62,6 +62,7 @@ class Running:
         self._beats = 0
         self._saved_activity = -1
         self._drained = False  # nothing is left of what a drone without slots has to give away
+        self._refused = 0, ""  # the last command that could not be carried out, and why
         self._late = True  # until the first answer is there
         self._saving: asyncio.Task[None] | None = None
         self._saved_at = 0.0
@@ -148,6 +149,8 @@ class Running:
             generation=post.drone.slots.generation,
             state=state or self._state(),
             applied=post.obeyed.number,
+            refused_at=self._refused[0],
+            refused=self._refused[1],
             idle=self._crawling.idle(),
             rests=self._crawling.rests(),
             moving=post.drone.moving.partners,
@@ -195,7 +198,9 @@ class Running:
             for drone in command.args:
                 self._released(drone)
         else:
-            self._crawling.obey(command.name, command.args, late=self._late)
+            why = self._crawling.obey(command.name, command.args, late=self._late)
+            if why:
+                self._refused = command.number, why
 
     def _released(self, drone: int) -> None:
         """A drone has nothing left, and nobody has anything for it: another one may come with its number."""

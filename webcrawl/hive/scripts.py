@@ -49,6 +49,7 @@ local reports = {}
 if queen == ARGV[2] then
   redis.call('SET', KEYS[5], queen, 'PX', ARGV[5])
   if ARGV[9] ~= '' then redis.call('SET', KEYS[9], ARGV[9]) end
+  for _, key in ipairs({1, 2, 3, 6, 7, 8, 9, 11, 13, 14}) do redis.call('PEXPIRE', KEYS[key], ARGV[11]) end
   reports = redis.call('HGETALL', KEYS[6])
 end
 local drones, alive = redis.call('HGETALL', KEYS[2]), {}

@@ -20,6 +20,7 @@ from webcrawl.hive.slots import SlotMap
 
 FIELD = b"d"  # of an entry in a stream
 LONGEST_WAIT = 5.0  # seconds that a read may wait; a network that fails is not noticed meanwhile
+KEEP = 24 * 3600 * 1000  # milliseconds for which the server has what nobody asks for any more
 LEAVING = 2.0  # seconds for saying goodbye
 
 
@@ -118,18 +119,20 @@ class Server(Board):
         names = [
             *(keys.epoch, keys.drones, keys.map, f"{keys.leases}{me.drone}", keys.queen, keys.reports),
             *(keys.acks(epoch), keys.commands, keys.bytes, keys.stream(me.drone, epoch), keys.gone, keys.rest),
+            *(keys.hive, keys.streams(epoch)),
         ]
         sample = "" if self._sample is None else self._sample
         values = [
             *(self._agreed, me.drone, me.identity, me.state, int(lease * 1000), report),
-            *(generation, after, sample, keys.leases),
+            *(generation, after, sample, keys.leases, KEEP),
         ]
         pipe = self._client.pipeline(transaction=False)
         pipe.eval(scripts.BEAT, len(names), *names, *values)
         for drone in self._members if self._queen else ():  # streams may lie on other shards than the registry
             pipe.execute_command("MEMORY", "USAGE", keys.stream(drone, epoch))
+            pipe.pexpire(keys.stream(drone, epoch), KEEP)
         found, *sizes = await pipe.execute()
-        self._sample = sum(size or 0 for size in sizes) if self._queen else None
+        self._sample = sum(size or 0 for size in sizes[::2]) if self._queen else None
         if len(found) == 1:
             self._lost(found[0])
         return found

@@ -99,6 +99,7 @@ GAUGES = (
     Row("links/waiting", "waiting_links", "Links of large pages that enter the crawl little by little."),
     Row("checkpoint_at", "checkpoint_timestamp_seconds", "When the last checkpoint was taken, in seconds since 1970."),
     Row("checkpoint_seconds", "checkpoint_duration_seconds", "How long the last checkpoint took, with preparations."),
+    Row("bandwidth_max", "bandwidth_max_bytes", "Bytes per second to receive at most (BANDWIDTH_MAX); 0 is no limit."),
     Row("disk_free", "disk_free_bytes", "Free space on the disk of JOBDIR."),
     Row("disk_least", "disk_least_free_bytes", "Free space below which fetching pauses (MIN_FREE_DISK)."),
 )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from webcrawl.model import Exchange
+from webcrawl.net.bandwidth import Bandwidth
 from webcrawl.net.errors import TooLarge
 from webcrawl.net.families import Families
 from webcrawl.net.http_request import Headers
@@ -67,6 +68,7 @@ class Access:
     now: Clock = time.time  # seconds since 1970
     shortage: Shortage = field(default_factory=Shortage, kw_only=True)
     families: Families = field(default_factory=Families, kw_only=True)
+    bandwidth: Bandwidth = field(default_factory=Bandwidth, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
