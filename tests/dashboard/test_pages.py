@@ -169,3 +169,14 @@ class TestSeeds:
 
         assert "not now" in said_of(visitor, answer)
         assert [*visitor.jobdir.glob("seeds/*")] == []
+
+    def test_a_hive(self, tmp_path):
+        """A hive gets what is written itself: it knows where its drones are."""
+        for number in (0, 1):
+            made(tmp_path / f"hive/drone-{number}")
+        (tmp_path / "hive/hive.json").write_text(json.dumps({"version": 1, "name": "web", "drones": [0, 1]}))
+        with dashboard(tmp_path, Crawls({"status": FIGURES, "seeds": "done by 2 drones"})) as visitor:
+            visitor.page()
+            visitor.id = visitor.finder.look()[0].id
+            assert "done by 2" in said_of(visitor, visitor.send(f"c/{visitor.id}/seeds", {"seeds": "a.example\r\n"}))
+            assert visitor.crawls.told == [("hive", "seeds", "add", "-", b"a.example")]

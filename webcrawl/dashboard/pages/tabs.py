@@ -157,9 +157,9 @@ def seeds_part(shown: Shown, progress: SeedProgress) -> Html:
 
 
 def seeds_content(shown: Shown, parts: Parts) -> Html:
-    """And a field for more of them; a hive is given a list by its commands."""
+    """And a field for more of them."""
     made = section("Seeds", part("seeds", parts["seeds"]))
-    if not shown.sample.answers or shown.known.drones:
+    if not shown.sample.answers:
         return made
     text = tag("textarea", name="seeds", rows="4", required="", spellcheck="false", placeholder="https://example.com/")
     label = tag("label", tag("span", "URLs or domains, one a line"), text)
