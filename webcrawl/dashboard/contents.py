@@ -18,6 +18,7 @@ from webcrawl.report.markup import Html
 from webcrawl.store.errors import StoreError
 
 LIVE = ("overview", "hosts", "errors", "seeds", "fetchers", "log")  # pages that change while they are open
+TRACEBACKS = "errors.log"
 LONGEST = 4096  # characters of a URL that is asked about
 Why = Callable[[Path, str], Any]  # of a JOBDIR and a URL: what is known of it
 
@@ -52,7 +53,7 @@ class Contents:
             return {"hosts": found, "levels": tabs.levels_part(shown)}
         if tab == "errors":
             found, _ = await self._asked(watch, shown, "errors")
-            return {"errors": tabs.errors_part(shown, found, await _lines(watch, "errors.log", ""))}
+            return {"errors": tabs.errors_part(shown, found, await _lines(watch, TRACEBACKS, ""))}
         if tab == "seeds":
             return {"seeds": tabs.seeds_part(shown, await self._progress(watch))}
         if tab == "fetchers":
@@ -98,10 +99,13 @@ class Contents:
 
 
 async def _lines(watch: Watch, name: str, find: str) -> list[str]:
-    """Of a hive, those of all drones."""
+    """The latest first, but tracebacks as they are; of a hive, those of all drones."""
 
     def read() -> list[str]:
-        return [line for one in watch.known.crawls for line in tail(one.jobdir, name, find, tabs.MOST_LINES)]
+        each = [tail(one.jobdir, name, find, tabs.MOST_LINES) for one in watch.known.crawls]
+        if name == TRACEBACKS:
+            return [line for lines in each for line in reversed(lines[: tabs.MOST_LINES // len(each)])]
+        return sorted((line for lines in each for line in lines), reverse=True) if len(each) > 1 else each[0]
 
     lines: list[str] = await watch.answer(("log", name, find), read)
     return lines[: tabs.MOST_LINES]

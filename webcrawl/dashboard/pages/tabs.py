@@ -105,15 +105,11 @@ def errors_part(shown: Shown, found: Found, lines: Sequence[str]) -> Html:
         ]
         if rows:
             made.append(join(tag("h3", title), table(rows, label=title)))
-    log = (
-        tag("pre", "\n".join(lines), tabindex="0", class_="log")
-        if lines
-        else note("logs/errors.log is empty: no unexpected error.")
-    )
+    log = tag("pre", "\n".join(lines), tabindex="0", class_="log") if lines else note("None.")
     return join(
         join(tag("h3", "Latest"), answered(found, linker(shown))) if found else None,
         *(made or [note("Nothing went wrong yet.")]),
-        tag("h3", "Unexpected errors, the latest line first"),
+        tag("h3", "Unexpected errors: the end of logs/errors.log"),
         log,
     )
 
