@@ -132,7 +132,8 @@ class TestCommands:
             done = hive("seeds", "/nowhere", url)
 
         assert (done.returncode, done.stdout) == (1, "")
-        assert done.stderr.splitlines() == [f"drone {one}: /nowhere: No such file or directory" for one in range(2)]
+        reasons = [f"refused by drone {one}: /nowhere: No such file or directory" for one in range(2)]
+        assert done.stderr == f"{'; '.join(reasons)}\n"
 
     def test_a_hive_that_is_stopped(self, folder):
         """A command to a hive that does not run is refused."""
@@ -149,7 +150,7 @@ class TestCommands:
         [
             (["exclude", "two words"], "exclude, line 1: 'two words' is neither "),
             (["set", "CHECKPOINT_INTERVAL", "soon"], "CHECKPOINT_INTERVAL = 'soon': must be a number from 0.1 to "),
-            (["set", "DOWNLOAD_TIMEOUT", "9"], "DOWNLOAD_TIMEOUT cannot change while the crawl runs"),
+            (["set", "DNS_TIMEOUT", "9"], "DNS_TIMEOUT cannot change while the crawl runs"),
             (["pause", "now"], "usage: pause"),
         ],
     )

@@ -32,6 +32,8 @@ VALUES = {  # what 1 is not for
     "DOWNLOAD_TRUNCATE": "100000",
     "ERROR_BREAKER": "10/30",
     "MIN_FREE_DISK": "0",
+    "BANDWIDTH_MAX": "10MB",
+    "CLOSESPIDER_BYTES": "10GB",
 }
 BACK = {  # what the values look like as text
     "URL_SCHEMES": "all",

@@ -155,6 +155,19 @@ class TestWaiting:
 
         assert frontier._budgets.listed
 
+    def test_links_that_a_checkpoint_has_written_count_in_the_end(self, db, monkeypatch):
+        """A crawl does not end before it has looked at a domain to which others link, if the checkpoint did not."""
+        monkeypatch.setattr(budgets, "SEEN", 0)  # this domain is behind those that the checkpoint looks at
+        frontier = budgeted(db)
+        zoo.crawl(frontier, *linked(1, zoo.items))
+        frontier.heard("http://second.test/", [HOME])
+        saved(db)
+        assert frontier.over_budget == 0
+
+        taken = zoo.crawl(frontier, {"zoo.test": zoo.items}, [])
+
+        assert taken["zoo.test"] == 3 * PAGES
+
     def test_the_best_reputation_goes_first(self, tmp_path):
         """Of the domains that may go on, the one to which most others link does."""
         db = CrawlDB(tmp_path)

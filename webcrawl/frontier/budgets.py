@@ -178,7 +178,8 @@ class Budgets:
     @property
     def unsettled(self) -> bool:
         """Whether URLs wait that may turn out to go on when budgets are looked at again."""
-        return self.held > 0 and (self._moved or self.reputation.waits or self._round is not None)
+        heard = self.reputation.waits or self.reputation.grown  # a checkpoint writes it, but looks at few domains
+        return self.held > 0 and (self._moved or heard or self._round is not None)
 
     def _note(self, domain: Domain) -> None:
         if domain.name in self.listed or not self._may(domain):
@@ -215,6 +216,7 @@ class Budgets:
 
     def _all(self) -> Iterator[None]:
         yield from self.reputation.prepare()
+        self.reputation.grown = False
         yield from self.table.prepare()
         place = TOP
         while found := self._look_at(place, LOOK):

@@ -66,6 +66,11 @@ class HiveFolder:
             raise HiveError(str(error)) from error
         return found.drones if found else ()
 
+    def states(self) -> tuple[int, ...]:
+        """The drones that have a state here, whatever hive.json says."""
+        found = (folder.parent.name.removeprefix("drone-") for folder in self.path.glob("drone-*/state"))
+        return tuple(sorted(int(number) for number in found if number.isdecimal() and number.isascii()))
+
     def known(self) -> Founding:
         """What is read; HiveError if there is no hive."""
         founding = self.read()

@@ -65,7 +65,7 @@ async def _given(make_operator: MakeOperator, name: str, arguments: Sequence[str
     finally:
         await operator.close()
     if refusals:
-        raise CannotStart("; ".join(f"drone {drone}: {why}" for drone, why in refusals))
+        raise CannotStart("; ".join(f"refused by drone {drone}: {why}" for drone, why in refusals))
     return f"{name}: done by {count(there, 'drone')}"
 
 
