@@ -95,11 +95,12 @@ def _ask(settings: Settings, jobdir: Path, command: str, *words: str, written: b
     """What a crawl or hive answers, as to scrapy ctl; `written` is what `-` stands for."""
     from webcrawl.control.client import Client  # noqa: PLC0415
     from webcrawl.control.errors import CommandError  # noqa: PLC0415
-    from webcrawl.supervisor.asked import REFUSALS, AskedHive  # noqa: PLC0415
 
     patience = PATIENCE if command in SHOWN else LONGEST.get(command, LONGER)
     if not (jobdir / HIVE).exists():
         return Client(jobdir, patience).ask(command, *words)
+    from webcrawl.supervisor.asked import REFUSALS, AskedHive  # noqa: PLC0415
+
     try:
         return AskedHive(settings, str(jobdir), patience, BytesIO(written)).ask(command, *words)
     except REFUSALS as error:

@@ -32,10 +32,9 @@ class Contents:
 
     async def page(self, watch: Watch, shown: Shown, tab: str, query: Mapping[str, str]) -> Html:
         """All that is on a page below its header."""
-        if tab == "why":
-            return await self._why_page(watch, shown, query.get("url", "").strip())
-        if tab == "commands":
-            return orders.commands_content(shown, query.get("host", ""))
+        still = await self._still(watch, shown, tab, query)
+        if still is not None:
+            return still
         parts = await self.parts(watch, shown, tab, query)
         if tab == "":
             return overview.figures_content(shown, overview.span_of(query.get("span", ""), shown), parts)
@@ -44,6 +43,15 @@ class Contents:
         if tab == "log":
             return tabs.log_content(shown, _of(query.get("name"), LOGS), query.get("find", ""), parts)
         return tabs.seeds_content(shown, parts) if tab == "seeds" else tabs.content(tab, parts)
+
+    async def _still(self, watch: Watch, shown: Shown, tab: str, query: Mapping[str, str]) -> Html | None:
+        """A page that does not change while it is open."""
+        if tab == "why":
+            return await self._why_page(watch, shown, query.get("url", "").strip())
+        if tab == "commands":
+            return orders.commands_content(shown, query.get("host", ""))
+        host = query.get("host", "").strip()[:LONGEST]
+        return await self._host_page(watch, shown, host) if host and tab == "hosts" else None
 
     async def parts(self, watch: Watch, shown: Shown, tab: str, query: Mapping[str, str]) -> Parts:
         """What changes of a page that stays open."""
@@ -77,6 +85,11 @@ class Contents:
             return None, f"{error}."
         except NotRunning:
             return None, "The crawl has just ended."
+
+    async def _host_page(self, watch: Watch, shown: Shown, host: str) -> Html:
+        found, why_not = await self._asked(watch, shown, "host", host)
+        queue, _ = await self._asked(watch, shown, "queue", host) if found is not None else (None, "")
+        return tabs.host_content(shown, host, found, why_not, queue)
 
     async def _progress(self, watch: Watch) -> SeedProgress:
         known = watch.known

@@ -118,7 +118,8 @@ class Server:
         shown = await self._shown(watch)
         content = await self._contents.page(watch, shown, tab, request.query)
         query = {name: request.query.get(name) for name in KEPT}
-        events = shown.at(tab or "overview", "events", **query) if (tab or "overview") in LIVE else None
+        live = (tab or "overview") in LIVE and "host" not in request.query
+        events = shown.at(tab or "overview", "events", **query) if live else None
         said = self._ordering.said(shown, request.query.get("said", ""))
         return _html(crawl_page(shown, tab, content, events, said))
 
