@@ -44,7 +44,7 @@ RINGS = {
         "supervisor",
     },
     "fast path": {"fastpath"},
-    "beside": {"simweb", "verify", "report", "profiling", "wacz"},
+    "beside": {"simweb", "upgrade", "verify", "report", "profiling", "wacz"},
 }
 RING = {room: ring for ring, rooms in RINGS.items() for room in rooms}
 OUTPUT_ROOMS = {
@@ -103,6 +103,7 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     },
     "simweb": {"model"},
     "profiling": set(),
+    "upgrade": {"store", "text"},
     "report": {"frontier", "html", "logs", "model", "neardup", "seeds", "statistics", "store", "urls", "verify"},
     "wacz": {"model", "store", "text", "verify", "warc"},
     "verify": {"frontier", "fulltext", "hive", "model", "pagefiles", "seen", "store", "tables", "text", "urls", "warc"},
