@@ -10,7 +10,7 @@ from contextlib import closing
 
 import pytest
 
-from tests.support.crawling import Crawl, wait_until
+from tests.support.crawling import Crawl, copy_of, wait_until
 from tests.support.inline_site import HOSTS, inline_site
 from tests.support.warc_reader import read
 from webcrawl.settings import DOWNLOAD_HANDLERS, DOWNLOADER_MIDDLEWARES
@@ -94,7 +94,7 @@ def as_resumed(crawl, tmp_path):
     """A copy of the crawl as its next run will find it: cut back to the last checkpoint, and sound."""
     copy = tmp_path / "copy"
     shutil.rmtree(copy, ignore_errors=True)
-    shutil.copytree(crawl.jobdir, copy)
+    copy_of(crawl.jobdir, copy)
     assert list(verify(copy, Counter())) == []
     with closing(CrawlDB(copy / "state")) as db, closing(Outputs(db, copy)):
         noted = {path.removesuffix(".open") for (path,) in db.query("SELECT path FROM output")}

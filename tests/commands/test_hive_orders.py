@@ -1,13 +1,17 @@
 """`scrapy hive status` and the commands to a hive that runs, with a real server and stand-ins for the drones."""
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
 
 from tests.support.commands import command
+from tests.support.crawling import wait_until
 from tests.support.fake_hives import COMMAND
 from tests.support.hive_members import Members
+from tests.support.places import ROOT
 from tests.support.redis_server import emptied
 from webcrawl.hive.embedded import EmbeddedServer
 from webcrawl.hive.folder import Founding, HiveFolder
@@ -122,6 +126,14 @@ class TestCommands:
         assert (done.returncode, done.stdout) == (0, f"{words[0]}: done by 2 drones\n")
         assert members.commands == [tuple(words)]
 
+    def test_what_a_drone_refuses(self, url):
+        """What drones could not carry out is said, and is no success."""
+        with Members(url, 2, refuses="/nowhere: No such file or directory"):
+            done = hive("seeds", "/nowhere", url)
+
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr.splitlines() == [f"drone {one}: /nowhere: No such file or directory" for one in range(2)]
+
     def test_a_hive_that_is_stopped(self, folder):
         """A command to a hive that does not run is refused."""
         line = refused("pause", folder.path)
@@ -137,7 +149,7 @@ class TestCommands:
         [
             (["exclude", "two words"], "exclude, line 1: 'two words' is neither "),
             (["set", "CHECKPOINT_INTERVAL", "soon"], "CHECKPOINT_INTERVAL = 'soon': must be a number from 0.1 to "),
-            (["set", "DOWNLOAD_TIMEOUT", "9"], "DOWNLOAD_TIMEOUT is no setting that can change"),
+            (["set", "DOWNLOAD_TIMEOUT", "9"], "DOWNLOAD_TIMEOUT cannot change while the crawl runs"),
             (["pause", "now"], "usage: pause"),
         ],
     )
@@ -177,6 +189,20 @@ class TestResize:
         assert done.returncode == 0, done.stderr
         assert done.stdout.splitlines()[-1] == "the web is shared by 2 drones now"
         assert members.commands == [("resize", [0, 1], [])]
+        assert folder.known().drones == (0, 1)
+
+    def test_a_second_time(self, folder, url):
+        """Who asks for another number ends the wait of the first; a drone that never came is not started any more."""
+        serve(folder, url)
+        with Members(url, 2):
+            words = [sys.executable, "-m", COMMAND, "hive", "resize", str(folder.path), "-n", "4"]
+            with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as first:
+                wait_until(lambda: folder.known().drones == (0, 1, 2, 3))
+                second = hive("resize", folder.path, "-n", 2)
+                _, said = first.communicate()
+
+        assert (second.returncode, first.returncode) == (0, 1), second.stderr
+        assert said.splitlines()[-1] == "others were asked for since then: drones 0, 1"
         assert folder.known().drones == (0, 1)
 
     @pytest.mark.parametrize("number", ["0", "-1", "many", "5000"])

@@ -59,10 +59,15 @@ def serving(jobdir, obey=echo, loop_of=uvloop.new_event_loop):
 
 def connected(jobdir):
     connection = socket.socket(socket.AF_UNIX)
-    connection.settimeout(20)
     with folder_of(jobdir) as folder:
         connection.connect(address(folder))
+    connection.settimeout(20)
     return connection
+
+
+def flood(connection):
+    for _ in range(1000):
+        connection.sendall(b"x" * LONGEST)
 
 
 def said(connection):
@@ -258,8 +263,7 @@ class TestTheCostOfOthers:
         """Of a line that is too long only the beginning is read; then the connection is closed."""
         with serving(tmp_path), connected(tmp_path) as connection:
             with pytest.raises((BrokenPipeError, ConnectionResetError)):
-                for _ in range(1000):
-                    connection.sendall(b"x" * LONGEST)
+                flood(connection)
             assert Client(tmp_path).ask("a")["name"] == "a"
 
     def test_silence(self, tmp_path, monkeypatch):

@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.broken import roomy
 from tests.support.crashes import complaints, crash, hurried, sound
-from tests.support.crawling import Crawl, wait_until
+from tests.support.crawling import Crawl, copy_of, wait_until
 from webcrawl.simweb import overlaps, truth, wait_until_idle
 
 MIX = {"duplicate": 0.1, "redirect_301": 0.1, "status_404": 0.1, "source_frame": 0.1}
@@ -81,7 +81,7 @@ def test_on_another_machine(tmp_path, server, crawl, kill):
     kill()
     half = sound(crawl.jobdir).logged
     elsewhere = Crawl(tmp_path / "elsewhere" / "moved", crawl.arguments, crawl.settings)
-    shutil.copytree(crawl.jobdir, elsewhere.jobdir)
+    copy_of(crawl.jobdir, elsewhere.jobdir)
     shutil.rmtree(crawl.jobdir)
     before = len(server.log.hits)
 
@@ -120,7 +120,7 @@ def test_a_folder_in_its_place_is_left_alone(tmp_path, server, crawl):
     wait_until(lambda: server.log.count > 60 and says(crawl, "checkpoint in") > 1)
     os.kill(running.process.pid, signal.SIGSTOP)
     crawl.jobdir.rename(tmp_path / "moved")
-    shutil.copytree(tmp_path / "moved", crawl.jobdir)
+    copy_of(tmp_path / "moved", crawl.jobdir)
     before = everything(crawl.jobdir)
     os.kill(running.process.pid, signal.SIGCONT)
 
@@ -135,7 +135,7 @@ def test_a_copy_is_a_crawl_of_its_own(tmp_path, server, crawl):
     wait_until(lambda: server.log.count > 30 and says(crawl, "checkpoint in") > 1)
     os.kill(running.process.pid, signal.SIGSTOP)  # the copy is of one moment
     copy = Crawl(tmp_path / "copy", crawl.arguments, crawl.settings)
-    shutil.copytree(crawl.jobdir, copy.jobdir)
+    copy_of(crawl.jobdir, copy.jobdir)
     second = copy.start()
     os.kill(running.process.pid, signal.SIGCONT)
 

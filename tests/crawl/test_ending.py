@@ -34,17 +34,6 @@ def test_an_answer_begins_the_wait_anew():
     assert ending.after(800) == 1700
 
 
-def test_what_was_last_seen():
-    """Whether it is over can be asked without looking again."""
-    ending = Ending(10)
-    assert not ending.is_over(100)
-    ending.reached(0, resting=True, busy=False)
-    assert not ending.is_over(9)
-    assert ending.is_over(10)
-    ending.reached(11, resting=False, busy=False)
-    assert not ending.is_over(100)
-
-
 def test_without_a_wait_it_ends_at_once():
     """With OUTAGE_END_WAIT 0 nobody is waited for."""
     assert Ending(0).reached(5, resting=True, busy=False)

@@ -8,7 +8,7 @@ import shutil
 
 import pytest
 
-from tests.support.crawling import Crawl, wait_until
+from tests.support.crawling import Crawl, copy_of, wait_until
 
 SETTINGS = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0, "CONCURRENT_REQUESTS": 4, "CHECKPOINT_INTERVAL": 0.2}
 
@@ -24,7 +24,7 @@ def remove(job):
 def replace(job):
     """Another folder of that name, as a careless copy makes it."""
     job.rename(job.with_name("moved"))
-    shutil.copytree(job.with_name("moved"), job)
+    copy_of(job.with_name("moved"), job)
 
 
 def remove_database(job):

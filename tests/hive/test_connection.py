@@ -63,8 +63,8 @@ def test_a_user_without_rights(url, rights, missing):
 def test_the_rights_that_suffice(url):
     """docs/hive.md names the rights that a drone needs."""
     rights = (
-        "~webcrawl:* +@connection +@transaction +info +eval +get +set +del +unlink +exists +time +memory|usage "
-        "+hget +hset +hdel +hgetall +sadd +srem +sismember +smembers +xadd +xtrim +xread "
+        "~webcrawl:* +@connection +@transaction +info +eval +get +set +del +unlink +exists +pexpire +time "
+        "+memory|usage +hget +hset +hdel +hgetall +sadd +srem +sismember +smembers +xadd +xtrim +xread "
         "+zadd +zrange +zrangebyscore +zremrangebyrank +zremrangebyscore "
         "~test:start_urls +type +lpop +spop +zpopmax +rpush +lrange +llen +lrem"
     )
@@ -81,6 +81,7 @@ def test_the_rights_that_suffice(url):
         await server.retract([await server.command("pause")])
         for _ in range(3):
             await beat(server)
+        await server.give_up(1)
         await server.forget(1)
         seeds = Taking(server._client, "test:start_urls", Keys("test").taken(0), lambda _: None)
         for push in ("rpush", "sadd", "zadd"):

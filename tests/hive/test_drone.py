@@ -33,6 +33,10 @@ class Outbox:
     def __init__(self):
         self.letters = []
 
+    def rerouting(self, gone, route):
+        """Three slices."""
+        return iter([gone] * 3)
+
     def put(self, drone, kind, items):
         self.letters += [(drone, kind, item) for item in items]
 
@@ -165,3 +169,22 @@ class TestToOthers:
         assert letters(drone)[1:] == [
             (drone._owner(other), Kind.ROBOTS, [for_other.pack(), Status.TIMEOUT, b"", "", ""])
         ]
+
+
+class TestLost:
+    def test_letters_for_it_go_to_others_in_slices(self, drone):
+        """What was for a lost drone is put anew a slice at a time; everybody who asks once more changes nothing."""
+        later = drone.slots.resized((0, 1))
+        drone.learn(later, [2])
+        drone.part_from(2)
+
+        assert drone.rerouted.keys() == {2}
+        assert [drone.reroute() for _ in range(5)] == [True] * 4 + [False]
+        assert drone.rerouted.keys() == set()
+
+    def test_before_its_number_is_used_again(self, drone):
+        """All is done before another map is learned."""
+        drone.learn(drone.slots.resized((0, 1)), [2])
+        drone.learn(drone.slots.resized((0, 1, 2)))
+
+        assert drone.rerouted.keys() == set()

@@ -116,6 +116,18 @@ def test_it_is_restarted(server):
         assert client.get("a") is None
 
 
+@pytest.mark.parametrize("what", [SOCKET, ""])
+def test_its_socket_is_gone(server, tmp_path, what):
+    """A server that nobody can reach any more is replaced, if its folder was removed too."""
+    removed = tmp_path / "server" / what
+    removed.unlink() if what else shutil.rmtree(removed)
+
+    assert server.check()
+    assert not server.check()
+    with Redis.from_url(server.url) as client:
+        assert client.ping()
+
+
 def test_one_that_dies_again_and_again(server):
     """After five deaths soon after their starts it is given up, in one line."""
     for _ in range(4):

@@ -231,6 +231,7 @@ def test_a_state_that_was_given_up(url):
 
     async def run():
         async with drones(url) as (one, other):
+            await one.give_up(1)
             await one.forget(1)
             with pytest.raises(HiveError, match="was taken out of the hive"):
                 await beat(other)

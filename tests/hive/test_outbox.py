@@ -468,6 +468,15 @@ class TestALostDrone:
         assert items(job.send(2)) == links(2 * SIZE)
         assert items(job.send(1)) == links(2 * SIZE, 2 * SIZE)
 
+    def test_nothing_goes_to_a_lost_drone(self, job):
+        """From the first slice on nothing is sent to it: somebody else may get its stream."""
+        job.outbox.put(1, Kind.LINKS, links(4 * SIZE))
+        slices = job.outbox.rerouting(1, lambda kind, item: 2)
+
+        assert job.send(1) == []
+        next(slices)
+        assert job.send(1) == []
+
     def test_back_to_the_lost_drone(self, job):
         """A route to the lost drone itself is a mistake of the caller."""
         job.outbox.put(1, Kind.LINKS, links(1))
@@ -497,3 +506,20 @@ class TestALostDrone:
         assert 0 not in job.outbox.drones()
         assert sorted(items(job.send(1)) + items(job.send(2))) == sorted(expected)
         job.db.close()
+
+
+def test_for_whom_a_kill_would_bring_letters_back(tmp_path):
+    """Drones for which the last checkpoint has letters are known, after acknowledgement and a start too."""
+    job = Job(tmp_path)
+    job.outbox.put(1, Kind.QUEUED, links(1))
+    assert job.outbox.kept == set()
+    job.checkpoint()
+    job.send(1)
+    job.outbox.acknowledged(1, "1-0")
+    assert (set(job.outbox.drones()), job.outbox.kept) == (set(), {1})
+    job.reopen()
+    assert job.outbox.kept == {1}
+    job.send(1)
+    job.outbox.acknowledged(1, "9-0")
+    job.checkpoint()
+    assert job.outbox.kept == set()

@@ -177,6 +177,15 @@ class Test_the_map:
 
         assert (decisions.map, decisions.lost) == (MAP.resized((0,)), {1})
 
+    def test_the_number_of_a_lost_drone(self):
+        """It may be used again once all work by a map without it: then nobody sends to it any more."""
+        wanted, slots = self.wanted(0, lost=(1,)), MAP.resized((0,))
+
+        assert Queen().look(0, reports(0), {0}, slots, wanted).forgotten == set()
+        assert Queen().look(0, reports(0, generation=slots.generation), {0}, slots, wanted).forgotten == {1}
+        assert Queen().look(0, reports(0, generation=slots.generation), set(), slots, wanted).forgotten == set()
+        assert Queen().look(0, reports(0), {0}, MAP, wanted).forgotten == set()
+
     def test_a_lost_drone_that_was_leaving(self):
         """Those who wait for slots of a drone that was given up are told, though the members stay the same."""
         seen = reports(0, moving=(2,)) | reports(1) | reports(2, state=State.DRAINING)
@@ -202,6 +211,19 @@ class Test_the_map:
         queen.look(0, first, {0}, MAP, wanted)
 
         assert not queen.look(1, later(first), {0}, MAP, wanted).over
+
+
+class Test_resting:
+    def test_all_rest(self):
+        """Hosts set aside are tried no more when no drone has anything else left."""
+        assert Queen().look(0, reports(0, 1, idle=False, rests=True), {0, 1}, MAP).rest
+
+    def test_one_does_not(self):
+        """Nor may it be so while a drone has, or is not heard of."""
+        rest = reports(0, 1, rests=True)
+
+        assert not Queen().look(0, rest | reports(1, rests=False), {0, 1}, MAP).rest
+        assert not Queen().look(0, rest, {0}, MAP).rest
 
 
 class Test_drones_that_go:
@@ -245,11 +267,12 @@ class Test_drones_that_go:
         assert (gone.away, gone.notices) == ({}, ())
 
     def test_released(self):
-        """A retired drone may go when all work by the map without it, and none has letters for it."""
+        """A retired drone goes when all work by the map without it, and none has letters for it, even after kills."""
         retired = reports(2, state=State.RETIRED)
 
         assert Queen().look(0, reports(0, 1) | retired, {0, 1, 2}, MAP).released == {2}
         assert Queen().look(0, reports(0, 1, towards=(2,)) | retired, {0, 1, 2}, MAP).released == set()
+        assert Queen().look(0, reports(0, 1, kept=(2,)) | retired, {0, 1, 2}, MAP).released == set()
         assert Queen().look(0, reports(0, 1, generation=0) | retired, {0, 1, 2}, MAP).released == set()
         assert Queen().look(0, reports(0, 1) | retired, {0, 2}, MAP).released == set()
 

@@ -89,6 +89,7 @@ def test_a_hive_that_shrinks_is_not_fresh_again(url):
     async def run():
         other = await founded(url)
         async with drones(url, 3) as (one, *_):
+            await one.give_up(2)
             await one.forget(2)
             with pytest.raises(HiveError, match="belongs to another hive"):
                 await joins(url, resumed(other, 0, state=LOST))
@@ -116,6 +117,7 @@ def test_a_drone_that_is_gone_does_not_come_back_by_hearsay(url):
         await joins(url, member(0))
         hive = await joins(url, member(1))
         async with drones(url) as (one, _):
+            await one.give_up(1)
             await one.forget(1)
             assert set((await one.join(resumed(hive, 0))).members) == {0}
             assert set((await joins(url, member(1, state=LOST))).members) == {0, 1}
@@ -136,6 +138,7 @@ def test_what_a_checkpoint_has_of_the_others(url, tmp_path):
         await joins(url, member(1, drones=3))
         await joins(url, member(2, drones=3))
         await beat(server)
+        await server.give_up(2)
         await server.forget(2)
         await beat(server)
         db.checkpoint()

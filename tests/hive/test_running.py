@@ -8,7 +8,7 @@ import pytest
 from webcrawl.hive.running import ENOUGH, LITTLE, Running
 
 
-def is_saved(taken, *, filling, idle=False, activity=0):
+def is_saved(taken, *, filling, idle=False, activity=0, kept=()):
     """Whether a drone takes a checkpoint early that has taken in so many bytes of letters since the last one."""
     saved = []
 
@@ -19,7 +19,7 @@ def is_saved(taken, *, filling, idle=False, activity=0):
         inbox = SimpleNamespace(place="1-0", committed_place="1-0")
         moving = SimpleNamespace(settled=True)
         drone = SimpleNamespace(me=0, moving=moving, slots=SimpleNamespace(drones=(0,)))
-        outbox = SimpleNamespace(stats=lambda: {"letters": 0}, awaits_checkpoint=False)
+        outbox = SimpleNamespace(stats=lambda: {"letters": 0}, awaits_checkpoint=False, kept={*kept}, drones=list)
         post = SimpleNamespace(drone=drone, inbox=inbox, outbox=outbox)
         crawling = SimpleNamespace(idle=lambda: idle, activity=lambda: activity, checkpoint=checkpoint)
         server = SimpleNamespace(filling=filling)
@@ -39,6 +39,12 @@ def is_saved(taken, *, filling, idle=False, activity=0):
 def test_letters_taken_in(taken, filling, early):
     """The server holds letters until a checkpoint has them: one is taken after much, or after little if it fills up."""
     assert is_saved(taken, filling=filling) == early
+
+
+def test_a_drone_leaves():
+    """One is taken early if the last one has letters for a drone that leaves and has answered them."""
+    assert is_saved(0, filling=False, kept=(1,))
+    assert not is_saved(0, filling=False, kept=(0,))
 
 
 def test_at_the_end():

@@ -7,7 +7,9 @@ from redis import Redis
 
 from tests.support.redis_server import beat, drones, fair, joins, member, resumed
 from webcrawl.hive.errors import Full, HiveError
+from webcrawl.hive.keys import Keys
 from webcrawl.hive.places import BEGINNING
+from webcrawl.hive.server import KEEP
 
 
 def test_letters_arrive_in_order(url):
@@ -81,6 +83,42 @@ def test_a_beat_tells_who_is_there(url):
             assert heard.alive == {0, 1}
 
     asyncio.run(run())
+
+
+def test_all_are_told_to_rest(url):
+    """What the queen says about all is told with each beat."""
+
+    async def run():
+        async with drones(url) as (one, other):
+            before = await beat(other)
+            await one.let_rest()
+            assert (before.all_rest, (await beat(other)).all_rest) == (False, True)
+
+    asyncio.run(run())
+
+
+def test_nothing_stays_for_ever(url):
+    """With each beat of the queen all keys of the hive last for a day, but for seeds that a drone has taken."""
+
+    async def run():
+        async with drones(url) as (one, other):
+            await one.send(1, [b"a"])
+            await one.acknowledge((await one.send(0, [b"a"]))[0])
+            await one.command("pause")
+            await one.give_up(1)
+            await beat(other)
+            await beat(one)
+            await beat(other)
+            await beat(one)
+
+    with Redis.from_url(url) as client:
+        client.rpush(Keys("test").taken(0), "http://a/")
+        asyncio.run(run())
+        left = {key.decode(): client.pttl(key) for key in client.keys("webcrawl:*")}
+
+    assert left.pop(Keys("test").taken(0)) == -1
+    assert len(left) >= 10
+    assert all(0 < seconds <= KEEP for seconds in left.values()), left
 
 
 def test_one_drone_is_the_queen(url):

@@ -179,6 +179,16 @@ class TestEnds:
 
         assert [process.number for process in scene.started] == [0, 1, 2, 3]
 
+    def test_one_that_is_no_longer_wanted(self, scene):
+        """A drone that died is not started again once it is not named any more, and its failures are not the hive's."""
+        _, second = scene.begin(2)
+        scene.end(second, 1)
+        scene.supervisor.add([0])
+        scene.after(LONGEST)
+
+        assert len(scene.started) == 2
+        assert (scene.supervisor.running, scene.supervisor.down) == (1, [])
+
 
 class TestSignals:
     def test_the_first_ends_all_cleanly(self, scene):

@@ -3,7 +3,6 @@
 import errno
 import os
 import re
-import shutil
 import signal
 import sqlite3
 from collections import Counter
@@ -12,7 +11,7 @@ from pathlib import Path
 from threading import RLock
 from types import SimpleNamespace
 
-from tests.support.crawling import Running, _crawl, _forked
+from tests.support.crawling import Running, _crawl, _forked, copy_of
 from tests.support.faults import ForgetfulDisk
 
 FAILS = ("eio", "full", "late")  # one error; a full disk from then on; done, but reported as failed
@@ -142,7 +141,7 @@ def operations(crawl):
 
 def copied(crawl, folder):
     """The same crawl, to be resumed from a copy of its JOBDIR."""
-    shutil.copytree(crawl.jobdir, folder)
+    copy_of(crawl.jobdir, folder)
     return type(crawl)(folder, crawl.arguments, crawl.settings)
 
 

@@ -5,6 +5,7 @@ The processes are forked from one that has imported everything: start-up takes a
 
 import json
 import os
+import shutil
 import signal
 import sys
 import time
@@ -109,6 +110,11 @@ def wait_until(happened, seconds=PATIENCE, pause=0.005):
     while not happened():
         assert time.monotonic() < end, "it has not happened"
         time.sleep(pause)
+
+
+def copy_of(jobdir, target):
+    """A copy of a JOBDIR without its socket, which is no file and cannot be copied."""
+    return shutil.copytree(jobdir, target, ignore=shutil.ignore_patterns("control.sock"))
 
 
 def scrapy(words, project, output):

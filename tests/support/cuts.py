@@ -1,7 +1,6 @@
 """Checks a copy of a JOBDIR as of its last checkpoint: every URL is in exactly one place, every file is whole."""
 
 import re
-import shutil
 import tempfile
 import time
 from collections import Counter
@@ -13,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from scrapy.settings import Settings
 
-from tests.support.crawling import SETTINGS
+from tests.support.crawling import SETTINGS, copy_of
 from tests.support.warc_reader import read
 from webcrawl.adapter.values import plain_values
 from webcrawl.crawl.assembly import open_parts
@@ -34,6 +33,7 @@ class Cut:
     """URLs by state. robots.txt files are separate because no link leads to them."""
 
     logged: Counter = field(default_factory=Counter)  # finished: crawl.log
+    given_up: Counter = field(default_factory=Counter)  # those of them whose hosts failed for longer than HOST_PATIENCE
     robots: Counter = field(default_factory=Counter)  # finished robots.txt files
     answered: Counter = field(default_factory=Counter)  # finished with an answer, including robots.txt
     tried: Counter = field(default_factory=Counter)  # how often each was requested
@@ -82,7 +82,7 @@ def _cut(jobdir, settings, *, archive, moved=False):
     """What is in this JOBDIR, and the key of a URL."""
     with tempfile.TemporaryDirectory(prefix="cut-") as folder:
         copy = Path(folder) / "job"
-        shutil.copytree(jobdir, copy)
+        copy_of(jobdir, copy)
         values = Settings()
         values.setmodule("webcrawl.settings")
         values.setdict({**SETTINGS, **settings, "JOBDIR": str(copy)}, "cmdline")
@@ -141,6 +141,7 @@ def _read_log(path, found):
         assert len(rest) == 6
         (found.robots if how.endswith("P") else found.logged)[url] += 1
         found.answered[url] += int(status) > 0
+        found.given_up[url] += "given_up" in notes
         tries = re.search(r"\b(\d+)t\b", notes)
         found.tried[url] += (int(tries[1]) if tries else 1) - (int(status) <= Status.ROBOTS_UNREACHABLE)
 

@@ -70,8 +70,10 @@ class Campaign:
     def interrupt(self):
         """Ctrl-C of one drone, which is started again."""
         drone = self._drone()
+        wait_until(lambda: self.hive.crawls[drone].output.stat().st_size or drone in self._ended())  # it listens
         self._signal(drone, signal.SIGINT)
-        assert self.hive.running[drone].wait() == 0, self._tail(drone)
+        status = self.hive.running[drone].wait()
+        assert status == 0, f"exit status {status}: {self._tail(drone)}"
         self._pause()
         self._settle()
         if drone in self.hive.taking_part:

@@ -15,9 +15,9 @@ PAUSE = 0.02  # seconds between two signs of life
 class Members:
     """They live in a thread while the context lasts. `deaf` ones carry out nothing."""
 
-    def __init__(self, url, number, name="web", deaf=(), moving=(), **figures):
+    def __init__(self, url, number, name="web", deaf=(), moving=(), refuses="", **figures):
         self._url, self._number, self._name, self._deaf, self._figures = url, number, name, deaf, figures
-        self._moving = moving
+        self._moving, self._refuses = moving, refuses
         self.commands = []  # those that drone 0 has heard
         self._ready, self._over = Event(), Event()
 
@@ -73,6 +73,8 @@ class Members:
             moving=self._moving,
             state=State.RUNNING if drone in slots.drones else State.RETIRED,
             applied=applied,
+            refused_at=applied if self._refuses else 0,
+            refused=self._refuses,
             unacknowledged=drone,
             seconds=beat * PAUSE,
             jobdir=f"/crawl/drone-{drone}",

@@ -3,7 +3,6 @@
 import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import islice, pairwise
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from webcrawl.verify.hive import verify_hive
 
 NAME = "test"
 AGENT = re.compile(r"webcrawl/1 \(drone (\d+), life (\d+)\)")
-NOTICED = 0.3  # seconds until a busy server notices that a client has left
+MOST_FAILED = 0.02  # of all pages: the synthetic web's hostile ones fail, in a row if they follow each other
 
 
 @dataclass
@@ -158,8 +157,7 @@ def rudeness(world, hits, *, killed=(), slack=0.001, polite=POLITE):
     Between two lives of one drone nothing is compared: what a killed drone asked last may be in no checkpoint.
     `killed`: numbers and lives of such drones.
     """
-    rule = mercator(world, **polite)
-    wanted = partial(_wanted, rule)
+    wanted = mercator(world, **polite)
     lives = defaultdict(list)
     for hit in hits:
         lives[asker(hit)].append(hit)
@@ -182,10 +180,6 @@ def _between(hits, wanted, slack, killed):
                 yield first, second
 
 
-def _wanted(rule, hit):
-    return rule(hit) - (NOTICED if hit.outcome == "left" else 0.0)
-
-
 def repeated(hits, expected, killed=()):
     """URLs requested again although nothing asked for that.
 
@@ -206,19 +200,22 @@ def repeated(hits, expected, killed=()):
 def assert_whole(hive, hits, *, killed=(), slack=0.001, patient=False):
     """Asserts that the hive did what one polite crawl would have done, each URL on one drone, and kept it all.
 
-    `patient`: what hosts set aside have may still be in the state.
+    `patient`: hosts may have failed for so long, though not many, that what they have was given up or is still queued.
     """
     expected = hive.truth()
+    way = str(hive.settings.get("HIVE_PARTITION", "domain"))
+    whole = hive_cut(hive.jobdirs, moved=len(hive.crawls) > hive.drones or hive.left, HIVE_PARTITION=way)
+    failed = {url for url in expected.must & (whole.queued + whole.given_up).keys() if patient}
+    assert len(failed) <= MOST_FAILED * len(expected.must), len(failed)
+    missing = {f"not requested: {url}" for url in failed}
     for found in (
-        expected.complaints({hit.url: hit for hit in hits}.values()),
+        (line for line in expected.complaints({hit.url: hit for hit in hits}.values()) if line not in missing),
         expected.complaints(hits) if not killed else (),
         rudeness(hive.web.world, hits, killed=killed, slack=slack),
         repeated(hits, expected, killed),
     ):
         first = [*islice(found, 10)]
         assert first == [], first
-    way = str(hive.settings.get("HIVE_PARTITION", "domain"))
-    whole = hive_cut(hive.jobdirs, moved=len(hive.crawls) > hive.drones or hive.left, HIVE_PARTITION=way)
     damage = [*verify_hive(hive.folder, Counter())]
     assert damage == [], damage
     kept = whole.logged.keys() | (whole.queued.keys() if patient else set())

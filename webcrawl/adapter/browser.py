@@ -87,9 +87,10 @@ class GuardedProvider(PlaywrightBrowserProvider):  # type: ignore[misc,unused-ig
             address = self._proxy.address  # as an argument too: `ignore_default_args` would drop Playwright's
             arguments = [*self._arguments, f"--proxy-server={address}"]
             self.config.launch_options = {**self._options, "args": arguments, "proxy": {"server": address}}
-            return await super().launch_browser()
+            browser: Browser = await super().launch_browser()  # a name, for the types are known where it is installed
         except Exception as error:
             raise BrowserFailed(str(error)) from error
+        return browser
 
     async def launch_persistent_context(self, context_kwargs: dict[str, Any]) -> BrowserContext:
         raise NotSupported(

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any
 
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
 from webcrawl.adapter.close import close_spider
+from webcrawl.adapter.given import origin
 from webcrawl.adapter.scheduler import FrontierScheduler, scheduler_of
 from webcrawl.control.errors import CommandError
 from webcrawl.seeds.errors import SeedError
+from webcrawl.text.credentials import text_without_credentials
 
 STOPPED = "stopped"  # the reason of a crawl that was stopped by command
 
@@ -69,6 +71,21 @@ class Commanding:
     def set(self, name: str, value: str) -> str:
         return f"{self._scheduler.crawl.in_force.set(name, value)}"
 
+    def get(self, name: str) -> Mapping[str, Any]:
+        in_force = self._scheduler.crawl.in_force
+        if name not in in_force.values:
+            raise CommandError(f"{name[:40]} is no setting of the crawl; get lists all")
+        by_command = name in in_force.set_values
+        return {
+            "name": name,
+            "value": _plain(in_force.values[name]),
+            "from": "command" if by_command else origin(self._crawler.settings, name),
+            "may_change": in_force.may_change(name),
+        }
+
+    def settings(self) -> Sequence[str]:
+        return [name for name in self._scheduler.crawl.in_force.values if name.isupper()]
+
     def status(self) -> Mapping[str, Any]:
         scheduler = self._scheduler
         crawl = scheduler.crawl
@@ -79,3 +96,16 @@ class Commanding:
             **crawl.glance(),
             "in_force": [*crawl.in_force.told()],
         }
+
+
+def _plain(value: Any) -> Any:
+    """As JSON can say it, without credentials."""
+    if value is None or isinstance(value, (bool, int, float)):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_plain(one) for one in value]
+    if isinstance(value, type):
+        return f"{value.__module__}.{value.__qualname__}"
+    return text_without_credentials(str(value))

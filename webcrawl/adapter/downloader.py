@@ -78,7 +78,8 @@ class FrontierDownloader:
         self.active: set[Request] = set()
         self.slots: dict[str, Any] = {}  # extensions look for them; there are none
         values = values_of(crawler)
-        fits = _room(values)
+        self._used = in_use()
+        fits = _room(values, self._used)
         self.total_concurrency = fits.fetches
         self.network = Network(values, lookup=load(values["DNS_LOOKUP"]), keep_at_most=fits.kept)
         self.handlers = Handlers(crawler, values, self.network.shortage)
@@ -95,6 +96,12 @@ class FrontierDownloader:
         self.read_ahead: Callable[[Trip], Awaitable[None] | None] | None = None  # called for each answer, early
         self._under_way: dict[Trip, asyncio.Task[Any]] = {}
         crawler.signals.connect(self.network.close, signals.engine_stopped)
+
+    def resize(self, values: Mapping[str, Any]) -> None:
+        """Other slots from now on, as far as descriptors allow; downloads under way are finished."""
+        fits = _room(values, self._used)
+        self.total_concurrency = fits.fetches
+        self.network.http.keep(fits.kept)
 
     # -- Scrapy's side
 
@@ -289,14 +296,14 @@ class FrontierDownloader:
             task.cancel()
 
 
-def _room(values: Mapping[str, Any]) -> Room:
+def _room(values: Mapping[str, Any], used: int) -> Room:
     """Connections: one under way per slot, and one kept per host in the rotation, as far as descriptors allow.
 
     The rotation widens when fetchers starve, but TLS takes at least 45 KB per connection: 1,000 kept instead of 768
     cost 3 % of a page's time and 25 MiB.
     """
     limit, wanted = raise_limit(), values["CONCURRENT_REQUESTS"]
-    fits = room(limit, in_use(), wanted, values["FRONTIER_QUEUES"])
+    fits = room(limit, used, wanted, values["FRONTIER_QUEUES"])
     if wanted and fits.fetches < wanted:
         line = "CONCURRENT_REQUESTS = %d: only %d fit below the limit of %d open files (ulimit -n)"
         logger.warning(line, wanted, fits.fetches, limit)

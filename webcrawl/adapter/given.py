@@ -34,6 +34,15 @@ def on_command_line(settings: BaseSettings) -> frozenset[str]:
     return frozenset(name for name in settings if (settings.getpriority(name) or 0) >= COMMAND_LINE)
 
 
+def origin(settings: BaseSettings, name: str) -> str:
+    """Who says what a setting is."""
+    by = next((one.theirs for one in TAKEN if one.ours == name and is_given(settings, one.theirs)), None)
+    if is_given(settings, name):
+        priority = settings.getpriority(name) or 0
+        return "command line" if priority >= COMMAND_LINE else "spider" if priority > USER else "settings"
+    return "default" if by is None else by
+
+
 def warnings(settings: BaseSettings, spider: Spider) -> Iterator[str]:
     """A line for each setting of the user's that is unknown but near a known one, or known and without effect."""
     reader = PAGES if getattr(spider, "makes_pages", False) else REQUESTS

@@ -154,6 +154,14 @@ class Life:
     def idle(self) -> bool:
         return not self._scheduler.has_work()
 
+    def rests(self) -> bool:
+        return self._scheduler.rests
+
+    def let_rest(self, *, all_rest: bool) -> None:
+        before, self._crawl.all_rest = self._crawl.all_rest, all_rest
+        if before and not all_rest:
+            self.wake()
+
     def activity(self) -> int:
         return self._crawl.activity()
 
@@ -169,7 +177,7 @@ class Life:
     def out(self) -> bool:
         return self._crawl.uplink.out
 
-    def obey(self, name: str, arguments: Sequence[Any], *, late: bool) -> None:
+    def obey(self, name: str, arguments: Sequence[Any], *, late: bool) -> str:
         """Commands that were given while this drone was not there are obeyed if they last."""
         try:
             if checked(name, *arguments).lasting or not late:
@@ -180,6 +188,8 @@ class Life:
                     logger.info("by command: %s", answer)
         except CommandError as error:
             logger.warning("by command: %s %s: %s", name, " ".join(map(str, arguments)), error)
+            return str(error)
+        return ""
 
     def _later(self, answer: Awaitable[Any]) -> None:
         """Says what came of a command that takes its time."""

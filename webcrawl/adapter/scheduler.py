@@ -21,7 +21,7 @@ from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.internet.defer import Deferred
 
 from webcrawl.adapter.close import BROKEN, EndedBadly, close_spider
-from webcrawl.adapter.downloader import GRACE, downloader_of
+from webcrawl.adapter.downloader import GRACE, FrontierDownloader, downloader_of
 from webcrawl.adapter.failures import as_failure, hush
 from webcrawl.adapter.given import on_command_line, warnings
 from webcrawl.adapter.inline import OpenCrawl
@@ -36,6 +36,8 @@ from webcrawl.adapter.trip import Trip
 from webcrawl.adapter.turns import Turns
 from webcrawl.adapter.unheard_meta import UnheardMeta
 from webcrawl.adapter.values import values_of
+from webcrawl.control.changeable import OF_REQUESTS
+from webcrawl.control.in_force import InForce
 from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.visitor import Visitor
@@ -150,7 +152,7 @@ class FrontierScheduler:
             db=self._hive.db if self._hive is not None else None,
             fixed=on_command_line(self.crawler.settings),
         )
-        self.crawl.in_force.listen(["LOG_LEVEL"], _log_from)
+        self._heed(self.crawl.in_force, downloader)
         makes_pages = getattr(spider, "makes_pages", False)
         self._barrier, self._inline = downloader.barrier, downloader.inline
         downloader.network.shortage.on_end = downloader.network.bandwidth.on_end = self.wake
@@ -185,6 +187,19 @@ class FrontierScheduler:
             downloader.on_outcome = self._hide
         self._lacks = Lacks(self.fail, loop)
         self._lacks.watch()
+
+    def _heed(self, in_force: InForce, downloader: FrontierDownloader) -> None:
+        """Passes on what may change while the crawl runs."""
+
+        def resize(values: Mapping[str, Any]) -> None:
+            if values["CONCURRENT_REQUESTS"] != downloader.total_concurrency:
+                downloader.resize(values)
+                self.crawl.share(downloader.total_concurrency)
+            self.wake()
+
+        in_force.listen(["LOG_LEVEL"], _log_from)
+        in_force.listen(["CONCURRENT_REQUESTS"], resize)
+        in_force.listen(OF_REQUESTS, downloader.network.change)
 
     def _archive_inline(self, link: Link, exchange: Exchange) -> None:
         if self.archive is not None:
@@ -234,7 +249,15 @@ class FrontierScheduler:
 
     def has_work(self) -> bool:
         """Whether anything is left to do here."""
-        return self.crawl.pending or self._inline.waiting > 0 or any(source() for source in self.sources)
+        return self.crawl.pending or self._awaits()
+
+    @property
+    def rests(self) -> bool:
+        """Whether nothing is left to do here but to try hosts that are set aside."""
+        return self.crawl.rests and not self._awaits()
+
+    def _awaits(self) -> bool:
+        return self._inline.waiting > 0 or any(source() for source in self.sources)
 
     def enqueue_request(self, request: Request) -> bool:
         """Accepts any request of a spider or middleware. Nothing may raise here: Scrapy would hang."""

@@ -46,12 +46,12 @@ def check(settings: Mapping[str, Any], given: Given = lambda _: False) -> dict[s
 
 def read(name: str, value: Any) -> Any:
     """The plain value of one setting, by itself. Raises SettingError."""
-    return _read(name, KINDS[name], value)
+    return _read(name, KINDS.get(name) or SCRAPYS[name], value)
 
 
 def changed(values: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     """Checked values with other ones for some settings, which are checked like all. Raises SettingError."""
-    values = {**values, **{name: _read(name, KINDS[name], value) for name, value in new.items()}}
+    values = {**values, **{name: read(name, value) for name, value in new.items()}}
     _hold(values)
     return values
 

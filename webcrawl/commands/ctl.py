@@ -9,12 +9,19 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy.commands import ScrapyCommand
 
-from webcrawl.control.errors import CommandError, NotRunning
+from webcrawl.control.errors import CommandError, NoAnswer, NotRunning
 from webcrawl.logs.readable import readable
+from webcrawl.store.jobdirs import HIVE
+from webcrawl.text.credentials import text_without_credentials
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webcrawl.control.client import Client
 
 REFUSED, NOT_RUNNING, INTERRUPTED = 1, 2, 130
 PATIENCE = 60.0  # seconds for an answer, which may wait for a checkpoint
@@ -47,9 +54,7 @@ class Command(ScrapyCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         try:
-            if len(args) < 2:
-                raise CommandError(USAGE)
-            answer = self._asked(Path(args[0]), args[1], *args[2:])
+            answer = self._asked(args)
         except (CommandError, NotRunning) as error:
             self.exitcode = NOT_RUNNING if isinstance(error, NotRunning) else REFUSED
             line = readable(" ".join(str(error).split()))
@@ -59,17 +64,57 @@ class Command(ScrapyCommand):
         except KeyboardInterrupt:
             self.exitcode = INTERRUPTED
         else:
-            sys.stdout.write(_text(answer, as_json=opts.json))
+            sys.stdout.write(_text(args[1], answer, as_json=opts.json))
 
-    def _asked(self, jobdir: Path, command: str, *words: str) -> Any:
+    def _asked(self, args: list[str]) -> Any:
         from webcrawl.control.client import Client  # noqa: PLC0415
 
-        return Client(jobdir, PATIENCE).ask(command, *words)
+        if len(args) < 2:
+            raise CommandError(USAGE)  # Scrapy's UsageError ends with 2, which means something else here
+        jobdir, command, *words = args
+        if "://" in jobdir or (Path(jobdir) / HIVE).exists():
+            return self._asked_hive(jobdir, command, words)
+        client = Client(Path(jobdir), PATIENCE)
+        if command == "seeds":
+            return _seeds(client, Path(jobdir), words)
+        return client.ask(command, *words)
+
+    def _asked_hive(self, place: str, command: str, words: list[str]) -> Any:
+        from webcrawl.supervisor.asked import REFUSALS, AskedHive  # noqa: PLC0415
+
+        if self.settings is None:
+            raise RuntimeError("Scrapy sets them before it asks for anything")
+        try:
+            return AskedHive(self.settings, place, PATIENCE, sys.stdin.buffer).ask(command, *words)
+        except REFUSALS as error:
+            raise CommandError(text_without_credentials(str(error))) from error
 
 
-def _text(answer: Any, *, as_json: bool) -> str:
-    from webcrawl.control.shown import shown  # noqa: PLC0415
+def _seeds(client: Client, jobdir: Path, words: Sequence[str]) -> Any:
+    """Sources as the crawl can open them. `-` is standard input, which is read only if a crawl is there."""
+    from webcrawl.control.sources import forget, named, spooled  # noqa: PLC0415
+
+    given = [word for place, word in enumerate(words) if place or word != "add"]
+    if given.count("-") > 1 or not given:
+        raise CommandError("usage: seeds add SRC…; - is standard input, once")
+    spool = ""
+    if "-" in given:
+        client.ask("status")
+        spool = spooled(jobdir, sys.stdin.buffer)
+    try:
+        return client.ask("seeds", "add", *(spool if source == "-" else named(source) for source in given))
+    except NoAnswer:
+        raise
+    except CommandError:
+        if spool:
+            forget(jobdir, spool)
+        raise
+
+
+def _text(command: str, answer: Any, *, as_json: bool) -> str:
+    from webcrawl.control.shown import shown, status  # noqa: PLC0415
 
     if as_json:
         return f"{json.dumps(answer if isinstance(answer, dict) else {'answer': answer})}\n"
-    return "".join(f"{line}\n" for line in shown(answer))
+    lines = status(answer) if command == "status" and isinstance(answer, dict) else shown(answer)
+    return "".join(f"{line}\n" for line in lines)

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from webcrawl.control.errors import CommandError, NotRunning
+from webcrawl.control.errors import CommandError, NoAnswer, NotRunning
 from webcrawl.control.wire import LONGEST_ANSWER, address, folder_of, read_answer, request
 from webcrawl.text.quantities import count
 
@@ -39,7 +39,7 @@ class Client:
                     time.sleep(PAUSE)
                 return read_answer(_exchanged(connection, line, end))
             except TimeoutError as error:
-                raise CommandError(f"no answer in {count(round(self._patience), 'second')}") from error
+                raise NoAnswer(f"no answer in {count(round(self._patience), 'second')}") from error
 
     def _connected(self, connection: socket.socket) -> bool:
         """False if too many others wait just now."""
@@ -69,10 +69,10 @@ def _exchanged(connection: socket.socket, line: bytes, end: float) -> bytes:
         try:
             piece = connection.recv(PIECE)
         except ConnectionResetError as error:
-            raise CommandError(GONE) from error
+            raise NoAnswer(GONE) from error
         size += len(piece)
         if not piece:
-            raise CommandError(GONE)
+            raise NoAnswer(GONE)
         if size > LONGEST_ANSWER:
             raise CommandError(f"an answer of more than {LONGEST_ANSWER} bytes")
         pieces.append(piece)

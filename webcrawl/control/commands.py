@@ -6,11 +6,11 @@ as figures, or raises CommandError; then nothing has changed.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from webcrawl.control.changeable import check_set
+from webcrawl.control.changeable import ALIASES, check_set
 from webcrawl.control.errors import CommandError
 from webcrawl.urls.filters.commanded import CommandedFilter
 from webcrawl.urls.rules_file import RulesError
@@ -44,6 +44,12 @@ class Commanded(Protocol):
 
     def set(self, name: str, value: str) -> str:
         """Gives a setting another value, which is returned as it is understood. May raise CommandError."""
+
+    def get(self, name: str) -> Mapping[str, Any]:
+        """What a setting is, and who says so. May raise CommandError."""
+
+    def settings(self) -> Sequence[str]:
+        """The names of all settings that the crawl reads."""
 
     def status(self) -> Mapping[str, Any]:
         """How it is going: `state` (running, paused, stopping), `seconds` of this run, and all counters."""
@@ -86,11 +92,22 @@ def seeds(crawl: Commanded, *words: str) -> Answer:
 
 
 def set_value(crawl: Commanded, name: str, value: str) -> Answer:
+    name = ALIASES.get(name, name)
     return f"{name} is {crawl.set(name, value)}"
+
+
+def get(crawl: Commanded, *names: str) -> Answer:
+    if names:
+        return crawl.get(*names)
+    return {"settings": [crawl.get(name) for name in crawl.settings()]}
 
 
 def status(crawl: Commanded) -> Answer:
     return crawl.status()
+
+
+def check_value(name: str, value: str) -> None:
+    check_set(ALIASES.get(name, name), value)
 
 
 def check_sources(*words: str) -> None:
@@ -133,7 +150,8 @@ COMMANDS: dict[str, Command] = {
         Command("exclude", exclude, "RULE", "fetch nothing of a domain or prefix any more", 1, 1, True, check_rule),
         Command("include", include, "RULE", "take an exclude back", 1, 1, lasting=True),
         Command("seeds", seeds, "add SRC…", "read more seeds", 1, None, True, check_sources),
-        Command("set", set_value, "NAME VALUE", "change a setting that may change", 2, 2, True, check_set),
+        Command("get", get, "[NAME]", "what a setting is and who says so; all of them", 0, 1),
+        Command("set", set_value, "NAME VALUE", "change a setting that may change", 2, 2, True, check_value),
         Command("status", status, "", "how it is going"),
     )
 }

@@ -7,3 +7,7 @@ class CommandError(ValueError):
 
 class NotRunning(Exception):  # noqa: N818 - reads as what it is
     """No crawl listens where it was asked for; the message is one line."""
+
+
+class NoAnswer(CommandError):  # noqa: N818 - as above
+    """Nobody knows whether the command is carried out."""

@@ -12,6 +12,7 @@ from typing import Any
 import msgpack
 
 from webcrawl.checks import SettingError, changed
+from webcrawl.control.changeable import check_set
 from webcrawl.control.errors import CommandError
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.urls.filters.commanded import CommandedFilter
@@ -20,7 +21,15 @@ from webcrawl.urls.rules_file import RulesError
 logger = logging.getLogger(__name__)
 
 META = "commands in force"
+NEEDED = frozenset(("URL_EXCLUDE_FILE",))  # without it a crawl would ask whom it was told to leave alone
 Listener = Callable[[Mapping[str, Any]], None]
+
+
+def ordered(db: CrawlDB) -> Mapping[str, Any]:
+    """The settings that former runs were ordered to change, whether or not they are in force in this one."""
+    data = db.get(META)
+    found: Mapping[str, Any] = {} if data is None else msgpack.unpackb(data)["set"]
+    return found
 
 
 class InForce:
@@ -31,7 +40,7 @@ class InForce:
 
     def __init__(self, db: CrawlDB, values: Mapping[str, Any], fixed: Collection[str] = ()) -> None:
         self._db = db
-        self._listeners: dict[str, Listener] = {}
+        self._listeners: dict[str, list[Listener]] = {}
         self.paused = False
         self.excluded = CommandedFilter()
         self.set_values: dict[str, Any] = {}
@@ -52,16 +61,34 @@ class InForce:
             ordered = kept.pop(name)
             if ordered != self.values[name]:
                 logger.info("%s = %s of the command line goes before %s by command", name, self.values[name], ordered)
-        while kept:
-            try:
-                self.values = changed(self.values, kept)
+        while True:  # one may be possible only with another
+            fits = [name for name in kept if self._fits(name, kept[name])]
+            for name in fits:
+                self.set_values[name] = kept.pop(name)
+            if not fits:
                 break
-            except SettingError as error:  # with other settings than then
-                name, value = kept.popitem()
-                logger.warning("%s = %s by command is not in force any more: %s", name, value, error)
-        self.set_values = kept
+        for name, value in kept.items():  # with other settings than then
+            self._leave_out(name, value)
         for line in self.told():
             logger.info("still in force by command: %s", line)
+
+    def _fits(self, name: str, value: Any) -> bool:
+        try:
+            self.values = changed(self.values, {name: value})
+        except (SettingError, KeyError):
+            return False
+        return True
+
+    def _leave_out(self, name: str, value: Any) -> None:
+        """SettingError for what nobody would want a crawl to begin without."""
+        try:
+            changed(self.values, {name: value})
+        except SettingError as error:
+            if name in NEEDED:
+                raise
+            logger.warning("%s = %s by command is not in force any more: %s", name, value, error)
+        except KeyError:  # a setting of another version
+            logger.warning("%s = %s by command is not in force any more: there is no such setting", name, value)
 
     def told(self) -> Iterator[str]:
         """A line for each."""
@@ -91,23 +118,37 @@ class InForce:
 
     def set(self, name: str, value: str) -> Any:
         """The value as it is understood."""
+        check_set(name, value)
         if name not in self._listeners:
-            if name not in self.values:
-                raise CommandError(f"{name} is no setting of the crawl")
-            able = ", ".join(sorted(self._listeners))
-            raise CommandError(f"{name} cannot change while the crawl runs, only in a resumed one; these can: {able}")
+            raise CommandError(f"{name} cannot change in this crawl: what heeds it is switched off")
+        heard: list[Listener] = []
         try:
-            self.values = changed(self.values, {name: value})
-        except SettingError as error:
+            values = changed(self.values, {name: value})
+            for call in self._listeners[name]:
+                call(values)
+                heard.append(call)  # of rules only who reads them knows whether they are any
+        except (SettingError, RulesError, CommandError) as error:
+            for call in heard:
+                call(self.values)
             raise CommandError(str(error)) from error
-        self.set_values[name] = self.values[name]
-        self._listeners[name](self.values)
-        return self.values[name]
+        self.values = values
+        found = values[name]
+        self.set_values[name] = found if isinstance(found, (int, float, str)) else value  # what msgpack can keep
+        return found
 
-    def listen(self, names: Collection[str], call: Listener) -> None:
-        """Calls now, and whenever one of these settings has another value. One listener for each setting."""
-        self._listeners |= dict.fromkeys(names, call)
-        call(self.values)
+    def may_change(self, name: str) -> bool:
+        """Whether somebody heeds another value."""
+        return name in self._listeners
+
+    def listen(self, names: Collection[str], call: Listener, *, now: bool = True) -> None:
+        """Calls whenever one of these settings has another value, and `now`, unless the caller has the value already.
+
+        Whoever cannot take a value raises SettingError, RulesError or CommandError, and keeps the one before.
+        """
+        for name in names:
+            self._listeners.setdefault(name, []).append(call)
+        if now:
+            call(self.values)
 
     # -- the checkpoint
 

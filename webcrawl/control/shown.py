@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from webcrawl.logs.readable import readable
+from webcrawl.text.quantities import count
 
 
 def shown(answer: Any) -> Iterator[str]:
@@ -15,6 +16,25 @@ def shown(answer: Any) -> Iterator[str]:
     """
     for line in _lines(answer):
         yield readable(line)
+
+
+def status(figures: Mapping[str, Any]) -> Iterator[str]:
+    """How a crawl or a hive is going: the figures that matter, of all that `--json` has."""
+    trouble = figures.get("trouble") or ""
+    parts = [
+        *(count(int(figures.get(name, 0)), noun) for name, noun in (("pages", "page"), ("failures", "failure"))),
+        f"{figures.get('queued', 0)} queued",
+        f"{count(int(figures.get('hosts', 0)), 'host')} with URLs",
+    ]
+    if "bytes" in figures:
+        parts.append(f"{figures['bytes'] / 1e6:.1f} MB")
+    state = figures.get("state", "")
+    why = f" ({trouble})" if trouble not in ("", state) else ""
+    yield readable(f"{state}{why}, {figures.get('seconds', 0):.0f} s since it was started: {', '.join(parts)}")
+    if figures.get("in_force"):
+        yield "in force by command:"
+        yield from (f"  {readable(str(line))}" for line in figures["in_force"])
+    yield from shown(figures.get("drones", []))
 
 
 def _lines(answer: Any) -> Iterator[str]:

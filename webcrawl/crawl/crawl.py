@@ -115,6 +115,7 @@ class Crawl:
             elsewhere,
         )
         self._elsewhere, self.post = elsewhere, parts.post
+        self.all_rest = False  # no drone of the hive has anything left but hosts set aside
         self._halfway = parts.halfway
         self.uplink, self.statistics = parts.uplink, parts.statistics
         self.inline = InlineDownloads(
@@ -222,7 +223,7 @@ class Crawl:
 
     def take(self, now: float) -> Link | None:
         """A link that may be fetched now."""
-        if self.in_force.paused or self._rests(now):
+        if self.in_force.paused or (self.all_rest and self.rests):
             return None
         if self.uplink.out:
             return self.uplink.probe(now) if self.uplink.may_probe(now) else None
@@ -244,7 +245,7 @@ class Crawl:
         """When there may be something to do: a time (0 is now), or None as long as nothing is found or finished."""
         if self._refusals.waiting or (self._more and not self.in_force.paused):
             return 0.0
-        if self.in_force.paused or self._rests(self._clock()):
+        if self.in_force.paused or (self.all_rest and self.rests):
             return None
         if self.uplink.out:
             return self.uplink.next_probe
@@ -258,10 +259,6 @@ class Crawl:
             ready = self._portions.ready_at if ready is None else min(ready, self._portions.ready_at)
         end = self._ending.after(self._clock())
         return ready if end is None else end if ready is None else min(ready, end)
-
-    def _rests(self, now: float) -> bool:
-        """Whether this drone alone would have ended: then it tries no host set aside, or the hive would never end."""
-        return self._elsewhere is not None and self._ending.is_over(now) and not self.pending
 
     def next_turn(self, link: Link) -> float:
         """Seconds until the host of a link just taken may probably be asked again; 0 if nothing waits for it."""
@@ -387,6 +384,10 @@ class Crawl:
             self._ending.begin_again()
         return before
 
+    def share(self, slots: int) -> None:
+        """There are so many downloads at once from now on; 0: no limit."""
+        self._frontier.share(slots)
+
     def add_seeds(self, source: str) -> None:
         """Reads these seeds too, when those before are read. SeedError or OSError if the source cannot be opened."""
         self._seeding.add(source)
@@ -399,6 +400,14 @@ class Crawl:
 
         What hosts set aside have, and what is over a domain's budget, need not be done now.
         """
+        return self._pending(busy=self._frontier.in_flight > 0)
+
+    @property
+    def rests(self) -> bool:
+        """Whether nothing is left but to try hosts set aside, for long enough: if all drones rest, none tries any."""
+        return not self._pending(busy=False)
+
+    def _pending(self, *, busy: bool) -> bool:
         waiting = self._seen.pending or self._portions.links or len(self._refusals)
         if waiting or not self._seeding.ended or self.in_force.paused:
             return True
@@ -407,7 +416,7 @@ class Crawl:
             return False
         if self.uplink.out:  # for as long as that takes: nobody could come back now
             return True
-        return not self._ending.reached(self._clock(), resting=frontier.resting(), busy=frontier.in_flight > 0)
+        return not self._ending.reached(self._clock(), resting=frontier.resting(), busy=busy)
 
     @property
     def pages(self) -> int:
@@ -466,11 +475,12 @@ class Crawl:
         return "paused" if self.in_force.paused else self.uplink.trouble
 
     def glance(self) -> dict[str, Any]:
-        """What the progress line says, and what became of URLs and how long downloads took so far."""
+        """What the progress line says; URLs by level; what became of URLs, and how long downloads took."""
         return {
             **self.stats(),
             "ready": self.ready_hosts(),
             "trouble": self.trouble,
+            "levels": self._frontier.levels,
             "mix": mix(self.statistics.outcomes),
             "milliseconds": [*self.statistics.times],
         }

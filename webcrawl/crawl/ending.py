@@ -27,10 +27,6 @@ class Ending:
             self._since = now
         return now - self._since >= self.wait and not busy
 
-    def is_over(self, now: float) -> bool:
-        """Whether it has been reached, as far as was looked."""
-        return self._since is not None and now - self._since >= self.wait
-
     def after(self, now: float) -> float | None:
         """When the crawl is going to end, if that is known, and not over."""
         end = None if self._since is None else self._since + self.wait

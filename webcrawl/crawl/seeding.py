@@ -11,6 +11,7 @@ from webcrawl.crawl.elsewhere import Elsewhere
 from webcrawl.model import Link
 from webcrawl.seeds.errors import SeedError
 from webcrawl.seeds.reader import Seeds
+from webcrawl.seeds.source import BELOW_JOBDIR
 from webcrawl.seen.protocol import SeenStore
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.urls.canonical import MAX_LENGTH
@@ -70,7 +71,7 @@ class Seeding:
     def _open(self, source: str, place: bytes) -> None:
         """A source by command of a former run, which may have gone since."""
         try:
-            seeds = Seeds(source, None, self._longest)
+            seeds = self._opened(source)
             if place:
                 seeds.resume(place)
         except (SeedError, OSError) as error:
@@ -79,10 +80,15 @@ class Seeding:
         else:
             self._more[source] = seeds
 
+    def _opened(self, source: str) -> Seeds:
+        if source.startswith(BELOW_JOBDIR):
+            source = str(self._db.folder.parent / source.removeprefix(BELOW_JOBDIR))
+        return Seeds(source, None, self._longest)
+
     def add(self, source: str) -> None:
         """Reads this source too, after those before. SeedError or OSError if it cannot be opened."""
         if source not in self._more:
-            self._more[source] = Seeds(source, None, self._longest)
+            self._more[source] = self._opened(source)
             self._lost.pop(source, None)
         if self.ended:
             self._seeds = self._next_source()

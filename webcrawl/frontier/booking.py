@@ -36,12 +36,12 @@ class Booking:
     """Records an outcome in its host's record."""
 
     def __init__(self, politeness: Politeness, limits: Limits) -> None:
-        self._politeness, self._limits = politeness, limits
-        self.health = HealthRules(limits.host_failures, limits.retry_wait, limits.patience)
+        self.change(politeness, limits)
 
     def change(self, politeness: Politeness, limits: Limits) -> None:
         """From now on these hold, for waits that begin from now on."""
         self._politeness, self._limits = politeness, limits
+        self.health = HealthRules(limits.host_failures, limits.retry_wait, limits.patience)
 
     def __call__(self, host: Host, link: Link, outcome: Outcome, now: float) -> tuple[float, Link] | None:
         """Returns when to retry the link, and how it is queued then; None if it is finished.

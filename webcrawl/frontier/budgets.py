@@ -59,6 +59,14 @@ class Budgets:
     def __repr__(self) -> str:
         return f"<Budgets held={self.held} of {self.domains} domains, ready={len(self.listed)}>"
 
+    def change(self, policy: Allowance) -> None:
+        """Budgets by another policy, where there are any: who waits for one is looked at again."""
+        if not self.counts:
+            return
+        self._policy, self._lead = policy, policy.lead
+        self.table.rate_again()
+        self._moved = True
+
     # -- for every page
 
     def admits(self, name: str, record: Packed) -> bool:

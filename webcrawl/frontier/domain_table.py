@@ -69,6 +69,11 @@ class DomainTable:
         domain = self._cached[name] = self._unpack(rows[0]) if rows else Domain(name)
         return domain
 
+    def rate_again(self) -> None:
+        """What domains may have is to be asked for anew; of those that are no objects it is anyway."""
+        for domain in self._cached.values():
+            domain.most = 0
+
     def _unpack(self, row: tuple[str, int, int, bytes, int]) -> Domain:
         name, rank, waiting, data, _ = row
         if not rowcrc.agrees(rowcrc.domain, row):

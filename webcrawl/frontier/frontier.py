@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from heapq import heappop, heappush
 
 from webcrawl.frontier.addresses import Addresses
+from webcrawl.frontier.allowances import Allowance
 from webcrawl.frontier.back import BackEnd
 from webcrawl.frontier.booking import Booking, Limits
 from webcrawl.frontier.charges import Charges
@@ -132,6 +133,11 @@ class Frontier:
         return len(self._back)
 
     @property
+    def levels(self) -> list[int]:
+        """The number of URLs in each queue of the front-end."""
+        return [*map(len, self._front.queues)]
+
+    @property
     def aside(self) -> int:
         """The number of URLs of hosts that are set aside."""
         return self._rotation.aside.urls
@@ -164,8 +170,21 @@ class Frontier:
         return self._back.ready(now)
 
     def change(self, politeness: Politeness, limits: Limits) -> None:
-        """Books by other waits and limits from now on. Of the limits only those that Booking asks for itself."""
+        """Books by other waits and limits from now on: those of hosts and URLs, not those of the rotation."""
         self._book.change(politeness, limits)
+        self._rotation.aside.failures = limits.host_failures
+
+    def share(self, slots: int) -> None:
+        """There are so many slots from now on; 0: no limit."""
+        self._slots.resize(slots)
+
+    def weigh(self, bias: float) -> None:
+        """From now on each level is served so many times as often as the next one."""
+        self._front.weigh(bias)
+
+    def allow(self, policy: Allowance) -> None:
+        """From now on domains have these budgets."""
+        self._budgets.change(policy)
 
     # -- in
 

@@ -20,7 +20,7 @@ class SetAside:
 
     def __init__(self, queue: Aside, hosts: HostTable, parked: Fifo, failures: int) -> None:
         """`failures`: in a row, from so many on a host is set aside."""
-        self._queue, self._hosts, self._parked, self._failures = queue, hosts, parked, failures
+        self._queue, self._hosts, self._parked, self.failures = queue, hosts, parked, failures
         self.entries = queue.heads  # the first of each length, by the time when they are due
         self.urls = 0
         self.hosts = 0
@@ -30,7 +30,7 @@ class SetAside:
 
     def wants(self, host: Host, due: float, now: float) -> bool:
         """Whether a host with URLs that is due then is to be put aside."""
-        return due - now > FAR or (host.failures >= self._failures and due > now)
+        return due - now > FAR or (host.failures >= self.failures and due > now)
 
     def put(self, host: Host, now: float) -> None:
         """Puts a host aside that has left the back-end, and that the caller puts away."""
@@ -63,7 +63,7 @@ class SetAside:
     def joined(self, host: Host, now: float) -> None:
         """A URL has come for a host that is aside: if it waited for the time of another URL only, it comes back."""
         self.urls += 1
-        if host.failures < self._failures and host.aside - now > FAR >= host.due() - now:
+        if host.failures < self.failures and host.aside - now > FAR >= host.due() - now:
             self.recall(host)
 
     def withdraw(self, host: Host) -> None:

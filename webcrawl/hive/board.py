@@ -15,6 +15,7 @@ from webcrawl.hive.session import Session
 from webcrawl.hive.slots import SlotMap
 
 MOST_COMMANDS = 10_000
+REST = 5000  # milliseconds
 
 
 class Board(Session):
@@ -32,8 +33,18 @@ class Board(Session):
         packed: Any = await self._do(lambda: self._client.hget(self._keys.map, "slots"))
         return SlotMap.unpack(packed) if packed else None
 
-    async def forget(self, drone: int, *, lost: bool = True) -> None:
-        """Takes a drone out of the registry; its number may be used again. The state of a lost one may not come back.
+    async def give_up(self, drone: int) -> None:
+        """The state of a lost drone may not come back."""
+
+        async def gone() -> None:
+            identity: Any = await self._client.hget(self._keys.drones, str(drone))
+            if identity:
+                await self._client.sadd(self._keys.gone, state_of(identity))
+
+        await self._do(gone)
+
+    async def forget(self, drone: int) -> None:
+        """Takes a drone out of the registry, when nobody sends to it any more; its number may be used again.
 
         Seeds that it had taken, and that no checkpoint of it had, are this drone's from now on.
         """
@@ -41,11 +52,7 @@ class Board(Session):
         stream = keys.stream(drone, self._epoch)
 
         async def gone() -> None:
-            identity: Any = await self._client.hget(keys.drones, str(drone))
-            state = state_of(identity) if identity else None
             pipe = self._client.pipeline(transaction=True)
-            if state and lost:
-                pipe.sadd(keys.gone, state)
             pipe.hdel(keys.drones, str(drone))
             pipe.hdel(keys.reports, str(drone))
             pipe.hdel(keys.acks(self._epoch), str(drone))
@@ -66,6 +73,10 @@ class Board(Session):
         return int(
             await self._do(lambda: self._client.eval(scripts.COMMAND, 1, self._keys.commands, data, MOST_COMMANDS))
         )
+
+    async def let_rest(self) -> None:
+        """No drone has anything left but hosts set aside: so it is for some seconds, unless it is said again."""
+        await self._do(lambda: self._client.set(self._keys.rest, 1, px=REST))
 
     async def restore(self, commands: Sequence[Command]) -> None:
         """Commands that are in force are told to a server that may have lost them."""

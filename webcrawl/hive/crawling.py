@@ -20,6 +20,12 @@ class Crawling(Protocol):
     def idle(self) -> bool:
         """Whether nothing is left to do, unless others send something."""
 
+    def rests(self) -> bool:
+        """Whether nothing is left to do but to try hosts that are set aside, for long enough."""
+
+    def let_rest(self, *, all_rest: bool) -> None:
+        """Whether this is so with all drones: then none of these hosts is tried any more."""
+
     def activity(self) -> int:
         """A number that grows with whatever is done."""
 
@@ -35,8 +41,11 @@ class Crawling(Protocol):
     def out(self) -> bool:
         """Whether our own network is out."""
 
-    def obey(self, name: str, arguments: Sequence[Any], *, late: bool) -> None:
-        """Carries out a command that all drones got; `late`: it was given before this drone was there."""
+    def obey(self, name: str, arguments: Sequence[Any], *, late: bool) -> str:
+        """Carries out a command that all drones got; `late`: it was given before this drone was there.
+
+        Returns why it could not be done, or nothing.
+        """
 
     def over(self) -> None:
         """No drone has anything left to do."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 from webcrawl.hive.errors import HiveError, LaterMap
@@ -55,6 +55,7 @@ class Drone:
         """`keep` puts a later map into the state."""
         self.me, self._outbox, self._keep = me, outbox, keep
         self.received = self.refused = 0
+        self.rerouted: dict[int, Iterator[None]] = {}  # for drones that are gone: slices of the work
 
     def __repr__(self) -> str:
         return f"<Drone {self.me} {self.moving!r}>"
@@ -68,6 +69,8 @@ class Drone:
 
     def learn(self, slots: SlotMap, lost: Iterable[int] = ()) -> None:
         """Takes a later map. Of drones that are lost nothing comes; what was for them goes to others."""
+        while self.reroute():  # before anybody else gets the number
+            pass
         gone = [drone for drone in lost if drone not in slots.drones]
         self.moving.learn(slots, lost=gone)
         self._outbox.generation = slots.generation
@@ -75,14 +78,24 @@ class Drone:
         self.splitter.forget()
         self.home.forget()
         for drone in gone:
-            self._outbox.reroute(drone, self._route)
+            self.part_from(drone)
         if gone:
             self.home.seeds_again()
 
     def part_from(self, drone: int) -> None:
-        """A drone is gone, for which there are no letters: numbers begin anew for whoever gets its number."""
-        if drone not in self.slots.drones:
-            self._outbox.reroute(drone, self._route)
+        """A drone is gone: letters for it go to others, and numbers begin anew for whoever gets its number."""
+        if drone not in self.slots.drones and drone not in self.rerouted:
+            self.rerouted[drone] = self._outbox.rerouting(drone, self._route)
+
+    def reroute(self) -> bool:
+        """A slice of that, 0.3 ms; returns whether there is more."""
+        for drone, slices in self.rerouted.items():
+            try:
+                next(slices)
+            except StopIteration:
+                del self.rerouted[drone]
+            return True
+        return False
 
     def settle(self, slots: SlotMap) -> None:
         """At the start, with the first map, or the one of the last checkpoint."""

@@ -65,9 +65,14 @@ class EmbeddedServer:
         self._launch()
 
     def check(self) -> bool:
-        """Whether the server had died, and was started again. It is empty then."""
-        if self._process is None or self._process.poll() is None:
+        """Whether the server had died, or could not be reached any more, and was started again. It is empty then."""
+        if self._process is None:
             return False
+        if self._process.poll() is None:
+            if (self._folder / SOCKET).exists():
+                return False
+            self._end(self._process)
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._deaths = self._deaths + 1 if self._clock() - self._started < QUICKLY else 0
         if self._deaths >= TRIES:
             raise HiveError(f"the hive's server dies again and again: {self._last_words()}")
@@ -78,14 +83,17 @@ class EmbeddedServer:
     def stop(self) -> None:
         """Ends the server."""
         if self._process is not None:
-            self._process.terminate()
-            try:
-                self._process.wait(PATIENCE)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
+            self._end(self._process)
         self._end_guard()
         self._process = None
+
+    def _end(self, process: subprocess.Popen[bytes]) -> None:
+        process.terminate()
+        try:
+            process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
     def _launch(self) -> None:
         with (self._folder / LOG).open("ab") as log:

@@ -20,6 +20,7 @@ class Keys:
         self.queen = registry + "queen"  # drone
         self.reports = registry + "reports"  # drone: what it said last
         self.commands = registry + "commands"  # by their numbers
+        self.rest = registry + "rest"  # there while no drone has anything left but hosts set aside
         self.bytes = registry + "bytes"  # of all streams
         self.leases = registry + "lease:"  # and the drone: its state's id
         self._acks = registry + "acks:"

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from webcrawl.hive.board import Board
-from webcrawl.hive.command import RESIZE
+from webcrawl.hive.command import RESIZE, Command, wanted_by
 from webcrawl.hive.errors import ForeignMessage
 from webcrawl.hive.registry import Record, place_of
 from webcrawl.hive.report import Report, State
@@ -27,6 +27,7 @@ class Look:
     founders: int = 0  # how many drones the hive was founded with; 0: it is not known here
     queen: int | None = None
     bytes: int = 0  # of all streams
+    wanted: frozenset[int] = frozenset()  # the drones that somebody has asked for last; none if nobody has
 
     @property
     def drones(self) -> list[int]:
@@ -50,7 +51,8 @@ class Operator(Board):
         pipe.get(keys.hive)
         pipe.get(keys.queen)
         pipe.get(keys.bytes)
-        slots, drones, reports, record, queen, size = await pipe.execute()
+        pipe.zrange(keys.commands, 0, -1)
+        slots, drones, reports, record, queen, size, commands = await pipe.execute()
         leases = self._client.pipeline(transaction=False)
         for drone in drones:
             leases.pttl(f"{keys.leases}{drone.decode()}")
@@ -63,6 +65,7 @@ class Operator(Board):
             founders=Record.unpack(record).drones if record else 0,
             queen=int(queen) if queen else None,
             bytes=int(size or 0),
+            wanted=wanted_by(map(Command.unpack, commands)),
         )
 
     async def resize(self, members: Collection[int], lost: Collection[int] = ()) -> int:

@@ -64,6 +64,8 @@ class Outbox:
             lane = Lane(db, first.drone, exact=first.exact, first=first.number, end=end)
             self._lanes[first.drone, first.exact] = lane
         self._saved = self._state()
+        self._closed_lanes: set[int] = set()  # drones whose letters are about to go to others
+        self._saving = self.kept = frozenset(self.drones())  # those for which the last checkpoint has letters
         self._closed: list[tuple[Lane, int]] = []  # exact lanes and how far the checkpoint that is being taken has them
         db.join(self)
 
@@ -130,7 +132,7 @@ class Outbox:
         """The next letters that may be sent, at most so many, in order; exact ones first."""
         letters: list[Letter] = []
         size = 0
-        for lane, exact in self._lanes_of(drone):
+        for lane, exact in self._lanes_of(drone) if drone not in self._closed_lanes else ():
             end = min(lane.ready if exact else lane.end, lane.next + most - len(letters))
             for number, data in lane.read(lane.next, end):
                 size += len(data)
@@ -186,11 +188,15 @@ class Outbox:
             pass
 
     def rerouting(self, gone: int, route: Callable[[Kind, Any], int]) -> Iterator[None]:
-        """The same in slices of one letter, 0.3 ms; checkpoints may come between them."""
+        """The same in slices of one letter, 0.3 ms, with checkpoints in between. Nothing is sent to it any more."""
         self._turn += 1
+        self._closed_lanes.add(gone)
         for lane, _ in self._lanes_of(gone):
             lane.again()
         self._collections.close_kinds(gone, Kind)
+        return self._rerouted(gone, route)
+
+    def _rerouted(self, gone: int, route: Callable[[Kind, Any], int]) -> Iterator[None]:
         for lane, exact in list(self._lanes_of(gone)):
             while lane:
                 ((_, data),) = lane.read(lane.first, lane.first + 1)
@@ -203,6 +209,7 @@ class Outbox:
             del self._lanes[gone, exact]
         self._channels.pop(gone, None)  # a drone of this number that comes later knows no former letters
         self._acknowledged.pop(gone, None)
+        self._closed_lanes.discard(gone)
 
     def _put_again(self, gone: int, kind: Kind, items: Iterable[Any], route: Callable[[Kind, Any], int]) -> None:
         for item in items:
@@ -258,6 +265,7 @@ class Outbox:
             self._db.set(META, state)
             self._saved = state
         self._closed = [(lane, lane.end) for (_, exact), lane in self._lanes.items() if exact]
+        self._saving = frozenset(self.drones())
 
     def _state(self) -> bytes:
         rows = [(drone, channel, self._lanes[drone, True].end - 1) for drone, channel in self._channels.items()]
@@ -268,6 +276,7 @@ class Outbox:
         for lane, end in self._closed:
             lane.ready = end
         self._closed = []
+        self.kept = self._saving
 
 
 def _held(lane: Lane) -> int:

@@ -38,8 +38,10 @@ class Decisions:
     """What the queen is to do now."""
 
     over: bool = False  # the crawl has ended: all drones may be told to stop
+    rest: bool = False  # no drone has anything left but hosts set aside: none has to try these any more
     map: SlotMap | None = None  # to be published, if nobody has published another one since
     lost: frozenset[int] = frozenset()  # of these no slots come: they go to their new owners with nothing in them
+    forgotten: frozenset[int] = frozenset()  # lost, and nobody sends to them any more: others may get their numbers
     released: frozenset[int] = frozenset()  # retired, and nobody has letters for them: they may go
     away: Mapping[int, float] = field(default_factory=dict)  # drones that are not heard of, and since when
     applied: int = 0  # the last command that all have carried out
@@ -100,8 +102,10 @@ class Queen:
         waits, following = _following(view, wanted, self._groups)
         return Decisions(
             over=self._over(now, view, heard if all_heard else [], last_command),
+            rest=all_heard and all(report.rests for report in heard),
             map=following,
             lost=wanted.lost if following else frozenset(),
+            forgotten=wanted.lost.difference(slots.drones) if all_heard and _same_map(view) else frozenset(),
             released=_released(view),
             notices=tuple(self._notices(now, view)),
             away=dict(self._away),
@@ -152,15 +156,20 @@ def _named(drone: int, view: _View) -> str:
     return f"drone {drone} ({report.host}:{report.jobdir})" if report and report.jobdir else f"drone {drone}"
 
 
+def _same_map(view: _View) -> bool:
+    """Whether all that are heard work by the map of today."""
+    return all(report.generation == view.map.generation for report in view.heard())
+
+
 def _released(view: _View) -> frozenset[int]:
-    """Retired drones for which nobody has letters, nor may get any: all others work by the map of today."""
+    """Retired drones for which nobody has letters, nor may get any, by a new map or by being killed."""
     retired = {drone for drone, report in view.reports.items() if report.state == State.RETIRED}
     others = view.heard()
     if not retired or len(others) < len(view.taking_part()):
         return frozenset()
-    if any(report.generation != view.map.generation for report in others):
+    if not _same_map(view):
         return frozenset()
-    return frozenset(retired).difference(view.map.drones, *(report.towards for report in others))
+    return frozenset(retired).difference(view.map.drones, *(report.towards + report.kept for report in others))
 
 
 def _following(view: _View, wanted: Wanted, groups: Groups) -> tuple[str, SlotMap | None]:

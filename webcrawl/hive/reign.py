@@ -46,10 +46,14 @@ class Reign:
         for line in decided.notices:
             logger.info("%s", line)
         if decided.map is not None:
-            await self._server.publish_map(decided.map)
             for drone in sorted(decided.lost):
-                logger.warning("drone %d is lost: its hosts are others' now", drone)
-                await self._server.forget(drone)
+                await self._server.give_up(drone)
+            await self._server.publish_map(decided.map)
+        for drone in sorted(decided.forgotten.intersection(beat.members)):
+            logger.warning("drone %d is lost: its hosts are others' now", drone)
+            await self._server.forget(drone)
+        if decided.rest:
+            await self._server.let_rest()
         await self._release(decided.released, beat)
         if decided.over:
             await self._server.command(OVER)
@@ -63,7 +67,7 @@ class Reign:
         for drone in sorted(drones.difference(beat.alive)):
             logger.info("drone %d has given away all it had, and is no part of the hive any more", drone)
             self._released.discard(drone)
-            await self._server.forget(drone, lost=False)
+            await self._server.forget(drone)
 
 
 def _reports(beat: Beat) -> dict[int, Report]:

@@ -42,12 +42,16 @@ class Report:
     generation: int  # of the map that it works by
     state: State = State.RUNNING
     applied: int = 0  # number of the last command that it has carried out
+    refused_at: int = 0  # number of the last one that it could not carry out, and why
+    refused: str = ""
     idle: bool = False  # nothing to fetch, to decide, to read or to write, and no seeds left
+    rests: bool = False  # nothing to do but to try hosts set aside, and that for long enough
     saved: bool = False  # its last checkpoint has all of its activity: killed now, it comes back as it is
     moving: tuple[int, ...] = ()  # drones with which it has slots to exchange still
     activity: int = 0  # grows with each letter sent and handled, each page handed out and booked
     unacknowledged: int = 0  # letters, and collections that are none yet, which no checkpoint of a receiver has
     towards: tuple[int, ...] = ()  # drones for which it has these
+    kept: tuple[int, ...] = ()  # drones for which its last checkpoint has letters: a kill would bring these back
     place: str = ""  # in its stream: up to here its last checkpoint has all
     seconds: float = 0.0  # of this run
     jobdir: str = ""
@@ -77,7 +81,7 @@ class Report:
     def pack(self) -> bytes:
         values = asdict(self)
         values["state"] = str(self.state)
-        values["trouble"] = self.trouble[:LONGEST]
+        values["trouble"], values["refused"] = self.trouble[:LONGEST], self.refused[:LONGEST]
         return bytes(msgpack.packb(values))
 
     @classmethod
@@ -92,7 +96,7 @@ class Report:
                 if name in known and type(known[name]) not in kinds:
                     raise ValueError(f"{name} is {known[name]!r:.50}")  # noqa: TRY301
             known["state"] = State(known.get("state", State.RUNNING))
-            for name in ("moving", "towards"):
+            for name in ("moving", "towards", "kept"):
                 known[name] = tuple(map(int, known.get(name, ())))
             known["figures"] = {
                 str(name): value for name, value in known.get("figures", {}).items() if type(value) in (int, float)

@@ -62,6 +62,7 @@ class Running:
         self._beats = 0
         self._saved_activity = -1
         self._drained = False  # nothing is left of what a drone without slots has to give away
+        self._refused = 0, ""  # the last command that could not be carried out, and why
         self._late = True  # until the first answer is there
         self._saving: asyncio.Task[None] | None = None
         self._saved_at = 0.0
@@ -118,6 +119,7 @@ class Running:
                 continue
             except Away as error:
                 self._contact.lost(error)
+                self._crawling.let_rest(all_rest=False)
             self._save_early()
             await asyncio.sleep(QUICK if self._crawling.idle() else BEAT)
 
@@ -147,9 +149,13 @@ class Running:
             generation=post.drone.slots.generation,
             state=state or self._state(),
             applied=post.obeyed.number,
+            refused_at=self._refused[0],
+            refused=self._refused[1],
             idle=self._crawling.idle(),
+            rests=self._crawling.rests(),
             moving=post.drone.moving.partners,
-            towards=tuple(sorted(post.outbox.drones())),
+            towards=tuple(sorted({*post.outbox.drones()} - post.drone.rerouted.keys())),
+            kept=tuple(sorted(post.outbox.kept)),
             saved=activity == self._saved_activity and post.inbox.place == post.inbox.committed_place,
             activity=activity,
             unacknowledged=post.outbox.unacknowledged,
@@ -168,13 +174,14 @@ class Running:
         for command in beat.commands:
             self._obey(command)
         self._late = False
+        self._crawling.let_rest(all_rest=beat.all_rest)
         if beat.map is not None:  # after the commands: they say which drones are lost
             self._learn(SlotMap.unpack(beat.map))
         self._forget(beat)
         await self._reign.heard(beat)
 
     def _forget(self, beat: Beat) -> None:
-        """Letters for a drone that has gone were answered before a crash of ours, or are for its heirs."""
+        """Letters for a drone that has gone are for its heirs: it went when our checkpoint had none that it has."""
         drone = self._post.drone
         for gone in set(self._post.outbox.drones()) - set(drone.slots.drones) - beat.members.keys():
             drone.part_from(gone)
@@ -191,7 +198,9 @@ class Running:
             for drone in command.args:
                 self._released(drone)
         else:
-            self._crawling.obey(command.name, command.args, late=self._late)
+            why = self._crawling.obey(command.name, command.args, late=self._late)
+            if why:
+                self._refused = command.number, why
 
     def _released(self, drone: int) -> None:
         """A drone has nothing left, and nobody has anything for it: another one may come with its number."""
@@ -211,9 +220,10 @@ class Running:
         if self._saving is not None and not self._saving.done():
             return
         changed = self._activity() != self._saved_activity or self._post.inbox.place != self._post.inbox.committed_place
-        drone, exact = self._post.drone, self._post.outbox.awaits_checkpoint
+        drone, outbox = self._post.drone, self._post.outbox
+        exact, leaves = outbox.awaits_checkpoint, outbox.kept.difference(outbox.drones(), drone.slots.drones)
         moves = not drone.moving.settled or drone.me not in drone.slots.drones
-        waited_for = exact or (changed and (moves or self._crawling.idle()))
+        waited_for = exact or leaves or (changed and (moves or self._crawling.idle()))
         enough = LITTLE if self._server.filling else ENOUGH
         if (waited_for or self.carrying.taken > enough) and time.monotonic() - self._saved_at > PAUSE:
             self._saving = asyncio.create_task(self._guarded(self._crawling.checkpoint))
@@ -232,14 +242,15 @@ class Running:
         """Exchanges slots between pages, a slice at a time; a drone that is no member any more gives away all."""
         drone = self._post.drone
         while True:
-            more = False
+            more = drone.reroute()
             if not self._crawling.out():
                 if drone.me in drone.slots.drones:
-                    self._drained, more = False, drone.moving.step(drone.home.now())
+                    self._drained, moves = False, drone.moving.step(drone.home.now())
                 else:
                     self._drained = drone.moving.drain(drone.home.now())
-                    more = not self._drained
-                if more:
+                    moves = not self._drained
+                if moves:
+                    more = True
                     self._crawling.wake()
             await asyncio.sleep(SLICES if more else LOOK)
 

@@ -49,6 +49,7 @@ local reports = {}
 if queen == ARGV[2] then
   redis.call('SET', KEYS[5], queen, 'PX', ARGV[5])
   if ARGV[9] ~= '' then redis.call('SET', KEYS[9], ARGV[9]) end
+  for _, key in ipairs({1, 2, 3, 6, 7, 8, 9, 11, 13, 14}) do redis.call('PEXPIRE', KEYS[key], ARGV[11]) end
   reports = redis.call('HGETALL', KEYS[6])
 end
 local drones, alive = redis.call('HGETALL', KEYS[2]), {}
@@ -60,7 +61,8 @@ if redis.call('HGET', KEYS[3], 'generation') ~= ARGV[7] then map = redis.call('H
 local commands = redis.call('ZRANGEBYSCORE', KEYS[8], '(' .. ARGV[8], '+inf')
 local bytes, open = redis.call('GET', KEYS[9]), redis.call('EXISTS', KEYS[10])
 local acks, gone = redis.call('HGETALL', KEYS[7]), redis.call('SMEMBERS', KEYS[11])
-return {epoch, map, acks, reports, drones, alive, queen, commands, bytes, open, gone}
+local rest = redis.call('EXISTS', KEYS[12])
+return {epoch, map, acks, reports, drones, alive, queen, commands, bytes, open, gone, rest}
 """
 
 LEAVE = """-- Gives up a drone's leases, if they are still its own.

@@ -20,6 +20,7 @@ from webcrawl.hive.slots import SlotMap
 
 FIELD = b"d"  # of an entry in a stream
 LONGEST_WAIT = 5.0  # seconds that a read may wait; a network that fails is not noticed meanwhile
+KEEP = 24 * 3600 * 1000  # milliseconds for which the server has what nobody asks for any more
 LEAVING = 2.0  # seconds for saying goodbye
 
 
@@ -37,6 +38,7 @@ class Beat:
     commands: Sequence[Command]
     reports: Mapping[int, bytes]  # only for the queen
     bytes: int  # of all streams
+    all_rest: bool  # no drone has anything left but hosts set aside
 
 
 class Server(Board):
@@ -88,7 +90,7 @@ class Server(Board):
     async def beat(self, report: bytes, *, lease: float, generation: int = 0, after: int = 0) -> Beat:
         """A sign of life. `generation`: of the map that the drone knows; `after`: the last command that it knows."""
         found = await self._do(lambda: self._beat(report, lease, generation, after))
-        epoch, packed, acks, reports, drones, alive, queen, commands, size, is_open, gone = found
+        epoch, packed, acks, reports, drones, alive, queen, commands, size, is_open, gone, rest = found
         members = {int(drone): state_of(identity) for drone, identity in _pairs(drones)}
         self._members = frozenset(members)
         self._member = replace(self._me, others=members, gone=_states(gone))
@@ -109,25 +111,28 @@ class Server(Board):
             commands=[Command.unpack(data) for data in commands],
             reports={int(drone): data for drone, data in _pairs(reports)},
             bytes=self._bytes,
+            all_rest=bool(rest),
         )
 
     async def _beat(self, report: bytes, lease: float, generation: int, after: int) -> Any:
         me, keys, epoch = self._me, self._keys, self._epoch
         names = [
             *(keys.epoch, keys.drones, keys.map, f"{keys.leases}{me.drone}", keys.queen, keys.reports),
-            *(keys.acks(epoch), keys.commands, keys.bytes, keys.stream(me.drone, epoch), keys.gone),
+            *(keys.acks(epoch), keys.commands, keys.bytes, keys.stream(me.drone, epoch), keys.gone, keys.rest),
+            *(keys.hive, keys.streams(epoch)),
         ]
         sample = "" if self._sample is None else self._sample
         values = [
             *(self._agreed, me.drone, me.identity, me.state, int(lease * 1000), report),
-            *(generation, after, sample, keys.leases),
+            *(generation, after, sample, keys.leases, KEEP),
         ]
         pipe = self._client.pipeline(transaction=False)
         pipe.eval(scripts.BEAT, len(names), *names, *values)
         for drone in self._members if self._queen else ():  # streams may lie on other shards than the registry
             pipe.execute_command("MEMORY", "USAGE", keys.stream(drone, epoch))
+            pipe.pexpire(keys.stream(drone, epoch), KEEP)
         found, *sizes = await pipe.execute()
-        self._sample = sum(size or 0 for size in sizes) if self._queen else None
+        self._sample = sum(size or 0 for size in sizes[::2]) if self._queen else None
         if len(found) == 1:
             self._lost(found[0])
         return found

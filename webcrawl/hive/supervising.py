@@ -78,11 +78,11 @@ class Supervisor:
     def add(self, numbers: Iterable[int]) -> None:
         """Drones that are to run; those that run already, or have ended well, are left alone.
 
-        One that has left the hive, and ended, may come again.
+        One that has left the hive, and ended, may come again. One that died and is no longer named stays down.
         """
         wanted = set(numbers)
         for number in self._drones.keys() - wanted:
-            if self._drones[number].process is None and self._drones[number].due is None:
+            if self._drones[number].process is None:
                 del self._drones[number]
         for number in sorted(wanted - self._drones.keys()):
             self._drones[number] = _Drone(self._clock())

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from webcrawl.html import css, data, jsonld, kinds, srcset
 from webcrawl.html.encodings import SPACE
-from webcrawl.html.found import Found
+from webcrawl.html.found import Found, FoundLink
 from webcrawl.html.refresh import refresh
 from webcrawl.html.trees import Element
 
@@ -43,7 +43,7 @@ class Reading:
         """
         self._room = room
         links, anchors, styles, texts = self._links, "a" in self._wanted, "style" in self._wanted, self._texts
-        more = "data" in self._wanted
+        more, first = "data" in self._wanted, len(self._links)
         for element in elements:
             attributes = element.attributes
             if element.tag != "a":
@@ -53,14 +53,18 @@ class Reading:
                 text = ""
                 if texts > 0:
                     text = element.text_lexbor()
-                    texts -= len(text)
-                    text = " ".join(text.split()) if len(text) <= ANCHOR_TEXT else _long(text)
+                    size = len(text)
+                    texts -= size
+                    if size >= ANCHOR_TEXT:
+                        text = _long(text)
                 links.append(("a", href or "", text, attributes.get("rel") or ""))
             if styles and "style" in attributes:
                 self._style(attributes["style"] or "")
             if more:
                 for url in data.urls(attributes):
                     self._add("data", url, attributes)
+        if self._with_texts:
+            links[first:] = _tidied(links[first:])
         self._texts = texts
         self._found.meta_robots = frozenset(self._robots)
 
@@ -148,6 +152,16 @@ class Reading:
     def _add(self, kind: str, url: str, attributes: Attributes) -> None:
         alt = (attributes.get("alt") or "") if self._with_texts else ""
         self._links.append((kind, url, " ".join(alt.split())[:ANCHOR_TEXT], attributes.get("rel") or ""))
+
+
+def _tidied(links: list[FoundLink]) -> list[FoundLink]:
+    """The links with single spaces within their texts and none around them; all texts at once take half the time."""
+    joined = "\0".join([link[2] for link in links])  # in no text: parsers have no such character
+    tidy = " ".join(joined.split()).replace(" \0", "\0").replace("\0 ", "\0")
+    if tidy == joined:
+        return links
+    texts = zip(links, tidy.split("\0"), strict=True)  # those that were cut may end in a space, and are left alone
+    return [(one[0], one[1], text if len(one[2]) < ANCHOR_TEXT else one[2], one[3]) for one, text in texts]
 
 
 def _long(text: str) -> str:

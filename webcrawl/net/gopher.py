@@ -29,6 +29,10 @@ class GopherClient:
         self._clock, self._now, self._bandwidth = access.clock, access.now, access.bandwidth
         self._reach: Reach[Stream] = Reach(access, Stream, "gopher")
 
+    def use(self, bounds: Bounds) -> None:
+        """These hold for requests from now on."""
+        self._bounds = bounds
+
     async def fetch(
         self,
         url: str,

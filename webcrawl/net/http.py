@@ -55,6 +55,15 @@ class HttpClient:
         self._deadlines = Deadlines(bounds)
         self.counters = Counters()
 
+    def use(self, bounds: Bounds) -> None:
+        """These hold for requests from now on."""
+        self._bounds = bounds
+        self._deadlines.use(bounds)
+
+    def keep(self, connections: int) -> None:
+        """From now on so many stay open for their hosts' next requests."""
+        self._pool.limit = connections
+
     async def fetch(
         self,
         url: str,

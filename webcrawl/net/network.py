@@ -43,6 +43,12 @@ class Network:
         self.ftp = FtpClient(self.access, bounds, user_agent=values["USER_AGENT"])
         self.gopher = GopherClient(self.access, bounds)
 
+    def change(self, values: Mapping[str, Any]) -> None:
+        """Other bounds for requests that are made from now on."""
+        bounds = _bounds(values)
+        for client in (self.http, self.ftp, self.gopher):
+            client.use(bounds)
+
     async def close(self) -> None:
         self.shortage.close()
         for client in (self.http, self.ftp, self.gopher):

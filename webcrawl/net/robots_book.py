@@ -93,11 +93,15 @@ class RobotsBook:
         memory: int = 32 << 20,
     ) -> None:
         self._table, self._agent, self._room = table, agent, memory
-        self._retry_wait, self._patience = retry_wait, patience
-        self._useful = max(KEEP, patience)  # seconds for which a row may be needed after it expired
+        self.change(retry_wait=retry_wait, patience=patience)
         self._entries: OrderedDict[str, _Entry] = OrderedDict()
         self._weight = 0
         self.counters: Counter[str] = Counter()
+
+    def change(self, *, retry_wait: float, patience: float) -> None:
+        """From now on these hold."""
+        self._retry_wait, self._patience = retry_wait, patience
+        self._useful = max(KEEP, patience)  # seconds for which a row may be needed after it expired
 
     def __len__(self) -> int:
         """Origins in memory."""

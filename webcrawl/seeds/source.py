@@ -22,6 +22,7 @@ from webcrawl.text.credentials import url_without_credentials
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
+BELOW_JOBDIR = "jobdir:"  # before the path of a list that was put into the crawl's own folder by command
 BLOCK = 65_536  # bytes read at a time: all that a list holds in memory, whatever its length
 
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from webcrawl.commands.cannot_start import CannotStart
-from webcrawl.control.commands import COMMANDS, checked
+from webcrawl.control.commands import checked
 from webcrawl.control.errors import CommandError
 from webcrawl.hive.errors import Away
 from webcrawl.hive.operator import Look, Operator, unsettled
@@ -19,18 +19,24 @@ from webcrawl.supervisor.servers import MakeOperator
 from webcrawl.supervisor.target import Target
 from webcrawl.text.quantities import count
 
-NOT_FOR_ALL = ("status",)  # which is asked of the server
+FOR_ALL = ("stop", "pause", "resume", "checkpoint", "exclude", "include", "seeds", "set")
 PATIENCE = 60.0  # seconds in which a command is in force on every drone that is there
 LOOKS = 0.5  # seconds between two
 
 
 def is_order(name: str) -> bool:
     """Whether a command of this name goes to all drones."""
-    return name in COMMANDS and name not in NOT_FOR_ALL
+    return name in FOR_ALL
 
 
 def give(target: Target, name: str, arguments: Sequence[str]) -> int:
-    """Gives a command to all drones, and waits until they have carried it out; returns the exit status."""
+    """The same for `scrapy hive`; returns the exit status."""
+    sys.stdout.write(f"{given(target, name, arguments)}\n")
+    return 0
+
+
+def given(target: Target, name: str, arguments: Sequence[str]) -> str:
+    """Gives a command to all drones, and waits until they have carried it out; says so. CannotStart if they do not."""
     try:
         checked(name, *arguments)
     except CommandError as error:
@@ -38,7 +44,7 @@ def give(target: Target, name: str, arguments: Sequence[str]) -> int:
     return asyncio.run(_given(target.running(), name, arguments))
 
 
-async def _given(make_operator: MakeOperator, name: str, arguments: Sequence[str]) -> int:
+async def _given(make_operator: MakeOperator, name: str, arguments: Sequence[str]) -> str:
     operator = make_operator()
     try:
         there = len((await operator.look()).leases)
@@ -46,20 +52,21 @@ async def _given(make_operator: MakeOperator, name: str, arguments: Sequence[str
             raise CannotStart("no drone of this hive is there")
         number = await operator.command(name, *arguments)
         end = time.monotonic() + PATIENCE
-        while waiting := _behind(await operator.look(), number):
+        while waiting := _behind(look := await operator.look(), number):
             if time.monotonic() > end:
-                sys.stderr.write(
-                    f"{name}: drones {', '.join(map(str, waiting))} have not answered; they will know it\n"
-                )
-                return 1
+                drones = ", ".join(map(str, waiting))
+                raise CannotStart(f"{name}: drones {drones} have not answered; they will know it")
             await asyncio.sleep(LOOKS)
+        refusals = [(drone, report.refused) for drone, report in look.reports.items() if report.refused_at == number]
     except Away as error:
+        refusals = []
         if name != "stop":  # the server of a hive ends with it
             raise CannotStart(f"the hive's server is away: {error}") from error
     finally:
         await operator.close()
-    sys.stdout.write(f"{name}: done by {count(there, 'drone')}\n")
-    return 0
+    if refusals:
+        raise CannotStart("; ".join(f"drone {drone}: {why}" for drone, why in refusals))
+    return f"{name}: done by {count(there, 'drone')}"
 
 
 def _behind(look: Look, number: int) -> list[int]:
@@ -72,7 +79,7 @@ def resize(target: Target, wanted: int, say: Callable[[str], Any]) -> int:
     if not 1 <= wanted <= MOST_DRONES:
         raise CannotStart(f"-n {wanted}: must be a whole number from 1 to {MOST_DRONES}")
     members = tuple(range(wanted))
-    status = asyncio.run(_changed(target.running(), members, (), say, lambda: _start_more(target, members)))
+    status = asyncio.run(_changed(target.running(), members, (), say, lambda look: _start_more(target, members, look)))
     if status == 0 and target.folder is not None and target.founding is not None:
         target.folder.write(replace(target.founding, drones=members))
     return status
@@ -95,10 +102,13 @@ def give_up(
     return status
 
 
-def _start_more(target: Target, members: Collection[int]) -> None:
-    """Whoever runs the hive on this machine looks at hive.json once a second, and starts what is new there."""
+def _start_more(target: Target, members: Collection[int], look: Look) -> None:
+    """Whoever runs the hive on this machine looks at hive.json once a second, and starts what is new there.
+
+    Those that are to leave stay there until they have; but not one that never came, and now shall not.
+    """
     if target.folder is not None and target.founding is not None:
-        drones = tuple(sorted({*target.founding.drones, *members}))
+        drones = tuple(sorted({*target.folder.known().drones}.intersection(look.drones).union(members)))
         target.folder.write(replace(target.founding, drones=drones))
 
 
@@ -124,14 +134,14 @@ async def _changed(
     members: Collection[int],
     lost: Collection[int],
     say: Callable[[str], Any],
-    start: Callable[[], None] = lambda: None,
+    start: Callable[[Look], None] = lambda _: None,
     still: Callable[[], None] = lambda: None,
 ) -> int:
     """Until all is settled, however long it takes: Ctrl-C ends the waiting, not the change."""
     operator = make_operator()
     try:
         await operator.resize(members, lost)
-        start()  # not before: the hive lets in only those that shall be in it
+        start(await operator.look())  # not before: the hive lets in only those that shall be in it
         await _until_settled(operator, members, lost, say, still)
     except Away as error:
         raise CannotStart(f"the hive's server is away: {error}; the change goes on") from error
@@ -148,7 +158,9 @@ async def _until_settled(
     still: Callable[[], None],
 ) -> None:
     said = ""
-    while waits := unsettled(await operator.look(), members, lost):
+    while waits := unsettled(look := await operator.look(), members, lost):
+        if look.wanted - {*lost} != {*members}:
+            raise CannotStart(f"others were asked for since then: drones {', '.join(map(str, sorted(look.wanted)))}")
         if waits != said:
             say(f"waiting for {waits}")
             said = waits

@@ -1,0 +1,91 @@
+"""A crawl in which only hosts that are set aside have URLs left, while it is one drone of several."""
+
+from dataclasses import fields
+from types import SimpleNamespace
+
+import pytest
+
+from tests.support.frontiers import add, make
+from webcrawl.crawl.crawl import Crawl, Parts
+from webcrawl.crawl.ending import Ending
+from webcrawl.crawl.refusals import Refusals
+from webcrawl.model import Outcome, Status
+from webcrawl.seen.portions import Portions
+from webcrawl.store.crawldb import CrawlDB
+
+WAIT = 50.0
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture(name="clock")
+def _clock():
+    return Clock()
+
+
+@pytest.fixture(name="crawl")
+def _crawl(tmp_path, clock):
+    """Its only host has failed until it was set aside, and would be tried again."""
+    db = CrawlDB(tmp_path)
+    frontier = make(db)
+    seen = SimpleNamespace(pending=0, busy=False, take=lambda most: [])
+    parts = dict.fromkeys(field.name for field in fields(Parts))
+    parts |= {
+        "db": db,
+        "seen": seen,
+        "frontier": frontier,
+        "portions": Portions(db, str),
+        "refusals": Refusals(db, None, None),
+    }
+    parts |= {"seeding": SimpleNamespace(first=False, ended=True), "clock": clock, "ending": Ending(WAIT)}
+    parts |= {"uplink": SimpleNamespace(out=False), "in_force": SimpleNamespace(paused=False)}
+    crawl = Crawl(Parts(**parts))
+    add(frontier, "http://a/1", "http://a/2")
+    while not frontier.resting():
+        link = frontier.take(clock.now)
+        if link is None:
+            clock.now = frontier.next_ready()
+        else:
+            frontier.done(link, Outcome(Status.CONNECT_FAILED), clock.now)
+    yield crawl
+    db.close()
+
+
+def test_others_have_something_to_do(crawl, clock):
+    """However long it has waited, it tries its hosts as long as another drone has something else to do."""
+    assert not crawl.rests
+    clock.now += 10 * WAIT
+    assert crawl.rests
+    clock.now = max(clock.now, crawl._frontier.next_ready())
+
+    assert crawl.take(clock.now) is not None
+    assert crawl.pending  # it is being tried
+    assert crawl.rests
+
+
+def test_all_rest(crawl, clock):
+    """If none has, it hands out nothing, so that all can end."""
+    assert not crawl.rests
+    crawl.all_rest = True
+    clock.now += 100 * WAIT
+
+    assert crawl.take(clock.now) is None
+    assert crawl.next_ready() is None
+    assert not crawl.pending
+
+
+def test_something_comes(crawl, clock):
+    """What others find for it is fetched, and its hosts are tried meanwhile, whatever was said before."""
+    assert not crawl.rests
+    crawl.all_rest = True
+    clock.now += WAIT
+    assert crawl.rests
+    add(crawl._frontier, "http://b/")
+
+    assert not crawl.rests
+    assert crawl.take(clock.now) is not None
