@@ -1,5 +1,6 @@
 """User components, as tests of the command line name them in settings."""
 
+import asyncio
 import resource
 from pathlib import Path
 
@@ -60,3 +61,18 @@ class BrokenHandler:
 
 class AnotherLength(LengthFilter):
     """A filter that forgot to give itself a name."""
+
+
+class SlowToClose:
+    """A pipeline that takes its time at the end, and says when that has begun."""
+
+    def __init__(self, path):
+        self._path = path
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        return cls(Path(crawler.settings["JOBDIR"]) / "closing")
+
+    async def close_spider(self):
+        self._path.touch()
+        await asyncio.sleep(0.5)

@@ -40,6 +40,31 @@ class Engine:
                 raise error
 
         self.engine.start_async = start_and_judge  # type: ignore[method-assign]
+        self._closing: asyncio.Future[None] | None = None
+        self._stopped = False
+        close_spider, stop = self.engine.close_spider_async, self.engine.stop_async
+
+        async def close_and_say(*, reason: str = "cancelled") -> None:
+            if self._closing is not None:
+                await close_spider(reason=reason)
+                return
+            self._closing = self._loop.create_future()
+            try:
+                await close_spider(reason=reason)
+            finally:
+                self._closing.set_result(None)
+
+        async def stop_when_closed() -> None:
+            # Ctrl-C while the crawl closes by itself: Scrapy would wait for the requests only, and then leave the rest
+            # of the closing undone, the last checkpoint among it, with exit status 0.
+            if self._closing is not None and self.engine.spider is not None:
+                await asyncio.shield(self._closing)
+            if not self._stopped:
+                self._stopped = True
+                await stop()
+
+        self.engine.close_spider_async = close_and_say  # type: ignore[method-assign]
+        self.engine.stop_async = stop_when_closed  # type: ignore[method-assign]
 
     def wake(self) -> None:
         """Makes the engine ask the scheduler again, at once: by itself it asks when a request ends, or every 5 seconds.

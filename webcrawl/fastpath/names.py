@@ -25,7 +25,7 @@ PRIVATE: dict[type, tuple[str, ...]] = {
 }
 # Names without an underscore that no documentation promises, replaced or relied upon.
 UNDOCUMENTED: dict[type, tuple[str, ...]] = {
-    ExecutionEngine: ("logformatter", "scraper", "start_async"),
+    ExecutionEngine: ("close_spider_async", "logformatter", "scraper", "start_async", "stop_async"),
     _Slot: ("add_request", "close", "closing", "inprogress", "nextcall", "remove_request", "scheduler"),
     Scraper: ("concurrent_items", "handle_spider_output_async", "handle_spider_error", "slot", "spidermw"),
     Slot: ("MIN_RESPONSE_SIZE", "active", "active_size", "finish_response"),
