@@ -7,6 +7,7 @@ from contextlib import ExitStack
 import pytest
 from hypothesis import settings
 
+from tests.support import bytecode
 from tests.support.examples import LONG, SHORT
 from tests.support.groups import ByGroup
 
@@ -21,8 +22,8 @@ CRAWLING = {"torture", "crash", "hardened", "end_to_end", "fastpath", "adapter",
 
 
 def pytest_xdist_auto_num_workers():
-    """For `-n auto`: five processes for two cores, because half of the time tests wait for crawls that wait."""
-    return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else len(os.sched_getaffinity(0)) * 5 // 2
+    """For `-n auto`: three processes per core, because most of the time tests wait for crawls that wait."""
+    return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else len(os.sched_getaffinity(0)) * 3
 
 
 def pytest_xdist_make_scheduler(config, log):
@@ -30,12 +31,20 @@ def pytest_xdist_make_scheduler(config, log):
     return ByGroup(config, log) if config.getvalue("dist") == "loadgroup" else None
 
 
+def pytest_configure(config):
+    if not hasattr(config, "workerinput"):  # set by pytest-xdist, in the processes that it starts
+        stack = ExitStack()
+        stack.enter_context(bytecode.kept())
+        config.add_cleanup(stack.close)
+
+
 @pytest.hookimpl(wrapper=True)
-def pytest_collection():
+def pytest_collection(session):
     """All that collecting makes stays until the end: looking through it for garbage took a quarter of the time."""
     gc.disable()
     try:
-        return (yield)
+        with bytecode.one_first(getattr(session.config, "workerinput", {}).get("workerid", "")):
+            return (yield)
     finally:
         gc.enable()
         gc.freeze()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from scrapy.spiderloader import get_spider_loader
 from scrapy.utils.misc import load_object
 
 from webcrawl.adapter.dispatch import UnusableHandler, check_handlers
+from webcrawl.adapter.given import on_command_line
 from webcrawl.adapter.jobdir import JOB
 from webcrawl.adapter.rereading import check_outputs
 from webcrawl.adapter.scheduler import FrontierScheduler
@@ -25,10 +26,12 @@ from webcrawl.checks import SettingError
 from webcrawl.commands.cannot_start import CannotStart
 from webcrawl.commands.feeds import BadFeed, check_feeds
 from webcrawl.crawl.assembly import assemble
+from webcrawl.extensions.metrics import place
 from webcrawl.fastpath.names import ForeignScrapy
 from webcrawl.fastpath.names import check as check_scrapy
 from webcrawl.hive.errors import HiveError
 from webcrawl.loading import load
+from webcrawl.metrics.listening import CannotListen, bound
 from webcrawl.net.dns_answer import Lookup
 from webcrawl.net.dns_cares import NameServers
 from webcrawl.net.errors import DnsFailed
@@ -55,6 +58,7 @@ REASONS = (
     ForeignScrapy,
     BadFeed,
     UnusableHandler,
+    CannotListen,
 )
 
 
@@ -79,8 +83,9 @@ def preflight(settings: BaseSettings, spider: type[Spider], arguments: Mapping[s
         if issubclass(spider, WebSpider):
             values["URL_SCOPE"] = arguments.get("scope") or values["URL_SCOPE"]
             _seeds(spider, arguments, values)
-        _folder(values, arguments.get("name", spider.name))
+        _folder(values, arguments.get("name", spider.name), on_command_line(own))
         _await(_name_servers(load(values["DNS_LOOKUP"]), values["DNS_NAMESERVERS"]))
+        _metrics(values)
     except REASONS as error:
         raise CannotStart(_line(error)) from error
 
@@ -94,7 +99,7 @@ def preflight_rereading(settings: BaseSettings, spider: type[Spider]) -> None:
         values = plain_values(own, spider.name)
         check_outputs(values)
         check_feeds(own)
-        _folder(values, spider.name)
+        _folder(values, spider.name, on_command_line(own))
     except REASONS as error:
         raise CannotStart(_line(error)) from error
 
@@ -118,7 +123,8 @@ def preflight_crawler(settings: BaseSettings, name: str, seeds: str = "") -> Non
         check_feeds(settings)
         if seeds:
             _lists(seeds, values)
-        _folder(values, name)
+        _folder(values, name, on_command_line(settings))
+        _metrics(values)
     except REASONS as error:
         raise CannotStart(_line(error)) from error
 
@@ -184,7 +190,7 @@ def _lists(src: str, values: Mapping[str, Any]) -> None:
             seeds.close()
 
 
-def _folder(values: Mapping[str, Any], spider: str) -> None:
+def _folder(values: Mapping[str, Any], spider: str, fixed: Collection[str]) -> None:
     """Opens everything in JOBDIR, which may be another process's or spider's, damaged, or of another version."""
     folder = Path(values["JOBDIR"])
     if (folder / HIVE).exists():
@@ -198,7 +204,7 @@ def _folder(values: Mapping[str, Any], spider: str) -> None:
     try:
         _check(folder)
         with _quiet("webcrawl.crawl.terms"):
-            crawl, _ = assemble(values, spider=spider)
+            crawl, _ = assemble(values, spider=spider, fixed=fixed)
     except OSError as error:
         path = f"{error.filename}: " if error.filename else ""
         raise CannotStart(f"JOBDIR = {folder}: {path}{error.strerror or error}") from error
@@ -221,6 +227,12 @@ def _check(folder: Path) -> None:
             raise damage
     finally:
         lock.close()
+
+
+def _metrics(values: Mapping[str, Any]) -> None:
+    """Whether the port is free. The crawl itself takes it when it runs."""
+    if values["METRICS_PORT"] is not None:
+        bound(*place(values)).close()
 
 
 async def _name_servers(make: Callable[..., Lookup], servers: tuple[tuple[str, int], ...]) -> None:

@@ -247,8 +247,25 @@ ERROR_BREAKER = "20/60"
 # Pause fetching while the disk of JOBDIR has less than this many MiB free.
 MIN_FREE_DISK = 1024
 
+# Bytes per second to receive at most, of answers' heads and bodies; of each drone of a hive.
+BANDWIDTH_MAX = 0
+
+# Stop the crawl after this many bytes of answers, over all its runs; a larger number goes on.
+CLOSESPIDER_BYTES = 0
+
 # Take commands on a Unix socket in JOBDIR, which only the crawl's own user can reach (scrapy ctl, the dashboard).
 CONTROL = True
+
+# --- Metrics ---
+
+# Port on which Prometheus may ask for the crawl's figures, at /metrics; of drone N of a hive: this and N.
+METRICS_PORT = None
+
+# Where that port is: who reaches it reads the figures.
+METRICS_HOST = "127.0.0.1"
+
+# File with the same figures for node_exporter, renewed every 15 seconds; of drone N of a hive, -N before its ending.
+METRICS_FILE = None
 
 # --- the hive ---
 
@@ -349,7 +366,7 @@ EXTENSIONS_BASE = {
     "scrapy.extensions.telnet.TelnetConsole": 0,
     "scrapy.extensions.memusage.MemoryUsage": 0,
     "scrapy.extensions.memdebug.MemoryDebugger": 0,
-    "scrapy.extensions.closespider.CloseSpider": 0,
+    "webcrawl.extensions.limits.Limits": 0,
     "scrapy.extensions.feedexport.FeedExporter": 0,
 }
 
@@ -359,9 +376,11 @@ EXTENSIONS = {
     "webcrawl.extensions.checkpoints.Checkpoints": 100,
     "webcrawl.extensions.breaker.ErrorBreaker": 200,
     "webcrawl.extensions.disk_space.DiskSpace": 300,
+    "webcrawl.extensions.byte_limit.ByteLimit": 310,
     "webcrawl.extensions.progress.Progress": 400,
     "webcrawl.extensions.statistics.Statistics": 410,
     "webcrawl.extensions.summary.Summary": 415,
+    "webcrawl.extensions.metrics.Metrics": 418,
     "webcrawl.extensions.identity.Identity": 420,
     "webcrawl.extensions.following.Following": 430,
     "webcrawl.extensions.history.History": 435,

@@ -30,8 +30,17 @@ def demo(*options):
         process.communicate()
 
 
-def children(pid):
-    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+def webs_of(pid):
+    """The synthetic webs that a demo has started; for a moment it may have other children (Scrapy asks `uname`)."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [child for child in children if b"webcrawl.simweb" in _command(child)]
+
+
+def _command(pid):
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return b""
 
 
 def alive(pid):
@@ -85,7 +94,7 @@ def test_ctrl_c(tmp_path, monkeypatch):
         assert process.stdout.readline().startswith("crawling 5 synthetic hosts")
         jobdir = next(tmp_path.glob("webcrawl-demo-*/state")).parent
         wait_until(lambda: any(path.stat().st_size > 5000 for path in jobdir.glob("warc/*.warc.gz*")))  # well under way
-        webs = children(process.pid)
+        webs = webs_of(process.pid)
         sessions = {os.getsid(int(pid)) for pid in [process.pid, *webs]}
         os.killpg(process.pid, signal.SIGINT)  # a terminal signals all of them
         said, errors = process.communicate(timeout=30)
@@ -106,7 +115,7 @@ def test_kill(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     with demo("--hosts", 5, "--seconds", 600, "-s", f"JOBDIR={tmp_path / 'job'}") as process:
         assert process.stdout.readline().startswith("crawling 5 synthetic hosts")
-        (web,) = children(process.pid)
+        (web,) = webs_of(process.pid)
         process.kill()
         process.wait(30)
         wait_until(lambda: not alive(web))

@@ -134,7 +134,8 @@ class TestCommands:
             done = hive("seeds", "/nowhere", url)
 
         assert (done.returncode, done.stdout) == (1, "")
-        assert done.stderr.splitlines() == [f"drone {one}: /nowhere: No such file or directory" for one in range(2)]
+        reasons = [f"refused by drone {one}: /nowhere: No such file or directory" for one in range(2)]
+        assert done.stderr == f"{'; '.join(reasons)}\n"
 
     def test_a_server_with_something_else(self, url):
         """What stands there under a key of the hive, and is no hive's, is told in words."""
@@ -160,7 +161,7 @@ class TestCommands:
         [
             (["exclude", "two words"], "exclude, line 1: 'two words' is neither "),
             (["set", "CHECKPOINT_INTERVAL", "soon"], "CHECKPOINT_INTERVAL = 'soon': must be a number from 0.1 to "),
-            (["set", "DOWNLOAD_TIMEOUT", "9"], "DOWNLOAD_TIMEOUT cannot change while the crawl runs"),
+            (["set", "DNS_TIMEOUT", "9"], "DNS_TIMEOUT cannot change while the crawl runs"),
             (["pause", "now"], "usage: pause"),
         ],
     )

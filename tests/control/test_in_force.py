@@ -99,9 +99,9 @@ class TestSet:
             (
                 "SEEN_MEMORY",
                 "5",
-                "SEEN_MEMORY cannot change while the crawl runs, only in a resumed one; these",
+                "SEEN_MEMORY cannot change while the crawl runs, only in a resumed one; get says",
             ),
-            ("NONSENSE", "5", "NONSENSE is no setting of the crawl; these can change while it runs: POLITENESS_FACTOR"),
+            ("NONSENSE", "5", "NONSENSE is no setting of the crawl; get lists all"),
             ("URL_FOLDINGS", "", "URL_FOLDINGS decides which URLs count as one, and cannot change within a crawl"),
             ("DOWNLOAD_DELAY", "5", "DOWNLOAD_DELAY is POLITENESS_MIN_DELAY here: set that"),
             ("LOG_LEVEL", "INFO", "LOG_LEVEL cannot change in this crawl: what heeds it is switched off"),

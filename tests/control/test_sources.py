@@ -27,7 +27,7 @@ class TestNamed:
         [
             ("missing.txt", "missing.txt: No such file"),
             ("example.com", "a host needs its scheme: http://example.com"),
-            ("ftp:///x", "ftp:///x"),
+            ("http://", "http://"),
             (",", "names no list of seeds"),
         ],
     )

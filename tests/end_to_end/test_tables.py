@@ -6,7 +6,6 @@ import sys
 from collections import Counter, defaultdict
 from random import Random
 
-import duckdb
 import pytest
 
 from tests.support.crashes import HOSTILE, sound, warm
@@ -81,19 +80,12 @@ def test_the_tables_of_a_crawl(job):
     assert all(row["health"] == "healthy" for row in hosts.values())
 
 
-@pytest.mark.parametrize("number", range(len(QUESTIONS)))
-def test_questions_of_the_docs(job, number, monkeypatch):
-    """DuckDB answers what docs/outputs.md asks."""
-    monkeypatch.chdir(job)
-    found = duckdb.sql(QUESTIONS[number])
-
-    assert found.fetchall()
-
-
 def test_what_duckdb_counts(job, monkeypatch):
-    """Pages for each domain and status, and who links to whom, are those that the files have."""
+    """DuckDB answers what docs/outputs.md asks: pages by domain and status, and who links to whom, as in the files."""
+    import duckdb  # here: what is imported while tests are collected is never given back, and duckdb complains of that
+
     monkeypatch.chdir(job)
-    pages, hosts, _ = (duckdb.sql(question).fetchall() for question in QUESTIONS)
+    pages, hosts, third = (duckdb.sql(question).fetchall() for question in QUESTIONS)
     counted, sources = Counter(), defaultdict(set)
     for row in rows(job, "pages"):
         if row["subset"] in ("warc", "crawldiagnostics"):
@@ -103,7 +95,7 @@ def test_what_duckdb_counts(job, monkeypatch):
         if one != other:
             sources[other].add(one)
 
-    assert len(QUESTIONS) == 3
+    assert third
     assert {row[:2]: row[2] for row in pages} == dict(counted.most_common(20)) or len(counted) > 20
     assert dict(hosts) == {host: len(found) for host, found in sources.items()}
 

@@ -30,7 +30,6 @@ LONG = {"trap_growing"}  # a path of ten segments is not a trap yet: 250 pages p
 PAGE = [kind for kind in GROUPS["page"] if kind not in ENDLESS | LONG]
 HOSTILE = {kind: share for kind, share in hostile().items() if kind not in ENDLESS | LONG} | {"https": 0.2}
 TRAPS = [kind for kind in GROUPS["page"] if kind.startswith("trap_") and kind not in ENDLESS]
-NOTICED = 0.3  # seconds: how late a busy server may notice that a client has left
 RETRY_WAIT = 0.1
 
 
@@ -63,12 +62,7 @@ def requests(server):
 
 def rudeness(world, hits, key=by_host):
     """Everything that a server could complain about."""
-    rule = mercator(world, **POLITE)
-
-    def wanted(hit):
-        return rule(hit) - (NOTICED if hit.outcome == "left" else 0.0)
-
-    return [*overlaps(hits, key), *gaps(hits, wanted, key), *robots_first(hits)]
+    return [*overlaps(hits, key), *gaps(hits, mercator(world, **POLITE), key), *robots_first(hits)]
 
 
 def hasty(hits):

@@ -10,7 +10,7 @@ from webcrawl.extensions.breaker import ErrorBreaker
 
 @pytest.fixture(name="breaker")
 def _breaker(tmp_path):
-    made = ErrorBreaker(SimpleNamespace(stats=None), tmp_path, 100, 1.0)
+    made = ErrorBreaker(SimpleNamespace(stats=None, engine=None), tmp_path, 100, 1.0)
     made.opened()
     yield made
     made.closed()
@@ -49,3 +49,12 @@ def test_otherwise_it_has_every_traceback(breaker, tmp_path):
     fail()
 
     assert (tmp_path / "logs/errors.log").read_text().count("Traceback") == 3
+
+
+def test_another_rate(breaker):
+    """A rate that changes while the crawl runs counts the errors before it too."""
+    breaker._times.extend([1.0, 2.0])
+
+    breaker._change({"ERROR_BREAKER": (2, 5)})
+
+    assert ([*breaker._times], breaker._times.maxlen, breaker._seconds) == ([1.0, 2.0], 2, 5)

@@ -9,7 +9,7 @@ from redis import Redis
 from tests.support.redis_server import Cable, OwnServer, clients, drones
 from webcrawl.hive.errors import Away, HiveError
 from webcrawl.hive.keys import Keys
-from webcrawl.hive.taking import Taking
+from webcrawl.hive.taking import BATCH, Taking
 
 OWN = "webcrawl:{test}:taken:0"
 
@@ -135,16 +135,16 @@ def test_a_kill_loses_none(url):
 def test_two_drones_share(url):
     """Each entry is taken by one of them."""
     found, other = [], []
-    pushed(url, *map(str, range(1000)))
+    pushed(url, *map(str, range(4 * BATCH)))
 
     async def run():
         async with taking(url, found.append) as one, taking(url, other.append, OWN + "1") as two:
+            await asyncio.gather(one.turn(), two.turn())
+            assert (len(found), len(other)) == (BATCH, BATCH)
             await asyncio.gather(all_of(one), all_of(two))
 
     asyncio.run(run())
-    assert sorted(map(int, found + other)) == list(range(1000))
-    assert found
-    assert other
+    assert sorted(map(int, found + other)) == list(range(4 * BATCH))
 
 
 def test_a_lost_answer(tmp_path):

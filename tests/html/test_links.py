@@ -27,6 +27,11 @@ def links(html, **more):
 
 
 class TestKinds:
+    def test_attributes_of_other_elements(self):
+        """What an element has no use for is no link, even if others have."""
+        html = "<p href=1 src=2 data=3 action=4 poster=5 srcset='6 1x' imagesrcset='7 1x' xlink:href=8 formaction=9>"
+        assert links(html) == []
+
     @pytest.mark.parametrize(
         ("html", "expected"),
         [
@@ -229,6 +234,22 @@ class TestMore:
         """A link's text is at most 500 characters."""
         reader = LinkReader(["a"], anchor_text=True)
         assert len(found("<a href=1>" + "x" * 10_000, reader=reader).links[0][2]) == 500
+
+    @given(st.lists(st.text("ab \t\n\x85\xa0\u3000", max_size=12), max_size=5))
+    def test_anchor_text_has_single_spaces(self, texts):
+        """Each text is its words with single spaces between, whatever the texts beside it."""
+        reader = LinkReader(["a"], anchor_text=True)
+        html = "".join(f"<a href=x>{text}</a><a href=y></a>" for text in texts)
+        expected = [part for text in texts for part in (" ".join(text.split()), "")]
+        assert [text for _, _, text, _ in found(html.encode(), reader=reader).links] == expected
+
+    def test_text_that_is_cut_at_a_space(self):
+        """The first 500 characters of a long text are the same whether or not other texts have to be tidied."""
+        reader = LinkReader(["a"], anchor_text=True)
+        long, cut = "w " * 400, "w " * 250
+        for other in ("b", " b "):
+            links = found(f"<a href=1>{long}</a><a href=2>{other}</a>", reader=reader).links
+            assert [text for _, _, text, _ in links] == [cut, "b"]
 
 
 WORDS = (

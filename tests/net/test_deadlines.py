@@ -12,7 +12,7 @@ class Question:
     """Stands in for a connection; records when it expires."""
 
     def __init__(self, name, ended):
-        self.name, self.ended, self.received = name, ended, 0
+        self.name, self.ended, self.received, self.held = name, ended, 0, 0.0
 
     def expire(self):
         self.ended.append(self.name)

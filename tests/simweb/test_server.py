@@ -5,13 +5,15 @@ import json
 import socket
 import ssl
 import time
-from contextlib import closing
+from contextlib import ExitStack, closing
+from threading import Event
 
 import pytest
 
 from tests.support.simweb_wire import connect, drain, get, logged, request
 from webcrawl.simweb import Log, World, overlaps, running, wait_until_idle
 from webcrawl.simweb.paths import path
+from webcrawl.simweb.weather import Weather
 
 
 class TestConnections:
@@ -108,6 +110,16 @@ class TestConnections:
         with pytest.raises(OSError, match="in use"), running(World(1, 1, port=server.world.port)):
             pass
 
+    def test_what_cannot_be_started_says_so(self, monkeypatch):
+        """A server that fails to start is an error for whoever wants it, who would wait for ever otherwise."""
+
+        async def fail(_):
+            raise OSError("no")
+
+        monkeypatch.setattr(Weather, "start", fail)
+        with pytest.raises(OSError, match="no"), running(World(1, 1, port=0)):
+            pass
+
 
 class TestTime:
     def test_latency(self, simweb):
@@ -157,6 +169,35 @@ class TestTime:
             with pytest.raises(TimeoutError, match="still answering 1"):
                 wait_until_idle(server, 0.1)
         assert [hit.outcome for hit in logged(server)] == ["left"]
+
+    @pytest.mark.parametrize("scheme", ["http", "https"])
+    def test_who_leaves_while_the_server_stands_still_has_not_stayed_longer(self, simweb, monkeypatch, scheme):
+        """A request whose client has left ends in the log no later than that, however late the server notices it."""
+        server = simweb(2, 10, mix={"https": 1.0} if scheme == "https" else {})
+        standing, left, answer = Event(), Event(), World.answer
+
+        def stands_still(world, ask):
+            if ask.host == 1:
+                standing.set()
+                left.wait(10)
+                time.sleep(0.2)
+            return answer(world, ask)
+
+        monkeypatch.setattr(World, "answer", stands_still)
+        with ExitStack() as stack:
+            client, other = (stack.enter_context(connect(server, scheme=scheme)) for _ in range(2))
+            client.sendall(request(server, "/x/hang/1"))
+            while not server.busy:
+                time.sleep(0.002)
+            time.sleep(0.1)
+            other.sendall(request(server, "/", host=1))
+            standing.wait(10)
+            client.close()
+            closed = time.monotonic()
+            left.set()
+            hit = next(hit for hit in logged(server) if hit.outcome == "left")
+
+        assert hit.started < hit.ended <= closed
 
     def test_what_is_under_way_at_the_end_is_logged(self):
         """A request in progress when the server stops is logged as stopped."""

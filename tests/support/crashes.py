@@ -6,7 +6,6 @@ import signal
 import time
 from collections import Counter
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice, repeat
 from pathlib import Path
 
@@ -22,7 +21,6 @@ from webcrawl.verify.whole import verify
 # The first two are bounded only by budgets; the others are 250 and 10 pages deep, and each page takes a host's turn.
 ENDLESS = {"trap_numbers", "trap_facets", "trap_growing", "trap_calendar"}
 HOSTILE = {kind: share for kind, share in hostile().items() if kind not in ENDLESS} | {"https": 0.2}
-NOTICED = 0.3  # seconds until a busy server notices that a client has left
 TRAPPED = 30  # most pages of one trap
 LOGGED = {"LOG_FORMAT": "%(created)f %(message)s"}  # times of checkpoints, to be compared with the server's log
 CHECKPOINT = re.compile(r"^([\d.]+) checkpoint in ([\d.]+) s", re.MULTILINE)
@@ -177,12 +175,8 @@ def rudeness(world, killed, slack):
     """Every impoliteness within a run, and requests before robots.txt in all runs."""
     for run, settings in zip(killed.runs, killed.settings, strict=True):
         yield from overlaps(run)
-        yield from gaps(run, partial(_wanted, mercator(world, **polite(settings))), slack=slack)
+        yield from gaps(run, mercator(world, **polite(settings)), slack=slack)
     yield from robots_first(killed.hits)
-
-
-def _wanted(rule, hit):
-    return rule(hit) - (NOTICED if hit.outcome == "left" else 0.0)
 
 
 def hurried(world, killed, **polite):

@@ -3,7 +3,6 @@
 import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import islice, pairwise
 from pathlib import Path
 
@@ -19,7 +18,6 @@ from webcrawl.verify.hive import verify_hive
 NAME = "test"
 AGENT = re.compile(r"webcrawl/1 \(drone (\d+), life (\d+)\)")
 MOST_FAILED = 0.02  # of all pages: the synthetic web's hostile ones fail, in a row if they follow each other
-NOTICED = 0.3  # seconds until a busy server notices that a client has left
 
 
 @dataclass
@@ -159,8 +157,7 @@ def rudeness(world, hits, *, killed=(), slack=0.001, polite=POLITE):
     Between two lives of one drone nothing is compared: what a killed drone asked last may be in no checkpoint.
     `killed`: numbers and lives of such drones.
     """
-    rule = mercator(world, **polite)
-    wanted = partial(_wanted, rule)
+    wanted = mercator(world, **polite)
     lives = defaultdict(list)
     for hit in hits:
         lives[asker(hit)].append(hit)
@@ -181,11 +178,6 @@ def _between(hits, wanted, slack, killed):
                 continue
             if second.started < first.ended + wanted(first) - slack:
                 yield first, second
-
-
-def _wanted(rule, hit):
-    """Of a client that has left the server knows only that it did so between the request and the end."""
-    return rule(hit) - (NOTICED + hit.ended - hit.started if hit.outcome == "left" else 0.0)
 
 
 def repeated(hits, expected, killed=()):

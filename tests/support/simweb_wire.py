@@ -2,13 +2,19 @@
 
 import http.client
 import socket
+import ssl
 from contextlib import closing
 
 from webcrawl.simweb import wait_until_idle
 
 
-def connect(server, address="127.0.0.1"):
-    return closing(socket.create_connection((address, server.world.port), timeout=10))
+def connect(server, address="127.0.0.1", scheme="http"):
+    if scheme == "http":
+        return closing(socket.create_connection((address, server.world.port), timeout=10))
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    plain = socket.create_connection((address, server.world.tls_port), timeout=10)
+    return closing(context.wrap_socket(plain))
 
 
 def request(server, target="/", *headers, host=0, method="GET"):

@@ -78,7 +78,8 @@ class FrontierDownloader:
         self.active: set[Request] = set()
         self.slots: dict[str, Any] = {}  # extensions look for them; there are none
         values = values_of(crawler)
-        fits = _room(values)
+        self._used = in_use()
+        fits = _room(values, self._used)
         self.total_concurrency = fits.fetches
         self.network = Network(values, lookup=load(values["DNS_LOOKUP"]), keep_at_most=fits.kept)
         self.handlers = Handlers(crawler, values, self.network.shortage)
@@ -95,6 +96,12 @@ class FrontierDownloader:
         self.read_ahead: Callable[[Trip], Awaitable[None] | None] | None = None  # called for each answer, early
         self._under_way: dict[Trip, asyncio.Task[Any]] = {}
         crawler.signals.connect(self.network.close, signals.engine_stopped)
+
+    def resize(self, values: Mapping[str, Any]) -> None:
+        """Other slots from now on, as far as descriptors allow; downloads under way are finished."""
+        fits = _room(values, self._used)
+        self.total_concurrency = fits.fetches
+        self.network.http.keep(fits.kept)
 
     # -- Scrapy's side
 
@@ -115,7 +122,7 @@ class FrontierDownloader:
         return 0 < self.total_concurrency <= len(self.active)  # as in Scrapy, 0 is no limit
 
     def needs_backout(self) -> bool:
-        return self.full or self.network.shortage.paused
+        return self.full or self.network.shortage.paused or self.network.bandwidth.held
 
     def close(self) -> None:
         """All requests are done. What pipelines still await while they close has its own time."""
@@ -143,7 +150,7 @@ class FrontierDownloader:
 
     async def _attempt(self, request: Request, trip: Trip) -> Response:
         """The download itself, its outcome, and Scrapy's three signals of it."""
-        begun = time.monotonic()
+        trip.begun = begun = time.monotonic()
         self._send(signals.request_reached_downloader, request)
         try:
             response = await self._handled(request, trip)
@@ -273,6 +280,10 @@ class FrontierDownloader:
         mine = (trip for trip in self._under_way if trip.link is not None and not trip.inline)
         return [trip for trip in mine if trip.fetched is None]
 
+    def under_way_now(self) -> Iterable[Trip]:
+        """All downloads under way, and answers that are being read."""
+        return self._under_way.keys()
+
     def cut(self, trip: Trip) -> None:
         """Ends a download under way, so that others get its slot."""
         trip.cut = True
@@ -289,14 +300,14 @@ class FrontierDownloader:
             task.cancel()
 
 
-def _room(values: Mapping[str, Any]) -> Room:
+def _room(values: Mapping[str, Any], used: int) -> Room:
     """Connections: one under way per slot, and one kept per host in the rotation, as far as descriptors allow.
 
     The rotation widens when fetchers starve, but TLS takes at least 45 KB per connection: 1,000 kept instead of 768
     cost 3 % of a page's time and 25 MiB.
     """
     limit, wanted = raise_limit(), values["CONCURRENT_REQUESTS"]
-    fits = room(limit, in_use(), wanted, values["FRONTIER_QUEUES"])
+    fits = room(limit, used, wanted, values["FRONTIER_QUEUES"])
     if wanted and fits.fetches < wanted:
         line = "CONCURRENT_REQUESTS = %d: only %d fit below the limit of %d open files (ulimit -n)"
         logger.warning(line, wanted, fits.fetches, limit)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pydispatch.dispatcher import Any as Any_  # type: ignore[import-untyped]
 from pydispatch.dispatcher import connections
 
@@ -15,3 +17,14 @@ def has_listener(signal: object, sender: object) -> bool:
         return True
     listeners = connections.get(_ANY_SENDER)
     return listeners is not None and (signal in listeners or Any_ in listeners)
+
+
+def connected(signal: object, sender: object) -> tuple[Any, ...] | None:
+    """What is connected to this signal from this sender; None if somebody hears all signals or all senders."""
+    listeners = connections.get(_ANY_SENDER)
+    if listeners is not None and (signal in listeners or Any_ in listeners):
+        return None
+    listeners = connections.get(id(sender))
+    if listeners is None:
+        return ()
+    return None if Any_ in listeners else tuple(listeners.get(signal, ()))

@@ -21,7 +21,7 @@ from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.internet.defer import Deferred
 
 from webcrawl.adapter.close import BROKEN, EndedBadly, close_spider
-from webcrawl.adapter.downloader import GRACE, downloader_of
+from webcrawl.adapter.downloader import GRACE, FrontierDownloader, downloader_of
 from webcrawl.adapter.failures import as_failure, hush
 from webcrawl.adapter.given import on_command_line, warnings
 from webcrawl.adapter.inline import OpenCrawl
@@ -36,6 +36,8 @@ from webcrawl.adapter.trip import Trip
 from webcrawl.adapter.turns import Turns
 from webcrawl.adapter.unheard_meta import UnheardMeta
 from webcrawl.adapter.values import values_of
+from webcrawl.control.changeable import OF_REQUESTS
+from webcrawl.control.in_force import InForce
 from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.visitor import Visitor
@@ -45,6 +47,7 @@ from webcrawl.formats.pdf_process import PdfProcess
 from webcrawl.hive.member import Membership
 from webcrawl.lack import lack
 from webcrawl.model import Exchange, Link, Outcome, Status, unpack
+from webcrawl.net.bandwidth import Bandwidth
 from webcrawl.seeds.reader import Seeds
 from webcrawl.store.errors import StoreError
 from webcrawl.urls.canonical import InvalidUrl
@@ -90,6 +93,7 @@ class FrontierScheduler:
         self.begun, self.stopping = time.monotonic(), False
         self.failed: StoreError | None = None
         self._saved = "of this run"
+        self._bandwidth = Bandwidth()
         self._lacks: Lacks | None = None
         self._reason = ""
         self._told: set[str] = set()
@@ -148,10 +152,12 @@ class FrontierScheduler:
             db=self._hive.db if self._hive is not None else None,
             fixed=on_command_line(self.crawler.settings),
         )
-        self.crawl.in_force.listen(["LOG_LEVEL"], _log_from)
+        self._heed(self.crawl.in_force, downloader)
         makes_pages = getattr(spider, "makes_pages", False)
         self._barrier, self._inline = downloader.barrier, downloader.inline
-        downloader.network.shortage.on_end = self.wake
+        downloader.network.shortage.on_end = downloader.network.bandwidth.on_end = self.wake
+        self._bandwidth = downloader.network.bandwidth
+        self.crawl.in_force.listen(["BANDWIDTH_MAX"], lambda now: self._bandwidth.limit(now["BANDWIDTH_MAX"]))
         downloader.on_lack = self.fail
         downloader.uplink = uplink = self.crawl.uplink
         resolver = downloader.network.resolver
@@ -181,6 +187,19 @@ class FrontierScheduler:
             downloader.on_outcome = self._hide
         self._lacks = Lacks(self.fail, loop)
         self._lacks.watch()
+
+    def _heed(self, in_force: InForce, downloader: FrontierDownloader) -> None:
+        """Passes on what may change while the crawl runs."""
+
+        def resize(values: Mapping[str, Any]) -> None:
+            if values["CONCURRENT_REQUESTS"] != downloader.total_concurrency:
+                downloader.resize(values)
+                self.crawl.share(downloader.total_concurrency)
+            self.wake()
+
+        in_force.listen(["LOG_LEVEL"], _log_from)
+        in_force.listen(["CONCURRENT_REQUESTS"], resize)
+        in_force.listen(OF_REQUESTS, downloader.network.change)
 
     def _archive_inline(self, link: Link, exchange: Exchange) -> None:
         if self.archive is not None:
@@ -280,6 +299,8 @@ class FrontierScheduler:
         if link is None:
             self._wake_at(self.crawl.next_ready(), now)
             return None
+        if self._bandwidth.rate:
+            self._bandwidth.take()
         turn = self.crawl.next_turn(link)
         trip = Trip(link, keep=turn + SLACK if turn < NEAR else 0.0)
         return self._robots.request(link.url, trip) if link.path.endswith("P") else to_request(link, self.spider, trip)
@@ -346,6 +367,8 @@ class FrontierScheduler:
 
     def _finished(self, trip: Trip) -> None:
         trip.booked = True
+        if self._bandwidth.rate and trip.link is not None:
+            self._bandwidth.finished(_size(trip))
         if not (trip.abandoned or self._inline.cut_short):
             try:
                 self._book(trip)
@@ -379,6 +402,13 @@ class FrontierScheduler:
 
 def _nothing() -> None:
     """For a crawl without an archive."""
+
+
+def _size(trip: Trip) -> int | None:
+    """Bytes of an answer to go by for later ones: a robots.txt says nothing of pages, nor does a failure."""
+    if trip.exchange is None or trip.link is None or trip.link.path.endswith("P"):
+        return None
+    return len(trip.exchange.head) + len(trip.exchange.wire)
 
 
 async def by_turns(slices: Iterator[None]) -> None:

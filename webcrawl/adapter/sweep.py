@@ -54,10 +54,11 @@ class Sweep:
     def _look(self, now: float) -> None:
         downloader, before = self._downloader, self._seconds
         passed, self._last = now - self._last, now
-        if passed > PAUSE:
+        slowed = downloader.network.bandwidth.held  # by ourselves
+        if passed > PAUSE or slowed:
             passed = 0.0
         self._seconds = {trip: before[trip] + passed if trip in before else 0.0 for trip in downloader.under_way()}
-        if downloader.network.shortage.paused:
+        if downloader.network.shortage.paused or slowed:
             return
         held = [Held(trip, trip.link, seconds) for trip, seconds in self._seconds.items() if trip.link and seconds]
         for one in self._crawl.overstaying(held, full=downloader.full):

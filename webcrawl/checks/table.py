@@ -35,9 +35,11 @@ from webcrawl.checks.kinds import (
     Whole,
     Word,
 )
+from webcrawl.checks.metrics import MetricsFile, MetricsPort
 from webcrawl.checks.outputs import Outputs
 from webcrawl.checks.partition import PartitionWay
 from webcrawl.checks.places import File, Folder
+from webcrawl.checks.sizes import Size
 from webcrawl.checks.sources import LinkSources
 from webcrawl.checks.tls import Ciphers, TlsVersion
 from webcrawl.urls.canonical import SCHEMES
@@ -120,7 +122,12 @@ KINDS: dict[str, Kind] = {
     "CHECKPOINT_INTERVAL": Number(0.1, DAY),
     "ERROR_BREAKER": Rate(),
     "MIN_FREE_DISK": Whole(0, TEBIBYTE),
+    "BANDWIDTH_MAX": Size(10_000, 10**12),
+    "CLOSESPIDER_BYTES": Size(1, 10**18),
     "CONTROL": Switch(),
+    "METRICS_PORT": MetricsPort(),
+    "METRICS_HOST": LocalAddress(),
+    "METRICS_FILE": MetricsFile(),
     "HIVE_DRONES": Whole(0, 4096),
     "HIVE_DRONE": Whole(0, 4095),
     "HIVE_NAME": MaybeName(),
@@ -202,6 +209,11 @@ RULES = (
         "HIVE_DRONE",
         lambda values: not values["HIVE_DRONES"] or values["HIVE_DRONE"] < values["HIVE_DRONES"],
         "less than HIVE_DRONES = {HIVE_DRONES}",
+    ),
+    Rule(
+        "METRICS_PORT",
+        lambda values: not values["HIVE_DRONES"] or (values["METRICS_PORT"] or 0) + values["HIVE_DRONE"] < 65_536,
+        "at most 65535 with HIVE_DRONE = {HIVE_DRONE} added to it",
     ),
     Rule(
         "POLITENESS_MIN_DELAY",

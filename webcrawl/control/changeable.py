@@ -15,10 +15,22 @@ from webcrawl.checks.table import KINDS, SCRAPYS
 from webcrawl.control.errors import CommandError
 
 OF_FRONTIER = (  # with each outcome
-    *("POLITENESS_FACTOR", "POLITENESS_MIN_DELAY", "POLITENESS_MAX_DELAY"),
-    *("CRAWL_DELAY_MAX", "RETRY_AFTER_MAX", "HOST_MAX_PAGES"),
+    *("POLITENESS_FACTOR", "POLITENESS_MIN_DELAY", "POLITENESS_MAX_DELAY", "CRAWL_DELAY_MAX", "RETRY_AFTER_MAX"),
+    *("HOST_MAX_PAGES", "HOST_MAX_FAILURES", "HOST_RETRY_WAIT", "HOST_PATIENCE"),
 )
-CHANGEABLE = (*OF_FRONTIER, "OUTAGE_END_WAIT", "CHECKPOINT_INTERVAL", "LOG_LEVEL")
+SCOPE = "URL_SCOPE"
+OF_FILTERS = (  # with each page whose links are filtered
+    *("URL_SCHEMES", "URL_MAX_LENGTH", "URL_MAX_DEPTH", "URL_EXCLUDE_EXTENSIONS", "URL_INCLUDE", "URL_EXCLUDE"),
+    *("URL_EXCLUDE_FILE", "URL_EXCLUDE_FILE_INTERVAL", "TRAP_RULES", "TRAP_MAX_PAGES"),
+)
+OF_REQUESTS = ("DOWNLOAD_TIMEOUT", "DOWNLOAD_MIN_RATE", "DOWNLOAD_GRACE", "DOWNLOAD_TRUNCATE")  # with each request
+OF_LIMITS = ("CLOSESPIDER_TIMEOUT", "CLOSESPIDER_PAGECOUNT", "CLOSESPIDER_ITEMCOUNT", "CLOSESPIDER_ERRORCOUNT")
+CHANGEABLE = (
+    *(SCOPE, *OF_FILTERS, *OF_FRONTIER, *OF_REQUESTS, *OF_LIMITS),
+    *("CONCURRENT_REQUESTS", "FRONTIER_BIAS", "DOMAIN_BUDGET_PAGES", "OUTAGE_END_WAIT"),
+    *("BANDWIDTH_MAX", "CLOSESPIDER_BYTES", "CHECKPOINT_INTERVAL", "MIN_FREE_DISK", "ERROR_BREAKER", "LOG_LEVEL"),
+)
+ALIASES = {"scope": SCOPE}  # as the spider calls it
 KEYS = frozenset(("URL_FOLDINGS", "URL_HOST_RULES"))  # which URLs count as one
 
 
@@ -42,5 +54,5 @@ def _why_not(name: str) -> str:
     if ours is not None:
         return f"{name} is {ours} here: set that"
     if name not in KINDS and name not in SCRAPYS:
-        return f"{name[:40]} is no setting of the crawl; these can change while it runs: {', '.join(CHANGEABLE)}"
-    return f"{name} cannot change while the crawl runs, only in a resumed one; these can: {', '.join(CHANGEABLE)}"
+        return f"{name[:40]} is no setting of the crawl; get lists all, and which may change"
+    return f"{name} cannot change while the crawl runs, only in a resumed one; get says which can"

@@ -25,6 +25,13 @@ NEEDED = frozenset(("URL_EXCLUDE_FILE",))  # without it a crawl would ask whom i
 Listener = Callable[[Mapping[str, Any]], None]
 
 
+def ordered(db: CrawlDB) -> Mapping[str, Any]:
+    """The settings that former runs were ordered to change, whether or not they are in force in this one."""
+    data = db.get(META)
+    found: Mapping[str, Any] = {} if data is None else msgpack.unpackb(data)["set"]
+    return found
+
+
 class InForce:
     """`values`: the settings as this run was started; `fixed`: those that its command line gives.
 
@@ -51,9 +58,9 @@ class InForce:
         self.excluded.use(saved["excluded"])
         kept = saved["set"]
         for name in [name for name in kept if name in fixed]:
-            ordered = kept.pop(name)
-            if ordered != self.values[name]:
-                logger.info("%s = %s of the command line goes before %s by command", name, self.values[name], ordered)
+            ordered, given = kept.pop(name), self.values.get(name)
+            if ordered != given:
+                logger.info("%s = %s of the command line goes before %s by command", name, given, ordered)
         while True:  # one may be possible only with another
             fits = [name for name in kept if self._fits(name, kept[name])]
             for name in fits:
@@ -119,8 +126,8 @@ class InForce:
             values = changed(self.values, {name: value})
             for call in self._listeners[name]:
                 call(values)
-                heard.append(call)
-        except (SettingError, RulesError) as error:  # of rules only who reads them knows whether they are any
+                heard.append(call)  # of rules only who reads them knows whether they are any
+        except (SettingError, RulesError, CommandError) as error:
             for call in heard:
                 call(self.values)
             raise CommandError(str(error)) from error
@@ -133,14 +140,15 @@ class InForce:
         """Whether somebody heeds another value."""
         return name in self._listeners
 
-    def listen(self, names: Collection[str], call: Listener) -> None:
-        """Calls now, and whenever one of these settings has another value.
+    def listen(self, names: Collection[str], call: Listener, *, now: bool = True) -> None:
+        """Calls whenever one of these settings has another value, and `now`, unless the caller has the value already.
 
-        Whoever cannot take a value raises SettingError or RulesError, and keeps the one before.
+        Whoever cannot take a value raises SettingError, RulesError or CommandError, and keeps the one before.
         """
         for name in names:
             self._listeners.setdefault(name, []).append(call)
-        call(self.values)
+        if now:
+            call(self.values)
 
     # -- the checkpoint
 

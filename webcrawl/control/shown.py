@@ -6,6 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from webcrawl.logs.readable import readable
+from webcrawl.text.quantities import count
+
+WIDEST = 60  # characters of a cell; --json has all
 
 
 def shown(answer: Any) -> Iterator[str]:
@@ -15,6 +18,25 @@ def shown(answer: Any) -> Iterator[str]:
     """
     for line in _lines(answer):
         yield readable(line)
+
+
+def status(figures: Mapping[str, Any]) -> Iterator[str]:
+    """How a crawl or a hive is going: the figures that matter, of all that `--json` has."""
+    trouble = figures.get("trouble") or ""
+    parts = [
+        *(count(int(figures.get(name, 0)), noun) for name, noun in (("pages", "page"), ("failures", "failure"))),
+        f"{figures.get('queued', 0)} queued",
+        f"{count(int(figures.get('hosts', 0)), 'host')} with URLs",
+    ]
+    if "bytes" in figures:
+        parts.append(f"{figures['bytes'] / 1e6:.1f} MB")
+    state = figures.get("state", "")
+    why = f" ({trouble})" if trouble not in ("", state) else ""
+    yield readable(f"{state}{why}, {figures.get('seconds', 0):.0f} s since it was started: {', '.join(parts)}")
+    if figures.get("in_force"):
+        yield "in force by command:"
+        yield from (f"  {readable(str(line))}" for line in figures["in_force"])
+    yield from shown(figures.get("drones", []))
 
 
 def _lines(answer: Any) -> Iterator[str]:
@@ -35,7 +57,7 @@ def _lines(answer: Any) -> Iterator[str]:
 def _list(items: Sequence[Any]) -> Iterator[str]:
     if items and all(isinstance(item, Mapping) for item in items):
         heads = list(dict.fromkeys(name for item in items for name in item))
-        rows = [heads, *([_said(item.get(name)) for name in heads] for item in items)]
+        rows = [heads, *([_short(_said(item.get(name))) for name in heads] for item in items)]
         widths = [max(len(row[place]) for row in rows) for place in range(len(heads))]
         for row in rows:
             yield "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -46,6 +68,10 @@ def _list(items: Sequence[Any]) -> Iterator[str]:
 
 def _is_plain(value: Any) -> bool:
     return isinstance(value, str) or not isinstance(value, (Mapping, Sequence)) or not value
+
+
+def _short(cell: str) -> str:
+    return cell if len(cell) <= WIDEST else f"{cell[: WIDEST - 3]}..."
 
 
 def _said(value: Any) -> str:

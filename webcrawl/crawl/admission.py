@@ -12,10 +12,10 @@ class CrawlAdmission:
     """`robots` is None for a crawl that does not obey it."""
 
     def __init__(self, chain: Chain) -> None:
-        self._chain = chain
+        self.chain = chain
         self.robots: RobotsAdmission | None = None
 
     def __call__(self, link: Link, now: float, /) -> Decision:
-        if self._chain.reject(link.url):
+        if self.chain.reject(link.url):
             return Status.EXCLUDED
         return self.robots.decide(link, now) if self.robots is not None else None

@@ -6,13 +6,17 @@ import os
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
 
-from webcrawl.control.changeable import OF_FRONTIER
-from webcrawl.control.in_force import InForce
+from webcrawl.control.changeable import OF_FILTERS, OF_FRONTIER, SCOPE
+from webcrawl.control.in_force import InForce, ordered
+from webcrawl.control.paused import PausedHosts
+from webcrawl.control.sheets import Sheets
 from webcrawl.crawl.admission import CrawlAdmission
+from webcrawl.crawl.changing import Filters, change_scope
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.counters import SavedCounters
 from webcrawl.crawl.crawl import CLEAN, Crawl, Parts
@@ -20,18 +24,22 @@ from webcrawl.crawl.crawl_log import CrawlLog
 from webcrawl.crawl.ending import Ending
 from webcrawl.crawl.filter_states import FilterStates
 from webcrawl.crawl.halfway import Halfway
+from webcrawl.crawl.host_orders import HostOrders
+from webcrawl.crawl.inspection import Watched
 from webcrawl.crawl.refusals import Refusals
 from webcrawl.crawl.requisites import SOURCES
 from webcrawl.crawl.robots import RobotsAdmission
 from webcrawl.crawl.saved_statistics import SavedStatistics
 from webcrawl.crawl.seeding import Seeding
+from webcrawl.crawl.sheets import heed
 from webcrawl.crawl.terms import keep_terms, terms_of
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.crawl.visitor import LinkRules, Visitor
 from webcrawl.formats.documents import DocumentReader
 from webcrawl.formats.kinds import LOGGED
 from webcrawl.frontier.addresses import Addresses
-from webcrawl.frontier.booking import Limits
+from webcrawl.frontier.allowances import Allowance
+from webcrawl.frontier.booking import Limits, Own
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.parts import Hooks, Rules, Shape
 from webcrawl.frontier.politeness import Politeness
@@ -60,10 +68,14 @@ from webcrawl.seen.protocol import SeenStore
 from webcrawl.seen.shells import Shells
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import Outputs
-from webcrawl.urls.assembly import build_pipeline
+from webcrawl.urls.assembly import build_filters, build_pipeline
+from webcrawl.urls.filters.chain import Chain
+from webcrawl.urls.filters.protocol import UrlFilter
+from webcrawl.urls.filters.scope import PageScope
 from webcrawl.urls.fingerprint import KEY_BYTES, ContentDigests, Fingerprints
 from webcrawl.urls.hosts import RegisteredDomains, host_of
 from webcrawl.urls.lately import Lately
+from webcrawl.urls.pipeline import LinkPipeline
 
 MIB = 1 << 20
 SELF_CONTAINED = ("host", "domain")
@@ -99,7 +111,8 @@ def assemble(
         db = opened.enter_context(closing(db or CrawlDB(Path(values["JOBDIR"]) / "state")))
         if not values["HIVE_DRONES"]:  # a drone's folder may be looked at before it has entered
             refuse_drone(db)
-        keep_terms(db, terms_of(spider, arguments or {}, values))  # before a file is cut back
+        scope = {name: value for name, value in ordered(db).items() if name == SCOPE and name not in fixed}
+        keep_terms(db, terms_of(spider, arguments or {}, {**values, **scope}))  # before a file is cut back
         if slots is not None:
             values = {**values, "CONCURRENT_REQUESTS": slots}
         parts = open_parts(
@@ -176,12 +189,16 @@ def _parts(
         db.set("key", member.key)
     key = _key(db)
     fingerprints = Fingerprints(key) if member is None else SlotFingerprints(key, member.partition.slot)
-    pipeline = build_pipeline(values, key, domains=domains, last=[in_force.excluded], fingerprints=fingerprints)
-    FilterStates(db, pipeline.chain)
-    admission = CrawlAdmission(pipeline.chain)
+    last = partial(_last, in_force, domains)
+    pipeline = build_pipeline(values, key, domains=domains, last=last(values), fingerprints=fingerprints)
+    states, admission = FilterStates(db, pipeline.chain), CrawlAdmission(pipeline.chain)
+
+    def chain(now: Mapping[str, Any]) -> Chain:
+        return build_filters(now, key=key, domains=domains, last=last(now))
+
     agent = product_token(values["ROBOTSTXT_USER_AGENT"] or values["USER_AGENT"])
-    waits = {"retry_wait": values["HOST_RETRY_WAIT"], "patience": values["HOST_PATIENCE"]}
-    robots = RobotsAdmission(RobotsBook(RobotsRows(db), agent, **waits))
+    book = RobotsBook(RobotsRows(db), agent, retry_wait=values["HOST_RETRY_WAIT"], patience=values["HOST_PATIENCE"])
+    robots = RobotsAdmission(book)
     if values["ROBOTSTXT_OBEY"]:
         admission.robots = robots
     memory, content_memory = shares(values["SEEN_MEMORY"] * MIB, values["URL_CACHE_SIZE"])
@@ -203,8 +220,11 @@ def _parts(
     SavedCounters(db, {"crawl": counters, "refused": pipeline.filtered})
     frontier = _frontier(values, db, hooks, clock, domains)
     ending = Ending(values["OUTAGE_END_WAIT"])
-    in_force.listen(OF_FRONTIER, lambda now: frontier.change(_politeness(now), _limits(now)))
-    in_force.listen(["OUTAGE_END_WAIT"], lambda now: setattr(ending, "wait", now["OUTAGE_END_WAIT"]))
+    in_force.listen([SCOPE, *OF_FILTERS], Filters(chain, pipeline, admission, states).change, now=False)
+    in_force.listen([SCOPE], partial(change_scope, db), now=False)  # last: the terms are not changed back
+    _heed(in_force, frontier, book, ending)
+    statistics = SavedStatistics(db, log, key).statistics
+    watched = Watched(frontier, robots, statistics, clock, domains)
     portions = Portions(db, site_of)
     post = open_post(values, db, member, frontier, seen) if member is not None else None
     elsewhere = post.drone if post is not None else None
@@ -237,10 +257,24 @@ def _parts(
         halfway=Halfway(db),
         ending=ending,
         uplink=Uplink(Detector(domains), frontier, robots.book, clock, counters),
-        statistics=SavedStatistics(db, log, _key(db)).statistics,
+        statistics=statistics,
         in_force=in_force,
+        hosts=HostOrders(watched, _sheets(db, in_force, frontier, pipeline), PausedHosts(db), in_force),
         post=post,
     )
+
+
+def _heed(in_force: InForce, frontier: Frontier, book: RobotsBook, ending: Ending) -> None:
+    """Passes on what may change while the crawl runs."""
+
+    def of_frontier(now: Mapping[str, Any]) -> None:
+        frontier.change(_politeness(now), _limits(now))
+        book.change(retry_wait=now["HOST_RETRY_WAIT"], patience=now["HOST_PATIENCE"])
+
+    in_force.listen(OF_FRONTIER, of_frontier, now=False)
+    in_force.listen(["FRONTIER_BIAS"], lambda now: frontier.weigh(now["FRONTIER_BIAS"]), now=False)
+    in_force.listen(["DOMAIN_BUDGET_PAGES"], lambda now: frontier.allow(_allowance(now)), now=False)
+    in_force.listen(["OUTAGE_END_WAIT"], lambda now: setattr(ending, "wait", now["OUTAGE_END_WAIT"]), now=False)
 
 
 def open_post(values: Mapping[str, Any], db: CrawlDB, member: Membership, frontier: Frontier, seen: SeenStore) -> Post:
@@ -254,6 +288,17 @@ def open_post(values: Mapping[str, Any], db: CrawlDB, member: Membership, fronti
     drone.splitter = Splitter(slot_of, drone.moving, lambda: cache(size))
     drone.settle(member.slots)
     return Post(drone, outbox, Inbox(db, member.hive, drone.take), Obeyed(db))
+
+
+def _sheets(db: CrawlDB, in_force: InForce, frontier: Frontier, pipeline: LinkPipeline) -> Sheets:
+    sheets = Sheets(db)
+    heed(sheets, in_force, frontier, pipeline, own=_own, allowance=_allowance)
+    return sheets
+
+
+def _last(in_force: InForce, domains: RegisteredDomains, values: Mapping[str, Any]) -> list[UrlFilter]:
+    """What is ordered comes after the filters of the settings."""
+    return [in_force.excluded, *([PageScope(domains)] if values["URL_SCOPE"] == "any" else ())]
 
 
 def _needs_all_seeds(values: Mapping[str, Any]) -> bool:
@@ -297,18 +342,27 @@ def _visitor(values: Mapping[str, Any], crawl: Crawl, db: CrawlDB) -> Visitor:
 
 
 def _rules(values: Mapping[str, Any], domains: RegisteredDomains, key: bytes) -> Rules:
-    budget = values["DOMAIN_BUDGET"]
-    if values["URL_SCOPE"] in SELF_CONTAINED and budget == BY_REPUTATION:  # every page is of a seed's own site
-        budget = UNLIMITED  # or needed to show one
     return Rules(
         load(values["FRONTIER_PRIORITIZER"])(values["FRONTIER_LEVELS"]),
         _politeness(values),
         _limits(values),
         domains,
-        load(budget)(values["DOMAIN_BUDGET_PAGES"]),
+        _allowance(values),
         key,
         requisites=values["REQUISITES"],
     )
+
+
+def _own(values: Mapping[str, Any]) -> Own:
+    return _politeness(values), _limits(values)
+
+
+def _allowance(values: Mapping[str, Any]) -> Allowance:
+    budget = values["DOMAIN_BUDGET"]
+    if values["URL_SCOPE"] in SELF_CONTAINED and budget == BY_REPUTATION:  # every page is of a seed's own site
+        budget = UNLIMITED  # or needed to show one
+    policy: Allowance = load(budget)(values["DOMAIN_BUDGET_PAGES"])
+    return policy
 
 
 def _politeness(values: Mapping[str, Any]) -> Politeness:

@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from webcrawl.control.in_force import InForce
+from webcrawl.crawl.about import About
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.crawl_log import CrawlLog, Hearer
 from webcrawl.crawl.discovery import Discovery
 from webcrawl.crawl.ending import Ending
 from webcrawl.crawl.halfway import Halfway
+from webcrawl.crawl.host_orders import HostOrders
 from webcrawl.crawl.inline import InlineDownloads
 from webcrawl.crawl.mailbox import Mailbox, RobotsHeard
 from webcrawl.crawl.refusals import Refusal, Refusals
@@ -90,6 +92,7 @@ class Parts:
     uplink: Uplink
     statistics: Statistics
     in_force: InForce
+    hosts: HostOrders
     post: Post | None = None  # if this is one drone of a hive
 
 
@@ -116,6 +119,7 @@ class Crawl:
         )
         self._elsewhere, self.post = elsewhere, parts.post
         self.all_rest = False  # no drone of the hive has anything left but hosts set aside
+        self.about = About(self._discovery, parts.frontier, elsewhere)
         self._halfway = parts.halfway
         self.uplink, self.statistics = parts.uplink, parts.statistics
         self.inline = InlineDownloads(
@@ -127,7 +131,7 @@ class Crawl:
             parts.halfway,
             elsewhere,
         )
-        self.in_force = parts.in_force
+        self.in_force, self.hosts = parts.in_force, parts.hosts
         self._followers: list[Follower] = []
         self._merged_at = 0.0
         self._more = False  # the last slice of links had none that may be fetched now, and there may be another
@@ -384,6 +388,10 @@ class Crawl:
             self._ending.begin_again()
         return before
 
+    def share(self, slots: int) -> None:
+        """There are so many downloads at once from now on; 0: no limit."""
+        self._frontier.share(slots)
+
     def add_seeds(self, source: str) -> None:
         """Reads these seeds too, when those before are read. SeedError or OSError if the source cannot be opened."""
         self._seeding.add(source)
@@ -418,6 +426,11 @@ class Crawl:
     def pages(self) -> int:
         """Pages fetched, over all runs."""
         return self._counters["pages"]
+
+    @property
+    def received(self) -> int:
+        """Bytes of answers, over all runs."""
+        return self._counters["bytes"]
 
     def activity(self) -> int:
         """A number that grows with whatever is done to URLs."""
@@ -466,11 +479,12 @@ class Crawl:
         return "paused" if self.in_force.paused else self.uplink.trouble
 
     def glance(self) -> dict[str, Any]:
-        """What the progress line says, and what became of URLs and how long downloads took so far."""
+        """What the progress line says; URLs by level; what became of URLs, and how long downloads took."""
         return {
             **self.stats(),
             "ready": self.ready_hosts(),
             "trouble": self.trouble,
+            "levels": self._frontier.levels,
             "mix": mix(self.statistics.outcomes),
             "milliseconds": [*self.statistics.times],
         }

@@ -16,7 +16,7 @@ class FilterStates:
     """Saves and restores the states of a chain's filters, by name."""
 
     def __init__(self, db: CrawlDB, chain: Chain) -> None:
-        self._db, self._chain = db, chain
+        self._db, self.chain = db, chain
         data = db.get(META)
         if data is not None:
             chain.restore(msgpack.unpackb(data))
@@ -26,6 +26,6 @@ class FilterStates:
         return iter(())
 
     def save(self) -> None:
-        states = self._chain.state()
+        states = self.chain.state()
         if states:
             self._db.set(META, msgpack.packb(states))

@@ -7,13 +7,16 @@ import logging
 import sys
 import time
 from collections import deque
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
 from scrapy import signals
 from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
 
 from webcrawl.adapter.close import close_spider
+from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.logs.readable import ReadableFormatter
 
@@ -67,6 +70,12 @@ class ErrorBreaker(logging.Handler):
         self._file = _Errors(self._path, delay=True, encoding="utf-8", errors="backslashreplace")
         self._file.setFormatter(ReadableFormatter(logging.Formatter(LINE)))
         logging.getLogger().addHandler(self)
+        with contextlib.suppress(NotConfigured):  # under somebody else's scheduler nothing changes
+            scheduler_of(self._crawler).crawl.in_force.listen(["ERROR_BREAKER"], self._change)
+
+    def _change(self, values: Mapping[str, tuple[int, float]]) -> None:
+        self._many, self._seconds = values["ERROR_BREAKER"]
+        self._times = deque(self._times, maxlen=self._many)
 
     def closed(self) -> None:
         logging.getLogger().removeHandler(self)

@@ -31,6 +31,7 @@ class Checkpoints:
 
     def __init__(self, crawler: Crawler, interval: float) -> None:
         self._crawler, self._interval = crawler, interval
+        self.seconds = 0.0  # that the last one took
         self._now = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -75,7 +76,8 @@ class Checkpoints:
             except Exception as error:  # noqa: BLE001 - whatever it is, this checkpoint was not made
                 scheduler.fail(error)
                 return
-            _tell(time.perf_counter() - begun, scheduler.crawl.stats())
+            self.seconds = time.perf_counter() - begun
+            _tell(self.seconds, scheduler.crawl.stats())
 
 
 def _tell(seconds: float, figures: Mapping[str, float]) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -32,16 +34,19 @@ class DiskSpace:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         values = values_of(crawler)
-        if not values["MIN_FREE_DISK"]:
-            raise NotConfigured
         extension = cls(crawler, Path(values["JOBDIR"]), values["MIN_FREE_DISK"])
         crawler.signals.connect(extension.opened, signals.spider_opened)
         crawler.signals.connect(extension.closed, signals.spider_closed)
         return extension
 
     def opened(self) -> None:
+        with contextlib.suppress(NotConfigured):  # under somebody else's scheduler nothing changes
+            scheduler_of(self._crawler).crawl.in_force.listen(["MIN_FREE_DISK"], self._change)
         self._loop = create_looping_call(self.look)
         self._loop.start(INTERVAL)
+
+    def _change(self, values: Mapping[str, int]) -> None:
+        self._least = values["MIN_FREE_DISK"]  # the next look finds out what that means; 0: never too little
 
     def closed(self) -> None:
         if self._loop is not None and self._loop.running:

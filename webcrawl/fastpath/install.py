@@ -10,7 +10,7 @@ from webcrawl.adapter.trip import Trip
 from webcrawl.fastpath.engine import Engine
 from webcrawl.fastpath.names import check
 from webcrawl.fastpath.request_path import RequestPath
-from webcrawl.fastpath.signals import skip_unheard_signals
+from webcrawl.fastpath.signals import shorten_signals
 
 
 def install(
@@ -30,5 +30,5 @@ def install(
     check()
     handle = Engine(engine, closing, failure)
     RequestPath(handle, finished)
-    skip_unheard_signals(handle.engine.crawler.signals)
+    shorten_signals(handle.engine.crawler.signals)
     return handle

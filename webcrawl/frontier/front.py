@@ -16,17 +16,21 @@ class FrontEnd:
     def __init__(self, queues: Sequence[Fifo], bias: float, random: Random) -> None:
         self.queues = list(queues)
         self.last = len(self.queues) - 1
-        self._weights = [bias**-level for level in range(len(self.queues))]
         self._random = random.random
         self.filled: list[Fifo] = []  # the queues that are not empty
         self._bounds: list[float] = []
-        self._survey()
+        self.weigh(bias)
 
     def __len__(self) -> int:
         return sum(map(len, self.filled))
 
     def __repr__(self) -> str:
         return f"<FrontEnd {[len(queue) for queue in self.queues]}>"
+
+    def weigh(self, bias: float) -> None:
+        """From now on each level is picked so many times as often as the next one."""
+        self._weights = [bias**-level for level in range(len(self.queues))]
+        self._survey()
 
     def _survey(self) -> None:
         """Updates the list of non-empty queues and their chances. Needed only when a queue fills or empties."""

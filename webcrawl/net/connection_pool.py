@@ -15,7 +15,7 @@ class ConnectionPool:
     """Keeps one connection per server, at most `limit` in all; the oldest is evicted."""
 
     def __init__(self, limit: int) -> None:
-        self._limit = limit
+        self.limit = limit
         self._kept: dict[Key, tuple[Connection, float]] = {}  # in the order of insertion
         self._sweeper: asyncio.TimerHandle | None = None
 
@@ -29,10 +29,10 @@ class ConnectionPool:
 
     def keep(self, key: Key, connection: Connection, seconds: float) -> None:
         """Keep a connection for at most this long."""
-        if self._limit <= 0:
+        if self.limit <= 0:
             connection.abort()
             return
-        if key in self._kept or len(self._kept) >= self._limit:
+        if key in self._kept or len(self._kept) >= self.limit:
             oldest, _ = self._kept.pop(key if key in self._kept else next(iter(self._kept)))
             oldest.abort()
         loop = asyncio.get_running_loop()

@@ -24,6 +24,10 @@ class Deadlines:
         self._timer: asyncio.TimerHandle | None = None
         self._at = float("inf")  # when the timer fires: no later than the first look
 
+    def use(self, bounds: Bounds) -> None:
+        """These hold for requests from now on."""
+        self._bounds = bounds
+
     def add(self, connection: Connection, deadline: float) -> None:
         """Watch a request that is sent now; `deadline` is in the loop's time."""
         now = asyncio.get_running_loop().time()
@@ -57,9 +61,10 @@ class Deadlines:
         for connection, (look, deadline, asked) in list(self._asked.items()):
             if look > now:
                 continue
-            until = min(deadline, self._bounds.patience(asked, connection.received))
+            held = connection.held
+            until = min(deadline, self._bounds.patience(asked, connection.received)) + held
             if until > now:
-                self._asked[connection] = (min(deadline, max(until, now + AGAIN)), deadline, asked)
+                self._asked[connection] = (min(deadline + held, max(until, now + AGAIN)), deadline, asked)
             else:
                 del self._asked[connection]
                 connection.expire()

@@ -51,8 +51,12 @@ class FtpClient:
         agent = user_agent if "@" in user_agent else f"{user_agent}@"
         self._password = "".join(c if " " <= c <= "~" else " " for c in agent).encode()
         self._bounds = bounds
-        self._clock, self._now = access.clock, access.now
+        self._clock, self._now, self._bandwidth = access.clock, access.now, access.bandwidth
         self._reach: Reach[Stream] = Reach(access, Stream, "ftp")
+
+    def use(self, bounds: Bounds) -> None:
+        """These hold for requests from now on."""
+        self._bounds = bounds
 
     async def fetch(
         self,
@@ -142,7 +146,7 @@ class FtpClient:
             session.quit()
             return
         visit.payload, visit.truncated = await read_body(
-            data, visit.bounds.truncate, visit.deadline, bounds=visit.bounds
+            data, visit.bounds.truncate, visit.deadline, bounds=visit.bounds, bandwidth=self._bandwidth
         )
         visit.bounds.check(visit.truncated)
         if not visit.truncated:

@@ -26,8 +26,12 @@ class GopherClient:
 
     def __init__(self, access: Access, bounds: Bounds, *, patience: float = _PATIENCE) -> None:
         self._bounds, self._patience = bounds, patience
-        self._clock, self._now = access.clock, access.now
+        self._clock, self._now, self._bandwidth = access.clock, access.now, access.bandwidth
         self._reach: Reach[Stream] = Reach(access, Stream, "gopher")
+
+    def use(self, bounds: Bounds) -> None:
+        """These hold for requests from now on."""
+        self._bounds = bounds
 
     async def fetch(
         self,
@@ -68,6 +72,7 @@ class GopherClient:
                 complete=complete,
                 patience=self._patience,
                 bounds=bounds,
+                bandwidth=self._bandwidth,
             )
         finally:
             stream.abort()

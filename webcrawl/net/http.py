@@ -15,6 +15,7 @@ from webcrawl.net.deadlines import Deadlines
 from webcrawl.net.errors import ConnectTimeout, EmptyAnswer, FetchError
 from webcrawl.net.http_answer import Answer
 from webcrawl.net.http_message import Message
+from webcrawl.net.http_metered import MeteredAnswer
 from webcrawl.net.http_request import Headers, RequestWriter
 from webcrawl.net.http_target import Target, parse_target
 from webcrawl.net.late import until
@@ -46,13 +47,22 @@ class HttpClient:
     ) -> None:
         self._writer = RequestWriter(user_agent)
         self._bounds = bounds
-        self._clock, self._now = access.clock, access.now
+        self._clock, self._now, self._bandwidth = access.clock, access.now, access.bandwidth
         self._opener = Opener(access, tls or tls_context())
         self._proxied = ProxiedOpener(access, self._opener, user_agent)
         self._pool = ConnectionPool(keep_at_most)
         access.shortage.on_pause = self._pool.give_up
         self._deadlines = Deadlines(bounds)
         self.counters = Counters()
+
+    def use(self, bounds: Bounds) -> None:
+        """These hold for requests from now on."""
+        self._bounds = bounds
+        self._deadlines.use(bounds)
+
+    def keep(self, connections: int) -> None:
+        """From now on so many stay open for their hosts' next requests."""
+        self._pool.limit = connections
 
     async def fetch(
         self,
@@ -85,10 +95,16 @@ class HttpClient:
         if reused := connection is not None:
             self.counters.reused += 1
         else:
+            if watch is not None:
+                watch.timings = timings
             connection = await self._connected(target, timings, deadline, options)
         if watch is not None:
             watch.source = connection
-        answer = Answer(bounds.truncate, bodiless=method == "HEAD")
+        answer = (
+            self._metered(connection, bounds, method)
+            if self._bandwidth.rate
+            else Answer(bounds.truncate, bodiless=method == "HEAD")
+        )
         self._deadlines.add(connection, deadline)
         asked = self._clock()
         try:
@@ -101,7 +117,7 @@ class HttpClient:
         finally:
             self._deadlines.remove(connection)
         timings.first_byte = max(connection.first_byte - asked, 0.0)
-        timings.total = self._clock() - begun
+        timings.total = self._clock() - begun - answer.held
         if connection.open:
             if keep > 0:
                 self._pool.keep(key, connection, keep)
@@ -117,6 +133,11 @@ class HttpClient:
         self._pool.close()
         self._deadlines.close()
         await self._opener.close()
+
+    def _metered(self, connection: Connection, bounds: Bounds, method: str) -> Answer:
+        if window := self._bandwidth.window:
+            connection.narrow(window)
+        return MeteredAnswer(self._bandwidth, connection, self._clock, bounds.truncate, bodiless=method == "HEAD")
 
     async def _connected(self, target: Target, timings: Timings, deadline: float, options: Options) -> Connection:
         if options.proxy is not None:

@@ -14,6 +14,11 @@ class Answer:
 
     __slots__ = ("_bodiless", "_buffer", "_interim", "_message", "_seen", "_truncate")
 
+    @property
+    def held(self) -> float:
+        """Seconds for which it was not read although it came: never, unless it is metered."""
+        return 0.0
+
     def __init__(self, truncate: int, *, bodiless: bool = False) -> None:
         self._truncate = truncate
         self._bodiless = bodiless

@@ -31,7 +31,7 @@ class Network:
         guard = AddressGuard(map(str, values["PRIVATE_NETWORKS_ALLOWED"]))
         bind = values.get("DOWNLOAD_BIND_ADDRESS")
         self.access = Access(self.resolver, guard, ports=Ports(values["PORTS_ALLOWED"]), bind=bind)
-        self.shortage = self.access.shortage
+        self.shortage, self.bandwidth = self.access.shortage, self.access.bandwidth
         bounds = _bounds(values)
         self.http = HttpClient(
             self.access,
@@ -42,6 +42,12 @@ class Network:
         )
         self.ftp = FtpClient(self.access, bounds, user_agent=values["USER_AGENT"])
         self.gopher = GopherClient(self.access, bounds)
+
+    def change(self, values: Mapping[str, Any]) -> None:
+        """Other bounds for requests that are made from now on."""
+        bounds = _bounds(values)
+        for client in (self.http, self.ftp, self.gopher):
+            client.use(bounds)
 
     async def close(self) -> None:
         self.shortage.close()

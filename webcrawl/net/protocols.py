@@ -6,7 +6,8 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from webcrawl.model import Exchange
+from webcrawl.model import Exchange, Timings
+from webcrawl.net.bandwidth import Bandwidth
 from webcrawl.net.errors import TooLarge
 from webcrawl.net.families import Families
 from webcrawl.net.http_request import Headers
@@ -67,6 +68,7 @@ class Access:
     now: Clock = time.time  # seconds since 1970
     shortage: Shortage = field(default_factory=Shortage, kw_only=True)
     families: Families = field(default_factory=Families, kw_only=True)
+    bandwidth: Bandwidth = field(default_factory=Bandwidth, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +107,10 @@ class Source(Protocol):
 
 
 class Watch(Protocol):
-    """Follows a fetch from outside: the client puts here where the answer comes from."""
+    """Follows a fetch from outside: the client puts here where the answer comes from, and how far it has got."""
 
     source: Source | None
+    timings: Timings | None
 
 
 class ProtocolModule(Protocol):

@@ -15,6 +15,7 @@ import httptools
 
 from webcrawl.simweb.answers import LAST_CHUNK, Answer, Ending, chunk, head
 from webcrawl.simweb.log import Hit
+from webcrawl.simweb.pulse import Pulse
 
 BAD_REQUEST = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 NOTED = {
@@ -56,6 +57,7 @@ class Desk:
     answer: Callable[[Request], tuple[Answer, int, str]]  # which request for this URL it is, from 1; and the outage
     finished: Callable[[Hit], None]
     latency: float
+    pulse: Pulse = field(default_factory=Pulse)
     connections: set[Connection] = field(default_factory=set)
     date: str = ""
     begun: int = 0  # requests, answered or not
@@ -90,6 +92,8 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, _: Exception | None) -> None:
         self._desk.connections.discard(self)
+        if self._hit is not None:
+            self._hit.ended = self._hit.ended or max(self._hit.started, self._desk.pulse.since())
         self._end("left")
         self.closed.set_result(None)
 
@@ -171,13 +175,16 @@ class Connection(asyncio.Protocol):
 
     async def _answer(self, hit: Hit, request: Request, answer: Answer, later: float) -> None:
         """Sends an answer that takes time, or waits for one that was not sent at once."""
-        if later:
-            await asyncio.sleep(later)
+        # The loop's own clock may be late by a turn, and its timers early by that.
+        while (rest := hit.started + later - time.monotonic()) > 0:  # noqa: ASYNC110 -- there is no event but the time
+            await asyncio.sleep(rest)
         if answer.script is not None:
             await self._play(hit, answer)
         elif not hit.bytes:
             self._write(hit, self._whole(request, answer), last=True)
+        written = time.monotonic()
         await self._drained.wait()
+        hit.ended = hit.ended or max(written, self._desk.pulse.since())
         self._sent(request, answer)
         self._answer_next()
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
-from threading import Event, Thread
+from threading import Thread
 
 from webcrawl.simweb.log import Log
 from webcrawl.simweb.loop import new_event_loop
@@ -32,12 +33,16 @@ def running(
 ) -> Iterator[Server]:
     """Serves the world for the duration of the block; afterwards its log is complete."""
     server = Server(world, latency=latency, log=log, outages=outages)
-    started, loop = Event(), new_event_loop()
-    stop = asyncio.Event()
+    started: Future[None] = Future()
+    loop, stop = new_event_loop(), asyncio.Event()
 
     async def serve() -> None:
-        await server.start()
-        started.set()
+        try:
+            await server.start()
+        except BaseException as error:  # noqa: BLE001 -- raised where the server is wanted
+            started.set_exception(error)
+        else:
+            started.set_result(None)
         await stop.wait()
         await server.close()
 
@@ -48,8 +53,8 @@ def running(
 
     thread = Thread(target=work, name="simweb", daemon=True)
     thread.start()
-    started.wait()
     try:
+        started.result()
         yield server
     finally:
         loop.call_soon_threadsafe(stop.set)

@@ -94,6 +94,7 @@ class Server:
     async def start(self) -> None:
         self._desk.date = formatdate(usegmt=True)
         self._clockwork = asyncio.get_running_loop().create_task(self._every_second())
+        self._desk.pulse.start()
         context = tls.server_context() if self._https else None
         doors = [StreamDoor(kept, partial(self._serve, "http", None)) for kept in self._http]
         doors += [StreamDoor(kept, partial(self._serve, "https", context)) for kept in self._https]
@@ -112,6 +113,7 @@ class Server:
         await asyncio.gather(*(connection.closed for connection in connections))
         if self._clockwork is not None:
             self._clockwork.cancel()
+        self._desk.pulse.stop()
         sockets.close(self._sockets)
         self.log.close()
 

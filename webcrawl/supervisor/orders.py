@@ -19,18 +19,24 @@ from webcrawl.supervisor.servers import MakeOperator
 from webcrawl.supervisor.target import Target
 from webcrawl.text.quantities import count
 
-NOT_FOR_ALL = ("status",)  # which is asked of the server
+FOR_ALL = ("stop", "pause", "resume", "checkpoint", "exclude", "include", "seeds", "set")
 PATIENCE = 60.0  # seconds in which a command is in force on every drone that is there
 LOOKS = 0.5  # seconds between two
 
 
-def is_order(name: str) -> bool:
-    """Whether a command of this name goes to all drones."""
-    return name in COMMANDS and name not in NOT_FOR_ALL
+def is_order(name: str, *words: str) -> bool:
+    """Whether such a command goes to all drones: also what lasts of a host, which may change hands."""
+    return name in FOR_ALL or (bool(words) and name in COMMANDS and COMMANDS[name].lasts(*words))
 
 
 def give(target: Target, name: str, arguments: Sequence[str]) -> int:
-    """Gives a command to all drones, and waits until they have carried it out; returns the exit status."""
+    """The same for `scrapy hive`; returns the exit status."""
+    sys.stdout.write(f"{given(target, name, arguments)}\n")
+    return 0
+
+
+def given(target: Target, name: str, arguments: Sequence[str]) -> str:
+    """Gives a command to all drones, and waits until they have carried it out; says so. CannotStart if they do not."""
     try:
         checked(name, *arguments)
     except CommandError as error:
@@ -38,7 +44,7 @@ def give(target: Target, name: str, arguments: Sequence[str]) -> int:
     return asyncio.run(_given(target.running(), name, arguments))
 
 
-async def _given(make_operator: MakeOperator, name: str, arguments: Sequence[str]) -> int:
+async def _given(make_operator: MakeOperator, name: str, arguments: Sequence[str]) -> str:
     operator = make_operator()
     try:
         there = len((await operator.look()).leases)
@@ -48,10 +54,8 @@ async def _given(make_operator: MakeOperator, name: str, arguments: Sequence[str
         end = time.monotonic() + PATIENCE
         while waiting := _behind(look := await operator.look(), number):
             if time.monotonic() > end:
-                sys.stderr.write(
-                    f"{name}: drones {', '.join(map(str, waiting))} have not answered; they will know it\n"
-                )
-                return 1
+                drones = ", ".join(map(str, waiting))
+                raise CannotStart(f"{name}: drones {drones} have not answered; they will know it")
             await asyncio.sleep(LOOKS)
         refusals = [(drone, report.refused) for drone, report in look.reports.items() if report.refused_at == number]
     except Away as error:
@@ -60,12 +64,9 @@ async def _given(make_operator: MakeOperator, name: str, arguments: Sequence[str
             raise CannotStart(f"the hive's server is {error.state}: {error}") from error
     finally:
         await operator.close()
-    for drone, why in refusals:
-        sys.stderr.write(f"drone {drone}: {why}\n")
     if refusals:
-        return 1
-    sys.stdout.write(f"{name}: done by {count(there, 'drone')}\n")
-    return 0
+        raise CannotStart("; ".join(f"refused by drone {drone}: {why}" for drone, why in refusals))
+    return f"{name}: done by {count(there, 'drone')}"
 
 
 def _behind(look: Look, number: int) -> list[int]:

@@ -40,14 +40,18 @@ class LinkPipeline:
         requisites: bool = False,
     ) -> None:
         """`requisites`: what pages need to be shown passes a chain of its own."""
-        self.chain = chain
-        self.requisites = chain.for_requisites() if requisites else None
-        self._learning = chain.learning()
+        self._requisites = requisites
+        self.use(chain, max_length)
         self.filtered: Counter[str] = Counter()
         self.on_dropped: Dropped | None = None  # is told what was filtered
         self._folding = folding
         self._fingerprints = fingerprints
-        self._max_length = max_length
+
+    def use(self, chain: Chain, max_length: int) -> None:
+        """These filters, from the next page on."""
+        self.chain, self._max_length = chain, max_length
+        self.requisites = chain.for_requisites() if self._requisites else None
+        self._learning = chain.learning()
 
     def process(
         self,

@@ -1,0 +1,139 @@
+"""Which drone of a hive is asked, and what the answers of all are together."""
+
+import json
+import socket
+from array import array
+
+import pytest
+from scrapy.settings import Settings
+
+from webcrawl.control.errors import CommandError, NotRunning
+from webcrawl.hive.operator import Look
+from webcrawl.hive.report import Report, State
+from webcrawl.hive.slots import SLOTS, SlotMap
+from webcrawl.supervisor import asked
+from webcrawl.supervisor.asked import AskedHive, status
+
+HERE = socket.gethostname()
+FIGURES = {"pages": 10, "queued": 5, "hosts": 2, "failures": 1}
+
+
+def report(drone, folder, state=State.RUNNING, **more):
+    about = {"identity": "x", "run": 1, "beat": 3, "generation": 1, "jobdir": f"{folder}/drone-{drone}"}
+    return Report(drone=drone, state=state, figures=FIGURES, seconds=float(drone), **about, **more)
+
+
+def look(folder, hosts=(HERE, HERE), states=(State.RUNNING, State.RUNNING), alive=(0, 1)):
+    drones = range(len(hosts))
+    return Look(
+        map=SlotMap(1, tuple(drones), array("H", [1] * SLOTS)),
+        places={drone: (hosts[drone], 7) for drone in drones},
+        reports={drone: report(drone, folder, states[drone]) for drone in drones},
+        leases=dict.fromkeys(alive, 1.0),
+    )
+
+
+@pytest.fixture(name="hive")
+def _hive(tmp_path, monkeypatch):
+    """A folder of a hive, and what its server says; whoever is asked notes it."""
+    about = {"version": 1, "name": "web", "spider": "web", "partition": "domain", "founders": 2, "drones": [0, 1]}
+    (tmp_path / "hive.json").write_text(json.dumps(about))
+    for drone in (0, 1):
+        (tmp_path / f"drone-{drone}").mkdir()
+    heard = []
+
+    class Client:
+        def __init__(self, jobdir, patience):
+            self._name = jobdir.name
+
+        def ask(self, *words):
+            heard.append((self._name, *words))
+            return {"from": self._name}
+
+    monkeypatch.setattr(asked, "Client", Client)
+
+    def ask(seen, *words):
+        one = AskedHive(Settings(), str(tmp_path), 1.0, None)
+        monkeypatch.setattr(one, "_look", lambda: seen)
+        return one.ask(*words), heard
+
+    return tmp_path, ask
+
+
+@pytest.mark.parametrize(
+    ("states", "alive", "together"),
+    [
+        ((State.RUNNING, State.RUNNING), (0, 1), "running"),
+        ((State.PAUSED, State.RUNNING), (0, 1), "running"),
+        ((State.PAUSED, State.PAUSED), (0, 1), "paused"),
+        ((State.PAUSED, State.RUNNING), (0,), "paused"),
+        ((State.STOPPING, State.STOPPING), (0, 1), "stopping"),
+        ((State.DRAINING, State.DRAINING), (0, 1), "running"),
+    ],
+)
+def test_together(tmp_path, states, alive, together):
+    """A hive is what all of its drones that are there are, and has what all of them have."""
+    found = status(look(tmp_path, states=states, alive=alive))
+
+    assert (found["state"], found["pages"], found["queued"], found["failures"]) == (together, 20, 10, 2)
+    assert found["seconds"] == 1.0
+    assert [row["state"] == "away" for row in found["drones"]] == [drone not in alive for drone in (0, 1)]
+
+
+def test_without_a_report():
+    """A drone that has said nothing yet is there all the same."""
+    found = status(Look(places={0: ("a", 1)}, leases={0: 1.0}))
+
+    assert (found["state"], found["pages"], found["drones"][0]["state"]) == ("running", 0, "running")
+
+
+@pytest.mark.parametrize("word", ["example.com", "http://example.com/x", "WWW.example.com"])
+def test_the_owner_is_asked(hive, word):
+    """What concerns a host or a URL is asked of the drone to which it belongs."""
+    folder, ask = hive
+
+    _, heard = ask(look(folder), "about", word) if "about" in asked.COMMANDS else (None, [])
+
+    assert heard == ([("drone-1", "about", word)] if "about" in asked.COMMANDS else [])
+    one = AskedHive(Settings(), str(folder), 1.0, None)
+    assert one._owner(look(folder), word) == 1
+
+
+def test_an_owner_elsewhere(hive):
+    """A drone on another machine is not asked; the line says where it is."""
+    folder, _ = hive
+    one = AskedHive(Settings(), str(folder), 1.0, None)
+
+    with pytest.raises(CommandError, match="that is drone 1's, which runs elsewhere: scrapy ctl on far:"):
+        one._client(look(folder, hosts=(HERE, "far")), 1)
+    assert one._here(look(folder, hosts=(HERE, "far"))) == [0]
+
+
+@pytest.mark.parametrize("word", ["http://", "a b", "http://[::1"])
+def test_no_host(hive, word):
+    """What is neither a host nor a URL is nobody's."""
+    folder, _ = hive
+
+    with pytest.raises(CommandError, match="neither a host nor a URL"):
+        AskedHive(Settings(), str(folder), 1.0, None)._owner(look(folder), word)
+
+
+def test_one_answers_for_all(hive):
+    """Settings are the same on all drones: one of them is asked."""
+    folder, ask = hive
+
+    assert ask(look(folder), "get", "LOG_LEVEL") == ({"from": "drone-0"}, [("drone-0", "get", "LOG_LEVEL")])
+
+
+def test_piped_seeds_need_all_drones_here(hive):
+    """Standard input is not read if a drone could not read what it brings."""
+    folder, ask = hive
+
+    with pytest.raises(CommandError, match="drones on other machines cannot read it"):
+        ask(look(folder, hosts=(HERE, "far")), "seeds", "add", "-")
+
+
+def test_nobody_is_there(tmp_path, hive):
+    """A hive without a server, or without drones, does not run."""
+    with pytest.raises(NotRunning, match="no drone of this hive is running"):
+        AskedHive(Settings(), str(tmp_path), 1.0, None).ask("status")

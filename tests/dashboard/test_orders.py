@@ -1,0 +1,64 @@
+"""Commands as forms: which fields they have, and which words a crawl gets."""
+
+import pytest
+
+from webcrawl.control.commands import COMMANDS
+from webcrawl.control.errors import CommandError
+from webcrawl.dashboard.orders import LONGEST, MOST_WORDS, Order, fields, read
+
+
+def test_every_command_has_a_form():
+    """A command has a field for each of its words, one for any number of them, or none."""
+    for command in COMMANDS.values():
+        names = fields(command)
+        assert bool(names) == (command.most != 0), command.name
+        assert len(names) in (0, 1, command.most)
+    assert fields(COMMANDS["set"]) == ["NAME", "VALUE"]
+
+
+@pytest.mark.parametrize(
+    ("form", "words"),
+    [
+        ({"command": "pause", "word0": "left out"}, ()),
+        ({"command": "exclude", "word0": " example.com "}, ("example.com",)),
+        ({"command": "exclude", "word0": "a b"}, ("a b",)),
+        ({"command": "set", "word0": "LOG_LEVEL", "word1": "INFO"}, ("LOG_LEVEL", "INFO")),
+        ({"command": "seeds", "word0": "add 'my seeds.txt' b.csv"}, ("add", "my seeds.txt", "b.csv")),
+    ],
+)
+def test_words(form, words):
+    """Each field is a word; a field for many words is read as a shell reads it."""
+    assert read(form) == Order(form["command"], words)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        {},
+        {"command": "shutdown"},
+        {"command": "__class__"},
+        {"command": "seeds", "word0": "'"},
+        {"command": "exclude", "word0": "x" * (LONGEST + 1)},
+        {"command": "seeds", "word0": "a " * (MOST_WORDS + 1)},
+    ],
+)
+def test_what_is_no_order(form):
+    """Unknown commands, open quotes, too many words and too long ones are refused."""
+    with pytest.raises(CommandError):
+        read(form)
+
+
+@pytest.mark.parametrize(
+    ("order", "destroys"),
+    [
+        (Order("stop", ()), True),
+        (Order("exclude", ("a.example",)), True),
+        (Order("host", ("a.example", "drop")), True),
+        (Order("host", ("a.example", "pause")), False),
+        (Order("include", ("a.example",)), False),
+        (Order("set", ("LOG_LEVEL", "INFO")), False),
+    ],
+)
+def test_what_destroys(order, destroys):
+    """What ends a run or drops URLs must be said twice."""
+    assert order.destroys is destroys

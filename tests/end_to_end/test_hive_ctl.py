@@ -1,0 +1,107 @@
+"""`scrapy ctl` of a hive: orders for all drones, and questions to the one that knows."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from tests.support.crawling import PATIENCE, SETTINGS, scrapy, wait_until
+from tests.support.places import ROOT
+from webcrawl.control.client import Client
+from webcrawl.control.wire import NAME
+from webcrawl.simweb import World, running
+
+pytestmark = pytest.mark.xdist_group("hive_ctl")
+
+
+@pytest.fixture(name="hive", scope="module")
+def _hive(tmp_path_factory):
+    """Two drones, of whose web nothing ends while the tests last."""
+    folder = tmp_path_factory.mktemp("hive")
+    with running(World(8, 8000, port=0, tls_port=0, addresses=4), latency=0.05) as server:
+        (folder / "seeds.txt").write_text(f"{next(iter(server.world.seeds()))}\n")
+        values = {**SETTINGS, "DNS_NAMESERVERS": server.nameserver, "JOBDIR": folder / "job", "HIVE_LEASE": 4}
+        options = [word for name, value in values.items() for word in ("-s", f"{name}={value}")]
+        words = ["-m", "scrapy", "hive", "web", "-n", "2", "-a", f"seeds={folder}/seeds.txt", *options]
+        with (folder / "said").open("w") as said:
+            process = subprocess.Popen([sys.executable, *words], cwd=ROOT, stderr=said)
+        try:
+            wait_until(lambda: all((folder / f"job/drone-{drone}" / NAME).is_socket() for drone in (0, 1)))
+            yield folder / "job", server
+            assert asked(folder / "job", "stop")[0] == 0
+            assert process.wait(PATIENCE) == 0
+            assert asked(folder / "job", "status")[0] == 2
+        finally:
+            if process.poll() is None:
+                process.send_signal(signal.SIGINT)
+                process.wait(PATIENCE)
+
+
+def asked(jobdir, *words):
+    """The exit status, and the answer."""
+    output = jobdir.with_suffix(".ctl")
+    status = scrapy(["ctl", str(jobdir), *words, "--json"], ROOT, output)
+    return status, json.loads(output.read_text().splitlines()[-1])
+
+
+def test_status(hive):
+    """The figures of the contract are those of all drones together, and there is a row for each."""
+    jobdir, _ = hive
+    wait_until(lambda: asked(jobdir, "status")[1]["pages"] > 0)
+
+    status, answer = asked(jobdir, "status")
+
+    assert status == 0
+    assert (answer["state"], [row["drone"] for row in answer["drones"]]) == ("running", [0, 1])
+    for name in ("pages", "queued", "hosts", "failures"):
+        assert answer[name] == sum(row[name] for row in answer["drones"])
+
+
+def test_orders(hive):
+    """All drones pause, and go on; what they are asked to leave alone, all of them do."""
+    jobdir, _ = hive
+    assert asked(jobdir, "pause") == (0, {"answer": "pause: done by 2 drones"})
+    states = [Client(jobdir / f"drone-{drone}").ask("status")["state"] for drone in (0, 1)]
+    assert states == ["paused"] * 2
+    assert asked(jobdir, "exclude", "example.com")[0] == 0
+    in_force = [Client(jobdir / f"drone-{drone}").ask("status")["in_force"] for drone in (0, 1)]
+    assert in_force == [["pause", "exclude example.com"]] * 2
+    assert asked(jobdir, "resume")[0] == 0
+    assert asked(jobdir, "include", "example.com")[0] == 0
+    assert asked(jobdir, "checkpoint")[0] == 0
+    assert asked(jobdir, "set", "RETRY_AFTER_MAX", "78")[0] == 0
+    assert asked(jobdir, "get", "RETRY_AFTER_MAX")[1]["value"] == 78
+
+
+def test_refused(hive):
+    """An order that no drone would carry out is given to none."""
+    jobdir, _ = hive
+
+    assert asked(jobdir, "set", "SEEN_MEMORY", "1")[0] == 1
+    assert asked(jobdir, "jump")[0] == 1
+
+
+def test_seeds_from_standard_input(hive):
+    """Seeds that are piped in lie with each drone, and each reads them."""
+    jobdir, server = hive
+    _, second, *_ = server.world.seeds()
+
+    words = [sys.executable, "-m", "scrapy", "ctl", str(jobdir), "seeds", "add", "-"]
+    subprocess.run(words, input=f"{second}\n", text=True, cwd=ROOT, check=True, capture_output=True)
+
+    names = [[path.name for path in (jobdir / f"drone-{drone}/seeds").iterdir()] for drone in (0, 1)]
+    assert names[0] == names[1] != []
+    for drone in (0, 1):
+        wait_until(lambda: Client(jobdir / f"drone-{drone}").ask("status")["seeds"] == 2)  # noqa: B023
+
+
+def test_a_drone_by_itself(hive):
+    """Each drone's own folder can be asked like that of any crawl."""
+    jobdir, _ = hive
+    pid = os.getpid()
+
+    assert asked(jobdir / "drone-1", "status")[1]["state"] == "running"
+    assert asked(jobdir / f"drone-{pid}", "status")[0] == 2

@@ -1,0 +1,136 @@
+"""A dashboard in this process, and somebody who asks it over HTTP, for tests without a browser."""
+
+import asyncio
+import json
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+from aiohttp import ClientSession, CookieJar
+from aiohttp.test_utils import TestServer
+from yarl import URL
+
+from webcrawl.control.errors import CommandError, NotRunning
+from webcrawl.dashboard.finding import Finder
+from webcrawl.dashboard.guard import COOKIE, Guard
+from webcrawl.dashboard.server import Server
+from webcrawl.statistics.history import PATH, line, mix, moment
+
+FIGURES = {
+    "pages": 120,
+    "bytes": 5_000_000,
+    "failures": 3,
+    "queued": 4000,
+    "hosts": 30,
+    "in_flight": 4,
+    "ready": 2,
+    "aside": 7,
+    "hosts_aside": 1,
+    "seen/keys": 9000,
+    "seeds": 5,
+    "outcome/dns": 3,
+    "errors": 0,
+    "trouble": "",
+    "levels": [3000, 1000, 0],
+    "mix": mix({200: 100, 301: 5, 404: 10, -1: 5}),
+    "milliseconds": [0, 10, 40, 50, 20],
+    "state": "running",
+    "in_force": [],
+}
+
+
+class Crawls:
+    """Answers for crawls that need not exist, and notes what they were told."""
+
+    def __init__(self, answers=()):
+        self.answers, self.told = dict(answers), []
+
+    def ask(self, jobdir, command, *words, written=b""):
+        if command != "status":
+            self.told.append((jobdir.name, command, *words, *([written] if written else [])))
+        answer = self.answers.get((jobdir.name, command), self.answers.get(command))
+        if answer is None:
+            raise (
+                NotRunning(f"{jobdir}: no crawl is running there")
+                if command == "status"
+                else CommandError(f"{command!r} is no command; there are: status")
+            )
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+def made(folder, *, stats=None, history=()):
+    """A JOBDIR in which a crawl seems to have begun."""
+    (folder / "state").mkdir(parents=True)
+    (folder / "logs").mkdir()
+    (folder / "state/crawl.db").touch()
+    if stats is not None:
+        (folder / "stats.json").write_text(json.dumps(stats))
+    if history:
+        (folder / PATH).write_bytes(b"".join(line(moment(figures, at)) for at, figures in history))
+    return folder
+
+
+class Visitor:
+    """Somebody at the dashboard; `answer` has the status, the headers and the text."""
+
+    def __init__(self, loop, session, guard):
+        self.loop, self._session, self.guard = loop, session, guard
+        self.port, self.base = guard.port, guard.base
+        self.cookie = {COOKIE: guard.token}
+
+    def at(self, path):
+        """As it is written: a client would put `..` right."""
+        return URL(f"http://127.0.0.1:{self.port}{path}", encoded=True)
+
+    def ask(self, path, *, method="GET", cookies=None, **more):
+        """Goes to a path; redirects are not followed."""
+
+        async def asking():
+            given = self.cookie if cookies is None else cookies
+            asked = self._session.request(method, self.at(path), allow_redirects=False, cookies=given, **more)
+            async with asked as answer:
+                text = await answer.text(errors="replace")
+                return SimpleNamespace(status=answer.status, headers=answer.headers, text=text)
+
+        return self.loop.run_until_complete(asking())
+
+    def page(self, path="", **more):
+        """A page below the base that must be there."""
+        answer = self.ask(f"{self.base}/{path}", **more)
+        assert answer.status == 200, answer.text
+        return answer.text
+
+    def send(self, path, data, *, form=True, **more):
+        """A form; with its token, unless told otherwise."""
+        token = {"form": self.guard.form_token} if form else {}
+        return self.ask(f"{self.base}/{path}", method="POST", data={**token, **data}, **more)
+
+
+@contextmanager
+def dashboard(root, crawls=None, *, given=(), why=None, host="127.0.0.1"):
+    """Serves the crawls below a folder."""
+    crawls = crawls or Crawls()
+    guard = Guard(host, 0)
+    finder = Finder(given, root)
+    server = Server(guard, finder, str(root), crawls.ask, why)
+    loop = asyncio.new_event_loop()
+    listening = TestServer(server.app(), host="127.0.0.1")
+    session = None
+
+    async def start():
+        await listening.start_server()
+        return ClientSession(cookie_jar=CookieJar(unsafe=True))
+
+    try:
+        session = loop.run_until_complete(start())
+        guard.port = listening.port
+        visitor = Visitor(loop, session, guard)
+        visitor.finder, visitor.crawls = finder, crawls
+        yield visitor
+    finally:
+        if session is not None:
+            loop.run_until_complete(session.close())
+        loop.run_until_complete(listening.close())
+        loop.run_until_complete(loop.shutdown_default_executor())
+        loop.close()

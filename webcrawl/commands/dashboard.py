@@ -1,0 +1,112 @@
+"""`scrapy dashboard`: a web page on crawls, running or not.
+
+Scrapy imports every command for any of them: what takes long is imported later.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from functools import partial
+from io import BytesIO
+from pathlib import Path
+from typing import Any, ClassVar
+
+from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+from scrapy.settings import Settings
+
+from webcrawl.commands.cannot_start import CannotStart
+from webcrawl.logs.readable import readable
+from webcrawl.store.jobdirs import HIVE
+from webcrawl.text.credentials import text_without_credentials
+
+ROOT = "crawls"
+PATIENCE = 3.0  # seconds for an answer that a page shows
+LONGER = 60.0  # and for one to a command, which may have to wait for a checkpoint
+LONGEST = {"profile": 330.0}
+SHOWN = ("status", "hosts", "errors", "threads")
+
+
+class Command(ScrapyCommand):
+    """A process of its own, which costs a crawl next to nothing (docs/dashboard.md). Ctrl-C ends it: exit status 0."""
+
+    requires_project = False
+    requires_crawler_process = False
+    default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
+
+    def syntax(self) -> str:
+        return "[JOBDIR ...] [--port 8700] [--host 127.0.0.1]"
+
+    def short_desc(self) -> str:
+        return "Show crawls and hives in a browser: live figures, hosts, errors, commands"
+
+    def long_desc(self) -> str:
+        return (
+            f"{self.short_desc()}. Without a JOBDIR it shows all crawls below ./{ROOT}. The address that it prints has"
+            " a token: whoever has it may command the crawls."
+        )
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument("--port", default="8700", metavar="N", help="0: any that is free (default: %(default)s)")
+        parser.add_argument(
+            "--host", default="127.0.0.1", metavar="ADDRESS", help="where to listen (default: %(default)s)"
+        )
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        if unknown := next((word for word in args if word.startswith("-")), ""):
+            raise UsageError(f"unknown option {unknown}", print_help=False)
+        try:
+            if self.settings is None:
+                raise RuntimeError("Scrapy sets them before it asks for anything")
+            _serve(self.settings, [*map(Path, args)], opts.host, _port(opts.port))
+        except CannotStart as error:
+            sys.stderr.write(f"{readable(str(error))}\n")
+            self.exitcode = 1
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and int(text[:6]) <= 65_535):
+        raise CannotStart(f"--port {text}: must be a whole number from 0 to 65535")
+    return int(text)
+
+
+def _serve(settings: Settings, jobdirs: list[Path], host: str, port: int) -> None:
+    from webcrawl.dashboard.finding import Finder, is_jobdir  # noqa: PLC0415 - as above, here and below
+
+    for jobdir in jobdirs:
+        if not is_jobdir(jobdir):
+            raise CannotStart(f"{jobdir}: no crawl and no hive lies there")
+    try:
+        from webcrawl.dashboard.running import NotListening, run  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "aiohttp":
+            raise
+        raise CannotStart("aiohttp is not installed: pip install 'webcrawl[dashboard]'") from error
+    try:
+        run(Finder(jobdirs, Path(ROOT)), f"{ROOT}{os.sep}", (host, port), partial(_ask, settings), _say)
+    except NotListening as error:
+        raise CannotStart(str(error)) from error
+
+
+def _ask(settings: Settings, jobdir: Path, command: str, *words: str, written: bytes = b"") -> Any:
+    """What a crawl or hive answers, as to scrapy ctl; `written` is what `-` stands for."""
+    from webcrawl.control.client import Client  # noqa: PLC0415
+    from webcrawl.control.errors import CommandError  # noqa: PLC0415
+
+    patience = PATIENCE if command in SHOWN else LONGEST.get(command, LONGER)
+    if not (jobdir / HIVE).exists():
+        return Client(jobdir, patience).ask(command, *words)
+    from webcrawl.supervisor.asked import REFUSALS, AskedHive  # noqa: PLC0415
+
+    try:
+        return AskedHive(settings, str(jobdir), patience, BytesIO(written)).ask(command, *words)
+    except REFUSALS as error:
+        raise CommandError(text_without_credentials(str(error))) from error
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()

@@ -1,0 +1,83 @@
+"""Listens until somebody interrupts it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import os
+import signal
+import socket
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+from webcrawl.dashboard.finding import Finder
+from webcrawl.dashboard.guard import Guard
+from webcrawl.dashboard.looking import Ask
+from webcrawl.dashboard.server import Server
+
+GRACE = 1.0  # seconds for open pages to be closed
+IDLE = 30.0  # seconds for which a connection is kept
+
+
+class NotListening(Exception):  # noqa: N818 - reads as what it is
+    """The address cannot be listened on; the message is one line."""
+
+
+def run(finder: Finder, where: str, address: tuple[str, int], ask: Ask, say: Callable[[str], None]) -> None:
+    """Says where the dashboard is, and serves it until SIGINT or SIGTERM. `where` it looks for crawls, for people."""
+    host, port = address
+    listener = _listen(host, port)
+    with listener, contextlib.suppress(KeyboardInterrupt):
+        guard = Guard(host, listener.getsockname()[1])
+        server = Server(guard, finder, where, ask, why_function())
+        asyncio.run(_serve(server, listener, lambda: _tell(guard, host, say)))
+
+
+def _tell(guard: Guard, host: str, say: Callable[[str], None]) -> None:
+    say(f"dashboard: {guard.address()}")
+    if not _is_loopback(host):
+        say("whoever reads the network can read this address: better listen on loopback, and come by ssh -L")
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        return socket.create_server(found[4][:2], family=found[0], backlog=64)
+    except OSError as error:
+        why = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
+        raise NotListening(f"{host}:{port}: {why}") from error
+
+
+async def _serve(server: Server, listener: socket.socket, tell: Callable[[], None]) -> None:
+    runner = web.AppRunner(server.app(), access_log=None, shutdown_timeout=GRACE, keepalive_timeout=IDLE)
+    await runner.setup()
+    end = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, end.set)
+    try:
+        await web.SockSite(runner, listener).start()
+        tell()
+        await end.wait()
+    finally:
+        await runner.cleanup()
+
+
+def why_function() -> Callable[[Path, str], Any] | None:
+    """What says of a URL why, as plain values."""
+    try:
+        answer = import_module("webcrawl.why.answer")
+    except ModuleNotFoundError:
+        return None
+    return lambda jobdir, url: answer.why(jobdir, url).to_json()
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

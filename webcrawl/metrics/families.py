@@ -1,0 +1,122 @@
+"""What the metrics are called, and which figure of the crawl each one shows (docs/metrics.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import NamedTuple
+
+from webcrawl.model import Status
+
+OTHERS = "other"
+STATUSES = frozenset(map(int, HTTPStatus))
+
+
+class Row(NamedTuple):
+    """One figure. A counter's name gets `_total` after it."""
+
+    key: str
+    name: str
+    says: str
+
+
+class Labelled(NamedTuple):
+    """The figures whose keys begin with `prefix`; `value` makes a label's value of the rest, or None."""
+
+    prefix: str
+    name: str
+    label: str
+    value: Callable[[str], str | None]
+    says: str
+    always: tuple[str, ...] = ()  # values that are shown even if nothing was counted yet
+
+
+def _answer(rest: str) -> str | None:
+    """A server may send any number: what is no status of HTTP is counted together."""
+    if rest.startswith("-") or not rest.isdecimal() or int(rest) == 0:
+        return None
+    return rest if int(rest) in STATUSES else OTHERS
+
+
+def _failure(rest: str) -> str | None:
+    if not rest.startswith("-"):
+        return None
+    return _outcome(rest)
+
+
+def _outcome(rest: str) -> str:
+    try:
+        return Status(int(rest)).name.lower()
+    except ValueError:
+        return OTHERS
+
+
+def _same(rest: str) -> str:
+    return rest
+
+
+FAILED = ("dns_failed", "connect_failed", "connection_lost", "timeout", "unexpected")
+
+COUNTERS = (
+    Row("pages", "pages", "Answers of any status, robots.txt included."),
+    Row("bytes", "received_bytes", "Bytes of the heads and bodies of answers, as they came."),
+    Row("links", "links", "Links found in pages."),
+    Row("seeds", "seeds", "Seeds read."),
+    Row("bad_seeds", "bad_seeds", "Lines of seed lists that are no seeds."),
+    Row("lookups", "seen_lookups", "URLs looked up among those seen."),
+    Row("cache_hits", "seen_cache_hits", "Look-ups that the cache of popular URLs answered."),
+    Row("seen/new", "seen_new_urls", "Look-ups of URLs that turned out to be new."),
+    Row("seen/merges", "seen_merges", "Merges of waiting URLs with the sorted files."),
+    Row("seen/merge_seconds", "seen_merge_seconds", "Time that these merges took."),
+    Row("frontier/added", "frontier_added_urls", "URLs put into the frontier."),
+    Row("frontier/taken", "frontier_taken_urls", "URLs handed out for download."),
+    Row("frontier/hosts answered", "hosts_answered", "Hosts that have answered for the first time."),
+    Row("frontier/hosts set aside", "hosts_set_aside", "Times that a host was set aside because it failed."),
+    Row("frontier/hosts given up", "hosts_given_up", "Hosts given up because they were away for HOST_PATIENCE."),
+    Row("outage/count", "outages", "Outages of our own network."),
+    Row("outage/seconds", "outage_seconds", "How long these have lasted."),
+    Row("outage/put_back", "outage_repeated_requests", "Requests to be made again because of them."),
+    Row("errors", "unexpected_errors", "Unexpected errors, as in logs/errors.log."),
+)
+LABELLED = (
+    Labelled("status/", "answers", "status", _answer, "Answers by HTTP status.", ("200",)),
+    Labelled("status/", "failures", "outcome", _failure, "Downloads without an answer, by outcome.", FAILED),
+    Labelled(
+        "frontier/dropped/", "dropped_urls", "outcome", _outcome, "URLs that ended in the frontier, without a request."
+    ),
+    Labelled("refused/", "filtered_links", "filter", _same, "Links that a filter drops."),
+)
+GAUGES = (
+    Row("queued", "queued_urls", "URLs in the frontier."),
+    Row("aside", "aside_urls", "URLs among these whose hosts are set aside."),
+    Row("over_budget", "over_budget_urls", "URLs among these beyond the budgets of their domains."),
+    Row("over_budget/domains", "over_budget_domains", "Domains with such URLs."),
+    Row("in_flight", "downloads", "Downloads under way."),
+    Row("slots", "download_slots", "Downloads that can be under way at once; 0 is no limit."),
+    Row("seen/keys", "seen_urls", "Different URLs known."),
+    Row("seen/waiting", "seen_waiting_urls", "URLs that wait for the next merge."),
+    Row("seen/runs", "seen_files", "Sorted files of URLs known."),
+    Row("links/waiting", "waiting_links", "Links of large pages that enter the crawl little by little."),
+    Row("checkpoint_at", "checkpoint_timestamp_seconds", "When the last checkpoint was taken, in seconds since 1970."),
+    Row("checkpoint_seconds", "checkpoint_duration_seconds", "How long the last checkpoint took, with preparations."),
+    Row("bandwidth_max", "bandwidth_max_bytes", "Bytes per second to receive at most (BANDWIDTH_MAX); 0 is no limit."),
+    Row("disk_free", "disk_free_bytes", "Free space on the disk of JOBDIR."),
+    Row("disk_least", "disk_least_free_bytes", "Free space below which fetching pauses (MIN_FREE_DISK)."),
+)
+HOSTS = Row("hosts", "hosts", "Hosts in rotation (asked, ready, waiting), and those set aside.")
+TROUBLE = Row("trouble", "trouble", "1 if this keeps the crawl from fetching, else 0.")
+TROUBLES = {"paused": "paused", "no network": "no_network", "no name server": "no_name_server"}  # as the crawl says
+ENGINE = "engine_paused"  # too little disk, or by somebody's extension
+HIVE_COUNTERS = (
+    Row("hive/sent", "hive_sent_links", "Links sent to other drones by this process."),
+    Row("hive/received", "hive_received_links", "Links that came from other drones to this process."),
+    Row("hive/letters/bytes", "hive_sent_bytes", "Bytes of the letters closed by this process."),
+    Row("hive/letters/again", "hive_letters_again", "Letters sent once more."),
+)
+HIVE_GAUGES = (
+    Row("hive/slots", "hive_slots", "Slots of the web that belong to this drone."),
+    Row("hive/slots/leaving", "hive_slots_leaving", "Slots on their way to other drones."),
+    Row("hive/slots/coming", "hive_slots_coming", "Slots on their way to this drone."),
+    Row("hive/letters/unacknowledged", "hive_letters_waiting", "Letters that nobody has acknowledged yet."),
+    Row("hive/letters/memory", "hive_letters_memory_bytes", "Memory that letters take."),
+)

@@ -1,0 +1,159 @@
+"""`scrapy ctl` of a hive: what is for all drones goes through their server, the rest to the sockets on this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from scrapy.settings import BaseSettings
+
+from webcrawl.commands.cannot_start import CannotStart
+from webcrawl.control.client import Client
+from webcrawl.control.commands import COMMANDS
+from webcrawl.control.errors import CommandError, NotRunning
+from webcrawl.control.sources import named, spooled
+from webcrawl.hive.errors import Away, HiveError
+from webcrawl.hive.folder import HiveFolder
+from webcrawl.hive.operator import Look
+from webcrawl.hive.partition import partition_of
+from webcrawl.hive.report import State
+from webcrawl.supervisor.orders import given, is_order
+from webcrawl.supervisor.target import Target
+from webcrawl.urls.canonical import InvalidUrl, canonical
+from webcrawl.urls.hosts import RegisteredDomains, host_of
+
+OF_ONE_HOST = ("host", "queue", "robots", "about", "why")  # by name or URL, which one drone knows
+SUMMED = ("pages", "queued", "hosts", "failures")
+
+
+class AskedHive:
+    """One question, or order, to all drones that there are."""
+
+    def __init__(self, settings: BaseSettings, place: str, patience: float, stdin: IO[bytes]) -> None:
+        self._target = Target(settings, place)
+        self._patience, self._stdin = patience, stdin
+
+    def ask(self, name: str, *words: str) -> Any:
+        """As Client.ask; HiveError and CannotStart besides."""
+        look = self._look()
+        if name not in COMMANDS:
+            raise CommandError(f"{name[:40]!r} is no command; there are: {', '.join(COMMANDS)}")
+        if name == "status":
+            return status(look)
+        if is_order(name, *words):
+            return given(self._target, name, self._sources(look, words) if name == "seeds" else words)
+        if name in OF_ONE_HOST and words:
+            return self._client(look, self._owner(look, words[0])).ask(name, *words)
+        if name == "get":
+            return self._client(look, min(look.leases)).ask(name, *words)
+        here = self._here(look)
+        return {"drones": [{"drone": drone, "answer": self._client(look, drone).ask(name, *words)} for drone in here]}
+
+    def _look(self) -> Look:
+        nobody = f"{self._target.text}: no drone of this hive is running"
+        try:
+            look = asyncio.run(self._looked())
+        except (Away, CannotStart) as error:
+            raise NotRunning(f"{nobody}: {error}") from error
+        if not look.leases:
+            raise NotRunning(nobody)
+        return look
+
+    async def _looked(self) -> Look:
+        operator = self._target.running()()
+        try:
+            return await operator.look()
+        finally:
+            await operator.close()
+
+    # -- which drone
+
+    def _owner(self, look: Look, word: str) -> int:
+        """The drone to which a host, or that of a URL, belongs."""
+        founding = self._target.founding
+        if founding is None or look.map is None:
+            raise CommandError(f"{word}: name the hive by its JOBDIR, which says how the web is divided")
+        try:
+            host = host_of(canonical(word if "://" in word else f"http://{word}/"))
+        except InvalidUrl as error:
+            raise CommandError(f"{word}: neither a host nor a URL: {error.reason}") from error
+        return look.map.owners[partition_of(founding.partition, RegisteredDomains()).slot(host)]
+
+    def _here(self, look: Look) -> list[int]:
+        """The drones that run in folders of this one on this machine."""
+        folder = self._target.folder
+        if folder is None:
+            raise CommandError(f"{self._target.text}: for that, name the hive by its JOBDIR")
+        return [drone for drone in sorted(look.leases) if _is_here(look, drone, folder)]
+
+    def _client(self, look: Look, drone: int) -> Client:
+        """CommandError with the place of a drone that cannot be asked from here."""
+        folder = self._target.folder
+        if folder is None or not _is_here(look, drone, folder):
+            report, (host, pid) = look.reports.get(drone), look.places.get(drone, ("", 0))
+            where = f"{host}:{report.jobdir if report else ''} (process {pid})"
+            raise CommandError(f"that is drone {drone}'s, which runs elsewhere: scrapy ctl on {where}")
+        return Client(folder.drone(drone), self._patience)
+
+    # -- seeds
+
+    def _sources(self, look: Look, words: Sequence[str]) -> Sequence[str]:
+        """Each drone reads all seeds, and keeps its own."""
+        given_ = [word for place, word in enumerate(words) if place or word != "add"]
+        return ["add", *(self._spool(look) if word == "-" else named(word) for word in given_)] if given_ else words
+
+    def _spool(self, look: Look) -> str:
+        """Standard input, in the folder of every drone under the same name."""
+        folder, here = self._target.folder, self._here(look)
+        if folder is None or here != sorted(look.leases):
+            raise CommandError("-: drones on other machines cannot read it: name a list that all can read")
+        first, *others = (folder.drone(drone) for drone in here)
+        name = spooled(first, self._stdin)
+        for other in others:
+            with _opened(first, name) as file:
+                spooled(other, file, name)
+        return name
+
+
+def _opened(jobdir: Path, name: str) -> IO[bytes]:
+    return (jobdir / name.partition(":")[2]).open("rb")
+
+
+def _is_here(look: Look, drone: int, folder: HiveFolder) -> bool:
+    host, _ = look.places.get(drone, ("", 0))
+    report = look.reports.get(drone)
+    same = report is None or Path(report.jobdir).resolve() == folder.drone(drone).resolve()
+    return host == socket.gethostname() and same and folder.drone(drone).is_dir()
+
+
+def status(look: Look) -> Mapping[str, Any]:
+    """The drones' figures, and their sums, as of their last heartbeats; of drones that are away as of their last."""
+    rows = [_row(look, drone) for drone in look.drones]
+    there = [State(row["state"]) for row in rows if row["drone"] in look.leases]
+    alike = there[0] if there and len(set(there)) == 1 else State.RUNNING
+    return {
+        "state": str(alike if alike in (State.PAUSED, State.STOPPING) else State.RUNNING),
+        "seconds": max((row["seconds"] for row in rows), default=0.0),
+        **{name: sum(row[name] for row in rows) for name in SUMMED},
+        "drones": rows,
+    }
+
+
+def _row(look: Look, drone: int) -> dict[str, Any]:
+    report, there = look.reports.get(drone), drone in look.leases
+    figures = report.figures if report is not None else {}
+    host, _ = look.places.get(drone, ("", 0))
+    return {
+        "drone": drone,
+        "state": str(report.state) if report is not None and there else "running" if there else "away",
+        "seconds": round(report.seconds, 1) if report is not None else 0.0,
+        **{name: figures.get(name, 0) for name in SUMMED},
+        "trouble": report.trouble if report is not None else "",
+        "place": f"{host}:{report.jobdir}" if report is not None else host,
+    }
+
+
+REFUSALS = (HiveError, CannotStart)
