@@ -105,7 +105,7 @@ class TestStatus:
             pass
 
         rows = json.loads(hive("status", url, "--json").stdout)["drones"]
-        assert [row["state"] for row in rows] == ["away", "away"]
+        assert [(row["state"], row["seen"]) for row in rows] == [("away", "-")] * 2
         assert all(row["pages"] for row in rows)
 
     def test_nothing_there(self, url, tmp_path):
