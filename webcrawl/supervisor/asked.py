@@ -124,20 +124,11 @@ class AskedHive:
         return ["add", *(self._spool(look) if word == "-" else named(word) for word in given_)] if given_ else words
 
     def _spool(self, look: Look) -> str:
-        """Standard input, in the folder of every drone under the same name."""
-        folder, here = self._target.folder, self._here(look)
-        if folder is None or here != sorted(look.leases):
+        """Standard input, in the hive's folder, where a drone that joins later finds it too."""
+        folder = self._target.folder
+        if folder is None or self._here(look) != sorted(look.leases):
             raise CommandError("-: drones on other machines cannot read it: name a list that all can read")
-        first, *others = (folder.drone(drone) for drone in here)
-        name = spooled(first, self._stdin)
-        for other in others:
-            with _opened(first, name) as file:
-                spooled(other, file, name)
-        return name
-
-
-def _opened(jobdir: Path, name: str) -> IO[bytes]:
-    return (jobdir / name.partition(":")[2]).open("rb")
+        return spooled(folder.path, self._stdin)
 
 
 def _is_here(look: Look, drone: int, folder: HiveFolder) -> bool:
