@@ -46,9 +46,9 @@ class AskedHive:
             raise CommandError(f"{name[:40]!r} is no command; there are: {', '.join(COMMANDS)}")
         if name == "status":
             return status(look)
-        if is_order(name):
+        if is_order(name, *words):
             answer = given(self._target, name, self._sources(look, words) if name == "seeds" else words)
-            if COMMANDS[name].lasting and self._target.folder is not None:
+            if COMMANDS[name].lasts(*words) and self._target.folder is not None:
                 self._keep(look)
             return answer
         if name in OF_ONE_HOST and words:
