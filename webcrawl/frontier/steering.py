@@ -23,9 +23,10 @@ class Steering:
         self._hosts, self._back, self._book, self._aside = parts.hosts, parts.back, parts.book, parts.aside
         self._addresses, self._rotation, self._enter = parts.addresses, rotation, enter
         self._resumed = parts.resumed
+        self.held = parts.aside.held
 
     def __repr__(self) -> str:
-        return f"<Steering held={len(self._aside.held)}>"
+        return f"<Steering held={len(self.held)}>"
 
     def is_foreign(self, name: str) -> bool:
         """Whether the host belongs to another crawl of the hive."""
@@ -36,7 +37,7 @@ class Steering:
 
     def hold(self, names: Iterable[str], now: float) -> None:
         """These are not asked any more; a request that is under way ends as ever."""
-        self._aside.held.update(names)
+        self.held.update(names)
         for name in names:
             host = self._back.active.get(name)
             if host is None or host.given is not None or host.retired:
@@ -48,7 +49,7 @@ class Steering:
 
     def let_go(self, name: str, now: float) -> None:
         """The host is asked again."""
-        self._aside.held.discard(name)
+        self.held.discard(name)
         host, active = self._open(name)
         if active or host.state is not State.ASIDE or self.is_foreign(name):
             self._close(host, active=active)
