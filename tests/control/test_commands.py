@@ -43,6 +43,7 @@ class TestObey:
             ("get LOG_LEVEL", True),
             ("set LOG_LEVEL INFO", "LOG_LEVEL is True"),
             ("status", True),
+            ("about http://a.test/", {"http://a.test/": True}),
         ],
     )
     def test_each(self, line, answer):

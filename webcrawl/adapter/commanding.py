@@ -112,6 +112,9 @@ class Commanding:
     def profile(self, seconds: float) -> Awaitable[Mapping[str, Any]]:
         return profile(seconds)
 
+    def about(self, url: str) -> Mapping[str, Any]:
+        return self._scheduler.crawl.about(url)
+
     def status(self) -> Mapping[str, Any]:
         scheduler = self._scheduler
         crawl = scheduler.crawl

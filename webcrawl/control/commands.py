@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, Protocol
 
+from webcrawl.control.about import about, check_about
 from webcrawl.control.changeable import ALIASES, check_set
 from webcrawl.control.errors import CommandError
 from webcrawl.control.hosts import ROWS as OF_HOSTS
@@ -52,6 +53,9 @@ class Commanded(Steered, Protocol):
 
     def settings(self) -> Sequence[str]:
         """The names of all settings that the crawl reads."""
+
+    def about(self, url: str) -> Mapping[str, Any]:
+        """What is known of a canonical URL that the last checkpoint does not have."""
 
     def status(self) -> Mapping[str, Any]:
         """How it is going: `state` (running, paused, stopping), `seconds` of this run, and all counters."""
@@ -139,6 +143,9 @@ COMMANDS: dict[str, Command] = {
         Command("status", status, "", "how it is going"),
         *OF_HOSTS,
         *OF_SHEETS,
+        Command(
+            "about", about, "URL…", "what only the running process knows of URLs: see why", 1, None, False, check_about
+        ),
     )
 }
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from webcrawl.control.in_force import InForce
+from webcrawl.crawl.about import About
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.crawl_log import CrawlLog, Hearer
 from webcrawl.crawl.discovery import Discovery
@@ -118,6 +119,7 @@ class Crawl:
         )
         self._elsewhere, self.post = elsewhere, parts.post
         self.all_rest = False  # no drone of the hive has anything left but hosts set aside
+        self.about = About(self._discovery, parts.frontier, elsewhere)
         self._halfway = parts.halfway
         self.uplink, self.statistics = parts.uplink, parts.statistics
         self.inline = InlineDownloads(

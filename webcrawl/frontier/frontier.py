@@ -26,7 +26,7 @@ from webcrawl.frontier.prioritizers import Informed
 from webcrawl.frontier.rotation import Rotation
 from webcrawl.frontier.slots import ANSWERED, DOUBTFUL, NEW, PROVEN, Slots
 from webcrawl.frontier.steering import Steering
-from webcrawl.model import Link, Outcome, unpack
+from webcrawl.model import Link, Outcome, unpack, url_of
 from webcrawl.urls.hosts import host_of
 
 STEPS = 64  # hosts examined by one `take` before it gives up for this turn of the event loop
@@ -517,6 +517,11 @@ class Frontier:
         if host is None:
             self._hosts.put_away(held)
         return held.failures, bool(held.times), held.ip
+
+    def in_flight_now(self, url: str) -> bool:
+        """Whether this URL was handed out and is not done."""
+        host = self._back.active.get(host_of(url))
+        return host is not None and host.given is not None and url_of(host.given) == url
 
     def probe(self, now: float, *, anyone: bool) -> Link | None:
         """A link of a due host: of one that answered last time, if there is one; `anyone`: rather of another."""
