@@ -71,7 +71,9 @@ class Steering:
         if host.ready_at > now + wait:  # not for politeness, which counts from a request before now
             due, row = now + wait, host.row
             if row is not None and host.failures:
-                due = max(max(row.at, self._resumed) + wait, row.at + self._book.asked(host))
+                due = max(row.at, self._resumed) + wait
+            if row is not None:
+                due = max(due, row.at + self._book.asked(host))
             host.ready_at = due
         if host.later:
             host.later = [(min(at, max(host.ready_at, now)), record) for at, record in host.later]
@@ -89,9 +91,10 @@ class Steering:
         Those that surface later end too, until it is tried again: by `retry`, or for a link that is found a day later.
         """
         host, active = self._open(name)
-        urls = host.waiting()
+        urls, row = host.waiting(), host.row
+        asked = max(row.at + row.asked - now, 0.0) if row is not None else 0.0  # which `retry` keeps to
         host.retired, host.failures = Status.DROPPED, 0
-        host.row = FailedRow(now, 0.0, Status.DROPPED, 0, gone=False)
+        host.row = FailedRow(now, 0.0, Status.DROPPED, 0, gone=False, asked=asked)
         self._hosts.touch(host)
         if active and host.given is None:
             self._forget_address(host)
