@@ -77,8 +77,10 @@ class Sheets:
     def told(self) -> Iterator[str]:
         """A line for each."""
         for name, sheet in self.sheets.items():
-            for setting, value in sheet.items():
-                yield f"set --for {name} {setting} {value}"
+            if name.startswith(ALONE):
+                yield f"host {name.removeprefix(ALONE)} delay {min(sheet.values())}"
+            else:
+                yield from (f"set --for {name} {setting} {value}" for setting, value in sheet.items())
 
     # -- commands
 
