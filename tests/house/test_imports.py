@@ -30,7 +30,7 @@ RINGS = {
             "formats",
         ),
         *("browser", "warc", "logs", "archives", "crawl", "statistics", "tables", "fulltext", "images"),
-        *("control", "hive", "metrics", "neardup", "pagefiles"),
+        *("control", "hive", "metrics", "neardup", "pagefiles", "profiling"),
     },
     "adapter": {
         "__main__",
@@ -44,7 +44,7 @@ RINGS = {
         "supervisor",
     },
     "fast path": {"fastpath"},
-    "beside": {"dashboard", "simweb", "verify", "report", "profiling", "wacz", "why"},
+    "beside": {"dashboard", "simweb", "verify", "report", "wacz", "why"},
 }
 RING = {room: ring for ring, rooms in RINGS.items() for room in rooms}
 OUTPUT_ROOMS = {
@@ -97,6 +97,7 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
         "metrics",
         "neardup",
         "pagefiles",
+        "profiling",
         "settings",
         "tables",
         "warc",

@@ -6,8 +6,9 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from webcrawl.control.commands import COMMANDS, Command, checked
+from webcrawl.control.commands import COMMANDS, checked
 from webcrawl.control.errors import CommandError
+from webcrawl.control.row import Command
 
 MOST_WORDS, LONGEST = 200, 4096  # words of a command, and characters of all of them
 DESTROYING = {"stop", "exclude", "drop"}  # commands, or a word of one, that cannot be taken back

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from webcrawl.control.commands import Command
+from webcrawl.control.row import Command
 from webcrawl.dashboard.answers import answered
 from webcrawl.dashboard.orders import DESTROYING, Order, fields, known
 from webcrawl.dashboard.pages.crawl import Shown
