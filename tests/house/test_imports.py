@@ -44,7 +44,7 @@ RINGS = {
         "supervisor",
     },
     "fast path": {"fastpath"},
-    "beside": {"dashboard", "simweb", "verify", "report", "wacz", "why"},
+    "beside": {"dashboard", "simweb", "upgrade", "verify", "report", "wacz", "why"},
 }
 RING = {room: ring for ring, rooms in RINGS.items() for room in rooms}
 OUTPUT_ROOMS = {
@@ -105,6 +105,7 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "dashboard": {"control", "hive", "report", "statistics", "store", "why"},
     "simweb": {"model"},
     "profiling": set(),
+    "upgrade": {"store", "text"},
     "report": {"frontier", "html", "logs", "model", "neardup", "seeds", "statistics", "store", "urls", "verify"},
     "wacz": {"model", "store", "text", "verify", "warc"},
     "why": {
