@@ -128,9 +128,7 @@ def _goes_before(answer: Answer, other: Answer) -> bool:
 def answer_of(source: Source, facts: Facts, *, is_hive: bool = False) -> Answer:
     """The answer that these facts give."""
     verdict = verdict_on(facts)
-    details: dict[str, Any] = {"canonical": facts.form.to_json()}
-    if facts.url:
-        details |= _details(source, facts)
+    details: dict[str, Any] = {"canonical": facts.form.to_json(), **_details(source, facts)}
     if is_hive:
         drone = number_of(source.jobdir)
         details["drone"] = drone

@@ -74,7 +74,7 @@ def _found(details: Mapping[str, Any]) -> Iterator[str]:
 
 def _seen(details: Mapping[str, Any]) -> Iterator[str]:
     seen = details.get("seen")
-    if seen is not None:
+    if seen is not None and details["canonical"]["url"]:
         yield f"yes: {seen['where']}" if seen["known"] and seen["where"] else "yes" if seen["known"] else "no"
 
 
