@@ -221,6 +221,19 @@ class TestAdopt:
         assert done.returncode == 0, done.stderr
         assert members.commands == [("resize", [0, 2], [])]
 
+    def test_a_hive_that_is_stopped(self, folder):
+        """A drone may be given up while nobody runs: hive.json has it for the next start."""
+        asked = hive("adopt", folder.path, "--drone", 1, "--lost")
+        assert (asked.returncode, folder.known().drones) == (1, (0, 1))
+        assert "drone 1 are 3 URLs queued, 7 pages," in asked.stdout
+
+        done = hive("adopt", folder.path, "--drone", 1, "--lost", "--yes")
+
+        assert (done.returncode, done.stderr) == (0, "")
+        assert (folder.known().drones, folder.known().lost) == ((0,), (1,))
+        assert refused("adopt", folder.path, "--drone", 1, "--lost") == "--drone 1: no member of this hive"
+        assert refused("adopt", folder.path, "--drone", 0, "--lost") == "--drone 0: no drone would be left"
+
     def test_what_would_be_lost(self, url):
         """Of a drone whose state is gone the losses are said exactly, and nothing is done without --yes."""
         with Members(url, 2):

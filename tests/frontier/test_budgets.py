@@ -4,6 +4,7 @@ import pytest
 
 from benchmarks.support import zoo
 from tests.support.frontiers import OK, drain, make
+from tests.support.saving import prepared
 from webcrawl.frontier import budgets
 from webcrawl.frontier.allowances.fixed import Fixed
 from webcrawl.frontier.allowances.reputed import ByReputation
@@ -44,8 +45,7 @@ def pages_of(db, links, site, allowance=None, most=3000):
 
 
 def saved(db):
-    for _ in db.prepare():
-        pass
+    prepared(db)
     db.checkpoint()
 
 

@@ -62,7 +62,7 @@ class Control:
 
     async def _obey(self, name: str, words: Sequence[str]) -> str | Mapping[str, Any]:
         answer = obey(self._commanding, name, *words)
-        changes = COMMANDS[name].lasting
+        changes = COMMANDS[name].lasts(*words)
         if changes:
             logger.info("by command: %s %s: %s", name, " ".join(words), answer)
         if isawaitable(answer):

@@ -121,7 +121,7 @@ class Metrics:
             "slots": downloader_of(self._crawler).total_concurrency,
             "errors": self._crawler.stats.get_value("errors/unexpected", 0) if self._crawler.stats else 0,
             "bandwidth_max": crawl.in_force.values["BANDWIDTH_MAX"],
-            "disk_least": self._values["MIN_FREE_DISK"] * MIB,
+            "disk_least": crawl.in_force.values["MIN_FREE_DISK"] * MIB,
             **self._checkpoint(),
         }
         with contextlib.suppress(OSError):  # JOBDIR was moved or removed: the next checkpoint says so

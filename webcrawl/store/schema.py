@@ -13,6 +13,7 @@ from webcrawl.store.errors import DamagedFile, StateVersion
 # Version 1 had no row checksums, version 2 other body digests, version 3 neither lines nor portions, version 4 neither
 # chains in links, hosts set aside nor budgets of domains, and other rows of an unreachable robots.txt.
 VERSION = 5
+OLDEST = 4  # what `scrapy upgrade` brings up to date; from version 5 on, every one
 APPLICATION = 0x5743_524C  # "WCRL", in the header field for the application that owns the file
 TABLES = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL, crc INTEGER NOT NULL) WITHOUT ROWID;
@@ -71,23 +72,38 @@ def create(path: Path, disk: Disk) -> None:
     disk.rename(new, path)
 
 
-def check_header(path: Path) -> None:
-    """Checks the header without SQLite, which would already write to a file that may not be ours."""
+def check_owner(path: Path) -> bytes:
+    """The header of a database of this program's, of any version, read without SQLite, which might already write."""
     if not path.is_file():
         raise DamagedFile(path, 0, "not a file")
     with path.open("rb") as file:
         head = file.read(100)
     if len(head) < 100 or not head.startswith(b"SQLite format 3\0"):
         raise DamagedFile(path, 0, "not a SQLite database")
-    version, application = struct.unpack_from(">I4xI", head, 60)
+    (application,) = struct.unpack_from(">I", head, 68)
     if application != APPLICATION:
         raise DamagedFile(path, 68, "another program's database")
+    return head
+
+
+def check_header(path: Path) -> None:
+    """Checks the header in the same way."""
+    head = check_owner(path)
+    (version,) = struct.unpack_from(">I", head, 60)
     if version != VERSION:
-        raise StateVersion(f"{path}: written by version {version} of the state, this program reads {VERSION}")
+        raise StateVersion(versions_of(path, version))
     page, pages, size = *struct.unpack_from(">H10xI", head, 16), path.stat().st_size
     # SQLite reads the missing end of a last page as zeros. If there is a log, missing pages may still come from it.
     if size < page * pages and not _has_bytes(Path(f"{path}-wal")):
         raise DamagedFile(path, size, f"the file ends early, it has {pages} pages of {page} bytes")
+
+
+def versions_of(path: Path, version: int) -> str:
+    """Why a state of another version cannot be used, and what can be done about it."""
+    if version > VERSION:
+        return f"{path}: made by a later webcrawl (version {version} of the state, this program reads {VERSION})"
+    line = f"{path}: written by version {version} of the state, this program reads {VERSION}"
+    return line if version < OLDEST else f"{line}: scrapy upgrade {path.parent.parent}"
 
 
 def _has_bytes(path: Path) -> bool:

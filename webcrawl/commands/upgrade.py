@@ -1,0 +1,58 @@
+"""`scrapy upgrade`: brings the JOBDIR of an earlier webcrawl to the form that this one reads."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any, ClassVar
+
+from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+
+from webcrawl.logs.readable import readable
+from webcrawl.store.errors import StoreError
+from webcrawl.store.jobdirs import crawls_of
+
+
+class Command(ScrapyCommand):
+    """Exit status 0, or 1 and one line that says why nothing has changed; docs/operations.md has examples."""
+
+    requires_project = False
+    requires_crawler_process = False
+    default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
+
+    def syntax(self) -> str:
+        return "JOBDIR"
+
+    def short_desc(self) -> str:
+        return "Bring the crawl or hive of an earlier webcrawl up to date"
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        del opts
+        if len(args) != 1:
+            raise UsageError("one folder: scrapy upgrade JOBDIR")
+        self.exitcode = upgraded(Path(args[0]))
+
+
+def upgraded(jobdir: Path) -> int:
+    """Prints what is done; returns the exit status."""
+    from webcrawl.upgrade.upgrade import upgrade  # noqa: PLC0415 - Scrapy imports every command for any
+
+    try:
+        for folder in crawls_of(jobdir):
+            lines = 0
+            for line in upgrade(folder):
+                lines += 1
+                _say(f"{folder}: {line}")
+            if not lines:
+                _say(f"{folder}: is up to date")
+    except (StoreError, OSError) as error:
+        sys.stderr.write(f"{readable(' '.join(str(error).split()))}\n")
+        return 1
+    return 0
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{readable(line)}\n")
+    sys.stdout.flush()
