@@ -26,7 +26,7 @@ Why = Callable[[Path, str], Any]  # of a JOBDIR and a URL: what is known of it
 class Contents:
     """`ask` and `why` may block; they run in threads."""
 
-    def __init__(self, ask: Ask, why: Why | None) -> None:
+    def __init__(self, ask: Ask, why: Why) -> None:
         self._ask, self._why = ask, why
         self._seeds: dict[str, SeedProgress] = {}
 
@@ -98,14 +98,12 @@ class Contents:
         return progress
 
     async def _why_page(self, watch: Watch, shown: Shown, url: str) -> Html:
-        found, failed, why = None, "", self._why
+        found, failed = None, ""
         if len(url) > LONGEST:
             url, failed = "", f"A URL of more than {LONGEST} characters."
-        elif url and why is None:
-            failed = "This version has no answer to that yet."
-        elif url and why is not None:
+        elif url:
             try:
-                found = await watch.answer(("why", url), lambda: why(watch.known.jobdir, url))
+                found = await watch.answer(("why", url), lambda: self._why(watch.known.jobdir, url))
             except (ValueError, OSError, StoreError, NotRunning) as error:
                 failed = f"No answer: {error}"
         return orders.why_content(shown, url, found, failed)
