@@ -66,6 +66,20 @@ class TestFigures:
         for tab in ("/commands", "/why"):
             assert tree_of(visitor, tab).xpath("//noscript") == []
 
+    def test_a_crawl_that_does_not_answer(self, tmp_path):
+        """Then the history may know more than stats.json, which is of the last checkpoint; or less."""
+        old, new = 1_700_000_000.0, 1_700_000_100.0
+        for name, at in (("newer", new), ("older", old - 9)):
+            stats = {"reason": None, "at": "2023-11-14T22:13:20Z", "pages": 7}
+            made(tmp_path / name, stats=stats, history=[(at, FIGURES)])
+        with dashboard(tmp_path, Crawls()) as visitor:
+            visitor.page()
+            pages = []
+            for known in visitor.finder.look():
+                visitor.id = known.id
+                pages += tree_of(visitor).xpath("//dl[@class='tiles']/div[1]/dd[1]/text()")
+        assert pages == ["120", "7"]
+
     def test_no_crawl(self, tmp_path):
         """Where there is none, the page says where it looks."""
         with dashboard(tmp_path / "crawls") as visitor:

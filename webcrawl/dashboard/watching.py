@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from webcrawl.dashboard.finding import Known
-from webcrawl.dashboard.looking import Ask, Sample, look
+from webcrawl.dashboard.looking import Ask, Sample, look, since_saved
 from webcrawl.dashboard.past import Moment, Past, of_hive
 
 INTERVAL = 2.0  # seconds between two looks
@@ -61,7 +61,8 @@ class Watch:
             if one.answers:
                 past.add(one.figures, one.at)
         pasts = [*self._pasts.values()]
-        return sample, pasts[0].moments() if len(pasts) == 1 else of_hive(pasts)
+        moments = pasts[0].moments() if len(pasts) == 1 else of_hive(pasts)
+        return since_saved(sample, moments[-1]) if moments and not sample.answers else sample, moments
 
     def moments(self) -> list[Moment]:
         """Its past, as far as the last look knows it."""
