@@ -127,6 +127,19 @@ class TestTabs:
             assert "2\xa0kB" in tree.text_content()
             assert ("web", "hosts", "--by", "errors") in visitor.crawls.told
 
+    def test_hosts_of_a_hive(self, tmp_path):
+        """What each drone answers is under its name."""
+        for number in (0, 1):
+            made(tmp_path / f"hive/drone-{number}")
+        (tmp_path / "hive/hive.json").write_text(json.dumps({"version": 1, "name": "web", "drones": [0, 1]}))
+        said = [{"drone": number, "answer": {"hosts": [{"host": f"{number}.example"}]}} for number in (0, 1)]
+        with dashboard(tmp_path, Crawls({"status": FIGURES, "hosts": {"drones": said}})) as visitor:
+            visitor.page()
+            visitor.id = visitor.finder.look()[0].id
+            tree = tree_of(visitor, "/hosts")
+            assert tree.xpath("//div[@id='hosts']//h3/text()") == ["Drone 0", "Hosts", "Drone 1", "Hosts"]
+            assert tree.xpath("//div[@id='hosts']//td/a/text()") == ["0.example", "1.example"]
+
     def test_one_host(self, tmp_path):
         """A host's page has its record, its next URLs, and forms for what it can be told."""
         made(tmp_path / "web")
