@@ -199,6 +199,16 @@ class TestChange:
 
         assert bandwidth.held
 
+    def test_at_the_start(self, turn):
+        """A limit holds nothing until something was taken: nobody is called before the crawl is open."""
+        bandwidth = Bandwidth(turn.clock)
+        bandwidth.on_end = pytest.fail
+        bandwidth.limit(10_000)
+        turn.until(turn.now + 10)
+
+        assert not bandwidth.held
+        assert turn._calls == []
+
     def test_none(self, turn):
         """Without a limit nothing is held, and a timer is never set."""
         bandwidth = Bandwidth(turn.clock)

@@ -54,8 +54,7 @@ class Bandwidth:
         """From now on so many bytes per second; what is on its way counts only if there was a limit before."""
         self._refill()
         if not rate or not self.rate:
-            self._level = self._reserved = 0.0
-            self._open = 0
+            self._level, self._reserved, self._open = rate * BURST, 0.0, 0
         self.rate = rate
         self._stop()
         if rate:
