@@ -22,8 +22,8 @@ CRAWLING = {"torture", "crash", "hardened", "end_to_end", "fastpath", "adapter",
 
 
 def pytest_xdist_auto_num_workers():
-    """For `-n auto`: five processes for two cores, because half of the time tests wait for crawls that wait."""
-    return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else len(os.sched_getaffinity(0)) * 5 // 2
+    """For `-n auto`: three processes per core, because most of the time tests wait for crawls that wait."""
+    return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else len(os.sched_getaffinity(0)) * 3
 
 
 def pytest_xdist_make_scheduler(config, log):

@@ -91,7 +91,7 @@ def _columns(page: Page) -> LinkColumns:
     others = [address for address in addresses if address not in known]
     if others:
         known.update(canonical_links(found.base, others, Counter()))
-    return LinkColumns(kinds, addresses, texts, rels, [known[address] for address in addresses])
+    return LinkColumns(kinds, addresses, texts, rels, [known[address] or "" for address in addresses])
 
 
 def _links(page: Page) -> list[PageLink]:
@@ -146,7 +146,7 @@ class _Answer:
 class Page(_Answer):
     """One answer, whatever its status. itemadapter knows it, so any Scrapy pipeline can process it."""
 
-    __slots__ = ("exchange", "followed", "found", "link", "looked_up")
+    __slots__ = ("exchange", "flags", "followed", "found", "link", "looked_up")
     all_found: ClassVar[Any] = _Lazy(_all_found)  # links of all kinds as they were written
     columns: ClassVar[Any] = _Lazy(_columns)  # the same with their canonical URLs, for outputs that have all of them
     fingerprint: ClassVar[Any] = _Lazy(_fingerprint)  # of the text: near-duplicates share nearly all of its 64 bits
@@ -171,6 +171,7 @@ class Page(_Answer):
         self.exchange: Exchange | None = None
         self.found: Found | None = None  # what was read of the body for the crawl
         self.followed: Sequence[FoundLink] = ()  # the links that were submitted
+        self.flags: Sequence[bool] | None = None  # of each link in `found`, whether it was, if that is known anyway
 
     @classmethod
     def of(cls, link: Link, exchange: Exchange) -> Self:

@@ -366,7 +366,7 @@ EXTENSIONS_BASE = {
     "scrapy.extensions.telnet.TelnetConsole": 0,
     "scrapy.extensions.memusage.MemoryUsage": 0,
     "scrapy.extensions.memdebug.MemoryDebugger": 0,
-    "scrapy.extensions.closespider.CloseSpider": 0,
+    "webcrawl.extensions.limits.Limits": 0,
     "scrapy.extensions.feedexport.FeedExporter": 0,
 }
 

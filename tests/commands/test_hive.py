@@ -293,6 +293,18 @@ class TestRefusals:
         assert done.returncode == 1
         assert done.stderr.rstrip("\n").endswith(why.format(hive.jobdir))
 
+    def test_hive_json_is_missing(self, hive):
+        """Drones that are there are not left out because nobody knows of them: their number has to be said."""
+        for number in (0, 2):
+            (hive.jobdir / f"drone-{number}/state").mkdir(parents=True)
+            hive.script(number, "finish")
+
+        assert hive.run("-n", 1).stderr == (
+            f"{hive.jobdir}: hive.json is missing, and 2 drones are there: say -n 2, so that none is left out\n"
+        )
+        assert hive.run("-n", 2).returncode == 0
+        assert of(hive.drone_words(2), "-s")["HIVE_DRONES"] == "3"
+
     def test_it_goes_on_with_what_it_was(self, hive):
         """What it was founded with need not be said again."""
         for number in range(2):

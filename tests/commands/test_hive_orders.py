@@ -132,7 +132,8 @@ class TestCommands:
             done = hive("seeds", "/nowhere", url)
 
         assert (done.returncode, done.stdout) == (1, "")
-        assert done.stderr.splitlines() == [f"drone {one}: /nowhere: No such file or directory" for one in range(2)]
+        reasons = [f"refused by drone {one}: /nowhere: No such file or directory" for one in range(2)]
+        assert done.stderr == f"{'; '.join(reasons)}\n"
 
     def test_a_hive_that_is_stopped(self, folder):
         """A command to a hive that does not run is refused."""
@@ -149,7 +150,7 @@ class TestCommands:
         [
             (["exclude", "two words"], "exclude, line 1: 'two words' is neither "),
             (["set", "CHECKPOINT_INTERVAL", "soon"], "CHECKPOINT_INTERVAL = 'soon': must be a number from 0.1 to "),
-            (["set", "DOWNLOAD_TIMEOUT", "9"], "DOWNLOAD_TIMEOUT cannot change while the crawl runs"),
+            (["set", "DNS_TIMEOUT", "9"], "DNS_TIMEOUT cannot change while the crawl runs"),
             (["pause", "now"], "usage: pause"),
         ],
     )
@@ -219,6 +220,19 @@ class TestAdopt:
 
         assert done.returncode == 0, done.stderr
         assert members.commands == [("resize", [0, 2], [])]
+
+    def test_a_hive_that_is_stopped(self, folder):
+        """A drone may be given up while nobody runs: hive.json has it for the next start."""
+        asked = hive("adopt", folder.path, "--drone", 1, "--lost")
+        assert (asked.returncode, folder.known().drones) == (1, (0, 1))
+        assert "drone 1 are 3 URLs queued, 7 pages," in asked.stdout
+
+        done = hive("adopt", folder.path, "--drone", 1, "--lost", "--yes")
+
+        assert (done.returncode, done.stderr) == (0, "")
+        assert (folder.known().drones, folder.known().lost) == ((0,), (1,))
+        assert refused("adopt", folder.path, "--drone", 1, "--lost") == "--drone 1: no member of this hive"
+        assert refused("adopt", folder.path, "--drone", 0, "--lost") == "--drone 0: no drone would be left"
 
     def test_what_would_be_lost(self, url):
         """Of a drone whose state is gone the losses are said exactly, and nothing is done without --yes."""

@@ -7,6 +7,8 @@ import pytest
 
 from webcrawl.control.commands import COMMANDS, obey
 from webcrawl.control.errors import CommandError
+from webcrawl.control.hosts import ROWS as OF_HOSTS
+from webcrawl.control.sheet_words import ROWS as OF_SHEETS
 
 
 class Obedient:
@@ -41,6 +43,7 @@ class TestObey:
             ("get LOG_LEVEL", True),
             ("set LOG_LEVEL INFO", "LOG_LEVEL is True"),
             ("status", True),
+            ("about http://a.test/", {"http://a.test/": True}),
         ],
     )
     def test_each(self, line, answer):
@@ -56,7 +59,9 @@ class TestObey:
         """The test above has every command of the table."""
         lines = self.test_each.pytestmark[0].args[1]
 
-        assert [line.split()[0] for line, _ in lines] == [*COMMANDS]
+        elsewhere = {row.name for row in (*OF_HOSTS, *OF_SHEETS)}  # test_hosts.py, test_sheets.py
+
+        assert [line.split()[0] for line, _ in lines] == [name for name in COMMANDS if name not in elsewhere]
 
     def test_several_sources(self):
         """Several sources of seeds are read one after the other."""
@@ -108,4 +113,4 @@ class TestObey:
         """These commands are in force after a restart."""
         lasting = {name for name, command in COMMANDS.items() if command.lasting}
 
-        assert lasting == {"pause", "resume", "exclude", "include", "seeds", "set"}
+        assert lasting == {"pause", "resume", "exclude", "include", "seeds", "set", "host", "set --for"}

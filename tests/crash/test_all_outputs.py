@@ -19,6 +19,8 @@ from webcrawl.neardup.fingerprint import fingerprint
 from webcrawl.pagefiles import name_of
 from webcrawl.verify.whole import verify
 
+pytestmark = pytest.mark.xdist_group("all outputs")  # one killed crawl for all tests
+
 KILLS = 3
 
 

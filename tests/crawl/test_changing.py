@@ -136,6 +136,8 @@ def test_an_unknown_setting_of_another_version(tmp_path, caplog):
     db.checkpoint()
     db.close()
 
+    with crawl(tmp_path, fixed={"URL_MAX_WEIGHT"}, keep=False) as opened:
+        assert opened.in_force.set_values == {}
     with crawl(tmp_path) as opened:
         assert opened.in_force.set_values == {}
     assert "URL_MAX_WEIGHT = 100 by command is not in force any more: there is no such setting" in caplog.text

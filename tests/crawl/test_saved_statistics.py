@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.support.saving import prepared
 from webcrawl.crawl.crawl_log import CrawlLog
 from webcrawl.crawl.saved_statistics import SavedStatistics
 from webcrawl.model import Link, Outcome
@@ -28,8 +29,7 @@ class Run:
             self.log.finished(Link(f"http://h{number}.test/", "L"), Outcome(404 if number % 3 else -1), None, [])
 
     def checkpoint(self):
-        for _ in self.db.prepare():
-            pass
+        prepared(self.db)
         self.db.checkpoint()
 
     def end(self):

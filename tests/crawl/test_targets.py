@@ -1,8 +1,10 @@
 """The canonical forms of a page's links, for outputs: those of links that are followed are not found twice."""
 
 from collections import Counter
+from itertools import compress
 from types import SimpleNamespace
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -22,7 +24,7 @@ ADDRESSES = st.sampled_from(["x", "../x", "/y?z", "mailto:a", "http://h.test", "
 LINKS = st.lists(st.tuples(KINDS, ADDRESSES | st.text(), st.just(""), st.sampled_from(["", "NoFollow me"])))
 
 
-def followed(found, max_length=MAX_LENGTH, **rules):
+def followed(found, max_length=MAX_LENGTH, more=(), **rules):
     """A page whose links were followed, and a pipeline that knows what was asked of it."""
     pipeline = LinkPipeline(Chain([]), None, Fingerprints(bytes(16)), max_length)
     visitor = Visitor.__new__(Visitor)
@@ -33,15 +35,17 @@ def followed(found, max_length=MAX_LENGTH, **rules):
     def discover(link, addresses, hop, *, base, needed, targets):
         pipeline.process(link.url, 1, addresses, base, targets=targets)
 
-    visitor._crawl = SimpleNamespace(discover=discover)
+    visitor._crawl = SimpleNamespace(discover=discover, cut=lambda links: None)
     page = Page.of(Link(URL), exchange(URL))
     page.found, page.base = found, found.base
     visitor.follow(page)
+    for links in more:
+        visitor.follow(page, links)
     return page
 
 
 def targets(page):
-    return dict(zip(page.columns.addresses, page.columns.targets, strict=True))
+    return {one: target or None for one, target in zip(page.columns.addresses, page.columns.targets, strict=True)}
 
 
 @given(links=LINKS, nofollow=st.booleans(), max_length=st.sampled_from([MAX_LENGTH, 10]))
@@ -80,3 +84,21 @@ def test_followed_are_links_of_kinds_that_are_wanted(links, nofollow, at_end):
         for link in links
         if link[0] in ("a", "refresh") and not (at_end and link[0] == "refresh") and not (nofollow and link[3])
     ]
+
+
+@given(links=LINKS, nofollow=st.booleans(), at_end=st.booleans())
+def test_what_is_known_of_each_link_is_what_was_followed(links, nofollow, at_end):
+    """The table of links need not compare them once more."""
+    page = followed(Found(BASE, "", links), _obey_nofollow=nofollow, _redirects=0 if at_end else 5)
+
+    assert page.flags is None if not links else list(compress(links, page.flags)) == page.followed
+
+
+@pytest.mark.parametrize(
+    ("rules", "more"), [({"_most": 1}, ()), ({}, ([("a", "x", "", "")],)), ({"_reads_more": False}, ())]
+)
+def test_it_is_not_known(rules, more):
+    """Where links were cut, where a spider follows others than the page has, and where all are followed."""
+    page = followed(Found(BASE, "", [("a", "x", "", ""), ("img", "y", "", ""), ("a", "z", "", "")]), more=more, **rules)
+
+    assert page.flags is None

@@ -200,3 +200,14 @@ class TestAnswers:
         monkeypatch.setattr("webcrawl.dashboard.streams.MOST", 0)
 
         assert visitor.ask(f"{visitor.base}/events").status == 503
+
+    def test_an_error_of_ours(self, tmp_path, caplog):
+        """What goes wrong inside says nothing of the inside, and is logged where the dashboard was started."""
+        made(tmp_path / "web")
+        with dashboard(tmp_path, Crawls({"status": RuntimeError("secret")})) as visitor:
+            answer = visitor.ask(f"{visitor.base}/")
+
+        assert answer.status == 500
+        assert "secret" not in answer.text
+        assert answer.headers["Content-Security-Policy"] == HEADERS["Content-Security-Policy"]
+        assert "secret" in caplog.text

@@ -4,6 +4,7 @@ import fcntl
 import json
 import math
 import os
+from itertools import pairwise
 
 import pytest
 
@@ -187,19 +188,33 @@ class TestPast:
         assert [one.pages for one in file[-20:]] == [*range(980, 1000)]
 
     def test_a_hive(self, tmp_path):
-        """The sum of what each drone had last at a time."""
+        """The sums of the drones, each evenly between its moments, so that their different times are no steps."""
         pasts = [
-            Past(made(tmp_path / name, history=[(NOW + 10 * at + shift, {**FIGURES, "pages": at}) for at in range(10)]))
+            Past(
+                made(
+                    tmp_path / name, history=[(NOW + 5 * at + shift, {**FIGURES, "pages": 10 * at}) for at in range(9)]
+                )
+            )
             for name, shift in (("a", 0), ("b", 3))
         ]
         for past in pasts:
             past.read()
         moments = of_hive(pasts)
+        both = [one.pages for one in moments if one.at >= NOW + 3]
 
-        assert [one.pages for one in moments[:1]] == [0]
-        assert moments[-1].pages == 18
-        assert moments[-1].mix[0] == 200
+        assert (moments[0].pages, moments[0].mix[0], moments[-1].mix[0]) == (0, 100, 200)
+        assert [round(after - before) for before, after in pairwise(both)] == [4] * (len(both) - 1)
         assert of_hive([]) == []
+
+    def test_a_drone_that_has_ended(self, tmp_path):
+        """What it had when it ended counts from then on, and its kill is no fall of the sum."""
+        long = [(NOW + 5 * at, {**FIGURES, "pages": at}) for at in range(100)]
+        short = [(NOW + 5 * at, {**FIGURES, "pages": pages}) for at, pages in enumerate((50, 60, 55))]
+        pasts = [Past(made(tmp_path / name, history=rows)) for name, rows in (("long", long), ("short", short))]
+        for past in pasts:
+            past.read()
+
+        assert of_hive(pasts)[-1].pages == 99 + 55
 
 
 class TestSigns:

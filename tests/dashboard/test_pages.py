@@ -109,9 +109,33 @@ class TestTabs:
             visitor.page()
             visitor.id = visitor.finder.look()[0].id
             tree = tree_of(visitor, "/hosts?by=errors")
-            assert tree.xpath("//td/a[text()='b.example']/@href")[0].endswith("/commands?host=b.example")
+            assert tree.xpath("//td/a[text()='b.example']/@href")[0].endswith("/hosts?host=b.example")
             assert "2\xa0kB" in tree.text_content()
             assert ("web", "hosts", "--by", "errors") in visitor.crawls.told
+
+    def test_one_host(self, tmp_path):
+        """A host's page has its record, its next URLs, and forms for what it can be told."""
+        made(tmp_path / "web")
+        answers = {
+            "status": FIGURES,
+            "host": {"host": "b.example", "health": "healthy"},
+            "queue": {"urls": ["http://b.example/1"]},
+        }
+        with dashboard(tmp_path, Crawls(answers)) as visitor:
+            visitor.page()
+            visitor.id = visitor.finder.look()[0].id
+            tree = tree_of(visitor, "/hosts?host=b.example")
+            assert "healthy" in tree.text_content()
+            assert "http://b.example/1" in tree.text_content()
+            assert tree.xpath("//input[@name='word0']/@value") == [
+                f"b.example {verb}" for verb in ("pause", "resume", "retry", "drop")
+            ]
+            assert tree_of(visitor, "/hosts?host=--by").text_content()
+            assert visitor.crawls.told[:2] == [("web", "host", "b.example"), ("web", "queue", "b.example")]
+
+    def test_a_host_that_is_not_known(self, visitor):
+        """Where the crawl cannot say anything of a host, the page says so."""
+        assert "does not know the command host" in tree_of(visitor, "/hosts?host=a.example").text_content()
 
     def test_errors(self, visitor):
         """Counters are in words."""
@@ -169,3 +193,14 @@ class TestSeeds:
 
         assert "not now" in said_of(visitor, answer)
         assert [*visitor.jobdir.glob("seeds/*")] == []
+
+    def test_a_hive(self, tmp_path):
+        """A hive gets what is written itself: it knows where its drones are."""
+        for number in (0, 1):
+            made(tmp_path / f"hive/drone-{number}")
+        (tmp_path / "hive/hive.json").write_text(json.dumps({"version": 1, "name": "web", "drones": [0, 1]}))
+        with dashboard(tmp_path, Crawls({"status": FIGURES, "seeds": "done by 2 drones"})) as visitor:
+            visitor.page()
+            visitor.id = visitor.finder.look()[0].id
+            assert "done by 2" in said_of(visitor, visitor.send(f"c/{visitor.id}/seeds", {"seeds": "a.example\r\n"}))
+            assert visitor.crawls.told == [("hive", "seeds", "add", "-", b"a.example")]

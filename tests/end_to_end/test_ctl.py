@@ -12,7 +12,7 @@ from tests.support.commanding import Console
 from tests.support.crawling import Crawl, scrapy, wait_until
 from tests.support.places import ROOT
 from webcrawl import settings
-from webcrawl.control.changeable import CHANGEABLE
+from webcrawl.control.changeable import CHANGEABLE, OF_LIMITS
 from webcrawl.control.wire import NAME
 from webcrawl.simweb import World, running
 
@@ -32,6 +32,9 @@ VALUES = {  # what 1 is not for
     "DOWNLOAD_TRUNCATE": "100000",
     "ERROR_BREAKER": "10/30",
     "MIN_FREE_DISK": "0",
+    "BANDWIDTH_MAX": "10MB",
+    **dict.fromkeys(OF_LIMITS, "1000000"),
+    "CLOSESPIDER_BYTES": "10GB",
 }
 BACK = {  # what the values look like as text
     "URL_SCHEMES": "all",
@@ -199,6 +202,16 @@ def test_the_scope_spares_what_is_outside(ctl):
     wait_until(lambda: ctl.ask("status").get("refused/scope", 0) > before)
 
     assert ctl.ask("set", "scope", "any") == "URL_SCOPE is any"
+
+
+def test_fewer_slots(ctl):
+    """With fewer slots fewer downloads are under way, as soon as those before have ended; and with more again more."""
+    assert ctl.ask("set", "CONCURRENT_REQUESTS", "1") == "CONCURRENT_REQUESTS is 1"
+    wait_until(lambda: ctl.ask("status")["in_flight"] <= 1)
+    assert {ctl.ask("status")["in_flight"] for _ in range(20)} <= {0, 1}
+
+    assert ctl.ask("set", "CONCURRENT_REQUESTS", "4") == "CONCURRENT_REQUESTS is 4"
+    wait_until(lambda: ctl.ask("status")["in_flight"] > 1)
 
 
 def test_nobody_there(tmp_path):

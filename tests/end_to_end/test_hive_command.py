@@ -50,28 +50,23 @@ def pages(jobdir):
     return sum(crawled(jobdir).values())
 
 
-def test_to_the_end(start, tmp_path):
-    """Two drones crawl the whole web together, each page once, and end by themselves with one summary."""
-    status, said = ended(start("-n", 2))
+def test_interrupted_and_to_the_end(start, tmp_path):
+    """Two drones crawl the whole web together, each page once, and end by themselves with one summary.
+
+    Ctrl-C, or a kill -9 of what watches the drones, and the same command once more change nothing of that.
+    """
+    slow = {"POLITENESS_MIN_DELAY": 0.3}
+    for most, number, words in [(15, signal.SIGINT, ("-n", 2)), (30, signal.SIGKILL, ())]:
+        process = start(*words, CHECKPOINT_INTERVAL=1, **slow)
+        wait_until(lambda: pages(tmp_path / "job") > most)  # noqa: B023 - it is called here
+        os.kill(process.pid, number)
+        status, said = ended(process)
+        assert status == (0 if number == signal.SIGINT else -number), said
+
+    status, said = ended(start(**slow))
 
     found = crawled(tmp_path / "job")
     assert status == 0, said
     assert (len(found), max(found.values())) == (64, 1)
     assert re.search(r" from 8 hosts; 0 URLs queued, 0 failures\n", said)
     assert all((tmp_path / f"job/drone-{drone}/logs/crawl.log").stat().st_size for drone in range(2))
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_interrupted(start, tmp_path, number):
-    """Ctrl-C, or a kill -9 of what watches the drones, and the same command once more: each page is fetched once."""
-    slow = {"POLITENESS_MIN_DELAY": 0.3}
-    process = start("-n", 2, CHECKPOINT_INTERVAL=1, **slow)
-    wait_until(lambda: pages(tmp_path / "job") > 15)
-    os.kill(process.pid, number)
-    first, _ = ended(process)
-
-    status, said = ended(start(**slow))
-
-    found = crawled(tmp_path / "job")
-    assert (first, status) == (0 if number == signal.SIGINT else -number, 0), said
-    assert (len(found), max(found.values())) == (64, 1)

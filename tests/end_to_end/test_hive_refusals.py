@@ -40,50 +40,37 @@ def refusal(crawl, **settings):
     return line
 
 
-def other(hive, drone, **settings):
+def other(hive, drone, folder="other", **settings):
     """A drone of another folder."""
     model = hive.crawls[drone]
-    return Crawl(hive.folder / "other", model.arguments, {**model.settings, **settings})
+    return Crawl(hive.folder / folder, model.arguments, {**model.settings, **settings})
 
 
-class TestAnotherDrone:
-    """While a hive runs, a drone that does not fit is refused, and all goes on."""
+STRANGERS = [  # a drone's number, what it is told otherwise, and what the line names
+    (1, {}, ["drone 1", "drone-1"]),  # the number of a drone belongs to its folder
+    (2, {"HIVE_DRONES": 4}, ["HIVE_DRONES", "3", "4"]),
+    (2, {"HIVE_PARTITION": "host"}, ["HIVE_PARTITION", "domain", "host"]),
+]
 
-    @pytest.mark.parametrize(
-        ("drone", "settings", "named"),
-        [
-            pytest.param(1, {}, ["drone 1", "drone-1"], id="same number, other folder"),
-            pytest.param(2, {"HIVE_DRONES": 4}, ["HIVE_DRONES", "3", "4"], id="other number of drones"),
-            pytest.param(2, {"HIVE_PARTITION": "host"}, ["HIVE_PARTITION", "domain", "host"], id="other partition"),
-        ],
-    )
-    def test_is_refused(self, hive, web, drone, settings, named):
-        """The line names what is different, and the hive finishes as if nothing had been."""
-        hive.start_all()
-        wait_until(lambda: web.log.count > 20)
-        line = refusal(other(hive, drone, **settings))
 
+def test_drones_that_do_not_fit(hive, web):
+    """While a hive runs they are refused, each by a line that names what is different; so they are when it has ended.
+
+    The hive finishes as if nothing had been. A folder that was one drone cannot go on as another.
+    """
+    hive.start_all(POLITENESS_MIN_DELAY=0.2)
+    wait_until(lambda: web.log.count > 20)
+    for number, (drone, settings, named) in enumerate(STRANGERS):
+        line = refusal(other(hive, drone, f"other-{number}", **settings))
         assert [word for word in named if word not in line] == []
-        assert hive.wait() == [0, 0, 0]
-        assert_whole(hive, hive.hits())
+    assert any(running.process.is_alive() for running in hive.running.values())
 
-    def test_is_refused_after_the_end(self, hive):
-        """The number of a drone belongs to its folder, also when the drone has ended."""
-        assert hive.start_all().wait() == [0, 0, 0]
-
-        line = refusal(other(hive, 1))
-
-        assert "drone 1" in line
-        assert_whole(hive, hive.hits())
-
-    def test_may_not_change_its_number(self, hive):
-        """A folder that was drone 1 cannot go on as drone 2."""
-        assert hive.start_all().wait() == [0, 0, 0]
-
-        line = refusal(hive.crawls[1], HIVE_DRONE=2)
-
-        assert "is drone 1" in line
-        assert "not drone 2" in line
+    assert hive.wait() == [0, 0, 0]
+    assert "drone 1" in refusal(other(hive, 1))
+    line = refusal(hive.crawls[1], HIVE_DRONE=2)
+    assert "is drone 1" in line
+    assert "not drone 2" in line
+    assert_whole(hive, hive.hits())
 
 
 class TestServer:
@@ -96,12 +83,13 @@ class TestServer:
         assert "password" in line
         assert "wrong@" not in line
 
-    def test_password_from_a_file(self, hive, tmp_path):
+    def test_password_from_a_file(self, simweb, tmp_path):
         """With the password in a file the hive works."""
         (tmp_path / "password").write_text("right\n")
         with stream_server(tmp_path / "shut", password="right") as shut:  # noqa: S106 - a test's
+            hive = Hive(tmp_path / "hive", simweb(4, 20, size=SIZE), shut.url.replace(":right@", ""), drones=1)
             hive.start_all(REDIS_URL=shut.url, REDIS_PASSWORD_FILE=tmp_path / "password")
-            assert hive.wait() == [0, 0, 0]
+            assert hive.wait() == [0]
 
         assert_whole(hive, hive.hits())
         assert "right" not in hive.said(0)

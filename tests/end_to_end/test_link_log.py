@@ -5,6 +5,8 @@ import pytest
 from tests.support.crawling import Crawl
 from tests.support.plain_site import Site, serving
 
+pytestmark = pytest.mark.xdist_group("link log")  # one crawl for all tests
+
 PAGE = b'<a href="/moved">to</a> <a href=/twin>twin</a> <img src="i.png" alt="an image">' + b"<a href=/>home</a>" * 3
 TWIN = b'<a href="below/there">same</a>'
 

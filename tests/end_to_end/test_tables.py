@@ -81,7 +81,7 @@ def test_the_tables_of_a_crawl(job):
 
 
 def test_what_duckdb_counts(job, monkeypatch):
-    """DuckDB answers what docs/outputs.md asks: pages for each domain and status, and who links to whom, as in the files."""
+    """DuckDB answers what docs/outputs.md asks: pages by domain and status, and who links to whom, as in the files."""
     import duckdb  # here: what is imported while tests are collected is never given back, and duckdb complains of that
 
     monkeypatch.chdir(job)

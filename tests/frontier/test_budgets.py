@@ -4,6 +4,7 @@ import pytest
 
 from benchmarks.support import zoo
 from tests.support.frontiers import OK, drain, make
+from tests.support.saving import prepared
 from webcrawl.frontier import budgets
 from webcrawl.frontier.allowances.fixed import Fixed
 from webcrawl.frontier.allowances.reputed import ByReputation
@@ -44,8 +45,7 @@ def pages_of(db, links, site, allowance=None, most=3000):
 
 
 def saved(db):
-    for _ in db.prepare():
-        pass
+    prepared(db)
     db.checkpoint()
 
 
@@ -154,6 +154,19 @@ class TestWaiting:
         saved(db)
 
         assert frontier._budgets.listed
+
+    def test_links_that_a_checkpoint_has_written_count_in_the_end(self, db, monkeypatch):
+        """A crawl does not end before it has looked at a domain to which others link, if the checkpoint did not."""
+        monkeypatch.setattr(budgets, "SEEN", 0)  # this domain is behind those that the checkpoint looks at
+        frontier = budgeted(db)
+        zoo.crawl(frontier, *linked(1, zoo.items))
+        frontier.heard("http://second.test/", [HOME])
+        saved(db)
+        assert frontier.over_budget == 0
+
+        taken = zoo.crawl(frontier, {"zoo.test": zoo.items}, [])
+
+        assert taken["zoo.test"] == 3 * PAGES
 
     def test_the_best_reputation_goes_first(self, tmp_path):
         """Of the domains that may go on, the one to which most others link does."""

@@ -6,6 +6,7 @@ from itertools import count
 import pytest
 
 from tests.support.frontiers import OK, add, drain, make
+from tests.support.saving import prepared
 from webcrawl.frontier import domains
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.politeness.mercator import Mercator
@@ -188,8 +189,7 @@ class TestShares:
         add(frontier, *(f"http://h{number}.evil.test/" for number in range(100)), "http://a.test/")
         for _ in range(5):
             frontier.take(0)
-        for _ in db.prepare():
-            pass
+        prepared(db)
         db.checkpoint()
 
         assert len(db.query("SELECT 1 FROM host")) == 5

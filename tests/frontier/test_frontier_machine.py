@@ -13,6 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from tests.support.examples import examples
 from tests.support.frontiers import make
+from tests.support.saving import prepared
 from webcrawl.frontier import domains, frontier, rotation
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.hosts import State
@@ -206,8 +207,7 @@ class FrontierMachine(RuleBasedStateMachine):
 
     @rule()
     def checkpoint(self):
-        for _ in self.db.prepare():
-            pass
+        prepared(self.db)
         self.db.checkpoint()
         self.at_checkpoint = deepcopy(self.model)
 

@@ -11,6 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from tests.support.examples import examples
 from tests.support.frontiers import make
+from tests.support.saving import prepared
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.health import DAY, GONE, STRIKES
 from webcrawl.model import Link, Outcome, Status
@@ -136,8 +137,7 @@ class HealthMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.model.flying is None)
     @rule()
     def reopen(self):
-        for _ in self.db.prepare():
-            pass
+        prepared(self.db)
         self.db.checkpoint()
         self.db.close()
         self.open()

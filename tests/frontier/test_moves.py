@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.support.examples import examples
 from tests.support.frontiers import OK, add, drain, make
 from tests.support.moving_hives import Allowance
+from tests.support.saving import prepared
 from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.hosts import State
@@ -260,8 +261,7 @@ class TestRoundTrip:
             pieces = export(one, 0.0, A)
             other.moves.urls(A, pieces[0][2])
             assert other.take(1000.0) is None
-            for _ in second.prepare():
-                pass
+            prepared(second)
             second.checkpoint()
             second.close()
             with closing(CrawlDB(tmp_path / "other")) as third:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.support.saving import prepared
 from webcrawl.hive.errors import ForeignMessage, HiveError
 from webcrawl.hive.inbox import Inbox
 from webcrawl.hive.message import Kind, Message
@@ -36,8 +37,7 @@ class Job:
         self.open()
 
     def checkpoint(self):
-        for _ in self.db.prepare():
-            pass
+        prepared(self.db)
         self.db.checkpoint()
         self.inbox.committed()
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.examples import examples
+from tests.support.saving import prepared
 from webcrawl.hive.collecting import SIZE
 from webcrawl.hive.errors import HiveError
 from webcrawl.hive.message import EXACT, Kind
@@ -48,8 +49,7 @@ class Job:
         self.open()
 
     def checkpoint(self):
-        for _ in self.db.prepare():
-            pass
+        prepared(self.db)
         self.db.checkpoint()
         self.outbox.committed()
 
@@ -313,8 +313,7 @@ class TestRestarts:
     def test_collections_are_in_the_checkpoint(self, job):
         """What is only collected is closed by a checkpoint, also what was put after its preparation."""
         job.outbox.put(1, Kind.LINKS, links(1))
-        for _ in job.db.prepare():
-            pass
+        prepared(job.db)
         job.outbox.put(1, Kind.LINKS, links(1, 1))
         job.db.checkpoint()
 

@@ -30,7 +30,7 @@ RINGS = {
             "formats",
         ),
         *("browser", "warc", "logs", "archives", "crawl", "statistics", "tables", "fulltext", "images"),
-        *("control", "hive", "metrics", "neardup", "pagefiles"),
+        *("control", "hive", "metrics", "neardup", "pagefiles", "profiling"),
     },
     "adapter": {
         "__main__",
@@ -44,7 +44,7 @@ RINGS = {
         "supervisor",
     },
     "fast path": {"fastpath"},
-    "beside": {"dashboard", "simweb", "upgrade", "verify", "report", "profiling", "wacz"},
+    "beside": {"dashboard", "simweb", "upgrade", "verify", "report", "wacz", "why"},
 }
 RING = {room: ring for ring, rooms in RINGS.items() for room in rooms}
 OUTPUT_ROOMS = {
@@ -97,6 +97,7 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
         "metrics",
         "neardup",
         "pagefiles",
+        "profiling",
         "settings",
         "tables",
         "warc",
@@ -107,6 +108,10 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "upgrade": {"store", "text"},
     "report": {"frontier", "html", "logs", "model", "neardup", "seeds", "statistics", "store", "urls", "verify"},
     "wacz": {"model", "store", "text", "verify", "warc"},
+    "why": {
+        *("archives", "checks", "control", "crawl", "frontier", "hive", "html", "loading", "logs", "model", "net"),
+        *("seen", "settings", "store", "tables", "text", "urls", "verify", "warc"),
+    },
     "verify": {"frontier", "fulltext", "hive", "model", "pagefiles", "seen", "store", "tables", "text", "urls", "warc"},
 }
 OF_ADAPTER = {"trip", "listeners", "modules"}  # its values, which the fast path may know, and what a module is

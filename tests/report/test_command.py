@@ -8,6 +8,7 @@ import pytest
 from tests.support.commands import command
 from tests.support.jobs import Job, killed, stopped, tree
 from tests.support.reports import Report, truth
+from tests.support.saving import prepared
 from tests.support.tampering import tampered
 from webcrawl.report.page import report
 from webcrawl.report.source import NoReport
@@ -123,8 +124,7 @@ class TestCrawls:
         for number, name in ((0xFF00, "a"), (0xFF01, "b"), (0xFF01, "c"), (0x1234567890ABCDEF, "d")):
             log.write(f"{number:016x}\thttp://{name}/\n".encode())
         log.write(b"-\thttp://short/\n")
-        for _ in db.prepare():
-            pass
+        prepared(db)
         db.checkpoint()
         log.write(b"000000000000ff00\thttp://late/\n")
         log.flush()

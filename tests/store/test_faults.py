@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.faults import BreakingDisk, ForgetfulDisk
 from tests.support.places import ROOT
+from tests.support.saving import prepared
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import StoreError
@@ -52,8 +53,7 @@ def _live(root, disk, done):
                 db.discard(root / "state" / old)
             db.execute("INSERT INTO run VALUES (?, 'test', 5)", (name,))
             db.set("step", b"%d" % step)
-            for _ in db.prepare():
-                pass
+            prepared(db)
             db.checkpoint()
             done.append(step)
     finally:

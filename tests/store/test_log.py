@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.saving import prepared
 from webcrawl.store.crawldb import CrawlDB
 
 LIMIT = 1_000_000
@@ -32,8 +33,7 @@ class TestLog:
             sizes = []
             for round_ in range(30):
                 _work(db, round_)
-                for _ in db.prepare():
-                    pass
+                prepared(db)
                 db.checkpoint()
                 if copied:
                     db._log.wait()
@@ -91,8 +91,7 @@ class TestLog:
             monkeypatch.setattr(
                 os, "fsync", lambda fd: (synced.append(str(Path(f"/proc/self/fd/{fd}").readlink())), sync(fd))
             )
-            for _ in db.prepare():
-                pass
+            prepared(db)
 
         assert synced == [str(tmp_path / "crawl.db-wal")]
 

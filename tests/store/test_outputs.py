@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.faults import BreakingDisk
 from tests.support.outputs import Crawl
+from tests.support.saving import prepared
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import DamagedFile, StoreError
@@ -236,8 +237,7 @@ class TestFullDisk:
         with closing(Crawl(tmp_path)) as crawl:
             log = crawl.outputs.open("log")
             log.write(b"a")
-            for _ in crawl.db.prepare():
-                pass
+            prepared(crawl.db)
             assert not log.unsynced
             log.write(b"b")
             assert log.unsynced

@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.faults import BreakingDisk, ForgetfulDisk
 from tests.support.outputs import Crawl
+from tests.support.saving import prepared
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import DamagedFile, StoreError, TakenAway
 
@@ -139,8 +140,7 @@ class TestTakenAway:
     def test_with_open_it_is_still_ours(self, crawl, tmp_path, take, how, noted):
         """What befalls a file before it has its final name fails the next checkpoint, or else the end."""
         _finished(crawl)
-        for _ in crawl.db.prepare():
-            pass
+        prepared(crawl.db)
         if noted:
             crawl.db.checkpoint()
         take(tmp_path / "warc/a.open")

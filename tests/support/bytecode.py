@@ -1,8 +1,8 @@
 """Bytecode for all processes of a run: the tests' own, and the hundreds that they start.
 
-Where Python is told to keep none (PYTHONDONTWRITEBYTECODE, as in many containers), each of these processes would compile
-all that it imports; it goes into a folder for the time of the run instead. And all processes of the tests begin at once,
-with the same files: one of them collects first, the others then have its bytecode.
+Where Python is told to keep none (PYTHONDONTWRITEBYTECODE, as in many containers), each of these processes would
+compile all that it imports; it goes into a folder for the time of the run instead. And all processes of the tests
+begin at once, with the same files: one of them collects first, the others then have its bytecode.
 """
 
 import os

@@ -44,9 +44,9 @@ class Crawls:
     def __init__(self, answers=()):
         self.answers, self.told = dict(answers), []
 
-    def ask(self, jobdir, command, *words):
+    def ask(self, jobdir, command, *words, written=b""):
         if command != "status":
-            self.told.append((jobdir.name, command, *words))
+            self.told.append((jobdir.name, command, *words, *([written] if written else [])))
         answer = self.answers.get((jobdir.name, command), self.answers.get(command))
         if answer is None:
             raise (

@@ -5,6 +5,7 @@ import json
 
 import tantivy
 
+from tests.support.saving import prepared
 from tests.support.warc_crawl import exchange
 from webcrawl.fulltext import lines
 from webcrawl.fulltext.files import TextFiles
@@ -36,8 +37,7 @@ class Texts:
         return self.files.add(lambda ordinal: lines.line(one, ordinal))
 
     def checkpoint(self):
-        for _ in self.db.prepare():
-            pass
+        prepared(self.db)
         self.db.checkpoint()
         if self.indexer is not None:
             self.indexer.committed()

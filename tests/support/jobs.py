@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 
 from tests.support.crawling import wait_until
+from tests.support.saving import prepared
 from tests.support.seens import STORES, disk
 from tests.support.warc_crawl import NOW, exchange
 from webcrawl.crawl.counters import SavedCounters
@@ -110,8 +111,7 @@ class Job:
         self.links.write(lines(link.url, [("a", one.url, one.url, "a link") for one in links]))
 
     def checkpoint(self) -> None:
-        for _ in self.db.prepare():
-            pass
+        prepared(self.db)
         self.db.checkpoint()
 
     def killed(self, target: Path) -> Path:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.support.frontiers import make
+from tests.support.saving import prepared
 from tests.support.seens import ROOMY, disk
 from webcrawl.frontier.booking import Limits
 from webcrawl.hive.fingerprints import SlotFingerprints
@@ -276,8 +277,7 @@ class Drone:
                 time.sleep(0.0005)
 
     def checkpoint(self):
-        for _ in self.db.prepare():
-            pass
+        prepared(self.db)
         self.db.checkpoint()
         self.box.ready = self.box.closed
         self.done_since = []

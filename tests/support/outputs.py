@@ -1,5 +1,6 @@
 """Output files beside their database, and nothing else of a crawl."""
 
+from tests.support.saving import prepared
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import Outputs
 
@@ -17,8 +18,7 @@ class Crawl:
             raise
 
     def checkpoint(self):
-        for _ in self.db.prepare():
-            pass
+        prepared(self.db)
         self.db.checkpoint()
 
     def noted(self):

@@ -6,6 +6,7 @@ import threading
 import time
 from pathlib import Path
 
+from tests.support.saving import prepared
 from tests.support.tampering import tampered
 from webcrawl.seen.bloom import BloomSeen
 from webcrawl.seen.caches.clock import ClockCache
@@ -53,8 +54,7 @@ class Reopenable:
             raise
 
     def checkpoint(self):
-        for _ in self.db.prepare():
-            pass
+        prepared(self.db)
         self.db.checkpoint()
 
     def close(self):

@@ -5,6 +5,7 @@ from random import Random
 
 import pyarrow.parquet as pq
 
+from tests.support.saving import prepared
 from tests.support.warc_crawl import NOW, exchange
 from webcrawl.crawl.crawl_log import CrawlLog
 from webcrawl.html.found import Found
@@ -56,8 +57,7 @@ class Job:
 
     def checkpoint(self, until=()):
         """A checkpoint; `until` names tables whose conversions it is to find done."""
-        for _ in self.db.prepare():
-            pass
+        prepared(self.db)
         if until:
             conversions = self.tables._conversions
             end = time.monotonic() + 30

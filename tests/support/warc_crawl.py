@@ -2,6 +2,7 @@
 
 import random
 
+from tests.support.saving import prepared
 from webcrawl.model import Exchange, Link, Timings
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import Outputs
@@ -29,8 +30,7 @@ class Archive:
         return self.writer.write(link or Link(exchange.url), exchange, duplicate=duplicate, metadata=metadata)
 
     def checkpoint(self):
-        for _ in self.db.prepare():
-            pass
+        prepared(self.db)
         self.db.checkpoint()
 
     def stop(self):

@@ -24,13 +24,17 @@ LINKS = st.lists(FOUND, max_size=9)
 
 
 def rows_of(links, followed, max_length=MAX_LENGTH):
-    written = []
+    found = []
     page = Page.of(Link(URL), answer := exchange(URL))
     page.found, page.followed = Found(URL, "", links), followed
-    rows = LinkRows(written.append, lambda _: True, max_length)
+
+    def write(urls, columns):
+        texts = [url for url, times in zip(*urls, strict=True) for _ in range(times)]
+        found.extend(zip(texts, *columns, strict=True))
+
+    rows = LinkRows(write, lambda _: True, max_length)
     count = rows.add(Ended(Link(URL), Outcome(200, 0.1, at=NOW, ended=1.0), answer, page, NOW))
     rows.flush()
-    found = [row for columns in written for row in zip(*columns, strict=True)]
     assert count == len(found)
     return found
 

@@ -13,6 +13,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from tests.support.saving import prepared
 from tests.support.tables import OPTIONS, Job, files, rows
 from webcrawl.model import Link, Outcome, Status
 from webcrawl.store import rowcrc
@@ -125,8 +126,7 @@ class TestKilled:
         job.page(URL.format("lost"))
         if after != "begun":
             job.tables.end()
-            for _ in job.db.prepare():
-                pass
+            prepared(job.db)
         if after in ("commit", "rename"):
             job.db.checkpoint()
         if after == "rename":
@@ -214,8 +214,7 @@ class TestFullDisk:
         job = Job(tmp_path, full=1)
         for number in range(300):
             job.page(URL.format(number))
-        for _ in job.db.prepare():
-            pass
+        prepared(job.db)
         job.close()
 
         assert not job.tables._conversions._worker._alive.locked()
@@ -330,8 +329,7 @@ class Machine(RuleBasedStateMachine):
     def kill(self, ending, committed):
         if ending:
             self._job.tables.end()
-        for _ in self._job.db.prepare():
-            pass
+        prepared(self._job.db)
         if committed:
             self._job.db.checkpoint()
             self._saved = list(self._now)

@@ -10,6 +10,7 @@ import msgpack
 import pytest
 
 from tests.support.hive_jobs import hive, named
+from tests.support.saving import prepared
 from webcrawl.hive import identity
 from webcrawl.hive.inbox import Inbox
 from webcrawl.hive.message import Kind
@@ -40,8 +41,7 @@ class Drone:
         self.checkpoint()
 
     def checkpoint(self):
-        for _ in self.db.prepare():
-            pass
+        prepared(self.db)
         self.db.checkpoint()
         self.outbox.committed()
         self.inbox.committed()

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
 from webcrawl.adapter.close import close_spider
+from webcrawl.adapter.downloader import downloader_of
 from webcrawl.adapter.given import origin
+from webcrawl.adapter.profile import profile
 from webcrawl.adapter.scheduler import FrontierScheduler, scheduler_of
+from webcrawl.adapter.threads_now import downloads
 from webcrawl.control.errors import CommandError
+from webcrawl.crawl.host_orders import HostOrders
+from webcrawl.crawl.refusals import reason_of
+from webcrawl.logs.error_tail import last_errors
 from webcrawl.seeds.errors import SeedError
 from webcrawl.text.credentials import text_without_credentials
 
@@ -86,6 +93,28 @@ class Commanding:
     def settings(self) -> Sequence[str]:
         return [name for name in self._scheduler.crawl.in_force.values if name.isupper()]
 
+    @property
+    def hosts(self) -> HostOrders:
+        scheduler = self._scheduler
+        scheduler.wake()  # once the command is carried out: more may be due then
+        return scheduler.crawl.hosts
+
+    def errors(self, most: int) -> Mapping[str, Any]:
+        scheduler = self._scheduler
+        folder = Path(self._crawler.settings["JOBDIR"])
+        ends = [{"urls": urls, "outcome": _said(status)} for status, urls in scheduler.crawl.hosts.outcomes().items()]
+        errors = {f"{place}": one.splitlines() for place, one in enumerate(last_errors(folder, most), start=1)}
+        return {"outcomes": ends, "errors": errors}
+
+    def threads(self) -> Mapping[str, Any]:
+        return {"downloads": downloads(downloader_of(self._scheduler.crawler))}
+
+    def profile(self, seconds: float) -> Awaitable[Mapping[str, Any]]:
+        return profile(seconds)
+
+    def about(self, url: str) -> Mapping[str, Any]:
+        return self._scheduler.crawl.about(url)
+
     def status(self) -> Mapping[str, Any]:
         scheduler = self._scheduler
         crawl = scheduler.crawl
@@ -94,8 +123,13 @@ class Commanding:
             "state": state,
             "seconds": round(time.monotonic() - scheduler.begun, 1),
             **crawl.glance(),
-            "in_force": [*crawl.in_force.told()],
+            "in_force": [*crawl.in_force.told(), *crawl.hosts.told()],
         }
+
+
+def _said(status: int) -> str:
+    """A number of the crawl log, and for those that are no HTTP status their names."""
+    return f"{status}" if status > 0 else f"{status} {reason_of(status)}"
 
 
 def _plain(value: Any) -> Any:

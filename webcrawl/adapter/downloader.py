@@ -150,7 +150,7 @@ class FrontierDownloader:
 
     async def _attempt(self, request: Request, trip: Trip) -> Response:
         """The download itself, its outcome, and Scrapy's three signals of it."""
-        begun = time.monotonic()
+        trip.begun = begun = time.monotonic()
         self._send(signals.request_reached_downloader, request)
         try:
             response = await self._handled(request, trip)
@@ -279,6 +279,10 @@ class FrontierDownloader:
         """The downloads of the scheduler's requests, as long as they wait for their hosts."""
         mine = (trip for trip in self._under_way if trip.link is not None and not trip.inline)
         return [trip for trip in mine if trip.fetched is None]
+
+    def under_way_now(self) -> Iterable[Trip]:
+        """All downloads under way, and answers that are being read."""
+        return self._under_way.keys()
 
     def cut(self, trip: Trip) -> None:
         """Ends a download under way, so that others get its slot."""

@@ -180,7 +180,7 @@ class Life:
     def obey(self, name: str, arguments: Sequence[Any], *, late: bool) -> str:
         """Commands that were given while this drone was not there are obeyed if they last."""
         try:
-            if checked(name, *arguments).lasting or not late:
+            if checked(name, *arguments).lasts(*arguments) or not late:
                 answer = obey(self._commanding, name, *arguments)
                 if isawaitable(answer):
                     self._later(answer)

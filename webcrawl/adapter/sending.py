@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from webcrawl.adapter.trip import Trip
+from webcrawl.model import Timings
 from webcrawl.net.protocols import Source
 
 
@@ -26,3 +27,12 @@ class Sending:
         self._source = source
         if self._trip is not None:
             self._trip.source = source
+
+    @property
+    def timings(self) -> Timings | None:
+        return self._trip.timings if self._trip is not None else None
+
+    @timings.setter
+    def timings(self, timings: Timings | None) -> None:
+        if self._trip is not None:
+            self._trip.timings = timings

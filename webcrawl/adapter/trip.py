@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from scrapy import Request
 
 from webcrawl.crawl.refusals import Refusal
-from webcrawl.model import Exchange, Link, Outcome
+from webcrawl.model import Exchange, Link, Outcome, Timings
 from webcrawl.net.protocols import Source
 
 KEY = "webcrawl"  # in request.meta
@@ -27,6 +27,8 @@ class Trip:
     abandoned: bool = False  # cut short by the end of the crawl: not booked, fetched again by the next run
     cut: bool = False  # cut short because others need its slot: not booked either, but its host waits
     source: Source | None = None  # where its answer comes from, while it is under way
+    timings: Timings | None = None  # of a new connection, as far as it has got
+    begun: float = 0.0  # when its download began, by time.monotonic
     comes_again: bool = False  # will be retried: the spider is not told yet
     visited: bool = False  # its page was made
     inline: bool = False  # of a request that somebody awaits, which no scheduler has handed out

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -15,13 +16,15 @@ from scrapy.commands import ScrapyCommand
 
 from webcrawl.control.errors import CommandError, NoAnswer, NotRunning
 from webcrawl.logs.readable import readable
-from webcrawl.store.jobdirs import HIVE
+from webcrawl.store.errors import StoreError
+from webcrawl.store.jobdirs import HIVE, crawls_of
 from webcrawl.text.credentials import text_without_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from webcrawl.control.client import Client
+    from webcrawl.why.answer import Answer
 
 REFUSED, NOT_RUNNING, INTERRUPTED = 1, 2, 130
 PATIENCE = 60.0  # seconds for an answer, which may wait for a checkpoint
@@ -45,7 +48,8 @@ class Command(ScrapyCommand):
         from webcrawl.control.commands import COMMANDS  # noqa: PLC0415
 
         lines = (f"  {one.usage:<32} {one.says}" for one in COMMANDS.values())
-        return "\n".join((f"{self.short_desc()}\n\ncommands:", *lines))
+        here = f"  {'why URL':<32} what became of a URL, and why: as `scrapy why` says"
+        return "\n".join((f"{self.short_desc()}\n\ncommands:", *lines, here))
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
@@ -72,6 +76,8 @@ class Command(ScrapyCommand):
         if len(args) < 2:
             raise CommandError(USAGE)  # Scrapy's UsageError ends with 2, which means something else here
         jobdir, command, *words = args
+        if command == "why":
+            return _why(Path(jobdir), words)
         if "://" in jobdir or (Path(jobdir) / HIVE).exists():
             return self._asked_hive(jobdir, command, words)
         client = Client(Path(jobdir), PATIENCE)
@@ -88,6 +94,23 @@ class Command(ScrapyCommand):
             return AskedHive(self.settings, place, PATIENCE, sys.stdin.buffer).ask(command, *words)
         except REFUSALS as error:
             raise CommandError(text_without_credentials(str(error))) from error
+
+
+def _why(jobdir: Path, words: Sequence[str]) -> Answer:
+    """What `scrapy why` says, if the crawl runs, or a drone of the hive does."""
+    from webcrawl.control.client import Client  # noqa: PLC0415
+    from webcrawl.why.answer import why  # noqa: PLC0415
+
+    if len(words) != 1:
+        raise CommandError("usage: why URL")
+    try:
+        for folder in crawls_of(jobdir):
+            with suppress(NotRunning):
+                Client(folder, PATIENCE).ask("status")
+                return why(jobdir, words[0])
+    except (StoreError, OSError) as error:
+        raise CommandError(str(error)) from error
+    raise NotRunning(f"{jobdir}: no crawl is running there, or none that listens")
 
 
 def _seeds(client: Client, jobdir: Path, words: Sequence[str]) -> Any:
@@ -114,6 +137,10 @@ def _seeds(client: Client, jobdir: Path, words: Sequence[str]) -> Any:
 def _text(command: str, answer: Any, *, as_json: bool) -> str:
     from webcrawl.control.shown import shown, status  # noqa: PLC0415
 
+    if command == "why":
+        from webcrawl.why.text import text_of  # noqa: PLC0415
+
+        return f"{json.dumps(answer.to_json())}\n" if as_json else text_of(answer)
     if as_json:
         return f"{json.dumps(answer if isinstance(answer, dict) else {'answer': answer})}\n"
     lines = status(answer) if command == "status" and isinstance(answer, dict) else shown(answer)

@@ -6,17 +6,27 @@ Scrapy imports every command for any of them: what takes long is imported later.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+from functools import partial
+from io import BytesIO
 from pathlib import Path
 from typing import Any, ClassVar
 
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
+from scrapy.settings import Settings
 
 from webcrawl.commands.cannot_start import CannotStart
 from webcrawl.logs.readable import readable
+from webcrawl.store.jobdirs import HIVE
+from webcrawl.text.credentials import text_without_credentials
 
 ROOT = "crawls"
+PATIENCE = 3.0  # seconds for an answer that a page shows
+LONGER = 60.0  # and for one to a command, which may have to wait for a checkpoint
+LONGEST = {"profile": 330.0}
+SHOWN = ("status", "hosts", "errors", "threads")
 
 
 class Command(ScrapyCommand):
@@ -49,7 +59,9 @@ class Command(ScrapyCommand):
         if unknown := next((word for word in args if word.startswith("-")), ""):
             raise UsageError(f"unknown option {unknown}", print_help=False)
         try:
-            _serve([*map(Path, args)], opts.host, _port(opts.port))
+            if self.settings is None:
+                raise RuntimeError("Scrapy sets them before it asks for anything")
+            _serve(self.settings, [*map(Path, args)], opts.host, _port(opts.port))
         except CannotStart as error:
             sys.stderr.write(f"{readable(str(error))}\n")
             self.exitcode = 1
@@ -61,8 +73,8 @@ def _port(text: str) -> int:
     return int(text)
 
 
-def _serve(jobdirs: list[Path], host: str, port: int) -> None:
-    from webcrawl.dashboard.finding import is_jobdir  # noqa: PLC0415 - as above, here and below
+def _serve(settings: Settings, jobdirs: list[Path], host: str, port: int) -> None:
+    from webcrawl.dashboard.finding import Finder, is_jobdir  # noqa: PLC0415 - as above, here and below
 
     for jobdir in jobdirs:
         if not is_jobdir(jobdir):
@@ -74,9 +86,25 @@ def _serve(jobdirs: list[Path], host: str, port: int) -> None:
             raise
         raise CannotStart("aiohttp is not installed: pip install 'webcrawl[dashboard]'") from error
     try:
-        run(jobdirs, Path(ROOT), host, port, _say)
+        run(Finder(jobdirs, Path(ROOT)), f"{ROOT}{os.sep}", (host, port), partial(_ask, settings), _say)
     except NotListening as error:
         raise CannotStart(str(error)) from error
+
+
+def _ask(settings: Settings, jobdir: Path, command: str, *words: str, written: bytes = b"") -> Any:
+    """What a crawl or hive answers, as to scrapy ctl; `written` is what `-` stands for."""
+    from webcrawl.control.client import Client  # noqa: PLC0415
+    from webcrawl.control.errors import CommandError  # noqa: PLC0415
+
+    patience = PATIENCE if command in SHOWN else LONGEST.get(command, LONGER)
+    if not (jobdir / HIVE).exists():
+        return Client(jobdir, patience).ask(command, *words)
+    from webcrawl.supervisor.asked import REFUSALS, AskedHive  # noqa: PLC0415
+
+    try:
+        return AskedHive(settings, str(jobdir), patience, BytesIO(written)).ask(command, *words)
+    except REFUSALS as error:
+        raise CommandError(text_without_credentials(str(error))) from error
 
 
 def _say(line: str) -> None:

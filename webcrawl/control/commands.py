@@ -6,19 +6,22 @@ as figures, or raises CommandError; then nothing has changed.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, Protocol
 
+from webcrawl.control.about import about, check_about
 from webcrawl.control.changeable import ALIASES, check_set
 from webcrawl.control.errors import CommandError
+from webcrawl.control.hosts import ROWS as OF_HOSTS
+from webcrawl.control.hosts import Steered
+from webcrawl.control.row import Answer, Command
+from webcrawl.control.sheet_words import FOR
+from webcrawl.control.sheet_words import ROWS as OF_SHEETS
 from webcrawl.urls.filters.commanded import CommandedFilter
 from webcrawl.urls.rules_file import RulesError
 
-Answer = str | Mapping[str, Any]
 
-
-class Commanded(Protocol):
+class Commanded(Steered, Protocol):
     """A crawl that can be commanded. What raises CommandError has done nothing."""
 
     def stop(self) -> None:
@@ -50,6 +53,9 @@ class Commanded(Protocol):
 
     def settings(self) -> Sequence[str]:
         """The names of all settings that the crawl reads."""
+
+    def about(self, url: str) -> Mapping[str, Any]:
+        """What is known of a canonical URL that the last checkpoint does not have."""
 
     def status(self) -> Mapping[str, Any]:
         """How it is going: `state` (running, paused, stopping), `seconds` of this run, and all counters."""
@@ -122,24 +128,6 @@ def check_rule(rule: str) -> None:
         raise CommandError(str(error)) from error
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
-    """One row of the table."""
-
-    name: str
-    run: Callable[..., Answer | Awaitable[Answer]]  # quick, between two pages; what takes long is awaited
-    words: str  # what follows the name
-    says: str
-    least: int = 0
-    most: int | None = 0  # words; None: any number
-    lasting: bool = False  # in force after a restart too, until it is taken back
-    check: Callable[..., None] | None = None  # raises CommandError for words that no crawl would take
-
-    @property
-    def usage(self) -> str:
-        return f"{self.name} {self.words}".strip()
-
-
 COMMANDS: dict[str, Command] = {
     one.name: one
     for one in (
@@ -153,6 +141,11 @@ COMMANDS: dict[str, Command] = {
         Command("get", get, "[NAME]", "what a setting is and who says so; all of them", 0, 1),
         Command("set", set_value, "NAME VALUE", "change a setting that may change", 2, 2, True, check_value),
         Command("status", status, "", "how it is going"),
+        *OF_HOSTS,
+        *OF_SHEETS,
+        Command(
+            "about", about, "URL…", "what only the running process knows of URLs: see why", 1, None, False, check_about
+        ),
     )
 }
 
@@ -162,7 +155,7 @@ def checked(name: str, *words: str) -> Command:
 
     A crawl may refuse it all the same, because of what else is in force there.
     """
-    command = COMMANDS.get(name)
+    command, words = _row(name, words)
     if command is None:
         raise CommandError(f"{_short(name)!r} is no command; there are: {', '.join(COMMANDS)}")
     if len(words) < command.least or (command.most is not None and len(words) > command.most):
@@ -176,7 +169,13 @@ def checked(name: str, *words: str) -> Command:
 
 def obey(crawl: Commanded, name: str, *words: str) -> Answer | Awaitable[Answer]:
     """Carries a command out, or begins to: what takes long is to be awaited. Raises CommandError."""
-    return checked(name, *words).run(crawl, *words)
+    return checked(name, *words).run(crawl, *_row(name, words)[1])
+
+
+def _row(name: str, words: tuple[str, ...]) -> tuple[Command | None, tuple[str, ...]]:
+    """The row, and the words that are its own: what is done for one domain only has a row by itself."""
+    of_domain = COMMANDS.get(f"{name} {FOR}") if words[:1] == (FOR,) else None
+    return (COMMANDS.get(name), words) if of_domain is None else (of_domain, words[1:])
 
 
 def _short(text: str) -> str:

@@ -10,4 +10,4 @@ class NotRunning(Exception):  # noqa: N818 - reads as what it is
 
 
 class NoAnswer(CommandError):  # noqa: N818 - as above
-    """Nobody knows whether the command is carried out."""
+    """The command may be carried out, and may be forgotten: nobody knows."""

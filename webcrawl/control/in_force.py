@@ -58,9 +58,9 @@ class InForce:
         self.excluded.use(saved["excluded"])
         kept = saved["set"]
         for name in [name for name in kept if name in fixed]:
-            ordered = kept.pop(name)
-            if ordered != self.values[name]:
-                logger.info("%s = %s of the command line goes before %s by command", name, self.values[name], ordered)
+            ordered, given = kept.pop(name), self.values.get(name)
+            if ordered != given:
+                logger.info("%s = %s of the command line goes before %s by command", name, given, ordered)
         while True:  # one may be possible only with another
             fits = [name for name in kept if self._fits(name, kept[name])]
             for name in fits:

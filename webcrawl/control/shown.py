@@ -8,6 +8,8 @@ from typing import Any
 from webcrawl.logs.readable import readable
 from webcrawl.text.quantities import count
 
+WIDEST = 60  # characters of a cell; --json has all
+
 
 def shown(answer: Any) -> Iterator[str]:
     """Whatever the crawl says in it, a terminal can show.
@@ -55,7 +57,7 @@ def _lines(answer: Any) -> Iterator[str]:
 def _list(items: Sequence[Any]) -> Iterator[str]:
     if items and all(isinstance(item, Mapping) for item in items):
         heads = list(dict.fromkeys(name for item in items for name in item))
-        rows = [heads, *([_said(item.get(name)) for name in heads] for item in items)]
+        rows = [heads, *([_short(_said(item.get(name))) for name in heads] for item in items)]
         widths = [max(len(row[place]) for row in rows) for place in range(len(heads))]
         for row in rows:
             yield "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -66,6 +68,10 @@ def _list(items: Sequence[Any]) -> Iterator[str]:
 
 def _is_plain(value: Any) -> bool:
     return isinstance(value, str) or not isinstance(value, (Mapping, Sequence)) or not value
+
+
+def _short(cell: str) -> str:
+    return cell if len(cell) <= WIDEST else f"{cell[: WIDEST - 3]}..."
 
 
 def _said(value: Any) -> str:

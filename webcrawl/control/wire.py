@@ -16,13 +16,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from webcrawl.control.errors import CommandError
+from webcrawl.control.errors import CommandError, NoAnswer
 
 NAME = "control.sock"
 LONGEST = 1 << 16  # bytes of a request, with the end of its line
 MOST_WORDS = 1000
 LONGEST_ANSWER = 1 << 24
 KEYS = {"command", "words"}
+UNKEPT = "done, but "  # begins the refusal of what was carried out and may be forgotten
 
 
 @contextmanager
@@ -77,12 +78,12 @@ def refusal(why: str) -> bytes:
 
 
 def read_answer(line: bytes) -> Any:
-    """What was answered. CommandError with the line of a refusal, or for what is no answer."""
+    """What was answered. CommandError with the line of a refusal, or for what is no answer; NoAnswer: it is unkept."""
     values = _read(line)
     if isinstance(values, Mapping) and values.get("ok") is True and "answer" in values:
         return values["answer"]
     if isinstance(values, Mapping) and isinstance(values.get("error"), str):
-        raise CommandError(values["error"])
+        raise (NoAnswer if values["error"].startswith(UNKEPT) else CommandError)(values["error"])
     raise CommandError("the answer cannot be read")
 
 

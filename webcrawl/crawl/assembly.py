@@ -13,6 +13,8 @@ from typing import Any
 
 from webcrawl.control.changeable import OF_FILTERS, OF_FRONTIER, SCOPE
 from webcrawl.control.in_force import InForce, ordered
+from webcrawl.control.paused import PausedHosts
+from webcrawl.control.sheets import Sheets
 from webcrawl.crawl.admission import CrawlAdmission
 from webcrawl.crawl.changing import Filters, change_scope
 from webcrawl.crawl.clock import CrawlClock
@@ -22,11 +24,14 @@ from webcrawl.crawl.crawl_log import CrawlLog
 from webcrawl.crawl.ending import Ending
 from webcrawl.crawl.filter_states import FilterStates
 from webcrawl.crawl.halfway import Halfway
+from webcrawl.crawl.host_orders import HostOrders
+from webcrawl.crawl.inspection import Watched
 from webcrawl.crawl.refusals import Refusals
 from webcrawl.crawl.requisites import SOURCES
 from webcrawl.crawl.robots import RobotsAdmission
 from webcrawl.crawl.saved_statistics import SavedStatistics
 from webcrawl.crawl.seeding import Seeding
+from webcrawl.crawl.sheets import heed
 from webcrawl.crawl.terms import keep_terms, terms_of
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.crawl.visitor import LinkRules, Visitor
@@ -34,7 +39,7 @@ from webcrawl.formats.documents import DocumentReader
 from webcrawl.formats.kinds import LOGGED
 from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.allowances import Allowance
-from webcrawl.frontier.booking import Limits
+from webcrawl.frontier.booking import Limits, Own
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.parts import Hooks, Rules, Shape
 from webcrawl.frontier.politeness import Politeness
@@ -65,9 +70,12 @@ from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import Outputs
 from webcrawl.urls.assembly import build_filters, build_pipeline
 from webcrawl.urls.filters.chain import Chain
+from webcrawl.urls.filters.protocol import UrlFilter
+from webcrawl.urls.filters.scope import PageScope
 from webcrawl.urls.fingerprint import KEY_BYTES, ContentDigests, Fingerprints
 from webcrawl.urls.hosts import RegisteredDomains, host_of
 from webcrawl.urls.lately import Lately
+from webcrawl.urls.pipeline import LinkPipeline
 
 MIB = 1 << 20
 SELF_CONTAINED = ("host", "domain")
@@ -181,11 +189,12 @@ def _parts(
         db.set("key", member.key)
     key = _key(db)
     fingerprints = Fingerprints(key) if member is None else SlotFingerprints(key, member.partition.slot)
-    pipeline = build_pipeline(values, key, domains=domains, last=[in_force.excluded], fingerprints=fingerprints)
+    last = partial(_last, in_force, domains)
+    pipeline = build_pipeline(values, key, domains=domains, last=last(values), fingerprints=fingerprints)
     states, admission = FilterStates(db, pipeline.chain), CrawlAdmission(pipeline.chain)
 
     def chain(now: Mapping[str, Any]) -> Chain:
-        return build_filters(now, key=key, domains=domains, last=[in_force.excluded])
+        return build_filters(now, key=key, domains=domains, last=last(now))
 
     agent = product_token(values["ROBOTSTXT_USER_AGENT"] or values["USER_AGENT"])
     book = RobotsBook(RobotsRows(db), agent, retry_wait=values["HOST_RETRY_WAIT"], patience=values["HOST_PATIENCE"])
@@ -214,6 +223,8 @@ def _parts(
     in_force.listen([SCOPE, *OF_FILTERS], Filters(chain, pipeline, admission, states).change, now=False)
     in_force.listen([SCOPE], partial(change_scope, db), now=False)  # last: the terms are not changed back
     _heed(in_force, frontier, book, ending)
+    statistics = SavedStatistics(db, log, key).statistics
+    watched = Watched(frontier, robots, statistics, clock, domains)
     portions = Portions(db, site_of)
     post = open_post(values, db, member, frontier, seen) if member is not None else None
     elsewhere = post.drone if post is not None else None
@@ -246,8 +257,9 @@ def _parts(
         halfway=Halfway(db),
         ending=ending,
         uplink=Uplink(Detector(domains), frontier, robots.book, clock, counters),
-        statistics=SavedStatistics(db, log, _key(db)).statistics,
+        statistics=statistics,
         in_force=in_force,
+        hosts=HostOrders(watched, _sheets(db, in_force, frontier, pipeline), PausedHosts(db), in_force),
         post=post,
     )
 
@@ -276,6 +288,17 @@ def open_post(values: Mapping[str, Any], db: CrawlDB, member: Membership, fronti
     drone.splitter = Splitter(slot_of, drone.moving, lambda: cache(size))
     drone.settle(member.slots)
     return Post(drone, outbox, Inbox(db, member.hive, drone.take), Obeyed(db))
+
+
+def _sheets(db: CrawlDB, in_force: InForce, frontier: Frontier, pipeline: LinkPipeline) -> Sheets:
+    sheets = Sheets(db)
+    heed(sheets, in_force, frontier, pipeline, own=_own, allowance=_allowance)
+    return sheets
+
+
+def _last(in_force: InForce, domains: RegisteredDomains, values: Mapping[str, Any]) -> list[UrlFilter]:
+    """What is ordered comes after the filters of the settings."""
+    return [in_force.excluded, *([PageScope(domains)] if values["URL_SCOPE"] == "any" else ())]
 
 
 def _needs_all_seeds(values: Mapping[str, Any]) -> bool:
@@ -328,6 +351,10 @@ def _rules(values: Mapping[str, Any], domains: RegisteredDomains, key: bytes) ->
         key,
         requisites=values["REQUISITES"],
     )
+
+
+def _own(values: Mapping[str, Any]) -> Own:
+    return _politeness(values), _limits(values)
 
 
 def _allowance(values: Mapping[str, Any]) -> Allowance:

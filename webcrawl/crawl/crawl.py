@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from webcrawl.control.in_force import InForce
+from webcrawl.crawl.about import About
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.crawl_log import CrawlLog, Hearer
 from webcrawl.crawl.discovery import Discovery
 from webcrawl.crawl.ending import Ending
 from webcrawl.crawl.halfway import Halfway
+from webcrawl.crawl.host_orders import HostOrders
 from webcrawl.crawl.inline import InlineDownloads
 from webcrawl.crawl.mailbox import Mailbox, RobotsHeard
 from webcrawl.crawl.refusals import Refusal, Refusals
@@ -90,6 +92,7 @@ class Parts:
     uplink: Uplink
     statistics: Statistics
     in_force: InForce
+    hosts: HostOrders
     post: Post | None = None  # if this is one drone of a hive
 
 
@@ -116,6 +119,7 @@ class Crawl:
         )
         self._elsewhere, self.post = elsewhere, parts.post
         self.all_rest = False  # no drone of the hive has anything left but hosts set aside
+        self.about = About(self._discovery, parts.frontier, elsewhere)
         self._halfway = parts.halfway
         self.uplink, self.statistics = parts.uplink, parts.statistics
         self.inline = InlineDownloads(
@@ -127,7 +131,7 @@ class Crawl:
             parts.halfway,
             elsewhere,
         )
-        self.in_force = parts.in_force
+        self.in_force, self.hosts = parts.in_force, parts.hosts
         self._followers: list[Follower] = []
         self._merged_at = 0.0
         self._more = False  # the last slice of links had none that may be fetched now, and there may be another

@@ -11,7 +11,10 @@ from webcrawl.store.output import Output
 
 # A URL that ends so without a request was given up with its host.
 AWAY = frozenset(
-    (Status.DNS_FAILED, Status.CONNECT_FAILED, Status.CONNECTION_LOST, Status.TIMEOUT, Status.HOST_RETIRED)
+    (
+        *(Status.DNS_FAILED, Status.CONNECT_FAILED, Status.CONNECTION_LOST, Status.TIMEOUT),
+        *(Status.DROPPED, Status.HOST_RETIRED),
+    )
 )
 
 Hearer = Callable[[Link, Outcome, Exchange | None], None]

@@ -141,6 +141,10 @@ class Discovery:
         except Exception:  # a filter's: as with a page, these links are lost, and the crawl goes on
             logger.exception("%d links of %s", len(portion.links), page.url)
 
+    def heard_of(self, url: str) -> bool:
+        """Whether a link to this canonical URL was submitted lately."""
+        return url in self._lately
+
     def forget(self) -> None:
         """What was submitted lately will be submitted again if it is found again."""
         self._lately.clear()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
+from operator import itemgetter
 
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.listings import LISTINGS
@@ -17,6 +19,7 @@ from webcrawl.net.robots_book import robots_url
 from webcrawl.seen.shells import SIZE, Shells
 from webcrawl.urls.redirects import target
 
+KIND = itemgetter(0)  # of a link
 # Heritrix's letters for the ways to a URL; all other kinds of links are L.
 HOPS = {**dict.fromkeys(("img", "srcset", "script", "style", "media", "object", "link"), "E"), "refresh": "R"}
 NEEDED = {"refresh": "R"}  # all other requisites are E
@@ -174,12 +177,16 @@ class Visitor:
         if link is None or not found or (self._obey_nofollow and "nofollow" in page.meta_robots):
             return
         needed: Sequence[FoundLink] = ()
+        flags: Sequence[bool] | None = None
         if self._requisites:
             found, needed = self._apart(page, link, found)
         if self._obey_nofollow or self._reads_more or redirects_in_a_row(link.path) >= self._redirects:
-            found = self._wanted(link, found)
+            flags = self._wanted(link, found)
+            found = list(compress(found, flags))
+        if links is not None or self._requisites or 0 < self._most < len(found):
+            flags = None  # they are of these, and not of all that the page has
         found, needed = self._cut(page, found), self._cut(page, needed)
-        page.followed = [*needed, *found] if needed else found
+        page.followed, page.flags = [*needed, *found] if needed else found, flags
         if needed:  # first: a page is shown by these
             self._discover(page, link, needed, needed=True)
         self._discover(page, link, found)
@@ -226,10 +233,11 @@ class Visitor:
         addresses = [one[1] for one in found if one[0] in FRAMES and one[0] in self._followed]
         return self._crawl.passing(link, addresses, page.base) if addresses else frozenset()
 
-    def _wanted(self, link: Link, found: Sequence[FoundLink]) -> Sequence[FoundLink]:
+    def _wanted(self, link: Link, found: Sequence[FoundLink]) -> list[bool]:
+        """Of each link, whether it is of a kind that is followed and does not say otherwise."""
         kinds = self._followed
         if redirects_in_a_row(link.path) >= self._redirects:
             kinds -= {"refresh"}
         if self._obey_nofollow:
-            return [one for one in found if one[0] in kinds and not (one[3] and is_nofollow(one[3]))]
-        return [one for one in found if one[0] in kinds]
+            return [one[0] in kinds and not (one[3] and is_nofollow(one[3])) for one in found]
+        return list(map(kinds.__contains__, map(KIND, found)))

@@ -11,7 +11,8 @@ from webcrawl.report.markup import Html, join, tag
 MOST_ROWS, MOST_DEPTH = 500, 4
 LONGEST = 2000  # characters of a text
 BYTES = {"bytes", "size", "received"}  # figures that are
-URL, HOST = ("url", "via", "seed", "canonical"), ("host", "name", "origin", "domain")
+NOTHING = "Nothing now."
+CAPITALS = {"url": "URL", "urls": "URLs", "ip": "IP"}
 Link = Callable[[str, str], str | None]  # of a column and its text: where a click leads
 
 
@@ -30,19 +31,24 @@ def answered(answer: Any, link: Link = nowhere, depth: int = 0) -> Html:
     if answer and all(isinstance(one, Mapping) for one in answer):
         return table(answer, link)
     if not answer:
-        return tag("p", "Nothing.", class_="note")
+        return tag("p", NOTHING, class_="note")
+    if not any(isinstance(one, (Mapping, list, tuple)) for one in answer):
+        return tag("p", ", ".join(map(said, answer[:MOST_ROWS])), class_="answer")
     return tag("ul", *(tag("li", answered(one, link, depth + 1)) for one in answer[:MOST_ROWS]), _more(len(answer)))
 
 
 def _figures(answer: Mapping[str, Any], link: Link, depth: int) -> Html:
-    """Figures side by side; what is larger comes below, under its name."""
-    plain = {name: value for name, value in answer.items() if not isinstance(value, (Mapping, list, tuple))}
+    """Figures side by side, without those that are nothing; what is larger comes below, under its name."""
+    some = {name: value for name, value in answer.items() if value is not None and value not in ("", [], {})}
+    plain = {name: value for name, value in some.items() if not isinstance(value, (Mapping, list, tuple))}
     rows = [tag("div", tag("dt", words(name)), tag("dd", _linked(name, value, link))) for name, value in plain.items()]
     rest = [
         join(tag("h3", words(name)), answered(value, link, depth + 1))
-        for name, value in answer.items()
-        if name not in plain and value
+        for name, value in some.items()
+        if name not in plain
     ]
+    if not some:
+        return tag("p", NOTHING, class_="note")
     return join(tag("dl", *rows[:MOST_ROWS], class_="facts") if rows else None, *rest)
 
 
@@ -92,7 +98,7 @@ def said(value: Any) -> str:
 
 def words(name: object) -> str:
     """The name of a figure as people write it."""
-    text = str(name)[:100].replace("_", " ")
+    text = " ".join(CAPITALS.get(word, word) for word in str(name)[:100].replace("_", " ").split(" "))
     return text[:1].upper() + text[1:]
 
 

@@ -18,6 +18,7 @@ from webcrawl.report.markup import Html
 from webcrawl.store.errors import StoreError
 
 LIVE = ("overview", "hosts", "errors", "seeds", "fetchers", "log")  # pages that change while they are open
+TRACEBACKS = "errors.log"
 LONGEST = 4096  # characters of a URL that is asked about
 Why = Callable[[Path, str], Any]  # of a JOBDIR and a URL: what is known of it
 
@@ -31,10 +32,9 @@ class Contents:
 
     async def page(self, watch: Watch, shown: Shown, tab: str, query: Mapping[str, str]) -> Html:
         """All that is on a page below its header."""
-        if tab == "why":
-            return await self._why_page(watch, shown, query.get("url", "").strip())
-        if tab == "commands":
-            return orders.commands_content(shown, query.get("host", ""))
+        still = await self._still(watch, shown, tab, query)
+        if still is not None:
+            return still
         parts = await self.parts(watch, shown, tab, query)
         if tab == "":
             return overview.figures_content(shown, overview.span_of(query.get("span", ""), shown), parts)
@@ -44,6 +44,15 @@ class Contents:
             return tabs.log_content(shown, _of(query.get("name"), LOGS), query.get("find", ""), parts)
         return tabs.seeds_content(shown, parts) if tab == "seeds" else tabs.content(tab, parts)
 
+    async def _still(self, watch: Watch, shown: Shown, tab: str, query: Mapping[str, str]) -> Html | None:
+        """A page that does not change while it is open."""
+        if tab == "why":
+            return await self._why_page(watch, shown, query.get("url", "").strip())
+        if tab == "commands":
+            return orders.commands_content(shown, query.get("host", ""))
+        host = query.get("host", "").strip()[:LONGEST]
+        return await self._host_page(watch, shown, host) if host and tab == "hosts" else None
+
     async def parts(self, watch: Watch, shown: Shown, tab: str, query: Mapping[str, str]) -> Parts:
         """What changes of a page that stays open."""
         if tab == "hosts":
@@ -52,7 +61,7 @@ class Contents:
             return {"hosts": found, "levels": tabs.levels_part(shown)}
         if tab == "errors":
             found, _ = await self._asked(watch, shown, "errors")
-            return {"errors": tabs.errors_part(shown, found, await _lines(watch, "errors.log", ""))}
+            return {"errors": tabs.errors_part(shown, found, await _lines(watch, TRACEBACKS, ""))}
         if tab == "seeds":
             return {"seeds": tabs.seeds_part(shown, await self._progress(watch))}
         if tab == "fetchers":
@@ -77,6 +86,11 @@ class Contents:
         except NotRunning:
             return None, "The crawl has just ended."
 
+    async def _host_page(self, watch: Watch, shown: Shown, host: str) -> Html:
+        found, why_not = await self._asked(watch, shown, "host", host)
+        queue, _ = await self._asked(watch, shown, "queue", host) if found is not None else (None, "")
+        return tabs.host_content(shown, host, found, why_not, queue)
+
     async def _progress(self, watch: Watch) -> SeedProgress:
         known = watch.known
         progress = self._seeds.setdefault(known.id, SeedProgress([one.jobdir for one in known.crawls]))
@@ -98,10 +112,13 @@ class Contents:
 
 
 async def _lines(watch: Watch, name: str, find: str) -> list[str]:
-    """Of a hive, those of all drones."""
+    """The latest first, but tracebacks as they are; of a hive, those of all drones."""
 
     def read() -> list[str]:
-        return [line for one in watch.known.crawls for line in tail(one.jobdir, name, find, tabs.MOST_LINES)]
+        each = [tail(one.jobdir, name, find, tabs.MOST_LINES) for one in watch.known.crawls]
+        if name == TRACEBACKS:
+            return [line for lines in each for line in reversed(lines[: tabs.MOST_LINES // len(each)])]
+        return sorted((line for lines in each for line in lines), reverse=True) if len(each) > 1 else each[0]
 
     lines: list[str] = await watch.answer(("log", name, find), read)
     return lines[: tabs.MOST_LINES]

@@ -13,11 +13,14 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
+import logging
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from hashlib import sha256
 
 from aiohttp import web
+
+logger = logging.getLogger(__name__)
 
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -94,6 +97,10 @@ class Guard:
         except web.HTTPException as error:
             error.headers.update(HEADERS)
             raise
+        except Exception as error:
+            logger.exception("%s", request.path_qs)
+            why = "an error of the dashboard: where it was started, it says which\n"
+            raise web.HTTPInternalServerError(text=why, headers=HEADERS) from error
         if not answer.prepared:
             answer.headers.update(HEADERS)
         return answer

@@ -16,7 +16,7 @@ from webcrawl.dashboard.locked import is_locked
 from webcrawl.hive.merging import merged
 from webcrawl.statistics.history import KINDS
 
-Ask = Callable[..., Any]  # of a JOBDIR, a command and its words: the answer; CommandError or NotRunning
+Ask = Callable[..., Any]  # of a JOBDIR, a command, its words, `written` for `-`: an answer; CommandError, NotRunning
 LARGEST = 1 << 24  # bytes of stats.json
 NESTED = ("mix", "milliseconds", "levels", "in_force", "statistics", "state", "trouble")
 

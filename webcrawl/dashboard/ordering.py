@@ -44,6 +44,8 @@ class Ordering:
         """Gives a crawl seeds, in a file of its own; returns the name of its answer."""
         jobdir, data = watch.known.jobdir, text.strip().encode("utf-8", "replace")
         try:
+            if watch.known.drones:
+                return self._keep(WRITTEN, await watch.order("seeds", "add", "-", written=data))
             await watch.order("status")  # nothing is written for a crawl that does not listen
             name = await watch.run(lambda: spooled(jobdir, BytesIO(data)))
             try:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
-from webcrawl.control.commands import COMMANDS, Command, checked
+from webcrawl.control.commands import COMMANDS, checked
 from webcrawl.control.errors import CommandError
 
 MOST_WORDS, LONGEST = 200, 4096  # words of a command, and characters of all of them
@@ -30,7 +31,27 @@ class Order:
         return not DESTROYING.isdisjoint((self.name, *self.words[:2]))
 
 
-def fields(command: Command) -> list[str]:
+class Row(Protocol):
+    """What a form is made of: a row of the table."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def words(self) -> str:
+        """What follows the name."""
+
+    @property
+    def says(self) -> str: ...
+
+    @property
+    def least(self) -> int: ...
+
+    @property
+    def most(self) -> int | None: ...
+
+
+def fields(command: Row) -> list[str]:
     """Names of the fields of a form: one for each word, or a single one for any number of them."""
     names = command.words.split()
     if not command.most and command.most is not None:
@@ -63,7 +84,7 @@ def _split(text: str) -> list[str]:
         raise CommandError(f"a quote is missing: {error}") from error
 
 
-def known(names: Sequence[str] = ()) -> list[Command]:
+def known(names: Sequence[str] = ()) -> list[Row]:
     """The commands of the table, or those of these names that are in it."""
     return [COMMANDS[name] for name in names if name in COMMANDS] if names else [*COMMANDS.values()]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +14,8 @@ from webcrawl.statistics.history import PLAIN as COUNTED
 
 ROOM = 8000  # moments of the file; of more, every other one of the older half is left out
 LIVE = 1800  # moments that were seen here: an hour, at one in two seconds
+SLOTS = 600  # of a hive
+SAME = 10.0  # seconds in which drones are looked at
 AT_ONCE = 32 << 20  # bytes of a file that are read at most
 
 
@@ -108,30 +111,48 @@ def _read(line: bytes) -> Moment | None:
         return None
 
 
-def of_hive(pasts: Sequence[Past], slots: int = 600) -> list[Moment]:
+def of_hive(pasts: Sequence[Past], slots: int = SLOTS) -> list[Moment]:
     """The sums of several, at times of equal distance: each drone writes at times of its own."""
     each = [moments for past in pasts if (moments := past.moments())]
     if not each:
         return []
     first, last = min(one[0].at for one in each), max(one[-1].at for one in each)
+    last = min(one[-1].at for one in each if one[-1].at > last - SAME)  # up to where all that run are known
     step = max((last - first) / slots, 1.0)
-    found, places = [], [0] * len(each)
-    for slot in range(int((last - first) / step) + 1):
-        at = first + slot * step
-        now = []
-        for number, moments in enumerate(each):
-            while places[number] + 1 < len(moments) and moments[places[number] + 1].at <= at:
-                places[number] += 1
-            if moments[places[number]].at <= at:
-                now.append(moments[places[number]])
-        if now:
-            found.append(_sum(at, now))
-    return found
+    times = [first + slot * step for slot in range(int((last - first) / step) + 1)]
+    drones = (_at(moments, times) for moments in each)
+    return [_sum(at, [one for one in now if one is not None]) for at, *now in zip(times, *drones, strict=True)]
+
+
+def _at(moments: Sequence[Moment], times: Sequence[float]) -> Iterator[Moment | None]:
+    """How it was at each of these times, evenly between two moments; nothing before the first."""
+    place = 0
+    for at in times:
+        while place + 1 < len(moments) and moments[place + 1].at <= at:
+            place += 1
+        before = moments[place]
+        if before.at > at:
+            yield None
+        elif place + 1 == len(moments) or moments[place + 1].pages < before.pages:  # its end, or a kill
+            yield before
+        else:
+            after = moments[place + 1]
+            yield _between(before, after, (at - before.at) / (after.at - before.at))
+
+
+def _between(before: Moment, after: Moment, share: float) -> Moment:
+    def mixed(one: float, other: float) -> float:
+        return one + (other - one) * share
+
+    plain = {name: mixed(getattr(before, name), getattr(after, name)) for name in PLAIN}
+    bins = zip_longest(before.milliseconds, after.milliseconds, fillvalue=0.0)
+    return Moment(
+        **plain, mix=tuple(map(mixed, before.mix, after.mix)), milliseconds=tuple(mixed(*one) for one in bins)
+    )
 
 
 def _sum(at: float, moments: Sequence[Moment]) -> Moment:
     plain = {name: sum(getattr(one, name) for one in moments) for name in PLAIN} | {"at": at}
-    longest = max(len(one.milliseconds) for one in moments)
-    bins = tuple(sum(one.milliseconds[bit] for one in moments if bit < len(one.milliseconds)) for bit in range(longest))
+    bins = tuple(map(sum, zip_longest(*(one.milliseconds for one in moments), fillvalue=0.0)))
     mix = tuple(map(sum, zip(*(one.mix for one in moments), strict=True)))
     return Moment(**plain, mix=mix, milliseconds=bins)

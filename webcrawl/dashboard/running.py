@@ -8,22 +8,18 @@ import ipaddress
 import os
 import signal
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from aiohttp import web
 
-from webcrawl.control.client import Client
 from webcrawl.dashboard.finding import Finder
 from webcrawl.dashboard.guard import Guard
+from webcrawl.dashboard.looking import Ask
 from webcrawl.dashboard.server import Server
 
-PATIENCE = 3.0  # seconds for an answer that a page shows
-LONGER = 60.0  # and for one to a command, which may have to wait for a checkpoint
-LONGEST = {"profile": 330.0}
-SHOWN = ("status", "hosts", "errors", "threads")
 GRACE = 1.0  # seconds for open pages to be closed
 IDLE = 30.0  # seconds for which a connection is kept
 
@@ -32,12 +28,13 @@ class NotListening(Exception):  # noqa: N818 - reads as what it is
     """The address cannot be listened on; the message is one line."""
 
 
-def run(jobdirs: Sequence[Path], root: Path, host: str, port: int, say: Callable[[str], None]) -> None:
-    """Says where the dashboard is, and serves it until SIGINT or SIGTERM."""
+def run(finder: Finder, where: str, address: tuple[str, int], ask: Ask, say: Callable[[str], None]) -> None:
+    """Says where the dashboard is, and serves it until SIGINT or SIGTERM. `where` it looks for crawls, for people."""
+    host, port = address
     listener = _listen(host, port)
     with listener, contextlib.suppress(KeyboardInterrupt):
         guard = Guard(host, listener.getsockname()[1])
-        server = Server(guard, Finder(jobdirs, root), f"{root}{os.sep}", ask, why_function())
+        server = Server(guard, finder, where, ask, why_function())
         asyncio.run(_serve(server, listener, lambda: _tell(guard, host, say)))
 
 
@@ -68,11 +65,6 @@ async def _serve(server: Server, listener: socket.socket, tell: Callable[[], Non
         await end.wait()
     finally:
         await runner.cleanup()
-
-
-def ask(jobdir: Path, command: str, *words: str) -> Any:
-    """What a crawl answers; a hive is commanded by the same words."""
-    return Client(jobdir, PATIENCE if command in SHOWN else LONGEST.get(command, LONGER)).ask(command, *words)
 
 
 def why_function() -> Callable[[Path, str], Any] | None:

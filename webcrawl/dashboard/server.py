@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 
@@ -18,7 +19,7 @@ from webcrawl.dashboard.pages.crawl import FIRST, TABS, Shown, common, crawl_pag
 from webcrawl.dashboard.pages.frame import Parts, Site
 from webcrawl.dashboard.pages.orders import sure_content
 from webcrawl.dashboard.streams import Streams
-from webcrawl.dashboard.watching import INTERVAL, Watch
+from webcrawl.dashboard.watching import FRESH, INTERVAL, Watch
 
 LARGEST = 64 << 10  # bytes of a form
 THREADS = 16
@@ -33,6 +34,8 @@ class Server:
         self._guard, self._finder, self._where, self._ask = guard, finder, where, ask
         self._site = Site(guard.base, guard.form_token)
         self._contents, self._ordering, self._streams = Contents(ask, why), Ordering(), Streams()
+        self._finding: asyncio.Future[list[Known]] | None = None
+        self._searched = 0.0
         self._watches: dict[str, Watch] = {}
         self._executor = ThreadPoolExecutor(THREADS, thread_name_prefix="look")
 
@@ -42,12 +45,12 @@ class Server:
         app.add_routes(
             [
                 web.get(f"{base}/", self._crawls),
-                web.get(f"{base}/events", self._crawls_events),
+                web.get(f"{base}/events", self._crawls_events, allow_head=False),
                 web.get(f"{base}/style.css", self._style),
                 web.get(f"{base}/script.js", self._script),
                 web.get(f"{base}/c/{{id}}", self._crawl),
                 web.get(f"{base}/c/{{id}}/{{tab}}", self._crawl),
-                web.get(f"{base}/c/{{id}}/{{tab}}/events", self._crawl_events),
+                web.get(f"{base}/c/{{id}}/{{tab}}/events", self._crawl_events, allow_head=False),
                 web.post(f"{base}/c/{{id}}/commands", self._order),
                 web.post(f"{base}/c/{{id}}/seeds", self._paste),
             ]
@@ -64,7 +67,11 @@ class Server:
     # -- all crawls
 
     async def _found(self) -> list[Known]:
-        return await asyncio.get_running_loop().run_in_executor(self._executor, self._finder.look)
+        """Those there are, or were a moment ago: folders are not searched for each page anew."""
+        if self._finding is None or (self._finding.done() and time.monotonic() - self._searched > FRESH):
+            self._searched = time.monotonic()
+            self._finding = asyncio.get_running_loop().run_in_executor(self._executor, self._finder.look)
+        return await asyncio.shield(self._finding)
 
     def _watch(self, known: Known) -> Watch:
         watch = self._watches.get(known.id)
@@ -111,7 +118,8 @@ class Server:
         shown = await self._shown(watch)
         content = await self._contents.page(watch, shown, tab, request.query)
         query = {name: request.query.get(name) for name in KEPT}
-        events = shown.at(tab or "overview", "events", **query) if (tab or "overview") in LIVE else None
+        live = (tab or "overview") in LIVE and "host" not in request.query
+        events = shown.at(tab or "overview", "events", **query) if live else None
         said = self._ordering.said(shown, request.query.get("said", ""))
         return _html(crawl_page(shown, tab, content, events, said))
 

@@ -77,10 +77,10 @@ class Watch:
         self._answers = {name: kept for name, kept in self._answers.items() if not kept[1].done()}
         self._sample = None
 
-    async def order(self, name: str, *words: str) -> Any:
+    async def order(self, name: str, *words: str, **more: bytes) -> Any:
         """Gives a command."""
         try:
-            return await self.run(lambda: self._ask(self.known.jobdir, name, *words))
+            return await self.run(lambda: self._ask(self.known.jobdir, name, *words, **more))
         finally:
             self.forget()
 

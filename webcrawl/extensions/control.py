@@ -19,13 +19,13 @@ from webcrawl.adapter.values import values_of
 from webcrawl.control.commands import COMMANDS, obey
 from webcrawl.control.errors import CommandError
 from webcrawl.control.server import ControlServer
-from webcrawl.control.wire import NAME
+from webcrawl.control.wire import NAME, UNKEPT
 from webcrawl.store.errors import StoreError
 
 logger = logging.getLogger(__name__)
 
 PATIENCE = 20.0  # seconds that whoever gave a command waits for the checkpoint that has it
-NOT_KEPT = "no checkpoint has it yet: a crawl that is killed now forgets it"
+NOT_KEPT = f"{UNKEPT}no checkpoint has it yet, and a crawl that is killed now forgets it"
 
 
 class Control:
@@ -62,22 +62,21 @@ class Control:
 
     async def _obey(self, name: str, words: Sequence[str]) -> str | Mapping[str, Any]:
         answer = obey(self._commanding, name, *words)
-        changes = COMMANDS[name].lasting
+        changes = COMMANDS[name].lasts(*words)
         if changes:
             logger.info("by command: %s %s: %s", name, " ".join(words), answer)
         if isawaitable(answer):
             answer = await answer
-        if changes and not await self._kept():
-            answer = f"{answer}; {NOT_KEPT}"
+        if changes:
+            await self._keep()
         return answer
 
-    async def _kept(self) -> bool:
-        """Has a checkpoint taken; whether that was soon."""
+    async def _keep(self) -> None:
+        """Has a checkpoint taken. CommandError if there is none soon, or ever."""
         try:
             async with asyncio.timeout(PATIENCE):
                 await self._commanding.checkpoint()
-        except TimeoutError:
-            return False
+        except TimeoutError as error:
+            raise CommandError(NOT_KEPT) from error
         except (CommandError, StoreError) as error:
-            raise CommandError(f"done, but not kept: {error}") from error
-        return True
+            raise CommandError(f"{UNKEPT}it is not kept: {error}") from error

@@ -10,8 +10,10 @@ from scrapy.crawler import Crawler
 from scrapy.utils.asyncio import create_looping_call
 
 from webcrawl.adapter.scheduler import scheduler_of
+from webcrawl.net.shortage import is_ours
 from webcrawl.statistics.history import PATH, SHORTEST, interval, line, moment
 from webcrawl.store.errors import StoreError
+from webcrawl.store.output import Output
 
 
 class History:
@@ -20,6 +22,7 @@ class History:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._loop: Any = None
+        self._output: Output | None = None
         self._due = 0.0
 
     @classmethod
@@ -30,12 +33,6 @@ class History:
         return extension
 
     def opened(self) -> None:
-        scheduler = scheduler_of(self._crawler)
-        try:
-            self._output = scheduler.crawl.open_output(PATH)
-        except StoreError as error:
-            scheduler.fail(error)
-            return
         self._loop = create_looping_call(self.look)
         self._loop.start(SHORTEST)
 
@@ -50,8 +47,13 @@ class History:
             return
         crawl, now = scheduler.crawl, time.time()
         begun = crawl.statistics.series.start / 1000 or now
-        self._due = time.monotonic() + interval(now - begun) - SHORTEST / 2  # this is asked once in SHORTEST
         try:
+            if self._output is None:
+                self._output = crawl.open_output(PATH)
             self._output.write(line(moment(crawl.glance(), now)))
         except StoreError as error:
+            if self._output is None and isinstance(error.__cause__, OSError) and is_ours(error.__cause__):
+                return  # a descriptor may be free at the next look: no crawl ends for a moment without one
             scheduler.fail(error)
+            return
+        self._due = time.monotonic() + interval(now - begun) - SHORTEST / 2  # this is asked once in SHORTEST

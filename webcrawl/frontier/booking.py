@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from webcrawl.frontier.health import DAY, STRIKES, HealthRules, answered
@@ -32,23 +33,31 @@ class Limits:
     domain_share: int = 16  # FRONTIER_DOMAIN_SHARE: a domain may have one queue in this many while others wait
 
 
+Own = tuple[Politeness, Limits]  # of one host
+
+
 class Booking:
     """Records an outcome in its host's record."""
 
     def __init__(self, politeness: Politeness, limits: Limits) -> None:
+        self.own: Mapping[str, Own | None] | None = None  # of hosts for which other waits and limits are in force
         self.change(politeness, limits)
 
     def change(self, politeness: Politeness, limits: Limits) -> None:
         """From now on these hold, for waits that begin from now on."""
-        self._politeness, self._limits = politeness, limits
+        self._general, self._limits = (politeness, limits), limits
         self.health = HealthRules(limits.host_failures, limits.retry_wait, limits.patience)
+
+    def of(self, name: str) -> Own:
+        """What holds for this host."""
+        return self._general if self.own is None else self.own[name] or self._general
 
     def __call__(self, host: Host, link: Link, outcome: Outcome, now: float) -> tuple[float, Link] | None:
         """Returns when to retry the link, and how it is queued then; None if it is finished.
 
         A prerequisite neither counts as a page nor is retried: admission asks for it again while a URL needs it.
         """
-        limits, status = self._limits, outcome.status
+        limits, status = self.of(host.name)[1], outcome.status
         again = self._again(host, link, outcome)
         if status > 0 or status in UNANSWERED:
             host.times.append(outcome.seconds)
@@ -63,8 +72,8 @@ class Booking:
         elif host.failures:
             answered(host)
         host.ready_at = max(host.ready_at, now + wait)  # an inline download may have asked it since
-        if limits.host_pages:
-            host.retired = host.retired or self._budget(host.pages)
+        if limits.host_pages and host.pages >= limits.host_pages:
+            host.retired = host.retired or Status.HOST_BUDGET
         if host.retired or again is None:
             return None
         return self._later(host, link, now, failed=failed), again
@@ -111,12 +120,17 @@ class Booking:
 
     def wait(self, host: Host) -> float:
         """Seconds between two requests to the host if none fails."""
-        wait = self._politeness.wait(host.times)
-        return max(wait, min(host.crawl_delay, self._limits.crawl_delay_max)) if host.crawl_delay else wait
+        politeness, limits = self.of(host.name)
+        wait = politeness.wait(host.times)
+        return max(wait, min(host.crawl_delay, limits.crawl_delay_max)) if host.crawl_delay else wait
 
-    def _budget(self, pages: int) -> int:
-        """The Status that ends a host whose page budget is used up, or 0."""
-        return Status.HOST_BUDGET if 0 < self._limits.host_pages <= pages else 0
+    def asked(self, host: Host) -> float:
+        """Seconds for which the host has asked to be left alone after its last failure."""
+        return min(host.row.asked, self.of(host.name)[1].retry_after_max) if host.row is not None else 0.0
+
+    def is_spent(self, host: Host) -> bool:
+        """Whether the host has had all the pages that it may have."""
+        return 0 < self.of(host.name)[1].host_pages <= host.pages
 
 
 def _is_page(link: Link, outcome: Outcome) -> bool:

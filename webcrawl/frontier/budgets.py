@@ -7,7 +7,7 @@ reputation allows. All other URLs wait on disk.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 from itertools import count
 from zlib import crc32
@@ -47,6 +47,7 @@ class Budgets:
         self.table, self._texts, self._policy, self._requisites = table, texts, policy, requisites
         self.reputation = reputation
         self._lead = policy.lead
+        self._own: Mapping[str, Allowance | None] | None = None
         self.counts = self._lead < UNLIMITED or policy.most(0, seed=False) < UNLIMITED
         self.domains, self.held = table.waiting()  # domains with URLs that wait, and these URLs
         self._ready: list[tuple[int, int, str]] = []  # a heap: the best reputation first, then by turn
@@ -149,13 +150,30 @@ class Budgets:
             self._allow(domain)
         return domain
 
+    def look_up(self, name: str) -> Domain:
+        """A domain's record, to be looked at only."""
+        return self._get(name)
+
     def _allow(self, domain: Domain) -> None:
-        domain.most = self._policy.most(domain.rank, seed=domain.seed)
-        domain.sure = self._policy.sure(domain.rank, seed=domain.seed)
+        policy = self._policy if self._own is None else self._own[domain.name] or self._policy
+        domain.most = policy.most(domain.rank, seed=domain.seed)
+        domain.sure, domain.lead = policy.sure(domain.rank, seed=domain.seed), policy.lead
+
+    def vary(self, own: Mapping[str, Allowance | None] | None) -> None:
+        """From now on some domains have policies of their own."""
+        self._own, self._moved = own, True
+        self.table.rate_again()
+
+    def reconsider(self, name: str) -> None:
+        """A domain goes on at once if it may now; others whose policy has changed do with the next look at budgets."""
+        domain = self._get(name)
+        if domain.queue is not None:
+            self._rate(domain)
+            self._note(domain)
 
     def _may(self, domain: Domain) -> bool:
         used = domain.used
-        if domain.debt >= self._lead or used >= domain.most:
+        if domain.debt >= domain.lead or used >= domain.most:
             return False
         return used < domain.sure or domain.queue is None or used + domain.queue.count <= WIDE * domain.most
 
@@ -178,7 +196,8 @@ class Budgets:
     @property
     def unsettled(self) -> bool:
         """Whether URLs wait that may turn out to go on when budgets are looked at again."""
-        return self.held > 0 and (self._moved or self.reputation.waits or self._round is not None)
+        heard = self.reputation.waits or self.reputation.grown  # a checkpoint writes it, but looks at few domains
+        return self.held > 0 and (self._moved or heard or self._round is not None)
 
     def _note(self, domain: Domain) -> None:
         if domain.name in self.listed or not self._may(domain):
@@ -215,6 +234,7 @@ class Budgets:
 
     def _all(self) -> Iterator[None]:
         yield from self.reputation.prepare()
+        self.reputation.grown = False
         yield from self.table.prepare()
         place = TOP
         while found := self._look_at(place, LOOK):

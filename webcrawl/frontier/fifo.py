@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from webcrawl.frontier.blocks import Blocks
-from webcrawl.frontier.records import LENGTH, LONG, SHORTS, count_records, cut, frame
+from webcrawl.frontier.records import LENGTH, LONG, SHORTS, count_records, cut, frame, some
 from webcrawl.frontier.saved import SavedFifo, unpack
 from webcrawl.store.errors import DamagedFile
 
@@ -121,6 +121,16 @@ class Fifo:
                 self._base = 0
                 self._ids = self._ids or None
         self._head, self._at = b"", 0
+
+    def first(self, most: int) -> list[bytes]:
+        """The oldest records, which stay where they are."""
+        place, found = self._base + self._at, some(b"" if self._ids else self._head, self._at, most)
+        for number in self._ids or ():
+            if len(found) >= most:
+                break
+            found += some(self._pool.blocks.get(number), place, most - len(found))
+            place = 0
+        return found + some(self._tail or b"", 0, most - len(found))
 
     # -- called by the pool
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 
 from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.allowances import Allowance
 from webcrawl.frontier.back import BackEnd
-from webcrawl.frontier.booking import Booking, Limits
+from webcrawl.frontier.booking import Booking, Limits, Own
+from webcrawl.frontier.budgets import Budgets
 from webcrawl.frontier.charges import Charges
 from webcrawl.frontier.gate import Gate
 from webcrawl.frontier.health import Health, given_up, spares
 from webcrawl.frontier.hosts import FIRST, Host, State
 from webcrawl.frontier.lending import NO_PAGE, Lender, Lending
+from webcrawl.frontier.look import Look
 from webcrawl.frontier.moves import Moves
 from webcrawl.frontier.overstay import R, overstaying
 from webcrawl.frontier.pardon import Pardon
@@ -23,7 +25,8 @@ from webcrawl.frontier.politeness import Politeness
 from webcrawl.frontier.prioritizers import Informed
 from webcrawl.frontier.rotation import Rotation
 from webcrawl.frontier.slots import ANSWERED, DOUBTFUL, NEW, PROVEN, Slots
-from webcrawl.model import Link, Outcome, unpack
+from webcrawl.frontier.steering import Steering
+from webcrawl.model import Link, Outcome, unpack, url_of
 from webcrawl.urls.hosts import host_of
 
 STEPS = 64  # hosts examined by one `take` before it gives up for this turn of the event loop
@@ -74,6 +77,8 @@ class Frontier:
         )
         self.lending = Lending(lender)
         self.pardon = Pardon(self._charges, lender, self._rotation, self._enter, self._put_back)
+        self.steering = Steering(lender, self._rotation, self._enter)
+        self.look = Look(queues, lender)
         self._reserved = self.lending.reserved
         self.gate: Gate | None = None
         self.moves = Moves(self, queues, lender, self._rotation)
@@ -186,6 +191,15 @@ class Frontier:
         """From now on domains have these budgets."""
         self._budgets.change(policy)
 
+    def vary(self, own: Mapping[str, Own | None] | None) -> None:
+        """For some hosts others hold than for all; what of theirs is None holds for all."""
+        self._book.own = own
+
+    @property
+    def budgets(self) -> Budgets | None:
+        """The budgets of registered domains, if they have any."""
+        return self._budgets if self._budgets.counts else None
+
     # -- in
 
     def add(self, records: Iterable[bytes]) -> None:
@@ -221,7 +235,9 @@ class Frontier:
         self._hosts.touch(held)
         self._put_back(held, record)
         self.counters["added"] += 1
-        if host is None and held.state is State.IDLE:
+        if host is None and held.state is State.IDLE and self._rotation.aside.keeps(held):
+            self._rotation.rest(held, self._back.now)
+        elif host is None and held.state is State.IDLE:
             self._enter(held)
         elif host is None:
             if held.state is State.ASIDE:
@@ -501,6 +517,11 @@ class Frontier:
         if host is None:
             self._hosts.put_away(held)
         return held.failures, bool(held.times), held.ip
+
+    def in_flight_now(self, url: str) -> bool:
+        """Whether this URL was handed out and is not done."""
+        host = self._back.active.get(host_of(url))
+        return host is not None and host.given is not None and url_of(host.given) == url
 
     def probe(self, now: float, *, anyone: bool) -> Link | None:
         """A link of a due host: of one that answered last time, if there is one; `anyone`: rather of another."""

@@ -46,6 +46,7 @@ class FailedRow(NamedTuple):
     gone: bool  # the name servers say that there is no such name, or none that may be asked
     origin: int = 0  # a checksum of the only scheme and port that have failed; 0: there were several, -1: none yet
     planned: float = 0.0  # seconds for which it was to be left alone after that
+    asked: float = 0.0  # of these, for how many it has asked itself (Retry-After)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,8 @@ class HealthRules:
             origin = origin if before.origin in (-1, origin) else 0
         host.failures += 1
         wait = self._wait(host.failures, gone=gone)
-        row = FailedRow(now, away, _status(link, outcome), only, gone, origin, float(max(wait, outcome.wait)))
+        planned, asked = float(max(wait, outcome.wait)), float(outcome.wait)
+        row = FailedRow(now, away, _status(link, outcome), only, gone, origin, planned, asked)
         host.row = row
         is_over = host.failures >= self.failures and away >= self.patience
         if not host.retired and (is_over or (gone and before is not None and before.gone)):

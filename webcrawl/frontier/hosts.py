@@ -169,6 +169,14 @@ class HostTable:
             for queue in oldest.queues():
                 queue.close()
 
+    def place(self, name: str) -> str:
+        """Where the record of a host is that nobody holds; empty if there is none."""
+        return "in memory" if name in self._idle else self._rows.place(name)
+
+    def idle(self) -> list[Host]:
+        """Hosts that nobody holds, as far as they are objects: to be looked at only."""
+        return [*self._idle.values()]
+
     def names(self, after: str, most: int) -> list[str]:
         """The next names of hosts behind this one, by name; of those that were written."""
         return self._rows.names(after, most)

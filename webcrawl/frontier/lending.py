@@ -68,6 +68,8 @@ class Lending:
         name = host_of(link.url)
         if self.gate is not None and self.gate.foreign(name):
             return Status.HOST_RETIRED  # it is asked by another crawl
+        if name in self._aside.held:
+            return Status.HOST_RETIRED  # nobody can be asked to wait until somebody resumes it
         self.reserved.add(name)
         if name in self.lent:
             return NEVER

@@ -83,7 +83,9 @@ class Pardon:
 
     def _return(self, host: Host) -> None:
         """Puts away a host that is not active, or lets it in if it has something to fetch."""
-        if host.state is State.IDLE and host.waiting():
+        if host.state is State.IDLE and host.waiting() and self._rotation.aside.keeps(host):
+            self._rotation.rest(host, self._back.now)
+        elif host.state is State.IDLE and host.waiting():
             self._enter(host)
         else:
             self._hosts.put_away(host)

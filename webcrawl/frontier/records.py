@@ -39,6 +39,15 @@ def cut(data: bytes, start: int, share: int) -> int:
     return end
 
 
+def some(data: bytes | bytearray, at: int, most: int) -> list[bytes]:
+    """At most so many records from `at` on."""
+    found: list[bytes] = []
+    while at < len(data) and len(found) < most:
+        start, at = bounds(data, at)
+        found.append(bytes(data[start:at]))
+    return found
+
+
 def count_records(data: bytes | bytearray) -> int:
     """The number of records in these bytes; ValueError if they end inside one."""
     count = at = 0

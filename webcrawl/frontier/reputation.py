@@ -48,6 +48,7 @@ class Reputation:
         self._sorted: npt.NDArray[np.int64] = np.empty((0, 2), np.int64)  # targets and tags
         self._written = 0  # of those
         self._known: dict[str, int] = {}
+        self.grown = False  # links were written; set to False by whoever is about to look at all domains
         self.elsewhere: Callable[[str, str], bool] | None = None  # takes domain and URL, if they are for another drone
 
     def __repr__(self) -> str:
@@ -97,6 +98,7 @@ class Reputation:
         some = self._sorted[self._written : self._written + SLICE].tolist()
         self._db.executemany(STORE, [(target, tag.to_bytes(TAG, "little")) for target, tag in some])
         self._written += len(some)
+        self.grown = True
         self._known.clear()
 
     @property
@@ -122,6 +124,7 @@ class Reputation:
         number = self._number(domain)
         tags = (sources[at : at + TAG] for at in range(0, len(sources), TAG))
         self._db.executemany(STORE, [(number, tag) for tag in tags])
+        self.grown = True
         self._known.pop(domain, None)
 
     def remembered(self, domain: str) -> int:

@@ -13,6 +13,8 @@ SWEPT = 256  # rows examined per sweep: 0.1 ms, or 0.5 if all are removed
 LOAD = "SELECT origin, until, rules, crc FROM robots WHERE origin = ?"
 STORE = "INSERT OR REPLACE INTO robots VALUES (?, ?, ?, ?)"
 NEXT = "SELECT origin, until FROM robots WHERE origin > ? ORDER BY origin LIMIT ?"
+OF_HOST = "SELECT origin FROM robots WHERE origin = ? OR (origin > ? AND origin < ?) LIMIT ?"
+SCHEMES = ("http", "https", "ftp")  # RFC 9309 2.3
 REMOVE = "DELETE FROM robots WHERE origin = ?"
 
 
@@ -37,6 +39,14 @@ class RobotsRows:
         if rows and not rowcrc.agrees(rowcrc.robots, rows[0]):
             raise DamagedFile(self._db.path, 0, f"table robots, {origin}: checksum")
         return rows[0][1:3] if rows else None
+
+    def origins(self, host: str, most: int) -> list[str]:
+        """Schemes and ports of a host whose rules are here."""
+        found: list[str] = []
+        for scheme in SCHEMES:
+            origin = f"{scheme}://{host}"
+            found += [name for (name,) in self._db.query(OF_HOST, (origin, f"{origin}:", f"{origin};", most))]
+        return found[:most]
 
     def set_robots(self, origin: str, until: float, rules: bytes) -> None:
         self._db.execute(STORE, (origin, until, rules, rowcrc.robots(origin, until, rules)))

@@ -164,6 +164,9 @@ class Rotation:
             self._hosts.touch(host)
             self._hosts.put_away(host)
             return False
+        if self.aside.keeps(host):
+            self.rest(host, self._back.now)
+            return False
         crowd = None if anyone else self._shares.crowd(host)
         if crowd is None:
             self._hosts.touch(host)  # its row says that it is parked, and no queue of parked hosts has its name now
@@ -205,6 +208,9 @@ class Rotation:
         else:
             self._hosts.touch(host)
             self._hosts.queue_for(host, record).push(record)
+            if host.state is State.IDLE and self.aside.keeps(host):
+                self.rest(host, self._back.now)
+                return False
             if host.state is State.IDLE:
                 self._enter(host)
                 shares.bring(host, origin)
@@ -227,6 +233,11 @@ class Rotation:
         """Moves the host out of the back-end until its turn comes near; its URLs stay in its queue."""
         self.leave(host, State.ASIDE)
         self.aside.put(host, now)
+
+    def rest(self, host: Host, now: float) -> None:
+        """Puts a paused host aside that was about to become active."""
+        self.aside.put(host, now)
+        self._hosts.put_away(host)
 
     def must_yield(self, host: Host, now: float) -> bool:
         """Whether the host must give way to others that wait for its place, or for a fetcher.

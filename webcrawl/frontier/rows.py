@@ -42,6 +42,12 @@ class HostRows:
         self._size -= len(row[2]) + ROW_BYTES
         return row, written
 
+    def place(self, name: str) -> str:
+        """Where this row is; empty if there is none."""
+        if name in self.changed or name in self._written:
+            return "packed in memory"
+        return "on disk" if self._db.query("SELECT 1 FROM host WHERE name = ?", (name,)) else ""
+
     def active(self) -> Iterator[Row]:
         """The rows of hosts that were in the back-end at the last checkpoint."""
         return map(self._sound, self._db.query(LOAD_ACTIVE))

@@ -9,6 +9,7 @@ from webcrawl.frontier.fifo import Fifo
 from webcrawl.frontier.hosts import Host, HostTable, State
 
 FAR = 600.0  # seconds until its next turn beyond which a host need not be in the back-end meanwhile
+LOOK = 86_400.0  # seconds after which a paused host is looked at again
 LOOKS = 16  # stale entries passed over in one call
 
 
@@ -24,18 +25,26 @@ class SetAside:
         self.entries = queue.heads  # the first of each length, by the time when they are due
         self.urls = 0
         self.hosts = 0
+        self.held: set[str] = set()  # hosts that somebody has paused (steering.py): they stay aside until resumed
 
     def __repr__(self) -> str:
         return f"<SetAside hosts={self.hosts} urls={self.urls} next={self._queue.next_due()}>"
 
     def wants(self, host: Host, due: float, now: float) -> bool:
         """Whether a host with URLs that is due then is to be put aside."""
-        return due - now > FAR or (host.failures >= self.failures and due > now)
+        if due - now > FAR or (host.failures >= self.failures and due > now):
+            return True
+        return bool(self.held) and host.name in self.held
+
+    def keeps(self, host: Host) -> bool:
+        """Whether a host with URLs must not be active because it is paused. URLs of one given up end all the same."""
+        return bool(self.held) and host.name in self.held and not host.retired
 
     def put(self, host: Host, now: float) -> None:
         """Puts a host aside that has left the back-end, and that the caller puts away."""
         host.state = State.ASIDE
-        host.aside = self._queue.push(host.name, host.due(), now)
+        due = now + LOOK if host.name in self.held else host.due()
+        host.aside = self._queue.push(host.name, due, now)
         self.urls += host.waiting()
         self.hosts += 1
         self._hosts.touch(host)
@@ -63,7 +72,9 @@ class SetAside:
     def joined(self, host: Host, now: float) -> None:
         """A URL has come for a host that is aside: if it waited for the time of another URL only, it comes back."""
         self.urls += 1
-        if host.failures < self.failures and host.aside - now > FAR >= host.due() - now:
+        if host.failures >= self.failures or self.keeps(host):
+            return
+        if host.aside - now > FAR >= host.due() - now:
             self.recall(host)
 
     def withdraw(self, host: Host) -> None:

@@ -17,13 +17,17 @@ from webcrawl.store.lock import Lock
 
 @dataclass(frozen=True, slots=True)
 class Founding:
-    """What stays the same for the whole life of a hive, except `drones`: those that the next start begins with."""
+    """What stays the same for the whole life of a hive, except the drones that the next start begins with.
+
+    `lost`: drones that were given up while the hive did not run, so that nobody could be told.
+    """
 
     name: str
     spider: str
     partition: str
     founders: int  # how many drones it had at first: HIVE_DRONES of all of them
     drones: tuple[int, ...]
+    lost: tuple[int, ...] = ()
 
 
 class HiveFolder:
@@ -65,6 +69,11 @@ class HiveFolder:
         except (StoreError, OSError) as error:
             raise HiveError(str(error)) from error
         return found.drones if found else ()
+
+    def states(self) -> tuple[int, ...]:
+        """The drones that have a state here, whatever hive.json says."""
+        found = (folder.parent.name.removeprefix("drone-") for folder in self.path.glob("drone-*/state"))
+        return tuple(sorted(int(number) for number in found if number.isdecimal() and number.isascii()))
 
     def known(self) -> Founding:
         """What is read; HiveError if there is no hive."""
@@ -120,12 +129,14 @@ def _founding(file: Path, found: Any) -> Founding:
         raise HiveError(f"{file}: damaged: not a mapping")
     if found.get("version") != VERSION:
         raise HiveError(f"{file}: version {found.get('version')!r}: this program knows {VERSION}")
-    drones = found.get("drones")
     name, spider, partition = (found.get(name) for name in ("name", "spider", "partition"))
-    numbers: list[Any] = [found.get("founders"), *drones] if isinstance(drones, list) else [None]
+    drones, lost = found.get("drones"), found.get("lost", [])
+    if not isinstance(drones, list) or not isinstance(lost, list):
+        drones, lost = [None], []
+    numbers = [found.get("founders"), *drones, *lost]
     if not all(map(_is_number, numbers)) or not all(map(_is_text, (name, spider, partition))):
         raise HiveError(f"{file}: damaged: it must have name, spider, partition, founders and drones")
-    return Founding(str(name), str(spider), str(partition), numbers[0], tuple(sorted(numbers[1:])))
+    return Founding(str(name), str(spider), str(partition), numbers[0], tuple(sorted(drones)), tuple(lost))
 
 
 def _is_number(value: Any) -> bool:

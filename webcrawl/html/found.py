@@ -18,7 +18,7 @@ class LinkColumns(NamedTuple):
     addresses: Sequence[str]  # as written
     texts: Sequence[str]
     rels: Sequence[str]
-    targets: Sequence[str | None]  # canonical URLs, None for what has none
+    targets: Sequence[str]  # canonical URLs, empty for what has none
 
 
 @dataclass(slots=True)

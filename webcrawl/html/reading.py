@@ -64,7 +64,7 @@ class Reading:
                 for url in data.urls(attributes):
                     self._add("data", url, attributes)
         if self._with_texts:
-            links[first:] = _tidied(links[first:])
+            _tidy(links, first)
         self._texts = texts
         self._found.meta_robots = frozenset(self._robots)
 
@@ -79,8 +79,8 @@ class Reading:
             self._style(self._markup(element))
         else:
             self._urls(tag, attributes, element)
-        if tag in kinds.SRCSETS and "srcset" in self._wanted:
-            for url in srcset.urls(attributes.get(kinds.SRCSETS[tag]) or ""):
+        if tag in kinds.SRCSETS and "srcset" in self._wanted and (candidates := attributes.get(kinds.SRCSETS[tag])):
+            for url in srcset.urls(candidates):
                 self._add("srcset", url, attributes)
 
     def _once(self, tag: str, attributes: Attributes, element: Element) -> None:
@@ -154,14 +154,16 @@ class Reading:
         self._links.append((kind, url, " ".join(alt.split())[:ANCHOR_TEXT], attributes.get("rel") or ""))
 
 
-def _tidied(links: list[FoundLink]) -> list[FoundLink]:
-    """The links with single spaces within their texts and none around them; all texts at once take half the time."""
-    joined = "\0".join([link[2] for link in links])  # in no text: parsers have no such character
+def _tidy(links: list[FoundLink], first: int) -> None:
+    """Leaves single spaces within the texts of the links from the `first` on, and none around them.
+
+    All at once: that takes half the time.
+    """
+    joined = "\0".join([link[2] for link in links[first:]])  # in no text: parsers have no such character
     tidy = " ".join(joined.split()).replace(" \0", "\0").replace("\0 ", "\0")
-    if tidy == joined:
-        return links
-    texts = zip(links, tidy.split("\0"), strict=True)  # those that were cut may end in a space, and are left alone
-    return [(one[0], one[1], text if len(one[2]) < ANCHOR_TEXT else one[2], one[3]) for one, text in texts]
+    if tidy != joined:
+        texts = zip(links[first:], tidy.split("\0"), strict=True)  # one that was cut may end in a space, and is left so
+        links[first:] = [(one[0], one[1], text if len(one[2]) < ANCHOR_TEXT else one[2], one[3]) for one, text in texts]
 
 
 def _long(text: str) -> str:

@@ -20,14 +20,14 @@ def lines(page_url: str, links: Iterable[tuple[str, str, str | None, str]]) -> b
     if not rows:
         return b""
     kinds, addresses, targets, texts = zip(*rows, strict=True)
-    return page_lines(page_url, kinds, addresses, targets, texts)
+    return page_lines(page_url, kinds, addresses, [target or "" for target in targets], texts)
 
 
 def page_lines(
     page_url: str,
     kinds: Sequence[str],
     addresses: Sequence[str],
-    targets: Sequence[str | None],
+    targets: Sequence[str],
     texts: Sequence[str],
 ) -> bytes:
     """The same of all links of a page, given as columns: nearly always one `join`, and one look for what needs escapes.
@@ -36,13 +36,12 @@ def page_lines(
     """
     page = field(page_url)
     raws = [url_without_credentials(raw) if "@" in raw else raw for raw in addresses]
-    urls = [url or "" for url in targets]
-    text = _joined(page, raws, urls, kinds, texts)
-    if text.isascii() or _are_printable(raws, urls, kinds, texts):
+    text = _joined(page, raws, targets, kinds, texts)
+    if text.isascii() or _are_printable(raws, targets, kinds, texts):
         data = text.encode()
         if _is_plain_ascii(data, 5 * len(raws)):
             return data
-    return _joined(page, *(list(map(field, column)) for column in (raws, urls, kinds, texts))).encode()
+    return _joined(page, *(list(map(field, column)) for column in (raws, targets, kinds, texts))).encode()
 
 
 def _joined(page: str, raws: Sequence[str], urls: Sequence[str], kinds: Sequence[str], texts: Sequence[str]) -> str:

@@ -95,6 +95,8 @@ class HttpClient:
         if reused := connection is not None:
             self.counters.reused += 1
         else:
+            if watch is not None:
+                watch.timings = timings
             connection = await self._connected(target, timings, deadline, options)
         if watch is not None:
             watch.source = connection

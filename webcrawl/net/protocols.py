@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from webcrawl.model import Exchange
+from webcrawl.model import Exchange, Timings
 from webcrawl.net.bandwidth import Bandwidth
 from webcrawl.net.errors import TooLarge
 from webcrawl.net.families import Families
@@ -107,9 +107,10 @@ class Source(Protocol):
 
 
 class Watch(Protocol):
-    """Follows a fetch from outside: the client puts here where the answer comes from."""
+    """Follows a fetch from outside: the client puts here where the answer comes from, and how far it has got."""
 
     source: Source | None
+    timings: Timings | None
 
 
 class ProtocolModule(Protocol):

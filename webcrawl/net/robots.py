@@ -56,6 +56,14 @@ class Rules:
                 return pattern in self._allowing or (len(pattern) == len(plain) and plain in self._allowing)
         return not plain or plain in self._allowing
 
+    def deciding(self, url: str) -> tuple[str, bool] | None:
+        """The pattern that decides about a canonical URL, and whether it allows; None if none matches."""
+        path = path_of(url)
+        found = [one for one in self._plain if path.startswith(one)]
+        found += [one for one in self._special if matches(one, path)]
+        best = max(found, key=lambda one: (len(one), one in self._allowing), default=None)
+        return None if best is None else (best, best in self._allowing)
+
     def items(self) -> Iterator[tuple[str, bool]]:
         """Each pattern and whether it allows."""
         return ((pattern, pattern in self._allowing) for pattern in (*self._plain, *self._special))

@@ -6,7 +6,7 @@ docs/robots.md has the steps. The only I/O is reading and writing the table's ro
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Protocol
 
@@ -21,6 +21,7 @@ KEEP = 86_400.0  # seconds, RFC 9309 2.4: no longer than 24 hours
 PATIENCE = 259_200.0  # HOST_PATIENCE
 TRIES = 3  # failures at least before an origin is given up; after so many nobody should await its URLs
 HOSTS = 2**18
+ORIGINS = 100  # of one host, that are shown
 DOUBLINGS = 20  # of HOST_RETRY_WAIT, which is 0.1 s at least: more than a day
 
 
@@ -48,6 +49,10 @@ class RobotsTable(Protocol):
         """Replace the row."""
         ...
 
+    def origins(self, host: str, most: int) -> list[str]:
+        """Origins of a host that have a row."""
+        ...
+
     def sweep(self, before: float) -> None:
         """Delete some of the rows that expired before `before`."""
         ...
@@ -60,6 +65,21 @@ class Heard:
     meaning: Meaning
     crawl_delay: float | None = None  # seconds, 0 for none; None if it was not heard
     sitemaps: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class InForce:
+    """What is known of an origin's robots.txt."""
+
+    until: float  # when it is to be fetched again
+    rules: Rules | None  # None: none are known
+    tries: int  # that failed in a row since the rules were fetched; none and no rules: it was given up
+    since: float  # when the first of them failed
+
+    @property
+    def fetched(self) -> float | None:
+        """When the rules came; None if that is not known, because robots.txt has been unreachable since."""
+        return None if self.tries or self.rules is None else self.until - KEEP
 
 
 @dataclass(slots=True)
@@ -127,6 +147,15 @@ class RobotsBook:
         entry.owes = False
         return Verdict.ALLOWED
 
+    def would_say(self, url: str, now: float) -> Verdict:
+        """The verdict, for whoever watches."""
+        entry = self._entry(origin_of(url))
+        owes = entry is not None and entry.owes
+        verdict = self.verdict(url, now)
+        if entry is not None:
+            entry.owes = owes
+        return verdict
+
     def next_try(self, url: str) -> float:
         """When to try a waiting URL again."""
         entry = self._entry(origin_of(url))
@@ -141,6 +170,21 @@ class RobotsBook:
         """Whether nobody should await this URL: its robots.txt has failed several times, and no rules are known."""
         entry = self._entry(origin_of(url))
         return entry is not None and entry.rules is None and entry.tries >= TRIES
+
+    def origins(self, host: str) -> list[str]:
+        """Schemes and ports of a host of whose robots.txt something is known, for whoever watches."""
+        return self._table.origins(host, ORIGINS)
+
+    def in_force(self, origin: str) -> InForce | None:
+        """What is known of an origin's robots.txt, for whoever watches; None if nothing is."""
+        entry = self._entry(origin)
+        return None if entry is None else InForce(entry.until, entry.rules, entry.tries, entry.since)
+
+    def try_again(self, origin: str, now: float) -> None:
+        """Fetches an unreachable robots.txt as soon as its host has its next turn."""
+        entry = self._entry(origin)
+        if entry is not None and entry.until > now and (entry.tries or entry.rules is None):
+            self._keep(origin, replace(entry, until=now, owes=False))
 
     def answered(self, origin: str, status: int, body: bytes, now: float) -> Heard:
         """Record the response to a robots.txt request: the last hop's, for the origin of the first hop."""

@@ -14,6 +14,7 @@ STATUSES = {
     -61: "robots.txt unreachable",
     -5000: "out of scope",
     -5001: "excluded, or an address that is forbidden",
+    -5002: "dropped with its host by command",
     -5003: "host's page budget used up",
     -5004: "host given up",
     -9998: "forbidden by robots.txt",

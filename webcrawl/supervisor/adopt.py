@@ -6,12 +6,14 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from scrapy.settings import BaseSettings
 
 from webcrawl.commands.cannot_start import CannotStart
 from webcrawl.hive.errors import Away
+from webcrawl.hive.folder import HiveFolder
 from webcrawl.hive.operator import Look
 from webcrawl.supervisor.orders import give_up
 from webcrawl.supervisor.plan import command, given_by_command
@@ -22,12 +24,46 @@ from webcrawl.text.quantities import count
 
 def adopt_lost(target: Target, drone: int, say: Callable[[str], Any], *, sure: bool) -> int:
     """The drone's state is gone: says what is lost, and gives its part of the web to the others if that is wanted."""
+    if target.folder is not None and target.server() is None:
+        return _adopt_later(target.folder, drone, say, sure=sure)
     for line in _losses(_look(target), drone):
         say(line)
+    _say_what_follows(say)
     if not sure:
         say("nothing was changed: repeat the command with --yes to give it up")
         return 1
     return give_up(target, drone, say, lost=(drone,))
+
+
+def _adopt_later(folder: HiveFolder, drone: int, say: Callable[[str], Any], *, sure: bool) -> int:
+    """The same for a hive that does not run: its drones hear of it when they are started."""
+    lock = folder.lock()
+    try:
+        founding = folder.known()
+        left = tuple(one for one in founding.drones if one != drone)
+        if left == founding.drones:
+            raise CannotStart(f"--drone {drone}: no member of this hive")
+        if not left:
+            raise CannotStart(f"--drone {drone}: no drone would be left")
+        figures = folder.figures(drone)
+        queued, pages = (int(figures.get(name, 0)) for name in ("queued", "pages"))
+        known = f"{count(queued, 'URL')} queued, {count(pages, 'page')}" if figures else "its URLs, its pages"
+        say(f"lost with the state of drone {drone} are {known},")
+        say("what it has seen, and links for others that they had not got")
+        _say_what_follows(say)
+        if not sure:
+            say("nothing was changed: repeat the command with --yes to give it up")
+            return 1
+        folder.write(replace(founding, drones=left, lost=tuple(sorted({*founding.lost, drone}))))
+        say(f"the others take over its hosts when the hive is started, with {count(len(left), 'drone')}")
+        return 0
+    finally:
+        lock.close()
+
+
+def _say_what_follows(say: Callable[[str], Any]) -> None:
+    say("pages of these hosts are fetched again when somebody links to them or a seed names them;")
+    say("the other drones send their unacknowledged links again, and seeds are read from the beginning")
 
 
 def adopt(target: Target, drone: int, words: Sequence[str], say: Callable[[str], Any]) -> int:
@@ -83,8 +119,6 @@ def _losses(look: Look, drone: int) -> Iterator[str]:
         yield f"  {queued} queued for {count(int(figures.get('hosts', 0)), 'host')}"
         yield f"  {count(int(figures.get('pages', 0)), 'page')} in its archive, {report.jobdir} on {report.host}"
         yield f"  {count(report.unacknowledged, 'letter')} of links for others"
-    yield "pages of these hosts are fetched again when somebody links to them or a seed names them;"
-    yield "the other drones send their unacknowledged links again, and seeds are read from the beginning"
 
 
 def _look(target: Target) -> Look:

@@ -43,7 +43,7 @@ class AskedHive:
             raise CommandError(f"{name[:40]!r} is no command; there are: {', '.join(COMMANDS)}")
         if name == "status":
             return status(look)
-        if is_order(name):
+        if is_order(name, *words):
             return given(self._target, name, self._sources(look, words) if name == "seeds" else words)
         if name in OF_ONE_HOST and words:
             return self._client(look, self._owner(look, words[0])).ask(name, *words)

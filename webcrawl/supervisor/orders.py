@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from webcrawl.commands.cannot_start import CannotStart
-from webcrawl.control.commands import checked
+from webcrawl.control.commands import COMMANDS, checked
 from webcrawl.control.errors import CommandError
 from webcrawl.hive.errors import Away
 from webcrawl.hive.operator import Look, Operator, unsettled
@@ -24,9 +24,9 @@ PATIENCE = 60.0  # seconds in which a command is in force on every drone that is
 LOOKS = 0.5  # seconds between two
 
 
-def is_order(name: str) -> bool:
-    """Whether a command of this name goes to all drones."""
-    return name in FOR_ALL
+def is_order(name: str, *words: str) -> bool:
+    """Whether such a command goes to all drones: also what lasts of a host, which may change hands."""
+    return name in FOR_ALL or (bool(words) and name in COMMANDS and COMMANDS[name].lasts(*words))
 
 
 def give(target: Target, name: str, arguments: Sequence[str]) -> int:
@@ -65,7 +65,7 @@ async def _given(make_operator: MakeOperator, name: str, arguments: Sequence[str
     finally:
         await operator.close()
     if refusals:
-        raise CannotStart("; ".join(f"drone {drone}: {why}" for drone, why in refusals))
+        raise CannotStart("; ".join(f"refused by drone {drone}: {why}" for drone, why in refusals))
     return f"{name}: done by {count(there, 'drone')}"
 
 

@@ -46,6 +46,13 @@ class Plan:
         partition = str(self._settings.get("HIVE_PARTITION") or "domain")
         if before is None:
             drones = self._wanted or len(usable_cores())
+            if left := self.folder.states():
+                if self._wanted != len(left):
+                    raise CannotStart(
+                        f"{self.folder.path}: hive.json is missing, and {count(len(left), 'drone')} are there: say "
+                        f"-n {len(left)}, so that none is left out"
+                    )
+                return Founding(name, self._spider.name, partition, left[-1] + 1, left)
             return Founding(name, self._spider.name, partition, drones, tuple(range(drones)))
         path = self.folder.path
         if self._wanted not in (0, len(before.drones)):

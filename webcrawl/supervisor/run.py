@@ -8,7 +8,7 @@ import logging
 import signal
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -96,6 +96,8 @@ class HiveRun:
         drones = count(len(founding.drones), "drone")
         said = f"a new hive of {drones}" if new else f"resumed by {drones} with {count(before, 'page')}"
         logger.info("%s: %s", self._folder.path, said)
+        if lost := {*founding.lost} - {*founding.drones}:
+            asyncio.run(self._give_up(founding.drones, lost))
         supervisor = Supervisor(start, lambda number: self._folder.figures(number).get("reason"))
         watching = Watching(self._folder, self._operators, self._own)
         asyncio.run(self._watch(supervisor, watching))
@@ -106,6 +108,14 @@ class HiveRun:
         for line in summary(self._folder.path, found, time.monotonic() - begun, before):
             logger.info("%s", line)
         return supervisor.status or int(watching.trouble is not None)
+
+    async def _give_up(self, members: Collection[int], lost: Collection[int]) -> None:
+        """Said at each start: a server that nobody has used yet knows nothing of it."""
+        operator = self._operators()
+        try:
+            await operator.resize(members, lost)
+        finally:
+            await operator.close()
 
     async def _watch(self, supervisor: Supervisor, watching: Watching) -> None:
         loop = asyncio.get_running_loop()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import compress
 from operator import itemgetter
 from typing import Any
@@ -11,32 +11,41 @@ from typing import Any
 from webcrawl.html.found import FoundLink, LinkColumns
 from webcrawl.html.kinds import REDIRECT
 from webcrawl.tables.ended import ROBOTS, Ended
+from webcrawl.tables.stream import Repeated
 from webcrawl.urls.canonical import MAX_LENGTH, canonical_links
 
 BATCH = 8192  # rows; building one takes 4 ms
 PIECE = 1000  # links of a page at once: one may have a hundred thousand, with URLs of 2,000 characters
 REL = 200  # characters of a rel attribute
 _KIND = itemgetter(0)
-Rows = tuple[list[Any], ...]  # one list per column
+Rows = list[list[Any]]  # one list per column
 
 
 class LinkRows:
     """Rows of the links of one page after the other; `write` gets them as columns, some thousand at a time."""
 
     def __init__(
-        self, write: Callable[[Rows], None], follows_redirect: Callable[[str], bool], max_length: int = MAX_LENGTH
+        self,
+        write: Callable[[Repeated, Rows], None],
+        follows_redirect: Callable[[str], bool],
+        max_length: int = MAX_LENGTH,
     ) -> None:
         """`follows_redirect` says of a discovery path whether a redirect that ends it is followed."""
         self._write, self._follows_redirect, self._max_length = write, follows_redirect, max_length
-        self._columns = _empty()
+        self._begin()
 
     def __len__(self) -> int:
         return len(self._columns[0])
 
+    def _begin(self) -> None:
+        self._urls = Repeated([], [])
+        self._columns: Rows = [[], [], [], [], []]
+
     def flush(self) -> None:
         if len(self):
-            columns, self._columns = self._columns, _empty()
-            self._write(columns)
+            urls, columns = self._urls, self._columns
+            self._begin()
+            self._write(urls, columns)
 
     def add(self, end: Ended) -> int:
         """Adds the links of a URL that has ended; returns their number.
@@ -47,17 +56,18 @@ class LinkRows:
             if end.subset == ROBOTS:
                 return 0
             follows = self._follows_redirect(end.link.path)
-            return self._put(end.link.url, 1, ([end.redirect], [REDIRECT], [""], [""], [follows]))
+            return self._put(end.link.url, ([end.redirect], [REDIRECT], [""], [""], [follows]))
         if end.page is None or end.found is None or not end.found.links:
             return 0
         url, links, added = end.link.url, end.found.links, 0
-        followed = _are_followed(links, end.page.followed)
+        known = end.page.flags if end.found is end.page.found else None
+        followed = _are_followed(links, end.page.followed) if known is None else known
         if len(links) <= PIECE and self._max_length == MAX_LENGTH:
             return self._add(url, end.page.columns, followed)  # links.log has them, too
         for at in range(0, len(links), PIECE):
             kinds, addresses, texts, rels = zip(*links[at : at + PIECE], strict=True)
             targets = canonical_links(end.found.base, addresses, Counter(), self._max_length)
-            piece = LinkColumns(kinds, addresses, texts, rels, [targets[address] for address in addresses])
+            piece = LinkColumns(kinds, addresses, texts, rels, [targets[address] or "" for address in addresses])
             added += self._add(url, piece, followed[at : at + PIECE])
         return added
 
@@ -65,18 +75,20 @@ class LinkRows:
         kinds, _, texts, rels, targets = found
         if len("".join(rels)) > REL:  # else none is longer
             rels = [rel[:REL] for rel in rels]
-        columns: list[Iterable[Any]] = [targets, kinds, texts, rels, followed]
-        count = len(targets)
-        if None in targets:
-            count -= targets.count(None)
-            columns = [compress(column, targets) for column in columns]
-        return self._put(url, count, columns)
+        return self._put(url, (targets, kinds, texts, rels, followed))
 
-    def _put(self, url: str, count: int, columns: Iterable[Iterable[Any]]) -> int:
-        urls, *others = self._columns
-        urls.extend([url] * count)
-        for column, values in zip(others, columns, strict=True):
+    def _put(self, url: str, columns: Sequence[Sequence[Any]]) -> int:
+        """Adds rows, but not those without a target: of 50 links of a page one or two, so these are taken out again."""
+        place = start = len(self)
+        for column, values in zip(self._columns, columns, strict=True):
             column.extend(values)
+        for _ in range(columns[0].count("")):
+            place = self._columns[0].index("", place)
+            for column in self._columns:
+                del column[place]
+        count = len(self) - start
+        self._urls.values.append(url)
+        self._urls.times.append(count)
         if len(self) >= BATCH:
             self.flush()
         return count
@@ -92,7 +104,3 @@ def _are_followed(links: Sequence[FoundLink], followed: Sequence[FoundLink]) -> 
         return flags
     chosen = frozenset(followed)
     return [link in chosen for link in links]
-
-
-def _empty() -> Rows:
-    return [], [], [], [], [], []

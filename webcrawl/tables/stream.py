@@ -5,16 +5,25 @@ Each batch of rows is one write, so a stream that is cut back to a checkpoint en
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from operator import mul
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from webcrawl.store.output import Output
 
 OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)  # zstd: 40 % smaller, twice the time
 READING = pa.ipc.IpcReadOptions(use_threads=False)
+
+
+class Repeated(NamedTuple):
+    """A column of texts, each of them so many times in a row."""
+
+    values: list[str]
+    times: list[int]
 
 
 class StreamWriter:
@@ -28,7 +37,7 @@ class StreamWriter:
     def __repr__(self) -> str:
         return f"<StreamWriter {self.output!r}>"
 
-    def write(self, columns: Sequence[Sequence[Any]]) -> int:
+    def write(self, columns: Iterable[Sequence[Any] | Repeated]) -> int:
         """Appends rows, given as one sequence of values per column; returns their number."""
         arrays = [_array(values, field.type) for values, field in zip(columns, self._schema, strict=True)]
         batch = pa.RecordBatch.from_arrays(arrays, schema=self._schema)
@@ -77,11 +86,21 @@ def _file(source: Path | bytes) -> pa.NativeFile:
     return pa.OSFile(str(source)) if isinstance(source, Path) else pa.BufferReader(source)
 
 
-def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+def _array(values: Sequence[Any] | Repeated, kind: pa.DataType) -> pa.Array:
+    if isinstance(values, Repeated):
+        return _repeated(*values)
     try:
         return pa.array(values, kind)
     except UnicodeEncodeError:  # lone surrogates: checking every text beforehand would cost more than all else
         return pa.array([_encodable(value) for value in values], kind)
+
+
+def _repeated(values: Sequence[str], times: Sequence[int]) -> pa.Array:
+    """Strings, without an object for each row: a quarter of the time."""
+    texts = [value.encode(errors="backslashreplace") for value in values]
+    ends = np.cumsum(np.repeat(list(map(len, texts)), times), dtype=np.int32)
+    offsets, data = np.concatenate((np.zeros(1, np.int32), ends)), b"".join(map(mul, texts, times))
+    return pa.StringArray.from_buffers(len(ends), pa.py_buffer(offsets), pa.py_buffer(data))
 
 
 def _encodable(value: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from webcrawl.tables.ended import Ended
 from webcrawl.tables.hosts import write_hosts
 from webcrawl.tables.links import LinkRows
 from webcrawl.tables.progress import FOLDER, LOG, PARQUET, STATE, STREAM, Progress, Stream
-from webcrawl.tables.stream import StreamWriter
+from webcrawl.tables.stream import Repeated, StreamWriter
 
 BATCH = 256  # rows of `pages`; building one takes 3 ms
 FULL = 64 << 20  # bytes of a stream: the links of 40,000 pages, a second's work to convert
@@ -45,7 +45,9 @@ class Tables:
     ) -> None:
         self._db, self._outputs, self._root, self._clock, self._full = db, outputs, root, clock, full
         self._streams: dict[str, tuple[StreamWriter, Stream]] = {}
-        self._links = LinkRows(lambda columns: self._write("links", columns), follows_redirect, max_length)
+        self._links = LinkRows(
+            lambda urls, columns: self._write("links", (urls, *columns)), follows_redirect, max_length
+        )
         self._pages: list[tuple[Any, ...]] = []
         self._page: Page | None = None  # whose end is heard next
         self._last: Ended | None = None  # its row is not made yet
@@ -113,7 +115,7 @@ class Tables:
             self._part.rows += len(rows)
             self._write("pages", [*zip(*rows, strict=True)])
 
-    def _write(self, table: str, columns: Sequence[Sequence[Any]]) -> None:
+    def _write(self, table: str, columns: Iterable[Sequence[Any] | Repeated]) -> None:
         if table not in self._streams:
             name = self._progress.next_name(table)
             self._streams[table] = StreamWriter(self._outputs.open(f"{name}{STREAM}"), SCHEMAS[table]), Stream(name, 0)

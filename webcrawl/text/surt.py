@@ -44,6 +44,7 @@ def surt(url: str) -> str:
     return f"{key}?{query}" if query else key
 
 
+@lru_cache(4096)  # a crawl's hosts come again and again
 def _host(scheme: str, authority: str) -> str:
     """The labels in reverse, without `www`, and the port unless it is the scheme's."""
     host, port = authority.lower(), ""

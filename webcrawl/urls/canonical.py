@@ -6,11 +6,12 @@ a name that DNS can represent, and a `/` follows the host.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ada_url import join_url, normalize_url
 
-from webcrawl.urls.plain import ABSOLUTE, RELATIVE, STEPPED, heads, match_foreign, match_plain, stepped
+from webcrawl.urls.plain import ABSOLUTE, RELATIVE, STEPPED, Heads, heads, match_foreign, match_plain, stepped
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -59,8 +60,7 @@ def canonical_links(
     An invalid link maps to None, and its reason is counted in `invalid`. No string makes this raise. A link that is
     plainly canonical already costs 0.5 us instead of the parser's 2 (`benchmarks.urls`).
     """
-    base = _canonical_base(base, max_length)
-    head = heads(base)
+    base, head = _start(base, max_length)
     found: dict[str, str | None] = {}
     for link in dict.fromkeys(links):
         plain = match_plain(link) if len(link) <= max_length else None  # do no work on longer ones
@@ -76,6 +76,12 @@ def canonical_links(
             found[link] = None
             invalid[error.reason] += 1
     return found
+
+
+@lru_cache(64)  # links that are followed and those of other kinds are asked for in turn
+def _start(base: str, max_length: int) -> tuple[str, Heads]:
+    base = _canonical_base(base, max_length)
+    return base, heads(base)
 
 
 def _parsed(link: str, base: str, max_length: int) -> str:

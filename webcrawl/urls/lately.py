@@ -25,6 +25,9 @@ class Lately:
     def __repr__(self) -> str:
         return f"<Lately of {len(self._places)}>"
 
+    def __contains__(self, url: str) -> bool:
+        return self._places[(number := hash(url)) & self._mask] == number
+
     def clear(self) -> None:
         """Forget all."""
         self._places = array("q", bytes(8 * len(self._places)))

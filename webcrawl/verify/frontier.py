@@ -21,7 +21,7 @@ from webcrawl.verify.queues import Queues, link_flaw
 from webcrawl.verify.snapshot import Snapshot
 
 RECORD = (float, list, float, int, int, int, str, list, list | None, float | None, bytes | None)  # of a host, packed
-FAILED = (float, float, int, int, bool, int, float)  # its failures in a row; older ones lack the last field
+FAILED = (float, float, int, int, bool, int, float, float)  # its failures in a row; older ones lack the last fields
 QUEUE = len(RECORD) - 1  # index of a host's queue; its queues by priority may follow
 RULES = re.compile(r"User-agent: [^\n]+\nCrawl-delay: [-+.0-9a-z]+(\n(Allow|Disallow): [^\n]*)*")
 AWAY = re.compile(rb"!\d+ \d+\.\d+(e[-+]\d+)?(?P<rules>;?)")  # failures, when the first was, whether rules follow
@@ -113,7 +113,7 @@ def _host(row: tuple[str, int, bytes, int]) -> tuple[State, float, list[bytes], 
     ready_at, times, *numbers, _retired, _, later, failed, aside = values[:QUEUE]
     if not name or min(ready_at, *times, *numbers) < 0:
         raise ValueError("times and counts below nothing")
-    if failed is not None and (not 0 <= len(FAILED) - len(failed) <= 1 or not all(map(isinstance, failed, FAILED))):
+    if failed is not None and (not 0 <= len(FAILED) - len(failed) <= 2 or not all(map(isinstance, failed, FAILED))):
         raise ValueError("no failures in a row")
     return (
         State(state),

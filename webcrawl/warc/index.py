@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from json.encoder import encode_basestring_ascii as quoted
 
 from webcrawl.model import Exchange
@@ -62,6 +63,7 @@ def _answer(capture: Capture, exchange: Exchange) -> str:
     return f'{_mime(mime)}"status": "{exchange.status}", '
 
 
+@lru_cache(256)  # few are common
 def _mime(written: str) -> str:
     kind = _END.split(written, maxsplit=1)[0]
     return f'"mime": {quoted(kind)}, ' if kind else ""

@@ -229,7 +229,9 @@ def _drones(shown: Shown) -> Html:
     if not shown.known.drones:
         return Html()
     head = tag(
-        "tr", *(tag("th", name, scope="col") for name in ("Drone", "State", "Pages", "Queued", "Hosts", "Failures"))
+        "tr",
+        *(tag("th", name, scope="col") for name in ("Drone", "State")),
+        *(tag("th", name, scope="col", class_="n") for name in ("Pages", "Queued", "Hosts", "Failures")),
     )
     rows = []
     for drone in shown.known.drones:

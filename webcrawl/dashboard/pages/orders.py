@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from webcrawl.control.commands import Command
 from webcrawl.dashboard.answers import answered
-from webcrawl.dashboard.orders import DESTROYING, Order, fields, known
+from webcrawl.dashboard.orders import DESTROYING, Order, Row, fields, known
 from webcrawl.dashboard.pages.crawl import Shown
 from webcrawl.dashboard.pages.frame import button, field, note, section
 from webcrawl.dashboard.pages.tabs import linker
@@ -51,7 +50,7 @@ def commands_content(shown: Shown, host: str) -> Html:
     return section("Commands", note("As scrapy ctl gives them."), tag("div", *made, class_="forms"))
 
 
-def _form(shown: Shown, command: Command, host: str) -> Html:
+def _form(shown: Shown, command: Row, host: str) -> Html:
     names = fields(command)
     value = host if command.name in FOR_HOST else ""
     inputs = [

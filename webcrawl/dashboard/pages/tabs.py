@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
@@ -27,7 +28,7 @@ def linker(shown: Shown) -> Link:
     def link(name: str, text: str) -> str | None:
         if "://" in text[:12]:
             return shown.at("why", url=text)
-        return shown.at("commands", host=text) if name.lower() == "host" and " " not in text else None
+        return shown.at("hosts", host=text) if name.lower() == "host" and " " not in text else None
 
     return link
 
@@ -58,6 +59,27 @@ def hosts_part(shown: Shown, by: str, found: Found, why_not: str) -> Html:
     made = [{"host": host, **dict(zip(names, counts, strict=False))} for host, counts in rows.items()]
     return join(
         note(why_not, " These are the first by the statistics of the last checkpoint."), table(made, linker(shown))
+    )
+
+
+def host_content(shown: Shown, host: str, found: Found, why_not: str, queue: Found) -> Html:
+    """One host: its record, its next URLs, and what it can be told."""
+    back = tag("a", "All hosts", href=shown.at("hosts"))
+    if found is None:
+        return section(host, note(why_not), tag("p", back))
+    verbs = {"pause": "Pause", "resume": "Resume", "retry": "Retry now", "drop": "Drop…"}
+    forms = [
+        shown.site.form(
+            shown.at("commands"),
+            tag("input", type="hidden", name="word0", value=shlex.join((host, verb))),
+            button(words_, class_="danger" if verb == "drop" else None, name="command", value="host"),
+        )
+        for verb, words_ in verbs.items()
+    ]
+    return join(
+        section(host, answered(found, linker(shown)), more=tag("div", *forms, class_="buttons")),
+        section("Its next URLs", answered(queue, linker(shown))) if queue is not None else None,
+        tag("p", back),
     )
 
 
@@ -105,15 +127,11 @@ def errors_part(shown: Shown, found: Found, lines: Sequence[str]) -> Html:
         ]
         if rows:
             made.append(join(tag("h3", title), table(rows, label=title)))
-    log = (
-        tag("pre", "\n".join(lines), tabindex="0", class_="log")
-        if lines
-        else note("logs/errors.log is empty: no unexpected error.")
-    )
+    log = tag("pre", "\n".join(lines), tabindex="0", class_="log") if lines else note("None.")
     return join(
-        join(tag("h3", "Latest"), answered(found, linker(shown))) if found else None,
+        answered(found, linker(shown)) if found else None,
         *(made or [note("Nothing went wrong yet.")]),
-        tag("h3", "Unexpected errors, the latest line first"),
+        tag("h3", "Unexpected errors: the end of logs/errors.log"),
         log,
     )
 
@@ -157,9 +175,9 @@ def seeds_part(shown: Shown, progress: SeedProgress) -> Html:
 
 
 def seeds_content(shown: Shown, parts: Parts) -> Html:
-    """And a field for more of them; a hive is given a list by its commands."""
+    """And a field for more of them."""
     made = section("Seeds", part("seeds", parts["seeds"]))
-    if not shown.sample.answers or shown.known.drones:
+    if not shown.sample.answers:
         return made
     text = tag("textarea", name="seeds", rows="4", required="", spellcheck="false", placeholder="https://example.com/")
     label = tag("label", tag("span", "URLs or domains, one a line"), text)

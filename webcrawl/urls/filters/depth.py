@@ -8,6 +8,8 @@ from webcrawl.urls.hosts import host_of
 from webcrawl.urls.sites import sites, steps
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from webcrawl.urls.filters.protocol import Origin, Setup
     from webcrawl.urls.hosts import RegisteredDomains
 
@@ -16,7 +18,7 @@ class DepthFilter:
     """A link within its page's site is one deeper than the page; one into another site is the first there.
 
     Both counts have the same limit. Links without a path of their page, as of a request that a spider makes, count from
-    the start; with `from_start` all do.
+    the start; with `from_start` all do. A limit of a host's own is for links within its site: others count as ever.
     """
 
     name = "depth"
@@ -24,6 +26,7 @@ class DepthFilter:
 
     def __init__(self, deepest: int, domains: RegisteredDomains, *, from_start: bool = False) -> None:
         self._deepest, self._domains, self._from_start = deepest, domains, from_start
+        self.per_host: Mapping[str, int | None] | None = None  # of hosts that have a limit of their own
 
     @classmethod
     def from_setup(cls, setup: Setup, /) -> Self:
@@ -35,6 +38,19 @@ class DepthFilter:
         return True
 
     def keep(self, urls: list[str], origin: Origin, /) -> list[str]:
+        if self.per_host is None:
+            return self._within_limits(urls, origin)
+        own = {url: limit for url in urls if (limit := self.per_host[host_of(url)]) is not None}
+        if not own or not origin.url:
+            return self._within_limits(urls, origin)
+        home = self._domains(host_of(origin.url))
+        inside = {url: limit for url, limit in own.items() if self._domains(host_of(url)) == home}
+        here = origin.depth if self._from_start or not origin.path else steps(origin.path)
+        kept = {url for url, limit in inside.items() if here <= limit}
+        kept.update(self._within_limits([url for url in urls if url not in inside], origin))
+        return [url for url in urls if url in kept]
+
+    def _within_limits(self, urls: list[str], origin: Origin) -> list[str]:
         deepest, path = self._deepest, origin.path
         if origin.depth <= deepest:  # so are both counts, which are never more
             return urls

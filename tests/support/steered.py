@@ -1,0 +1,115 @@
+"""A crawl without a fetcher and with a clock of its own, to which commands on hosts are given."""
+
+import asyncio
+from contextlib import contextmanager
+from functools import partial
+from inspect import isawaitable
+
+import pytest
+from scrapy.settings import Settings
+
+from webcrawl.adapter.values import plain_values
+from webcrawl.control.commands import obey
+from webcrawl.crawl import assembly
+from webcrawl.crawl.clock import CrawlClock
+from webcrawl.crawl.crawl import Crawl
+from webcrawl.model import Link, Outcome
+from webcrawl.urls.hosts import host_of
+
+START = 1_700_000_000.0
+
+
+class Steered:
+    """`hosts` is what commands are given; `asked` notes what was asked for, and when after the start."""
+
+    def __init__(self, folder, **settings):
+        self.folder, self.seconds, self.settings = folder, 0.0, settings
+        self.asked = []
+        self.ends = {}  # outcomes by host; 200 for all others
+        self.crawl: Crawl | None = None
+        self.open()
+
+    @property
+    def hosts(self):
+        return self.crawl.hosts
+
+    @property
+    def in_force(self):
+        return self.crawl.in_force
+
+    def open(self, fixed=(), **settings):
+        """Another run."""
+        scrapys = Settings()
+        scrapys.setmodule("webcrawl.settings")
+        plain = {
+            "ROBOTSTXT_OBEY": False,
+            "POLITENESS_FACTOR": 0,
+            "POLITENESS_MIN_DELAY": 1,
+            **self.settings,
+            **settings,
+        }
+        for name, value in {**plain, "JOBDIR": str(self.folder / "job")}.items():
+            scrapys.set(name, value)
+        clock = partial(CrawlClock, wall=lambda: START + self.seconds, steady=lambda: self.seconds)
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(assembly, "CrawlClock", clock)
+            self.crawl, self.visitor = assembly.assemble(plain_values(scrapys, "web"), spider="web", fixed=fixed)
+
+    def end(self):
+        """A last checkpoint, or what a kill leaves."""
+        self.crawl.checkpoint(last=True)
+        self.crawl.close()
+
+    def again(self, **settings):
+        self.end()
+        self.open(**settings)
+
+    def set(self, name, value):
+        return f"{self.crawl.in_force.set(name, value)}"
+
+    def order(self, line):
+        """The answer to a command."""
+        answer = obey(self, *line.split())
+        return asyncio.run(_awaited(answer)) if isawaitable(answer) else answer
+
+    def add(self, host, count, start=0):
+        """Queues URLs of a host."""
+        for number in range(start, start + count):
+            self.crawl.insert(Link(f"http://{host}/{number}"))
+
+    def run(self, seconds, most=1000):
+        """Fetches what may be fetched in so many seconds; returns what was asked for: hosts and when."""
+        end, before = self.seconds + seconds, len(self.asked)
+        for _ in range(10 * most):
+            link = self.crawl.take(self.crawl.now())
+            if link is not None:
+                self.asked.append((host_of(link.url), round(self.seconds, 2), link.url))
+                status = self.ends.get(host_of(link.url), 200)
+                outcome = Outcome(status, 0.1, at=START + self.seconds, ended=self.seconds or 1e-9)
+                self.crawl.finish(link, outcome, None)
+                continue
+            ready = self.crawl.next_ready()
+            if ready is None or ready - START > end:
+                self.seconds = end
+                break
+            self.seconds = max(self.seconds + 0.01, ready - START)
+        return [(host, at) for host, at, _ in self.asked[before:]]
+
+    def log(self):
+        """The crawl log's lines: status and URL."""
+        self.crawl.flush_outputs()
+        lines = (self.folder / "job/logs/crawl.log").read_text().splitlines()
+        return [(int(line.split()[1]), line.split()[3]) for line in lines]
+
+
+async def _awaited(answer):
+    return await answer
+
+
+@contextmanager
+def steered(folder, **settings):
+    crawl = Steered(folder, **settings)
+    try:
+        yield crawl
+    finally:
+        crawl.crawl.close()

@@ -1,0 +1,78 @@
+"""What each download is doing, and for how long (LARM's ThreadMonitor)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from scrapy import Request
+
+from webcrawl.adapter.downloader import FrontierDownloader
+from webcrawl.adapter.trip import Trip, trip_of
+from webcrawl.text.credentials import text_without_credentials
+from webcrawl.urls.hosts import host_of
+
+LONGEST = 500  # characters of a URL
+SECURE = "https:"
+
+
+def downloads(downloader: FrontierDownloader) -> list[dict[str, Any]]:
+    """A row for each request under way and each page that is being processed, the longest first."""
+    now, running = time.monotonic(), set(downloader.under_way_now())
+    rows = [_row(trip, url, _phase(trip, url, running), now) for trip, url in _trips(downloader)]
+    return sorted(rows, key=lambda row: -row["seconds"])
+
+
+def _trips(downloader: FrontierDownloader) -> Iterator[tuple[Trip, str]]:
+    known: set[Trip] = set()
+    for request in downloader.active:
+        trip = _of(request)
+        known.add(trip)
+        yield trip, request.url
+    for trip in downloader.barrier.inside:
+        if trip not in known and trip.link is not None:
+            yield trip, trip.link.url
+
+
+def _of(request: Request) -> Trip:
+    return trip_of(request) or Trip(inline=True)
+
+
+def _phase(trip: Trip, url: str, running: set[Trip]) -> str:
+    """What it is doing: an answer is read or rendered, or its page is in the spider and the pipelines."""
+    if trip.outcome is not None or trip.refusal is not None:
+        return "pipelines"
+    if trip not in running or trip.fetched is not None:
+        return "queued" if trip.fetched is None else "rendered"
+    if trip.source is not None:
+        return "body" if trip.source.received else "head"
+    timings = trip.timings
+    if timings is None or not timings.dns:
+        return "dns"
+    return "tls" if timings.connect and url.startswith(SECURE) else "connect"
+
+
+def _row(trip: Trip, url: str, phase: str, now: float) -> dict[str, Any]:
+    robots = trip.is_prerequisite
+    return {
+        "seconds": round(now - trip.begun, 1) if trip.begun else 0.0,
+        "phase": f"robots, {phase}" if robots else phase,
+        "bytes": _received(trip),
+        "host": _host(url),
+        "url": text_without_credentials(url)[:LONGEST],
+        "awaited": trip.inline,
+    }
+
+
+def _received(trip: Trip) -> int:
+    if trip.exchange is not None:
+        return len(trip.exchange.head) + len(trip.exchange.wire)
+    return trip.source.received if trip.source is not None else 0
+
+
+def _host(url: str) -> str:
+    try:
+        return host_of(url)
+    except IndexError:  # a request that somebody awaits may have any URL
+        return "-"

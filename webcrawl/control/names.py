@@ -1,0 +1,31 @@
+"""What an operator calls a host, as the frontier knows it: in canonical form, whatever it is written in."""
+
+from __future__ import annotations
+
+from webcrawl.control.errors import CommandError
+from webcrawl.urls.canonical import InvalidUrl, canonical
+from webcrawl.urls.hosts import host_of
+
+LONGEST = 300  # characters of a name that are looked at and repeated
+
+
+def url_named(word: str) -> str:
+    """A URL, or the root of the host that a name or address with or without a port means. Raises CommandError."""
+    if "://" in word:
+        return _canonical(word, word)
+    written = f"[{word}]" if word.count(":") > 1 and not word.startswith("[") else word
+    if any(mark in written for mark in "/?#@\\ %"):
+        raise CommandError(f"{word[:LONGEST]} is neither a host nor a URL")
+    return _canonical(f"http://{written}/", word)
+
+
+def host_named(word: str) -> str:
+    """The host of a name, an address or a URL. Raises CommandError."""
+    return host_of(url_named(word))
+
+
+def _canonical(url: str, word: str) -> str:
+    try:
+        return canonical(url)
+    except InvalidUrl as error:
+        raise CommandError(f"{word[:LONGEST]} is neither a host nor a URL: {error.reason}") from error

@@ -1,0 +1,139 @@
+"""Hosts as an operator looks at them and steers them: what `control/hosts.py` asks of a crawl."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+from webcrawl.control.errors import CommandError
+from webcrawl.control.in_force import InForce
+from webcrawl.control.paused import PausedHosts
+from webcrawl.control.sheets import ALONE, BUDGET, SETTINGS, Sheets
+from webcrawl.crawl.inspection import Watched
+from webcrawl.text.quantities import count
+
+logger = logging.getLogger(__name__)
+
+MIN_DELAY, MAX_DELAY = "POLITENESS_MIN_DELAY", "POLITENESS_MAX_DELAY"
+TOLD = 20  # lines of what is still in force
+ELSEWHERE = "{} is not a host of this drone"
+
+
+class HostOrders:
+    """What lasts is in the checkpoint, and in force again after a restart."""
+
+    def __init__(self, watched: Watched, sheets: Sheets, paused: PausedHosts, in_force: InForce) -> None:
+        self._watched, self._sheets, self._paused, self._in_force = watched, sheets, paused, in_force
+        self._steering = watched.frontier.steering
+        self._steering.hold(paused.names, watched.now())
+        lines = [*islice(self.told(), TOLD + 1)]
+        for line in lines[:TOLD]:
+            logger.info("still in force by command: %s", line)
+        if len(lines) > TOLD:
+            logger.info("and more: status lists all that is in force by command")
+
+    def __repr__(self) -> str:
+        return f"<HostOrders {self._paused!r} {self._sheets!r}>"
+
+    def told(self) -> Iterator[str]:
+        """A line for each command that is in force."""
+        yield from self._paused.told()
+        yield from self._sheets.told()
+
+    # -- one host
+
+    def record(self, name: str) -> Mapping[str, Any]:
+        found = self._watched.record(name)
+        if self._steering.is_foreign(name):
+            found["state"] = "belongs to another drone"
+        sheets = dict(self._sheets.of(name))
+        return {**found, "sheets": sheets} if sheets else found
+
+    def pause(self, name: str) -> str:
+        if not self._paused.add(name):
+            return f"{name} is paused already"
+        self._steering.hold([name], self._watched.now())
+        return f"{name} is paused: its URLs stay, and nothing is asked of it until you resume it, after a restart too"
+
+    def resume(self, name: str) -> str:
+        if not self._paused.remove(name):
+            return f"{name} is not paused"
+        self._steering.let_go(name, self._watched.now())
+        return f"{name} goes on"
+
+    def retry(self, name: str) -> str:
+        if self._steering.is_foreign(name):
+            return ELSEWHERE.format(name)
+        if name in self._paused.names:
+            raise CommandError(f"{name} is paused: resume it")
+        now = self._watched.now()
+        for origin in self._watched.book.origins(name):
+            self._watched.book.try_again(origin, now)
+        due = self._steering.retry(name, now)
+        record = self._watched.frontier.look.host(name, now)
+        if not record["queued"]:
+            return f"{name} has no URLs in its queue; what is found of it is asked for as soon as it may be"
+        if record["state"] == "waits for a place":
+            return f"{name} waits for a place among the hosts that are crawled, and is asked when it has one"
+        return f"{name} is asked again " + (f"in {due - now:.1f} s" if due > now else "now")
+
+    def drop(self, name: str) -> str:
+        if self._steering.is_foreign(name):
+            return ELSEWHERE.format(name)
+        urls, waits = self._steering.drop(name, self._watched.now())
+        when = "end when its turn to be crawled comes" if waits else "end now"
+        return f"{name} is given up: {count(urls, 'URL')} of its queue {when}, and what is found of it for a day"
+
+    def delay(self, name: str, seconds: float | None) -> str:
+        self._sheets.set(f"{ALONE}{name}", {MIN_DELAY: seconds, MAX_DELAY: seconds})
+        if seconds is None:
+            return f"{name} has no delay of its own any more"
+        return f"{name} is asked every {seconds:g} s from its next request on, or less often if its robots.txt says so"
+
+    # -- looks
+
+    def top(self, by: str, most: int) -> Awaitable[Mapping[str, Any]]:
+        return self._watched.top(by, most)
+
+    def queue(self, name: str, most: int) -> Mapping[str, Any]:
+        return self._watched.queue(name, most)
+
+    def robots(self, url: str, *, of_url: bool) -> Mapping[str, Any]:
+        return self._watched.robots(url, of_url=of_url)
+
+    def outcomes(self) -> Mapping[int, int]:
+        return self._watched.outcomes()
+
+    # -- sheets
+
+    def set_for(self, domain: str, name: str, value: Any) -> str:
+        self._check(domain, name, value)
+        if value is None and name not in self._sheets.sheets.get(domain, {}):
+            raise CommandError(f"{name} is not set for {domain}")
+        self._sheets.set(domain, {name: value})
+        if name == BUDGET and self._watched.frontier.budgets is not None:
+            self._watched.frontier.budgets.reconsider(domain)
+        if value is None:
+            return f"{name} is not set for {domain} any more"
+        return f"{name} is {value} for {domain} and all hosts below it"
+
+    def _check(self, domain: str, name: str, value: Any) -> None:
+        registered = self._watched.domain(domain)
+        if name == BUDGET and registered != domain:
+            raise CommandError(f"a budget is for a registered domain: --for {registered}")
+        if name == "URL_SCOPE" and value == "seeds" and self._in_force.values[name] != "seeds":
+            raise CommandError("URL_SCOPE seeds can be set for a domain only in a crawl with that scope")
+
+    def get_for(self, domain: str) -> Mapping[str, Any]:
+        rows = []
+        for name in SETTINGS:
+            sheet = self._sheets.said_by(domain, name)
+            if sheet is None:
+                rows.append({"name": name, "value": self._in_force.values[name], "from": "all"})
+            else:
+                value = self._sheets.sheets[sheet][name]
+                alone = f"host {domain} alone" if sheet.startswith(ALONE) else sheet
+                rows.append({"name": name, "value": value, "from": alone})
+        return {"for": domain, "settings": rows}

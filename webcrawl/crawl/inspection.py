@@ -1,0 +1,173 @@
+"""What a crawl knows of single hosts, for whoever watches it. Nothing changes by being looked at."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from heapq import nlargest
+from operator import itemgetter
+from typing import Any
+
+from webcrawl.crawl.clock import CrawlClock
+from webcrawl.crawl.robots import RobotsAdmission
+from webcrawl.frontier.frontier import Frontier
+from webcrawl.frontier.hosts import Host
+from webcrawl.net.robots_book import SCHEMES, InForce, Verdict, origin_of, robots_url
+from webcrawl.statistics.statistics import Statistics
+from webcrawl.urls.hosts import host_of
+
+SLICE = 2048  # hosts looked at between two turns of the event loop
+MOST_RULES = 500  # of a robots.txt that are shown
+VERDICTS = {
+    Verdict.ALLOWED: "allowed",
+    Verdict.FORBIDDEN: "forbidden",
+    Verdict.FETCH: "robots.txt is fetched first",
+    Verdict.WAIT: "waits: robots.txt is unreachable, and no rules are known",
+    Verdict.UNREACHABLE: "forbidden: robots.txt was unreachable for too long",
+}
+
+
+class Watched:
+    """The parts of a crawl that know something of a host."""
+
+    def __init__(
+        self,
+        frontier: Frontier,
+        robots: RobotsAdmission,
+        statistics: Statistics,
+        clock: CrawlClock,
+        domain: Callable[[str], str],
+    ) -> None:
+        self.frontier, self.book = frontier, robots.book
+        self.domain, self.now = domain, clock
+        self._statistics, self._clock = statistics, clock
+
+    def __repr__(self) -> str:
+        return f"<Watched {self.frontier!r}>"
+
+    def record(self, name: str) -> dict[str, Any]:
+        """All that is known of a host; waits and times that are over are in seconds from now."""
+        now = self._clock()
+        found = self.frontier.look.host(name, now)
+        due, last = found.pop("next_turn"), found.pop("last_failure", None)
+        found["next_turn_in"] = None if due is None else round(due - now, 1)
+        if last is not None:
+            at, asked = last.pop("at"), last.pop("asked")
+            found["last_failure"] = {**last, "ago": round(now - at, 1)}
+            if asked:
+                found["last_failure"]["retry_after"] = asked
+        row = self._statistics.hosts.rows.get(name)
+        if row is not None:
+            found["documents"], found["bytes"], found["failed"] = row[0], row[1], row[2]
+            found["figures"] = "exact" if not (row[5] or row[6]) else f"may lack {row[5]} documents, {row[6]} bytes"
+        found["robots"] = {origin: self._said(origin, now) for origin in self.book.origins(name)}
+        found["budget"] = self.frontier.look.domain(self.domain(name))
+        return found
+
+    def _said(self, origin: str, now: float) -> str:
+        entry = self.book.in_force(origin)
+        if entry is None:
+            return "not fetched yet"
+        if entry.tries:
+            rules = "the rules before are in force" if entry.rules is not None else "no rules are known"
+            return f"unreachable, tried {entry.tries} times; {rules}; next try in {max(entry.until - now, 0.0):.0f} s"
+        if entry.rules is None:
+            return f"given up; tried again in {max(entry.until - now, 0.0):.0f} s"
+        return f"{len(entry.rules)} rules, for {max(entry.until - now, 0.0):.0f} s"
+
+    # -- robots.txt
+
+    def robots(self, url: str, *, of_url: bool) -> dict[str, Any]:
+        """The rules for us at the URL's scheme, host and port, and what they say of it."""
+        now, origin = self._clock(), origin_of(url)
+        others = [] if of_url else self.book.origins(host_of(url))
+        if origin not in others and others and origin.count(":") == 1:  # no port was given
+            origin = others[0]
+        if not url.startswith(SCHEMES):
+            return {"url": url, "verdict": "allowed", "why": "there is no robots.txt for such URLs"}
+        entry = self.book.in_force(origin)
+        found: dict[str, Any] = {"robots": robots_url(origin), "state": self._said(origin, now)}
+        if of_url:
+            found |= self._verdict(url, now, entry)
+        if len(others) > 1:
+            found["others"] = [robots_url(one) for one in others if one != origin]
+        if entry is None:
+            return found
+        if entry.fetched is not None:
+            found["fetched_ago"] = round(now - entry.fetched)
+        if entry.tries:
+            found["unreachable_for"] = round(now - entry.since)
+        if entry.rules is not None:
+            found["crawl_delay"] = entry.rules.crawl_delay
+            lines = [f"{'Allow' if allows else 'Disallow'}: {pattern}" for pattern, allows in entry.rules.items()]
+            found["rules"] = lines[:MOST_RULES]
+            if len(lines) > MOST_RULES:
+                found["more_rules"] = len(lines) - MOST_RULES
+        return found
+
+    def _verdict(self, url: str, now: float, entry: InForce | None) -> dict[str, Any]:
+        verdict = self.book.would_say(url, now)
+        found: dict[str, Any] = {"url": url, "verdict": VERDICTS[verdict]}
+        rule = entry.rules.deciding(url) if entry is not None and entry.rules is not None else None
+        if rule is not None:
+            found["rule"] = f"{'Allow' if rule[1] else 'Disallow'}: {rule[0]}"
+        elif verdict is Verdict.ALLOWED:
+            found["rule"] = "none matches"
+        return found
+
+    # -- several
+
+    def queue(self, name: str, most: int) -> dict[str, Any]:
+        """The host's next URLs, in the order in which they come if none fails meanwhile."""
+        now = self._clock()
+        record = self.frontier.look.host(name, now)
+        rows = [
+            {
+                "url": link.url,
+                "waits": round(at - now, 1) if at > now else 0,
+                "path": link.path or "-",
+                "attempt": link.attempt + 1,
+                "via": link.via or "-",
+            }
+            for at, link in self.frontier.look.first(name, most, now)
+        ]
+        shown = "in its queue; links of this host that other queues still hold are not counted"
+        return {"host": name, "queued": record["queued"], "covers": shown, "urls": rows}
+
+    async def top(self, by: str, most: int) -> Mapping[str, Any]:
+        """The first hosts by what is cheaply known, and of which hosts that is so."""
+        if by in ("errors", "bytes"):
+            return self._heaviest(by, most)
+        look = self.frontier.look
+        hosts, measure = look.in_memory(), _waiting if by == "queue" else look.wait
+        first: list[tuple[float, str]] = []
+        for start in range(0, len(hosts), SLICE):
+            some = ((measure(host), host.name) for host in hosts[start : start + SLICE])
+            first = nlargest(most, [*first, *(one for one in some if one[0])], key=itemgetter(0))
+            await asyncio.sleep(0)
+        covers = f"{len(hosts)} hosts in memory"
+        if self.frontier.hosts_aside:
+            covers += f"; of {self.frontier.hosts_aside} set aside only those that are in memory"
+        name = "urls" if by == "queue" else "delay"
+        return {"by": by, "covers": covers, "hosts": [{"host": host, name: round(value, 3)} for value, host in first]}
+
+    def _heaviest(self, by: str, most: int) -> dict[str, Any]:
+        statistics = self._statistics.hosts
+        place = 2 if by == "errors" else 1
+        first = nlargest(most, statistics.rows.items(), key=lambda one: one[1][place])
+        rows = [
+            {"host": name, by: row[place], "documents": row[0], "downloads": row[4]}
+            for name, row in first
+            if row[place]
+        ]
+        exact = statistics.level == 0
+        covers = "all hosts" if exact else f"the heaviest hosts and a sample, {len(statistics.rows)} in all"
+        return {"by": by, "covers": covers, "hosts": rows}
+
+    def outcomes(self) -> dict[int, int]:
+        """How URLs have ended, by status, the most frequent first."""
+        return dict(self._statistics.outcomes.most_common())
+
+
+def _waiting(host: Host) -> float:
+    return host.waiting()

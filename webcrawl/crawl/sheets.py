@@ -1,0 +1,47 @@
+"""Which parts of a crawl heed the settings of single domains and hosts (control/sheets.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from webcrawl.control.changeable import OF_FILTERS, OF_FRONTIER
+from webcrawl.control.in_force import InForce
+from webcrawl.control.sheets import BUDGET, DEPTH, OF_HOST, SCOPE, PerHost, Sheets, without_conflict
+from webcrawl.frontier.allowances import Allowance
+from webcrawl.frontier.booking import Own
+from webcrawl.frontier.frontier import Frontier
+from webcrawl.urls.filters.depth import DepthFilter
+from webcrawl.urls.filters.scope import PageScope
+from webcrawl.urls.pipeline import LinkPipeline
+
+
+def heed(
+    sheets: Sheets,
+    in_force: InForce,
+    frontier: Frontier,
+    pipeline: LinkPipeline,
+    *,
+    own: Callable[[Mapping[str, Any]], Own],
+    allowance: Callable[[Mapping[str, Any]], Allowance],
+) -> None:
+    """`own` makes politeness and limits of all settings, and `allowance` a policy of budgets."""
+
+    def of_host(settings: Mapping[str, Any]) -> Own:
+        return own(without_conflict({**in_force.values, **settings}))
+
+    sheets.listen(OF_HOST, of_host, frontier.vary)
+    in_force.listen(OF_FRONTIER, lambda _: sheets.tell(OF_HOST), now=False)  # what no sheet says follows all others
+    budgets = frontier.budgets
+    if budgets is not None:
+        sheets.listen([BUDGET], lambda settings: allowance({**in_force.values, **settings}), budgets.vary)
+    sheets.listen([DEPTH], lambda settings: settings[DEPTH], partial(_tell, pipeline, DepthFilter))
+    sheets.listen([SCOPE], lambda settings: settings[SCOPE], partial(_tell, pipeline, PageScope))
+    in_force.listen([SCOPE, *OF_FILTERS], lambda _: sheets.tell((DEPTH, SCOPE)), now=False)  # there are other filters
+
+
+def _tell(pipeline: LinkPipeline, kind: type[DepthFilter | PageScope], found: PerHost[Any] | None) -> None:
+    for one in pipeline.chain.filters:
+        if isinstance(one, kind):
+            one.per_host = found

@@ -1,0 +1,136 @@
+"""What the frontier knows of single hosts, for whoever watches the crawl. Nothing changes by being looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from webcrawl.frontier.health import given_up
+from webcrawl.frontier.hosts import Host, State
+from webcrawl.frontier.lending import Lender
+from webcrawl.frontier.parts import Queues
+from webcrawl.model import Link, Status, unpack
+
+MOST = 1000  # URLs that are shown of one host
+
+
+class Look:
+    """`host` and `first` open one record, `in_memory` gives all that are objects."""
+
+    def __init__(self, queues: Queues, parts: Lender) -> None:
+        self._hosts, self._budgets = queues.hosts, queues.budgets
+        self._back, self._book, self._aside = parts.back, parts.book, parts.aside
+
+    def __repr__(self) -> str:
+        return f"<Look {self._hosts!r}>"
+
+    def host(self, name: str, now: float) -> dict[str, Any]:
+        """The record of a host; `known` is False if there is none. Times are the crawl's own."""
+        place = "in use" if name in self._back.active else self._hosts.place(name)
+        with self._opened(name) as host:
+            found: dict[str, Any] = {"host": name, "known": bool(place), "record": place or "none"}
+            found |= {
+                "state": self._state(host),
+                "queued": host.waiting(),
+                "retries": len(host.later),
+                "in_flight": unpack(host.given).url if host.given is not None else None,
+                "next_turn": self._next_turn(host, now),
+                "delay": self._delay(host),
+                "health": self._book.health.health(host).name.lower().replace("_", " "),
+                "failures": host.failures,
+                "pages": host.pages,
+                "downloads": [round(seconds, 3) for seconds in host.times],
+                "address": host.ip,
+            }
+            if host.retired:
+                found["ends_with"] = f"{host.retired} {Status(host.retired).name.lower().replace('_', ' ')}"
+            if host.row is not None and host.failures:
+                row = host.row
+                last = {"at": row.at, "status": row.status, "away": round(row.away), "asked": row.asked}
+                found["last_failure"] = last
+            return found
+
+    def _state(self, host: Host) -> str:
+        if host.given is not None:
+            return "in flight"
+        if host.name in self._aside.held:
+            return "paused"
+        if given_up(host):
+            return "given up"
+        if host.retired:
+            return "spent"
+        return "waits for its turn" if host.state is State.ACTIVE else STATES[host.state]
+
+    def _next_turn(self, host: Host, now: float) -> float | None:
+        """When it may be asked next, if it has something to ask for and that is known."""
+        if host.given is not None or not host.waiting() or host.retired or host.name in self._aside.held:
+            return None
+        return max(host.aside if host.state is State.ASIDE else host.due(), now)
+
+    def _delay(self, host: Host) -> dict[str, Any]:
+        """The seconds between two requests, and whose wish they are."""
+        politeness, limits = self._book.of(host.name)
+        seconds, asked = self._book.wait(host), min(host.crawl_delay, limits.crawl_delay_max)
+        general = self._book.own is None or self._book.own[host.name] is None
+        source = type(politeness).__name__ if general else f"{type(politeness).__name__} of a sheet"
+        return {
+            "seconds": round(seconds, 3),
+            "source": "Crawl-delay of robots.txt" if asked >= seconds else source,
+            "crawl_delay": host.crawl_delay,
+        }
+
+    def wait(self, host: Host) -> float:
+        """Seconds between two requests to it."""
+        return self._book.wait(host)
+
+    def first(self, name: str, most: int, now: float) -> list[tuple[float, Link]]:
+        """The next URLs of a host, in their order: when each is due, if it waits for a time of its own, else 0."""
+        most = min(most, MOST)
+        with self._opened(name) as host:
+            later = sorted(host.later)
+            found = [(0.0, record) for at, record in later if at <= now]
+            queues = [(0, host.queue), *(host.ranked.queues if host.ranked is not None else ())]
+            for _, queue in sorted(queues, key=lambda one: -one[0]):
+                if len(found) < most:
+                    found += [(0.0, record) for record in queue.first(most - len(found))]
+            found += [(at, record) for at, record in later if at > now]
+            return [(at, unpack(record)) for at, record in found[:most]]
+
+    def in_memory(self) -> list[Host]:
+        """All hosts that are objects."""
+        return [*self._back.active.values(), *self._hosts.idle()]
+
+    def domain(self, name: str) -> dict[str, Any]:
+        """What a registered domain has had of its budget, in pages, and how many URLs wait beyond it."""
+        if not self._budgets.counts:
+            return {"domain": name, "budget": None}
+        domain = self._budgets.look_up(name)
+        return {
+            "domain": name,
+            "budget": domain.most,
+            "used": domain.used,
+            "linked_from": domain.rank,
+            "seed": domain.seed,
+            "over_budget": domain.queue.count if domain.queue is not None else 0,
+        }
+
+    @contextmanager
+    def _opened(self, name: str) -> Iterator[Host]:
+        host = self._back.active.get(name)
+        if host is not None:
+            yield host
+            return
+        host = self._hosts.get(name)
+        try:
+            yield host
+        finally:
+            self._hosts.put_away(host)
+
+
+STATES = {
+    State.MOVING: "on its way to another drone",
+    State.ASIDE: "set aside",
+    State.PARKED: "waits for a place",
+    State.IDLE: "nothing queued",
+}

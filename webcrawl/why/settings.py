@@ -1,0 +1,108 @@
+"""The settings of a crawl as its state keeps them, as the values that its parts are built from.
+
+The state has them as text (crawl/terms.py), and what was set by command since (control/in_force.py). A setting that
+cannot be read any more has its default, and `odd` a line about it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from webcrawl import settings as defaults
+from webcrawl.checks import SettingError, read
+
+NONE = "none"
+FILTERS = "URL_FILTERS "
+RANGE = re.compile(r"range\((\d+), (\d+)\)")
+BETWEEN = ", "  # what joins the values of a list
+OURS = "webcrawl."
+NAMES = (
+    *("USER_AGENT", "URL_SCOPE", "URL_SCHEMES", "URL_MAX_LENGTH", "URL_MAX_DEPTH", "URL_EXCLUDE_FILE"),
+    *("URL_EXCLUDE_FILE_INTERVAL", "URL_EXCLUDE_EXTENSIONS", "URL_INCLUDE", "URL_EXCLUDE", "TRAP_RULES"),
+    *("TRAP_MAX_PAGES", "URL_FOLDINGS", "URL_HOST_RULES", "PORTS_ALLOWED", "REQUISITES", "REDIRECT_MAX_HOPS"),
+    *("FRONTIER_LEVELS", "POLITENESS_POLICY", "POLITENESS_FACTOR", "POLITENESS_MIN_DELAY", "POLITENESS_MAX_DELAY"),
+    *("CRAWL_DELAY_MAX", "HOST_MAX_PAGES", "HOST_MAX_FAILURES", "HOST_PATIENCE", "DOMAIN_BUDGET"),
+    *("DOMAIN_BUDGET_PAGES", "OBEY_NOFOLLOW", "HIVE_PARTITION"),
+)
+CODE = ("POLITENESS_POLICY", "DOMAIN_BUDGET")  # paths of classes, beside the filters and foldings
+
+
+def values_of(
+    terms: Mapping[str, str], ordered: Mapping[str, Any], trusted: Collection[str], odd: list[str]
+) -> dict[str, Any]:
+    """`ordered`: what was set by command. Code that is neither webcrawl's nor `trusted` is not loaded."""
+    values: dict[str, Any] = {}
+    for name in NAMES:
+        default = getattr(defaults, name)
+        written = _written(name, terms[name]) if name in terms else default
+        if name in CODE and not may_load(str(written), trusted):
+            odd.append(f"{name} = {written}: not webcrawl's own, and not looked at")
+            written = default
+        if name == "URL_FOLDINGS":
+            written = _trusted(name, written, trusted, odd)
+        values[name] = _value(name, written, default, odd)
+    values["URL_FILTERS"] = _filters(terms)
+    values["DEPTH_LIMIT"] = _number(terms.get("DEPTH_LIMIT"))
+    values["ROBOTSTXT_OBEY"] = terms.get("ROBOTSTXT_OBEY", "on") == "on"
+    values["ROBOTSTXT_USER_AGENT"] = _maybe(terms.get("ROBOTSTXT_USER_AGENT"))
+    for name, value in ordered.items():
+        if name in values:
+            values[name] = value
+    return values
+
+
+def _written(name: str, text: str) -> Any:
+    """What a user could have written for this text of the state."""
+    if name == "PORTS_ALLOWED":
+        return [f"{first}-{int(end) - 1}" for first, end in RANGE.findall(text)]
+    if name == "URL_HOST_RULES":
+        return text.rpartition(" (")[0] or text
+    if name in ("URL_INCLUDE", "URL_EXCLUDE"):
+        return [] if text == NONE else text.split(BETWEEN)
+    return text
+
+
+def _value(name: str, written: Any, default: Any, odd: list[str]) -> Any:
+    try:
+        return read(name, written)
+    except SettingError as error:
+        if isinstance(written, list):  # one expression with a comma and a blank in it
+            try:
+                return read(name, [BETWEEN.join(written)])
+            except SettingError:
+                pass
+        odd.append(str(error))
+        return read(name, default)
+
+
+def _trusted(name: str, written: Any, trusted: Collection[str], odd: list[str]) -> list[str]:
+    paths = written.split(BETWEEN) if isinstance(written, str) else list(written)
+    kept = [path for path in paths if path != NONE and may_load(path, trusted)]
+    odd += [f"{name}: {path} is not webcrawl's own, and not looked at" for path in paths if path not in (*kept, NONE)]
+    return kept
+
+
+def _filters(terms: Mapping[str, str]) -> dict[str, int]:
+    """The filters with their orders; those that the crawl switched off are left out."""
+    found: dict[str, int] = {}
+    named = {name.removeprefix(FILTERS): order for name, order in terms.items() if name.startswith(FILTERS)}
+    for path, order in (named or defaults.URL_FILTERS).items():
+        number = _number(str(order))
+        if number is not None:
+            found[path] = number
+    return found
+
+
+def may_load(path: str, trusted: Collection[str]) -> bool:
+    """Whether a name from somebody's state may be imported: nobody's JOBDIR decides which code runs here."""
+    return path.startswith(OURS) or path in trusted
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isdecimal() else None
+
+
+def _maybe(text: str | None) -> str:
+    return "" if text in (None, NONE) else str(text)

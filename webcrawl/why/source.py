@@ -1,0 +1,189 @@
+"""A crawl's JOBDIR, opened to be asked about URLs: in one read transaction, without a lock, without writing a byte."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping
+from contextlib import ExitStack
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import msgpack
+
+from webcrawl.control.in_force import META as IN_FORCE
+from webcrawl.crawl.clock import META as CLOCK
+from webcrawl.crawl.filter_states import META as LEARNED
+from webcrawl.crawl.terms import META as TERMS
+from webcrawl.hive.fingerprints import SlotFingerprints
+from webcrawl.hive.identity import IDENTITY, MAP
+from webcrawl.hive.partition import partition_of
+from webcrawl.hive.slots import SlotMap
+from webcrawl.loading import load
+from webcrawl.store.errors import StoreError
+from webcrawl.urls.fingerprint import KEY_BYTES, Fingerprints
+from webcrawl.urls.foldings import Folding
+from webcrawl.urls.host_rules import read_host_rules
+from webcrawl.urls.hosts import RegisteredDomains, host_of
+from webcrawl.urls.rules_file import RulesError
+from webcrawl.why import meta
+from webcrawl.why.filtering import Filters
+from webcrawl.why.form import Form, form_of
+from webcrawl.why.index import Indexes
+from webcrawl.why.log import LogFile
+from webcrawl.why.seen import opened
+from webcrawl.why.settings import values_of
+
+HOSTS = 500_000  # looked at for one of a domain: half a second
+CRAWL_LOG, SKIPPED_LOG, LINKS_LOG = "logs/crawl.log", "logs/skipped.log", "logs/links.log"
+
+
+class NoCrawl(StoreError):  # noqa: N818 - reads as what it is
+    """The folder holds nothing to ask."""
+
+
+class Source:
+    """One crawl, as of its last checkpoint. `trusted`: code beyond webcrawl's own that its settings may name."""
+
+    def __init__(self, jobdir: Path, trusted: Collection[str] = ()) -> None:
+        if not jobdir.is_dir():
+            raise NoCrawl(f"{jobdir}: no such folder")
+        if not (jobdir / "state/crawl.db").exists():
+            raise NoCrawl(f"{jobdir}: not a crawl: state/crawl.db is missing")
+        self.jobdir, self._trusted = jobdir, trusted
+        self.alive = False  # the crawl runs: what it wrote since its last checkpoint counts too
+        self.domains = RegisteredDomains()
+        self._closing = ExitStack()
+        self.snapshot, self.seen = opened(jobdir / "state")
+        self._closing.callback(self.snapshot.close)
+        self._closing.callback(self.seen.close)
+        try:
+            self._read()
+        except BaseException:
+            self.close()
+            raise
+
+    def __repr__(self) -> str:
+        return f"<Source {self.jobdir}>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._closing.close()
+
+    def _read(self) -> None:
+        snapshot = self.snapshot
+        self.odd: list[str] = [*self.seen.odd]
+        terms = meta.value(snapshot, TERMS, meta.mapping, dict[str, Any]())
+        self.terms: dict[str, str] = {name: str(text) for name, text in terms.items()}
+        self.in_force: dict[str, Any] = meta.value(snapshot, IN_FORCE, meta.mapping, dict[str, Any]())
+        ordered = self.in_force.get("set")
+        self.values = values_of(self.terms, ordered if isinstance(ordered, Mapping) else {}, self._trusted, self.odd)
+        self.key = (snapshot.get("key") or b"").ljust(KEY_BYTES, b"\0")[:KEY_BYTES]
+        self.at, self.ahead = meta.value(snapshot, CLOCK, _times, (0.0, 0.0))
+        self.outputs = dict(snapshot.rows("SELECT path, length FROM output ORDER BY path"))
+
+    @property
+    def written(self) -> list[str]:
+        """The OUTPUTS of the last run."""
+        return self.terms.get("OUTPUTS", "").split(", ")
+
+    # -- URLs
+
+    @cached_property
+    def filters(self) -> Filters:
+        learned = meta.value(self.snapshot, LEARNED, meta.mapping, dict[str, Any]())
+        excluded = self.in_force.get("excluded") or []
+        return Filters(self.values, self.key, self.domains, learned, excluded, self._trusted)
+
+    @cached_property
+    def _foldings(self) -> list[Folding]:
+        found: list[Folding] = []
+        path = self.values["URL_HOST_RULES"]
+        if path:
+            try:
+                found.append(read_host_rules(Path(path)))
+            except RulesError as error:
+                self.odd.append(str(error))
+        return [*found, *map(load, self.values["URL_FOLDINGS"])]
+
+    def form(self, asked: str) -> Form:
+        """The form in which this crawl knows a URL."""
+        return form_of(asked, self.values["URL_MAX_LENGTH"], self._foldings)
+
+    def domain_of(self, url: str) -> str:
+        return self.domains(host_of(url))
+
+    @cached_property
+    def _fingerprints(self) -> Fingerprints:
+        if self.slots is None:
+            return Fingerprints(self.key)
+        return SlotFingerprints(self.key, partition_of(self.values["HIVE_PARTITION"], self.domains).slot)
+
+    def keys(self, forms: Collection[Form]) -> list[int]:
+        """The numbers by which the seen store knows them."""
+        return self._fingerprints([form.compared for form in forms], [form.url for form in forms])
+
+    # -- a hive's
+
+    @cached_property
+    def slots(self) -> SlotMap | None:
+        """Which drone has what, as far as this one knows; None for a crawl of its own."""
+        return meta.value(self.snapshot, MAP, SlotMap.unpack, None) if self.snapshot.get(IDENTITY) else None
+
+    def owner(self, url: str) -> int | None:
+        """The drone whose URL it is."""
+        if self.slots is None:
+            return None
+        slot = partition_of(self.values["HIVE_PARTITION"], self.domains).slot(host_of(url))
+        return self.slots.owners[slot] if slot < len(self.slots.owners) else None
+
+    # -- files
+
+    def now(self) -> float:
+        """The crawl's time, if its clock goes on as the machine's does."""
+        return max(time.time() - self.ahead, self.at)
+
+    def log(self, name: str) -> LogFile:
+        """One of the logs; those of tabs have the URL in the third field."""
+        tabs = name != CRAWL_LOG
+        length = None if self.alive else self.outputs.get(name, 0)
+        return LogFile(self.jobdir / name, length, 2 if tabs else 3, b"\t" if tabs else b" ")
+
+    def has(self, name: str) -> bool:
+        """Whether the crawl writes this output."""
+        return name in self.outputs or (self.alive and (self.jobdir / name).exists())
+
+    @property
+    def indexes(self) -> Indexes:
+        """The indexes of the archive."""
+        return Indexes(self.jobdir, self.outputs, alive=self.alive)
+
+    @cached_property
+    def _first_page(self) -> str:
+        """The first page in the log that is no robots.txt."""
+        for line in self.log(CRAWL_LOG).first_lines():
+            if not line.path.endswith("P"):
+                return line.url
+        return ""
+
+    def some_page(self, host: str) -> str:
+        """A page of this crawl that is not of this host; empty if it has none yet."""
+        page = self._first_page
+        return page if page and host_of(page) != host else ""
+
+    def has_domain(self, url: str) -> bool:
+        """Whether one of the hosts that this crawl has heard of is of the registered domain, as far as is quick."""
+        domain = self.domain_of(url)
+        some = f"SELECT name FROM host LIMIT {HOSTS}"
+        sql = f"SELECT 1 FROM ({some}) WHERE name = ?1 OR substr(name, -length(?1) - 1) = '.' || ?1 LIMIT 1"
+        return any(True for _ in self.snapshot.rows(sql, (domain,)))
+
+
+def _times(data: bytes) -> tuple[float, float]:
+    last, ahead = msgpack.unpackb(data)
+    return float(last), float(ahead)
