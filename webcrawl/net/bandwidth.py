@@ -58,12 +58,12 @@ class Bandwidth:
         self.rate = rate
         self._stop()
         if rate:
-            self._level = min(self._level, rate * BURST)
             self._judge()
         else:
             while self._waiting:
                 self._waiting.popleft().go_on()
-            self._end()
+            if self.held:
+                self._end()
 
     @property
     def window(self) -> int:
