@@ -7,7 +7,7 @@ from webcrawl.metrics.told import Told
 
 ABOUT = {"version": "1.2.3"}
 LABELS = {"jobdir": '/crawls/with "quotes" and \\ and\nlines'}
-DRONE = {"hive/slots": 100, "hive/sent": 7}
+DRONE = {"hive/slots": 100, "hive/sent": 7, "hive/server_up": True}
 FIGURES = {
     "pages": 30,
     "failures": 3,

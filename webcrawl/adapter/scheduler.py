@@ -243,6 +243,11 @@ class FrontierScheduler:
         return self.has_work() or not self.others_done
 
     @property
+    def reaches_hive(self) -> bool:
+        """Whether the server of the hive answers, if this is a drone of one."""
+        return self._others is not None and self._others.reaches_server
+
+    @property
     def over(self) -> bool:
         """Whether the last checkpoint was taken: what is done now is lost."""
         return self._closed

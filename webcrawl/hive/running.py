@@ -70,6 +70,11 @@ class Running:
     def __repr__(self) -> str:
         return f"<Running {self._post.drone!r} {self._contact!r}>"
 
+    @property
+    def reaches_server(self) -> bool:
+        """Whether the server answered when it was last asked."""
+        return self._contact.there.is_set()
+
     def start(self) -> None:
         loops = (self._beating, self.carrying.out, self.carrying.into, self._moving)
         self._tasks = [asyncio.create_task(self._guarded(loop)) for loop in loops]

@@ -114,6 +114,7 @@ HIVE_COUNTERS = (
     Row("hive/letters/again", "hive_letters_again", "Letters sent once more."),
 )
 HIVE_GAUGES = (
+    Row("hive/server_up", "hive_server_up", "1 if the server of the hive answers, else 0."),
     Row("hive/slots", "hive_slots", "Slots of the web that belong to this drone."),
     Row("hive/slots/leaving", "hive_slots_leaving", "Slots on their way to other drones."),
     Row("hive/slots/coming", "hive_slots_coming", "Slots on their way to this drone."),
