@@ -100,6 +100,7 @@ def preflight_rereading(settings: BaseSettings, spider: type[Spider]) -> None:
         check_outputs(values)
         check_feeds(own)
         _folder(values, spider.name, on_command_line(own))
+        _metrics(values)
     except REASONS as error:
         raise CannotStart(_line(error)) from error
 

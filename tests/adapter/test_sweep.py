@@ -19,7 +19,7 @@ class Downloader:
 
     def __init__(self, count):
         self.trips, self.gone, self.full = [Trip(Link(f"http://h{i}/")) for i in range(count)], [], True
-        self.network = SimpleNamespace(shortage=SimpleNamespace(paused=False))
+        self.network = SimpleNamespace(shortage=SimpleNamespace(paused=False), bandwidth=SimpleNamespace(held=False))
 
     def under_way(self):
         return self.trips
@@ -129,3 +129,12 @@ def test_what_has_ended_holds_no_connection():
 
     assert asyncio.run(downloader._handled("answer", trip)) == "answer"
     assert trip.source is None
+
+
+def test_time_in_which_we_read_nothing_ourselves_is_nobodys():
+    """While the crawl's own limit of bandwidth holds downloads back, none gets older, and none is cut."""
+    downloader, crawl = Downloader(1), Crawl()
+    downloader.network.bandwidth.held = True
+    swept(downloader, crawl, *range(1, 20))
+
+    assert downloader.gone == []

@@ -125,6 +125,29 @@ def test_one_answers_for_all(hive):
     assert ask(look(folder), "get", "LOG_LEVEL") == ({"from": "drone-0"}, [("drone-0", "get", "LOG_LEVEL")])
 
 
+def test_what_lasts_is_kept(hive, monkeypatch):
+    """What lasts is answered when every drone of this folder has a checkpoint of it; what does not, at once."""
+    folder, ask = hive
+    monkeypatch.setattr(asked, "given", lambda _, name, words: f"{name}: done")
+
+    assert ask(look(folder), "stop") == ("stop: done", [])
+    answer, heard = ask(look(folder), "pause")
+
+    assert (answer, sorted(heard)) == ("pause: done", [("drone-0", "checkpoint"), ("drone-1", "checkpoint")])
+
+
+def test_what_is_not_kept(hive, monkeypatch):
+    """A drone that takes no checkpoint is named; one that has ended took its last one."""
+    folder, ask = hive
+    monkeypatch.setattr(asked, "given", lambda *_: "done")
+    monkeypatch.setattr(asked.Client, "ask", lambda *_: (_ for _ in ()).throw(NotRunning("gone")))
+    assert ask(look(folder), "pause")[0] == "done"
+    monkeypatch.setattr(asked.Client, "ask", lambda *_: (_ for _ in ()).throw(CommandError("no answer")))
+
+    with pytest.raises(CommandError, match="done, but drone 0 has no checkpoint of it: no answer"):
+        ask(look(folder), "pause")
+
+
 def test_piped_seeds_need_all_drones_here(hive):
     """Standard input is not read if a drone could not read what it brings."""
     folder, ask = hive

@@ -61,7 +61,7 @@ class TestErrors:
     def test_a_mistake_in_a_handler(self, tmp_path, simweb):
         """An error that no server can cause is logged too where only an errback receives it."""
         broken = "tests.support.cli_components.BrokenHandler"
-        crawl = crawl_of(tmp_path, simweb(1, 1), CLOSESPIDER_TIMEOUT=1, FOREIGN_HANDLERS_ALLOWED=broken)
+        crawl = crawl_of(tmp_path, simweb(1, 1), FOREIGN_HANDLERS_ALLOWED=broken)
 
         assert crawl.run(DOWNLOAD_HANDLERS=json.dumps({"http": broken})) == 0
 

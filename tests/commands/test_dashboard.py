@@ -96,7 +96,7 @@ def test_from_its_start_to_ctrl_c(started, number):
 @contextmanager
 def asked(port, path, cookie):
     """The answer to a browser with this cookie."""
-    with closing(HTTPConnection("127.0.0.1", port, timeout=20)) as connection:
+    with closing(HTTPConnection("127.0.0.1", port, timeout=60)) as connection:
         connection.request("GET", path, headers={"Cookie": cookie})
         with connection.getresponse() as answer:
             yield answer

@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 
 import pytest
+from redis import Redis
 
 from tests.support.commands import command
 from tests.support.crawling import wait_until
@@ -15,6 +16,7 @@ from tests.support.places import ROOT
 from tests.support.redis_server import emptied
 from webcrawl.hive.embedded import EmbeddedServer
 from webcrawl.hive.folder import Founding, HiveFolder
+from webcrawl.hive.keys import Keys
 from webcrawl.supervisor.servers import URL
 
 
@@ -103,7 +105,7 @@ class TestStatus:
             pass
 
         rows = json.loads(hive("status", url, "--json").stdout)["drones"]
-        assert [row["state"] for row in rows] == ["away", "away"]
+        assert [(row["state"], row["seen"]) for row in rows] == [("away", "-")] * 2
         assert all(row["pages"] for row in rows)
 
     def test_nothing_there(self, url, tmp_path):
@@ -134,6 +136,15 @@ class TestCommands:
         assert (done.returncode, done.stdout) == (1, "")
         reasons = [f"refused by drone {one}: /nowhere: No such file or directory" for one in range(2)]
         assert done.stderr == f"{'; '.join(reasons)}\n"
+
+    def test_a_server_with_something_else(self, url):
+        """What stands there under a key of the hive, and is no hive's, is told in words."""
+        with Redis.from_url(url) as client:
+            client.set(Keys("web").map, "foreign")
+
+        line = refused("status", url)
+
+        assert line.startswith("REDIS_URL: the server holds something else under a key of the hive: WRONGTYPE ")
 
     def test_a_hive_that_is_stopped(self, folder):
         """A command to a hive that does not run is refused."""

@@ -160,6 +160,7 @@ class TestDelay:
             "crawl_delay": 0.0,
         }
         crawl.again()
+        assert [*crawl.hosts.told()] == ["host a.org delay 30.0"]
         assert len(crawl.run(60)) == 2
         assert crawl.order("host a.org delay default") == "a.org has no delay of its own any more"
         assert len(crawl.run(40)) > 8

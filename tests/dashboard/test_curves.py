@@ -15,23 +15,23 @@ def at(seconds, pages=0.0, mix=(0, 0, 0, 0, 0, 0), milliseconds=(), seen=0.0):
 
 def test_rates():
     """A rate is what a counter grew by, per second, at the later of two moments."""
-    parts = curves.pieces([at(0, 0), at(5, 50), at(10, 60)], 5)
+    parts = curves.pieces([at(0, 0), at(5, 50), at(10, 60)], 5, NOW)
 
     assert curves.between(parts, curves.rate("pages")) == [[(NOW + 5, 10.0), (NOW + 10, 2.0)]]
 
 
 def test_a_stop_is_a_gap():
     """Between two runs nobody knows anything; an old crawl writes seldom, which is none."""
-    stopped = curves.pieces([at(0), at(5, 5), at(3600, 10), at(3605, 15)], 5)
-    old = curves.pieces([at(0), at(1e7), at(1e7 + LONGEST, 10)], 5)
+    stopped = curves.pieces([at(0), at(5, 5), at(3600, 10), at(3605, 15)], 5, NOW)
+    old = curves.pieces([at(1e7), at(1e7 + LONGEST, 10), at(1e7 + 2 * LONGEST, 20)], 5, NOW)
 
     assert [len(piece) for piece in stopped] == [2, 2]
-    assert [len(piece) for piece in old] == [1, 2]
+    assert [len(piece) for piece in old] == [3]
 
 
 def test_a_kill_is_a_gap():
     """A counter that has fallen back to a checkpoint is no negative rate."""
-    parts = curves.pieces([at(0, 100), at(5, 200), at(10, 150), at(15, 160)], 5)
+    parts = curves.pieces([at(0, 100), at(5, 200), at(10, 150), at(15, 160)], 5, NOW)
 
     assert curves.between(parts, curves.rate("pages")) == [[(NOW + 5, 20.0)], [(NOW + 15, 2.0)]]
 

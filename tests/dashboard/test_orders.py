@@ -1,5 +1,7 @@
 """Commands as forms: which fields they have, and which words a crawl gets."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from webcrawl.control.commands import COMMANDS
@@ -13,7 +15,27 @@ def test_every_command_has_a_form():
         names = fields(command)
         assert bool(names) == (command.most != 0), command.name
         assert len(names) in (0, 1, command.most)
-    assert fields(COMMANDS["set"]) == ["NAME", "VALUE"]
+
+
+def row(words, least, most):
+    """A row of the table."""
+    return SimpleNamespace(name="try", words=words, says="", least=least, most=most)
+
+
+def test_fields():
+    """Words that must all be there have fields of their own."""
+    assert fields(row("NAME VALUE", 2, 2)) == ["NAME", "VALUE"]
+    assert fields(row("[--for DOMAIN] NAME VALUE", 2, 4)) == ["[--for DOMAIN] NAME VALUE"]
+    assert fields(row("SRC…", 1, None)) == ["SRC…"]
+    assert fields(row("", 0, 0)) == []
+
+
+def test_words_of_their_own(monkeypatch):
+    """A field of its own is a word, whatever is in it."""
+    monkeypatch.setitem(COMMANDS, "try", row("NAME VALUE", 2, 2))
+
+    assert read({"command": "try", "word0": "LOG_LEVEL", "word1": "a b"}) == Order("try", ("LOG_LEVEL", "a b"))
+    assert read({"command": "try", "word0": "LOG_LEVEL", "word1": " "}) == Order("try", ("LOG_LEVEL",))
 
 
 @pytest.mark.parametrize(
@@ -22,7 +44,6 @@ def test_every_command_has_a_form():
         ({"command": "pause", "word0": "left out"}, ()),
         ({"command": "exclude", "word0": " example.com "}, ("example.com",)),
         ({"command": "exclude", "word0": "a b"}, ("a b",)),
-        ({"command": "set", "word0": "LOG_LEVEL", "word1": "INFO"}, ("LOG_LEVEL", "INFO")),
         ({"command": "seeds", "word0": "add 'my seeds.txt' b.csv"}, ("add", "my seeds.txt", "b.csv")),
     ],
 )

@@ -66,6 +66,20 @@ class TestFigures:
         for tab in ("/commands", "/why"):
             assert tree_of(visitor, tab).xpath("//noscript") == []
 
+    def test_a_crawl_that_does_not_answer(self, tmp_path):
+        """Then the history may know more than stats.json, which is of the last checkpoint; or less."""
+        old, new = 1_700_000_000.0, 1_700_000_100.0
+        for name, at in (("newer", new), ("older", old - 9)):
+            stats = {"reason": None, "at": "2023-11-14T22:13:20Z", "pages": 7}
+            made(tmp_path / name, stats=stats, history=[(at, FIGURES)])
+        with dashboard(tmp_path, Crawls()) as visitor:
+            visitor.page()
+            pages = []
+            for known in visitor.finder.look():
+                visitor.id = known.id
+                pages += tree_of(visitor).xpath("//dl[@class='tiles']/div[1]/dd[1]/text()")
+        assert pages == ["120", "7"]
+
     def test_no_crawl(self, tmp_path):
         """Where there is none, the page says where it looks."""
         with dashboard(tmp_path / "crawls") as visitor:
@@ -112,6 +126,19 @@ class TestTabs:
             assert tree.xpath("//td/a[text()='b.example']/@href")[0].endswith("/hosts?host=b.example")
             assert "2\xa0kB" in tree.text_content()
             assert ("web", "hosts", "--by", "errors") in visitor.crawls.told
+
+    def test_hosts_of_a_hive(self, tmp_path):
+        """What each drone answers is under its name."""
+        for number in (0, 1):
+            made(tmp_path / f"hive/drone-{number}")
+        (tmp_path / "hive/hive.json").write_text(json.dumps({"version": 1, "name": "web", "drones": [0, 1]}))
+        said = [{"drone": number, "answer": {"hosts": [{"host": f"{number}.example"}]}} for number in (0, 1)]
+        with dashboard(tmp_path, Crawls({"status": FIGURES, "hosts": {"drones": said}})) as visitor:
+            visitor.page()
+            visitor.id = visitor.finder.look()[0].id
+            tree = tree_of(visitor, "/hosts")
+            assert tree.xpath("//div[@id='hosts']//h3/text()") == ["Drone 0", "Hosts", "Drone 1", "Hosts"]
+            assert tree.xpath("//div[@id='hosts']//td/a/text()") == ["0.example", "1.example"]
 
     def test_one_host(self, tmp_path):
         """A host's page has its record, its next URLs, and forms for what it can be told."""

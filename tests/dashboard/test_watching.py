@@ -122,3 +122,39 @@ def test_a_page_that_goes_away(watched):
         assert await other == "answer"
 
     watched(script)
+
+
+def test_a_look_that_an_order_overtakes(watched):
+    """What was seen before an order was carried out is not shown after it."""
+
+    async def script(watch, looks):
+        gate, begun = threading.Event(), threading.Event()
+
+        def ask(jobdir, command, *words):
+            state = "paused" if ("pause",) in looks else "running"
+            if command == "status" and not begun.is_set():
+                begun.set()
+                gate.wait(20)
+            looks.append((command, *words))
+            return {**FIGURES, "state": state}
+
+        watch._ask = ask
+        slow = asyncio.create_task(watch.sample())
+        await asyncio.to_thread(begun.wait, 20)
+        await watch.order("pause")
+        gate.set()
+        assert (await slow).state == (await watch.sample()).state == "paused"
+
+    watched(script)
+
+
+def test_a_page_that_waits_while_an_order_is_given(watched):
+    """A page that is behind gets the last look at once, also right after an order."""
+
+    async def script(watch, looks):
+        await watch.sample()
+        await watch.order("pause")
+        number, sample = await watch.next(0)
+        assert (number, sample.answers) == (1, True)
+
+    watched(script)

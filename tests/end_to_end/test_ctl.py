@@ -275,3 +275,31 @@ def crawl_of(tmp_path, server):
     (tmp_path / "seeds.txt").write_text(f"{next(iter(server.world.seeds()))}\n")
     own = {"DNS_NAMESERVERS": server.nameserver, **FAST}
     return Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, own)
+
+
+class TestTheEnd:
+    def test_while_it_stops(self, tmp_path, simweb):
+        """A crawl that stops says so, and what it is ordered then is in force in the next run."""
+        server = simweb(2, 60, latency=1.5)
+        crawl = crawl_of(tmp_path, server)
+        console = Console(crawl.jobdir)
+
+        stopping = crawl.start()
+        wait_until(lambda: console.ask("status")["in_flight"] > 0)
+        console.ask("stop")
+        state, said = console.ask("status")["state"], console.ask("exclude", "example.com")
+        status = stopping.wait()
+        again = crawl.start()
+        in_force = console.ask("status")["in_force"]
+        again.interrupt()
+
+        assert (state, said, status) == ("stopping", "example.com is excluded", 0)
+        assert (in_force, again.wait()) == (["exclude example.com"], 0)
+
+    def test_switched_off(self, tmp_path, simweb):
+        """Without CONTROL there is no socket."""
+        crawl = crawl_of(tmp_path, simweb(2, 4))
+
+        assert crawl.run(CONTROL=0) == 0
+        assert not (crawl.jobdir / NAME).exists()
+        assert not (crawl.jobdir / "seeds").exists()

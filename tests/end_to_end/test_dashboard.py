@@ -14,7 +14,8 @@ from importlib.util import find_spec
 
 import pytest
 
-from tests.support.crawling import PATIENCE, Crawl, wait_until
+from tests.support.commands import _run
+from tests.support.crawling import PATIENCE, Crawl, _forked, wait_until
 from tests.support.places import ROOT
 from webcrawl.simweb import World, running, wait_until_idle
 
@@ -36,7 +37,7 @@ MISSING = [
 INSIDE = "WEBCRAWL_TEST_NAMESPACE"  # in the environment of the tests inside
 ALONE = ["unshare", "--net", *([] if os.geteuid() == 0 else ["--map-root-user"]), "sh", "-c"]
 LOOPBACK = 'ip link set lo up && exec "$@"'
-ADDRESS = re.compile(r"http://\S+")
+ADDRESS = re.compile(r"http://\S+(?=\n)")
 SLOW = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0.2, "CHECKPOINT_INTERVAL": 1}
 
 inside = pytest.mark.skipif(INSIDE not in os.environ, reason="runs in a namespace, by the test outside")
@@ -80,13 +81,16 @@ def _crawl(tmp_path_factory):
 @contextmanager
 def dashboard(folder):
     """Its process, in this folder; yields the address."""
-    words = [sys.executable, "-m", "webcrawl", "dashboard", "--port", "0"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    with subprocess.Popen(words, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            yield ADDRESS.search(process.stdout.readline())[0]
-        finally:
-            process.terminate()
+    outputs = [f"{folder / name}" for name in ("said", "complained")]
+    words = ("webcrawl", ["dashboard", "--port", "0"], f"{folder}", outputs, {})
+    process = _forked.Process(target=_run, args=words, daemon=True)
+    process.start()
+    said = folder / "said"
+    wait_until(lambda: said.exists() and ADDRESS.search(said.read_text()))
+    yield ADDRESS.search(said.read_text())[0]
+    process.terminate()
+    process.join()
+    assert (process.exitcode, (folder / "complained").read_text()) == (0, "")
 
 
 @pytest.fixture(name="chromium", scope="module")
@@ -190,6 +194,14 @@ def test_an_operator_at_work(crawl, browse):
     page.get_by_text("seeds are read from").wait_for()
     wait_until(lambda: asked(server, "site8.test") > 0, pause=0.1)
 
+    seed = [*server.world.seeds()][1]
+    page.get_by_role("link", name="Why?", exact=True).click()
+    page.get_by_label("URL").fill(seed)
+    page.get_by_role("button", name="Why?").click()
+    assert page.locator(".verdict b").inner_text() == "fetched"
+    assert asked(server, seed) > 0
+
+    page.get_by_role("link", name="Commands", exact=True).click()
     page.locator("form", has_text="fetch nothing of a domain").get_by_label("RULE").fill("site0.test")
     page.get_by_role("button", name="exclude…").click()
     page.get_by_role("button", name="Yes, exclude").click()

@@ -48,7 +48,7 @@ class Daemon:
 
     def ask(self, name, data=None, **query):
         body = urlencode(data, doseq=True).encode() if data else None
-        with urlopen(f"{self.url}{name}.json?{urlencode(query)}", body, timeout=10) as answer:  # noqa: S310 - ours
+        with urlopen(f"{self.url}{name}.json?{urlencode(query)}", body, timeout=crawling.PATIENCE) as answer:  # noqa: S310 - ours
             said = json.load(answer)
         assert said["status"] == "ok", said
         return said
@@ -195,7 +195,7 @@ def _a_jobid_resumes(daemon, folder, server):
     assert len(set(pages(server))) == 80
     assert reason_of(folder / "jobs/webcrawl/web/mine") == "finished"
     (where,) = {job["items_url"] for job in daemon.ask("listjobs", project="webcrawl")["finished"]}
-    with urlopen(f"{daemon.url.rstrip('/')}{where}", timeout=10) as answer:  # noqa: S310 - ours
+    with urlopen(f"{daemon.url.rstrip('/')}{where}", timeout=crawling.PATIENCE) as answer:  # noqa: S310 - ours
         items = [json.loads(line) for line in answer]
     assert {tuple(item) for item in items} == {("url", "status", "title")}
     assert sorted(item["url"] for item in items) == sorted(pages(server))

@@ -32,3 +32,9 @@ def test_what_stays_is_said(tmp_path):
         "12 URLs of 1 host set aside; the same command goes on with them, the next is due at 2026-11-21 13:05"
     )
     assert len(summary(tmp_path, Counter(), 1.0)) == 2
+
+
+def test_paused_hosts_are_named(tmp_path):
+    """If hosts are paused by command, a line says how many: nobody else will resume them."""
+    lines = summary(tmp_path, Counter(hosts_paused=2), 1.0)
+    assert lines[1] == "2 hosts paused by command; their URLs count as set aside"

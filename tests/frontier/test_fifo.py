@@ -43,6 +43,35 @@ def _rows(db):
 URLS = [b"http://www.example.org/path/%d" % i for i in range(1000)]
 
 
+@given(
+    st.lists(st.sampled_from(["push", "pop", "spill", "save"]), max_size=60),
+    st.integers(0, 40),
+)
+def test_the_first_records_are_seen_where_they_are(tmp_path_factory, steps, most):
+    """`first` gives the next records as `pop` would, wherever they lie, and changes nothing."""
+    db = CrawlDB(tmp_path_factory.mktemp("first"))
+    try:
+        pool, urls = Pool(Blocks(db), 4000, 300), iter(range(1000))
+        fifo = pool.fifo()
+        for step in steps:
+            if step == "push":
+                _push(fifo, [b"%d http://x/" % next(urls) for _ in range(7)])
+            elif step == "pop":
+                fifo.pop()
+            elif step == "spill":
+                fifo.spill()
+            else:
+                saved = fifo.save()
+                fifo.close()
+                fifo = pool.fifo(saved)
+        before = (len(fifo), repr(fifo))
+        found = fifo.first(most)
+        assert (len(fifo), repr(fifo)) == before
+        assert found == _drain(fifo)[:most]
+    finally:
+        db.close()
+
+
 class TestBlocks:
     def test_a_block_comes_back_as_it_was_put(self, blocks):
         """`get` returns what `put` stored under this id."""

@@ -35,6 +35,16 @@ class TestPoliteness:
         assert frontier.take(0).url == "http://a/1"
         assert frontier.take(1e9) is None
 
+    def test_which_url_is_in_flight(self, db):
+        """From when it is handed out to when it is done; no other URL of its host is."""
+        frontier = make(db)
+        add(frontier, "http://a/1", "http://a/2")
+        link = frontier.take(0)
+        asked = ("http://a/1", "http://a/2", "http://b/1")
+        assert [frontier.in_flight_now(url) for url in asked] == [True, False, False]
+        frontier.done(link, OK, 0.2)
+        assert not any(map(frontier.in_flight_now, asked))
+
     def test_a_host_rests_ten_times_the_download(self, db):
         """After an answer the host waits for the policy's time, counted from the end of the download."""
         frontier = make(db)

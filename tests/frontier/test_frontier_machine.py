@@ -271,11 +271,11 @@ class FrontierMachine(RuleBasedStateMachine):
         frontier, names = self.frontier, set(HOSTS) - self.frontier._back.active.keys()
         aside = frontier._rotation.aside
         hosts = {name: frontier._hosts.get(name) for name in names}
+        asides = [host.waiting() for host in hosts.values() if host.state is State.ASIDE]
         for host in hosts.values():
-            frontier._hosts.put_away(host)
-        asides = [host for host in hosts.values() if host.state is State.ASIDE]
+            frontier._hosts.put_away(host)  # which may close its queues
         assert frontier.hosts_aside == len(asides)
-        assert frontier.aside == sum(host.waiting() for host in asides)
+        assert frontier.aside == sum(asides)
         queue = aside._queue
         assert len(queue) >= len(asides)
 

@@ -270,6 +270,15 @@ class TestRetry:
         assert frontier.steering.retry("a", last + 10.0) == last + 5000.0
         assert [at for at, _ in drain(frontier, last + 10.0, most=1)] == [last + 5000.0]
 
+    def test_what_it_has_asked_for_and_was_dropped(self, db):
+        """A Retry-After is kept though the host was dropped meanwhile."""
+        frontier = make(db)
+        add(frontier, *urls("a", 3))
+        last = fail(frontier, 3, ASKED)
+        frontier.steering.drop("a", last + 10.0)
+
+        assert frontier.steering.retry("a", last + 20.0) == last + 5000.0
+
     @pytest.mark.parametrize("outcome", [OK, REFUSED])
     def test_politeness_stays(self, db, outcome):
         """However often it is asked for, the host is not asked earlier than its wait after the last request allows."""

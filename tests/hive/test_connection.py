@@ -6,9 +6,12 @@ from contextlib import suppress
 
 import pytest
 from redis import Redis
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import OutOfMemoryError, ResponseError
 
 from tests.support.certificates import written
 from tests.support.redis_server import Cable, OwnServer, beat, clients, drones, joins, member
+from webcrawl.hive.connection import translated
 from webcrawl.hive.errors import Away, Full, HiveError
 from webcrawl.hive.keys import Keys
 from webcrawl.hive.places import BEGINNING
@@ -195,3 +198,28 @@ def test_tls(tmp_path):
 
     with OwnServer(tmp_path) as theirs:
         asyncio.run(run(theirs))
+
+
+@pytest.mark.parametrize(
+    ("error", "meaning", "words"),
+    [
+        (RuntimeError("unable to perform operation on <TCPTransport closed=True>; the handler is closed"), Away, ""),
+        (OutOfMemoryError(("command not allowed when used memory > 'maxmemory'.",)), Full, "command not allowed when"),
+        (ResponseError("OOM command not allowed when used memory > 'maxmemory'."), Full, "OOM command not"),
+        (RedisConnectionError("Connection refused"), Away, "ConnectionError: Connection refused"),
+    ],
+)
+def test_what_may_pass(error, meaning, words):
+    """What the client raises while the server is away or full is told as that, in words."""
+    with pytest.raises(meaning) as told, translated():
+        raise error
+
+    assert type(told.value) is meaning
+    assert str(told.value).startswith(words)
+    assert told.value.state == {Away: "away", Full: "full"}[meaning]
+
+
+def test_what_is_a_mistake():
+    """Any other error of a program is not taken for trouble with the server."""
+    with pytest.raises(RuntimeError, match="mistake"), translated():
+        raise RuntimeError("mistake")

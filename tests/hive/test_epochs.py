@@ -124,6 +124,22 @@ def test_everything_is_removed_from_the_server(url):
     asyncio.run(run())
 
 
+def test_everything_is_removed_and_another_comes_first(url):
+    """The first drone brings the others' states; each of them, when it comes, is known as the one that it is."""
+
+    async def run():
+        async with drones(url) as (one, other):
+            await beat(one)
+            with Redis.from_url(url) as client:
+                client.flushall()
+            await anew(one, lambda: beat(one))
+            await anew(other, lambda: beat(other))
+
+            assert set((await beat(one)).members) == {0, 1}
+
+    asyncio.run(run())
+
+
 def test_a_stream_is_removed(url):
     """Whoever removes a stream removes letters: a new epoch begins, for sender and receiver."""
 

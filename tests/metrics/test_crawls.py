@@ -11,6 +11,7 @@ from contextlib import closing, suppress
 import pytest
 
 from tests.metrics.figures import read
+from tests.support.commands import command
 from tests.support.crawling import Crawl, wait_until
 from tests.support.places import ROOT
 from webcrawl.checks import SettingError, check
@@ -75,6 +76,18 @@ class TestPort:
         line = f"METRICS_PORT: cannot listen on 127.0.0.1, port {port}: Address already in use\n"
         assert (status, crawl.output.read_text()) == (1, line)
         assert not (tmp_path / "job/warc").exists()
+
+    def test_of_archives(self, tmp_path):
+        """So it is with `scrapy process`, before an archive is read."""
+        archive = tmp_path / "one.warc.gz"
+        archive.write_bytes(b"")
+        with closing(socket.create_server(("127.0.0.1", 0))) as taken:
+            port = taken.getsockname()[1]
+            words = ["process", str(archive), "-s", f"JOBDIR={tmp_path / 'job'}", "-s", f"METRICS_PORT={port}"]
+            done = command("webcrawl", *words, cwd=tmp_path)
+
+        assert done.returncode == 1
+        assert done.stderr == f"METRICS_PORT: cannot listen on 127.0.0.1, port {port}: Address already in use\n"
 
     def test_a_drones_own_port(self):
         """The number of a drone is added; a sum that is no port is refused."""

@@ -144,6 +144,19 @@ class TestHostile:
 
         assert asyncio.run(run()).endswith(BODY)
 
+    def test_whoever_holds_them_all(self):
+        """Connections that say nothing keep nobody from being answered."""
+
+        async def run():
+            async with Place() as place:
+                many = [socket.create_connection(("127.0.0.1", place.port)) for _ in range(listening.MOST + 4)]
+                answer = await place.ask(b"GET /metrics HTTP/1.1\r\n\r\n")
+                for one in many:
+                    one.close()
+                return answer
+
+        assert asyncio.run(run()).endswith(BODY)
+
     def test_whoever_says_nothing(self, monkeypatch):
         """A connection without a request ends by itself."""
         monkeypatch.setattr(listening, "PATIENCE", 0.05)

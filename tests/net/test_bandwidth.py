@@ -8,7 +8,8 @@ from random import Random
 import pytest
 
 from tests.net.test_deadlines import Question
-from tests.support.net_http import client, run, serving
+from tests.net.test_http_tls import server_context
+from tests.support.net_http import Names, client, run, serving
 from webcrawl.net.bandwidth import BURST, FREE, Bandwidth
 from webcrawl.net.deadlines import Deadlines
 from webcrawl.net.http_metered import MeteredAnswer
@@ -199,6 +200,16 @@ class TestChange:
 
         assert bandwidth.held
 
+    def test_at_the_start(self, turn):
+        """A limit holds nothing until something was taken: nobody is called before the crawl is open."""
+        bandwidth = Bandwidth(turn.clock)
+        bandwidth.on_end = pytest.fail
+        bandwidth.limit(10_000)
+        turn.until(turn.now + 10)
+
+        assert not bandwidth.held
+        assert turn._calls == []
+
     def test_none(self, turn):
         """Without a limit nothing is held, and a timer is never set."""
         bandwidth = Bandwidth(turn.clock)
@@ -218,8 +229,9 @@ class TestChange:
 
 
 class TestAnswer:
+    @pytest.mark.parametrize("scheme", ["http", "https"])
     @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
-    def test_a_body_takes_its_time(self, loop):
+    def test_a_body_takes_its_time(self, tmp_path, loop, scheme):
         """A long body is read as fast as it may be; that time counts neither as the server's nor against it."""
         size = 600_000
 
@@ -233,11 +245,12 @@ class TestAnswer:
 
         async def fetched():
             slow = {"timeout": 0.5, "grace": 0.2, "rate": 100_000}
-            async with serving(handler) as port, client(**slow) as http:
+            tls = server_context(tmp_path, "good.test") if scheme == "https" else None
+            async with serving(handler, tls=tls) as port, client(Names(good=["127.0.0.1"]), **slow) as http:
                 http._bandwidth.limit(400_000)
                 now = asyncio.get_running_loop().time
                 begun = now()
-                exchange = await http.fetch(f"http://127.0.0.1:{port}/")
+                exchange = await http.fetch(f"{scheme}://good.test:{port}/")
                 return exchange, now() - begun
 
         exchange, seconds = run(fetched(), loop)

@@ -18,6 +18,20 @@ def _allowed(robots, path="/", agent="webcrawl"):
     return parse(robots if isinstance(robots, bytes) else robots.encode(), agent).rules.allowed(f"http://a.test{path}")
 
 
+@given(
+    st.lists(st.tuples(st.sampled_from(["Allow", "Disallow"]), st.text("/ab*$", min_size=1, max_size=6)), max_size=8),
+    st.text("/ab", max_size=6),
+)
+def test_the_rule_that_decides(lines, path):
+    """The rule that is named as decisive says what the verdict is; without one everything is allowed."""
+    body = "\n".join(["User-agent: *", *(f"{kind}: /{pattern}" for kind, pattern in lines)])
+    rules, url = parse(body.encode(), "webcrawl").rules, f"http://a.test/{path}"
+    found = rules.deciding(url)
+
+    assert (found is None or found[1]) is rules.allowed(url)
+    assert found is None or matches(found[0], path_of(url)) or path_of(url).startswith(found[0])
+
+
 class TestLines:
     @pytest.mark.parametrize("end", ["\n", "\r", "\r\n", "\r\r\n", "\n\n"])
     def test_any_line_end_ends_a_line(self, end):

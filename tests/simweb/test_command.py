@@ -41,11 +41,11 @@ def test_it_serves_until_it_is_told_to_end(tmp_path, words, number):
     log, seeds = tmp_path / "log.jsonl", tmp_path / "seeds.txt"
     with started(words, "--hosts", "3", "--pages", "9", "--log", log, "--seeds", seeds) as (process, line):
         port = re.search(r"http port (\d+)", line)[1]
-        with closing(http.client.HTTPConnection("127.0.0.1", int(port), timeout=10)) as client:
+        with closing(http.client.HTTPConnection("127.0.0.1", int(port), timeout=60)) as client:
             client.request("GET", "/", headers={"Host": f"site2.test:{port}"})
             assert client.getresponse().status == 200
         process.send_signal(number)
-        rest, errors = process.communicate(timeout=20)
+        rest, errors = process.communicate(timeout=60)
 
     assert (process.returncode, rest, errors) == (0, "", "")
     assert f"scrapy crawl web -a seeds={seeds} -s DNS_NAMESERVERS=127.0.0.1:" in line
@@ -56,7 +56,7 @@ def test_it_serves_until_it_is_told_to_end(tmp_path, words, number):
 def get(line, host="site0.test"):
     """The status of a page of the server that printed this line."""
     port = re.search(r"http port (\d+)", line)[1]
-    with closing(http.client.HTTPConnection("127.0.0.1", int(port), timeout=10)) as client:
+    with closing(http.client.HTTPConnection("127.0.0.1", int(port), timeout=60)) as client:
         client.request("GET", "/", headers={"Host": f"{host}:{port}"})
         return client.getresponse().status
 

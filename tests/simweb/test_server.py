@@ -20,7 +20,7 @@ class TestConnections:
     def test_a_connection_is_kept(self, simweb):
         """Several requests on one connection are answered completely."""
         server = simweb(1, 10)
-        with closing(http.client.HTTPConnection("127.0.0.1", server.world.port, timeout=10)) as client:
+        with closing(http.client.HTTPConnection("127.0.0.1", server.world.port, timeout=60)) as client:
             sizes = []
             for page in range(5):
                 client.request("GET", path(page), headers={"Host": "site0.test"})
@@ -147,7 +147,7 @@ class TestTime:
         context = ssl.create_default_context()
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         with closing(
-            http.client.HTTPSConnection("127.0.0.1", server.world.tls_port, context=context, timeout=10)
+            http.client.HTTPSConnection("127.0.0.1", server.world.tls_port, context=context, timeout=60)
         ) as client:
             client.request("GET", "/x/slow/1", headers={"Host": "site0.test"})
             client.getresponse().read()

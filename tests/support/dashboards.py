@@ -107,8 +107,12 @@ class Visitor:
         return self.ask(f"{self.base}/{path}", method="POST", data={**token, **data}, **more)
 
 
+def nothing_known(jobdir, url):
+    return {"url": url, "state": "unknown", "reason": "nobody knows it", "kind": "unknown"}
+
+
 @contextmanager
-def dashboard(root, crawls=None, *, given=(), why=None, host="127.0.0.1"):
+def dashboard(root, crawls=None, *, given=(), why=nothing_known, host="127.0.0.1"):
     """Serves the crawls below a folder."""
     crawls = crawls or Crawls()
     guard = Guard(host, 0)

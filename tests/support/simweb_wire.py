@@ -10,10 +10,10 @@ from webcrawl.simweb import wait_until_idle
 
 def connect(server, address="127.0.0.1", scheme="http"):
     if scheme == "http":
-        return closing(socket.create_connection((address, server.world.port), timeout=10))
+        return closing(socket.create_connection((address, server.world.port), timeout=60))
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    plain = socket.create_connection((address, server.world.tls_port), timeout=10)
+    plain = socket.create_connection((address, server.world.tls_port), timeout=60)
     return closing(context.wrap_socket(plain))
 
 
@@ -24,7 +24,7 @@ def request(server, target="/", *headers, host=0, method="GET"):
 
 def get(server, target="/", **headers):
     """Status, headers and body as Python's own client reads them."""
-    with closing(http.client.HTTPConnection("127.0.0.1", server.world.port, timeout=10)) as client:
+    with closing(http.client.HTTPConnection("127.0.0.1", server.world.port, timeout=60)) as client:
         client.request("GET", target, headers={"Host": server.world.name(0), **headers})
         response = client.getresponse()
         return response.status, response.headers, response.read()

@@ -23,7 +23,7 @@ class Steered:
     """`hosts` is what commands are given; `asked` notes what was asked for, and when after the start."""
 
     def __init__(self, folder, **settings):
-        self.folder, self.seconds, self.settings = folder, 0.0, settings
+        self.folder, self.seconds, self._given = folder, 0.0, settings
         self.asked = []
         self.ends = {}  # outcomes by host; 200 for all others
         self.crawl: Crawl | None = None
@@ -45,7 +45,7 @@ class Steered:
             "ROBOTSTXT_OBEY": False,
             "POLITENESS_FACTOR": 0,
             "POLITENESS_MIN_DELAY": 1,
-            **self.settings,
+            **self._given,
             **settings,
         }
         for name, value in {**plain, "JOBDIR": str(self.folder / "job")}.items():
@@ -67,9 +67,19 @@ class Steered:
     def set(self, name, value):
         return f"{self.crawl.in_force.set(name, value)}"
 
+    def get(self, name):
+        return {"value": f"{self.crawl.in_force.values.get(name)}"}
+
+    def settings(self):
+        return [*self.crawl.in_force.values]
+
     def order(self, line):
         """The answer to a command."""
-        answer = obey(self, *line.split())
+        return self.given(*line.split())
+
+    def given(self, *words):
+        """The same for words that may have spaces."""
+        answer = obey(self, *words)
         return asyncio.run(_awaited(answer)) if isawaitable(answer) else answer
 
     def add(self, host, count, start=0):

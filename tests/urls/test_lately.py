@@ -35,6 +35,13 @@ class TestLately:
             lately.add([url])
             assert lately.unknown([url]) == []
 
+    def test_a_question_counts_for_nothing(self):
+        """Who only asks whether a URL is known changes neither the answer nor the count."""
+        lately = Lately(1000)
+        lately.add(["a"])
+
+        assert ("a" in lately, "b" in lately, "b" in lately, lately.absorbed) == (True, False, False, 0)
+
     def test_it_counts_what_it_leaves_out(self):
         """The URLs that were left out are counted: the hit rate of the crawl's caches includes them."""
         lately = Lately(1000)

@@ -192,6 +192,16 @@ class TestIdentities:
             "table meta, key: another one than drone-0 has"
         ]
 
+    def test_one_that_was_never_let_in(self, pair, tmp_path):
+        """What a drone leaves that was refused before it had a key, in the place of a lost one, is no damage."""
+        late = Drone(tmp_path, 2)
+        late.db.execute("DELETE FROM meta WHERE name = ?", (identity.KEY,))
+        late.checkpoint()
+
+        assert late.standing is None
+        assert [*verify_hive(tmp_path, Counter())] == []
+        late.db.close()
+
     def test_what_cannot_be_read(self, pair):
         """It is no standing: what is wrong is reported with the drone itself."""
         pair[0].db.set(identity.IDENTITY, b"\x01")

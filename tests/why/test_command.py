@@ -102,6 +102,8 @@ class TestOutput:
             [],
             ["--sample", "x"],
             ["--sample", "-1"],
+            ["--sample", "0"],
+            ["--sample", "1001"],
             ["u", "--sample", "3"],
             ["--sample", "1", "--file", "-"],
         ],

@@ -12,16 +12,17 @@ from webcrawl.urls.filters.protocol import Origin
 from webcrawl.urls.hosts import RegisteredDomains
 from webcrawl.why.filtering import Filters, first_refusal
 from webcrawl.why.settings import values_of
+from webcrawl.why.sheets import SavedSheets
 
 KEY = bytes(16)
 MINE = "tests.why.test_settings.Mine"
 HERE = Origin("http://a.test/", 1, "L")
 
 
-def filters(given=(), *, excluded=(), learned=(), trusted=()):
+def filters(given=(), *, excluded=(), learned=(), trusted=(), sheets=()):
     values = check({**vars(defaults), **dict(given)})
     values = values_of(terms_of("web", {}, values), {}, trusted, [])
-    return Filters(values, KEY, RegisteredDomains(), dict(learned), list(excluded), trusted)
+    return Filters(values, KEY, RegisteredDomains(), dict(learned), list(excluded), SavedSheets(dict(sheets)), trusted)
 
 
 @pytest.mark.parametrize(
@@ -108,3 +109,28 @@ def test_requisites_pass_bounds():
     verdicts = filters({"URL_SCOPE": "host", "REQUISITES": True}).ask("http://b.test/x.css", HERE, needed=True)
 
     assert "scope" not in [one.name for one in verdicts]
+
+
+@pytest.mark.parametrize(
+    ("given", "sheets", "url", "name", "rule"),
+    [
+        ({}, {"a.test": {"URL_SCOPE": "host"}}, "http://www.a.test/x", "scope", "URL_SCOPE = host"),
+        (
+            {"URL_SCOPE": "domain"},
+            {"a.test": {"URL_SCOPE": "host"}},
+            "http://www.a.test/x",
+            "scope",
+            "URL_SCOPE = host",
+        ),
+        ({}, {"=a.test": {"URL_MAX_DEPTH": 0}}, "http://a.test/x", "depth", "URL_MAX_DEPTH = 0"),
+        ({"URL_MAX_DEPTH": 0}, {"a.test": {"URL_MAX_DEPTH": 3}}, "http://a.test/x", None, ""),
+        ({"URL_SCOPE": "host"}, {"a.test": {"URL_SCOPE": "any"}}, "http://b.test/x", None, ""),
+        ({}, {"b.test": {"URL_SCOPE": "host", "URL_MAX_DEPTH": 0}}, "http://a.test/x", None, ""),
+    ],
+)
+def test_settings_of_single_hosts(given, sheets, url, name, rule):
+    """They go before those of the whole crawl, for their hosts only."""
+    found = first_refusal(filters(given, sheets=sheets).ask(url, HERE))
+
+    assert (found and found.name) == name
+    assert rule in (found.rule if found else "")

@@ -93,6 +93,26 @@ def found(job):
     return [line.split("\t")[2] for line in path.read_text().splitlines()] if path.exists() else []
 
 
+class TestPaused:
+    def test_a_host_by_command(self, simweb, tmp_path):
+        """What waits for a host that is paused says so, beside the crawl and after it was stopped."""
+        server = simweb(2, 60, latency=0.1)
+        job = tmp_path / "job"
+        running = crawl_of(tmp_path, server, OUTPUTS="links").start()
+        wait_until(lambda: len(logged(job)) > 4)
+        assert Console(job)("host site0.test pause").startswith("site0.test is paused")
+        Console(job)("stop")
+        assert running.wait() == 0
+
+        with Crawls(job) as crawls:
+            answers = [one for one in crawls.answers(found(job)) if one.state == "queued" and "//site0." in one.url]
+        assert answers
+        for answer in answers:
+            assert answer.reason.endswith("but its host is paused by command")
+            assert answer.details["queue"]["due_in"] is None
+            assert answer.details["host"]["paused"] is True
+
+
 class TestCommand:
     @pytest.mark.parametrize("word", ["mailto:joe@a.test", "x", "http://a.test/\u202e", "http://"])
     def test_what_is_no_url(self, word):

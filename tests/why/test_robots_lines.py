@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webcrawl.net.robots import parse
-from webcrawl.why.robots import deciding
 from webcrawl.why.robots_lines import line_of
 
 LINES = st.sampled_from(
@@ -35,14 +34,13 @@ PATHS = st.sampled_from(["/", "/a", "/a/b", "/a/bc", "/d/", "/d/index.html", "/x
 
 @given(lines=st.lists(LINES, max_size=14), path=PATHS, end=st.sampled_from(["\n", "\r\n", "\r"]))
 def test_the_line_gives_the_rule_that_decides(lines, path, end):
-    """Whatever the file, the deciding rule is that of the verdict, and stands on the line that is named."""
+    """Whatever the file, the rule that decides stands on the line that is named."""
     body, url = end.join(lines).encode(), f"http://a.test{path}"
     rules = parse(body, "webcrawl").rules
-    pattern = deciding(rules, url)
-    allowed = rules.allowed(url)
+    found = rules.deciding(url)
 
-    assert allowed is (not pattern or dict(rules.items())[pattern])
-    if pattern:
+    if found is not None:
+        pattern, allowed = found
         number, written = line_of(body, "webcrawl", pattern, allows=allowed)
         assert number > 0
         assert written == lines[number - 1].strip()

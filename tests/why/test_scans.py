@@ -1,5 +1,6 @@
 """The scans of large files find what a look at the whole file in memory finds."""
 
+import json
 import os
 from collections import Counter
 
@@ -11,7 +12,7 @@ from webcrawl.logs.crawl_line import line
 from webcrawl.model import Link, Outcome
 from webcrawl.why import index as index_module
 from webcrawl.why import log as log_module
-from webcrawl.why.index import lines_of
+from webcrawl.why.index import Indexes, lines_of
 from webcrawl.why.log import LogFile, log_line, pieces_from_end
 
 KEYS = st.text("abz)/,", min_size=1, max_size=30)
@@ -46,6 +47,23 @@ class TestSorted:
         finally:
             os.close(descriptor)
 
+    @given(numbers=st.lists(st.integers(0, 20), max_size=40), sought=st.sets(st.integers(0, 25), max_size=25))
+    @pytest.mark.parametrize("worth", [1, 1 << 30])
+    def test_many_at_once(self, tmp_path_factory, worth, numbers, sought):
+        """With few URLs each is searched, with many the file is read: both find all records of each."""
+        folder = tmp_path_factory.mktemp("job")
+        lines = sorted(_indexed(number, offset) for offset, number in enumerate(numbers))
+        (folder / "warc").mkdir()
+        (folder / "warc/x.cdxj").write_text("".join(lines))
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(index_module, "WORTH", worth)
+            urls = {f"http://a.test/{number}": number for number in sought}
+            found = Indexes(folder, {"warc/x.cdxj": 1}).find(urls)
+
+        assert {url: sorted(one.offset for one in entries) for url, entries in found.items()} == {
+            url: [offset for offset, other in enumerate(numbers) if other == number] for url, number in urls.items()
+        }
+
     @given(data=st.binary(max_size=300), sought=KEYS)
     def test_any_bytes(self, tmp_path_factory, data, sought):
         """A file of anything ends the search."""
@@ -55,6 +73,12 @@ class TestSorted:
             list(lines_of(descriptor, len(data), sought.encode()))
         finally:
             os.close(descriptor)
+
+
+def _indexed(number, offset):
+    """A line of an index."""
+    values = {"url": f"http://a.test/{number}", "length": "9", "offset": f"{offset}", "filename": "x.warc.gz"}
+    return f"test,a)/{number} 20260102030405 {json.dumps(values)}\n"
 
 
 class TestPieces:

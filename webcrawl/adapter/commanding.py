@@ -129,7 +129,10 @@ class Commanding:
 
 def _said(status: int) -> str:
     """A number of the crawl log, and for those that are no HTTP status their names."""
-    return f"{status}" if status > 0 else f"{status} {reason_of(status)}"
+    try:
+        return f"{status}" if status > 0 else f"{status} {reason_of(status)}"
+    except ValueError:  # of a handler that is not ours
+        return f"{status}"
 
 
 def _plain(value: Any) -> Any:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from webcrawl.why.answer import Answer
 
 REFUSED, NOT_RUNNING, INTERRUPTED = 1, 2, 130
-PATIENCE = 60.0  # seconds for an answer, which may wait for a checkpoint
+PATIENCE = 90.0  # seconds for an answer, which may wait for a checkpoint, or for the end of a profile
 USAGE = "usage: scrapy ctl JOBDIR COMMAND [WORDS]; scrapy ctl --help lists the commands"
 
 

@@ -82,7 +82,7 @@ class Command(BaseRunSpiderCommand):
             else:
                 self.exitcode = _crawl(self._settings, name, opts)
         except Away as error:
-            self._refuse(f"the hive's server is away: {error}")
+            self._refuse(f"the hive's server is {error.state}: {error}")
         except (CannotStart, HiveError) as error:
             self._refuse(str(error))
         except KeyboardInterrupt:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from webcrawl.why.answer import Answer
 
 MOST = 1000  # of a sample
+INTERRUPTED = 130
 USAGE = "a folder and a URL: scrapy why JOBDIR URL, or --sample N, or --file URLS"
 
 
@@ -52,10 +53,12 @@ class Command(ScrapyCommand):
             args.remove("--")
         if len(args) != 1 + (opts.sample is None and opts.file is None) or None not in (opts.sample, opts.file):
             raise UsageError(USAGE, print_help=False)
-        if opts.sample is not None and not (opts.sample.isascii() and opts.sample.isdecimal()):
-            raise UsageError(f"--sample {opts.sample}: must be a whole number up to {MOST}", print_help=False)
+        if opts.sample is not None and not _is_number(opts.sample):
+            raise UsageError(f"--sample {opts.sample}: must be a whole number from 1 to {MOST}", print_help=False)
         try:
             self._answer(Path(args[0]), args[1:], opts)
+        except KeyboardInterrupt:
+            self.exitcode = INTERRUPTED
         except BrokenPipeError:  # whoever reads has read enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         except (StoreError, OSError) as error:
@@ -72,7 +75,7 @@ class Command(ScrapyCommand):
 
         with Crawls(jobdir, deep=opts.deep, trusted=self._trusted()) as crawls:
             if opts.sample is not None:
-                _print_many(sample(crawls, min(int(opts.sample[:9]), MOST)), as_json=opts.json)
+                _print_many(sample(crawls, int(opts.sample)), as_json=opts.json)
             elif opts.file is not None:
                 _print_many(crawls.answers(_lines(opts.file)), as_json=opts.json)
             else:
@@ -86,6 +89,10 @@ class Command(ScrapyCommand):
         filters, foldings = self.settings.getdict("URL_FILTERS"), self.settings.getlist("URL_FOLDINGS")
         others = (self.settings.get(name) for name in ("POLITENESS_POLICY", "DOMAIN_BUDGET"))
         return frozenset(map(str, (*filters, *foldings, *others)))
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and 0 < int(text[:9]) <= MOST
 
 
 def _print_many(answers: Iterator[Answer], *, as_json: bool) -> None:

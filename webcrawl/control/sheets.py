@@ -77,8 +77,10 @@ class Sheets:
     def told(self) -> Iterator[str]:
         """A line for each."""
         for name, sheet in self.sheets.items():
-            for setting, value in sheet.items():
-                yield f"set --for {name} {setting} {value}"
+            if name.startswith(ALONE):
+                yield f"host {name.removeprefix(ALONE)} delay {min(sheet.values())}"
+            else:
+                yield from (f"set --for {name} {setting} {value}" for setting, value in sheet.items())
 
     # -- commands
 
@@ -100,13 +102,13 @@ class Sheets:
     def of(self, host: str) -> Mapping[str, Any]:
         """All that holds for this host alone."""
         found: Sheet = {}
-        for name in reversed(tuple(_names(host))):
+        for name in reversed(tuple(names_for(host))):
             found |= self.sheets.get(name, {})
         return found
 
     def said_by(self, host: str, setting: str) -> str | None:
         """The sheet that says what a setting is for this host."""
-        return next((name for name in _names(host) if setting in self.sheets.get(name, ())), None)
+        return next((name for name in names_for(host) if setting in self.sheets.get(name, ())), None)
 
     # -- those who heed it
 
@@ -142,7 +144,7 @@ def _finder(sheets: Sheets, names: frozenset[str], make: Callable[[Mapping[str, 
     return find
 
 
-def _names(host: str) -> Iterator[str]:
+def names_for(host: str) -> Iterator[str]:
     """The names of sheets that hold for a host, the most specific one first."""
     yield ALONE + host
     yield host

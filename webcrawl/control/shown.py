@@ -14,7 +14,7 @@ WIDEST = 60  # characters of a cell; --json has all
 def shown(answer: Any) -> Iterator[str]:
     """Whatever the crawl says in it, a terminal can show.
 
-    A mapping is a line for each key. A list of mappings is a table, and any other list a line for each item.
+    A mapping is a line for each key. A list of flat mappings is a table, and of any other list each item has its lines.
     """
     for line in _lines(answer):
         yield readable(line)
@@ -55,7 +55,7 @@ def _lines(answer: Any) -> Iterator[str]:
 
 
 def _list(items: Sequence[Any]) -> Iterator[str]:
-    if items and all(isinstance(item, Mapping) for item in items):
+    if items and all(isinstance(item, Mapping) and all(map(_is_cell, item.values())) for item in items):
         heads = list(dict.fromkeys(name for item in items for name in item))
         rows = [heads, *([_short(_said(item.get(name))) for name in heads] for item in items)]
         widths = [max(len(row[place]) for row in rows) for place in range(len(heads))]
@@ -63,11 +63,16 @@ def _list(items: Sequence[Any]) -> Iterator[str]:
             yield "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
     else:
         for item in items:
-            yield _said(item)
+            yield from _lines(item)
 
 
 def _is_plain(value: Any) -> bool:
     return isinstance(value, str) or not isinstance(value, (Mapping, Sequence)) or not value
+
+
+def _is_cell(value: Any) -> bool:
+    """Whether it is plain, or has nothing in it that is not."""
+    return _is_plain(value) or all(map(_is_plain, value.values() if isinstance(value, Mapping) else value))
 
 
 def _short(cell: str) -> str:
@@ -75,6 +80,8 @@ def _short(cell: str) -> str:
 
 
 def _said(value: Any) -> str:
+    if isinstance(value, (list, tuple)) and value:
+        return ",".join(map(str, value))
     if value is None or value in ([], {}):
         return "-"
     if isinstance(value, bool):

@@ -35,12 +35,12 @@ def named(source: str) -> str:
     return ",".join(path if is_url(path) else str(Path(path).absolute()) for path in list_paths(source))
 
 
-def spooled(jobdir: Path, stream: IO[bytes], like: str = "") -> str:
+def spooled(jobdir: Path, stream: IO[bytes]) -> str:
     """Writes all of the stream to a file of its own below JOBDIR; returns the name for the crawl.
 
-    `like`: the name that it has in another. CommandError if there is nothing in it, or it cannot be written.
+    CommandError if there is nothing in it, or it cannot be written.
     """
-    name = like.rpartition("/")[2] or f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{secrets.token_hex(4)}.txt"
+    name = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{secrets.token_hex(4)}.txt"
     try:
         with _folder(jobdir) as folder:
             _write(folder, name, stream)

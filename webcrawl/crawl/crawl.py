@@ -463,6 +463,7 @@ class Crawl:
             "hosts": frontier.hosts,
             "aside": frontier.aside,
             "hosts_aside": frontier.hosts_aside,
+            "hosts_paused": len(frontier.steering.held),
             "aside_due": frontier.next_aside() or 0.0,
             "outage/seconds": counters["outage/seconds"] + round(self.uplink.seconds),
             "seeds": self._seeding.taken,

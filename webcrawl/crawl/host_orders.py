@@ -12,11 +12,13 @@ from webcrawl.control.in_force import InForce
 from webcrawl.control.paused import PausedHosts
 from webcrawl.control.sheets import ALONE, BUDGET, SETTINGS, Sheets
 from webcrawl.crawl.inspection import Watched
+from webcrawl.frontier.look import ROBOTS
 from webcrawl.text.quantities import count
 
 logger = logging.getLogger(__name__)
 
 MIN_DELAY, MAX_DELAY = "POLITENESS_MIN_DELAY", "POLITENESS_MAX_DELAY"
+POLITENESS = frozenset((MIN_DELAY, MAX_DELAY, "POLITENESS_FACTOR"))
 TOLD = 20  # lines of what is still in force
 ELSEWHERE = "{} is not a host of this drone"
 
@@ -48,7 +50,9 @@ class HostOrders:
         found = self._watched.record(name)
         if self._steering.is_foreign(name):
             found["state"] = "belongs to another drone"
-        sheets = dict(self._sheets.of(name))
+        sheets, delay = dict(self._sheets.of(name)), found["delay"]
+        if POLITENESS.intersection(sheets) and delay["source"] != ROBOTS:
+            delay["source"] += " of a sheet"
         return {**found, "sheets": sheets} if sheets else found
 
     def pause(self, name: str) -> str:

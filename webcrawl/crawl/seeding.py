@@ -48,10 +48,10 @@ class Seeding:
         self._done: list[str] = []  # these
         self._lost: dict[str, bytes] = {}  # sources by command that cannot be opened now, and how far they were read
         self.waits = False  # for what our machine lacks to read on
-        self._all_first, self._elsewhere = all_first, elsewhere
         position = db.get(META)
         if seeds is not None and position is not None:
             seeds.resume(position)
+        self._all_first, self._elsewhere = all_first, elsewhere
         self._restore()
         self._seeds = self._next_source()
         self.ended = self._seeds is None
@@ -82,7 +82,10 @@ class Seeding:
 
     def _opened(self, source: str) -> Seeds:
         if source.startswith(BELOW_JOBDIR):
-            source = str(self._db.folder.parent / source.removeprefix(BELOW_JOBDIR))
+            jobdir, place = self._db.folder.parent, source.removeprefix(BELOW_JOBDIR)
+            if self._elsewhere is not None and not (jobdir / place).exists():
+                jobdir = jobdir.parent  # the hive's, for all of its drones
+            source = str(jobdir / place)
         return Seeds(source, None, self._longest)
 
     def add(self, source: str) -> None:

@@ -99,7 +99,7 @@ def said(value: Any) -> str:
 def words(name: object) -> str:
     """The name of a figure as people write it."""
     text = " ".join(CAPITALS.get(word, word) for word in str(name)[:100].replace("_", " ").split(" "))
-    return text[:1].upper() + text[1:]
+    return text[:1].upper() + text[1:] if "://" not in text else text
 
 
 def _is_number(value: Any) -> bool:

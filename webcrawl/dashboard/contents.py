@@ -26,7 +26,7 @@ Why = Callable[[Path, str], Any]  # of a JOBDIR and a URL: what is known of it
 class Contents:
     """`ask` and `why` may block; they run in threads."""
 
-    def __init__(self, ask: Ask, why: Why | None) -> None:
+    def __init__(self, ask: Ask, why: Why) -> None:
         self._ask, self._why = ask, why
         self._seeds: dict[str, SeedProgress] = {}
 
@@ -75,10 +75,9 @@ class Contents:
         """What a crawl answers to a command that only asks, or why there is no answer."""
         if not shown.sample.answers:
             return None, "The crawl does not run, or does not answer."
-        if watch.known.drones:
-            return None, "A hive is asked drone by drone: choose one on its first page."
         try:
-            return await watch.answer((name, *words), lambda: self._ask(watch.known.jobdir, name, *words)), ""
+            found = await watch.answer((name, *words), lambda: self._ask(watch.known.jobdir, name, *words))
+            return _by_drone(found) if watch.known.drones else found, ""
         except CommandError as error:
             if "is no command" in str(error):  # of an earlier version
                 return None, f"This crawl does not know the command {name}."
@@ -98,17 +97,23 @@ class Contents:
         return progress
 
     async def _why_page(self, watch: Watch, shown: Shown, url: str) -> Html:
-        found, failed, why = None, "", self._why
+        found, failed = None, ""
         if len(url) > LONGEST:
             url, failed = "", f"A URL of more than {LONGEST} characters."
-        elif url and why is None:
-            failed = "This version has no answer to that yet."
-        elif url and why is not None:
+        elif url:
             try:
-                found = await watch.answer(("why", url), lambda: why(watch.known.jobdir, url))
+                found = await watch.answer(("why", url), lambda: self._why(watch.known.jobdir, url))
             except (ValueError, OSError, StoreError, NotRunning) as error:
                 failed = f"No answer: {error}"
         return orders.why_content(shown, url, found, failed)
+
+
+def _by_drone(found: Any) -> Any:
+    """What a hive answers, if each drone has said something: by its name."""
+    rows = found.get("drones") if isinstance(found, dict) else None
+    if not isinstance(rows, list) or not all(isinstance(row, dict) and "answer" in row for row in rows):
+        return found
+    return {f"drone {row.get('drone')}": row["answer"] for row in rows}
 
 
 async def _lines(watch: Watch, name: str, find: str) -> list[str]:

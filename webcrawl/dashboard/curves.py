@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from webcrawl.dashboard.past import Moment
 from webcrawl.statistics.history import LONGEST, SHARPNESS
@@ -18,9 +19,9 @@ def thinned(moments: Sequence[Moment], begin: float, end: float, slots: int = SL
     """The last moment of each slot of this span, and the one before the span."""
     width = max((end - begin) / slots, 1e-9)
     found: dict[int, Moment] = {}
-    for one in moments:
-        if one.at <= end:
-            found[max(int((one.at - begin) / width), -1) if one.at >= begin else -1] = one
+    first = max(bisect_left(moments, begin, key=_at) - 1, 0)
+    for one in islice(moments, first, bisect_right(moments, end, key=_at)):
+        found[int((one.at - begin) / width) if one.at >= begin else -1] = one
     kept: list[Moment] = []
     for slot in sorted(found):
         if kept and found[slot].at - kept[-1].at < width / 2:  # a rate of so short a time would be chance
@@ -29,16 +30,22 @@ def thinned(moments: Sequence[Moment], begin: float, end: float, slots: int = SL
     return kept
 
 
-def pieces(moments: Sequence[Moment], width: float) -> list[list[Moment]]:
-    """Without the times in which nothing was written: the crawl did not run, or was set back to a checkpoint."""
+def pieces(moments: Sequence[Moment], width: float, begun: float) -> list[list[Moment]]:
+    """Without the times in which nothing was written: the crawl did not run, or was set back to a checkpoint.
+
+    `width`: seconds between two moments of a plot; `begun`: when the crawl began.
+    """
     found: list[list[Moment]] = [[*moments[:1]]]
     for before, after in pairwise(moments):
-        begun = moments[0].at
         widest = 3 * max(width, min(max((after.at - begun) / SHARPNESS, 10.0), LONGEST))
         if after.at - before.at > widest or after.pages < before.pages or after.seen < before.seen:
             found.append([])
         found[-1].append(after)
     return [piece for piece in found if piece]
+
+
+def _at(moment: Moment) -> float:
+    return moment.at
 
 
 def values(parts: Sequence[Sequence[Moment]], value: Callable[[Moment], float]) -> Curve:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,9 @@ from typing import Any
 from webcrawl.control.errors import CommandError, NotRunning
 from webcrawl.dashboard.finding import Known
 from webcrawl.dashboard.locked import is_locked
+from webcrawl.dashboard.past import Moment
 from webcrawl.hive.merging import merged
-from webcrawl.statistics.history import KINDS
+from webcrawl.statistics.history import KINDS, PLAIN
 
 Ask = Callable[..., Any]  # of a JOBDIR, a command, its words, `written` for `-`: an answer; CommandError, NotRunning
 LARGEST = 1 << 24  # bytes of stats.json
@@ -132,3 +133,11 @@ def saved_at(sample: Sample) -> float | None:
         return datetime.fromisoformat(str(sample.figures["at"])).timestamp()
     except (KeyError, ValueError, OverflowError):
         return None
+
+
+def since_saved(sample: Sample, moment: Moment) -> Sample:
+    """With the figures of the history, which is written more often than stats.json, if they are newer."""
+    if moment.at <= (saved_at(sample) or 0.0):
+        return sample
+    newer = {theirs: getattr(moment, ours) for ours, theirs in PLAIN.items()}
+    return replace(sample, figures={**sample.figures, **newer})

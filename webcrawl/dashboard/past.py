@@ -14,7 +14,7 @@ from webcrawl.statistics.history import PLAIN as COUNTED
 
 ROOM = 8000  # moments of the file; of more, every other one of the older half is left out
 LIVE = 1800  # moments that were seen here: an hour, at one in two seconds
-SLOTS = 600  # of a hive
+SLOTS = 300  # of a hive
 SAME = 10.0  # seconds in which drones are looked at
 AT_ONCE = 32 << 20  # bytes of a file that are read at most
 

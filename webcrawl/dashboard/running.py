@@ -9,7 +9,6 @@ import os
 import signal
 import socket
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from webcrawl.dashboard.finding import Finder
 from webcrawl.dashboard.guard import Guard
 from webcrawl.dashboard.looking import Ask
 from webcrawl.dashboard.server import Server
+from webcrawl.why.answer import why
 
 GRACE = 1.0  # seconds for open pages to be closed
 IDLE = 30.0  # seconds for which a connection is kept
@@ -34,7 +34,7 @@ def run(finder: Finder, where: str, address: tuple[str, int], ask: Ask, say: Cal
     listener = _listen(host, port)
     with listener, contextlib.suppress(KeyboardInterrupt):
         guard = Guard(host, listener.getsockname()[1])
-        server = Server(guard, finder, where, ask, why_function())
+        server = Server(guard, finder, where, ask, _why)
         asyncio.run(_serve(server, listener, lambda: _tell(guard, host, say)))
 
 
@@ -67,13 +67,8 @@ async def _serve(server: Server, listener: socket.socket, tell: Callable[[], Non
         await runner.cleanup()
 
 
-def why_function() -> Callable[[Path, str], Any] | None:
-    """What says of a URL why, as plain values."""
-    try:
-        answer = import_module("webcrawl.why.answer")
-    except ModuleNotFoundError:
-        return None
-    return lambda jobdir, url: answer.why(jobdir, url).to_json()
+def _why(jobdir: Path, url: str) -> Any:
+    return why(jobdir, url).to_json()
 
 
 def _is_loopback(host: str) -> bool:

@@ -30,7 +30,7 @@ KEPT = ("span", "by", "name", "find")  # what a page was asked for, which its ev
 class Server:
     """Nothing of a request is ever a path: crawls are known by ids, and tabs and logs by names of ours."""
 
-    def __init__(self, guard: Guard, finder: Finder, where: str, ask: Ask, why: Why | None) -> None:
+    def __init__(self, guard: Guard, finder: Finder, where: str, ask: Ask, why: Why) -> None:
         self._guard, self._finder, self._where, self._ask = guard, finder, where, ask
         self._site = Site(guard.base, guard.form_token)
         self._contents, self._ordering, self._streams = Contents(ask, why), Ordering(), Streams()

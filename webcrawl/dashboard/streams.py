@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -12,6 +13,8 @@ from aiohttp import web
 from webcrawl.dashboard.guard import HEADERS
 from webcrawl.dashboard.pages.frame import Parts
 from webcrawl.report.markup import Html
+
+logger = logging.getLogger(__name__)
 
 MOST = 32  # pages that stay open
 
@@ -44,6 +47,9 @@ class Streams:
                 number += 1
         except ConnectionResetError:
             return answer
+        except Exception:
+            logger.exception("%s", request.path)
+            return answer  # the browser tries again
         finally:
             self._open.discard(task)
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from webcrawl.dashboard.finding import Known
-from webcrawl.dashboard.looking import Ask, Sample, look
+from webcrawl.dashboard.looking import Ask, Sample, look, since_saved
 from webcrawl.dashboard.past import Moment, Past, of_hive
 
 INTERVAL = 2.0  # seconds between two looks
@@ -32,7 +32,10 @@ class Watch:
         self._loop: asyncio.Task[None] | None = None
         self._answers: dict[Hashable, tuple[float, asyncio.Task[Any]]] = {}
         self._sample: Sample | None = None
+        self._moments: list[Moment] = []
+        self._looked = 0.0  # when, by time.monotonic
         self._number = 0  # of the look
+        self._orders = 0
 
     def __repr__(self) -> str:
         return f"<Watch {self.known.name} watchers={self._watchers}>"
@@ -40,12 +43,16 @@ class Watch:
     async def sample(self) -> Sample:
         """How it is now, or was a moment ago."""
         async with self._looking:
-            if self._sample is None or time.time() - self._sample.at > FRESH:
-                self._sample = await self.run(self._look)
+            while self._sample is None or time.monotonic() - self._looked > FRESH:
+                orders = self._orders
+                self._sample, self._moments = await self.run(self._look)
                 self._number += 1
+                if orders == self._orders:  # else it may be how it was before the last one
+                    self._looked = time.monotonic()
+                    break
             return self._sample
 
-    def _look(self) -> Sample:
+    def _look(self) -> tuple[Sample, list[Moment]]:
         """In a thread."""
         sample = look(self.known, self._ask)
         for name, past in self._pasts.items():
@@ -53,12 +60,13 @@ class Watch:
             one = sample.drones.get(name, sample)
             if one.answers:
                 past.add(one.figures, one.at)
-        return sample
+        pasts = [*self._pasts.values()]
+        moments = pasts[0].moments() if len(pasts) == 1 else of_hive(pasts)
+        return since_saved(sample, moments[-1]) if moments and not sample.answers else sample, moments
 
     def moments(self) -> list[Moment]:
         """Its past, as far as the last look knows it."""
-        pasts = [*self._pasts.values()]
-        return pasts[0].moments() if len(pasts) == 1 else of_hive(pasts)
+        return self._moments
 
     async def answer(self, what: Hashable, call: Callable[[], Any]) -> Any:
         """What `call` gives in a thread, for all pages that want the same within some seconds; errors too."""
@@ -75,7 +83,8 @@ class Watch:
     def forget(self) -> None:
         """After a command nothing is as it was."""
         self._answers = {name: kept for name, kept in self._answers.items() if not kept[1].done()}
-        self._sample = None
+        self._looked = 0.0
+        self._orders += 1
 
     async def order(self, name: str, *words: str, **more: bytes) -> Any:
         """Gives a command."""

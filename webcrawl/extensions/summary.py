@@ -81,6 +81,8 @@ def _aside(figures: Mapping[str, Any]) -> Iterator[str]:
         due = time.strftime("%Y-%m-%d %H:%M", time.localtime(figures["aside_due"]))
         left = f"{count(urls, 'URL')} of {count(hosts, 'host')}"
         yield f"{left} set aside; the same command goes on with them, the next is due at {due}"
+    if figures.get("hosts_paused"):
+        yield f"{count(figures['hosts_paused'], 'host')} paused by command; their URLs count as set aside"
 
 
 def _sizes(folder: Path) -> Iterator[int]:

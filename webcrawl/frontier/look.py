@@ -13,6 +13,7 @@ from webcrawl.frontier.parts import Queues
 from webcrawl.model import Link, Status, unpack
 
 MOST = 1000  # URLs that are shown of one host
+ROBOTS = "Crawl-delay of robots.txt"
 
 
 class Look:
@@ -72,11 +73,9 @@ class Look:
         """The seconds between two requests, and whose wish they are."""
         politeness, limits = self._book.of(host.name)
         seconds, asked = self._book.wait(host), min(host.crawl_delay, limits.crawl_delay_max)
-        general = self._book.own is None or self._book.own[host.name] is None
-        source = type(politeness).__name__ if general else f"{type(politeness).__name__} of a sheet"
         return {
             "seconds": round(seconds, 3),
-            "source": "Crawl-delay of robots.txt" if asked >= seconds else source,
+            "source": ROBOTS if 0 < asked >= seconds else type(politeness).__name__,
             "crawl_delay": host.crawl_delay,
         }
 

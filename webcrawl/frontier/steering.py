@@ -23,9 +23,10 @@ class Steering:
         self._hosts, self._back, self._book, self._aside = parts.hosts, parts.back, parts.book, parts.aside
         self._addresses, self._rotation, self._enter = parts.addresses, rotation, enter
         self._resumed = parts.resumed
+        self.held = parts.aside.held
 
     def __repr__(self) -> str:
-        return f"<Steering held={len(self._aside.held)}>"
+        return f"<Steering held={len(self.held)}>"
 
     def is_foreign(self, name: str) -> bool:
         """Whether the host belongs to another crawl of the hive."""
@@ -36,7 +37,7 @@ class Steering:
 
     def hold(self, names: Iterable[str], now: float) -> None:
         """These are not asked any more; a request that is under way ends as ever."""
-        self._aside.held.update(names)
+        self.held.update(names)
         for name in names:
             host = self._back.active.get(name)
             if host is None or host.given is not None or host.retired:
@@ -48,7 +49,7 @@ class Steering:
 
     def let_go(self, name: str, now: float) -> None:
         """The host is asked again."""
-        self._aside.held.discard(name)
+        self.held.discard(name)
         host, active = self._open(name)
         if active or host.state is not State.ASIDE or self.is_foreign(name):
             self._close(host, active=active)
@@ -70,7 +71,9 @@ class Steering:
         if host.ready_at > now + wait:  # not for politeness, which counts from a request before now
             due, row = now + wait, host.row
             if row is not None and host.failures:
-                due = max(max(row.at, self._resumed) + wait, row.at + self._book.asked(host))
+                due = max(row.at, self._resumed) + wait
+            if row is not None:
+                due = max(due, row.at + self._book.asked(host))
             host.ready_at = due
         if host.later:
             host.later = [(min(at, max(host.ready_at, now)), record) for at, record in host.later]
@@ -88,9 +91,10 @@ class Steering:
         Those that surface later end too, until it is tried again: by `retry`, or for a link that is found a day later.
         """
         host, active = self._open(name)
-        urls = host.waiting()
+        urls, row = host.waiting(), host.row
+        asked = max(row.at + row.asked - now, 0.0) if row is not None else 0.0  # which `retry` keeps to
         host.retired, host.failures = Status.DROPPED, 0
-        host.row = FailedRow(now, 0.0, Status.DROPPED, 0, gone=False)
+        host.row = FailedRow(now, 0.0, Status.DROPPED, 0, gone=False, asked=asked)
         self._hosts.touch(host)
         if active and host.given is None:
             self._forget_address(host)

@@ -6,6 +6,7 @@ new connection asks for the server's run_id before anything else is sent by it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -28,7 +29,9 @@ NOT_NOW = (
     *("ReadOnlyError", "READONLY", "MISCONF", "LOADING", "MASTERDOWN", "MasterDown", "CLUSTERDOWN", "ClusterDown"),
     *("TRYAGAIN", "TryAgain", "BUSY", "NOREPLICAS", "UNBLOCKED"),
 )
+CLOSED = "closed"  # in what uvloop raises if a connection ends between two steps; redis-py passes it on
 PIPELINED = "of pipeline caused error: "  # after which command it was, with the beginning of its letter
+TUPLE = re.compile(r"""\((["'])(.*)\1,\)""")
 Client = Redis
 MakeClient = Callable[[], Client]
 
@@ -66,7 +69,18 @@ def translated() -> Iterator[None]:
     except (exceptions.RedisError, OSError, TimeoutError) as error:
         cause = error.__cause__ if isinstance(error, exceptions.ConnectionError) else None
         told = cause if isinstance(cause, exceptions.RedisError) else error  # heard at a Unix socket while logging in
-        raise _meaning(told, str(told).rpartition(PIPELINED)[2]) from error
+        raise _meaning(told, _words(told)) from error
+    except RuntimeError as error:
+        if CLOSED not in str(error):
+            raise
+        raise Away("the connection was closed") from error
+
+
+def _words(error: Exception) -> str:
+    """Without the command, and without the tuple in which redis-py puts what a pipeline was told."""
+    words = str(error).rpartition(PIPELINED)[2]
+    found = TUPLE.fullmatch(words)
+    return found[2] if found else words
 
 
 def _meaning(error: Exception, words: str) -> Exception:

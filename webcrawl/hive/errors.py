@@ -16,9 +16,13 @@ class LaterMap(Exception):  # noqa: N818
 class Away(Exception):  # noqa: N818 - reads as what it is
     """The server does not answer, or not now: the drone goes on with its own hosts and tries again later."""
 
+    state = "away"
+
 
 class Full(Away):
     """The server takes no more for now. Nothing of the letters was sent: they wait on the sender's disk."""
+
+    state = "full"
 
 
 class NewEpoch(Exception):  # noqa: N818

@@ -141,9 +141,12 @@ class Server(Board):
         """The registry does not have us as we are: it was emptied, or somebody else came under our number."""
         if identity is not None and identity != self._me.identity:
             host, pid = place_of(identity)
-            if not host:
+            known = state_of(identity) == self._me.state
+            if not host and not known:
                 raise HiveError(f"drone {self._me.drone} of this hive has its state in another folder")
-            if state_of(identity) == self._me.state:
+            if not host:  # by hearsay, of a drone that was there first after all was removed
+                raise OtherServer
+            if known:
                 raise HiveError(f"drone {self._me.drone} was started once more, on {host} (process {pid})")
             raise HiveError(f"drone {self._me.drone} was given to another folder, on {host} (process {pid})")
         raise OtherServer

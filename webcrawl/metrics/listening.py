@@ -44,7 +44,7 @@ class Listener:
 
     def __init__(self, listening: socket.socket, text: Callable[[], bytes]) -> None:
         self._text, self._socket = text, listening
-        self.open: set[Asked] = set()
+        self.open: dict[Asked, None] = {}  # the oldest first
         self._server: asyncio.Server | None = None
         self._answer, self._made_at = b"", float("-inf")
 
@@ -80,14 +80,16 @@ class Asked(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
-        if len(self._listener.open) >= MOST:
-            self._transport.abort()
-            return
-        self._listener.open.add(self)
+        others = self._listener.open
+        if len(others) >= MOST:  # the oldest has had its time: whoever holds them all keeps nobody out
+            oldest = next(iter(others))
+            del others[oldest]
+            oldest.abort()
+        others[self] = None
         self._timer = asyncio.get_running_loop().call_later(PATIENCE, self.abort)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's
-        self._listener.open.discard(self)
+        self._listener.open.pop(self, None)
         self._transport = None
         if self._timer is not None:
             self._timer.cancel()

@@ -54,17 +54,16 @@ class Bandwidth:
         """From now on so many bytes per second; what is on its way counts only if there was a limit before."""
         self._refill()
         if not rate or not self.rate:
-            self._level = self._reserved = 0.0
-            self._open = 0
+            self._level, self._reserved, self._open = rate * BURST, 0.0, 0
         self.rate = rate
         self._stop()
         if rate:
-            self._level = min(self._level, rate * BURST)
             self._judge()
         else:
             while self._waiting:
                 self._waiting.popleft().go_on()
-            self._end()
+            if self.held:
+                self._end()
 
     @property
     def window(self) -> int:

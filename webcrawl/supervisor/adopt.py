@@ -130,7 +130,7 @@ async def _one_look(make_operator: MakeOperator) -> Look:
     try:
         return await operator.look()
     except Away as error:
-        raise CannotStart(f"the hive's server is away: {error}") from error
+        raise CannotStart(f"the hive's server is {error.state}: {error}") from error
     finally:
         await operator.close()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any
 
@@ -13,8 +14,9 @@ from scrapy.settings import BaseSettings
 from webcrawl.commands.cannot_start import CannotStart
 from webcrawl.control.client import Client
 from webcrawl.control.commands import COMMANDS
-from webcrawl.control.errors import CommandError, NotRunning
+from webcrawl.control.errors import CommandError, NoAnswer, NotRunning
 from webcrawl.control.sources import named, spooled
+from webcrawl.control.wire import UNKEPT
 from webcrawl.hive.errors import Away, HiveError
 from webcrawl.hive.folder import HiveFolder
 from webcrawl.hive.operator import Look
@@ -26,6 +28,7 @@ from webcrawl.urls.canonical import InvalidUrl, canonical
 from webcrawl.urls.hosts import RegisteredDomains, host_of
 
 OF_ONE_HOST = ("host", "queue", "robots", "about", "why")  # by name or URL, which one drone knows
+AT_ONCE = 16  # drones that are asked at the same time
 SUMMED = ("pages", "queued", "hosts", "failures")
 
 
@@ -44,7 +47,10 @@ class AskedHive:
         if name == "status":
             return status(look)
         if is_order(name, *words):
-            return given(self._target, name, self._sources(look, words) if name == "seeds" else words)
+            answer = given(self._target, name, self._sources(look, words) if name == "seeds" else words)
+            if COMMANDS[name].lasts(*words) and self._target.folder is not None:
+                self._keep(look)
+            return answer
         if name in OF_ONE_HOST and words:
             return self._client(look, self._owner(look, words[0])).ask(name, *words)
         if name == "get":
@@ -68,6 +74,18 @@ class AskedHive:
             return await operator.look()
         finally:
             await operator.close()
+
+    def _keep(self, look: Look) -> None:
+        """Has the drones here take checkpoints: a server of the hive's own forgets all if it is killed with them."""
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            tasks = [(drone, pool.submit(self._client(look, drone).ask, "checkpoint")) for drone in self._here(look)]
+        for drone, task in tasks:
+            try:
+                task.result()
+            except NotRunning:  # it has ended since, with a checkpoint
+                continue
+            except CommandError as error:
+                raise NoAnswer(f"{UNKEPT}drone {drone} has no checkpoint of it: {error}") from error
 
     # -- which drone
 
@@ -106,20 +124,11 @@ class AskedHive:
         return ["add", *(self._spool(look) if word == "-" else named(word) for word in given_)] if given_ else words
 
     def _spool(self, look: Look) -> str:
-        """Standard input, in the folder of every drone under the same name."""
-        folder, here = self._target.folder, self._here(look)
-        if folder is None or here != sorted(look.leases):
+        """Standard input, in the hive's folder, where a drone that joins later finds it too."""
+        folder = self._target.folder
+        if folder is None or self._here(look) != sorted(look.leases):
             raise CommandError("-: drones on other machines cannot read it: name a list that all can read")
-        first, *others = (folder.drone(drone) for drone in here)
-        name = spooled(first, self._stdin)
-        for other in others:
-            with _opened(first, name) as file:
-                spooled(other, file, name)
-        return name
-
-
-def _opened(jobdir: Path, name: str) -> IO[bytes]:
-    return (jobdir / name.partition(":")[2]).open("rb")
+        return spooled(folder.path, self._stdin)
 
 
 def _is_here(look: Look, drone: int, folder: HiveFolder) -> bool:

@@ -61,7 +61,7 @@ async def _given(make_operator: MakeOperator, name: str, arguments: Sequence[str
     except Away as error:
         refusals = []
         if name != "stop":  # the server of a hive ends with it
-            raise CannotStart(f"the hive's server is away: {error}") from error
+            raise CannotStart(f"the hive's server is {error.state}: {error}") from error
     finally:
         await operator.close()
     if refusals:
@@ -117,7 +117,7 @@ async def _others(make_operator: MakeOperator, drone: int) -> tuple[int, ...]:
     try:
         slots = (await operator.look()).map
     except Away as error:
-        raise CannotStart(f"the hive's server is away: {error}") from error
+        raise CannotStart(f"the hive's server is {error.state}: {error}") from error
     finally:
         await operator.close()
     if slots is None or drone not in slots.drones:
@@ -144,7 +144,7 @@ async def _changed(
         start(await operator.look())  # not before: the hive lets in only those that shall be in it
         await _until_settled(operator, members, lost, say, still)
     except Away as error:
-        raise CannotStart(f"the hive's server is away: {error}; the change goes on") from error
+        raise CannotStart(f"the hive's server is {error.state}: {error}; the change goes on") from error
     finally:
         await operator.close()
     return 0

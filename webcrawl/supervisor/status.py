@@ -83,6 +83,7 @@ def _from_report(drone: int, before: Look, now: Look, lease: float) -> dict[str,
         row["seen"] = f"{max(lease - left, 0):.0f} s ago"
     if report is None:
         return row | {"state": "starting" if left is not None else "away"}
+    row.setdefault("seen", "-")  # the server knows what it said, but not when
     where = report.host or host
     state = str(report.state) + (", idle" if report.idle else "")
     if left is None and now.map is not None and drone not in now.map.drones:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tldextract import TLDExtract
 
 
 def host_of(url: str) -> str:
@@ -12,6 +16,14 @@ def host_of(url: str) -> str:
     if ":" not in host:
         return host
     return host[: host.index("]") + 1] if host[0] == "[" else host.partition(":")[0]
+
+
+@cache
+def _suffixes() -> TLDExtract:
+    """The public suffix list, once for the process; on first use, for loading it takes 0.1 s."""
+    from tldextract import TLDExtract  # noqa: PLC0415 - on first use
+
+    return TLDExtract(cache_dir=None, suffix_list_urls=(), include_psl_private_domains=True)
 
 
 class RegisteredDomains:
@@ -27,10 +39,7 @@ class RegisteredDomains:
 
     @cached_property
     def _domain(self) -> Callable[[str], str]:
-        """Built on first use: loading the list takes 0.1 s, and most crawls have no scope to check."""
-        from tldextract import TLDExtract  # noqa: PLC0415 - on first use
-
-        extract = TLDExtract(cache_dir=None, suffix_list_urls=(), include_psl_private_domains=True)
+        extract = _suffixes()
 
         def domain(host: str) -> str:
             if host[0] == "[":

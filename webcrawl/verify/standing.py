@@ -37,7 +37,7 @@ class Standing:
 
 
 def standing_of(crawl: Path) -> Standing | None:
-    """None: this crawl is no drone, or something in it cannot be read, which is reported otherwise."""
+    """None: this crawl is no drone, or was never let in, or cannot be read, which is reported otherwise."""
     with Snapshot(crawl / "state") as snapshot:
         try:
             standing = _standing(snapshot)
@@ -48,8 +48,8 @@ def standing_of(crawl: Path) -> Standing | None:
 
 
 def _standing(snapshot: Snapshot) -> Standing | None:
-    who, slots = snapshot.get(identity.IDENTITY), snapshot.get(identity.MAP)
-    if who is None:
+    who, slots, key = (snapshot.get(name) for name in (identity.IDENTITY, identity.MAP, identity.KEY))
+    if who is None or (slots is None and key is None):  # it was refused when it came, and has done nothing
         return None
     _, hive, drone, _ = msgpack.unpackb(who)
     terms = json.loads(snapshot.get("terms") or b"{}")
@@ -60,7 +60,7 @@ def _standing(snapshot: Snapshot) -> Standing | None:
         snapshot.path,
         drone,
         hive,
-        snapshot.get(identity.KEY) or b"",
+        key or b"",
         SlotMap.unpack(slots) if slots is not None else None,
         str(terms.get("HIVE_PARTITION", "")),
         {other: (channel, last) for other, channel, last in msgpack.unpackb(snapshot.get(outbox.META) or b"\x90")},

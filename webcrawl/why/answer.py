@@ -128,9 +128,7 @@ def _goes_before(answer: Answer, other: Answer) -> bool:
 def answer_of(source: Source, facts: Facts, *, is_hive: bool = False) -> Answer:
     """The answer that these facts give."""
     verdict = verdict_on(facts)
-    details: dict[str, Any] = {"canonical": facts.form.to_json()}
-    if facts.url:
-        details |= _details(source, facts)
+    details: dict[str, Any] = {"canonical": facts.form.to_json(), **_details(source, facts)}
     if is_hive:
         drone = number_of(source.jobdir)
         details["drone"] = drone
@@ -148,6 +146,9 @@ def _details(source: Source, facts: Facts) -> dict[str, Any]:
         due = due_in(facts, source.now())
         queue = facts.place.to_json() | {"due_in": None if due is None else round(due, 1)}
         queue["due"] = told_due(facts, source.now())
+    record = None
+    if facts.host is not None and facts.delay is not None:
+        record = host.to_json(facts.host, facts.delay, ahead, paused=facts.paused)
     return {
         "filters": [one.to_json() for one in facts.filters],
         "refused_by": refusal.to_json() if refusal is not None else None,
@@ -156,7 +157,7 @@ def _details(source: Source, facts: Facts) -> dict[str, Any]:
         "queue": queue,
         "robots": facts.robots.to_json(ahead) if facts.robots is not None else None,
         "domain": facts.budget.to_json() if facts.budget is not None else None,
-        "host": host.to_json(facts.host, facts.delay, ahead) if facts.host is not None and facts.delay else None,
+        "host": record,
         "log": [line.text for line in facts.lines],
         "skipped": [dict(zip(("time", "reason", "via"), one, strict=True)) for one in facts.skipped],
         "archive": [archived(source.jobdir, entry) for entry in facts.entries],

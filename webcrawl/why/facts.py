@@ -40,6 +40,7 @@ class Facts:
     budget: DomainBudget | None = None
     host: HostRecord | None = None
     delay: Delay | None = None
+    paused: bool = False  # its host, by command
     live: Mapping[str, Any] | None = None  # what the running crawl said
     looked: list[str] = field(default_factory=list)  # what was not looked through, and how far
     redirect: str = ""  # where its answer leads

@@ -6,15 +6,18 @@ import time
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
+from webcrawl.control.sheets import DEPTH, SCOPE
 from webcrawl.loading import load
 from webcrawl.urls.filters.commanded import CommandedFilter
+from webcrawl.urls.filters.depth import DepthFilter
 from webcrawl.urls.filters.lines import Lines
 from webcrawl.urls.filters.protocol import Bounds, Origin, Remembers, Setup, Suspects, UrlFilter
-from webcrawl.urls.filters.scope import ScopeFilter
-from webcrawl.urls.hosts import RegisteredDomains
+from webcrawl.urls.filters.scope import PageScope, ScopeFilter
+from webcrawl.urls.hosts import RegisteredDomains, host_of
 from webcrawl.urls.rules_file import RulesError
 from webcrawl.why.rules import rule_of
 from webcrawl.why.settings import may_load
+from webcrawl.why.sheets import SavedSheets
 
 PASSES, REFUSES, UNASKED = "passes", "refuses", "not asked"
 
@@ -40,9 +43,10 @@ class Filters:
         domains: RegisteredDomains,
         learned: Mapping[str, bytes],
         excluded: list[str],
+        sheets: SavedSheets,
         trusted: Collection[str] = (),
     ) -> None:
-        self._values, self._domains = values, domains
+        self._values, self._domains, self._sheets = values, domains, sheets
         self._learned = learned
         self._unasked: dict[int, Verdict] = {}
         self._filters: list[UrlFilter | None] = []
@@ -56,6 +60,8 @@ class Filters:
             self._miss(commanded.name, str(error))
         else:
             self._filters.append(commanded)
+        if values["URL_SCOPE"] == "any":  # single hosts' pages may have a scope all the same
+            self._heed(PageScope(domains))
 
     def __repr__(self) -> str:
         return f"<Filters {len(self._filters)}>"
@@ -72,7 +78,17 @@ class Filters:
             self._miss(path, " ".join(str(error).split()))
         else:
             if made is not None:  # otherwise the settings leave it nothing to do
-                self._filters.append(made)
+                self._heed(made)
+
+    def _heed(self, made: UrlFilter) -> None:
+        """Adds a filter, which heeds the settings of single hosts."""
+        if isinstance(made, DepthFilter):
+            made.per_host = self._sheets.per_host(DEPTH)
+        elif isinstance(made, PageScope):
+            made.per_host = self._sheets.per_host(SCOPE)
+            if made.per_host is None and self._values["URL_SCOPE"] == "any":
+                return
+        self._filters.append(made)
 
     def _miss(self, path: str, why: str) -> None:
         self._unasked[len(self._filters)] = Verdict(path, UNASKED, why)
@@ -104,7 +120,9 @@ class Filters:
                 one.restore(self._learned[one.name])  # it must not learn from questions
         except Exception as error:  # noqa: BLE001 - as above
             return Verdict(one.name, UNASKED, " ".join(str(error).split()))
-        rule = "" if kept else rule_of(one, url, origin, self._values, self._domains)
+        home = origin.url if one.name == "scope" and origin.url else url  # a scope is that of the page
+        values = self._sheets.values(self._values, host_of(home))
+        rule = "" if kept else rule_of(one, url, origin, values, self._domains)
         return Verdict(one.name, PASSES if kept else REFUSES, rule)
 
 

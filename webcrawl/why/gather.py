@@ -70,6 +70,8 @@ class Gathering:
         known, waiting = self._source.seen.among(keys), self._source.seen.waiting(keys)
         for facts, key in zip(some, keys, strict=True):
             facts.known, facts.waiting = known.get(key, ""), waiting.get(key)
+            if facts.known and facts.waiting is not None and not facts.waiting.judged:
+                facts.waiting = None  # a link to it that was found once more
 
     def _archive(self, some: Sequence[Facts], urls: Sequence[str]) -> None:
         """The records, and the lines of the log around their times, which are found in a log of any size."""
@@ -92,7 +94,7 @@ class Gathering:
         left = [
             one
             for one in some
-            if (one.is_known or self._deep) and not (one.place or one.lines or one.entries or one.waiting)
+            if (one.is_known or self._deep) and not (one.place or one.lines or one.entries or _is_unjudged(one))
         ]
         self._search.far(searched, dict.fromkeys(facts.url for facts in left))
         for facts in left:
@@ -129,11 +131,14 @@ class Gathering:
         source, host = self._source, host_of(facts.url)
         facts.host = searched.hosts[host]
         times, asked = (facts.host.times, facts.host.crawl_delay) if facts.host is not None else ([], 0.0)
-        facts.delay = delay_of(times, asked, source.values)
+        values = source.sheets.values(source.values, host)
+        facts.delay, facts.paused = delay_of(times, asked, values), host in source.sheets.paused
         facts.robots = robots_verdict(source.snapshot, facts.url, source.values)
         domain = source.domains(host)
         if domain not in self._budgets:
-            self._budgets[domain] = budget_of(source.snapshot, domain, source.key, source.values)
+            self._budgets[domain] = budget_of(
+                *(source.snapshot, domain, source.key, source.sheets.values(source.values, domain))
+            )
         facts.budget = self._budgets[domain]
         needed = False
         if facts.place is not None and source.values["REQUISITES"]:
@@ -203,6 +208,11 @@ class Gathering:
         for facts in redirects[:READ]:
             exchange = exchange_of(self._source.jobdir, facts.entries[-1], 0)
             facts.redirect = (exchange.location or "") if exchange is not None else ""
+
+
+def _is_unjudged(facts: Facts) -> bool:
+    """Whether it waits to be looked up: then it is in no queue."""
+    return facts.waiting is not None and not facts.waiting.judged
 
 
 def _lines(looked: Looked, url: str) -> list[Any]:

@@ -124,13 +124,14 @@ def delay_of(times: list[float], crawl_delay: float, values: Mapping[str, Any]) 
     return Delay(wait, f"{values['POLITENESS_POLICY'].rpartition('.')[2]}: {last}")
 
 
-def to_json(host: HostRecord, delay: Delay, wall: float) -> dict[str, Any]:
-    """`wall`: what the machine's clock is ahead of the crawl's."""
+def to_json(host: HostRecord, delay: Delay, wall: float, *, paused: bool) -> dict[str, Any]:
+    """`wall`: what the machine's clock is ahead of the crawl's. `paused`: by command."""
     failed = host.failed
     return {
         "name": host.name,
         "place": host.state.name.lower(),
         "health": host.health,
+        "paused": paused,
         "failures": host.failures,
         "failed_at": iso(failed.at + wall) if failed is not None and host.failures else None,
         "failed_status": failed.status if failed is not None and host.failures else None,

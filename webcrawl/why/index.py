@@ -17,6 +17,7 @@ from webcrawl.warc.index import INDEX
 LONGEST = 1 << 16  # bytes of a line: a URL, its key, and some more
 BLOCK = 1 << 12  # bytes read at once where a search has come close
 PIECE = 4 << 20
+WORTH = 5000  # bytes of a file that are read in the time of one search: with more URLs, all of it is read
 OPEN_MOST = 64 << 20  # bytes of an index that is not sorted yet: it has one file's records
 
 
@@ -77,8 +78,13 @@ class Indexes:
         if path.exists():
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
             try:
+                size = os.fstat(descriptor).st_size
+                if len(keys) * WORTH > size:
+                    for line in _lines_with(descriptor, size, set(found)):
+                        self._note(line, keys.get(line.partition(b" ")[0].decode("ascii", "replace"), set()), found)
+                    return
                 for key, wanted in keys.items():
-                    for line in lines_of(descriptor, os.fstat(descriptor).st_size, f"{key} ".encode()):
+                    for line in lines_of(descriptor, size, f"{key} ".encode()):
                         self._note(line, wanted, found)
             finally:
                 os.close(descriptor)

@@ -18,17 +18,26 @@ Live = Mapping[str, Mapping[str, Any]]
 def ask(source: Source, urls: Sequence[str]) -> Live | None:
     """By canonical URL; None if the crawl does not run. If it does not answer, a note says so."""
     client = Client(source.jobdir, PATIENCE)
-    found: dict[str, Mapping[str, Any]] = {}
+    found: dict[str, dict[str, Any]] = {}
     try:
         for some in _questions(list(dict.fromkeys(urls))):
             answer = client.ask("about", *some)
             if isinstance(answer, Mapping):
-                found |= {url: said for url, said in answer.items() if isinstance(said, Mapping)}
+                found |= {url: dict(said) for url, said in answer.items() if isinstance(said, Mapping)}
+        if any(said.get("in_flight") for said in found.values()):
+            _add_downloads(found, client.ask("threads"))
     except NotRunning:
         return None
     except CommandError as error:
         source.odd.append(f"the running crawl could not be asked: {error}")
     return found
+
+
+def _add_downloads(found: Mapping[str, dict[str, Any]], threads: Mapping[str, Any]) -> None:
+    """For how long they are in flight, and what is waited for."""
+    for row in threads["downloads"]:
+        if row["url"] in found:
+            found[row["url"]] |= {"seconds": row["seconds"], "phase": row["phase"]}
 
 
 def _questions(urls: Sequence[str]) -> Iterator[Sequence[str]]:

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from webcrawl.net.robots import Rules, product_token
+from webcrawl.net.robots import product_token
 from webcrawl.net.robots_book import KEEP, SCHEMES, origin_of, robots_url
 from webcrawl.net.robots_packed import FIELDS, split, unpack
-from webcrawl.net.robots_pattern import is_plain, matches, path_of
 from webcrawl.store import rowcrc
 from webcrawl.text.dates import iso
 from webcrawl.verify.snapshot import Snapshot
@@ -86,20 +85,8 @@ def robots_verdict(snapshot: Snapshot, url: str, values: Mapping[str, Any]) -> R
             verdict = UNREACHABLE if away is not None else UNKNOWN
             return RobotsVerdict(verdict, origin, until=row[1], tries=tries)
         fetched = row[1] - KEEP if away is None else 0.0
-        pattern = deciding(rules, url)
-        allows = not pattern or dict(rules.items())[pattern]
+        pattern, allows = rules.deciding(url) or ("", True)
         return RobotsVerdict(
             ALLOWED if allows else FORBIDDEN, origin, pattern, allows, fetched, row[1], tries, rules.crawl_delay
         )
     return RobotsVerdict(UNKNOWN, origin)
-
-
-def deciding(rules: Rules, url: str) -> str:
-    """The longest pattern that matches, of two of the same length the one that allows; empty if none does."""
-    path = path_of(url)
-    matching = [
-        (len(pattern), allows, pattern)
-        for pattern, allows in rules.items()
-        if (path.startswith(pattern) if is_plain(pattern) else matches(pattern, path))
-    ]
-    return max(matching)[2] if matching else ""

@@ -33,6 +33,7 @@ from webcrawl.why.index import Indexes
 from webcrawl.why.log import LogFile
 from webcrawl.why.seen import opened
 from webcrawl.why.settings import values_of
+from webcrawl.why.sheets import SavedSheets
 
 HOSTS = 500_000  # looked at for one of a domain: half a second
 CRAWL_LOG, SKIPPED_LOG, LINKS_LOG = "logs/crawl.log", "logs/skipped.log", "logs/links.log"
@@ -87,6 +88,11 @@ class Source:
         self.at, self.ahead = meta.value(snapshot, CLOCK, _times, (0.0, 0.0))
         self.outputs = dict(snapshot.rows("SELECT path, length FROM output ORDER BY path"))
 
+    @cached_property
+    def sheets(self) -> SavedSheets:
+        """What was ordered for single hosts."""
+        return SavedSheets.read(self.snapshot)
+
     @property
     def written(self) -> list[str]:
         """The OUTPUTS of the last run."""
@@ -98,7 +104,7 @@ class Source:
     def filters(self) -> Filters:
         learned = meta.value(self.snapshot, LEARNED, meta.mapping, dict[str, Any]())
         excluded = self.in_force.get("excluded") or []
-        return Filters(self.values, self.key, self.domains, learned, excluded, self._trusted)
+        return Filters(self.values, self.key, self.domains, learned, excluded, self.sheets, self._trusted)
 
     @cached_property
     def _foldings(self) -> list[Folding]:

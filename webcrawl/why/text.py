@@ -74,7 +74,7 @@ def _found(details: Mapping[str, Any]) -> Iterator[str]:
 
 def _seen(details: Mapping[str, Any]) -> Iterator[str]:
     seen = details.get("seen")
-    if seen is not None:
+    if seen is not None and details["canonical"]["url"]:
         yield f"yes: {seen['where']}" if seen["known"] and seen["where"] else "yes" if seen["known"] else "no"
 
 
@@ -109,7 +109,8 @@ def _host(details: Mapping[str, Any]) -> Iterator[str]:
     host = details.get("host")
     if host is None:
         return
-    yield f"{host['name']}: {host['health']}; {count(host['pages'], 'page')}, {count(host['queued'], 'URL')} queued"
+    health = f"paused by command; {host['health']}" if host["paused"] else host["health"]
+    yield f"{host['name']}: {health}; {count(host['pages'], 'page')}, {count(host['queued'], 'URL')} queued"
     yield f"asked every {host['delay']:g} s ({host['delay_because']})"
     if host["next_request"] and host["queued"]:
         yield f"not before {moment(host['next_request'])}"

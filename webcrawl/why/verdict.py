@@ -30,6 +30,7 @@ ENDS = {
     Status.ROBOTS_UNREACHABLE: "the robots.txt of its host could not be fetched, so nothing there may be",
     Status.OUT_OF_SCOPE: "it was out of scope when its turn came",
     Status.EXCLUDED: "it was excluded while it waited, or its host's name leads to an address that is not allowed",
+    Status.DROPPED: "its host was given up by command",
     Status.HOST_BUDGET: "its host had given HOST_MAX_PAGES pages",
     Status.HOST_RETIRED: "its host was given up",
     Status.ROBOTS_FORBIDDEN: "robots.txt forbids it",
@@ -57,7 +58,7 @@ def verdict_on(facts: Facts) -> Verdict:
     if answered is not None:
         return Verdict(FETCHED, f"answered {answered.status}", _answered(facts, answered))
     if facts.in_flight:
-        return Verdict(SEEN, "in flight", "it is being fetched right now")
+        return Verdict(SEEN, "in flight", f"it is being fetched right now{_for_how_long(facts)}")
     if facts.place is not None:
         return Verdict(QUEUED, QUEUES[facts.place.where], _queued(facts, facts.place))
     if facts.line is not None:
@@ -67,6 +68,11 @@ def verdict_on(facts: Facts) -> Verdict:
         what = f"answered {entry.status}" if entry.status else "fetched"
         return Verdict(FETCHED, what, f"{what}{_leads(facts)} at {stamp(entry.stamp)}, and is in the archive")
     return _under_way(facts) or _without_end(facts)
+
+
+def _for_how_long(facts: Facts) -> str:
+    live = facts.live or {}
+    return f", for {live['seconds']} s ({live['phase']})" if "seconds" in live else ""
 
 
 def _under_way(facts: Facts) -> Verdict | None:
@@ -145,6 +151,8 @@ def _queued(facts: Facts, place: Place) -> str:
         said = f"it waits until others of its domain, address or origin are done, {before}"
     else:
         said = f"it waits in the front-end at level {place.level}, {before} there"
+    if facts.paused:
+        said = f"{said}; but its host is paused by command"
     if facts.robots is not None and facts.robots.verdict == robots.FORBIDDEN:
         return f"{said}, and will end when its turn comes: {_forbidden(facts)}"
     return said
@@ -210,6 +218,8 @@ def _when_queued(facts: Facts) -> str:
     budget = facts.budget
     if budget is not None and budget.most is not None and budget.pages >= budget.most:
         return f"it would wait until its domain may have more than {count(budget.most, 'page')}"
+    if facts.paused:
+        return "it would be queued, and fetched once its host is resumed by command"
     first = ", after its host's robots.txt" if verdict == robots.UNKNOWN else ""
     return f"it would be queued and fetched{first}"
 
@@ -217,7 +227,7 @@ def _when_queued(facts: Facts) -> str:
 def due_in(facts: Facts, now: float) -> float | None:
     """Estimated seconds until it is fetched; None if nobody can say."""
     place, host, delay = facts.place, facts.host, facts.delay
-    if place is None or host is None or delay is None or place.where not in (queued.RETRY, queued.HOST):
+    if place is None or host is None or delay is None or facts.paused or place.where not in (queued.RETRY, queued.HOST):
         return None
     first = max(host.ready_at, host.aside) - now
     mean = sum(host.times) / len(host.times) if host.times else 0.0

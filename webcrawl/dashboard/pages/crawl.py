@@ -182,7 +182,7 @@ def _plots(shown: Shown, span: str) -> Html:
     wide = SPANS[span]
     first = moments[0].at if moments else end - 600
     begin = min(max(end - wide, first) if wide else first, end - 60)
-    parts = curves.pieces(curves.thinned(moments, begin, end), (end - begin) / curves.SLOTS)
+    parts = curves.pieces(curves.thinned(moments, begin, end), (end - begin) / curves.SLOTS, first)
     edges = (begin, end)
 
     def line(name: str, colour: int, curve: curves.Curve, said: object, *, filled: bool = False) -> Line:

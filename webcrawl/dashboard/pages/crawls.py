@@ -14,7 +14,7 @@ from webcrawl.dashboard.signs import rate_of, waits_for
 from webcrawl.report import numbers
 from webcrawl.report.markup import Html, join, tag
 
-SPAN = 600.0  # seconds of the small plots
+SPAN, SLOTS = 600.0, 60  # seconds of the small plots, and their moments
 ORDER = ("running", "paused", "stopping", "silent", "killed", "new", "stopped")
 Row = tuple[Known, Sample, Sequence[Moment]]
 
@@ -48,7 +48,8 @@ def crawls_parts(site: Site, rows: Sequence[Row], where: str) -> Parts:
 
 def _card(site: Site, known: Known, sample: Sample, moments: Sequence[Moment]) -> Html:
     now = time.time()
-    parts = curves.pieces(curves.thinned(moments, now - SPAN, now, 60), SPAN / 60)
+    begun = moments[0].at if moments else now
+    parts = curves.pieces(curves.thinned(moments, now - SPAN, now, SLOTS), SPAN / SLOTS, begun)
     speed = curves.between(parts, curves.rate("pages"))
     facts = [
         ("pages", numbers.number(sample.number("pages"))),
