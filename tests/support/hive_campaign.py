@@ -95,8 +95,7 @@ class Campaign:
         drone = self.hive.add()
         self._resize()
         self.hive.start(drone)
-        with self._server.client() as client:  # one that comes when it is to leave again is refused
-            wait_until(lambda: client.hexists(Keys(NAME).drones, str(drone)))
+        self._known(drone)  # one that comes when it is to leave again is refused
         return drone
 
     def leave(self):
@@ -135,12 +134,14 @@ class Campaign:
         return None if self._remembered else "(to nothing)"
 
     def cut(self):
+        self._all_known()
         self._wire.cut()
         self._pause()
         self._wire.mend()
 
     def silence(self):
         """Connections stay, and nothing comes through."""
+        self._all_known()
         self._wire.silence()
         self._pause(2)
         self._wire.mend()
@@ -177,6 +178,16 @@ class Campaign:
             if not process.is_alive() and self._retired(drone):
                 assert process.exitcode == 0, self._tail(drone)
                 self.hive.leaving.remove(drone)
+
+    def _known(self, drone):
+        """Waits until the hive knows this drone."""
+        with self._server.client() as client:
+            wait_until(lambda: client.hexists(Keys(NAME).drones, str(drone)))
+
+    def _all_known(self):
+        """A new drone cannot begin without the server, and says so."""
+        for drone in sorted(self.hive.taking_part):
+            self._known(drone)
 
     def _retired(self, drone):
         return self.hive.crawls[drone].stats["reason"] == "finished"
