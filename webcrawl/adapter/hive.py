@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import socket
@@ -91,7 +92,8 @@ class Entry:
         until = time.monotonic() + self._values["HIVE_LEASE"]
         while self._hive.fresh and time.monotonic() < until:
             await asyncio.sleep(LOOK)
-            await self.join()
+            with contextlib.suppress(Away):  # it has joined: a server that is away now is asked again
+                await self.join()
 
     async def join(self) -> str:
         """Enters the registry, or again; returns the epoch."""
