@@ -4,6 +4,7 @@ import fcntl
 import json
 import math
 import os
+import shutil
 from itertools import pairwise
 
 import pytest
@@ -107,6 +108,15 @@ class TestLooking:
         sample = look(known(made(tmp_path / "a", stats=stats)), Crawls().ask)
 
         assert (sample.state, sample.number("pages"), sample.runs) == (state, 7 if stats else 0, False)
+
+    def test_a_folder_that_was_removed(self, tmp_path):
+        """A crawl whose folder was removed while a page shows it is gone, and not one that has not begun."""
+        one = known(made(tmp_path / "a", stats={"reason": None, "pages": 7}))
+        shutil.rmtree(tmp_path / "a")
+        sample = look(one, Crawls().ask)
+
+        assert (sample.state, sample.runs) == ("gone", False)
+        assert waits_for(sample, []) == "Its folder is no longer there."
 
     @pytest.mark.parametrize("answer", [CommandError("no answer in 5 seconds"), "a line", ["a list"]])
     def test_a_crawl_that_answers_something_else(self, tmp_path, answer):

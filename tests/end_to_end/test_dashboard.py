@@ -151,7 +151,7 @@ def test_without_script(crawl, browse):
 
 @inside
 def test_no_page_is_wider_than_the_screen(crawl, browse):
-    """On a phone and on a desk every page fits; the keyboard's first stop leads to the content."""
+    """On a phone and on a desk every page fits, all its tabs too; the keyboard's first stop leads to the content."""
     page = browse(viewport={"width": 400, "height": 800})
     page.goto(crawl.address)
     page.get_by_role("link", name="web", exact=True).click()
@@ -164,6 +164,8 @@ def test_no_page_is_wider_than_the_screen(crawl, browse):
         for width in (400, 1600):
             page.set_viewport_size({"width": width, "height": 800})
             assert page.evaluate("document.documentElement.scrollWidth") <= width, name
+            edges = page.locator(".tabs a").evaluate_all("all => all.map(one => one.getBoundingClientRect().right)")
+            assert max(edges) <= width, name
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "To the content"
 

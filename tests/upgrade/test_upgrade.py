@@ -191,6 +191,14 @@ class TestRefused:
 
         assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
 
+    def test_what_is_missing_is_not_called_damaged(self, old):
+        """A folder that is not there, or holds no crawl, is named as such."""
+        missing = command(COMMAND, "upgrade", str(old / "nothing"))
+        empty = command(COMMAND, "upgrade", str(old.parent))
+
+        assert (missing.returncode, missing.stderr) == (1, f"{old / 'nothing'}: no such folder\n")
+        assert (empty.returncode, empty.stderr) == (1, f"{old.parent}: not a crawl: state/crawl.db is missing\n")
+
     def test_a_wrong_command_line(self):
         """Without a folder, or with two, the usage is shown."""
         assert command(COMMAND, "upgrade").returncode == 2

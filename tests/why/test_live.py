@@ -54,6 +54,26 @@ class TestRunning:
         Console(job)("stop")
         assert running.wait() == 0
 
+    def test_what_waited_at_the_last_checkpoint_and_ended_since(self, simweb, tmp_path):
+        """It is what the log says, and waits no longer: fetched, or refused by a rule."""
+        server = simweb(2, 200, latency=0.05)
+        job = tmp_path / "job"
+        running = crawl_of(tmp_path, server).start()
+        wait_until(lambda: len(logged(job)) > 6)
+        Console(job)("checkpoint")
+        before = len(logged(job))
+        wait_until(lambda: len(logged(job)) > before + 6)
+        Console(job)("exclude site1.test")
+        wait_until(lambda: " -5001 " in (job / "logs/crawl.log").read_text())
+
+        ended = logged(job)[before:]
+        with Crawls(job) as crawls:
+            answers = [*crawls.answers(ended)]
+        assert {answer.state for answer in answers} == {"fetched", "refused"}
+        assert all(answer.details["queue"] is None and answer.details["log"] for answer in answers)
+        Console(job)("stop")
+        assert running.wait() == 0
+
     def test_by_ctl(self, simweb, tmp_path):
         """`scrapy ctl JOBDIR why URL` is the same answer; of a crawl that does not run it is refused with 2."""
         server = simweb(1, 30, latency=0.05)

@@ -24,7 +24,7 @@ NESTED = ("mix", "milliseconds", "levels", "in_force", "statistics", "state", "t
 
 @dataclass(frozen=True)
 class Sample:
-    """`state`: running, paused, stopping; stopped, killed, new; silent: it runs and does not answer."""
+    """`state`: running, paused, stopping; stopped, killed, new, gone; silent: it runs and does not answer."""
 
     at: float
     state: str
@@ -49,7 +49,10 @@ class Sample:
 def look(known: Known, ask: Ask) -> Sample:
     """Asks a crawl, or each drone of a hive; it takes as long as the slowest of them."""
     if not known.drones:
-        return _look(known.jobdir, ask)
+        sample = _look(known.jobdir, ask)
+        if sample.state == "new" and not known.jobdir.is_dir():  # of a hive it may be on another machine
+            return replace(sample, state="gone", note="its folder is no longer there")
+        return sample
     drones = {drone.id: _look(drone.jobdir, ask) for drone in known.drones}
     return together(drones)
 

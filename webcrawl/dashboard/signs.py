@@ -39,7 +39,7 @@ def rate_of(moments: Sequence[Moment]) -> float:
 
 def waits_for(sample: Sample, moments: Sequence[Moment]) -> str:
     """What it does, in a sentence."""
-    if sample.state in ("silent", "new", "killed"):
+    if sample.state in ("silent", "new", "killed", "gone"):
         return _sentence(sample.note)
     if sample.state == "stopped":
         return _end(sample.note)

@@ -40,6 +40,10 @@ def upgrade(
     steps = STEPS if steps is None else steps
     state = jobdir / "state"
     path = state / "crawl.db"
+    if not path.exists():
+        raise NoUpgrade(
+            f"{jobdir}: {'not a crawl: state/crawl.db is missing' if jobdir.is_dir() else 'no such folder'}"
+        )
     check_owner(path)
     lock = Lock(state)
     try:

@@ -56,6 +56,7 @@ class Gathering:
         for facts in some:
             facts.place = searched.places.get(facts.url)
         self._far(some, searched)
+        self._ended_since(some)
         self._log(some)
         self._skipped(some, urls)
         for facts in some:
@@ -101,6 +102,18 @@ class Gathering:
             facts.place = searched.places.get(facts.url)
             if facts.place is None:
                 facts.looked += searched.cut_for(host_of(facts.url), self._source.domain_of(facts.url))
+
+    def _ended_since(self, some: Sequence[Facts]) -> None:
+        """Queues are those of the checkpoint, the log of a crawl that runs is not: what ended since has left them."""
+        waited = [facts for facts in some if facts.place is not None]
+        if not (self._source.alive and waited):
+            return
+        at = self._source.outputs.get(CRAWL_LOG, 0)
+        looked = self._source.log(CRAWL_LOG).since({facts.url for facts in waited}, at)
+        for facts in waited:
+            lines = _lines(looked, facts.url)
+            if lines:
+                facts.lines, facts.place = lines, None
 
     def _log(self, some: Sequence[Facts]) -> None:
         """From its end. What the crawl does not know has lines only if it is a robots.txt, or a user's own request."""

@@ -80,6 +80,18 @@ class LogFile:
             looked.lines[url] = dict(sorted(lines.items()))
         return looked
 
+    def since(self, urls: Iterable[str], place: int) -> Looked:
+        """What was written from this place on."""
+        try:
+            size = self._path.stat().st_size
+        except OSError:
+            size = 0
+        begun = max(0, size - place) + LONGEST  # the first line that is looked at may be half a line
+        looked = self.look(urls, quick=begun)
+        for url, lines in looked.lines.items():
+            looked.lines[url] = {at: line for at, line in lines.items() if at >= place}
+        return looked
+
     def near(self, looked: Looked, url: str, moment: str) -> None:
         """Adds the lines of a URL around a time, as the log has it: lines are nearly in the order of their times."""
         try:

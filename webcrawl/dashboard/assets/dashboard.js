@@ -35,7 +35,6 @@ function close() {
   stream = null;
 }
 
-document.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 const status = document.createElement("span");
 if (where && place !== null) {
   const button = document.createElement("button");

@@ -15,7 +15,7 @@ from webcrawl.report import numbers
 from webcrawl.report.markup import Html, join, tag
 
 SPAN, SLOTS = 600.0, 60  # seconds of the small plots, and their moments
-ORDER = ("running", "paused", "stopping", "silent", "killed", "new", "stopped")
+ORDER = ("running", "paused", "stopping", "silent", "killed", "gone", "new", "stopped")
 Row = tuple[Known, Sample, Sequence[Moment]]
 
 

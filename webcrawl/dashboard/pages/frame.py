@@ -15,6 +15,7 @@ WORDS = {  # of a state
     "stopped": "Stopped",
     "killed": "Was killed",
     "new": "Not begun",
+    "gone": "Gone",
     "silent": "Not answering",
 }
 Parts = Mapping[str, Html]  # by the id of the element that each one fills
