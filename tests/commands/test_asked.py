@@ -114,7 +114,7 @@ def test_no_host(hive, word):
     """What is neither a host nor a URL is nobody's."""
     folder, _ = hive
 
-    with pytest.raises(CommandError, match="neither a host nor a URL"):
+    with pytest.raises(CommandError, match="is neither a host nor a URL"):
         AskedHive(Settings(), str(folder), 1.0, None)._owner(look(folder), word)
 
 
@@ -154,6 +154,23 @@ def test_piped_seeds_need_all_drones_here(hive):
 
     with pytest.raises(CommandError, match="drones on other machines cannot read it"):
         ask(look(folder, hosts=(HERE, "far")), "seeds", "add", "-")
+
+
+def test_standard_input_is_named_once(hive):
+    """Otherwise nothing is read of it, and nothing is left in the folder."""
+    folder, ask = hive
+
+    with pytest.raises(CommandError, match="- is standard input, once"):
+        ask(look(folder), "seeds", "add", "-", "-")
+    assert not (folder / "seeds").exists()
+
+
+def test_an_address(hive):
+    """A host is found by its address in any spelling, as its drone takes it."""
+    folder, _ = hive
+    one = AskedHive(Settings(), str(folder), 1.0, None)
+
+    assert one._owner(look(folder), "::1") == one._owner(look(folder), "[::1]:80")
 
 
 def test_nobody_is_there(tmp_path, hive):

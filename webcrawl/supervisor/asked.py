@@ -15,6 +15,7 @@ from webcrawl.commands.cannot_start import CannotStart
 from webcrawl.control.client import Client
 from webcrawl.control.commands import COMMANDS
 from webcrawl.control.errors import CommandError, NoAnswer, NotRunning
+from webcrawl.control.names import host_named
 from webcrawl.control.sources import named, spooled
 from webcrawl.control.wire import UNKEPT
 from webcrawl.hive.errors import Away, HiveError
@@ -24,8 +25,7 @@ from webcrawl.hive.partition import partition_of
 from webcrawl.hive.report import State
 from webcrawl.supervisor.orders import given, is_order
 from webcrawl.supervisor.target import Target
-from webcrawl.urls.canonical import InvalidUrl, canonical
-from webcrawl.urls.hosts import RegisteredDomains, host_of
+from webcrawl.urls.hosts import RegisteredDomains
 
 OF_ONE_HOST = ("host", "queue", "robots", "about", "why")  # by name or URL, which one drone knows
 AT_ONCE = 16  # drones that are asked at the same time
@@ -94,11 +94,7 @@ class AskedHive:
         founding = self._target.founding
         if founding is None or look.map is None:
             raise CommandError(f"{word}: name the hive by its JOBDIR, which says how the web is divided")
-        try:
-            host = host_of(canonical(word if "://" in word else f"http://{word}/"))
-        except InvalidUrl as error:
-            raise CommandError(f"{word}: neither a host nor a URL: {error.reason}") from error
-        return look.map.owners[partition_of(founding.partition, RegisteredDomains()).slot(host)]
+        return look.map.owners[partition_of(founding.partition, RegisteredDomains()).slot(host_named(word))]
 
     def _here(self, look: Look) -> list[int]:
         """The drones that run in folders of this one on this machine."""
@@ -121,6 +117,8 @@ class AskedHive:
     def _sources(self, look: Look, words: Sequence[str]) -> Sequence[str]:
         """Each drone reads all seeds, and keeps its own."""
         given_ = [word for place, word in enumerate(words) if place or word != "add"]
+        if given_.count("-") > 1:
+            raise CommandError("usage: seeds add SRC…; - is standard input, once")
         return ["add", *(self._spool(look) if word == "-" else named(word) for word in given_)] if given_ else words
 
     def _spool(self, look: Look) -> str:
