@@ -148,6 +148,23 @@ def test_what_is_not_kept(hive, monkeypatch):
         ask(look(folder), "pause")
 
 
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_drone_that_is_away(hive, monkeypatch, killed):
+    """What it has not heard is no success if a server of the hive's own alone knows it, for a kill ends that."""
+    folder, ask = hive
+    monkeypatch.setattr(asked, "given", lambda *_: "done")
+    if killed:  # it was there when the order was given
+        (folder / "drone-1" / "control.sock").touch()
+        monkeypatch.setattr(asked.Client, "ask", lambda *_: (_ for _ in ()).throw(NotRunning("gone")))
+    seen = look(folder, alive=(0, 1) if killed else (0,))
+    assert ask(seen, "pause")[0] == "done"
+
+    (folder / "server").mkdir()
+    (folder / "server" / "url").write_text("redis://127.0.0.1:1\n")
+    with pytest.raises(CommandError, match="done, but drone 1 is away"):
+        ask(seen, "pause")
+
+
 def test_piped_seeds_need_all_drones_here(hive):
     """Standard input is not read if a drone could not read what it brings."""
     folder, ask = hive
