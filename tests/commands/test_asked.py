@@ -114,7 +114,7 @@ def test_no_host(hive, word):
     """What is neither a host nor a URL is nobody's."""
     folder, _ = hive
 
-    with pytest.raises(CommandError, match="neither a host nor a URL"):
+    with pytest.raises(CommandError, match="is neither a host nor a URL"):
         AskedHive(Settings(), str(folder), 1.0, None)._owner(look(folder), word)
 
 
@@ -148,12 +148,46 @@ def test_what_is_not_kept(hive, monkeypatch):
         ask(look(folder), "pause")
 
 
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_drone_that_is_away(hive, monkeypatch, killed):
+    """What it has not heard is no success if a server of the hive's own alone knows it, for a kill ends that."""
+    folder, ask = hive
+    monkeypatch.setattr(asked, "given", lambda *_: "done")
+    if killed:  # it was there when the order was given
+        (folder / "drone-1" / "control.sock").touch()
+        monkeypatch.setattr(asked.Client, "ask", lambda *_: (_ for _ in ()).throw(NotRunning("gone")))
+    seen = look(folder, alive=(0, 1) if killed else (0,))
+    assert ask(seen, "pause")[0] == "done"
+
+    (folder / "server").mkdir()
+    (folder / "server" / "url").write_text("redis://127.0.0.1:1\n")
+    with pytest.raises(CommandError, match="done, but drone 1 is away"):
+        ask(seen, "pause")
+
+
 def test_piped_seeds_need_all_drones_here(hive):
     """Standard input is not read if a drone could not read what it brings."""
     folder, ask = hive
 
     with pytest.raises(CommandError, match="drones on other machines cannot read it"):
         ask(look(folder, hosts=(HERE, "far")), "seeds", "add", "-")
+
+
+def test_standard_input_is_named_once(hive):
+    """Otherwise nothing is read of it, and nothing is left in the folder."""
+    folder, ask = hive
+
+    with pytest.raises(CommandError, match="- is standard input, once"):
+        ask(look(folder), "seeds", "add", "-", "-")
+    assert not (folder / "seeds").exists()
+
+
+def test_an_address(hive):
+    """A host is found by its address in any spelling, as its drone takes it."""
+    folder, _ = hive
+    one = AskedHive(Settings(), str(folder), 1.0, None)
+
+    assert one._owner(look(folder), "::1") == one._owner(look(folder), "[::1]:80")
 
 
 def test_nobody_is_there(tmp_path, hive):

@@ -129,7 +129,7 @@ class TestCommands:
         assert members.commands == [tuple(words)]
 
     def test_what_a_drone_refuses(self, url):
-        """What drones could not carry out is said, and is no success."""
+        """What drones could not carry out is said, and is no success, whatever else they have refused since."""
         with Members(url, 2, refuses="/nowhere: No such file or directory"):
             done = hive("seeds", "/nowhere", url)
 

@@ -217,6 +217,13 @@ class TestLooks:
         with pytest.raises(CommandError, match="is neither a host nor a URL"):
             crawl.order(f"host {word}")
 
+    @pytest.mark.parametrize("line", ["host * pause", "host *.a.org drop", "set --for *.a.org HOST_MAX_PAGES 5"])
+    def test_patterns(self, crawl, line):
+        """What means many hosts is refused: nobody shall think that they obey."""
+        with pytest.raises(CommandError, match="stands for nothing here"):
+            crawl.order(line)
+        assert [*crawl.hosts.told()] == []
+
     def test_its_queue(self, crawl):
         """The next URLs in their order; those that wait for a time of their own say how long."""
         crawl.ends["a.org"] = 500

@@ -58,5 +58,13 @@ def test_what_changes_nothing(extension):
     assert asyncio.run(extension._obey("status", [])) == {"pages": 1}
 
 
+def test_seeds_at_the_end(extension):
+    """A crawl that closes takes none, for it would end as finished without them."""
+    extension._commanding = SimpleNamespace(status=lambda: {"state": "stopping"})
+
+    with pytest.raises(CommandError, match="the crawl is ending"):
+        asyncio.run(extension._obey("seeds", ["add", "http://a.org/"]))
+
+
 async def fail(error):
     raise error

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webcrawl.hive.errors import ForeignMessage
-from webcrawl.hive.report import LARGEST, Report, State
+from webcrawl.hive.report import LARGEST, REFUSALS, Report, State
 
 
 def report(**values):
@@ -26,6 +26,7 @@ class TestReport:
             generation=5,
             state=State.PAUSED,
             applied=4,
+            refusals=((2, "no"), (4, "not that")),
             idle=True,
             saved=True,
             moving=(1, 2),
@@ -43,6 +44,15 @@ class TestReport:
 
         assert Report.unpack(full.pack()) == full
 
+    def test_refusals(self):
+        """Each of several commands between two heartbeats has its own answer; what is not told counts as refused."""
+        assert [report(refusals=((3, "a"), (5, "b"))).refusal(number) for number in (2, 3, 4, 5)] == ["", "a", "", "b"]
+        full = Report.unpack(report(refusals=tuple((number, "c") for number in range(1, REFUSALS + 5))).pack())
+
+        assert len(full.refusals) == REFUSALS
+        assert "not known" in full.refusal(1)
+        assert (full.refusal(REFUSALS), full.refusal(REFUSALS + 5)) == ("c", "")
+
     def test_of_a_later_version(self):
         """A field that this version does not know is left out; one that an earlier version lacked has its default."""
         values = msgpack.unpackb(report().pack()) | {"mood": "fine"}
@@ -58,6 +68,8 @@ class TestReport:
             {"state": "asleep"},
             {"moving": 3},
             {"moving": [None]},
+            {"refusals": [3]},
+            {"refusals": 3},
             {"figures": [1]},
             {"idle": 1},
             {"identity": None},

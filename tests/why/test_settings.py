@@ -67,6 +67,33 @@ def test_what_was_set_by_command():
     assert "LOG_LEVEL" not in found
 
 
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [("URL_SCHEMES", "http,https"), ("URL_EXCLUDE", "/private/"), ("URL_EXCLUDE_EXTENSIONS", "pdf zip")],
+)
+def test_a_list_that_was_set_by_command(name, written):
+    """It is read as the crawl has read it: the state keeps what the user wrote."""
+    _, found, odd = again({}, {name: written})
+
+    assert found[name] == check({**vars(defaults), name: written})[name]
+    assert odd == []
+
+
+def test_a_file_set_by_command_that_is_gone(tmp_path):
+    """The setting is what the crawl was started with, and a line says why."""
+    _, found, odd = again({}, {"URL_EXCLUDE_FILE": f"{tmp_path}/gone"})
+
+    assert found["URL_EXCLUDE_FILE"] is None
+    assert odd[0].startswith("URL_EXCLUDE_FILE = ")
+
+
+def test_code_set_by_command():
+    """No command can set it, so a state that says so is not believed."""
+    _, found, _ = again({}, {"POLITENESS_POLICY": "tests.support.no_such_module.policy"})
+
+    assert found["POLITENESS_POLICY"] == defaults.POLITENESS_POLICY
+
+
 def test_a_file_that_is_not_here(tmp_path):
     """The setting counts as not set, and a line says why."""
     (tmp_path / "x").write_text("a.test\n")

@@ -14,6 +14,8 @@ def url_named(word: str) -> str:
     if "://" in word:
         return _canonical(word, word)
     written = f"[{word}]" if word.count(":") > 1 and not word.startswith("[") else word
+    if "*" in written:  # a URL may have it, but who writes it here means many hosts, and would think that they obey
+        raise CommandError(f"{word[:LONGEST]}: a host is named, and a * stands for nothing here")
     if any(mark in written for mark in "/?#@\\ %"):
         raise CommandError(f"{word[:LONGEST]} is neither a host nor a URL")
     return _canonical(f"http://{written}/", word)

@@ -61,6 +61,8 @@ class Control:
             self._server.close()
 
     async def _obey(self, name: str, words: Sequence[str]) -> str | Mapping[str, Any]:
+        if name == "seeds" and self._commanding.status()["state"] == "stopping":
+            raise CommandError("the crawl is ending, and reads no more seeds: give them to its next run")
         answer = obey(self._commanding, name, *words)
         changes = COMMANDS[name].lasts(*words)
         if changes:

@@ -14,6 +14,7 @@ from webcrawl.hive.errors import ForeignMessage
 Figure = int | float
 LARGEST = 1 << 18  # bytes of a packed report; one of a long crawl has about 4,000
 LONGEST = 500  # characters of a text: what is in trouble may quote anything
+REFUSALS = 16  # that are told: those of a few beats, for whoever waits for one looks more often
 
 
 class State(StrEnum):
@@ -42,8 +43,7 @@ class Report:
     generation: int  # of the map that it works by
     state: State = State.RUNNING
     applied: int = 0  # number of the last command that it has carried out
-    refused_at: int = 0  # number of the last one that it could not carry out, and why
-    refused: str = ""
+    refusals: tuple[tuple[int, str], ...] = ()  # numbers of the last ones that it could not carry out, and why
     idle: bool = False  # nothing to fetch, to decide, to read or to write, and no seeds left
     rests: bool = False  # nothing to do but to try hosts set aside, and that for long enough
     saved: bool = False  # its last checkpoint has all of its activity: killed now, it comes back as it is
@@ -70,6 +70,12 @@ class Report:
         """Whether nothing is left to do for it, as its last checkpoint knows too."""
         return self.idle and self.saved and self.settled and not self.unacknowledged and self.state in AT_WORK
 
+    def refusal(self, number: int) -> str:
+        """Why this command was not carried out; nothing if it was."""
+        if len(self.refusals) >= REFUSALS and number < self.refusals[0][0]:
+            return "more were refused since than it tells of: whether this one was is not known"
+        return dict(self.refusals).get(number, "")
+
     def stats(self) -> dict[str, Any]:
         """Its figures as `merging.merged` takes them."""
         return {
@@ -81,7 +87,8 @@ class Report:
     def pack(self) -> bytes:
         values = asdict(self)
         values["state"] = str(self.state)
-        values["trouble"], values["refused"] = self.trouble[:LONGEST], self.refused[:LONGEST]
+        values["trouble"] = self.trouble[:LONGEST]
+        values["refusals"] = [(number, why[:LONGEST]) for number, why in self.refusals[-REFUSALS:]]
         return bytes(msgpack.packb(values))
 
     @classmethod
@@ -98,6 +105,7 @@ class Report:
             known["state"] = State(known.get("state", State.RUNNING))
             for name in ("moving", "towards", "kept"):
                 known[name] = tuple(map(int, known.get(name, ())))
+            known["refusals"] = tuple((int(number), str(why)) for number, why in known.get("refusals", ()))
             known["figures"] = {
                 str(name): value for name, value in known.get("figures", {}).items() if type(value) in (int, float)
             }

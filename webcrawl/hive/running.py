@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
@@ -20,7 +21,7 @@ from webcrawl.hive.crawling import Crawling
 from webcrawl.hive.errors import Away, HiveError, NewEpoch
 from webcrawl.hive.member import Post
 from webcrawl.hive.reign import Reign
-from webcrawl.hive.report import Report, State
+from webcrawl.hive.report import REFUSALS, Report, State
 from webcrawl.hive.server import Beat, Server
 from webcrawl.hive.slots import SlotMap
 
@@ -62,7 +63,7 @@ class Running:
         self._beats = 0
         self._saved_activity = -1
         self._drained = False  # nothing is left of what a drone without slots has to give away
-        self._refused = 0, ""  # the last command that could not be carried out, and why
+        self._refusals: deque[tuple[int, str]] = deque(maxlen=REFUSALS)  # commands not carried out, and why
         self._late = True  # until the first answer is there
         self._saving: asyncio.Task[None] | None = None
         self._saved_at = 0.0
@@ -154,8 +155,7 @@ class Running:
             generation=post.drone.slots.generation,
             state=state or self._state(),
             applied=post.obeyed.number,
-            refused_at=self._refused[0],
-            refused=self._refused[1],
+            refusals=tuple(self._refusals),
             idle=self._crawling.idle(),
             rests=self._crawling.rests(),
             moving=post.drone.moving.partners,
@@ -205,7 +205,7 @@ class Running:
         else:
             why = self._crawling.obey(command.name, command.args, late=self._late)
             if why:
-                self._refused = command.number, why
+                self._refusals.append((command.number, why))
 
     def _released(self, drone: int) -> None:
         """A drone has nothing left, and nobody has anything for it: another one may come with its number."""

@@ -15,7 +15,9 @@ from webcrawl.commands.cannot_start import CannotStart
 from webcrawl.control.client import Client
 from webcrawl.control.commands import COMMANDS
 from webcrawl.control.errors import CommandError, NoAnswer, NotRunning
+from webcrawl.control.names import host_named
 from webcrawl.control.sources import named, spooled
+from webcrawl.control.wire import NAME as SOCKET
 from webcrawl.control.wire import UNKEPT
 from webcrawl.hive.errors import Away, HiveError
 from webcrawl.hive.folder import HiveFolder
@@ -24,8 +26,7 @@ from webcrawl.hive.partition import partition_of
 from webcrawl.hive.report import State
 from webcrawl.supervisor.orders import given, is_order
 from webcrawl.supervisor.target import Target
-from webcrawl.urls.canonical import InvalidUrl, canonical
-from webcrawl.urls.hosts import RegisteredDomains, host_of
+from webcrawl.urls.hosts import RegisteredDomains
 
 OF_ONE_HOST = ("host", "queue", "robots", "about", "why")  # by name or URL, which one drone knows
 AT_ONCE = 16  # drones that are asked at the same time
@@ -49,7 +50,7 @@ class AskedHive:
         if is_order(name, *words):
             answer = given(self._target, name, self._sources(look, words) if name == "seeds" else words)
             if COMMANDS[name].lasts(*words) and self._target.folder is not None:
-                self._keep(look)
+                self._keep(self._target.folder, look)
             return answer
         if name in OF_ONE_HOST and words:
             return self._client(look, self._owner(look, words[0])).ask(name, *words)
@@ -75,17 +76,25 @@ class AskedHive:
         finally:
             await operator.close()
 
-    def _keep(self, look: Look) -> None:
-        """Has the drones here take checkpoints: a server of the hive's own forgets all if it is killed with them."""
+    def _keep(self, folder: HiveFolder, look: Look) -> None:
+        """Has the drones here take checkpoints: a server of the hive's own forgets all if it is killed with them.
+
+        NoAnswer if a drone has none of it: then the server alone knows it on its behalf.
+        """
+        members = look.map.drones if look.map is not None else ()
+        away = [drone for drone in members if drone not in look.leases]
         with ThreadPoolExecutor(AT_ONCE) as pool:
             tasks = [(drone, pool.submit(self._client(look, drone).ask, "checkpoint")) for drone in self._here(look)]
         for drone, task in tasks:
             try:
                 task.result()
-            except NotRunning:  # it has ended since, with a checkpoint
-                continue
+            except NotRunning:
+                if (folder.drone(drone) / SOCKET).exists():  # killed: who ends takes a checkpoint, and the socket away
+                    away.append(drone)
             except CommandError as error:
                 raise NoAnswer(f"{UNKEPT}drone {drone} has no checkpoint of it: {error}") from error
+        if away and self._target.has_own_server:
+            raise NoAnswer(f"{UNKEPT}drone {away[0]} is away, and hears of it only if the server lives until then")
 
     # -- which drone
 
@@ -94,11 +103,7 @@ class AskedHive:
         founding = self._target.founding
         if founding is None or look.map is None:
             raise CommandError(f"{word}: name the hive by its JOBDIR, which says how the web is divided")
-        try:
-            host = host_of(canonical(word if "://" in word else f"http://{word}/"))
-        except InvalidUrl as error:
-            raise CommandError(f"{word}: neither a host nor a URL: {error.reason}") from error
-        return look.map.owners[partition_of(founding.partition, RegisteredDomains()).slot(host)]
+        return look.map.owners[partition_of(founding.partition, RegisteredDomains()).slot(host_named(word))]
 
     def _here(self, look: Look) -> list[int]:
         """The drones that run in folders of this one on this machine."""
@@ -121,6 +126,8 @@ class AskedHive:
     def _sources(self, look: Look, words: Sequence[str]) -> Sequence[str]:
         """Each drone reads all seeds, and keeps its own."""
         given_ = [word for place, word in enumerate(words) if place or word != "add"]
+        if given_.count("-") > 1:
+            raise CommandError("usage: seeds add SRC…; - is standard input, once")
         return ["add", *(self._spool(look) if word == "-" else named(word) for word in given_)] if given_ else words
 
     def _spool(self, look: Look) -> str:

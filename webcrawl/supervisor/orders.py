@@ -57,7 +57,7 @@ async def _given(make_operator: MakeOperator, name: str, arguments: Sequence[str
                 drones = ", ".join(map(str, waiting))
                 raise CannotStart(f"{name}: drones {drones} have not answered; they will know it")
             await asyncio.sleep(LOOKS)
-        refusals = [(drone, report.refused) for drone, report in look.reports.items() if report.refused_at == number]
+        refusals = [(drone, why) for drone, report in look.reports.items() if (why := report.refusal(number))]
     except Away as error:
         refusals = []
         if name != "stop":  # the server of a hive ends with it

@@ -31,11 +31,15 @@ class Target:
             self.founding = self.folder.known()
             self.name = self.founding.name
 
+    @property
+    def has_own_server(self) -> bool:
+        """Whether the folder's hive runs a server of its own, which keeps nothing if it is killed."""
+        return self.folder is not None and (self.folder.server / servers.URL).exists()
+
     def url(self) -> str:
         """Of a server that is not in the settings of every command: that of the folder, or what the command named."""
-        file = self.folder.server / servers.URL if self.folder else None
-        if file is not None and file.exists():
-            return file.read_text(encoding="utf-8").strip()
+        if self.folder is not None and self.has_own_server:
+            return (self.folder.server / servers.URL).read_text(encoding="utf-8").strip()
         return self.text if self.folder is None else ""
 
     def server(self) -> MakeOperator | None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from webcrawl import settings as defaults
 from webcrawl.checks import SettingError, read
+from webcrawl.control.changeable import CHANGEABLE
 
 NONE = "none"
 FILTERS = "URL_FILTERS "
@@ -47,9 +48,9 @@ def values_of(
     values["DEPTH_LIMIT"] = _number(terms.get("DEPTH_LIMIT"))
     values["ROBOTSTXT_OBEY"] = terms.get("ROBOTSTXT_OBEY", "on") == "on"
     values["ROBOTSTXT_USER_AGENT"] = _maybe(terms.get("ROBOTSTXT_USER_AGENT"))
-    for name, value in ordered.items():
-        if name in values:
-            values[name] = value
+    for name in CHANGEABLE:  # nothing else, for a name of code would be loaded
+        if name in ordered and name in values:
+            values[name] = _ordered(name, ordered[name], values[name], odd)
     return values
 
 
@@ -75,6 +76,15 @@ def _value(name: str, written: Any, default: Any, odd: list[str]) -> Any:
                 pass
         odd.append(str(error))
         return read(name, default)
+
+
+def _ordered(name: str, written: Any, before: Any, odd: list[str]) -> Any:
+    """Lists were kept as the user wrote them."""
+    try:
+        return read(name, written)
+    except SettingError as error:  # a file that is gone since
+        odd.append(str(error))
+        return before
 
 
 def _trusted(name: str, written: Any, trusted: Collection[str], odd: list[str]) -> list[str]:
