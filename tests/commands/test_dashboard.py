@@ -1,11 +1,12 @@
 """`scrapy dashboard` as a command: what it refuses, what it prints, how it ends."""
 
 import re
+import resource
 import signal
 import socket
 import subprocess
 import sys
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from http.client import HTTPConnection
 
 import pytest
@@ -91,6 +92,26 @@ def test_from_its_start_to_ctrl_c(started, number):
         assert process.wait(20) == 0
 
     assert process.stderr.read() == ""
+
+
+def test_more_connections_than_descriptors(started):
+    """Who opens more connections than it can take fills no log, and only keeps it busy until they are closed."""
+    process, said = started
+    port, base = int(said[1]), said[2]
+    resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (40, 40))
+    with ExitStack() as strangers:
+        for _ in range(60):
+            stranger = strangers.enter_context(socket.socket())
+            stranger.setblocking(False)
+            stranger.connect_ex(("127.0.0.1", port))
+        line = process.stdout.readline()
+
+    with asked(port, f"{base}/", "") as answer:
+        assert answer.status == 403
+    process.send_signal(signal.SIGINT)
+    assert process.wait(20) == 0
+    assert line == "no connection can be taken until others are closed: Too many open files\n"
+    assert (process.stdout.read(), process.stderr.read()) == ("", "")
 
 
 @contextmanager
