@@ -49,3 +49,15 @@ def test_killed_near_the_end(tmp_path, simweb, seed):
         if struck.hive.running[seed].process.is_alive():
             struck.kill_drone(seed)
         assert_survived(struck)
+
+
+def test_after_a_drone_has_left(tmp_path, simweb):
+    """A stroke that waits for a hive whose drones are all known does not wait for one that has left."""
+    web = simweb(30, 120, mix=MIX, size=(2000, 3000), latency=0.01)
+
+    with campaign(tmp_path, web, Random(1)) as struck:
+        drone = struck.leave()
+        wait_until(lambda: any("is no part of the hive any more" in struck.hive.said(one) for one in struck.hive.members))
+        assert drone in struck.hive.leaving
+        struck.cut()
+        assert_survived(struck)

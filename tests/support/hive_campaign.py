@@ -180,9 +180,12 @@ class Campaign:
                 self.hive.leaving.remove(drone)
 
     def _known(self, drone):
-        """Waits until the hive knows this drone."""
+        """Waits until the hive knows this drone, or it has left."""
         with self._server.client() as client:
-            wait_until(lambda: client.hexists(Keys(NAME).drones, str(drone)))
+            wait_until(lambda: client.hexists(Keys(NAME).drones, str(drone)) or self._left(drone))
+
+    def _left(self, drone):
+        return drone in self.hive.leaving and not self.hive.running[drone].process.is_alive()
 
     def _all_known(self):
         """A new drone cannot begin without the server, and says so."""
