@@ -11,6 +11,7 @@ from tests.support.hives import shared
 from webcrawl.simweb import even
 
 MIX = {"subdomain": 0.5} | even(["redirect_elsewhere", "duplicate", "source_frame", "https"], 0.5)
+GONE = "is no part of the hive any more"
 
 
 @pytest.mark.parametrize(
@@ -57,7 +58,7 @@ def test_after_a_drone_has_left(tmp_path, simweb):
 
     with campaign(tmp_path, web, Random(1)) as struck:
         drone = struck.leave()
-        wait_until(lambda: any("is no part of the hive any more" in struck.hive.said(one) for one in struck.hive.members))
+        wait_until(lambda: any(GONE in struck.hive.said(member) for member in struck.hive.members))
         assert drone in struck.hive.leaving
         struck.cut()
         assert_survived(struck)
