@@ -19,12 +19,11 @@ SETTINGS = {
     "CONCURRENT_REQUESTS": 60,
     "DNS_TIMEOUT": 5,
     "DOWNLOAD_TIMEOUT": 3,
-    "HOST_PATIENCE": 30,  # strokes take their time: hardly a host is given up before all links to it are found
+    "HOST_PATIENCE": 120,  # strokes take their time: no host that answers is given up before all links to it are found
     "OUTAGE_END_WAIT": 15,
     "HIVE_LEASE": 5,  # for so long, those that were killed before they had the hive's key wait for one that has it
 }
 SIZES = ("join", "leave")
-SLACK = 0.1  # seconds until server and client on a busy machine notice that an answer has ended
 
 
 def run(options, folder, web):
@@ -37,14 +36,14 @@ def run(options, folder, web):
         settings={**SETTINGS, "HIVE_PARTITION": options.partition},
     ) as struck:  # fmt: skip
         struck.run(strokes, (each // 6, each // 2))
-        assert_survived(struck, slack=SLACK, patience=600, patient=True)
+        failing = assert_survived(struck, patience=600, patient=True)
     hits = struck.hive.hits()
     urls = {hit.url for hit in hits}
     assert shared(hits) == {} or {*SIZES} & {*strokes}
     assert len(struck.struck) == options.kills, f"only {len(struck.struck)} strokes: more pages are needed"
     _say(
-        f"{len(strokes)} strokes ({_list(Counter(strokes))}), {len(hits)} requests for {len(urls)} URLs; "
-        f"{time.monotonic() - begun:.0f} s"
+        f"{len(strokes)} strokes ({_list(Counter(strokes))}), {len(hits)} requests for {len(urls)} URLs, "
+        f"{len(failing)} of them still queued that fail always; {time.monotonic() - begun:.0f} s"
     )
 
 

@@ -11,6 +11,7 @@ from tests.support.hives import shared
 from webcrawl.simweb import even
 
 MIX = {"subdomain": 0.5} | even(["redirect_elsewhere", "duplicate", "source_frame", "https"], 0.5)
+GONE = "is no part of the hive any more"
 
 
 @pytest.mark.parametrize(
@@ -48,4 +49,16 @@ def test_killed_near_the_end(tmp_path, simweb, seed):
         time.sleep(chance.uniform(0, 2))
         if struck.hive.running[seed].process.is_alive():
             struck.kill_drone(seed)
+        assert_survived(struck)
+
+
+def test_after_a_drone_has_left(tmp_path, simweb):
+    """A stroke that waits for a hive whose drones are all known does not wait for one that has left."""
+    web = simweb(30, 120, mix=MIX, size=(2000, 3000), latency=0.01)
+
+    with campaign(tmp_path, web, Random(1)) as struck:
+        drone = struck.leave()
+        wait_until(lambda: any(GONE in struck.hive.said(member) for member in struck.hive.members))
+        assert drone in struck.hive.leaving
+        struck.cut()
         assert_survived(struck)

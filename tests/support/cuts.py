@@ -33,7 +33,6 @@ class Cut:
     """URLs by state. robots.txt files are separate because no link leads to them."""
 
     logged: Counter = field(default_factory=Counter)  # finished: crawl.log
-    given_up: Counter = field(default_factory=Counter)  # those of them whose hosts failed for longer than HOST_PATIENCE
     robots: Counter = field(default_factory=Counter)  # finished robots.txt files
     answered: Counter = field(default_factory=Counter)  # finished with an answer, including robots.txt
     tried: Counter = field(default_factory=Counter)  # how often each was requested
@@ -141,7 +140,6 @@ def _read_log(path, found):
         assert len(rest) == 6
         (found.robots if how.endswith("P") else found.logged)[url] += 1
         found.answered[url] += int(status) > 0
-        found.given_up[url] += "given_up" in notes
         tries = re.search(r"\b(\d+)t\b", notes)
         found.tried[url] += (int(tries[1]) if tries else 1) - (int(status) <= Status.ROBOTS_UNREACHABLE)
 
