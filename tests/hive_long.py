@@ -24,6 +24,7 @@ SETTINGS = {
     "HIVE_LEASE": 5,  # for so long, those that were killed before they had the hive's key wait for one that has it
 }
 SIZES = ("join", "leave")
+SLACK = 0.1  # seconds until server and client on a busy machine notice that an answer has ended
 
 
 def run(options, folder, web):
@@ -36,7 +37,7 @@ def run(options, folder, web):
         settings={**SETTINGS, "HIVE_PARTITION": options.partition},
     ) as struck:  # fmt: skip
         struck.run(strokes, (each // 6, each // 2))
-        failing = assert_survived(struck, patience=600, patient=True)
+        failing = assert_survived(struck, slack=SLACK, patience=600, patient=True)
     hits = struck.hive.hits()
     urls = {hit.url for hit in hits}
     assert shared(hits) == {} or {*SIZES} & {*strokes}

@@ -241,10 +241,10 @@ def campaign(folder, web, chance, say=lambda _: None, **options):
             hive.end()
 
 
-def assert_survived(struck, *, patience=PATIENCE, patient=False):
+def assert_survived(struck, *, slack=0.001, patience=PATIENCE, patient=False):
     """Asserts that the hive, left alone, ends like one that was never touched. Returns what `assert_whole` does."""
     hive = struck.hive
     failed = [hive.said(drone)[-3000:] for drone, status in enumerate(hive.wait(patience)) if status]
     assert failed == [], "\n".join(failed)
     assert {hive.crawls[drone].stats["reason"] for drone in hive.members} == {"finished"}
-    return assert_whole(hive, hive.hits(), killed=struck.killed, patient=patient)
+    return assert_whole(hive, hive.hits(), killed=struck.killed, slack=slack, patient=patient)

@@ -196,7 +196,7 @@ def repeated(hits, expected, killed=()):
 # -- what the drones keep
 
 
-def assert_whole(hive, hits, *, killed=(), patient=False):
+def assert_whole(hive, hits, *, killed=(), slack=0.001, patient=False):
     """Asserts that the hive did what one polite crawl would have done, each URL on one drone, and kept it all.
 
     `patient`: pages that fail however often they are requested may still be queued in the end. Returns them.
@@ -208,7 +208,7 @@ def assert_whole(hive, hits, *, killed=(), patient=False):
     for found in (
         expected.complaints({hit.url: hit for hit in hits}.values()),
         expected.complaints(hits) if not killed else (),
-        rudeness(hive.web.world, hits, killed=killed),
+        rudeness(hive.web.world, hits, killed=killed, slack=slack),
         repeated(hits, expected, killed),
     ):
         first = [*islice(found, 10)]
