@@ -34,7 +34,7 @@ def logged(job):
 class TestRunning:
     def test_since_the_last_checkpoint(self, simweb, tmp_path):
         """Fetched, in flight, found: each is known of a crawl that has not taken a checkpoint since it began."""
-        server = simweb(2, 60, latency=0.3)
+        server = simweb(2, 200, latency=0.3)
         job = tmp_path / "job"
         running = crawl_of(tmp_path, server, OUTPUTS="warc,cdxj,links").start()
         wait_until(lambda: len(logged(job)) > 6)
@@ -76,7 +76,7 @@ class TestRunning:
 
     def test_by_ctl(self, simweb, tmp_path):
         """`scrapy ctl JOBDIR why URL` is the same answer; of a crawl that does not run it is refused with 2."""
-        server = simweb(1, 30, latency=0.05)
+        server = simweb(1, 600, latency=0.05)
         job = tmp_path / "job"
         running = crawl_of(tmp_path, server).start()
         wait_until(lambda: len(logged(job)) > 2)
@@ -95,7 +95,7 @@ class TestRunning:
 
     def test_what_a_killed_crawl_wrote_after_its_checkpoint(self, simweb, tmp_path):
         """It does not count any more: the next run fetches it again."""
-        server = simweb(1, 30, latency=0.05)
+        server = simweb(1, 600, latency=0.05)
         job = tmp_path / "job"
         running = crawl_of(tmp_path, server).start()
         wait_until(lambda: len(logged(job)) > 5)
@@ -116,10 +116,10 @@ def found(job):
 class TestPaused:
     def test_a_host_by_command(self, simweb, tmp_path):
         """What waits for a host that is paused says so, beside the crawl and after it was stopped."""
-        server = simweb(2, 60, latency=0.1)
+        server = simweb(2, 600, latency=0.1)  # more than is fetched until the command comes
         job = tmp_path / "job"
         running = crawl_of(tmp_path, server, OUTPUTS="links").start()
-        wait_until(lambda: len(logged(job)) > 4)
+        wait_until(lambda: logged(job) and Console(job)("host site0.test")["queued"] > 9)
         assert Console(job)("host site0.test pause").startswith("site0.test is paused")
         Console(job)("stop")
         assert running.wait() == 0
