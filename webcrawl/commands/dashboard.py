@@ -18,6 +18,7 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import Settings
 
 from webcrawl.commands.cannot_start import CannotStart
+from webcrawl.commands.saying import say
 from webcrawl.logs.readable import readable
 from webcrawl.store.jobdirs import HIVE
 from webcrawl.text.credentials import text_without_credentials
@@ -86,7 +87,7 @@ def _serve(settings: Settings, jobdirs: list[Path], host: str, port: int) -> Non
             raise
         raise CannotStart("aiohttp is not installed: pip install 'webcrawl[dashboard]'") from error
     try:
-        run(Finder(jobdirs, Path(ROOT)), f"{ROOT}{os.sep}", (host, port), partial(_ask, settings), _say)
+        run(Finder(jobdirs, Path(ROOT)), f"{ROOT}{os.sep}", (host, port), partial(_ask, settings), say)
     except NotListening as error:
         raise CannotStart(str(error)) from error
 
@@ -105,8 +106,3 @@ def _ask(settings: Settings, jobdir: Path, command: str, *words: str, written: b
         return AskedHive(settings, str(jobdir), patience, BytesIO(written)).ask(command, *words)
     except REFUSALS as error:
         raise CommandError(text_without_credentials(str(error))) from error
-
-
-def _say(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
+from webcrawl.commands.saying import say
 from webcrawl.logs.readable import readable
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdirs import crawls_of
@@ -44,15 +45,10 @@ def upgraded(jobdir: Path) -> int:
             lines = 0
             for line in upgrade(folder):
                 lines += 1
-                _say(f"{folder}: {line}")
+                say(f"{folder}: {line}")
             if not lines:
-                _say(f"{folder}: is up to date")
+                say(f"{folder}: is up to date")
     except (StoreError, OSError) as error:
         sys.stderr.write(f"{readable(' '.join(str(error).split()))}\n")
         return 1
     return 0
-
-
-def _say(line: str) -> None:
-    sys.stdout.write(f"{readable(line)}\n")
-    sys.stdout.flush()

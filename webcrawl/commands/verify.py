@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
+from webcrawl.commands.saying import say
 from webcrawl.logs.readable import readable
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdirs import hive_of
@@ -48,15 +49,15 @@ def verified(jobdir: str) -> int:
         path = Path(jobdir)
         for damage in verify(path, found) if hive_of(path) is None else verify_hive(path, found):
             damages += 1
-            _say(str(damage))
+            say(str(damage))
     except (StoreError, OSError) as error:
         sys.stderr.write(f"{readable(' '.join(str(error).split()))}\n")
         return 1
     if damages:
-        _say(f"{jobdir}: damaged places: {damages}")
+        say(f"{jobdir}: damaged places: {damages}")
         return 1
     for line in _summary(jobdir, found):
-        _say(line)
+        say(line)
     return 0
 
 
@@ -102,9 +103,3 @@ def _of_index(found: Counter[str]) -> str:
         return "; the index was not checked: pip install 'webcrawl[index]'"
     later = f", {found['unindexed']} will be added by the next start" if found["unindexed"] else ""
     return f", {found['indexed']} of them in the index{later}" if found["indexed"] or later else ""
-
-
-def _say(line: str) -> None:
-    """Prints a line, escaped: a damaged name may contain anything."""
-    sys.stdout.write(f"{readable(line)}\n")
-    sys.stdout.flush()

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
+from webcrawl.commands.saying import say
 from webcrawl.logs.readable import readable
 from webcrawl.store.errors import StoreError
 
@@ -43,7 +44,7 @@ class Command(ScrapyCommand):
         target = Path(opts.o) if opts.o else jobdir / f"{jobdir.resolve().name}.wacz"
         try:
             for line in pack(jobdir, target, time.time(), found):
-                _say(line)
+                say(line)
         except (CannotPack, StoreError) as error:
             self._fail(str(error))
         except OSError as error:
@@ -51,13 +52,8 @@ class Command(ScrapyCommand):
         else:
             figures = {"archive files": "files", "records": "records", "seeds": "seeds", "other pages": "others"}
             said = ", ".join(f"{name} {found[key]}" for name, key in (*figures.items(), ("bytes", "bytes")))
-            _say(f"{target}: {said}")
+            say(f"{target}: {said}")
 
     def _fail(self, why: str) -> None:
         sys.stderr.write(f"{readable(' '.join(why.split()))}\n")
         self.exitcode = 1
-
-
-def _say(line: str) -> None:
-    sys.stdout.write(f"{readable(line)}\n")
-    sys.stdout.flush()
