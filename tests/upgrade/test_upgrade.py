@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tarfile
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -51,7 +52,7 @@ def bytes_of(folder):
 
 def version_of(job):
     """As SQLite knows it."""
-    with sqlite3.connect(job / "state/crawl.db") as db:
+    with closing(sqlite3.connect(job / "state/crawl.db")) as db:
         return db.execute("PRAGMA user_version").fetchone()[0]
 
 
@@ -237,7 +238,7 @@ class TestDamage:
 
 
 def _rows(job):
-    with sqlite3.connect(job / "state/crawl.db") as db:
+    with closing(sqlite3.connect(job / "state/crawl.db")) as db:
         return {table: db.execute(f"SELECT * FROM {table}").fetchall() for table in ("meta", "host", "block", "robots")}
 
 
