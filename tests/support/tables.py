@@ -59,7 +59,7 @@ class Job:
         """A checkpoint; `until` names tables whose conversions it is to find done."""
         prepared(self.db)
         if until:
-            conversions = self.tables._conversions
+            conversions = self.tables._streams.conversions
             end = time.monotonic() + 30
             while any(file.name.partition("-")[0] in until and not file.job.done() for file in conversions._files):
                 assert time.monotonic() < end
