@@ -86,7 +86,7 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "revisit": {"model", "store", "text", "urls"},
     "warc": {"model", "store", "text"},
     "archives": {"model", "net", "store", "urls", "warc"},
-    "tables": {"frontier", "html", "items", "model", "net", "store", "text", "urls"},
+    "tables": {"frontier", "html", "items", "model", "net", "revisit", "store", "text", "urls"},
     "fulltext": {"items", "store", "text", "urls"},
     "crawl": RINGS["core"]
     - {
