@@ -30,7 +30,7 @@ RINGS = {
             "formats",
         ),
         *("browser", "warc", "logs", "archives", "crawl", "statistics", "tables", "fulltext", "images"),
-        *("control", "hive", "metrics", "neardup", "pagefiles", "profiling"),
+        *("control", "hive", "metrics", "neardup", "pagefiles", "profiling", "revisit"),
     },
     "adapter": {
         "__main__",
@@ -82,6 +82,7 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "metrics": {"model"},
     "neardup": set(),
     "pagefiles": {"logs", "model", "store"},
+    "revisit": {"model", "store", "text", "urls"},
     "warc": {"model", "store", "text"},
     "archives": {"model", "net", "store", "urls", "warc"},
     "tables": {"frontier", "html", "items", "model", "net", "store", "text", "urls"},

@@ -82,11 +82,12 @@ class Listed:
         *,
         whole: bool = True,
         room: int = MOST,
+        most: int = MOST,
     ) -> Compared:
         """What these entries say that the listing did not say before, which is kept from now on.
 
         `whole`: what is not among them is listed no more; else they are only a part of it. Of more than `room` URLs the
-        others are not kept.
+        others are not kept. Of more than `most` newer ones the latest are given, and the others will be the next time.
         """
         was_keys, was_dates, read = self._load(listing)
         now_keys, now_dates, places = _sorted(keys, dates)
@@ -96,6 +97,9 @@ class Listed:
         before = was_dates[at] if len(was_keys) else np.zeros(len(now_keys), np.uint32)
         # What had no date has changed since if it has one now that is later than our last look.
         newer = known & (now_dates > np.where(before > 0, before, np.uint32(min(max(read, 0), LATEST))))
+        if newer.sum() > most:
+            later = np.flatnonzero(newer)[np.argsort(now_dates[newer], kind="stable")[:-most]]
+            newer[later], now_dates[later] = False, before[later]
         first = read < 0
         gone = len(was_keys) - int(known.sum())
         if not whole and gone:
