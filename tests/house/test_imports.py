@@ -83,7 +83,6 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "neardup": set(),
     "revisit": {"frontier", "loading", "model", "neardup", "store", "text", "urls"},
     "pagefiles": {"logs", "model", "store"},
-    "revisit": {"model", "store", "text", "urls"},
     "warc": {"model", "store", "text"},
     "archives": {"model", "net", "store", "urls", "warc"},
     "tables": {"frontier", "html", "items", "model", "net", "revisit", "store", "text", "urls"},
