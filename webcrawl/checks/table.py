@@ -78,6 +78,7 @@ KINDS: dict[str, Kind] = {
     "SEEN_STORE": Dotted(),
     "URL_CACHE": Dotted(),
     "URL_CACHE_SIZE": Whole(1, 1 << 24),
+    "URL_TRACE": Switch(),
     "FRONTIER_MEMORY": Whole(8, TEBIBYTE),
     "FRONTIER_LEVELS": Whole(1, 1000),
     "FRONTIER_PRIORITIZER": Dotted(),

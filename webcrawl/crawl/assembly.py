@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
@@ -56,6 +56,7 @@ from webcrawl.hive.outbox import Outbox
 from webcrawl.hive.partition import BY_HOST
 from webcrawl.hive.splitter import Splitter
 from webcrawl.loading import load
+from webcrawl.logs.url_trace import MAGIC, UrlTrace
 from webcrawl.model import Link
 from webcrawl.net.outage import Detector
 from webcrawl.net.robots import product_token
@@ -261,7 +262,15 @@ def _parts(
         in_force=in_force,
         hosts=HostOrders(watched, _sheets(db, in_force, frontier, pipeline), PausedHosts(db), in_force),
         post=post,
+        trace=_trace(outputs, pipeline) if values["URL_TRACE"] else None,
     )
+
+
+def _trace(outputs: Outputs, pipeline: LinkPipeline) -> Callable[[str, Sequence[str]], None]:
+    output = outputs.open("logs/url.trace")
+    if not output.tell():
+        output.write(MAGIC)
+    return UrlTrace(lambda urls: pipeline.keys([*urls]), output.write).heard
 
 
 def _heed(in_force: InForce, frontier: Frontier, book: RobotsBook, ending: Ending) -> None:

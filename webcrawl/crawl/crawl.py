@@ -94,6 +94,7 @@ class Parts:
     in_force: InForce
     hosts: HostOrders
     post: Post | None = None  # if this is one drone of a hive
+    trace: Callable[[str, Sequence[str]], None] | None = None  # hears of the links of each page
 
 
 class Crawl:
@@ -116,6 +117,7 @@ class Crawl:
             parts.counters,
             parts.frontier,
             elsewhere,
+            parts.trace,
         )
         self._elsewhere, self.post = elsewhere, parts.post
         self.all_rest = False  # no drone of the hive has anything left but hosts set aside
