@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import partial
@@ -75,10 +75,10 @@ class Host:
             return ready
         return max(ready, self.later[0][0])
 
-    def flights(self) -> list[bytes]:
+    def flights(self) -> Collection[bytes]:
         """All records in flight."""
         if self.lanes is not None:
-            return self.lanes.flights
+            return self.lanes.flights.values()
         return [self.given] if self.given is not None else []
 
     def rested_at(self) -> float:

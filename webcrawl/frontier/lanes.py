@@ -16,10 +16,10 @@ class Lanes:
     """
 
     most: int
-    flights: list[Packed] = field(default_factory=list)
+    flights: dict[str, Packed] = field(default_factory=dict)  # by URL: none is asked for twice at once
     rests: list[float] = field(default_factory=list)  # when the waits are over, in order; those that are may be missing
     alone: bool = False  # one is in flight, or is to be the next, that has no others beside it
-    echoes: set[Packed] = field(default_factory=set)  # were in flight when the host failed, and tell nothing new of it
+    echoes: set[str] = field(default_factory=set)  # were in flight when the host failed: they tell nothing new of it
 
     def is_full(self, failures: int) -> bool:
         """Whether none may begin before another one has ended."""
@@ -33,17 +33,14 @@ class Lanes:
         return self.rests[min(more, len(self.rests) - 1)]
 
     def begin(self, link: Link) -> None:
-        record = link.pack()
-        self.flights.append(record)
-        self.echoes.discard(record)
+        self.flights[link.url] = link.pack()
+        self.echoes.discard(link.url)
         self.alone = link.path.endswith("P")
 
     def end(self, link: Link) -> None:
         """ValueError if the link is not in flight."""
-        try:
-            self.flights.remove(link.pack())
-        except ValueError as error:
-            raise ValueError(f"not handed out: {link.url}") from error
+        if self.flights.pop(link.url, None) is None:
+            raise ValueError(f"not handed out: {link.url}")
         self.alone = self.alone and bool(self.flights)
 
     def rest(self, until: float, now: float) -> None:
@@ -57,7 +54,7 @@ class Lanes:
 
     def is_news(self, link: Link) -> bool:
         """Whether a failure of this link says something of the host that the last one did not."""
-        return not self.echoes or link.pack() not in self.echoes
+        return link.url not in self.echoes
 
     def _width(self, failures: int) -> int:
         return 1 if failures else self.most

@@ -12,7 +12,7 @@ from webcrawl.frontier.booking import Booking
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.lanes import Lanes
 from webcrawl.frontier.rotation import Rotation
-from webcrawl.model import Link, Outcome, unpack, url_of
+from webcrawl.model import Link, Outcome, unpack
 
 PAUSE = 0.002  # seconds between two turns in which URLs are dropped
 
@@ -92,7 +92,7 @@ class Several:
         lanes = host.lanes
         if lanes is None:
             return True
-        if link.path.endswith("P") or link.url in map(url_of, lanes.flights):
+        if link.path.endswith("P") or link.url in lanes.flights:
             lanes.alone = True
         return lanes.alone
 
@@ -118,7 +118,7 @@ class Several:
         lanes = host.lanes
         if lanes is not None:
             lanes.end(link)
-            host.given = lanes.flights[-1] if lanes.flights else None
+            host.given = next(reversed(lanes.flights.values()), None)
 
     def is_news(self, host: Host, link: Link) -> bool:
         """Whether a failure of this link would say something of its host that the last failure did not."""
