@@ -161,6 +161,9 @@ RETRY_AFTER_MAX = 86_400
 # Also keep the wait per IP address.
 POLITENESS_PER_IP = False
 
+# Requests that hosts of these names may have at once, each with its wait; all other hosts have one at a time.
+HOST_CONNECTIONS: dict[str, int] = {}
+
 # Pages to fetch per host; 0 means all.
 HOST_MAX_PAGES = 0
 

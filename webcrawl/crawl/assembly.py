@@ -40,6 +40,7 @@ from webcrawl.formats.kinds import LOGGED
 from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.allowances import Allowance
 from webcrawl.frontier.booking import Limits, Own
+from webcrawl.frontier.connections import Connections
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.parts import Hooks, Rules, Shape
 from webcrawl.frontier.politeness import Politeness
@@ -392,6 +393,7 @@ def _limits(values: Mapping[str, Any]) -> Limits:
         crawl_delay_max=values["CRAWL_DELAY_MAX"],
         retry_after_max=values["RETRY_AFTER_MAX"],
         patience=values["HOST_PATIENCE"],
+        connections=Connections.given(values["HOST_CONNECTIONS"]),
         attempts=values["RETRY_TIMES"] + 1 if values["RETRY_ENABLED"] else 1,
         retry_codes=frozenset(values["RETRY_HTTP_CODES"]) if values["RETRY_HTTP_CODES"] is not None else None,
     )
