@@ -30,7 +30,7 @@ RINGS = {
             "formats",
         ),
         *("browser", "warc", "logs", "archives", "crawl", "statistics", "tables", "fulltext", "images"),
-        *("control", "hive", "metrics", "neardup", "pagefiles", "profiling"),
+        *("control", "hive", "metrics", "neardup", "pagefiles", "profiling", "since"),
     },
     "adapter": {
         "__main__",
@@ -84,6 +84,7 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "pagefiles": {"logs", "model", "store"},
     "warc": {"model", "store", "text"},
     "archives": {"model", "net", "store", "urls", "warc"},
+    "since": {"archives", "model", "store", "text", "warc"},
     "tables": {"frontier", "html", "items", "model", "net", "store", "text", "urls"},
     "fulltext": {"items", "store", "text", "urls"},
     "crawl": RINGS["core"]
@@ -99,6 +100,7 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
         "pagefiles",
         "profiling",
         "settings",
+        "since",
         "tables",
         "warc",
     },
