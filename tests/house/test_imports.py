@@ -31,6 +31,7 @@ RINGS = {
         ),
         *("browser", "warc", "logs", "archives", "crawl", "statistics", "tables", "fulltext", "images"),
         *("control", "hive", "metrics", "neardup", "pagefiles", "profiling", "revisit"),
+        "since",
     },
     "adapter": {
         "__main__",
@@ -85,6 +86,7 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "pagefiles": {"logs", "model", "store"},
     "warc": {"model", "store", "text"},
     "archives": {"model", "net", "store", "urls", "warc"},
+    "since": {"archives", "model", "store", "text", "warc"},
     "tables": {"frontier", "html", "items", "model", "net", "revisit", "store", "text", "urls"},
     "fulltext": {"items", "store", "text", "urls"},
     "crawl": RINGS["core"]
@@ -100,6 +102,7 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
         "pagefiles",
         "profiling",
         "settings",
+        "since",
         "tables",
         "warc",
     },

@@ -13,6 +13,8 @@ from webcrawl.warc.fields import fields, line, named
 from webcrawl.warc.originals import Originals
 from webcrawl.warc.record import HTML, HTTP_REQUEST, HTTP_RESPONSE, WARC_FIELDS, Record, member
 
+IDENTICAL, UNMODIFIED = "identical-payload-digest", "server-not-modified"  # profiles of revisit records
+
 
 @dataclass(slots=True)
 class Capture:
@@ -34,7 +36,7 @@ class Captures:
 
     def __init__(self, version: str, originals: Originals, new_id: Callable[[], str]) -> None:
         self._version, self._originals, self._new_id = version, originals, new_id
-        self._profile = f"http://netpreserve.org/warc/{version}/revisit/identical-payload-digest"
+        self._profiles = f"http://netpreserve.org/warc/{version}/revisit/"
 
     def take(
         self, link: Link, exchange: Exchange, *, warcinfo: str, duplicate: bool, metadata: Mapping[str, str]
@@ -48,6 +50,8 @@ class Captures:
         place = f"{line('WARC-Target-URI', address)}WARC-Date: {when}\r\nWARC-Warcinfo-ID: {warcinfo}\r\n"
         common = place if exchange.rendered and not exchange.head else place + line("WARC-IP-Address", exchange.ip)
         original = self._originals.find(digest) if duplicate and exchange.head and not exchange.truncated else None
+        if exchange.refers is not None:
+            original = exchange.refers[:3]
         first = self._revisit(exchange, digest, original) if original else _answer(exchange, digest)
         request = Record("request", "", HTTP_REQUEST, exchange.request)
         about = Record("metadata", "", WARC_FIELDS, fields(_about(link, exchange, digest, metadata)))
@@ -76,11 +80,12 @@ class Captures:
         identifier, address, when = original
         where = ""
         if self._version != "1.0":  # new in WARC 1.1
-            where = f"WARC-Refers-To-Target-URI: {address}\r\nWARC-Refers-To-Date: {when}\r\n"
+            where = f"{line('WARC-Refers-To-Target-URI', address)}WARC-Refers-To-Date: {when}\r\n"
+        # "shall be used for any identical-digest truncation"
+        why, cut = (UNMODIFIED, "") if exchange.unmodified else (IDENTICAL, "WARC-Truncated: length\r\n")
         own = (
-            f"WARC-Profile: {self._profile}\r\nWARC-Refers-To: {identifier}\r\n{where}"
-            f"WARC-Payload-Digest: {digest}\r\n"
-            "WARC-Truncated: length\r\n"  # "shall be used for any identical-digest truncation"
+            f"WARC-Profile: {self._profiles}{why}\r\n{line('WARC-Refers-To', identifier)}{where}"
+            f"WARC-Payload-Digest: {digest}\r\n{cut}"
         )
         return Record("revisit", own, HTTP_RESPONSE, exchange.head)
 
