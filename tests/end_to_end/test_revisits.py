@@ -12,7 +12,7 @@ def sound(crawl):
 
 
 def test_a_page_is_fetched_again_and_again(tmp_path):
-    """Its first fetch is as ever; each later one sends the validators, and what the server does not repeat is logged as 304."""
+    """Its first fetch is as ever; each later one sends the validators, and may be answered by 304."""
     documents = {
         "/": Document(b"<a href=/a>a</a>", etag='"1"'),
         "/a": Document(b"<p>A", modified="Sun, 06 Nov 1994 08:49:37 GMT"),

@@ -7,7 +7,6 @@ from itertools import count
 from tests.support.crawling import Crawl, wait_until
 from tests.support.plain_site import Site, serving
 
-
 SECONDS = 20.0  # for which a test waits for a request
 
 
