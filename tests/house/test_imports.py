@@ -77,15 +77,15 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "formats": {"html"},
     "items": {"formats", "html", "model", "neardup", "revisit", "urls"},
     "logs": {"model", "text"},
-    "revisit": {"frontier", "model", "store", "text", "urls"},
     "statistics": {"model", "text"},
     "images": set(),
     "metrics": {"model"},
     "neardup": set(),
+    "revisit": {"frontier", "loading", "model", "neardup", "store", "text", "urls"},
     "pagefiles": {"logs", "model", "store"},
     "warc": {"model", "store", "text"},
     "archives": {"model", "net", "store", "urls", "warc"},
-    "tables": {"frontier", "html", "items", "model", "net", "store", "text", "urls"},
+    "tables": {"frontier", "html", "items", "model", "net", "revisit", "store", "text", "urls"},
     "fulltext": {"items", "store", "text", "urls"},
     "crawl": RINGS["core"]
     - {
