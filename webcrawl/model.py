@@ -253,6 +253,10 @@ class Exchange:
     notes: tuple[str, ...] = ()  # what else the crawl log says of it
     found: Any = field(default=None, repr=False, compare=False)  # the Found of a large body that was read ahead
     archived: Archived | None = field(default=None, repr=False, compare=False)  # where, once the archive has it
+    same_since: float = (
+        0.0  # when the answer was archived that this one is the same as, seconds since 1970; 0: none was
+    )
+    is_original: bool = False  # the archive has the payload in this exchange's own record
     revisit: Any = field(default=None, repr=False, compare=False)  # what it says of a page that is fetched again
     made_by: str = ""  # somebody else's download handler: the head is put together, and the request is not known
     protocol: str = ""  # what such a handler spoke, if it says so

@@ -168,6 +168,10 @@ class Revisiting:
         etag, modified = validators.of(exchange, now)
         if exchange.status == 200:
             record.etag, record.modified, record.digest = etag, modified, found.digest
+            if exchange.is_original:
+                record.stored = exchange.started
+            elif found.change is not Change.UNCHANGED:
+                record.stored = 0.0  # the archive has it elsewhere, in part, or not at all
         else:  # 304: what it does not repeat still holds
             record.etag, record.modified = etag or record.etag, modified or record.modified
         record.text = found.text or record.text

@@ -97,7 +97,7 @@ class Visitor:
             number = int.from_bytes(digest[:8], "big") or 1
         found = known.judge(link, exchange, number, lambda: page.fingerprint)
         if found is not None:
-            exchange.revisit = found
+            exchange.revisit, exchange.same_since = found, found.stored
             page.change, page.revisit = found.change, found.visits + (found.change is not Change.NEW)
 
     def _moves(self, known: Revisiting, link: Link, exchange: Exchange, location: str) -> bool:
