@@ -262,7 +262,7 @@ def _parts(
         in_force=in_force,
         hosts=HostOrders(watched, _sheets(db, in_force, frontier, pipeline), PausedHosts(db), in_force),
         post=post,
-        revisiting=open_revisiting(values, db, frontier, clock, log, counters, in_force, post),
+        revisiting=open_revisiting(values, db, frontier, clock, log, counters, in_force, post, key),
     )
 
 
