@@ -394,9 +394,7 @@ class Frontier:
             if host.given is not None and self._several.waits(host, link):
                 self._put_back(host, record)
                 break
-            decision: Decision = self._ends(host, link, now) if host.retired else None
-            if not decision and self._admission is not None:
-                decision = self._admission(link, now)
+            decision = self._decide(host, link, now)
             if not decision:
                 given = self._give(host, link, record)
                 break
@@ -414,6 +412,10 @@ class Frontier:
             if isinstance(decision, float) and decision <= now + SOON:
                 break
         return self._pass_over(host, passed, now, given) if passed else given
+
+    def _decide(self, host: Host, link: Link, now: float) -> Decision:
+        decision = self._ends(host, link, now) if host.retired else None
+        return decision or (self._admission(link, now) if self._admission is not None else None)
 
     def _ends(self, host: Host, link: Link, now: float) -> Decision:
         """URLs of a retired host end, but HOST_MAX_PAGES is about new pages: others wait for their turn."""
@@ -615,17 +617,21 @@ class Frontier:
         self._hosts.touch(host)
         return host
 
+    def _release(self, addresses: Addresses, host: Host, now: float) -> None:
+        """The host's address may be asked by others, when it is ready."""
+        woken = addresses.release(host, host.ready_at, now)
+        if host.ip:
+            addresses.learn(host.ip, host.ready_at)
+        if woken is not None:
+            self._back.schedule(woken, host.ready_at)
+
     def _settle(self, host: Host, now: float) -> None:
         """Schedules the host again, or gives its place away."""
         if host.given is not None:  # others of several are in flight
             self._several.go_on(host, now)
             return
         if self._addresses is not None:
-            woken = self._addresses.release(host, host.ready_at, now)
-            if host.ip:
-                self._addresses.learn(host.ip, host.ready_at)
-            if woken is not None:
-                self._back.schedule(woken, host.ready_at)
+            self._release(self._addresses, host, now)
         if self.gate is not None and self.gate.foreign(host.name):
             self.moves.stop(host)
             return
