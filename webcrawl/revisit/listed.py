@@ -20,12 +20,6 @@ from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.rowcrc import crc32_of_many
 
-TABLE = """
-CREATE TABLE IF NOT EXISTS listed (
-    listing INTEGER PRIMARY KEY, count INTEGER NOT NULL, read INTEGER NOT NULL, keys BLOB NOT NULL, dates BLOB NOT NULL,
-    crc INTEGER NOT NULL
-)
-"""
 LOAD = "SELECT listing, count, read, keys, dates, crc FROM listed WHERE listing = ?"
 LOAD_KEYS = "SELECT count, keys FROM listed WHERE listing = ?"
 STORE = "INSERT OR REPLACE INTO listed VALUES (?, ?, ?, ?, ?, ?)"
@@ -64,7 +58,7 @@ class Listed:
 
     def __init__(self, db: CrawlDB) -> None:
         self._db = db
-        db.execute(TABLE)
+        db.need("listed")
         self._compressor = zstandard.ZstdCompressor(level=1, write_checksum=True)
         self._decompressor = zstandard.ZstdDecompressor()
         self._cache: OrderedDict[int, Keys] = OrderedDict()
