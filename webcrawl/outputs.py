@@ -19,12 +19,13 @@ PIPELINES = {  # the pipeline and its place; behind 200 come only new pages
     "tags": ("webcrawl.pipelines.tags.TagsPipeline", 212),
     "pagefiles": ("webcrawl.pipelines.pagefiles.PageFilesPipeline", 213),
     "neardup": ("webcrawl.pipelines.neardup.NearDuplicatesPipeline", 214),
+    "changes": ("webcrawl.pipelines.changes.ChangesPipeline", 198),
     "skipped": ("webcrawl.pipelines.skipped.SkippedPipeline", 215),
     "requests": ("webcrawl.pipelines.requests.RequestsPipeline", 216),
 }
 NAMES = tuple(PIPELINES)
 BESIDE = {"cdxj": "warc"}  # what is written only together with something else
 BRINGS = {"index": "text"}  # what is written with it, named or not: it is made of that
-# The package that an output needs, which the extra of the output's name installs.
-EXTRAS = {"tables": "pyarrow", "index": "tantivy"}
+# The package that an output needs, and the extra that installs it.
+EXTRAS = {"tables": ("pyarrow", "tables"), "changes": ("pyarrow", "tables"), "index": ("tantivy", "index")}
 READ_LINKS = frozenset(("links", "tables"))  # for these, links of all kinds are read from every page, with their texts

@@ -394,6 +394,7 @@ EXTENSIONS = {
 ITEM_PIPELINES_BASE = {
     "webcrawl.pipelines.warc.WarcPipeline": 100,
     "webcrawl.pipelines.link_log.LinkLogPipeline": 150,
+    "webcrawl.pipelines.changes.ChangesPipeline": 198,
     "webcrawl.pipelines.tables.TablesPipeline": 199,
     "webcrawl.pipelines.news.NewsPipeline": 200,
     "webcrawl.pipelines.text.TextPipeline": 202,

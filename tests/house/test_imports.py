@@ -81,11 +81,11 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "images": set(),
     "metrics": {"model"},
     "neardup": set(),
+    "revisit": {"frontier", "loading", "model", "neardup", "store", "text", "urls"},
     "pagefiles": {"logs", "model", "store"},
-    "revisit": {"model", "store", "text", "urls"},
     "warc": {"model", "store", "text"},
     "archives": {"model", "net", "store", "urls", "warc"},
-    "tables": {"frontier", "html", "items", "model", "net", "store", "text", "urls"},
+    "tables": {"frontier", "html", "items", "model", "net", "revisit", "store", "text", "urls"},
     "fulltext": {"items", "store", "text", "urls"},
     "crawl": RINGS["core"]
     - {

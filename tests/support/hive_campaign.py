@@ -122,12 +122,14 @@ class Campaign:
         self._remembered = True
 
     def server_empty(self):
+        self._all_known()
         self._server.kill()
         self._pause()
         self._server.restart()
 
     def server_old(self):
         """Goes back to the last snapshot."""
+        self._all_known()
         self._server.kill()
         self._pause()
         self._server.restart(old=self._remembered)
@@ -180,12 +182,10 @@ class Campaign:
                 self.hive.leaving.remove(drone)
 
     def _known(self, drone):
-        """Waits until the hive knows this drone, or it has left."""
+        """Waits until the hive knows this drone, or it has ended."""
+        process = self.hive.running[drone].process
         with self._server.client() as client:
-            wait_until(lambda: client.hexists(Keys(NAME).drones, str(drone)) or self._left(drone))
-
-    def _left(self, drone):
-        return drone in self.hive.leaving and not self.hive.running[drone].process.is_alive()
+            wait_until(lambda: client.hexists(Keys(NAME).drones, str(drone)) or not process.is_alive())
 
     def _all_known(self):
         """A new drone cannot begin without the server, and says so."""

@@ -1,6 +1,7 @@
 """Hives as users start them: N times `scrapy crawl web`, each with its JOBDIR; what the web's log says of them."""
 
 import re
+import time
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from itertools import islice, pairwise
@@ -85,8 +86,15 @@ class Hive:
 
     def wait(self, seconds=PATIENCE):
         """The exit statuses in the end, by drone; a drone that has not ended when the time is over is killed."""
+        end = time.monotonic() + seconds
         try:
-            return [self.running[drone].wait(seconds) for drone in sorted(self.running)]
+            for running in self.running.values():
+                running.process.join(max(0.0, end - time.monotonic()))
+            stuck = [drone for drone, running in self.running.items() if running.process.is_alive()]
+            if stuck:
+                said = "\n".join(f"-- drone {drone}\n{self.said(drone)[-3000:]}" for drone in sorted(self.running))
+                raise TimeoutError(f"drones {stuck} did not end in {seconds} s; all said:\n{said}")
+            return [self.running[drone].process.exitcode for drone in sorted(self.running)]
         finally:
             self.end()
 
@@ -105,8 +113,8 @@ class Hive:
 
     def said(self, drone):
         """What a drone has printed in all its lives."""
-        lives = range(1, self.lives[drone] + 1)
-        return "".join((self.folder / f"drone-{drone}-{life}.out").read_text() for life in lives)
+        lives = (self.folder / f"drone-{drone}-{life}.out" for life in range(1, self.lives[drone] + 1))
+        return "".join(life.read_text() for life in lives if life.exists())  # a process makes it when it has begun
 
     def hits(self):
         wait_until_idle(self.web)

@@ -13,6 +13,7 @@ from webcrawl.items import Page
 from webcrawl.model import Link, Outcome
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import Outputs
+from webcrawl.tables.changes import Changes
 from webcrawl.tables.stream import read_stream
 from webcrawl.tables.writer import Tables
 from webcrawl.warc.writer import WarcFiles, WarcWriter
@@ -23,7 +24,7 @@ OPTIONS = {"follows_redirect": lambda path: len(path) < 5, "max_length": 2000, "
 class Job:
     """A crawl's database, log, archive and tables."""
 
-    def __init__(self, root, disk=None, *, archive=True, tables=True, full=64 << 20):
+    def __init__(self, root, disk=None, *, archive=True, tables=True, changes=False, full=64 << 20):
         self.root = root
         self.db = CrawlDB(root / "state", disk)
         self.outputs = Outputs(self.db, root)
@@ -35,6 +36,9 @@ class Job:
         self.tables = Tables(self.db, self.outputs, root, full=full, **OPTIONS) if tables else None
         if tables:
             self.log.hearers.append(self.tables.hear)
+        self.changes = Changes(self.db, self.outputs, root, full=full) if changes else None
+        if changes:
+            self.log.hearers.append(self.changes.hear)
 
     def page(self, url, links=(), *, path="", body=None, duplicate=False, **about):
         """A page with these links ends."""
@@ -46,6 +50,12 @@ class Job:
             page.found = Found(url, "UTF-8", [(kind, to, text, rel) for kind, to, text, rel in links], **about)
             page.followed, page.encoding, page.title = page.found.links, "UTF-8", page.found.title
         self.end(link, Outcome(200, 0.1, at=NOW, ended=1.0), answer, page)
+
+    def visit(self, url, judged, status=200, headers=(), started=NOW):
+        """A page that is fetched again ends."""
+        answer = exchange(url, b"<p>body" if status == 200 else b"", status=status, headers=headers, started=started)
+        answer.revisit = judged
+        self.end(Link(url), Outcome(status, 0.1, at=NOW, ended=1.0), answer)
 
     def end(self, link, outcome, answer=None, page=None):
         """Any URL ends."""
@@ -59,7 +69,7 @@ class Job:
         """A checkpoint; `until` names tables whose conversions it is to find done."""
         prepared(self.db)
         if until:
-            conversions = self.tables._conversions
+            conversions = (self.tables or self.changes)._streams.conversions
             end = time.monotonic() + 30
             while any(file.name.partition("-")[0] in until and not file.job.done() for file in conversions._files):
                 assert time.monotonic() < end
@@ -71,8 +81,9 @@ class Job:
         if self.archive is not None:
             self.archive.close()
         self.checkpoint()
-        if self.tables is not None:
-            self.tables.end()
+        for output in (self.tables, self.changes):
+            if output is not None:
+                output.end()
         self.checkpoint()
         self.close()
 

@@ -217,7 +217,7 @@ class TestFullDisk:
         prepared(job.db)
         job.close()
 
-        assert not job.tables._conversions._worker._alive.locked()
+        assert not job.tables._streams.conversions._worker._alive.locked()
 
     def test_room_again(self, tmp_path):
         """A later checkpoint tries again."""

@@ -48,8 +48,9 @@ def _outputs(settings: BaseSettings, named: tuple[str, ...]) -> tuple[str, ...]:
         elif path in theirs and name not in BESIDE and name not in BRINGS:
             wanted.add(name)
     for name in sorted(wanted & EXTRAS.keys()):
-        if find_spec(EXTRAS[name]) is None:
-            missing = f"{EXTRAS[name]} is not installed: pip install 'webcrawl[{name}]'"
+        package, extra = EXTRAS[name]
+        if find_spec(package) is None:
+            missing = f"{package} is not installed: pip install 'webcrawl[{extra}]'"
             raise SettingError("OUTPUTS", settings["OUTPUTS"], f"without {name}", missing)
     return tuple(name for name in NAMES if name in wanted)
 

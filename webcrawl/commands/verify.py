@@ -81,6 +81,8 @@ def _summary(jobdir: str, found: Counter[str]) -> list[str]:
     lines += [f"{name.removeprefix(ABSENT)}: finished, and no longer here" for name in found if name.startswith(ABSENT)]
     if found["rows"]:
         lines.append(f"tables: {found['rows']} pages, as crawl.log and the archive have them")
+    if found["changes"]:
+        lines.append(f"changes: {found['changes']} fetches of pages, as crawl.log has them")
     if found[UNREAD]:
         lines.append("tables: only their checksums were looked at: pip install 'webcrawl[tables]'")
     if found["behind"]:

@@ -89,10 +89,30 @@ HOSTS = {
     "next_request": TIME,
     "ip": TEXT,
 }
+CHANGES = {
+    "url": TEXT,
+    "url_host_name": TEXT,
+    "url_host_tld": TEXT,
+    "url_host_registered_domain": TEXT,
+    "fetch_time": TIME,
+    "previous_fetch_time": TIME,
+    "interval_seconds": pa.float64(),
+    "change": TEXT,
+    "known_by": TEXT,
+    "fetch_status": INT16,
+    "etag": TEXT,
+    "last_modified": TEXT,
+    "content_digest": TEXT,
+    "digest": pa.uint64(),
+    "previous_digest": pa.uint64(),
+    "text_distance": INT16,
+    "signal": TEXT,
+}
 SCHEMAS = {
     "pages": pa.schema(list(PAGES.items())),
     "links": pa.schema(list(LINKS.items())),
     "hosts": pa.schema(list(HOSTS.items())),
+    "changes": pa.schema(list(CHANGES.items())),
 }
 
 

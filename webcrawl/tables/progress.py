@@ -10,7 +10,7 @@ from typing import Self
 FOLDER = "tables"
 GROWING = ("pages", "links")
 STREAM, PARQUET = ".arrows.open", ".parquet"  # endings: what grows, and what it becomes
-STATE = "tables"  # in the table meta
+STATE, CHANGES = "tables", "tables/changes"  # in the table meta: what is noted of three tables, and of one more
 ROWS = "table."  # before the name of a Parquet file there: how many rows it has
 LOG = "logs/crawl.log"
 
@@ -25,7 +25,10 @@ class Stream:
 
 @dataclass(slots=True)
 class Part:
-    """Of crawl.log, from byte `start` to `end`: its lines are rows of `pages`. Where a run wrote no tables, it ends."""
+    """Of crawl.log, from byte `start` to `end`: its lines are rows of `pages`, or some are rows of `changes`.
+
+    Where a run wrote no tables, it ends.
+    """
 
     start: int
     end: int

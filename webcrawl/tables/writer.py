@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,27 +10,19 @@ from typing import Any
 from webcrawl.items import Page
 from webcrawl.model import Exchange, Link, Outcome
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.store.errors import DamagedFile, StoreError
-from webcrawl.store.output import OPEN
 from webcrawl.store.outputs import Outputs
-from webcrawl.tables.columns import SCHEMAS, page_row
-from webcrawl.tables.conversions import Conversions
+from webcrawl.tables.columns import page_row
 from webcrawl.tables.ended import Ended
 from webcrawl.tables.hosts import write_hosts
 from webcrawl.tables.links import LinkRows
-from webcrawl.tables.progress import FOLDER, LOG, PARQUET, STATE, STREAM, Progress, Stream
-from webcrawl.tables.stream import Repeated, StreamWriter
+from webcrawl.tables.progress import PARQUET, STATE
+from webcrawl.tables.streams import FULL, Streams
 
 BATCH = 256  # rows of `pages`; building one takes 3 ms
-FULL = 64 << 20  # bytes of a stream: the links of 40,000 pages, a second's work to convert
 
 
 class Tables:
-    """Rows of every URL that ends, in streams that the checkpoint cuts; full ones become Parquet files.
-
-    The checkpoint that notes a Parquet file forgets its stream: one of the two is the crawl's at any moment, and the
-    other is removed at the latest by the next start.
-    """
+    """Rows of every URL that ends, in streams that the checkpoint cuts; full ones become Parquet files."""
 
     def __init__(
         self,
@@ -43,39 +35,19 @@ class Tables:
         clock: Callable[[], float],
         full: int = FULL,
     ) -> None:
-        self._db, self._outputs, self._root, self._clock, self._full = db, outputs, root, clock, full
-        self._streams: dict[str, tuple[StreamWriter, Stream]] = {}
+        self._db, self._clock = db, clock
         self._links = LinkRows(
-            lambda urls, columns: self._write("links", (urls, *columns)), follows_redirect, max_length
+            lambda urls, columns: self._streams.write("links", (urls, *columns)), follows_redirect, max_length
         )
         self._pages: list[tuple[Any, ...]] = []
         self._page: Page | None = None  # whose end is heard next
         self._last: Ended | None = None  # its row is not made yet
         self._ending = False
-        self._conversions = Conversions(db, outputs, root)
-        self._progress = self._resume()
-        self._part = self._progress.begin(outputs.length(LOG))
+        self._streams = Streams(db, outputs, root, STATE, full)
         db.join(self, first=True)  # before the outputs, to which it writes
 
     def __repr__(self) -> str:
-        return f"<Tables {[writer for writer, _ in self._streams.values()]} {self._conversions!r}>"
-
-    def _resume(self) -> Progress:
-        """A stream that the last run left is finished as it is: this version may have other columns."""
-        try:
-            progress = Progress.of(self._db.get(STATE))
-        except (ValueError, TypeError, KeyError) as error:
-            raise DamagedFile(self._db.path, 0, f"table meta, {STATE}: {error!r}") from error
-        for stream in progress.streams:
-            self._conversions.convert(stream)
-        folder = self._root / FOLDER
-        try:
-            folder.mkdir(exist_ok=True)
-            self._db.disk.sync_folder(self._root)
-        except OSError as error:
-            raise StoreError(f"{folder}: {error}") from error
-        self._outputs.sweep(f"{FOLDER}/*{OPEN}")
-        return progress
+        return f"<Tables {self._streams!r}>"
 
     def end(self) -> None:
         """The next checkpoint finishes all files, and has the table of hosts as of the one before."""
@@ -112,23 +84,8 @@ class Tables:
     def _flush_pages(self) -> None:
         if self._pages:
             rows, self._pages = self._pages, []
-            self._part.rows += len(rows)
-            self._write("pages", [*zip(*rows, strict=True)])
-
-    def _write(self, table: str, columns: Iterable[Sequence[Any] | Repeated]) -> None:
-        if table not in self._streams:
-            name = self._progress.next_name(table)
-            self._streams[table] = StreamWriter(self._outputs.open(f"{name}{STREAM}"), SCHEMAS[table]), Stream(name, 0)
-        writer, stream = self._streams[table]
-        stream.rows += writer.write(columns)
-        if writer.output.tell() >= self._full:
-            self._finish(table)
-
-    def _finish(self, table: str) -> None:
-        writer, stream = self._streams.pop(table)
-        writer.output.flush()
-        writer.output.close()
-        self._conversions.convert(stream)
+            self._streams.count(len(rows))
+            self._streams.write("pages", [*zip(*rows, strict=True)])
 
     # -- the checkpoint
 
@@ -137,24 +94,18 @@ class Tables:
         self._flush()
         ending, self._ending = self._ending, False  # once: rows that come later are left to the next run
         if ending:
-            for table in list(self._streams):
-                self._finish(table)
+            self._streams.finish()
             self._add_hosts()
-        self._conversions.start()
-        if ending:
-            yield from self._conversions.wait()
+        yield from self._streams.prepare(ending=ending)
 
     def _add_hosts(self) -> None:
         """The new file takes the place of the last run's."""
-        name, before = self._progress.next_name("hosts"), self._progress.hosts
-        self._conversions.add(name, partial(write_hosts, self._db.disk, self._db.path), before and f"{before}{PARQUET}")
+        progress = self._streams.progress
+        name, before = progress.next_name("hosts"), progress.hosts
+        make = partial(write_hosts, self._db.disk, self._db.path)
+        self._streams.conversions.add(name, make, before and f"{before}{PARQUET}")
 
     def save(self) -> None:
         """Notes what is in the files."""
         self._flush()
-        self._part.end = self._outputs.length(LOG)
-        for name in self._conversions.note():
-            if name.startswith(f"{FOLDER}/hosts-"):
-                self._progress.hosts = name
-        streams = [*self._conversions.streams, *(stream for _, stream in self._streams.values())]
-        self._db.set(STATE, self._progress.pack(streams))
+        self._streams.save()

@@ -29,7 +29,7 @@ def check_pages(
     log = jobdir / LOG
     left = links("from_url")
     agrees = log not in damaged
-    lines = chain.from_iterable(_lines(log, part) for part in parts) if agrees else iter(())
+    lines = chain.from_iterable(lines_of(log, part) for part in parts) if agrees else iter(())
     with Records(jobdir, damaged) as records:
         counted = True
         for number, row in enumerate(pages(*COLUMNS)):
@@ -57,7 +57,7 @@ def _odd(jobdir: Path, number: int, why: str) -> DamagedFile:
     return DamagedFile(jobdir / FOLDER, 0, f"row {number} of pages: {why}")
 
 
-def _lines(log: Path, part: Part) -> Iterator[tuple[str, str]]:
+def lines_of(log: Path, part: Part) -> Iterator[tuple[str, str]]:
     """Status and URL of each line of this part."""
     for _, fields in logged(log, part.start, part.end):
         status, url = (fields[STATUS], fields[URL]) if len(fields) > URL else (b"", b"")

@@ -1,4 +1,4 @@
-"""Checks the tables: readable, with the rows that were noted, and pages that agree with all that lies beside them."""
+"""Checks the tables: readable, with the rows that were noted, and rows that agree with all that lies beside them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import Any
 
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.output import OPEN
-from webcrawl.tables.progress import FOLDER, ROWS, STATE, STREAM, Progress
+from webcrawl.tables.progress import CHANGES, FOLDER, ROWS, STATE, STREAM, Progress
+from webcrawl.verify.changes import check_changes
 from webcrawl.verify.pages import Row, check_pages
 from webcrawl.verify.snapshot import Snapshot
 
@@ -23,30 +24,34 @@ def check_tables(
 ) -> Iterator[DamagedFile]:
     """Counts rows. Files that are `damaged`, and those that their owner has taken away, are left out."""
     noted = dict(snapshot.rows("SELECT path, length FROM output WHERE path GLOB ?", (f"{FOLDER}/*",)))
-    data = snapshot.get(STATE)
-    if data is None:
+    notes = {name: data for name in (STATE, CHANGES) if (data := snapshot.get(name)) is not None}
+    if not notes:
         return
     try:
-        progress = Progress.of(data)
+        progress = dict.fromkeys((STATE, CHANGES), Progress()) | {name: Progress.of(notes[name]) for name in notes}
+        grow = [stream for one in progress.values() for stream in one.streams]
         rows = {
             name.removeprefix(ROWS): int(value)
             for name, value in snapshot.rows("SELECT name, value FROM meta WHERE name GLOB ?", (f"{ROWS}*",))
-        } | {f"{stream.name}{STREAM}": stream.rows for stream in progress.streams}
+        } | {f"{stream.name}{STREAM}": stream.rows for stream in grow}
     except (ValueError, TypeError, KeyError) as error:
-        yield snapshot.damaged(f"table meta, {STATE}: {error!r}", value=data)
+        names = ", ".join(notes)
+        yield snapshot.damaged(f"table meta, {names}: {error!r}", value=b"".join(notes.values()))
         return
     streams = {name for name in noted if name.endswith(STREAM)}
-    if odd := streams ^ {f"{stream.name}{STREAM}" for stream in progress.streams}:
-        yield snapshot.damaged(f"table meta, {STATE}: {min(odd)} is noted once only")
+    if odd := streams ^ {f"{stream.name}{STREAM}" for stream in grow}:
+        yield snapshot.damaged(f"table meta, {', '.join(notes)}: {min(odd)} is noted once only")
         return
     if find_spec("pyarrow") is None:
         found[UNREAD] += bool(noted)
         return
     tables = {
         table: _Table(jobdir, {name: noted[name] for name in sorted(noted) if _table(name) == table}, rows, damaged)
-        for table in ("pages", "links", "hosts")
+        for table in ("pages", "links", "hosts", "changes")
     }
-    yield from check_pages(jobdir, tables["pages"].rows, tables["links"].rows, progress.parts, damaged, found)
+    parts = progress[STATE].parts
+    yield from check_pages(jobdir, tables["pages"].rows, tables["links"].rows, parts, damaged, found)
+    yield from check_changes(jobdir, tables["changes"].rows, progress[CHANGES].parts, damaged, found)
     for table in tables.values():
         yield from table.rest()
 
