@@ -30,7 +30,7 @@ RINGS = {
             "formats",
         ),
         *("browser", "warc", "logs", "archives", "crawl", "statistics", "tables", "fulltext", "images"),
-        *("control", "hive", "metrics", "neardup", "pagefiles", "profiling", "revisit"),
+        *("control", "hive", "metrics", "neardup", "pagefiles", "profiling", "revisit", "websub"),
     },
     "adapter": {
         "__main__",
@@ -84,6 +84,7 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "revisit": {"frontier", "loading", "model", "neardup", "store", "text", "urls"},
     "pagefiles": {"logs", "model", "store"},
     "warc": {"model", "store", "text"},
+    "websub": {"formats", "store", "urls"},
     "archives": {"model", "net", "store", "urls", "warc"},
     "tables": {"frontier", "html", "items", "model", "net", "revisit", "store", "text", "urls"},
     "fulltext": {"items", "store", "text", "urls"},
