@@ -11,8 +11,8 @@ from webcrawl.websub.discovery import offer
 URL = "http://a.test/feed"
 
 
-def site_of(host):
-    return ".".join(host.split(".")[-2:])
+def site_of(url):
+    return ".".join(url.split("/")[2].split(".")[-2:])
 
 
 def found(body=b"", *links, url=URL):

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from webcrawl.net.listening import CannotListen, bound
 from webcrawl.websub import listening as module
-from webcrawl.websub.listening import Callback, CannotListen, Push, bound
+from webcrawl.websub.listening import Callback, Push
 
 TOKEN = "abc"  # noqa: S105 - in a path
 
@@ -37,7 +38,7 @@ def asked(*requests):
     pushes = []
 
     async def run():
-        listening = bound("127.0.0.1", 0)
+        listening = bound("127.0.0.1", 0, "WEBSUB_PORT")
         callback = Callback(listening, verify, pushes.append)
         port = listening.getsockname()[1]
         await callback.start()
@@ -124,7 +125,7 @@ def test_many_connections(monkeypatch):
     monkeypatch.setattr(module, "MOST", 4)
 
     async def run():
-        listening = bound("127.0.0.1", 0)
+        listening = bound("127.0.0.1", 0, "WEBSUB_PORT")
         callback = Callback(listening, verify, lambda push: None)
         port = listening.getsockname()[1]
         await callback.start()
@@ -158,5 +159,5 @@ def test_a_port_that_is_taken():
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
-        with pytest.raises(CannotListen, match="cannot listen on 127"):
-            bound("127.0.0.1", other.getsockname()[1])
+        with pytest.raises(CannotListen, match="WEBSUB_PORT: cannot listen on 127"):
+            bound("127.0.0.1", other.getsockname()[1], "WEBSUB_PORT")

@@ -285,9 +285,8 @@ class TestTable:
         ["topic = 'x'", "hub = ''", "page = x''", "state = 0", "due = 1", "until = 'x'", "tries = 9", "crc = 1"],
     )
     def test_damage(self, db, subscriptions, change):
-        """It is found when the row is read, and by `check`."""
-        active(subscriptions)
-        subscriptions.check()
+        """It is found when the row is read."""
+        token, _ = active(subscriptions)
         db.execute(f"UPDATE subscription SET {change}")
         with pytest.raises(DamagedFile, match="table subscription"):
-            subscriptions.check()
+            subscriptions.get(token)

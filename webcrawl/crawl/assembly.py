@@ -261,6 +261,7 @@ def _parts(
         in_force=in_force,
         hosts=HostOrders(watched, _sheets(db, in_force, frontier, pipeline), PausedHosts(db), in_force),
         post=post,
+        sitemaps=bool(values["SITEMAPS"]),
     )
 
 

@@ -29,22 +29,25 @@ class Signalling:
         is_ours: Callable[[str], bool] = lambda _: True,
     ) -> None:
         """`tell` has pages fetched ahead of their turns. `is_ours`: whether this drone of a hive fetches a URL."""
-        self.signals, self._tell, self._pipeline, self._site_of = signals, tell, pipeline, site_of
+        self.signals, self._tell, self._pipeline, self.site_of = signals, tell, pipeline, site_of
         self._is_ours = is_ours
+        self.offered: Callable[[Page], None] | None = None  # gets every page that may name a hub
 
     def __repr__(self) -> str:
         return f"<Signalling {self.signals!r}>"
 
     def read(self, page: Page, now: float) -> None:
-        """A page with entries was fetched. Call it once for each fetch that brought a body."""
-        if page.found is None or page.link is None:
+        """The body of a page was read. Call it once for each fetch that brought one."""
+        if self.offered is not None:
+            self.offered(page)
+        if page.found is None or page.link is None or not page.found.entries:
             return
-        entries = dated(page.found.entries, page.url, page.base, self._site_of)
+        entries = dated(page.found.entries, page.url, page.base, self.site_of)
         self._say(self.signals.read(page.url, entries, now, whole=not page.truncated), page.link, now)
 
     def pushed(self, topic: Link, entries: Sequence[Entry], now: float) -> None:
         """A hub has sent entries of this feed, or something else: then it is the page itself that has news."""
-        found = dated(entries, topic.url, topic.url, self._site_of)
+        found = dated(entries, topic.url, topic.url, self.site_of)
         self._say(self.signals.pushed(topic.url, found, now) if found else [topic.url], topic, now)
 
     def _say(self, urls: list[str], page: Link, now: float) -> None:

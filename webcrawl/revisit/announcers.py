@@ -71,11 +71,6 @@ class Announcers:
         self._changed.add(host)
         return found
 
-    def check(self) -> None:
-        """Raises DamagedFile if a row is not what was written."""
-        for row in self._db.query("SELECT host, data, crc FROM announcer"):
-            self._read(row)
-
     def _read(self, row: tuple[str, bytes, int]) -> Announcer:
         if not rowcrc.agrees(checksum, row):
             raise DamagedFile(self._db.path, 0, f"table announcer, {row[0]}: checksum")

@@ -8,7 +8,6 @@ from typing import NamedTuple
 from webcrawl.formats import link_header
 from webcrawl.formats.entry import Entry
 from webcrawl.urls.canonical import InvalidUrl, canonical
-from webcrawl.urls.hosts import host_of
 
 HUBS = 3  # of one page that are tried, in order
 LONGEST = 2000  # characters of an address
@@ -35,8 +34,8 @@ def offer(
     found = [hub for one in hubs[: 4 * HUBS] if (hub := _address(one, url))]
     if not found:
         return None
-    home = site_of(host_of(url))
-    own = (name for one in names[:HUBS] if (name := _address(one, url)) and site_of(host_of(name)) == home)
+    home = site_of(url)
+    own = (name for one in names[:HUBS] if (name := _address(one, url)) and site_of(name) == home)
     return Offer(next(own, url), list(dict.fromkeys(found))[:HUBS])
 
 

@@ -5,23 +5,19 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable, Mapping
-from ipaddress import ip_address
 from typing import NamedTuple, cast
 from urllib.parse import parse_qsl
 
 import httptools
+
+from webcrawl.net.listening import BACKLOG
 
 MOST = 64  # connections at once; the oldest gives way
 PATIENCE = 20.0  # seconds for a request and its answer
 HEAD = 16 << 10  # bytes of a request line and its headers
 BODY = 2 << 20  # bytes of a push
 FIELDS = 32  # of a query
-BACKLOG = 64
 PREFIX = "/"
-
-
-class CannotListen(OSError):  # noqa: N818 - reads as what it is
-    """No hub can reach us there; the message is one line."""
 
 
 class Push(NamedTuple):
@@ -35,23 +31,6 @@ class Push(NamedTuple):
 
 Verify = Callable[[str, Mapping[str, str]], str | None]
 """What to answer a hub that verifies, or None for 404."""
-
-
-def bound(host: str, port: int) -> socket.socket:
-    """A socket that listens. Raises CannotListen."""
-    family = socket.AF_INET6 if ip_address(host).version == 6 else socket.AF_INET
-    listener = None
-    try:
-        listener = socket.socket(family, socket.SOCK_STREAM)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a connection of the last run may linger
-        listener.bind((host, port))
-        listener.listen(BACKLOG)
-        listener.setblocking(False)
-    except OSError as error:
-        if listener is not None:
-            listener.close()
-        raise CannotListen(f"WEBSUB_PORT: cannot listen on {host}, port {port}: {error.strerror or error}") from error
-    return listener
 
 
 class Callback:

@@ -23,7 +23,6 @@ from webcrawl.websub.signature import is_signed
 FIELDS = "token, topic, hub, page, site, state, due, until, tries"
 LOAD = f"SELECT {FIELDS}, crc FROM subscription WHERE token = ?"
 DUE = f"SELECT {FIELDS}, crc FROM subscription WHERE due <= ? ORDER BY due LIMIT ?"
-ALL = f"SELECT {FIELDS}, crc FROM subscription ORDER BY token"
 STORE = f"INSERT OR REPLACE INTO subscription ({FIELDS}, crc) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 MOST = 10_000  # subscriptions of a crawl
 PER_SITE = 100  # of one registered domain
@@ -95,11 +94,6 @@ class Subscriptions:
         """How many leases there are."""
         sql = "SELECT count(*) FROM subscription WHERE state IN (2, 3) AND until > ?"
         return int(self._db.query(sql, (now,))[0][0])
-
-    def check(self) -> None:
-        """Raises DamagedFile if a row is not what was written."""
-        for row in self._db.query(ALL):
-            self._read(row)
 
     # -- asking hubs
 
