@@ -263,7 +263,7 @@ def _parts(
         hosts=HostOrders(watched, _sheets(db, in_force, frontier, pipeline), PausedHosts(db), in_force),
         post=post,
         sitemaps=bool(values["SITEMAPS"]),
-        revisiting=open_revisiting(values, db, frontier, clock, log, counters, in_force, post),
+        revisiting=open_revisiting(values, db, frontier, clock, log, counters, in_force, post, key),
     )
 
 

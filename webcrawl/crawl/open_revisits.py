@@ -21,15 +21,13 @@ from webcrawl.hive.member import Post
 from webcrawl.loading import load
 from webcrawl.revisit.importance import ByReputation, Weighed
 from webcrawl.revisit.policy import POLICIES, Policy, PolicyOptions
-from webcrawl.revisit.revisits import Revisits
+from webcrawl.revisit.revisits import FLOOR, MEMORY, Revisits
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.text.quantities import count
 
 logger = logging.getLogger(__name__)
 
 NONE = "none"
-MIB = 1 << 20
-MEMORY = 16 * MIB  # of all records
 
 
 def open_revisiting(
@@ -41,6 +39,7 @@ def open_revisiting(
     counters: Counter[str],
     in_force: InForce,
     post: Post | None,
+    key: bytes,
 ) -> Revisiting | None:
     """None if pages are not fetched again, and never were.
 
@@ -55,7 +54,8 @@ def open_revisiting(
     random, split = Random(values["RANDOM_SEED"]), Split(clock)
     options = PolicyOptions(values["REVISIT_AGE"], split.rate, split.known, random)
     policy: Policy = load(path)(options)
-    revisits = Revisits(db, policy, rate=split.rate, random=random, memory=MEMORY)
+    floor = min(values["REVISIT_AGE"], FLOOR)
+    revisits = Revisits(db, policy, rate=split.rate, random=random, memory=MEMORY, key=key, floor=floor)
     importance = _importance(values["REVISIT_IMPORTANCE"], frontier)
     revisiting = Revisiting(db, clock, revisits, (path, policy), split, frontier, importance, counters, on=on)
     log.hearers.append(revisiting.hear)

@@ -69,9 +69,14 @@ class Revisits:
         return f"<Revisits {self._buckets!r}, {len(self._resting)} resting, {self._ahead!r}>"
 
     def keep(self, record: PageRecord, now: float, due: float | None = None) -> None:
-        """After a fetch: until the policy's due time, or this one."""
+        """After a fetch: until the policy's due time, or this one.
+
+        Where pages are taken early, so long after what is taken now: it would be next otherwise.
+        """
         if due is None:
             due = self._due(record, now)
+        else:
+            due += max(seconds_of(self._front) - now, 0.0)
         if due < now + FAR:
             at, mark = ticks(due), DUE
         else:  # counted from where the queue is, which may be ahead of the clock; at random, so that they come apart
@@ -170,6 +175,7 @@ class Revisits:
         self._policy.observe(record, found.fetched - record.fetched, found.digest != record.digest)
         record.fetched, record.etag, record.modified = found.fetched, found.etag, found.modified
         record.digest, record.text, record.gone = found.digest, found.text, found.gone
+        record.stored = found.stored
         self.keep(record, now, self._due(record, now) - (now - found.fetched))
         return True
 
