@@ -183,6 +183,7 @@ class Revisiting:
             self.revisits.ahead_failed(link.url)
             return
         self._update(record, exchange, found, now)
+        record.weight = self._importance(link)
         self.revisits.fetched_ahead(record)
 
     def _fetched(self, record: PageRecord, link: Link, exchange: Exchange, found: Judged, now: float) -> None:
