@@ -70,8 +70,13 @@ def summary(folder: Path, figures: Mapping[str, Any], seconds: float, before: in
     if over:
         queued += f" ({count(over, 'URL')} over the budget of {count(figures['over_budget/domains'], 'domain')})"
     kept = f"{sum(archives) / 1e6:.1f} MB in {count(len(archives), 'WARC file')}; " if archives else ""
-    lines = [f"{done}; {queued}, {count(figures['failures'], 'failure')}", *_aside(figures)]
+    lines = [f"{done}; {queued}, {count(figures['failures'], 'failure')}", *_seeds(figures), *_aside(figures)]
     return [*lines, f"{kept}everything is in {folder}"]
+
+
+def _seeds(figures: Mapping[str, Any]) -> Iterator[str]:
+    if away := figures.get("seed_lists_away", 0):
+        yield f"{count(away, 'list')} of seeds by command cannot be opened, as the log says: the next run tries again"
 
 
 def _aside(figures: Mapping[str, Any]) -> Iterator[str]:
