@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from webcrawl.checks.addresses import LocalAddress, Networks, PortRanges, Servers
+from webcrawl.checks.addresses import CallbackAddress, LocalAddress, Networks, PortRanges, Servers
 from webcrawl.checks.code import (
     Component,
     ComponentList,
@@ -40,6 +40,7 @@ from webcrawl.checks.metrics import MetricsFile, MetricsPort
 from webcrawl.checks.outputs import Outputs
 from webcrawl.checks.partition import PartitionWay
 from webcrawl.checks.places import File, Folder
+from webcrawl.checks.revisits import REVISIT_IMPORTANCE, REVISIT_POLICY
 from webcrawl.checks.sizes import Size
 from webcrawl.checks.sources import LinkSources
 from webcrawl.checks.tls import Ciphers, TlsVersion
@@ -79,6 +80,7 @@ KINDS: dict[str, Kind] = {
     "SEEN_STORE": Dotted(),
     "URL_CACHE": Dotted(),
     "URL_CACHE_SIZE": Whole(1, 1 << 24),
+    "URL_TRACE": Switch(),
     "FRONTIER_MEMORY": Whole(8, TEBIBYTE),
     "FRONTIER_LEVELS": Whole(1, 1000),
     "FRONTIER_PRIORITIZER": Dotted(),
@@ -117,6 +119,11 @@ KINDS: dict[str, Kind] = {
     "FEED_LINKS": MaybeSwitch(),
     "PAGE_MAX_LINKS": Whole(0, MANY),
     "OBEY_NOFOLLOW": Switch(),
+    "REVISIT_POLICY": REVISIT_POLICY,
+    "REVISIT_AGE": Number(0.1, MANY),
+    "REVISIT_RATE": Number(0, 1_000_000),
+    "REVISIT_SHARE": Number(0.01, 0.99),
+    "REVISIT_IMPORTANCE": REVISIT_IMPORTANCE,
     "OUTPUTS": Outputs(),
     "WARC_PREFIX": Name(),
     "WARC_MAX_SIZE": Whole(1, TEBIBYTE),
@@ -130,6 +137,9 @@ KINDS: dict[str, Kind] = {
     "METRICS_PORT": MetricsPort(),
     "METRICS_HOST": LocalAddress(),
     "METRICS_FILE": MetricsFile(),
+    "WEBSUB_PORT": MaybeWhole(1, 65_535),
+    "WEBSUB_HOST": LocalAddress(),
+    "WEBSUB_ADDRESS": CallbackAddress(),
     "HIVE_DRONES": Whole(0, 4096),
     "HIVE_DRONE": Whole(0, 4095),
     "HIVE_NAME": MaybeName(),
@@ -219,6 +229,16 @@ RULES = (
         "METRICS_PORT",
         lambda values: not values["HIVE_DRONES"] or (values["METRICS_PORT"] or 0) + values["HIVE_DRONE"] < 65_536,
         "at most 65535 with HIVE_DRONE = {HIVE_DRONE} added to it",
+    ),
+    Rule(
+        "WEBSUB_PORT",
+        lambda values: not values["HIVE_DRONES"] or (values["WEBSUB_PORT"] or 0) + values["HIVE_DRONE"] < 65_536,
+        "at most 65535 with HIVE_DRONE = {HIVE_DRONE} added to it",
+    ),
+    Rule(
+        "WEBSUB_ADDRESS",
+        lambda values: values["WEBSUB_PORT"] is None or values["WEBSUB_ADDRESS"] is not None,
+        "set with WEBSUB_PORT: hubs have to be told where to send",
     ),
     Rule(
         "POLITENESS_MIN_DELAY",
