@@ -423,7 +423,8 @@ class Frontier:
         """URLs of a retired host end, but HOST_MAX_PAGES is about new pages: others wait for their turn."""
         if host.retired != Status.HOST_BUDGET or not link.is_revisit:
             return host.retired
-        return host.ready_at if host.ready_at > now else None
+        ready = host.rested_at()
+        return ready if ready > now else None
 
     def _pass_over(
         self, host: Host, passed: list[tuple[float | Link, bytes]], now: float, given: Link | None
