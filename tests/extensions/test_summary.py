@@ -40,6 +40,12 @@ def test_what_stays_is_said(tmp_path):
     assert len(summary(tmp_path, Counter(), 1.0)) == 2
 
 
+def test_paused_hosts_have_no_date(tmp_path):
+    """If all hosts set aside are paused, none of them is due before somebody resumes it."""
+    lines = summary(tmp_path, Counter(aside=12, hosts_aside=1, hosts_paused=1), 1.0)
+    assert lines[1:3] == ["12 URLs of 1 host set aside", "1 host paused by command; their URLs count as set aside"]
+
+
 def test_paused_hosts_are_named(tmp_path):
     """If hosts are paused by command, a line says how many: nobody else will resume them."""
     lines = summary(tmp_path, Counter(hosts_paused=2), 1.0)

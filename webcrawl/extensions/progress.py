@@ -15,7 +15,7 @@ from scrapy.utils.asyncio import create_looping_call
 
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.crawl.crawl import Crawl
-from webcrawl.text.quantities import short
+from webcrawl.text.quantities import count, short
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -128,7 +128,8 @@ class Lines:
 
 def _aside(figures: Mapping[str, Any]) -> str:
     """How much of what is queued is of hosts set aside, if any is."""
-    return f" ({figures['aside']} of {figures['hosts_aside']} hosts set aside)" if figures.get("aside") else ""
+    aside = figures.get("aside")
+    return f" ({count(aside, 'URL')} of {count(figures['hosts_aside'], 'host')} set aside)" if aside else ""
 
 
 def _live() -> Live:

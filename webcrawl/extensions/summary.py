@@ -91,9 +91,11 @@ def _aside(figures: Mapping[str, Any]) -> Iterator[str]:
     """What is left of hosts that are away, or asked to be left alone for long."""
     urls, hosts = figures.get("aside", 0), figures.get("hosts_aside", 0)
     if hosts:
-        due = time.strftime("%Y-%m-%d %H:%M", time.localtime(figures["aside_due"]))
-        left = f"{count(urls, 'URL')} of {count(hosts, 'host')}"
-        yield f"{left} set aside; the same command goes on with them, the next is due at {due}"
+        left = f"{count(urls, 'URL')} of {count(hosts, 'host')} set aside"
+        if figures["aside_due"]:  # else all of them are paused, and nothing is due before they are resumed
+            due = time.strftime("%Y-%m-%d %H:%M", time.localtime(figures["aside_due"]))
+            left += f"; the same command goes on with them, the next is due at {due}"
+        yield left
     if figures.get("hosts_paused"):
         yield f"{count(figures['hosts_paused'], 'host')} paused by command; their URLs count as set aside"
 
