@@ -431,6 +431,11 @@ class Crawl:
         """Reads these seeds too, when those before are read. SeedError or OSError if the source cannot be opened."""
         self._seeding.add(source)
 
+    @property
+    def lacks_seeds(self) -> bool:
+        """Whether seeds that were given by command cannot be read in this run."""
+        return self._seeding.away > 0
+
     # -- how it is going
 
     @property
@@ -505,6 +510,7 @@ class Crawl:
             "outage/seconds": counters["outage/seconds"] + round(self.uplink.seconds),
             "seeds": self._seeding.taken,
             "bad_seeds": self._seeding.bad,
+            "seed_lists_away": self._seeding.away,
             **{f"frontier/{name}": value for name, value in frontier.counters.items()},
             **{f"refused/{name}": value for name, value in self._pipeline.filtered.items()},
             **{f"seen/{name}": value for name, value in seen.items()},
