@@ -113,7 +113,10 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
         *("archives", "checks", "control", "crawl", "frontier", "hive", "html", "loading", "logs", "model", "net"),
         *("seen", "settings", "store", "tables", "text", "urls", "verify", "warc"),
     },
-    "verify": {"frontier", "fulltext", "hive", "model", "pagefiles", "seen", "store", "tables", "text", "urls", "warc"},
+    "verify": {
+        *("frontier", "fulltext", "hive", "model", "pagefiles", "revisit", "seen", "store", "tables", "text", "urls"),
+        "warc",
+    },
 }
 OF_ADAPTER = {"trip", "listeners", "modules"}  # its values, which the fast path may know, and what a module is
 LOOKERS = {"commands", "preflight"}  # rooms of the adapter that may ask what stands beside the rings

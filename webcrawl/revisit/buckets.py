@@ -27,6 +27,7 @@ MOST = 512  # buckets; beyond, order within the last ones is given up
 MOVES = 4  # records moved with each push and pop while a bucket is divided, so that none takes long
 SLICE = 4096  # records moved at once if they are needed now
 BUCKET, DIVIDED, SORTED = "revisit.bucket.", "revisit.divided", "revisit.sorted"
+COUNT = 8  # bytes of the number of all records, so that a bucket that is missing is noticed (verify/revisits.py)
 
 
 def ticks(seconds: float) -> int:
@@ -174,6 +175,8 @@ class Buckets:
             late = min(self._divided, key=_start, default=None)
             if late is not None and (not self._starts or late.start <= self._starts[0]):
                 self._move(late, SLICE)
+                if not late.fifo.count:
+                    continue
             if not self._sorted and self._starts:
                 self._load_bucket(self._buckets[self._starts[0]])
         return bool(self._sorted)
@@ -249,7 +252,8 @@ class Buckets:
         divided = [(bucket.start, bucket.width, bucket.fifo.save()) for bucket in self._divided]
         self._db.set(DIVIDED, msgpack.packb(divided))
         records = b"".join(map(frame, self._sorted[self._next :]))
-        self._db.set(SORTED, stamp(self._until) + self._pool.blocks.pack(records))
+        head = stamp(self._until) + self.count.to_bytes(COUNT, "big")
+        self._db.set(SORTED, head + self._pool.blocks.pack(records))
 
     def _save(self, start: int) -> None:
         self._stale.discard(start)
@@ -269,7 +273,7 @@ class Buckets:
         saved = self._db.get(SORTED)
         if saved is not None:
             self._until = stamped(saved)
-            data = self._pool.blocks.unpack(saved[TIME:], SORTED)
+            data = self._pool.blocks.unpack(saved[TIME + COUNT :], SORTED)
             self._sorted = some(data, 0, len(data))
         of_fifos = sum(bucket.fifo.count for bucket in (*self._buckets.values(), *self._divided))
         self.count = of_fifos + len(self._sorted)

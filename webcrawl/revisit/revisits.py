@@ -9,6 +9,7 @@ from random import Random
 from webcrawl.frontier.blocks import Blocks
 from webcrawl.frontier.fifo import BLOCK, Pool
 from webcrawl.model import Link
+from webcrawl.neardup.search import DISTANCE
 from webcrawl.revisit.ahead import Ahead
 from webcrawl.revisit.buckets import LAST, TIME, Buckets, seconds_of, stamp, stamped, ticks
 from webcrawl.revisit.policy import Policy
@@ -87,9 +88,10 @@ class Revisits:
             self._ahead.expire(now)
             self._expired = now
         found: list[PageRecord] = []
+        horizon = self._horizon(now)
         for _ in range(2 * most + SPARE if most else 0):
             at = self._buckets.first()
-            if at is None or at > self._horizon(now) or len(self._resting) >= RESTING:
+            if at is None or at > horizon or len(self._resting) >= RESTING:
                 break
             record = self._next(now)
             if record is not None:
@@ -167,7 +169,9 @@ class Revisits:
             if found:
                 self.keep(record, now, now + UNDER_WAY)
             return found
-        self._policy.observe(record, found.fetched - record.fetched, found.digest != record.digest)
+        alike = found.text and record.text and (found.text ^ record.text).bit_count() <= DISTANCE
+        changed = found.digest != record.digest and not alike
+        self._policy.observe(record, found.fetched - record.fetched, changed)
         record.fetched, record.etag, record.modified = found.fetched, found.etag, found.modified
         record.digest, record.text, record.gone = found.digest, found.text, found.gone
         self.keep(record, now, self._due(record, now) - (now - found.fetched))
