@@ -64,6 +64,11 @@ class Link:
         return self.path.upper()
 
     @property
+    def is_revisit(self) -> bool:
+        """Whether it brings what is known of earlier fetches; the history of a robots.txt is something else."""
+        return bool(self.history) and not self.path.endswith("P")
+
+    @property
     def priority(self) -> int:
         """The priority of a user's request, higher is sooner; 0 for any other link."""
         number, dot, _ = self.request.partition(".")
@@ -163,6 +168,11 @@ def is_seed(record: Packed) -> bool:
     return record[at : at + 3] == b"   "
 
 
+def is_revisit(record: Packed) -> bool:
+    """Whether a packed link brings what is known of earlier fetches; the history of a robots.txt is something else."""
+    return record.endswith(b"  ") and not record.endswith(b"   ") and not is_prerequisite(record)
+
+
 def is_found(record: Packed) -> bool:
     """Whether the crawl found this packed link itself: no request is behind it."""
     return record.endswith(b" ")
@@ -219,6 +229,15 @@ class Archived(NamedTuple):
     length: int  # of the record, compressed
 
 
+class Referred(NamedTuple):
+    """The capture of an earlier crawl that an answer repeats."""
+
+    identifier: str  # of its record; empty if that cannot be read
+    url: str
+    date: str  # as WARC-Date has it
+    digest: str  # of its payload
+
+
 @dataclass(slots=True)
 class Exchange:
     """One request and its answer as bytes: what the archive keeps and the page is made of."""
@@ -243,10 +262,16 @@ class Exchange:
     notes: tuple[str, ...] = ()  # what else the crawl log says of it
     found: Any = field(default=None, repr=False, compare=False)  # the Found of a large body that was read ahead
     archived: Archived | None = field(default=None, repr=False, compare=False)  # where, once the archive has it
+    same_since: float = (
+        0.0  # when the answer was archived that this one is the same as, seconds since 1970; 0: none was
+    )
+    is_original: bool = False  # the archive has the payload in this exchange's own record
     revisit: Any = field(default=None, repr=False, compare=False)  # what it says of a page that is fetched again
     made_by: str = ""  # somebody else's download handler: the head is put together, and the request is not known
     protocol: str = ""  # what such a handler spoke, if it says so
     rendered: bool = False  # the body is the document that a browser made of the payload
+    refers: Referred | None = None  # an earlier crawl has this payload
+    unmodified: bool = False  # the server sent no body, as 304: that of the earlier capture is here
     _digest: str = field(default="", repr=False, compare=False)
     _type: str | None = field(default=None, repr=False, compare=False)
 

