@@ -28,6 +28,8 @@ from webcrawl.store.crawldb import CrawlDB
 CASES = {"hundred thousand": 100_000, "two million": 2_000_000, "baseline, hundred thousand": 100_000}
 NOW = 1.8e9
 FOUND, AGAIN = 400, 50  # pages per second: of a crawl, and of the budget
+STAMP = 6  # bytes in front of a record: its time, and what that means
+PAGE = 8192  # bytes, of the database
 ROUND = 23 * 86_400.0  # seconds in which all pages are fetched again, on average
 DATE = b"Sat, %02d Nov 2025 %02d:%02d:%02d GMT"
 
@@ -65,6 +67,7 @@ class Rows:
 
     def __init__(self, db: CrawlDB, policy: Spread) -> None:
         self._db, self._policy = db, policy
+        db.need("revisit")  # and leaves it empty
         db.execute("CREATE TABLE page (due REAL NOT NULL, data BLOB NOT NULL)")
         db.execute("CREATE INDEX page_due ON page (due)")
 
@@ -109,6 +112,13 @@ def _records(count: int, urls: list[str]) -> Iterator[PageRecord]:
         )
 
 
+def _size(db: CrawlDB) -> int:
+    """Bytes of the database that are in use."""
+    return (
+        int(db.query("SELECT page_count - freelist_count FROM pragma_page_count, pragma_freelist_count")[0][0]) * PAGE
+    )
+
+
 def _rss() -> float:
     """MiB of this process now."""
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
@@ -138,7 +148,8 @@ def _measure(name: str, db: CrawlDB, store: Store, count: int, again: int, *, tr
                 store.keep(record, now)
             checkpoint()
         keeping += clock.cpu
-    size = db.query("SELECT page_count - freelist_count FROM pragma_page_count, pragma_freelist_count")[0][0] * 8192
+    size = _size(db)
+    blocks = db.query("SELECT count(*) FROM revisit")[0][0]
     kept, taking, done = _rss() - before, 0.0, 0
     if trace:
         tracemalloc.reset_peak()
@@ -155,20 +166,18 @@ def _measure(name: str, db: CrawlDB, store: Store, count: int, again: int, *, tr
         with timed() as clock:
             checkpoint()
         saving += clock.cpu
-    size_after = (
-        db.query("SELECT page_count - freelist_count FROM pragma_page_count, pragma_freelist_count")[0][0] * 8192
-    )
     report(
         f"revisits_store: {name}",
         pages=count,
         url_bytes=length,
-        packed_bytes_beside_url_and_validators=len(pack(PageRecord("", "", NOW))) - 1,
+        packed_bytes_beside_url_and_validators=len(pack(PageRecord("", "", NOW))) - 1 + STAMP,
         keep_us=keeping / count * 1e6,
         take_and_keep_us=taking / done * 1e6,
         checkpoints_us=saving / done * 1e6,
         taken=done,
         disk_bytes_per_page=size / count,
-        disk_bytes_per_page_after=size_after / count,
+        disk_bytes_per_page_after=_size(db) / count,
+        pages_per_block=count / max(blocks, 1),
         memory_mib=kept,
         memory_mib_after=_rss() - before,
         checkpoint_stops_ms=max(stops) * 1e3,

@@ -7,7 +7,7 @@ divided into the next narrower ones, a few records with each push and pop, and t
 
 from __future__ import annotations
 
-from bisect import bisect_right, insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator
 
 import msgpack
@@ -94,7 +94,11 @@ class Buckets:
     def push(self, record: bytes) -> None:
         """Adds a record that begins with its stamp."""
         self.count += 1
-        self._enter(record)
+        at = int.from_bytes(record[:TIME], "big")
+        if at >= self._until:
+            self._put(at, record)
+        else:
+            self._insert(record)
         if self._divided:
             self._move(self._divided[-1], MOVES)
 
@@ -118,13 +122,19 @@ class Buckets:
             self._move(self._divided[-1], MOVES)
         return record
 
+    def before(self, at: int) -> int:
+        """How many records are earlier than this: of the bucket in which it lies, as if they were spread evenly."""
+        self.first()  # sorts a few at least
+        found = bisect_left(self._sorted, stamp(at), self._next) - self._next
+        for bucket in (*self._buckets.values(), *self._divided):
+            part = min(max((at - bucket.start) / (bucket.end - bucket.start), 0.0), 1.0)
+            found += round(part * bucket.fifo.count)
+        return found
+
     # -- where a record goes
 
-    def _enter(self, record: bytes) -> None:
-        at = int.from_bytes(record[:TIME], "big")
-        if at >= self._until:
-            self._put(at, record)
-            return
+    def _insert(self, record: bytes) -> None:
+        """Adds a record to those that are sorted."""
         insort(self._sorted, record, self._next)
         if len(self._sorted) - self._next > 2 * RUN:
             self._shorten()
@@ -229,13 +239,18 @@ class Buckets:
 
     def _move(self, bucket: Bucket, most: int) -> None:
         """Moves some records of a bucket that is being divided."""
+        pop, put = bucket.fifo.pop, self._put
         for _ in range(most):
-            record = bucket.fifo.pop()
+            record = pop()
             if record is None:
                 self._divided.remove(bucket)
                 bucket.fifo.close()
                 break
-            self._enter(record)
+            at = int.from_bytes(record[:TIME], "big")
+            if at >= self._until:
+                put(at, record)
+            else:
+                self._insert(record)
 
     # -- saving
 

@@ -11,7 +11,7 @@ from webcrawl.frontier.fifo import BLOCK, Pool
 from webcrawl.model import Link
 from webcrawl.neardup.search import DISTANCE
 from webcrawl.revisit.ahead import Ahead
-from webcrawl.revisit.buckets import LAST, TIME, Buckets, seconds_of, stamp, stamped, ticks
+from webcrawl.revisit.buckets import LAST, TIME, Buckets, seconds_of, stamp, ticks
 from webcrawl.revisit.policy import Policy
 from webcrawl.revisit.record import PageRecord, link_of, pack, unpack
 from webcrawl.revisit.tokens import Tokens
@@ -53,7 +53,9 @@ class Revisits:
         `key`: of fingerprints of URLs.
         """
         db.need("revisit")
-        pool = Pool(Blocks(db, "revisit"), memory // 2, inline=BLOCK)
+        # Of 16 MiB, 6 are for heads and tails; the ids of a hundred million pages' blocks take 4, what rests and what
+        # is sorted 2. A tail is saved as it is until it fills a block: each checkpoint would cut it to a small one.
+        pool = Pool(Blocks(db, "revisit"), memory * 3 // 8, inline=BLOCK)
         self._db, self._policy, self._rate, self._random = db, policy, rate, random
         self._missed, self._floor = missed, floor
         self._buckets, self._ahead, self._tokens = Buckets(db, pool), Ahead(db, key), Tokens(rate)
@@ -100,7 +102,7 @@ class Revisits:
             at = self._buckets.first()
             if at is None or at > horizon or len(self._resting) >= RESTING:
                 break
-            record = self._next(now)
+            record = self._next(at, now)
             if record is not None:
                 found.append(record)
                 if len(found) == most:
@@ -116,6 +118,10 @@ class Revisits:
             times.append(now if at <= self._horizon(now) else seconds_of(at))
         return max(now, allowed, min(times)) if allowed is not None and times else None
 
+    def overdue(self, now: float) -> int:
+        """About how many pages should have been taken by now."""
+        return self._buckets.before(ticks(now))
+
     def _due(self, record: PageRecord, now: float) -> float:
         if record.listed and self._missed is not None:
             return self._policy.due(record, now, self._missed(record.url))
@@ -128,10 +134,10 @@ class Revisits:
         """
         return LAST if self._policy.early and len(self) > self._rate() * self._floor else ticks(now)
 
-    def _next(self, now: float) -> PageRecord | None:
-        """The next record, if it is to be fetched; else it is put where it belongs."""
+    def _next(self, place: int, now: float) -> PageRecord | None:
+        """The next record, if it is to be fetched; else it is put where it belongs. `place`: its time, in ticks."""
         entry = self._buckets.pop() or b""
-        at, mark, record = seconds_of(stamped(entry)), entry[TIME : TIME + 1], unpack(entry[TIME + 1 :])
+        at, mark, record = seconds_of(place), entry[TIME : TIME + 1], unpack(entry[TIME + 1 :])
         if 0.0 <= now - record.fetched < self._floor:
             heappush(self._resting, (record.fetched + self._floor, entry))
             return None
@@ -140,7 +146,7 @@ class Revisits:
             return None
         if record.listed and self._absorbs(record, now):
             return None
-        self._front = stamped(entry)
+        self._front = place
         self._policy.took(record, now, at)
         return record
 
