@@ -33,7 +33,7 @@ class Tree:
         if number % 3 == 0:
             sent = [("ETag", f'"{zlib.crc32(body)}"')]
         elif number % 3 == 1:
-            sent = [("Last-Modified", f"Mon, 0{self.month if number % 5 == 4 else 1} Jun 2026 00:00:00 GMT")]
+            sent = [("Last-Modified", f"Mon, 0{self.month if number % 5 == 4 else 1} Jun 2020 00:00:00 GMT")]
         asked = headers.get("If-None-Match") or headers.get("If-Modified-Since")
         if asked:
             self.conditions.append(path)

@@ -86,7 +86,7 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "pagefiles": {"logs", "model", "store"},
     "warc": {"model", "store", "text"},
     "archives": {"model", "net", "store", "urls", "warc"},
-    "since": {"archives", "model", "store", "text", "warc"},
+    "since": {"archives", "model", "net", "store", "text", "warc"},
     "tables": {"frontier", "html", "items", "model", "net", "revisit", "store", "text", "urls"},
     "fulltext": {"items", "store", "text", "urls"},
     "crawl": RINGS["core"]
@@ -116,7 +116,20 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
         *("archives", "checks", "control", "crawl", "frontier", "hive", "html", "loading", "logs", "model", "net"),
         *("seen", "settings", "store", "tables", "text", "urls", "verify", "warc"),
     },
-    "verify": {"frontier", "fulltext", "hive", "model", "pagefiles", "seen", "store", "tables", "text", "urls", "warc"},
+    "verify": {
+        "frontier",
+        "fulltext",
+        "hive",
+        "model",
+        "net",
+        "pagefiles",
+        "seen",
+        "store",
+        "tables",
+        "text",
+        "urls",
+        "warc",
+    },
 }
 OF_ADAPTER = {"trip", "listeners", "modules"}  # its values, which the fast path may know, and what a module is
 LOOKERS = {"commands", "preflight"}  # rooms of the adapter that may ask what stands beside the rings

@@ -13,7 +13,7 @@ from webcrawl.store.disk import Disk
 
 URL = "http://a.test/"
 HEAD = (
-    b'HTTP/1.1 200 OK\r\nETag: "1"\r\nLast-Modified: Mon, 01 Jun 2026 00:00:00 GMT\r\nContent-Type: text/html\r\n\r\n'
+    b'HTTP/1.1 200 OK\r\nETag: "1"\r\nLast-Modified: Thu, 01 Jun 2023 00:00:00 GMT\r\nContent-Type: text/html\r\n\r\n'
 )
 TRUNCATE = 10_000
 
@@ -60,7 +60,7 @@ def test_a_page_has_validators_and_its_body(earlier):
     """Entity tag and date as they were sent; the body as it was parsed."""
     known = earlier([page()]).of_url(URL)
 
-    assert known.validators == [(b"If-None-Match", b'"1"'), (b"If-Modified-Since", b"Mon, 01 Jun 2026 00:00:00 GMT")]
+    assert known.conditions == [(b"If-None-Match", b'"1"'), (b"If-Modified-Since", b"Thu, 01 Jun 2023 00:00:00 GMT")]
     assert known.page.body == b"<a href=/x>"
     assert known.referred.url == URL
     assert known.referred.date == "2023-11-14T22:13:20.250Z"
@@ -90,7 +90,7 @@ def test_what_a_304_could_not_be_made_a_page_of_gets_no_validators(earlier, one)
     """It is fetched whole; its digest is known all the same."""
     known = earlier([one]).of_url(URL)
 
-    assert known.validators == []
+    assert known.conditions == []
     assert known.referred.digest == one.digest
 
 
@@ -100,7 +100,7 @@ def test_an_archive_that_was_moved_away_leaves_digests(earlier, tmp_path, caplog
     for path in files(tmp_path / "job0"):
         path.rename(tmp_path / "away")
 
-    assert [found.of_url(URL).validators for _ in range(3)] == [[], [], []]
+    assert [found.of_url(URL).conditions for _ in range(3)] == [[], [], []]
     assert found.of_digest(page().digest) == Referred("", URL, "2023-11-14T22:13:20Z", page().digest)
     assert found.lost["since/unreadable"] == 4
     assert len(caplog.records) == 1
@@ -117,8 +117,8 @@ def test_a_damaged_record_leaves_digests(earlier, tmp_path, at):
     data[begin + at] ^= 255
     path.write_bytes(data)
 
-    assert place.validators
-    assert found.of_url(URL).validators == []
+    assert place.conditions
+    assert found.of_url(URL).conditions == []
 
 
 def test_an_error_is_no_page(earlier):
@@ -134,7 +134,7 @@ def test_a_page_that_was_not_modified_last_time_is_read_from_the_first_crawl(ear
     referred = Referred("<urn:uuid:1>", URL, "2023-11-14T22:13:20.250Z", page().digest)
     known = earlier([page()], [later(not_modified(referred))]).of_url(URL)
 
-    assert known.validators[0] == (b"If-None-Match", b'"2"')
+    assert known.conditions[0] == (b"If-None-Match", b'"2"')
     assert known.page.body == b"<a href=/x>"
     assert known.page.content_type == "text/html"
     assert known.referred.date == "2023-11-14T22:13:20.250Z"
@@ -154,7 +154,7 @@ def test_a_page_with_another_ones_payload_has_its_own_head(earlier):
     twin.refers = Referred("<urn:uuid:1>", URL, "2023-11-14T22:13:20.250Z", page().digest)
     known = earlier([page()], [later(twin)]).of_url("http://a.test/twin")
 
-    assert known.etag == b'"twin"'
+    assert known.validators.etag == b'"twin"'
     assert known.page.body == b"<a href=/x>"
     assert known.referred.url == URL
 

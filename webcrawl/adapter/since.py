@@ -73,7 +73,7 @@ class Since:
 
         A host that does not bear conditions on a GET is asked again, later, and without them from now on.
         """
-        if answer.status != PRECONDITION_FAILED or not known.validators:
+        if answer.status != PRECONDITION_FAILED or not known.conditions:
             return known.answered(answer)
         self._bare[host_of(answer.url)] = None
         while len(self._bare) > HOSTS:

@@ -11,6 +11,7 @@ from pathlib import Path
 from webcrawl.archives.answers import Answers, Unusable, most
 from webcrawl.archives.captures import Capture
 from webcrawl.model import Exchange, Referred
+from webcrawl.net.validators import Validators, validators
 from webcrawl.since.index import Index
 from webcrawl.since.lines import Line
 from webcrawl.since.sources import archive_of
@@ -21,16 +22,15 @@ from webcrawl.warc.unpacking import Place
 
 logger = logging.getLogger(__name__)
 
-LONGEST = 1024  # bytes of a validator that is sent back
+LONGEST = 1024  # bytes of an entity tag that is sent back
 TOLD = 100  # files of which the log has a line
-# RFC 9110 8.8.3; what is no entity tag some servers compare all the same, but it cannot be sent in If-None-Match
-_ETAG = re.compile(rb'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"')
 _VALIDATOR = re.compile(rb"\n(?:etag|last-modified)[ \t]*:", re.IGNORECASE)
 # Of a 304 these do not replace what the earlier answer said: they are of the message, or of a body that did not come
 _KEPT = re.compile(rb"content-.*|transfer-encoding|connection|keep-alive|trailer|upgrade", re.IGNORECASE)
 
 
 NOT_MODIFIED = 304
+NONE = Validators()
 
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
@@ -39,20 +39,16 @@ class Known:
 
     referred: Referred
     page: Exchange | None = None
-    etag: bytes = b""
-    modified: bytes = b""
+    validators: Validators = NONE
 
     @property
-    def validators(self) -> list[tuple[bytes, bytes]]:
-        """The headers of a conditional request; none if it cannot be one."""
-        if self.page is None:
-            return []
-        given = [(b"If-None-Match", self.etag), (b"If-Modified-Since", self.modified)]
-        return [(name, value) for name, value in given if value]
+    def conditions(self) -> list[tuple[bytes, bytes]]:
+        """Headers for the request; none if it cannot be a conditional one."""
+        return self.validators.headers if self.page is not None else []
 
     def answered(self, answer: Exchange) -> Exchange:
         """The answer to a request with or without validators: of a 304 the page as if it had come."""
-        if answer.status == NOT_MODIFIED and self.page is not None and self.validators:
+        if answer.status == NOT_MODIFIED and self.page is not None and self.conditions:
             return unmodified(self.page, answer, self.referred)
         if is_payload(answer) and answer.digest == self.referred.digest:
             answer.refers = self.referred
@@ -208,10 +204,7 @@ def _referred(line: Line, record: Record | None) -> Referred:
 
 
 def _give(known: Known, page: Exchange | None) -> None:
-    """Validators, if the page is there and has any."""
-    if page is None:
-        return
-    etag, modified = page.header(b"etag") or b"", page.header(b"last-modified") or b""
-    known.etag = etag if len(etag) <= LONGEST and _ETAG.fullmatch(etag) else b""
-    known.modified = modified if 0 < len(modified) <= 64 and modified.isascii() and modified.strip() else b""
-    known.page = page if known.etag or known.modified else None
+    """The page, if it is there and has validators."""
+    if page is not None:
+        known.validators = validators(page.headers, page.started, longest=LONGEST)
+        known.page = page if any(known.validators) else None
