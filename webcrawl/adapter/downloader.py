@@ -49,7 +49,7 @@ from webcrawl.net.network import Network
 from webcrawl.net.retry_after import retry_after
 from webcrawl.net.shortage import is_ours
 from webcrawl.net.sign import DOUBTFUL
-from webcrawl.since.earlier import NOT_MODIFIED
+from webcrawl.since.lines import NOT_MODIFIED
 from webcrawl.urls.hosts import host_of
 
 logger = logging.getLogger(__name__)

@@ -67,7 +67,9 @@ UNHEARD = (
         fine=_NEVER,
     ),
     Unheard("COMPRESSION_ENABLED", "compressed bodies are always asked for and decoded", fine=ON),
-    Unheard("CONCURRENT_REQUESTS_PER_DOMAIN", "no host gets two requests at once", fine=frozenset("1")),
+    Unheard(
+        "CONCURRENT_REQUESTS_PER_DOMAIN", "a host gets one request at a time: see HOST_CONNECTIONS", fine=frozenset("1")
+    ),
     Unheard("DNSCACHE_ENABLED", "the resolver always caches", fine=ON),
     Unheard(
         "DNSCACHE_SIZE TWISTED_DNS_RESOLVER DNS_RESOLVER",
@@ -124,7 +126,8 @@ UNHEARD = (
     _without(REQUESTS, "DOWNLOAD_WARNSIZE", why="crawl.log has the size of every page"),
     _without(
         PAGES,
-        "CONTENT_SEEN FEED_LINKS LINK_SOURCES OBEY_NOFOLLOW REQUISITES SITEMAPS",
+        "CONTENT_SEEN FEED_LINKS LINK_SOURCES OBEY_NOFOLLOW REQUISITES SITEMAPS "
+        "REVISIT_AGE REVISIT_IMPORTANCE REVISIT_POLICY REVISIT_RATE REVISIT_SHARE",
         _NEVER,
         "this spider makes its requests itself",
     ),

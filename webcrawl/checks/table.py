@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from webcrawl.checks.addresses import LocalAddress, Networks, PortRanges, Servers
+from webcrawl.checks.addresses import CallbackAddress, LocalAddress, Networks, PortRanges, Servers
 from webcrawl.checks.code import (
     Component,
     ComponentList,
@@ -17,6 +17,7 @@ from webcrawl.checks.code import (
     Extensions,
     MaybeComponent,
 )
+from webcrawl.checks.connections import OF_ONE, HostConnections
 from webcrawl.checks.kinds import (
     Choice,
     Choices,
@@ -39,6 +40,7 @@ from webcrawl.checks.metrics import MetricsFile, MetricsPort
 from webcrawl.checks.outputs import Outputs
 from webcrawl.checks.partition import PartitionWay
 from webcrawl.checks.places import File, Folder
+from webcrawl.checks.revisits import REVISIT_IMPORTANCE, REVISIT_POLICY
 from webcrawl.checks.sizes import Size
 from webcrawl.checks.sources import LinkSources
 from webcrawl.checks.tls import Ciphers, TlsVersion
@@ -78,6 +80,7 @@ KINDS: dict[str, Kind] = {
     "SEEN_STORE": Dotted(),
     "URL_CACHE": Dotted(),
     "URL_CACHE_SIZE": Whole(1, 1 << 24),
+    "URL_TRACE": Switch(),
     "FRONTIER_MEMORY": Whole(8, TEBIBYTE),
     "FRONTIER_LEVELS": Whole(1, 1000),
     "FRONTIER_PRIORITIZER": Dotted(),
@@ -95,6 +98,7 @@ KINDS: dict[str, Kind] = {
     "CRAWL_DELAY_MAX": Number(0, DAY),
     "RETRY_AFTER_MAX": Number(0, DAY),
     "POLITENESS_PER_IP": Switch(),
+    "HOST_CONNECTIONS": HostConnections(),
     "HOST_MAX_PAGES": Whole(0, MANY),
     "HOST_MAX_FAILURES": Whole(1, MANY),
     "HOST_RETRY_WAIT": Number(0.1, DAY),
@@ -115,6 +119,11 @@ KINDS: dict[str, Kind] = {
     "FEED_LINKS": MaybeSwitch(),
     "PAGE_MAX_LINKS": Whole(0, MANY),
     "OBEY_NOFOLLOW": Switch(),
+    "REVISIT_POLICY": REVISIT_POLICY,
+    "REVISIT_AGE": Number(0.1, MANY),
+    "REVISIT_RATE": Number(0, 1_000_000),
+    "REVISIT_SHARE": Number(0.01, 0.99),
+    "REVISIT_IMPORTANCE": REVISIT_IMPORTANCE,
     "OUTPUTS": Outputs(),
     "WARC_PREFIX": Name(),
     "WARC_MAX_SIZE": Whole(1, TEBIBYTE),
@@ -128,6 +137,9 @@ KINDS: dict[str, Kind] = {
     "METRICS_PORT": MetricsPort(),
     "METRICS_HOST": LocalAddress(),
     "METRICS_FILE": MetricsFile(),
+    "WEBSUB_PORT": MaybeWhole(1, 65_535),
+    "WEBSUB_HOST": LocalAddress(),
+    "WEBSUB_ADDRESS": CallbackAddress(),
     "HIVE_DRONES": Whole(0, 4096),
     "HIVE_DRONE": Whole(0, 4095),
     "HIVE_NAME": MaybeName(),
@@ -165,6 +177,9 @@ KINDS: dict[str, Kind] = {
     "LOG_LEVEL": Word(LEVELS),
     "LOG_FORMATTER": Component(),
 }
+
+# What a single domain or host may have of a setting that is itself about domains and hosts
+OF_ONE_HOST: dict[str, Kind] = {"HOST_CONNECTIONS": OF_ONE}
 
 # Scrapy's own settings that settings.py leaves alone; checked if they are set
 SCRAPYS: dict[str, Kind] = {
@@ -216,9 +231,24 @@ RULES = (
         "at most 65535 with HIVE_DRONE = {HIVE_DRONE} added to it",
     ),
     Rule(
+        "WEBSUB_PORT",
+        lambda values: not values["HIVE_DRONES"] or (values["WEBSUB_PORT"] or 0) + values["HIVE_DRONE"] < 65_536,
+        "at most 65535 with HIVE_DRONE = {HIVE_DRONE} added to it",
+    ),
+    Rule(
+        "WEBSUB_ADDRESS",
+        lambda values: values["WEBSUB_PORT"] is None or values["WEBSUB_ADDRESS"] is not None,
+        "set with WEBSUB_PORT: hubs have to be told where to send",
+    ),
+    Rule(
         "POLITENESS_MIN_DELAY",
         lambda values: values["POLITENESS_MIN_DELAY"] <= values["POLITENESS_MAX_DELAY"],
         "no more than POLITENESS_MAX_DELAY = {POLITENESS_MAX_DELAY:g}",
+    ),
+    Rule(
+        "HOST_CONNECTIONS",
+        lambda values: not (values["HOST_CONNECTIONS"] and values["POLITENESS_PER_IP"]),
+        "none with POLITENESS_PER_IP, by which an address has one request at a time",
     ),
     Rule(
         "FRONTIER_QUEUES",

@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeVar
 
 from webcrawl.control.in_force import InForce
 from webcrawl.crawl.about import About
+from webcrawl.crawl.by_name import SitemapsByName
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.crawl_log import CrawlLog, Hearer
 from webcrawl.crawl.discovery import Discovery
@@ -23,8 +24,10 @@ from webcrawl.crawl.host_orders import HostOrders
 from webcrawl.crawl.inline import InlineDownloads
 from webcrawl.crawl.mailbox import Mailbox, RobotsHeard
 from webcrawl.crawl.refusals import Refusal, Refusals
+from webcrawl.crawl.revisiting import Revisiting
 from webcrawl.crawl.robots import RobotsAdmission
 from webcrawl.crawl.seeding import Seeding
+from webcrawl.crawl.signalling import Signalling
 from webcrawl.crawl.since import count_known, note_of
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.frontier.frontier import Frontier
@@ -33,6 +36,7 @@ from webcrawl.hive.member import Post
 from webcrawl.model import Exchange, Link, Outcome, Packed, Status, url_of
 from webcrawl.net.robots_book import NO_HEAD
 from webcrawl.net.robots_fresh import Head
+from webcrawl.revisit.change import By, Change
 from webcrawl.seen.content import ContentSeen
 from webcrawl.seen.portions import Portions
 from webcrawl.seen.protocol import SeenStore
@@ -97,6 +101,10 @@ class Parts:
     in_force: InForce
     hosts: HostOrders
     post: Post | None = None  # if this is one drone of a hive
+    trace: Callable[[str, Sequence[str]], None] | None = None  # hears of the links of each page
+    signalling: Signalling | None = None  # what sitemaps, feeds and hubs say of pages that are fetched again
+    sitemaps: bool = False  # whether they are looked for by name
+    revisiting: Revisiting | None = None  # if pages are fetched again
 
 
 class Crawl:
@@ -119,8 +127,13 @@ class Crawl:
             parts.counters,
             parts.frontier,
             elsewhere,
+            parts.trace,
         )
         self._elsewhere, self.post = elsewhere, parts.post
+        self.signalling = parts.signalling
+        if parts.sitemaps:
+            known = parts.signalling.signals.has_listing if parts.signalling is not None else lambda _: False
+            parts.frontier.on_grown = SitemapsByName(self._discovery.found_one, known).grown
         self.all_rest = False  # no drone of the hive has anything left but hosts set aside
         self.about = About(self._discovery, parts.frontier, elsewhere)
         self._halfway = parts.halfway
@@ -137,6 +150,7 @@ class Crawl:
         self.in_force, self.hosts = parts.in_force, parts.hosts
         self._followers: list[Follower] = []
         self._merged_at = 0.0
+        self.revisiting = parts.revisiting
         self._more = False  # the last slice of links had none that may be fetched now, and there may be another
 
     def __repr__(self) -> str:
@@ -175,6 +189,10 @@ class Crawl:
     def redirected(self, page: Link, location: str, chain: str) -> None:
         """Submits the target of a redirect, which takes the chain with it."""
         self._discovery.redirected(page, location, chain)
+
+    def moved(self, page: Link, location: str, history: str) -> bool:
+        """Submits where a page has moved for good, with what is known of it. False if a filter drops that."""
+        return self._discovery.submit(Link(location, f"{page.path}R", page.url, page.seed, history=history))
 
     def key(self, url: str) -> int:
         """The number by which the seen store knows a URL."""
@@ -239,14 +257,20 @@ class Crawl:
             if self._seeding.first:
                 return None
         self._discovery.submit_portion(now)
-        frontier = self._frontier
+        frontier, revisiting = self._frontier, self.revisiting
+        if revisiting is not None:
+            revisiting.feed(now)
         link = frontier.take(now, spare=False)
         if link is None and frontier.holds_back(now):  # links of other hosts may wait there
             self.feed(now, seeds=frontier.wants_hosts(now) and now - self._merged_at >= PATIENCE)
         if link is None:
             link = frontier.take(now)
         self._more = link is None and self.feed(now, seeds=frontier.takes_new())  # one slice: the next turn goes on
-        return frontier.take(now) if self._more else link
+        if self._more:
+            link = frontier.take(now)
+        if link is None and revisiting is not None:
+            revisiting.split.idle(now)
+        return link
 
     def next_ready(self) -> float | None:
         """When there may be something to do: a time (0 is now), or None as long as nothing is found or finished."""
@@ -264,6 +288,9 @@ class Crawl:
             ready = merge if ready is None else min(ready, merge)
         if self._portions.links:
             ready = self._portions.ready_at if ready is None else min(ready, self._portions.ready_at)
+        if self.revisiting is not None:
+            again = self.revisiting.next_feed(self._clock())
+            ready = again if ready is None else ready if again is None else min(ready, again)
         end = self._ending.after(self._clock())
         return ready if end is None else end if ready is None else min(ready, end)
 
@@ -355,6 +382,8 @@ class Crawl:
         """
         if not link.request:  # of a spider's own request it was decided before the spider was told
             self.uplink.excuse(outcome)
+        if self.revisiting is not None and outcome.status in NO_OUTCOMES:
+            self.revisiting.put_back(link)
         if outcome.status == Status.UNTRIED:
             self._frontier.put_back(link, self._ended(outcome), outcome.wait)
             return
@@ -384,7 +413,10 @@ class Crawl:
                 count_known(counters, exchange)
 
     def _logged(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
-        self._log.finished(link, outcome, exchange, [] if exchange is None else _annotations(exchange))
+        notes = [] if exchange is None else _annotations(exchange)
+        if link.history and link.is_revisit:
+            notes = [*_of_revisit(exchange), *notes]
+        self._log.finished(link, outcome, exchange, notes)
 
     def _ended(self, outcome: Outcome) -> float:
         return self._clock.at(outcome.ended) if outcome.ended else 0.0
@@ -428,6 +460,8 @@ class Crawl:
         return not self._pending(busy=False)
 
     def _pending(self, *, busy: bool) -> bool:
+        if self.revisiting is not None and self.revisiting.goes_on:
+            return True
         waiting = self._seen.pending or self._portions.links or len(self._refusals)
         if waiting or not self._seeding.ended or self.in_force.paused:
             return True
@@ -568,6 +602,15 @@ class Crawl:
                 rest.callback(part.close)
             for follower in self._followers:
                 rest.callback(follower.close)
+
+
+def _of_revisit(exchange: Exchange | None) -> list[str]:
+    """What the crawl log says of a page that was fetched again; `same-text`: other bytes that show the same."""
+    found = exchange.revisit if exchange is not None else None
+    if found is None:
+        return ["revisit"]
+    same = found.change is Change.CHANGED and found.by is By.DIGEST
+    return ["revisit", str(found.change), *(["same-text"] if same else [])]
 
 
 def _annotations(exchange: Exchange) -> list[str]:

@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 
 from webcrawl.frontier.addresses import Addresses
+from webcrawl.frontier.admission import Decision
 from webcrawl.frontier.allowances import Allowance
 from webcrawl.frontier.back import BackEnd
 from webcrawl.frontier.booking import Booking, Limits, Own
 from webcrawl.frontier.budgets import Budgets
 from webcrawl.frontier.charges import Charges
+from webcrawl.frontier.front import FrontEnd
 from webcrawl.frontier.gate import Gate
 from webcrawl.frontier.health import Health, given_up, spares
 from webcrawl.frontier.hosts import FIRST, Host, State
@@ -24,19 +26,22 @@ from webcrawl.frontier.parts import Hooks, Queues, Rules
 from webcrawl.frontier.politeness import Politeness
 from webcrawl.frontier.prioritizers import Informed
 from webcrawl.frontier.rotation import Rotation
+from webcrawl.frontier.several import Several
 from webcrawl.frontier.slots import ANSWERED, DOUBTFUL, NEW, PROVEN, Slots
 from webcrawl.frontier.steering import Steering
-from webcrawl.model import Link, Outcome, unpack
+from webcrawl.model import Link, Outcome, Status, unpack
 from webcrawl.urls.hosts import host_of
 
 STEPS = 64  # hosts examined by one `take` before it gives up for this turn of the event loop
 LOOKS = 4  # of these, hosts let in to find one that answers before an unproven host gets the slot
 DROPS = 256  # URLs of one host dropped per turn
+GROWN = 10  # pages with which a host is worth a look for a sitemap that nobody names
 PAUSE = 0.002  # seconds between two such turns
 LATE = 0.05  # seconds that a proven host waits for a fetcher or the processor, before we count as busy
 NEVER = float("inf")
 SOON = 30.0  # seconds that a host waits with a URL, e.g. for a redirected robots.txt, rather than look for another
 CALM = 0.2  # seconds after that in which no host beyond its domain's share is let in
+BRINGS = 256  # URLs to be fetched again that are moved to their hosts in one turn
 OVERDUE = 10.0  # seconds a due host waits for a fetcher before n shrinks: there are more queues than fetchers need
 
 
@@ -62,6 +67,7 @@ class Frontier:
         self.queued = 0
         self.in_flight = 0
         self.counters: Counter[str] = Counter()
+        self.on_grown: Callable[[Link], None] | None = None  # gets the page with which a host has GROWN pages
         aside = self._rotation.aside
         lender = Lender(
             queues.hosts,
@@ -80,6 +86,7 @@ class Frontier:
         self.steering = Steering(lender, self._rotation, self._enter)
         self.look = Look(queues, lender)
         self.overstay = Overstay(self._back, self._rotation)
+        self._several = Several(self._back, self._book, self._rotation, alike=hooks.addresses is None)
         self._reserved = self.lending.reserved
         self.gate: Gate | None = None
         self.moves = Moves(self, queues, lender, self._rotation)
@@ -168,7 +175,7 @@ class Frontier:
         for host in self._back.active.values():
             if not left or self._book.health.health(host) is not Health.ASIDE:
                 break
-            left -= host.waiting() + (host.given is not None)
+            left -= host.waiting() + len(host.flights())
         return not left
 
     def ready(self, now: float) -> int:
@@ -179,6 +186,7 @@ class Frontier:
         """Books by other waits and limits from now on: those of hosts and URLs, not those of the rotation."""
         self._book.change(politeness, limits)
         self._rotation.aside.failures = limits.host_failures
+        self._several.renew()
 
     def share(self, slots: int) -> None:
         """There are so many slots from now on; 0: no limit."""
@@ -195,6 +203,7 @@ class Frontier:
     def vary(self, own: Mapping[str, Own | None] | None) -> None:
         """For some hosts others hold than for all; what of theirs is None holds for all."""
         self._book.own = own
+        self._several.renew()
 
     @property
     def budgets(self) -> Budgets | None:
@@ -208,12 +217,42 @@ class Frontier:
         before = self.queued
         for record in records:
             link = unpack(record)
+            if link.history and self._front.old is not None and link.is_revisit:
+                self._front.push_old(record)
+                self.queued += 1
+                continue
             level = self._level(link)
             if link.request:  # an ordinary Scrapy request, the only kind of link that may have a priority
                 level = min(max(level - link.priority, 0), self._front.last)
             self._front.push(level, record)
             self.queued += 1
         self.counters["added"] += self.queued - before
+
+    def revisit(self, records: Sequence[bytes]) -> None:
+        """Puts packed links of pages that are due again into the level of their own."""
+        for record in records:
+            self._front.push_old(record)
+        self.queued += len(records)
+        self.counters["due again"] += len(records)
+
+    def bring(self, now: float) -> None:
+        """Moves these to their hosts, as far as there are places."""
+        old = self._front.old
+        if old is not None and old.count:
+            self._back.now = now
+            self._rotation.bring(BRINGS)
+
+    def divide(self, share: float) -> None:
+        """From now on this part of the turns is for what is fetched again: of the front-end, and of each host."""
+        self._front.divide(share)
+
+    def links_to(self, url: str) -> int:
+        """How many other domains link to that of a URL, as far as that is counted."""
+        return self._budgets.reputation.remembered(self._domain(host_of(url)))
+
+    def hear_links(self) -> None:
+        """Somebody wants to know who links to whom."""
+        self.heard = self._budgets.reputation.heard
 
     def votes_go(self, elsewhere: Callable[[str, str], bool]) -> None:
         """Offers it who links to whom, as a domain and a URL. What it takes is not counted here."""
@@ -245,7 +284,9 @@ class Frontier:
                 self._rotation.aside.joined(held, self._back.now)
             self._hosts.put_away(held)
         elif host.ticket:
-            self._back.schedule(host, host.ready_at)
+            self._back.schedule(host, host.due())
+        elif host.lanes is not None:
+            self._several.go_on(host, self._back.now)
 
     # -- out
 
@@ -319,17 +360,23 @@ class Frontier:
     def _enter(self, host: Host) -> None:
         if self._resumed:
             host.ready_at = max(host.ready_at, self._resumed + self._book.wait(host))
+        if self._several.on:
+            self._several.enter(host)
         self._back.enter(host)
         self._rotation.entered(host)
 
     def _hand_out(self, host: Host, now: float) -> Link | None:
         if self._reserved and host.name in self._reserved:
             return None  # inline downloads go first; then it is scheduled again
+        if host.given is not None and not self._several.may_go_on(host, now):
+            return None
         if self._addresses is not None and host.ip and not self._holds(self._addresses, host, now):
             return None
         given = self._first_allowed(host, now)
         if given is None:
             self._settle(host, now)
+        elif host.lanes is not None:
+            self._several.handed_out(host, given, now)
         return given
 
     def _first_allowed(self, host: Host, now: float) -> Link | None:
@@ -337,7 +384,7 @@ class Frontier:
         given: Link | None = None
         passed: list[tuple[float | Link, bytes]] = []
         for _ in range(DROPS):
-            record = _next_record(host, now)
+            record = _next_record(host, now, self._front)
             if record is None:
                 break
             self._hosts.touch(host)
@@ -346,9 +393,15 @@ class Frontier:
             if host.retired and spares(host, link.url):
                 self._put_back(host, record)
                 break
-            decision = host.retired or (self._admission(link, now) if self._admission is not None else None)
+            if host.given is not None and self._several.waits(host, link):
+                self._put_back(host, record)
+                break
+            decision = self._decide(host, link, now)
             if not decision:
                 given = self._give(host, link, record)
+                break
+            if isinstance(decision, Link) and host.given is not None and self._several.waits(host, decision):
+                self._put_back(host, record)
                 break
             if isinstance(decision, Link) and not (decision.attempt and host.failures):
                 self._put_back(host, record)
@@ -361,6 +414,16 @@ class Frontier:
             if isinstance(decision, float) and decision <= now + SOON:
                 break
         return self._pass_over(host, passed, now, given) if passed else given
+
+    def _decide(self, host: Host, link: Link, now: float) -> Decision:
+        decision = self._ends(host, link, now) if host.retired else None
+        return decision or (self._admission(link, now) if self._admission is not None else None)
+
+    def _ends(self, host: Host, link: Link, now: float) -> Decision:
+        """URLs of a retired host end, but HOST_MAX_PAGES is about new pages: others wait for their turn."""
+        if host.retired != Status.HOST_BUDGET or not link.is_revisit:
+            return host.retired
+        return host.ready_at if host.ready_at > now else None
 
     def _pass_over(
         self, host: Host, passed: list[tuple[float | Link, bytes]], now: float, given: Link | None
@@ -431,6 +494,8 @@ class Frontier:
         if held.crawl_delay != seconds:
             held.crawl_delay = seconds
             self._hosts.touch(held)
+            if held.lanes is not None:
+                self._several.change(held)
         if host is None:
             self._hosts.put_away(held)
 
@@ -441,18 +506,24 @@ class Frontier:
 
     def tries_again(self, link: Link, outcome: Outcome, now: float) -> bool:
         """Whether `done` would return False, i.e. the link would be retried."""
-        return self._book.tries_again(self._back.active[host_of(link.url)], link, outcome, now)
+        host = self._back.active[host_of(link.url)]
+        return self._book.tries_again(host, link, outcome, now, news=self._several.is_news(host, link))
 
     def done(self, link: Link, outcome: Outcome, now: float) -> bool:
         """Books the outcome of a download; returns False if the link will be retried."""
         host = self._received(link)
         pages, failures, retired = host.pages, host.failures, host.retired
         charge = self._charges.note(host, link, now) if outcome.doubtful else None
-        again = self._book(host, link, outcome, now)
+        if host.lanes is None:
+            again = self._book(host, link, outcome, now)
+        else:
+            again = self._several.book(host, link, outcome, now)
         if charge is not None:
             charge.failures, charge.again = host.failures, again
         if not pages and host.pages:
             self.counters["hosts answered"] += 1
+        if pages < GROWN == host.pages and self.on_grown is not None:
+            self.on_grown(link)
         if outcome.status > 0:
             self._slots.answered(host, outcome.seconds)
         else:
@@ -543,19 +614,28 @@ class Frontier:
         if host.given is None:
             raise ValueError(f"not handed out: {link.url}")
         host.given = None
+        if host.lanes is not None:
+            self._several.ended(host, link)
         self.in_flight -= 1
         self._slots.asked[host.standing] -= 1
         self._hosts.touch(host)
         return host
 
+    def _release(self, addresses: Addresses, host: Host, now: float) -> None:
+        """The host's address may be asked by others, when it is ready."""
+        woken = addresses.release(host, host.ready_at, now)
+        if host.ip:
+            addresses.learn(host.ip, host.ready_at)
+        if woken is not None:
+            self._back.schedule(woken, host.ready_at)
+
     def _settle(self, host: Host, now: float) -> None:
         """Schedules the host again, or gives its place away."""
+        if host.given is not None:  # others of several are in flight
+            self._several.go_on(host, now)
+            return
         if self._addresses is not None:
-            woken = self._addresses.release(host, host.ready_at, now)
-            if host.ip:
-                self._addresses.learn(host.ip, host.ready_at)
-            if woken is not None:
-                self._back.schedule(woken, host.ready_at)
+            self._release(self._addresses, host, now)
         if self.gate is not None and self.gate.foreign(host.name):
             self.moves.stop(host)
             return
@@ -563,7 +643,10 @@ class Frontier:
         if not host.waiting():
             rotation.leave(host, State.IDLE)
         elif host.retired:
-            self._back.schedule(host, now + PAUSE)  # the others go on meanwhile
+            due = now + PAUSE  # the others go on meanwhile
+            if self._front.old is not None and host.retired == Status.HOST_BUDGET:
+                due = max(due, host.due())  # some of its URLs are asked for all the same
+            self._back.schedule(host, due)
             return
         elif rotation.aside.wants(host, due := host.due(), now):
             rotation.set_aside(host, now)
@@ -576,18 +659,24 @@ class Frontier:
 
 
 def _uses_budget(link: Link) -> bool:
-    """Whether the link is a page of its domain's budget: neither a user's request nor a robots.txt."""
-    return not link.request and not link.path.endswith("P")
+    """Whether the link is a page of its domain's budget: not a user's request, a robots.txt, or one fetched again."""
+    return not link.request and not link.history and not link.path.endswith("P")
 
 
-def _next_record(host: Host, now: float) -> bytes | None:
-    """The host's next record: due retries, then by priority; for a retired host the order does not matter."""
+def _next_record(host: Host, now: float, front: FrontEnd) -> bytes | None:
+    """The host's next record: due retries, then by priority; for a retired host the order does not matter.
+
+    What is fetched again takes turns with all others.
+    """
     ranked = host.ranked
     if host.later and (host.later[0][0] <= now or host.retired):
         others = host.queue.count or (ranked is not None and ranked.queues)
         # If the host is failing, another URL shows whose fault it is; but what was put back goes first (FIRST, 0).
         if not (host.failures and others) or host.later[0][0] <= 0.0:
             return heappop(host.later)[1]
-    if ranked is not None and ranked.queues and (ranked.before() or not host.queue.count):
-        return ranked.pop()
+    if ranked is not None and ranked.queues:
+        if ranked.has_revisits() and front.old_goes_first():
+            return ranked.pop(-1)
+        if ranked.before() or not host.queue.count:
+            return ranked.pop()
     return host.queue.pop()

@@ -13,7 +13,7 @@ from webcrawl.archives.captures import Capture
 from webcrawl.model import Exchange, Referred
 from webcrawl.net.validators import Validators, validators
 from webcrawl.since.index import Index
-from webcrawl.since.lines import Line
+from webcrawl.since.lines import NOT_MODIFIED, Line
 from webcrawl.since.sources import archive_of
 from webcrawl.store.errors import StoreError
 from webcrawl.text.percent import visible
@@ -29,7 +29,6 @@ _VALIDATOR = re.compile(rb"\n(?:etag|last-modified)[ \t]*:", re.IGNORECASE)
 _KEPT = re.compile(rb"content-.*|transfer-encoding|connection|keep-alive|trailer|upgrade", re.IGNORECASE)
 
 
-NOT_MODIFIED = 304
 NONE = Validators()
 
 

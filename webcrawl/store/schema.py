@@ -42,6 +42,21 @@ CREATE TABLE output (
     path TEXT PRIMARY KEY, length INTEGER NOT NULL, bytes_crc INTEGER NOT NULL, crc INTEGER NOT NULL
 ) WITHOUT ROWID;
 """
+# Tables that a crawl makes when it first needs them: a state is whole with and without each.
+LATER = {
+    "revisit": "CREATE TABLE revisit (id INTEGER PRIMARY KEY, data BLOB NOT NULL)",
+    "ahead": "CREATE TABLE ahead (key INTEGER PRIMARY KEY, since INTEGER NOT NULL, data BLOB NOT NULL,"
+    " crc INTEGER NOT NULL)",
+    "ahead_since": "CREATE INDEX ahead_since ON ahead (since)",
+    "listed": "CREATE TABLE listed (listing INTEGER PRIMARY KEY, count INTEGER NOT NULL, read INTEGER NOT NULL,"
+    " keys BLOB NOT NULL, dates BLOB NOT NULL, crc INTEGER NOT NULL)",
+    "announcer": "CREATE TABLE announcer (host TEXT PRIMARY KEY, data BLOB NOT NULL, crc INTEGER NOT NULL)"
+    " WITHOUT ROWID",
+    "subscription": "CREATE TABLE subscription (token TEXT PRIMARY KEY, topic TEXT NOT NULL, hub TEXT NOT NULL,"
+    " page BLOB NOT NULL, site TEXT NOT NULL, state INTEGER NOT NULL, due REAL NOT NULL, until REAL NOT NULL,"
+    " tries INTEGER NOT NULL, crc INTEGER NOT NULL) WITHOUT ROWID",
+    "subscription_due": "CREATE INDEX subscription_due ON subscription (due)",
+}
 LAYOUT = "SELECT type, name, tbl_name, sql FROM sqlite_schema"
 # No automatic copying back: it would run inside a COMMIT. A restarted log is truncated, so that its size shows how
 # long it has become. The page cache of 8 MiB bounds what a COMMIT has to write; all else is written before.
