@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from tests.support.crawling import Crawl
+from tests.support.crawling import Crawl, wait_until
 from tests.support.named_sites import sites
 from tests.support.warc_reader import read
 from webcrawl.simweb import even, truth, wait_until_idle
@@ -97,12 +97,12 @@ def test_a_monthly_crawl_asks_for_the_same_urls_and_stores_what_changed(months):
 
 
 def test_the_third_crawl_knows_the_first_two(months):
-    """What was unchanged in the second is read from the first: as much is stored as in the second."""
+    """What was unchanged in the second is read from the first, which need not be named: as much is stored again."""
     first = months("jan")
     months.tree.month = 2
     second = months("feb", first.jobdir)
     months.tree.month = 3
-    third = months("mar", f"{first.jobdir},{second.jobdir}")
+    third = months("mar", second.jobdir)
 
     assert logged(third) == logged(second)
 
@@ -139,6 +139,36 @@ def test_it_is_kept_when_the_crawl_is_resumed(months, tmp_path):
     assert logged(second).keys() == logged(first).keys()
     assert "reading" not in second.output.read_text()
     assert list(verify(second.jobdir, Counter())) == []
+
+
+def test_kill_9_loses_nothing(months, tmp_path):
+    """Killed among its pages, it goes on from the last checkpoint, with the same index; each page is stored once."""
+    first = months("jan")
+    second = months("feb", first.jobdir, CLOSESPIDER_PAGECOUNT=3)
+    second.settings.pop("CLOSESPIDER_PAGECOUNT")
+    log = second.jobdir / "logs" / "crawl.log"
+    before = log.read_bytes().count(b"\n")
+    running = second.start(CHECKPOINT_INTERVAL=1, POLITENESS_MIN_DELAY=0.1)
+    wait_until(lambda: log.read_bytes().count(b"\n") > before + 3)
+    running.process.kill()
+    running.process.join()
+    assert second.run() == 0
+
+    assert logged(second).keys() == logged(first).keys()
+    urls = [record.fields["WARC-Target-URI"] for record in records(second) if record.kind in ("response", "revisit")]
+    assert len(urls) == len(set(urls)) == len(logged(first))
+    assert list(verify(second.jobdir, Counter())) == []
+
+
+def test_damage_of_the_index_is_found(months):
+    """`scrapy verify` reads all of it; a crawl that is resumed makes it anew only if it cannot be opened."""
+    second = months("feb", months("jan").jobdir)
+    path = second.jobdir / "state" / "since" / "captures.run"
+    data = bytearray(path.read_bytes())
+    data[40] ^= 1
+    path.write_bytes(data)
+
+    assert [damage.path for damage in verify(second.jobdir, Counter())] == [path]
 
 
 def test_nothing_to_compare_with_is_one_line_and_status_1(months, tmp_path):

@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from tests.support.warc_crawl import Archive, chunked, exchange, files
+from webcrawl.archives.unmodified import unmodified
 from webcrawl.model import Referred
-from webcrawl.since.earlier import Earlier, Known, unmodified
+from webcrawl.since.earlier import Earlier, Known
 from webcrawl.since.index import Index
 from webcrawl.since.sources import sources
 from webcrawl.store.disk import Disk
@@ -25,7 +26,7 @@ def page(body=b"<a href=/x>", head=HEAD, **changes):
 def not_modified(referred, head=b'HTTP/1.1 304 Not Modified\r\nETag: "2"\r\nContent-Type: text/plain\r\n\r\n'):
     """The exchange of a crawl that got a 304."""
     answer = exchange(URL, b"", head=head, status=304, headers=[(b"ETag", b'"2"'), (b"Content-Type", b"text/plain")])
-    return unmodified(page(), answer, referred)
+    return replace(unmodified(page(), answer), refers=referred, unmodified=True)
 
 
 @pytest.fixture(name="earlier")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from webcrawl.archives.answers import Answers, Unusable, most
 from webcrawl.archives.captures import Capture
+from webcrawl.archives.unmodified import unmodified
 from webcrawl.model import Exchange, Referred
 from webcrawl.net.validators import Validators, validators
 from webcrawl.since.index import Index
@@ -25,10 +26,6 @@ logger = logging.getLogger(__name__)
 LONGEST = 1024  # bytes of an entity tag that is sent back
 TOLD = 100  # files of which the log has a line
 _VALIDATOR = re.compile(rb"\n(?:etag|last-modified)[ \t]*:", re.IGNORECASE)
-# Of a 304 these do not replace what the earlier answer said: they are of the message, or of a body that did not come
-_KEPT = re.compile(rb"content-.*|transfer-encoding|connection|keep-alive|trailer|upgrade", re.IGNORECASE)
-
-
 NONE = Validators()
 
 
@@ -48,7 +45,7 @@ class Known:
     def answered(self, answer: Exchange) -> Exchange:
         """The answer to a request with or without validators: of a 304 the page as if it had come."""
         if answer.status == NOT_MODIFIED and self.page is not None and self.conditions:
-            return unmodified(self.page, answer, self.referred)
+            return replace(unmodified(self.page, answer), refers=self.referred, unmodified=True)
         if is_payload(answer) and answer.digest == self.referred.digest:
             answer.refers = self.referred
         return answer
@@ -57,25 +54,6 @@ class Known:
 def is_payload(answer: Exchange) -> bool:
     """Whether this is the kind of answer whose payload may be in an earlier archive."""
     return 200 <= answer.status < 300 and bool(answer.payload and answer.head) and not answer.truncated
-
-
-def unmodified(page: Exchange, answer: Exchange, referred: Referred) -> Exchange:
-    """The earlier page under its own status, with the headers that a cache would have after this 304 (RFC 9111 3.2)."""
-    new = [(name, value) for name, value in answer.headers if not _KEPT.fullmatch(name)]
-    names = {name.lower() for name, _ in new}
-    headers = [(name, value) for name, value in page.headers if name.lower() not in names] + new
-    return replace(
-        answer,
-        status=page.status,
-        headers=headers,
-        wire=b"",
-        payload=page.payload,
-        body=page.body,
-        refers=referred,
-        unmodified=True,
-        _digest=page.digest,
-        _type=None,
-    )
 
 
 class Earlier:
@@ -144,7 +122,7 @@ class Earlier:
         if line.status != NOT_MODIFIED:
             page = answer
         elif whole.url == line.url:
-            page = unmodified(page, answer, known.referred)
+            page = unmodified(page, answer)
         else:
             page = None
         _give(known, page)
