@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from tests.since.test_lines import line
+from tests.support.archive_files import gzipped, plain, response, zstd
 from tests.support.warc_crawl import Archive, chunked, exchange, files
 from webcrawl.archives.unmodified import unmodified
 from webcrawl.model import Referred
@@ -120,6 +122,24 @@ def test_a_damaged_record_leaves_digests(earlier, tmp_path, at):
 
     assert place.conditions
     assert found.of_url(URL).conditions == []
+
+
+@pytest.mark.parametrize(("name", "pack"), [("f.warc.gz", gzipped), ("f.warc.zst", zstd), ("f.warc", plain)])
+def test_archives_of_other_programs(tmp_path, name, pack):
+    """Packed by gzip, by zstd or not at all, a record is found by the place in the index."""
+    other, one = response("http://b.test/"), response(URL, head='ETag: "1"')
+    (tmp_path / name).write_bytes(pack([other, one]))
+    (tmp_path / "f.cdxj").write_bytes(
+        line(url=URL, digest="-").replace(b'"17"', b'"%d"' % len(pack([other]))).replace(b"f.warc.gz", name.encode())
+    )
+    (tmp_path / "state").mkdir()
+    index = Index(Disk(), tmp_path / "state", [tmp_path / "f.cdxj"])
+    for _ in index.open():
+        pass
+    known = Earlier(index, TRUNCATE).of_url(URL)
+
+    assert (known.page.body, known.validators.etag) == (b"<p>hello", b'"1"')
+    index.close()
 
 
 def test_an_error_is_no_page(earlier):
