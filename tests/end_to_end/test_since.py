@@ -6,8 +6,9 @@ from collections import Counter
 
 import pytest
 
-from tests.support.crawling import Crawl, wait_until
+from tests.support.crawling import Crawl, scrapy, wait_until
 from tests.support.named_sites import sites
+from tests.support.reports import Report
 from tests.support.warc_reader import read
 from webcrawl.simweb import even, truth, wait_until_idle
 from webcrawl.verify.whole import verify
@@ -94,6 +95,16 @@ def test_a_monthly_crawl_asks_for_the_same_urls_and_stores_what_changed(months):
         assert revisit.fields["WARC-Refers-To"] == original.id
         assert revisit.fields["WARC-Refers-To-Date"] == original.fields["WARC-Date"]
         assert revisit.fields["WARC-Payload-Digest"] == original.fields["WARC-Payload-Digest"]
+
+
+def test_the_report_says_how_much_was_not_stored(months, tmp_path):
+    """With the outcomes: pages that were unmodified are there with their status, and no documents."""
+    second = months("feb", months("jan").jobdir)
+    assert scrapy(["report", str(second.jobdir), "-o", str(tmp_path / "r.html")], second.project, tmp_path / "out") == 0
+
+    same, again = (second.stats[f"since/{name}"] for name in ("unmodified", "identical"))
+    said = Report((tmp_path / "r.html").read_text()).section("outcomes")
+    assert f"{same} pages unchanged since the earlier crawl (status 304), {again} sent again the same" in said
 
 
 def test_the_third_crawl_knows_the_first_two(months):
