@@ -21,7 +21,7 @@ class Tree:
     """Thirty pages, each reached only through its parent; every fifth changes with the month."""
 
     def __init__(self):
-        self.month, self.conditions, self.bears = 1, [], True
+        self.month, self.conditions, self.bears, self.lies = 1, [], True, False
 
     def __call__(self, host, path, headers):
         if path == "/robots.txt":
@@ -40,7 +40,8 @@ class Tree:
             self.conditions.append(path)
             if not self.bears:
                 return 412, [], b"no"
-        return (304, sent, b"") if sent and asked == sent[0][1] else (200, sent, body)
+        same = sent and asked == sent[0][1]
+        return (304, sent, b"") if same or (asked and self.lies) else (200, sent, body)
 
 
 def logged(crawl):
@@ -137,6 +138,17 @@ def test_where_nothing_can_be_made_of_a_304_pages_are_fetched_whole(months, tmp_
     assert {status for status, _ in logged(second).values()} == {"200"}
     assert logged(second)["/1"] == ("200", "since:digest")
     assert len(months.tree.conditions) == (way == "412")
+
+
+def test_a_server_that_never_sees_a_change_loses_no_links(months):
+    """One that answers 304 to every condition is believed; its pages lead where they led a month ago."""
+    first = months("jan")
+    months.tree.month, months.tree.lies = 2, True
+    second = months("feb", first.jobdir)
+
+    assert logged(second).keys() == logged(first).keys()
+    assert [path for path, (status, _) in logged(second).items() if status == "304"] == [*months.tree.conditions]
+    assert "/4" in months.tree.conditions
 
 
 def test_it_is_kept_when_the_crawl_is_resumed(months, tmp_path):
