@@ -30,7 +30,7 @@ MINUTE = 60.0
 SECONDS = 0.3  # that an answer takes
 WARM = 0.5  # of the time: what is measured comes after it
 LATE, TWICE = 1.25, 0.5  # of the age with `fixed`: later than this is lost, sooner than this is fetched twice
-RANKS = 10_000  # of importance
+RANKS = 50  # of importance: if there were more, few pages would decide about freshness
 ROUNDS = 6  # of all pages, with `fixed`
 STAYING = ("change_poisson", "change_never")
 SLACK = 0.001
@@ -96,7 +96,7 @@ class Weeks(Simulation):
         self.runs: list[list[Hit]] = [[]]  # what was asked for in each
         self.hits: list[Hit] = []  # what no kill has undone
         self._saved_hits = 0
-        super().__init__(folder, _none, [(START, [*self.world.seeds()])], settings, interval=10 * MINUTE)
+        super().__init__(folder, _none, [(START, [*self.world.seeds()])], settings, interval=60 * MINUTE)
 
     def checkpoint(self) -> None:
         super().checkpoint()
