@@ -401,3 +401,29 @@ class TestNothingIsLostOrDoubled:
         one.run(2.5 * HOUR)
 
         assert (len(one.times("/")), len(one.times("/2"))) == (1, 3)
+
+
+class TestHonesty:
+    def test_a_liar_is_found_out(self, web):
+        """A server that says 304 to whatever is asked with a condition does not keep its changes for itself."""
+        pages = {f"/{n}": Document(b"<p>0", etag='"0"', liar=True) for n in range(10)}
+        one = web(pages, *pages)
+        for turn in range(60):
+            for path in pages:
+                pages[path].body, pages[path].etag = b"<p>%d" % turn, f'"{turn}"'
+            one.run(HOUR)
+
+        late = [found for path in pages for found in one.changes(path)[-10:]]
+        assert set(late) == {"changed"}
+
+    def test_a_server_that_bears_no_conditions(self, web):
+        """After a 412 a page is asked for without a condition."""
+        one = web({"/": Document(b"<p>1", etag='"1"')})
+        one.run(0.5 * HOUR)
+        one.documents["/"] = Document(status=412)
+        one.run(HOUR)
+        one.documents["/"] = Document(b"<p>2")
+        one.run(2 * HOUR)
+
+        assert one.conditions("/")[-1] == {}
+        assert one.changes("/")[-1] in ("changed", "unchanged")
