@@ -409,8 +409,8 @@ class TestHonesty:
         pages = {f"/{n}": Document(b"<p>0", etag='"0"', liar=True) for n in range(10)}
         one = web(pages, *pages)
         for turn in range(60):
-            for path in pages:
-                pages[path].body, pages[path].etag = b"<p>%d" % turn, f'"{turn}"'
+            for page in pages.values():
+                page.body, page.etag = b"<p>%d" % turn, f'"{turn}"'
             one.run(HOUR)
 
         late = [found for path in pages for found in one.changes(path)[-10:]]
