@@ -35,6 +35,7 @@ from webcrawl.urls.hosts import host_of
 STEPS = 64  # hosts examined by one `take` before it gives up for this turn of the event loop
 LOOKS = 4  # of these, hosts let in to find one that answers before an unproven host gets the slot
 DROPS = 256  # URLs of one host dropped per turn
+GROWN = 10  # pages with which a host is worth a look for a sitemap that nobody names
 PAUSE = 0.002  # seconds between two such turns
 LATE = 0.05  # seconds that a proven host waits for a fetcher or the processor, before we count as busy
 NEVER = float("inf")
@@ -66,6 +67,7 @@ class Frontier:
         self.queued = 0
         self.in_flight = 0
         self.counters: Counter[str] = Counter()
+        self.on_grown: Callable[[Link], None] | None = None  # gets the page with which a host has GROWN pages
         aside = self._rotation.aside
         lender = Lender(
             queues.hosts,
@@ -520,6 +522,8 @@ class Frontier:
             charge.failures, charge.again = host.failures, again
         if not pages and host.pages:
             self.counters["hosts answered"] += 1
+        if pages < GROWN == host.pages and self.on_grown is not None:
+            self.on_grown(link)
         if outcome.status > 0:
             self._slots.answered(host, outcome.seconds)
         else:
