@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 
+import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from tests.support.changing_site import Document, changing_site, log_of
@@ -123,3 +124,30 @@ def test_it_ends_by_a_limit(tmp_path):
 
     assert "closespider_pagecount" in crawl.output.read_text()
     assert len(site.asked) >= 3
+
+
+@pytest.mark.parametrize("asking", [True, False])
+def test_what_pipelines_get(tmp_path, asking):
+    """Changed pages and those that are gone are pages like new ones; unchanged ones are for who asks for them."""
+    names = ["Module", "Plain", *(["Asking"] if asking else [])]
+    pipelines = {f"tests.support.changing_pipelines.{name}": 300 + at for at, name in enumerate(names)}
+    documents = {"/": Document(b"<p>1", etag='"1"'), "/typed": Document(b"<p>2"), "/gone": Document(b"<p>3")}
+    with changing_site(documents) as site:
+        crawl = site.crawl(tmp_path, *documents, ITEM_PIPELINES=json.dumps(pipelines), NOTES=tmp_path)
+        running = crawl.start()
+        wait_until(lambda: all(len(site.of(path)) >= 3 for path in documents))
+        documents["/"] = Document(b"<p>one", etag='"2"')
+        del documents["/gone"]
+        wait_until(lambda: {("/", 200), ("/gone", 404)} <= {(one.path, one.status) for one in site.asked[9:]})
+        assert site.until("/typed", len(site.of("/typed")) + 2, running) == 0
+
+    found = {name: (tmp_path / name).read_text().splitlines() for name in names}
+    changes = {name: {tuple(line.split()[:2]) for line in lines} for name, lines in found.items()}
+    known = {("/", "new"), ("/typed", "new"), ("/gone", "new"), ("/", "changed")}
+    everything = {*known, ("/gone", "gone"), *((path, "unchanged") for path in ("/", "/typed", "/gone"))}
+    assert known <= changes["Module"] <= {*known, ("/gone", "gone")}
+    assert changes["Plain"] == (everything if asking else {*known, ("/gone", "gone")})
+    if asking:
+        assert changes["Asking"] >= everything - {("/gone", "gone")}
+        assert "/typed unchanged 1" in found["Asking"]
+        assert "/typed unchanged 2" in found["Asking"]

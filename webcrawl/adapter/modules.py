@@ -28,7 +28,7 @@ def is_module(pipeline: object) -> bool:
 def module(name: str, process: Process, content_types: str | Iterable[str], *, unchanged: bool = False) -> Process:
     """`process_item` of a module, called for pages of these types alone, `*` being a wildcard.
 
-    `unchanged`: also for pages that have not changed since they were fetched last.
+    `unchanged`: also for pages that have not changed since they were fetched last, with a type or without.
 
     An error of its own is logged and costs nothing else: the page goes on to the next pipeline, as it does if the
     module returns None.
@@ -44,11 +44,14 @@ def module(name: str, process: Process, content_types: str | Iterable[str], *, u
     def wants(content_type: str) -> bool:
         return any(fnmatchcase(content_type, pattern) for pattern in patterns)
 
+    def is_meant(page: Page) -> bool:
+        if page.change is not Change.UNCHANGED:
+            return wants(page.content_type)
+        return unchanged and (wants(page.content_type) or not page.content_type)  # a 304 rarely says
+
     @wraps(process)
     def called(item: Any, *spider: Any) -> Any:
-        if not isinstance(item, Page) or not wants(item.content_type):
-            return item
-        if item.change is Change.UNCHANGED and not unchanged:
+        if not isinstance(item, Page) or not is_meant(item):
             return item
         try:
             result = process(item, *spider)
