@@ -33,12 +33,7 @@ def module(name: str, process: Process, content_types: str | Iterable[str], *, u
     An error of its own is logged and costs nothing else: the page goes on to the next pipeline, as it does if the
     module returns None.
     """
-    patterns: list[Any] = [content_types]
-    if isinstance(content_types, Iterable) and not isinstance(content_types, str):
-        patterns = [*content_types]
-    if not all(isinstance(pattern, str) and "/" in pattern for pattern in patterns):
-        raise TypeError(f"{name}: content_types must be types such as text/html or image/*, not {content_types!r}")
-    patterns = [pattern.lower() for pattern in patterns]
+    patterns = _patterns(name, content_types)
 
     @lru_cache(TYPES)
     def wants(content_type: str) -> bool:
@@ -65,6 +60,15 @@ def module(name: str, process: Process, content_types: str | Iterable[str], *, u
         return item if result is None else result
 
     return called
+
+
+def _patterns(name: str, content_types: str | Iterable[str]) -> list[str]:
+    patterns: list[Any] = [content_types]
+    if isinstance(content_types, Iterable) and not isinstance(content_types, str):
+        patterns = [*content_types]
+    if not all(isinstance(pattern, str) and "/" in pattern for pattern in patterns):
+        raise TypeError(f"{name}: content_types must be types such as text/html or image/*, not {content_types!r}")
+    return [pattern.lower() for pattern in patterns]
 
 
 async def _awaited(result: Awaitable[Any], name: str, page: Page) -> Any:

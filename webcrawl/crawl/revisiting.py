@@ -87,6 +87,7 @@ class Revisiting:
         if now < self._next:
             return
         self._next = now + STEP
+        self._out = min(self._out, len(self._frontier))  # some may have gone to other drones
         room = min(ROOM - self._out, SLICE) if self._on else 0
         if room > 0:
             records = self.revisits.take(now, room)
