@@ -7,7 +7,7 @@ through the frontier, or with the page in flight. So it is part of every checkpo
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from random import Random
 from typing import Any
 
@@ -102,6 +102,23 @@ class Revisiting:
             return None
         ready = self.revisits.next_take(now)
         return ready if ready is None else max(ready, self._next)
+
+    def receive(self, links: Sequence[Link]) -> None:
+        """Pages that another drone has fetched, whose hosts are ours now."""
+        now = self._clock()
+        for link in links:
+            record = record_of(link)
+            if record is not None and not is_ahead(link):
+                self.revisits.adopt(record, now)
+
+    def drain(self) -> bool:
+        """Puts the next records into the frontier, whenever they are due, from where they go to other drones.
+
+        False if there are no more.
+        """
+        records = self.revisits.release(SLICE)
+        self._frontier.revisit([link_of(record).pack() for record in records])
+        return bool(records)
 
     def headers(self, link: Link) -> validators.Headers:
         """What makes the request for this page conditional. Call it when the page is handed out."""
