@@ -57,13 +57,14 @@ def open_revisiting(
     floor = min(values["REVISIT_AGE"], FLOOR)
     revisits = Revisits(db, policy, rate=split.rate, random=random, memory=MEMORY, key=key, floor=floor)
     importance = _importance(values["REVISIT_IMPORTANCE"], frontier)
-    revisiting = Revisiting(db, clock, revisits, (path, policy), split, frontier, importance, counters, on=on)
+    revisiting = Revisiting(db, clock, revisits, (path, policy), split, frontier, importance, counters, random, on=on)
     log.hearers.append(revisiting.hear)
     split.pages, split.early = revisiting.__len__, policy.early
 
     def change(now: Mapping[str, Any]) -> None:
         age, rate, share = (now[name] for name in OF_REVISITS)
         split.change(age=age, rate=rate, share=share)
+        options.age = age
         frontier.divide(share)
 
     in_force.listen(OF_REVISITS, change)
