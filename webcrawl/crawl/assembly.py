@@ -29,10 +29,12 @@ from webcrawl.crawl.inspection import Watched
 from webcrawl.crawl.open_revisits import NONE, open_revisiting
 from webcrawl.crawl.refusals import Refusals
 from webcrawl.crawl.requisites import SOURCES
+from webcrawl.crawl.revisiting import Revisiting
 from webcrawl.crawl.robots import RobotsAdmission
 from webcrawl.crawl.saved_statistics import SavedStatistics
 from webcrawl.crawl.seeding import Seeding
 from webcrawl.crawl.sheets import heed
+from webcrawl.crawl.signalling import Signalling
 from webcrawl.crawl.terms import keep_terms, terms_of
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.crawl.visitor import LinkRules, Visitor
@@ -229,8 +231,7 @@ def _parts(
     portions = Portions(db, site_of)
     post = open_post(values, db, member, frontier, seen) if member is not None else None
     elsewhere = post.drone if post is not None else None
-    if elsewhere is not None:
-        frontier.votes_go(elsewhere.voted)
+    revisiting = open_revisiting(values, db, frontier, clock, log, counters, in_force, post, key)
     return Parts(
         db=db,
         clock=clock,
@@ -263,8 +264,20 @@ def _parts(
         hosts=HostOrders(watched, _sheets(db, in_force, frontier, pipeline), PausedHosts(db), in_force),
         post=post,
         sitemaps=bool(values["SITEMAPS"]),
-        revisiting=open_revisiting(values, db, frontier, clock, log, counters, in_force, post, key),
+        revisiting=revisiting,
+        signalling=_signalling(revisiting, pipeline, site_of, elsewhere),
     )
+
+
+def _signalling(
+    revisiting: Revisiting | None, pipeline: LinkPipeline, site_of: Callable[[str], str], elsewhere: Drone | None
+) -> Signalling | None:
+    if revisiting is None or revisiting.signals is None:
+        return None
+    signalling = Signalling(revisiting.signals, revisiting.tell, pipeline, site_of)
+    if elsewhere is not None:
+        signalling.is_ours = elsewhere.is_ours
+    return signalling
 
 
 def _heed(in_force: InForce, frontier: Frontier, book: RobotsBook, ending: Ending) -> None:
@@ -290,6 +303,7 @@ def open_post(values: Mapping[str, Any], db: CrawlDB, member: Membership, fronti
     cache, size = load(values["HIVE_URL_CACHE"]), values["HIVE_URL_CACHE_SIZE"]
     drone.splitter = Splitter(slot_of, drone.moving, lambda: cache(size))
     drone.settle(member.slots)
+    frontier.votes_go(drone.voted)
     return Post(drone, outbox, Inbox(db, member.hive, drone.take), Obeyed(db))
 
 

@@ -22,8 +22,10 @@ from webcrawl.loading import load
 from webcrawl.revisit.importance import ByReputation, Weighed
 from webcrawl.revisit.policy import POLICIES, Policy, PolicyOptions
 from webcrawl.revisit.revisits import FLOOR, MEMORY, Revisits
+from webcrawl.revisit.signals import Signals
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.text.quantities import count
+from webcrawl.urls.fingerprint import Fingerprints
 
 logger = logging.getLogger(__name__)
 
@@ -55,9 +57,13 @@ def open_revisiting(
     options = PolicyOptions(values["REVISIT_AGE"], split.rate, split.known, random)
     policy: Policy = load(path)(options)
     floor = min(values["REVISIT_AGE"], FLOOR)
-    revisits = Revisits(db, policy, rate=split.rate, random=random, memory=MEMORY, key=key, floor=floor)
+    signals = Signals(db, Fingerprints(key), random, counters) if on else None
+    missed = signals.missed if signals is not None else None
+    revisits = Revisits(db, policy, rate=split.rate, random=random, memory=MEMORY, missed=missed, key=key, floor=floor)
     importance = _importance(values["REVISIT_IMPORTANCE"], frontier)
-    revisiting = Revisiting(db, clock, revisits, (path, policy), split, frontier, importance, counters, on=on)
+    revisiting = Revisiting(
+        db, clock, revisits, (path, policy), split, frontier, importance, counters, signals=signals, on=on
+    )
     log.hearers.append(revisiting.hear)
     split.pages, split.early = revisiting.__len__, policy.early
 

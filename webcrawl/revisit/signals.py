@@ -34,10 +34,12 @@ Dated = tuple[str, float | None]
 class Signals:
     """What a listing's dates have to say. Time is seconds since 1970."""
 
-    def __init__(self, db: CrawlDB, fingerprints: Fingerprints, random: Random) -> None:
+    def __init__(
+        self, db: CrawlDB, fingerprints: Fingerprints, random: Random, counters: Counter[str] | None = None
+    ) -> None:
         self._listed, self._announcers = Listed(db), Announcers(db)
         self._keys, self._random = fingerprints, random
-        self.counters: Counter[str] = Counter()
+        self.counters: Counter[str] = Counter() if counters is None else counters
 
     def __repr__(self) -> str:
         return f"<Signals {self._announcers!r}>"
