@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
@@ -26,15 +26,13 @@ from webcrawl.crawl.filter_states import FilterStates
 from webcrawl.crawl.halfway import Halfway
 from webcrawl.crawl.host_orders import HostOrders
 from webcrawl.crawl.inspection import Watched
-from webcrawl.crawl.open_revisits import NONE, open_revisiting
+from webcrawl.crawl.open_revisits import NONE, open_revisiting, open_signalling
 from webcrawl.crawl.refusals import Refusals
 from webcrawl.crawl.requisites import SOURCES
-from webcrawl.crawl.revisiting import Revisiting
 from webcrawl.crawl.robots import RobotsAdmission
 from webcrawl.crawl.saved_statistics import SavedStatistics
 from webcrawl.crawl.seeding import Seeding
 from webcrawl.crawl.sheets import heed
-from webcrawl.crawl.signalling import Signalling
 from webcrawl.crawl.terms import keep_terms, terms_of
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.crawl.visitor import LinkRules, Visitor
@@ -43,6 +41,7 @@ from webcrawl.formats.kinds import LOGGED
 from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.allowances import Allowance
 from webcrawl.frontier.booking import Limits, Own
+from webcrawl.frontier.connections import Connections
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.parts import Hooks, Rules, Shape
 from webcrawl.frontier.politeness import Politeness
@@ -59,6 +58,7 @@ from webcrawl.hive.outbox import Outbox
 from webcrawl.hive.partition import BY_HOST
 from webcrawl.hive.splitter import Splitter
 from webcrawl.loading import load
+from webcrawl.logs.url_trace import MAGIC, UrlTrace
 from webcrawl.model import Link
 from webcrawl.net.outage import Detector
 from webcrawl.net.robots import product_token
@@ -263,21 +263,18 @@ def _parts(
         in_force=in_force,
         hosts=HostOrders(watched, _sheets(db, in_force, frontier, pipeline), PausedHosts(db), in_force),
         post=post,
+        trace=_trace(outputs, pipeline) if values["URL_TRACE"] else None,
         sitemaps=bool(values["SITEMAPS"]),
         revisiting=revisiting,
-        signalling=_signalling(revisiting, pipeline, site_of, elsewhere),
+        signalling=open_signalling(revisiting, pipeline, site_of, elsewhere),
     )
 
 
-def _signalling(
-    revisiting: Revisiting | None, pipeline: LinkPipeline, site_of: Callable[[str], str], elsewhere: Drone | None
-) -> Signalling | None:
-    if revisiting is None or revisiting.signals is None:
-        return None
-    signalling = Signalling(revisiting.signals, revisiting.tell, pipeline, site_of)
-    if elsewhere is not None:
-        signalling.is_ours = elsewhere.is_ours
-    return signalling
+def _trace(outputs: Outputs, pipeline: LinkPipeline) -> Callable[[str, Sequence[str]], None]:
+    output = outputs.open("logs/url.trace")
+    if not output.tell():
+        output.write(MAGIC)
+    return UrlTrace(lambda urls: pipeline.keys([*urls]), output.write).heard
 
 
 def _heed(in_force: InForce, frontier: Frontier, book: RobotsBook, ending: Ending) -> None:
@@ -405,6 +402,7 @@ def _limits(values: Mapping[str, Any]) -> Limits:
         crawl_delay_max=values["CRAWL_DELAY_MAX"],
         retry_after_max=values["RETRY_AFTER_MAX"],
         patience=values["HOST_PATIENCE"],
+        connections=Connections.given(values["HOST_CONNECTIONS"]),
         attempts=values["RETRY_TIMES"] + 1 if values["RETRY_ENABLED"] else 1,
         retry_codes=frozenset(values["RETRY_HTTP_CODES"]) if values["RETRY_HTTP_CODES"] is not None else None,
     )

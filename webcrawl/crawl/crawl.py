@@ -28,6 +28,7 @@ from webcrawl.crawl.revisiting import Revisiting
 from webcrawl.crawl.robots import RobotsAdmission
 from webcrawl.crawl.seeding import Seeding
 from webcrawl.crawl.signalling import Signalling
+from webcrawl.crawl.since import count_known, note_of
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.overstay import R
@@ -98,6 +99,7 @@ class Parts:
     in_force: InForce
     hosts: HostOrders
     post: Post | None = None  # if this is one drone of a hive
+    trace: Callable[[str, Sequence[str]], None] | None = None  # hears of the links of each page
     signalling: Signalling | None = None  # what sitemaps, feeds and hubs say of pages that are fetched again
     sitemaps: bool = False  # whether they are looked for by name
     revisiting: Revisiting | None = None  # if pages are fetched again
@@ -123,6 +125,7 @@ class Crawl:
             parts.counters,
             parts.frontier,
             elsewhere,
+            parts.trace,
         )
         self._elsewhere, self.post = elsewhere, parts.post
         self.signalling = parts.signalling
@@ -393,6 +396,8 @@ class Crawl:
         counters[f"status/{outcome.status}"] += 1
         if exchange is not None:
             counters["bytes"] += len(exchange.head) + len(exchange.wire)
+            if exchange.refers is not None:
+                count_known(counters, exchange)
 
     def _logged(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
         notes = [] if exchange is None else _annotations(exchange)
@@ -602,5 +607,7 @@ def _annotations(exchange: Exchange) -> list[str]:
         notes.append("duplicate:digest")  # Heritrix's words
     if exchange.followed:
         notes.append("seen:followed")
+    if exchange.refers is not None:
+        notes.append(note_of(exchange))
     notes += exchange.notes
     return [*notes, f"links_cut:{exchange.links_cut}"] if exchange.links_cut else notes

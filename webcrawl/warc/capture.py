@@ -13,7 +13,7 @@ from webcrawl.warc.fields import fields, line, named
 from webcrawl.warc.originals import Originals
 from webcrawl.warc.record import HTML, HTTP_REQUEST, HTTP_RESPONSE, WARC_FIELDS, Record, member
 
-IDENTICAL, SAME = "identical-payload-digest", "server-not-modified"  # profiles of a revisit record
+IDENTICAL, UNMODIFIED = "identical-payload-digest", "server-not-modified"  # profiles of revisit records
 NOT_MODIFIED = 304
 
 
@@ -75,6 +75,8 @@ class Captures:
         self, exchange: Exchange, digest: str, address: str, *, duplicate: bool
     ) -> tuple[str, str, str] | None:
         """Identifier, if it is known, address and date of the record that has this payload already."""
+        if exchange.refers is not None:
+            return exchange.refers[:3]
         if not exchange.head or exchange.truncated:
             return None
         found = self._originals.find(digest) if duplicate or exchange.same_since else None
@@ -93,11 +95,11 @@ class Captures:
         if self._version != "1.0":  # new in WARC 1.1
             where += f"WARC-Refers-To-Target-URI: {address}\r\nWARC-Refers-To-Date: {when}\r\n"
         if exchange.status == NOT_MODIFIED:  # of the payload this crawl keeps no SHA-1
-            return Record("revisit", f"WARC-Profile: {self._profiles}{SAME}\r\n{where}", HTTP_RESPONSE, exchange.head)
-        own = (
-            f"WARC-Profile: {self._profiles}{IDENTICAL}\r\n{where}WARC-Payload-Digest: {digest}\r\n"
-            "WARC-Truncated: length\r\n"  # "shall be used for any identical-digest truncation"
-        )
+            own = f"WARC-Profile: {self._profiles}{UNMODIFIED}\r\n{where}"
+            return Record("revisit", own, HTTP_RESPONSE, exchange.head)
+        # "shall be used for any identical-digest truncation"
+        why, cut = (UNMODIFIED, "") if exchange.unmodified else (IDENTICAL, "WARC-Truncated: length\r\n")
+        own = f"WARC-Profile: {self._profiles}{why}\r\n{where}WARC-Payload-Digest: {digest}\r\n{cut}"
         return Record("revisit", own, HTTP_RESPONSE, exchange.head)
 
 
