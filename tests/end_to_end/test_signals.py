@@ -140,7 +140,7 @@ def test_forged_pushes_are_dropped(tmp_path):
         assert the_hub.publish(body, secret="guessed") == 202  # noqa: S106 - a wrong one
         assert the_hub.publish(body, signature="md5=0") == 202
         other = {**the_hub.asked[0], "hub.callback": the_hub.asked[0]["hub.callback"][:-1] + "x"}
-        assert the_hub.publish(body, form=other) == 202
+        assert the_hub.publish(body, form=other) == 404
         assert the_hub.verify(other)[0] == 404
         assert the_hub.publish(feed(site, the_hub, ("/a", OLD), ("/last", OLD))) == 202
         wait_until(lambda: site.of("/last"))
@@ -184,3 +184,18 @@ def pushed(the_hub, body):
     with suppress(URLError, ConnectionError):
         return the_hub.publish(body) == 202
     return False
+
+
+def test_a_change_that_no_date_announces(tmp_path):
+    """It is found in the page's own turn, and counted."""
+    documents = {"/": Document(b"<p>home"), "/a": Document(b"a")}
+    with changing_site(documents) as site:
+        documents["/robots.txt"] = Document(f"Sitemap: {site.url('/map.xml')}".encode(), media="text/plain")
+        documents["/map.xml"] = sitemap(site, {"/a": "2024-01-01"})
+        crawl = site.crawl(tmp_path, CHECKPOINT_INTERVAL=0.3)
+        running = crawl.start()
+        wait_until(lambda: len(site.of("/a")) >= 3)
+        documents["/a"] = Document(b"<p>quite another text than before")
+        wait_until(lambda: saved(crawl, "signals/missed") == 1)
+        running.interrupt()
+        assert running.wait() == 0

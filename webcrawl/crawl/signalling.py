@@ -52,7 +52,8 @@ class Signalling:
 
     def _say(self, urls: list[str], page: Link, now: float) -> None:
         ours = list(filter(self.is_ours, urls))
-        self.signals.counters["signals/elsewhere"] += len(urls) - len(ours)
+        if len(ours) < len(urls):
+            self.signals.counters["signals/elsewhere"] += len(urls) - len(ours)
         if ours:
             kept = self._pipeline.passing(page.url, page.depth + 1, ours, "", f"{page.path}L")
             for url in ours:
