@@ -119,10 +119,11 @@ class Revisiting:
         """Whether the page was fetched before, though of that no record is at hand."""
         return bool(link.history) and is_ahead(link)
 
-    def tell(self, url: str, now: float) -> bool:
-        """A signal: fetches this page ahead of its turn; False if that is under way."""
+    def tell(self, url: str, now: float, via: str = "") -> bool:
+        """A signal, from the page `via`: fetches this page ahead of its turn; False if that is under way."""
         link = self.revisits.told(url, now) if self._on else None
         if link is not None:
+            link.via = via
             self._frontier.revisit([link.pack()])
         return link is not None
 
