@@ -209,7 +209,7 @@ class TestRoundTrip:
                 if link is None:
                     break
                 one.done(link, Outcome(status, 0.3, ip="192.0.2.1"), now + 0.3)
-                now = max(now, one.next_ready() or now)
+                now = max(now + 0.3, one.next_ready() or now)
             while one._rotation._from_front():
                 pass
             before = host_of(one, A)

@@ -153,7 +153,7 @@ class Revisits:
         if mark == ASK and at <= now and not (due := self._due(record, now)) <= now:
             self._place(record, now, due)
             return None
-        if record.listed and self._absorbs(record, now):
+        if self._absorbs(record, now):  # whether or not it was known as listed when it came here
             return None
         self._front = place
         self._policy.took(record, now, at)
