@@ -1,7 +1,7 @@
 """Being told: what listings say has changed, and which hosts' word is worth a fetch.
 
-A host is believed when enough of its signals turned out to be true. One that nobody knows yet is tried with a few of
-its signals at a time, and one that was found to lie is asked for the truth now and then.
+A host is believed when enough of its signals turned out to be true (trust.py). One that nobody knows yet is tried with
+a few of its signals at a time, and one that was found to lie is tried again now and then.
 """
 
 from __future__ import annotations
@@ -30,10 +30,12 @@ Dated = tuple[str, float | None]
 class Signals:
     """What a listing's dates have to say. Time is seconds since 1970."""
 
-    def __init__(self, db: CrawlDB, fingerprints: Fingerprints, random: Random) -> None:
+    def __init__(
+        self, db: CrawlDB, fingerprints: Fingerprints, random: Random, counters: Counter[str] | None = None
+    ) -> None:
         self._listed, self._announcers = Listed(db), Announcers(db)
         self._keys, self._random = fingerprints, random
-        self.counters: Counter[str] = Counter()
+        self.counters: Counter[str] = Counter() if counters is None else counters
 
     def __repr__(self) -> str:
         return f"<Signals {self._announcers!r}>"
@@ -52,7 +54,8 @@ class Signals:
         found = self._listed.compare(number, self._keys(urls), dates, now, whole=whole, room=room, most=most)
         for named in {host, *map(host_of, urls[:SMALL])} if any(dates) else {host}:
             self._note(named, number, found.kept)
-        self.counters["signals"] += len(found.newer)
+        if len(found.newer):
+            self.counters["signals"] += len(found.newer)
         by_host: dict[str, list[str]] = {}
         for at in sorted(found.newer.tolist(), key=lambda at: -dates[at]):
             by_host.setdefault(host_of(urls[at]), []).append(urls[at])
@@ -91,8 +94,7 @@ class Signals:
 
     def missed(self, url: str) -> float:
         """The share of this listed page's changes that no signal announces."""
-        announcer = self._announcers.get(host_of(url))
-        return announcer.trust.missed if announcer is not None else 1.0
+        return self._trust(host_of(url)).missed
 
     # -- trust
 
@@ -101,8 +103,9 @@ class Signals:
         return announcer.trust if announcer is not None else Trust()
 
     def _worth(self, host: str, newer: list[str], now: float) -> list[str]:
-        most = self._announcers.change(host).trust.worth(len(newer), now)
-        if most == len(newer):
+        trust = self._announcers.change(host).trust
+        most = trust.worth(len(newer), now)
+        if most >= len(newer):
             return newer
         self.counters["signals/ignored"] += len(newer) - most
         return self._random.sample(newer, most)
