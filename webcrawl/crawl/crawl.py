@@ -23,6 +23,7 @@ from webcrawl.crawl.host_orders import HostOrders
 from webcrawl.crawl.inline import InlineDownloads
 from webcrawl.crawl.mailbox import Mailbox, RobotsHeard
 from webcrawl.crawl.refusals import Refusal, Refusals
+from webcrawl.crawl.revisit_figures import RevisitCounts
 from webcrawl.crawl.robots import RobotsAdmission
 from webcrawl.crawl.seeding import Seeding
 from webcrawl.crawl.uplink import Uplink
@@ -30,6 +31,7 @@ from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.overstay import R
 from webcrawl.hive.member import Post
 from webcrawl.model import Exchange, Link, Outcome, Packed, Status, url_of
+from webcrawl.revisit.figures import RevisitFigures
 from webcrawl.seen.content import ContentSeen
 from webcrawl.seen.portions import Portions
 from webcrawl.seen.protocol import SeenStore
@@ -94,6 +96,7 @@ class Parts:
     in_force: InForce
     hosts: HostOrders
     post: Post | None = None  # if this is one drone of a hive
+    revisit_counts: RevisitCounts | None = None  # if pages are fetched again
 
 
 class Crawl:
@@ -132,6 +135,7 @@ class Crawl:
             elsewhere,
         )
         self.in_force, self.hosts = parts.in_force, parts.hosts
+        self._revisit_counts = parts.revisit_counts
         self._followers: list[Follower] = []
         self._merged_at = 0.0
         self._more = False  # the last slice of links had none that may be fetched now, and there may be another
@@ -468,11 +472,16 @@ class Crawl:
             "outage/seconds": counters["outage/seconds"] + round(self.uplink.seconds),
             "seeds": self._seeding.taken,
             "bad_seeds": self._seeding.bad,
+            **(self._revisit_counts.stats() if self._revisit_counts is not None else {}),
             **{f"frontier/{name}": value for name, value in frontier.counters.items()},
             **{f"refused/{name}": value for name, value in self._pipeline.filtered.items()},
             **{f"seen/{name}": value for name, value in seen.items()},
             **({f"hive/{name}": value for name, value in self.post.stats().items()} if self.post is not None else {}),
         }
+
+    def revisit_figures(self) -> RevisitFigures | None:
+        """What became of pages that were fetched again; None if none are."""
+        return self._revisit_counts.figures() if self._revisit_counts is not None else None
 
     @property
     def trouble(self) -> str:

@@ -97,7 +97,10 @@ class RevisitFigures:
         return found
 
 
+PREFIX = "revisit/"  # of the names in stats.json
+META = "revisits/figures"  # in the table meta: what the last checkpoint says
 HISTOGRAMS = ("rates", "intervals")
+ESTIMATED = ("let_go", "freshness", "age", "sampled", *HISTOGRAMS)
 NUMBERS = tuple(one.name for one in fields(RevisitFigures) if one.name not in HISTOGRAMS)
 MEANS = ("freshness", "age")  # of several crawls: a mean by their records; all others are sums
 ROUNDED = {"budget": 4, "used": 4, "freshness": 4, "age": 1}  # digits
