@@ -90,7 +90,7 @@ def test_the_pause_begins(world, caplog):
     assert [record.levelno for record in caplog.records] == [logging.WARNING]
     assert "9 of the last 9 requests failed; fetching pauses, 3 hosts are asked again every 2 to 20 s" in caplog.text
     assert world.counters == {"outage/count": 1, "outage/put_back": 9}
-    assert all(world.frontier.record_of(f"site{number}")[0] == 0 for number in range(HOSTS))
+    assert all(world.frontier.look.record(f"site{number}")[0] == 0 for number in range(HOSTS))
     assert len(world.frontier) == 4 * HOSTS
 
 
@@ -112,7 +112,7 @@ def test_nobody_is_charged_for_probes(world):
     world.break_down()
     world.probes(3000)
 
-    assert all(world.frontier.record_of(f"site{number}")[0] == 0 for number in range(HOSTS))
+    assert all(world.frontier.look.record(f"site{number}")[0] == 0 for number in range(HOSTS))
     assert len(world.frontier) == 4 * HOSTS
     assert world.counters["outage/count"] == 1
 

@@ -30,7 +30,7 @@ def test_the_link_comes_again_with_the_attempt_that_it_had(db):
     add(frontier, "http://a/1")
     link = fail(frontier, 100)
 
-    assert frontier.forgive(100) == 1
+    assert frontier.pardon.since(100) == 1
     assert frontier.next_ready() == 101.0
     assert frontier.take(101) == link
     assert frontier.counters["tried again"] == frontier.queued == 0
@@ -44,9 +44,9 @@ def test_the_host_has_not_failed(db):
     fail(frontier, 100)
     fail(frontier, 200)
 
-    frontier.forgive(100)
+    frontier.pardon.since(100)
 
-    assert frontier.record_of("a") == (0, True, "")
+    assert frontier.look.record("a") == (0, True, "")
     assert [frontier.take(300 + 10 * at) is not None for at in range(1)] == [True]
     assert len(frontier) == 2
 
@@ -58,7 +58,7 @@ def test_a_link_whose_last_attempt_it_was(db):
     link = fail(frontier, 100)
     assert len(frontier) == 0
 
-    frontier.forgive(100)
+    frontier.pardon.since(100)
 
     assert frontier.take(102) == link
     assert frontier.counters["finished"] == 0
@@ -70,7 +70,7 @@ def test_a_spider_was_told(db):
     frontier.add([Link("http://a/1", request="x").pack()])
     fail(frontier, 100)
 
-    frontier.forgive(100)
+    frontier.pardon.since(100)
 
     assert len(frontier) == 0
 
@@ -81,7 +81,7 @@ def test_robots_txt(db):
     add(frontier, "http://a/1")
     assert fail(frontier, 100).path == "P"
 
-    frontier.forgive(100)
+    frontier.pardon.since(100)
 
     assert len(frontier) == 1
     assert frontier.take(101).path == "P"
@@ -96,7 +96,7 @@ def test_a_download_that_was_cut(db):
     frontier.cut(link, 20.0, 120)
     assert frontier.next_ready() == 320.0
 
-    frontier.forgive(100)
+    frontier.pardon.since(100)
 
     assert frontier.next_ready() == 122.0
     assert frontier.take(122) == link
@@ -110,8 +110,8 @@ def test_earlier_failures_stay(db):
     fail(frontier, 100)
     fail(frontier, 200)
 
-    assert frontier.forgive(150) == 1
-    assert [frontier.record_of(name)[0] for name in "ab"] == [1, 0]
+    assert frontier.pardon.since(150) == 1
+    assert [frontier.look.record(name)[0] for name in "ab"] == [1, 0]
 
 
 def test_other_failures_stay(db):
@@ -120,8 +120,8 @@ def test_other_failures_stay(db):
     add(frontier, "http://a/1")
     frontier.done(frontier.take(0), Outcome(503, 1.0), 100)
 
-    assert frontier.forgive(0) == 0
-    assert frontier.record_of("a")[0] == 1
+    assert frontier.pardon.since(0) == 0
+    assert frontier.look.record("a")[0] == 1
 
 
 def test_more_has_happened_to_the_host(db):
@@ -131,7 +131,7 @@ def test_more_has_happened_to_the_host(db):
     fail(frontier, 100)
     frontier.done(frontier.take(200), Outcome(200, 30.0), 200)
 
-    frontier.forgive(100)
+    frontier.pardon.since(100)
 
     assert frontier.take(499) is None
     assert frontier.take(500) is not None
@@ -144,7 +144,7 @@ def test_a_link_that_is_under_way_again(db):
     fail(frontier, 100)
     again = frontier.take(200)
 
-    frontier.forgive(100)
+    frontier.pardon.since(100)
 
     assert (again.attempt, len(frontier), frontier.queued) == (1, 1, 0)
     assert frontier.done(again, OK, 201)
@@ -157,7 +157,7 @@ def test_a_host_that_has_left(db):
     fail(frontier, 100)
     assert frontier.hosts == 0
 
-    frontier.forgive(100)
+    frontier.pardon.since(100)
 
     assert frontier.hosts == 1
 
@@ -168,7 +168,7 @@ def test_after_a_crash(tmp_path):
     frontier = make(db, Limits(queues=2, max_queues=100, attempts=1))
     add(frontier, "http://a/1")
     fail(frontier, 100)
-    frontier.forgive(100)
+    frontier.pardon.since(100)
     db.checkpoint()
     db.close()
     db = CrawlDB(tmp_path)
@@ -215,5 +215,5 @@ def test_a_host_that_was_lent(db):
     lending.give_back("a", Outcome(Status.TIMEOUT, 1.0, doubtful=True), 100)
     lending.release("a", 100)
 
-    assert frontier.forgive(100) == 1
-    assert (len(frontier), frontier.queued, frontier.record_of("a")[0]) == (0, 0, 0)
+    assert frontier.pardon.since(100) == 1
+    assert (len(frontier), frontier.queued, frontier.look.record("a")[0]) == (0, 0, 0)

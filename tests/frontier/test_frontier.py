@@ -41,9 +41,9 @@ class TestPoliteness:
         add(frontier, "http://a/1", "http://a/2")
         link = frontier.take(0)
         asked = ("http://a/1", "http://a/2", "http://b/1")
-        assert [frontier.in_flight_now(url) for url in asked] == [True, False, False]
+        assert [frontier.look.in_flight(url) for url in asked] == [True, False, False]
         frontier.done(link, OK, 0.2)
-        assert not any(map(frontier.in_flight_now, asked))
+        assert not any(map(frontier.look.in_flight, asked))
 
     def test_a_host_rests_ten_times_the_download(self, db):
         """After an answer the host waits for the policy's time, counted from the end of the download."""

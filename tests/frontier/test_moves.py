@@ -174,7 +174,7 @@ class TestLeave:
         left = shut(frontier, A)
         export(frontier, 2.0, A)
 
-        assert frontier.forgive(0.0) == 1
+        assert frontier.pardon.since(0.0) == 1
         assert left == [f"http://{A}/1"]
         assert len(frontier) == 0
 

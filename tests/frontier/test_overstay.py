@@ -44,7 +44,7 @@ def held(frontier, now=10, seconds=6.0, received=0):
 
 def cut(frontier, running, now, *, full):
     """What of it is cut now."""
-    return frontier.overstaying(running, full=full)[: frontier.starved(now, full=full)]
+    return frontier.overstay.downloads(running, full=full)[: frontier.overstay.starved(now, full=full)]
 
 
 def names(downloads):

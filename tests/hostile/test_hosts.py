@@ -50,8 +50,8 @@ class Fetchers:
         self.look, flying = now + LOOK, self.flying
         running = [Running(link, now - self.visits[number][0], number) for _, number, link in flying]
         full = len(flying) == self.slots
-        found = self.frontier.overstaying(running, full=full)
-        for one in found[: self.frontier.starved(now, full=full)] if found else []:
+        found = self.frontier.overstay.downloads(running, full=full)
+        for one in found[: self.frontier.overstay.starved(now, full=full)] if found else []:
             flying[:] = [entry for entry in flying if entry[2] is not one.link]
             begun, _, host = self.visits[one.number]
             self.visits[one.number] = begun, now, host

@@ -55,10 +55,19 @@ def test_it_serves_until_it_is_told_to_end(tmp_path, words, number):
 
 def get(line, host="site0.test"):
     """The status of a page of the server that printed this line."""
+    return fetched(line, host)[0]
+
+
+def body(line):
+    return fetched(line, "site0.test")[1]
+
+
+def fetched(line, host):
     port = re.search(r"http port (\d+)", line)[1]
     with closing(http.client.HTTPConnection("127.0.0.1", int(port), timeout=60)) as client:
         client.request("GET", "/", headers={"Host": f"{host}:{port}"})
-        return client.getresponse().status
+        response = client.getresponse()
+        return response.status, response.read()
 
 
 def test_it_ends_with_its_input_if_asked_to():
@@ -120,6 +129,9 @@ def test_seeds_that_nobody_asked_for_go_away():
         ["--dns-port", "-1"],
         ["--outage", "soon"],
         ["--large", "-1"],
+        ["--changes", "-1"],
+        ["--changes", "nan"],
+        ["--time-scale", "0", "--changes", "1"],
     ],
 )
 @pytest.mark.parametrize("words", [["webcrawl.simweb"], ["scrapy", "simweb"]])
@@ -141,3 +153,9 @@ def test_a_port_that_is_taken_is_one_line():
     assert done.returncode == 1
     assert "in use" in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_pages_change():
+    """With --changes pages change, a day of theirs in a second with --time-scale 86400; the root's text is another."""
+    with started(MODULE, "--hosts", "1", "--pages", "2", "--changes", "50", "--time-scale", "8640000") as (_, line):
+        assert len({body(line) for _ in range(5)}) > 1

@@ -21,4 +21,4 @@ class About:
     def __call__(self, url: str) -> dict[str, Any]:
         """`known`: a link to it was found lately, and is this crawl's own. `in_flight`: it is being fetched."""
         ours = self._elsewhere is None or self._elsewhere.is_ours(url)
-        return {"known": ours and self._discovery.heard_of(url), "in_flight": self._frontier.in_flight_now(url)}
+        return {"known": ours and self._discovery.heard_of(url), "in_flight": self._frontier.look.in_flight(url)}

@@ -329,11 +329,11 @@ class Crawl:
         """Which of these downloads are to be cut, because others wait for their slots; `full`: no slot is free."""
         if self.uplink.out or self.in_force.paused:
             return []
-        found = self._frontier.overstaying(running, full=full)
+        found = self._frontier.overstay.downloads(running, full=full)
         if not found:
             return []
         now = self._clock()
-        waiting = self._frontier.starved(now, full=full)
+        waiting = self._frontier.overstay.starved(now, full=full)
         if full and not waiting:
             self.feed(now)  # `take`, which does it, is not called
         return found[:waiting]

@@ -87,7 +87,7 @@ class Uplink:
         if error.sign in (Sign.LIFE, Sign.NOTHING):
             return None
         now, host = self._clock.at(ended), host_of(url)
-        failures, asked, address = self._frontier.record_of(host)
+        failures, asked, address = self._frontier.look.record(host)
         record = Record.FAILING if failures else Record.KNOWN if asked else Record.NEW
         failure = Failure(host, error.address or address, error.sign, record)
         if self._detector.failed(failure, self._clock.at(begun), now):
@@ -165,7 +165,7 @@ class Uplink:
         while self._shut and self._shut[-1][0] >= since:
             _, origin, row = self._shut.pop()
             self._robots.restore(origin, row)
-        return self._frontier.forgive(since)
+        return self._frontier.pardon.since(since)
 
     def names_lost(self, since: float) -> None:
         """No name server answers; the last one did at `since`, by time.monotonic."""

@@ -18,7 +18,7 @@ from webcrawl.frontier.hosts import FIRST, Host, State
 from webcrawl.frontier.lending import NO_PAGE, Lender, Lending
 from webcrawl.frontier.look import Look
 from webcrawl.frontier.moves import Moves
-from webcrawl.frontier.overstay import R, overstaying
+from webcrawl.frontier.overstay import Overstay
 from webcrawl.frontier.pardon import Pardon
 from webcrawl.frontier.parts import Hooks, Queues, Rules
 from webcrawl.frontier.politeness import Politeness
@@ -26,7 +26,7 @@ from webcrawl.frontier.prioritizers import Informed
 from webcrawl.frontier.rotation import Rotation
 from webcrawl.frontier.slots import ANSWERED, DOUBTFUL, NEW, PROVEN, Slots
 from webcrawl.frontier.steering import Steering
-from webcrawl.model import Link, Outcome, unpack, url_of
+from webcrawl.model import Link, Outcome, unpack
 from webcrawl.urls.hosts import host_of
 
 STEPS = 64  # hosts examined by one `take` before it gives up for this turn of the event loop
@@ -79,6 +79,7 @@ class Frontier:
         self.pardon = Pardon(self._charges, lender, self._rotation, self._enter, self._put_back)
         self.steering = Steering(lender, self._rotation, self._enter)
         self.look = Look(queues, lender)
+        self.overstay = Overstay(self._back, self._rotation)
         self._reserved = self.lending.reserved
         self.gate: Gate | None = None
         self.moves = Moves(self, queues, lender, self._rotation)
@@ -510,19 +511,6 @@ class Frontier:
 
     # -- while our own network is out
 
-    def record_of(self, name: str) -> tuple[int, bool, str]:
-        """How often a host has failed in a row, whether it was ever asked, and its address if that is known."""
-        host = self._back.active.get(name)
-        held = host if host is not None else self._hosts.get(name)
-        if host is None:
-            self._hosts.put_away(held)
-        return held.failures, bool(held.times), held.ip
-
-    def in_flight_now(self, url: str) -> bool:
-        """Whether this URL was handed out and is not done."""
-        host = self._back.active.get(host_of(url))
-        return host is not None and host.given is not None and url_of(host.given) == url
-
     def probe(self, now: float, *, anyone: bool) -> Link | None:
         """A link of a due host: of one that answered last time, if there is one; `anyone`: rather of another."""
         rotation = self._rotation
@@ -541,22 +529,6 @@ class Frontier:
     def paused_until(self, now: float) -> None:
         """Nothing was taken until now: hosts that are late are so because of that."""
         self._paused_until = now
-
-    def forgive(self, since: float) -> int:
-        """Takes back what failures since then did to hosts and links; returns how many there were."""
-        return self.pardon.since(since)
-
-    def overstaying(self, running: Sequence[R], *, full: bool) -> list[R]:
-        """Which of these downloads may be cut, in this order, if hosts wait for their slots; `full`: none is free."""
-        return overstaying(self._back, running, full=full)
-
-    def starved(self, now: float, *, full: bool) -> int:
-        """How many hosts wait for a slot."""
-        waiting = self._back.starved(now, full=full)
-        if full and not waiting:  # then nobody has looked whether others wait outside
-            for _ in range(LOOKS):
-                self._rotation.grow()
-        return waiting
 
     def _return(self, host: Host, link: Link, why: str, now: float) -> None:
         heappush(host.later, (FIRST, link.pack()))

@@ -10,7 +10,8 @@ from webcrawl.frontier.health import given_up
 from webcrawl.frontier.hosts import Host, State
 from webcrawl.frontier.lending import Lender
 from webcrawl.frontier.parts import Queues
-from webcrawl.model import Link, Status, unpack
+from webcrawl.model import Link, Status, unpack, url_of
+from webcrawl.urls.hosts import host_of
 
 MOST = 1000  # URLs that are shown of one host
 ROBOTS = "Crawl-delay of robots.txt"
@@ -51,6 +52,16 @@ class Look:
                 last = {"at": row.at, "status": row.status, "away": round(row.away), "asked": row.asked}
                 found["last_failure"] = last
             return found
+
+    def record(self, name: str) -> tuple[int, bool, str]:
+        """How often a host has failed in a row, whether it was ever asked, and its address if that is known."""
+        with self._opened(name) as host:
+            return host.failures, bool(host.times), host.ip
+
+    def in_flight(self, url: str) -> bool:
+        """Whether this URL was handed out and is not done."""
+        host = self._back.active.get(host_of(url))
+        return host is not None and host.given is not None and url_of(host.given) == url
 
     def _state(self, host: Host) -> str:
         if host.given is not None:

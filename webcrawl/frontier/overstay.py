@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
 from webcrawl.frontier.back import BackEnd
+from webcrawl.frontier.rotation import Rotation
 from webcrawl.frontier.slots import PROVEN
 from webcrawl.model import Link
 from webcrawl.urls.hosts import host_of
@@ -13,6 +14,7 @@ from webcrawl.urls.hosts import host_of
 # Bytes per second of a download that is never cut: 2 MiB at less would not be complete within three minutes anyway,
 # and what a faster one has brought would be asked for a second time.
 STEADY = 10_000
+LOOKS = 4  # hosts let in to find one that waits for a slot
 
 
 class Running(Protocol):
@@ -35,17 +37,33 @@ class Running(Protocol):
 R = TypeVar("R", bound=Running)
 
 
-def overstaying(back: BackEnd, running: Sequence[R], *, full: bool) -> list[R]:
-    """Those whose hosts' patience is over, the slowest first.
+class Overstay:
+    """Finds them, and how many slots others need."""
 
-    While slots are free for proven hosts, only unproven hosts wait, and only slots of unproven hosts help them.
-    """
-    found = [one for one in running if one.seconds > back.slots.slow and _may_go(back, one, full=full)]
-    return sorted(found, key=lambda one: one.received / one.seconds)
+    def __init__(self, back: BackEnd, rotation: Rotation) -> None:
+        self._back, self._rotation = back, rotation
 
+    def __repr__(self) -> str:
+        return f"<Overstay {self._back!r}>"
 
-def _may_go(back: BackEnd, one: Running, *, full: bool) -> bool:
-    host = back.active[host_of(one.link.url)]
-    if one.received >= STEADY * one.seconds or not (full or host.standing != PROVEN):
-        return False
-    return one.seconds > back.slots.patience(host)
+    def downloads(self, running: Sequence[R], *, full: bool) -> list[R]:
+        """Those whose hosts' patience is over, the slowest first; `full`: no slot is free.
+
+        While slots are free for proven hosts, only unproven hosts wait, and only slots of unproven hosts help them.
+        """
+        found = [one for one in running if one.seconds > self._back.slots.slow and self._may_go(one, full=full)]
+        return sorted(found, key=lambda one: one.received / one.seconds)
+
+    def starved(self, now: float, *, full: bool) -> int:
+        """How many hosts wait for a slot."""
+        waiting = self._back.starved(now, full=full)
+        if full and not waiting:  # then nobody has looked whether others wait outside
+            for _ in range(LOOKS):
+                self._rotation.grow()
+        return waiting
+
+    def _may_go(self, one: Running, *, full: bool) -> bool:
+        host = self._back.active[host_of(one.link.url)]
+        if one.received >= STEADY * one.seconds or not (full or host.standing != PROVEN):
+            return False
+        return one.seconds > self._back.slots.patience(host)

@@ -13,6 +13,7 @@ from webcrawl.simweb.checks import (
     trap_hits,
     zoo_hits,
 )
+from webcrawl.simweb.living import changing
 from webcrawl.simweb.log import Hit, Log, read
 from webcrawl.simweb.mix import even, hostile
 from webcrawl.simweb.outages import Board, Outage
@@ -33,6 +34,7 @@ __all__ = [
     "World",
     "by_address",
     "by_host",
+    "changing",
     "even",
     "gaps",
     "hostile",

@@ -63,6 +63,8 @@ class Answer:
     script: Iterable[Step] | None = None
     ending: Ending = Ending.KEEP
     broken: bool = False  # no complete answer is sent: a crawler should retry
+    date: str = ""  # of a server whose clock is wrong
+    edition: str = ""  # of a changing page, as the log is to have it
 
     @property
     def again(self) -> bool:

@@ -12,9 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from webcrawl.simweb.living import changing
 from webcrawl.simweb.log import Log
 from webcrawl.simweb.loop import new_event_loop
-from webcrawl.simweb.mix import even, hostile
+from webcrawl.simweb.mix import even, has_changes, hostile
 from webcrawl.simweb.server import Server
 from webcrawl.simweb.world import World
 from webcrawl.simweb.zoo import ZOO
@@ -88,6 +89,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--large", type=int, default=0, metavar="N", help="add a good site of N pages, large0.test")
     add("--popular", action="store_true", help="let few hosts get most of the links from other hosts")
     add(
+        "--changes",
+        type=float,
+        default=0.0,
+        metavar="RATE",
+        help="let pages change, half of them more than RATE times a day; without kinds of change, in all ways",
+    )
+    add(
+        "--time-scale",
+        type=float,
+        default=1.0,
+        metavar="S",
+        help="days of changes that pass per day: 86400 for a day per second (default: %(default)s)",
+    )
+    add(
         "--outage",
         action="append",
         default=[],
@@ -143,20 +158,24 @@ def _world(options: argparse.Namespace) -> World:
         raise UsageError(f"--size {options.size}: expected LOW-HIGH in bytes")
     if not 0 <= options.latency <= MAX_LATENCY:
         raise UsageError(f"--latency {options.latency:g}: allowed is 0 to {MAX_LATENCY:g} seconds")
-    kinds = [kind.strip() for kind in options.kinds.split(",") if kind.strip()]
+    mix = even(kind.strip() for kind in options.kinds.split(",") if kind.strip())
+    if options.changes and not has_changes(mix):
+        mix |= changing()
     return World(
         options.hosts,
         options.pages,
         options.seed,
         options.port,
         tls_port=options.tls_port,
-        mix=(hostile() if options.hostile else {}) | even(kinds),
+        mix=(hostile() if options.hostile else {}) | mix,
         size=(int(low), int(high if dash else low)),
         links=options.links,
         addresses=options.addresses,
         zoo=tuple(ZOO) if options.zoo else (),
         large=(options.large,) if options.large else (),
         popular=options.popular,
+        changes=options.changes,
+        time_scale=options.time_scale,
     )
 
 

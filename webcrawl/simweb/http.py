@@ -164,6 +164,7 @@ class Connection(asyncio.Protocol):
             request = self._waiting.popleft()
             hit = self._begin(request)
             answer, hit.attempt, hit.outage = self._desk.answer(request)
+            hit.edition = answer.edition
             hit.status, hit.retry_after = 0 if answer.script is not None else answer.status, ceil(answer.retry_after)
             later = self._desk.latency + answer.delay
             if not later and answer.script is None:
@@ -212,7 +213,7 @@ class Connection(asyncio.Protocol):
         body = answer.body
         close = answer.ending is Ending.CLOSE or not request.keep
         length = len(body) if answer.sized else None
-        top = head(answer, self._desk.date, length=length, close=close, chunked=answer.chunked)
+        top = head(answer, answer.date or self._desk.date, length=length, close=close, chunked=answer.chunked)
         if request.method == "HEAD":
             return top
         if not answer.chunked:
@@ -229,6 +230,7 @@ class Connection(asyncio.Protocol):
         self._desk.begun += 1
         self._hit = hit = Hit(time.monotonic(), time.time(), request.url, self.address, self._client)
         hit.agent = request.notes.get("agent", "")
+        hit.conditional = "etag" in request.notes or "since" in request.notes
         return hit
 
     def _book(self, outcome: str) -> None:

@@ -26,6 +26,8 @@ class Hit:
     outcome: str = ""  # "sent", "left" (by the client), "reset", or "stopped" with the server
     outage: str = ""  # the kind of the outage that decided the answer, or ended it
     agent: str = ""  # the client's User-Agent
+    edition: str = ""  # of a changing page that was sent, or "gone"; "" for a 304 and everything else
+    conditional: bool = False  # whether the request had If-None-Match or If-Modified-Since
 
     @property
     def host(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from webcrawl.simweb import living
 from webcrawl.simweb.dress import DRESSES
 from webcrawl.simweb.hosts import DOWN
 from webcrawl.simweb.kinds import KINDS
@@ -18,6 +19,11 @@ SLOPES = {
     "host": 7**0.5 % 1,
     "scheme": 13**0.5 % 1,
     "name": 11**0.5 % 1,
+    "change": 17**0.5 % 1,
+    "validator": 19**0.5 % 1,
+    "odd": 23**0.5 % 1,
+    "sitemap": 29**0.5 % 1,
+    "feed": 31**0.5 % 1,
 }
 GROUPS: dict[str, tuple[str, ...]] = {
     "page": tuple(KINDS),
@@ -26,7 +32,9 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "host": (*DOWN, *DRESSES),
     "scheme": ("https",),
     "name": ("subdomain",),
+    **living.GROUPS,
 }
+OF_PAGES = frozenset({"page", "change"})  # the other groups are of hosts
 _GROUP = {kind: group for group, kinds in GROUPS.items() for kind in kinds} | dict.fromkeys(BY_NAME, "dns")
 
 
@@ -43,6 +51,11 @@ def hostile() -> dict[str, float]:
     for group in ("robots", "dns", "host", "name"):
         mix |= even(GROUPS[group], 0.25)
     return mix
+
+
+def has_changes(mix: Mapping[str, float]) -> bool:
+    """Whether the mix has kinds of a changing web."""
+    return any(_group(kind) in living.GROUPS for kind in mix)
 
 
 def by_group(mix: Mapping[str, float]) -> dict[str, dict[str, float]]:

@@ -8,6 +8,7 @@ random: four of five lead to pages of the same host, or if the world's hosts are
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from webcrawl.simweb.answers import Anchor
@@ -30,7 +31,7 @@ _TOP = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
 <meta name="description" content="{text} &amp; more"><meta name="viewport" content="width=device-width">
 <link rel="stylesheet" href="/static/style.css"><script src="/static/app.js" async></script>
-<script>var next = '<a href="/never/script/{page}">' + "/never/script/{page}";</script></head>
+<script>var next = '<a href="/never/script/{page}">' + "/never/script/{page}";</script>{more}</head>
 <body><header id="top"><h1>{title}</h1><nav>{nav}</nav></header>
 <!-- <a href="/never/comment/{page}">the old page</a> --><main>
 """
@@ -39,6 +40,16 @@ _BOTTOM = """</main><p><img src="/static/picture-{picture}.png" alt="a picture">
 <footer><a href="#top">Top</a> <a href="javascript:void(0)">Menu</a> <a href="mailto:web@site0.test">Write</a>
 &copy; simweb</footer></body></html>
 """
+_FEED = '<link rel="alternate" href="{}">'
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What a changing page is like at a moment: the edition of its text, its advert, and the feed that it names."""
+
+    edition: int
+    aside: str = ""
+    feed: str = ""
 
 
 def links(world: World, host: int, page: int, chance: tuple[int, ...]) -> Iterator[tuple[int, int, int]]:
@@ -80,6 +91,8 @@ def anchors(world: World, host: int, page: int) -> list[Anchor]:
         Anchor("a", world.origin(h) + path(p)) for h, p, _ in links(world, host, page, chance[4 : 4 + world.links])
     ]
     found += [Anchor("a", url) for url in extras(world, host, page)]
+    if page == 0 and world.living is not None and world.living.feed(host):
+        found.append(Anchor("link", origin + world.living.feed(host)))
     found += [
         Anchor("a", origin + path(page)),
         Anchor("link", f"{origin}/static/style.css"),
@@ -90,9 +103,10 @@ def anchors(world: World, host: int, page: int) -> list[Anchor]:
     return found
 
 
-def render(world: World, host: int, page: int) -> bytes:
+def render(world: World, host: int, page: int, state: State | None = None) -> bytes:
     """The page's HTML. Its size is within the world's bounds, unless its links alone need more."""
     chance = draws(world.seed, host, page, 64)
+    told = chance if state is None else draws(world.seed, host << 32 | page, state.edition & 2**64 - 1, 64)
     deep = depth(path(page))
     written = [
         f'<a href="{_href(world, host, deep, link)}">{WORDS[link[2] >> 16 & 127]} {WORDS[link[2] >> 23 & 127]}</a>'
@@ -103,20 +117,21 @@ def render(world: World, host: int, page: int) -> bytes:
     wanted = low + chance[2] % (high - low + 1)
     new = host >= world.hosts  # a large site has something to say on every page
     text = prose(f"{world.seed} {host} {page}", wanted + 200) if new else filler(world.seed)
-    start = 0 if new else chance[0] % LENGTH
+    start = 0 if new else told[0] % LENGTH
     top = _TOP.format(
         title=f"{WORDS[chance[1] & 127]} {WORDS[chance[1] >> 7 & 127]} {page} of {world.name(host)}",
         text=text[start : start + 100],
         nav=" ".join(written[:CHILDREN]),
         page=page,
+        more=_FEED.format(state.feed) if state is not None and state.feed else "",
     )
-    bottom = _BOTTOM.format(picture=page % PICTURES)
+    bottom = (state.aside if state is not None else "") + _BOTTOM.format(picture=page % PICTURES)
     paragraphs = written[CHILDREN:]
     room = wanted - len(top) - len(bottom) - sum(map(len, paragraphs)) - 9 * len(paragraphs)
     step, rest = divmod(max(room, 0), len(paragraphs))
     parts = [top, text[start : start + rest]]
     for at, anchor in enumerate(paragraphs):
-        start = rest + at * step if new else chance[at & 63] >> 40 & LENGTH - 1
+        start = rest + at * step if new else told[at & 63] >> 40 & LENGTH - 1
         parts.append(f"<p>{text[start : start + step]} {anchor}</p>\n")
     parts.append(bottom)
     return "".join(parts).encode()

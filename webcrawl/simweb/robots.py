@@ -149,6 +149,8 @@ def answer(world: World, ask: Ask) -> Answer:
         target = kind.location.replace("{other}", world.origin((ask.host + 1) % world.hosts))
         return Answer(kind.status, headers=(f"Location: {target}",), location=target)
     text = kind.text.replace("{agent}", world.agent).replace("{delay}", f"{world.slow:g}")
+    if world.living is not None:
+        text += world.living.robots_lines(ask.host)
     return Answer(kind.status, kind.encode(text), kind.type, kind.headers)
 
 

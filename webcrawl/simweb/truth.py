@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from webcrawl.simweb import pages, robots
 from webcrawl.simweb.answers import Anchor, Answer, Ask
 from webcrawl.simweb.kinds import trap_entrance
+from webcrawl.simweb.living.listings import is_listing
 from webcrawl.simweb.log import Hit
 from webcrawl.simweb.names import OUTSIDE, Standing
 
@@ -59,7 +60,7 @@ class Truth:
 
     def never(self, url: str) -> bool:
         """Whether no crawl with these rules may fetch this URL."""
-        return not (url in self.must or url in self.may or self._trap(url) or self._robots(url))
+        return not (url in self.must or url in self.may or self._trap(url) or self._extra(url))
 
     def complaints(self, hits: Iterable[Hit]) -> Iterator[str]:
         """Every way in which these requests differ from the truth, one line each."""
@@ -71,7 +72,7 @@ class Truth:
         yield from (f"not requested: {url}" for url in sorted(self.must - counts.keys()))
         for url, count in sorted(counts.items()):
             again = BUSY_ATTEMPTS if url in self.busy else ATTEMPTS if url in self.retried else 1
-            limit = ROBOTS_ATTEMPTS if self._robots(url) else again
+            limit = ROBOTS_ATTEMPTS if self._extra(url) else again
             if self.never(url):
                 yield f"must not be requested ({self.excluded.get(url, 'no link leads there')}): {url}"
             elif count > limit and not self._trap(url):
@@ -81,9 +82,12 @@ class Truth:
         entrance = trap_of(self.world, url)
         return entrance is not None and entrance in self.traps
 
-    def _robots(self, url: str) -> bool:
+    def _extra(self, url: str) -> bool:
+        """Whether this is a robots.txt, a sitemap or a feed."""
         place = self.world.locate(url)
-        return place is not None and robots.is_robots(place[1])
+        if place is None:
+            return False
+        return robots.is_robots(place[1]) or (self.world.living is not None and is_listing(place[1]))
 
 
 Scope = Callable[[str, str], bool]
@@ -173,6 +177,8 @@ class _Walk:
         """The URLs inside the scope that this one leads to, each with the number of redirects in a row."""
         host, path = self.world.locate(url) or (0, "")
         page = self.world.page_at(host, path)
+        if page is not None and self.world.kind("odd", host) == "odd_304_always":
+            return
         if page is not None:
             yield from self._links(url, pages.anchors(self.world, host, page), hops)
             return

@@ -14,7 +14,8 @@ from webcrawl.simweb.annex import Annex
 from webcrawl.simweb.answers import Answer, Ask
 from webcrawl.simweb.chance import Shares, draws
 from webcrawl.simweb.kinds import KINDS, LANDING
-from webcrawl.simweb.mix import SLOPES, by_group
+from webcrawl.simweb.living.living import Living
+from webcrawl.simweb.mix import OF_PAGES, SLOPES, by_group, has_changes
 from webcrawl.simweb.place import Place
 from webcrawl.simweb.zoo import pages as zoo_pages
 
@@ -32,6 +33,9 @@ class World:
 
     `zoo` names a trap for each host that is one, and `large` the number of pages of each large site; both are found by
     links only. With `popular` links to other hosts are few and follow Zipf's law, independent of the hosts' sizes.
+
+    With `changes`, or with kinds of change in the mix, pages change from now on: half of them more than `changes` times
+    per day, of which `time_scale` pass in a day of the clock.
     """
 
     def __init__(
@@ -52,6 +56,8 @@ class World:
         zoo: Sequence[str] = (),
         large: Sequence[int] = (),
         popular: bool = False,
+        changes: float = 0.0,
+        time_scale: float = 1.0,
     ) -> None:
         _validate(hosts, pages, size, links, addresses)
         self.annex, self.popular = Annex(hosts, zoo, large, seed), popular
@@ -63,6 +69,8 @@ class World:
             group: Shares(shares, SLOPES[group], draws(seed, number, 1)[0] / 2**64)
             for number, (group, shares) in enumerate(by_group(self.mix).items())
         }
+        living = changes or has_changes(self.mix)
+        self.living = Living(self, changes or 1.0, time_scale, clock()) if living else None
         self._per_nat = (pages - hosts) / log(hosts + 1)
         self.pages_of = lru_cache(2**17)(self._pages_of)
         self.settle(port, tls_port)
@@ -79,7 +87,7 @@ class World:
 
     def kind(self, group: str, number: int) -> str:
         """The kind of a host, or in the group "page" of a page counted over the whole world; "" for a plain one."""
-        return self._groups[group].at(number) if number < self.hosts or group == "page" else ""
+        return self._groups[group].at(number) if number < self.hosts or group in OF_PAGES else ""
 
     def name(self, host: int) -> str:
         if host >= self.hosts:
@@ -158,9 +166,12 @@ class World:
         kind = self.kind("host", ask.host)
         if kind in hosts.DOWN:
             return hosts.DOWN[kind](self)
-        page = self.page_at(ask.host, ask.path)
-        answer = Answer(body=pages.render(self, ask.host, page)) if page is not None else self._elsewhere(ask)
+        answer = (self.living.answer(ask) if self.living is not None else None) or self._tree(ask)
         return dress.DRESSES[kind](self, ask, answer) if kind in dress.DRESSES else answer
+
+    def _tree(self, ask: Ask) -> Answer:
+        page = self.page_at(ask.host, ask.path)
+        return Answer(body=pages.render(self, ask.host, page)) if page is not None else self._elsewhere(ask)
 
     def _elsewhere(self, ask: Ask) -> Answer:
         if ask.path == "/robots.txt" or ask.path.startswith(robots.FOLDER):

@@ -1,0 +1,248 @@
+"""What listings say has changed, and whose word is worth a fetch."""
+
+from contextlib import closing
+from random import Random
+
+import pytest
+
+from webcrawl.revisit import announcers as rows
+from webcrawl.revisit import signals as module
+from webcrawl.revisit.announcers import Announcers
+from webcrawl.revisit.signals import Signals
+from webcrawl.revisit.trust import Trust
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.errors import DamagedFile
+from webcrawl.urls.fingerprint import Fingerprints
+
+NOW = 1_800_000_000.0
+MAP = "http://a.test/sitemap.xml"
+
+
+def signals_of(db):
+    return Signals(db, Fingerprints(bytes(16)), Random(1))
+
+
+@pytest.fixture
+def db(tmp_path):
+    with closing(CrawlDB(tmp_path)) as db:
+        yield db
+
+
+@pytest.fixture
+def signals(db):
+    return signals_of(db)
+
+
+def pages(count, host="a.test"):
+    return [f"http://{host}/{number}" for number in range(count)]
+
+
+def dated(urls, date):
+    return [(url, date) for url in urls]
+
+
+def believe(signals, host="a.test", times=20):
+    for _ in range(times):
+        signals.followed(f"http://{host}/", changed=True)
+
+
+def disbelieve(signals, host="a.test", times=20):
+    for _ in range(times):
+        signals.followed(f"http://{host}/", changed=False)
+
+
+class TestRead:
+    def test_a_later_date_is_a_signal(self, signals):
+        """The first reading has none."""
+        assert signals.read(MAP, dated(pages(3), 100.0), NOW) == []
+        assert signals.read(MAP, [*dated(pages(2), 100.0), ("http://a.test/2", 200.0)], NOW) == ["http://a.test/2"]
+
+    def test_a_new_url_is_no_signal(self, signals):
+        """It is a link like any other."""
+        signals.read(MAP, [], NOW)
+        assert signals.read(MAP, dated(pages(3), 100.0), NOW) == []
+
+    def test_the_latest_comes_first(self, signals):
+        """By the dates that the listing gives."""
+        believe(signals)
+        signals.read(MAP, dated(pages(3), 100.0), NOW)
+        entries = list(zip(pages(3), (150.0, 250.0, 200.0), strict=True))
+        assert signals.read(MAP, entries, NOW) == [f"http://a.test/{n}" for n in (1, 2, 0)]
+
+    def test_dates_in_the_future(self, signals):
+        """They say nothing, however far."""
+        signals.read(MAP, dated(pages(3), 100.0), NOW)
+        assert signals.read(MAP, dated(pages(3), 253402300799.0), NOW) == []
+
+    def test_a_listing_without_dates_is_not_remembered(self, db, signals):
+        """It can never signal anything; a small one may be a feed, whose hub will push entries."""
+        signals.read(MAP, dated(pages(module.SMALL + 1), None), NOW)
+        assert db.query("SELECT count(*) FROM listed") == [(0,)]
+        signals.read(MAP, dated(pages(module.SMALL), None), NOW)
+        assert db.query("SELECT count(*) FROM listed") == [(1,)]
+
+
+class TestTrust:
+    def test_an_unknown_host_is_tried_with_a_few(self, signals):
+        """Some at random."""
+        signals.read(MAP, dated(pages(500), 100.0), NOW)
+        told = signals.read(MAP, dated(pages(500), 200.0), NOW)
+        assert len(told) == len(set(told)) == module.TRY
+        assert signals.counters["signals/ignored"] == 500 - module.TRY
+
+    def test_a_host_that_was_right_is_believed(self, signals):
+        """All of its signals are followed."""
+        believe(signals)
+        signals.read(MAP, dated(pages(500), 100.0), NOW)
+        assert len(signals.read(MAP, dated(pages(500), 200.0), NOW)) == 500
+
+    def test_very_many_signals_come_in_parts(self, signals):
+        """The others come with the next reading."""
+        believe(signals)
+        count = module.TOLD + 500
+        signals.read(MAP, dated(pages(count), 100.0), NOW)
+        first = signals.read(MAP, dated(pages(count), 200.0), NOW)
+        second = signals.read(MAP, dated(pages(count), 200.0), NOW)
+        assert (len(first), len(second)) == (module.TOLD, 500)
+        assert {*first, *second} == {*pages(count)}
+        assert signals.read(MAP, dated(pages(count), 200.0), NOW) == []
+
+    def test_a_liar_is_checked_now_and_then(self, signals):
+        """With all dates now at each reading, it costs one fetch in very many readings."""
+        disbelieve(signals)
+        told = [len(signals.read(MAP, dated(pages(100), NOW + n), NOW + n)) for n in range(1000)]
+        assert set(told) == {0, 1}
+        assert 0 < sum(told) < 2 * 1000 / module.CHECK
+
+    def test_a_host_that_mends_its_ways(self, signals):
+        """What it does now counts more than what it did."""
+        disbelieve(signals, times=1000)
+        believe(signals, times=200)
+        assert signals._is_believed(signals._trust("a.test"))
+
+    def test_hosts_are_apart(self, signals):
+        """A feed may name pages of its whole domain: each host is believed or not."""
+        believe(signals, "a.test")
+        disbelieve(signals, "b.a.test")
+        both = pages(50) + pages(50, "b.a.test")
+        signals.read(MAP, dated(both, 100.0), NOW)
+        assert {*pages(50)} <= {*signals.read(MAP, dated(both, 200.0), NOW)} <= {*pages(50), *pages(50, "b.a.test")}
+        assert len(signals.read(MAP, dated(both, 300.0), NOW)) <= 51
+
+    def test_missed_is_1_without_trust(self, signals):
+        """Only of hosts that are believed it is less, as far as they announced what changed."""
+        disbelieve(signals, "b.test")
+        assert signals.missed("http://a.test/") == signals.missed("http://b.test/") == 1.0
+        believe(signals, times=40)
+        full = signals.missed("http://a.test/")
+        for _ in range(40):
+            signals.unannounced("http://a.test/x")
+        assert full < 0.1
+        assert 0.4 < signals.missed("http://a.test/") < 1.0
+
+    def test_counters(self, signals):
+        """What came of signals."""
+        believe(signals, times=3)
+        disbelieve(signals, times=2)
+        signals.unannounced("http://a.test/")
+        assert signals.counters == {"signals/true": 3, "signals/false": 2, "signals/missed": 1}
+
+
+class TestIsListed:
+    def test_pages_of_a_listing_with_dates(self, signals):
+        """Of their own host, and of others that a feed names."""
+        signals.read(MAP, dated(pages(3) + pages(2, "b.a.test"), 100.0), NOW)
+        assert all(map(signals.is_listed, pages(3) + pages(2, "b.a.test")))
+        assert not signals.is_listed("http://a.test/9")
+        assert not signals.is_listed("http://c.test/1")
+
+    def test_pages_that_are_listed_no_more(self, signals):
+        """Nothing will announce their changes."""
+        signals.read(MAP, dated(pages(3), 100.0), NOW)
+        signals.read(MAP, dated(pages(2), 100.0), NOW)
+        assert not signals.is_listed("http://a.test/2")
+
+    def test_a_host_with_very_many_listings(self, signals, monkeypatch):
+        """All its pages count as listed."""
+        monkeypatch.setattr(module, "SEARCHED_LISTINGS", 2)
+        for number in range(3):
+            signals.read(f"{MAP}?{number}", dated(pages(1), 100.0), NOW)
+        assert signals.is_listed("http://a.test/9")
+
+
+class TestBounds:
+    def test_urls_of_one_host(self, db, signals, monkeypatch):
+        """No more are remembered, whatever the number of its listings."""
+        monkeypatch.setattr(module, "PER_HOST", 1500)
+        for number in range(5):
+            signals.read(f"{MAP}?{number}", dated(pages(1000), 100.0), NOW)
+        assert db.query("SELECT count(*), sum(count) FROM listed") == [(2, 1500)]
+        signals.read(f"{MAP}?0", dated(pages(200), 100.0), NOW)
+        signals.read(f"{MAP}?7", dated(pages(1000), 100.0), NOW)
+        assert db.query("SELECT sum(count) FROM listed") == [(1500,)]
+
+    def test_listings_of_one_host(self, db, signals, monkeypatch):
+        """An index may have ten thousand sitemaps."""
+        monkeypatch.setattr(module, "LISTINGS", 10)
+        for number in range(50):
+            signals.read(f"{MAP}?{number}", dated(pages(2), 100.0), NOW)
+        assert db.query("SELECT count(*) FROM listed") == [(10,)]
+        assert len(signals._announcers.get("a.test").listings) == 10
+
+
+class TestPushed:
+    def test_known_pages_without_a_date(self, signals):
+        """A hub sends what has news."""
+        feed = "http://a.test/feed"
+        signals.read(feed, [("http://a.test/1", None), ("http://a.test/2", 100.0), ("http://a.test/3", 100.0)], NOW)
+        entries = [("http://a.test/1", None), ("http://a.test/2", 100.0), ("http://a.test/4", None)]
+        assert signals.pushed(feed, entries, NOW) == ["http://a.test/1"]
+        assert signals.pushed(feed, [("http://a.test/2", 200.0)], NOW) == ["http://a.test/2"]
+
+    def test_what_it_does_not_name_stays_listed(self, signals):
+        """A push is only a part of the feed."""
+        feed = "http://a.test/feed"
+        signals.read(feed, dated(pages(3), 100.0), NOW)
+        signals.pushed(feed, dated(pages(1), 100.0), NOW)
+        assert all(map(signals.is_listed, pages(3)))
+
+
+class TestAnnouncers:
+    def test_they_are_part_of_the_checkpoint(self, tmp_path):
+        """A crash returns to what was known then."""
+        with closing(CrawlDB(tmp_path)) as db:
+            signals = signals_of(db)
+            believe(signals)
+            signals.read(MAP, dated(pages(3), 100.0), NOW)
+            db.checkpoint()
+            disbelieve(signals)
+        with closing(CrawlDB(tmp_path)) as db:
+            signals = signals_of(db)
+            assert signals._is_believed(signals._trust("a.test"))
+            assert signals.is_listed("http://a.test/2")
+
+    def test_few_are_in_memory(self, db, monkeypatch):
+        """The others come back from their rows."""
+        monkeypatch.setattr(rows, "CACHED", 10)
+        table = Announcers(db)
+        for number in range(100):
+            table.change(f"h{number}.test").listings[number] = 1
+            assert len(table._known) <= 10
+        assert [list(table.get(f"h{number}.test").listings) for number in range(100)] == [[n] for n in range(100)]
+        assert table.get("x.test") is None
+
+    @pytest.mark.parametrize("change", ["host = 'b'", "data = x''", "crc = 5"])
+    def test_damage(self, db, change):
+        """It is found when the row is read, and by `check`."""
+        table = Announcers(db)
+        table.change("a.test")
+        table.save()
+        table.check()
+        db.execute(f"UPDATE announcer SET {change}")
+        with pytest.raises(DamagedFile, match="table announcer"):
+            table.check()
+
+    def test_trust_is_packed(self):
+        """As far as four bytes go."""
+        trust = Trust(1.0, 2.0, 3.0, 4.0)
+        assert Trust.unpack(trust.pack()) == trust

@@ -1,0 +1,30 @@
+"""Every page REVISIT_AGE seconds after its last fetch."""
+
+from __future__ import annotations
+
+from webcrawl.revisit.estimate import PRIOR, observe
+from webcrawl.revisit.policy import PolicyOptions
+from webcrawl.revisit.record import PageRecord
+
+
+class Fixed:
+    """Nobody is early; who is late because the budget is too small waits for its turn."""
+
+    early = False
+
+    def __init__(self, options: PolicyOptions) -> None:
+        self._age = options.age
+
+    def observe(self, record: PageRecord, seconds: float, changed: bool) -> None:  # noqa: FBT001
+        observe(record, seconds, changed, PRIOR)
+
+    def due(self, record: PageRecord, now: float, missed: float = 1.0) -> float:
+        del record, missed
+        return now + self._age
+
+    def took(self, record: PageRecord, now: float, due: float) -> None: ...
+
+    def state(self) -> bytes:
+        return b""
+
+    def restore(self, data: bytes) -> None: ...

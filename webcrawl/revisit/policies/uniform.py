@@ -1,0 +1,34 @@
+"""All pages at one interval, by which they just fill the budget."""
+
+from __future__ import annotations
+
+from webcrawl.revisit.estimate import PRIOR, observe
+from webcrawl.revisit.pace import Pace
+from webcrawl.revisit.policy import PolicyOptions
+from webcrawl.revisit.record import PageRecord
+
+
+class Uniform:
+    """A page goes to the end of the queue: however often it changes, and whatever it matters, it has the same share."""
+
+    early = True
+
+    def __init__(self, options: PolicyOptions) -> None:
+        self._pace = Pace(options)
+
+    def observe(self, record: PageRecord, seconds: float, changed: bool) -> None:  # noqa: FBT001
+        observe(record, seconds, changed, PRIOR)
+
+    def due(self, record: PageRecord, now: float, missed: float = 1.0) -> float:
+        del record, missed
+        return now - self._pace.lag + self._pace.round(now)
+
+    def took(self, record: PageRecord, now: float, due: float) -> None:
+        del record
+        self._pace.took(now, due)
+
+    def state(self) -> bytes:
+        return self._pace.state()
+
+    def restore(self, data: bytes) -> None:
+        self._pace.restore(data)
