@@ -107,7 +107,9 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "simweb": {"model"},
     "profiling": set(),
     "upgrade": {"store", "text"},
-    "report": {"frontier", "html", "logs", "model", "neardup", "seeds", "statistics", "store", "urls", "verify"},
+    "report": {
+        *("frontier", "html", "logs", "model", "neardup", "revisit", "seeds", "statistics", "store", "urls", "verify"),
+    },
     "wacz": {"model", "store", "text", "verify", "warc"},
     "why": {
         *("archives", "checks", "control", "crawl", "frontier", "hive", "html", "loading", "logs", "model", "net"),
