@@ -103,7 +103,7 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
         "tables",
         "warc",
     },
-    "dashboard": {"control", "hive", "report", "statistics", "store", "why"},
+    "dashboard": {"control", "hive", "report", "revisit", "statistics", "store", "why"},
     "simweb": {"model"},
     "profiling": set(),
     "upgrade": {"store", "text"},
