@@ -19,6 +19,7 @@ from webcrawl.html.mimetype import parse
 from webcrawl.html.robots_tag import directives
 from webcrawl.model import Exchange, Link, Timings, header
 from webcrawl.neardup.fingerprint import fingerprint
+from webcrawl.revisit.change import Change
 from webcrawl.urls.canonical import canonical_links
 
 # How text exporters (JSON, CSV, XML) write the fields that are not text.
@@ -140,6 +141,8 @@ class _Answer:
     meta_robots: frozenset[str] = field(default=frozenset(), metadata=_AS_LIST)
     digest: bytes = field(default=b"", metadata=_AS_HEX)  # of the body, keyed: equal for equal bodies of this crawl
     duplicate: bool = False  # the body was seen under another URL
+    change: Change = Change.NEW  # what became of it since it was fetched last (docs/revisits.md)
+    revisit: int = 0  # how often it has been fetched again, this time included; beyond 250 the number is a rough one
 
 
 @dataclass

@@ -64,6 +64,11 @@ class Link:
         return self.path.upper()
 
     @property
+    def is_revisit(self) -> bool:
+        """Whether it brings what is known of earlier fetches; the history of a robots.txt is something else."""
+        return bool(self.history) and not self.path.endswith("P")
+
+    @property
     def priority(self) -> int:
         """The priority of a user's request, higher is sooner; 0 for any other link."""
         number, dot, _ = self.request.partition(".")
@@ -161,6 +166,11 @@ def is_seed(record: Packed) -> bool:
     """Whether a packed link has neither a page that it was found on nor a path."""
     at = record.index(b" ")
     return record[at : at + 3] == b"   "
+
+
+def is_revisit(record: Packed) -> bool:
+    """Whether a packed link brings what is known of earlier fetches; the history of a robots.txt is something else."""
+    return record.endswith(b"  ") and not record.endswith(b"   ") and not is_prerequisite(record)
 
 
 def is_found(record: Packed) -> bool:

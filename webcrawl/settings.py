@@ -210,10 +210,10 @@ LINK_SOURCES = "a area frame iframe refresh canonical"
 # Fetch what pages need to be shown (images, style sheets, fonts, scripts, frames) beyond any scope, three hops deep.
 REQUISITES = False
 
-# Fetch the sitemaps that robots.txt names, and follow the links of sitemaps; None means off.
+# Fetch the sitemaps that robots.txt names, and follow the links of sitemaps; None: on with revisits, else off.
 SITEMAPS = None
 
-# Fetch the feeds that pages name, and follow the links of feeds; None means off.
+# Fetch the feeds that pages name, and follow the links of feeds; None: on with revisits, else off.
 FEED_LINKS = None
 
 # Links to follow per page, the first ones; 0 means all. FTP listings and Gopher menus are never cut.
@@ -221,6 +221,23 @@ PAGE_MAX_LINKS = 50_000
 
 # Do not follow links marked nofollow, nor those of pages whose meta robots say so.
 OBEY_NOFOLLOW = False
+
+# --- Revisits ---
+
+# Decides which pages are fetched again, and when (docs/revisits.md); with none, no page is.
+REVISIT_POLICY = "none"
+
+# Seconds after which a page is fetched again, of all pages alike with `fixed`, and on average with the other policies.
+REVISIT_AGE = 86_400
+
+# Pages fetched again per second; 0: as REVISIT_SHARE says. A hive's drones share it.
+REVISIT_RATE = 0
+
+# The part of all fetches that are fetches of known pages, as long as there are new ones; of each host's turns, too.
+REVISIT_SHARE = 0.5
+
+# How much a page matters beside others: by its depth, by how many domains link to its own, or by a function of yours.
+REVISIT_IMPORTANCE = "depth"
 
 # --- The archive ---
 

@@ -308,7 +308,12 @@ class FrontierScheduler:
             self._bandwidth.take()
         turn = self.crawl.next_turn(link)
         trip = Trip(link, keep=turn + SLACK if turn < NEAR else 0.0)
-        return self._robots.request(link.url, trip) if link.path.endswith("P") else to_request(link, self.spider, trip)
+        if link.path.endswith("P"):
+            return self._robots.request(link.url, trip)
+        request = to_request(link, self.spider, trip)
+        if link.history and self.crawl.revisiting is not None:
+            request.headers.update(self.crawl.revisiting.headers(link))
+        return request
 
     def wake(self) -> None:
         """Makes the engine ask again, at once: by itself it asks when a request ends, or every 5 seconds."""

@@ -7,10 +7,12 @@ from typing import Any
 
 from webcrawl import settings as defaults
 from webcrawl.checks.kinds import Kind
+from webcrawl.checks.revisits import NONE
 from webcrawl.checks.scrapys import Given, translated
 from webcrawl.checks.table import KINDS, RULES, SCRAPYS
 
 RETRIES = {"RETRY_ENABLED": True, "RETRY_TIMES": 2}  # Scrapy's defaults, for a crawl without Scrapy
+WITH_REVISITS = ("SITEMAPS", "FEED_LINKS")  # on with them, if nothing else is said
 LONGEST = 120  # characters shown of a value, and of the detail about it
 
 
@@ -41,6 +43,9 @@ def check(settings: Mapping[str, Any], given: Given = lambda _: False) -> dict[s
         value = ours[name] if name in ours else settings[name] if name in settings else getattr(defaults, name)
         values[name] = _read(name, kind, value)
     _hold(values)
+    for name in WITH_REVISITS:
+        if values[name] is None and values["REVISIT_POLICY"] != NONE:
+            values[name] = True
     return values | {"FRONTIER_QUEUES": values["FRONTIER_QUEUES"] or _default_queues(values)}
 
 

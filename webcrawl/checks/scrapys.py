@@ -124,7 +124,8 @@ UNHEARD = (
     _without(REQUESTS, "DOWNLOAD_WARNSIZE", why="crawl.log has the size of every page"),
     _without(
         PAGES,
-        "CONTENT_SEEN FEED_LINKS LINK_SOURCES OBEY_NOFOLLOW REQUISITES SITEMAPS",
+        "CONTENT_SEEN FEED_LINKS LINK_SOURCES OBEY_NOFOLLOW REQUISITES SITEMAPS "
+        "REVISIT_AGE REVISIT_IMPORTANCE REVISIT_POLICY REVISIT_RATE REVISIT_SHARE",
         _NEVER,
         "this spider makes its requests itself",
     ),

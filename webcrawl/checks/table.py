@@ -39,6 +39,7 @@ from webcrawl.checks.metrics import MetricsFile, MetricsPort
 from webcrawl.checks.outputs import Outputs
 from webcrawl.checks.partition import PartitionWay
 from webcrawl.checks.places import File, Folder
+from webcrawl.checks.revisits import REVISIT_IMPORTANCE, REVISIT_POLICY
 from webcrawl.checks.sizes import Size
 from webcrawl.checks.sources import LinkSources
 from webcrawl.checks.tls import Ciphers, TlsVersion
@@ -115,6 +116,11 @@ KINDS: dict[str, Kind] = {
     "FEED_LINKS": MaybeSwitch(),
     "PAGE_MAX_LINKS": Whole(0, MANY),
     "OBEY_NOFOLLOW": Switch(),
+    "REVISIT_POLICY": REVISIT_POLICY,
+    "REVISIT_AGE": Number(0.1, MANY),
+    "REVISIT_RATE": Number(0, 1_000_000),
+    "REVISIT_SHARE": Number(0.01, 0.99),
+    "REVISIT_IMPORTANCE": REVISIT_IMPORTANCE,
     "OUTPUTS": Outputs(),
     "WARC_PREFIX": Name(),
     "WARC_MAX_SIZE": Whole(1, TEBIBYTE),

@@ -26,6 +26,7 @@ from webcrawl.crawl.filter_states import FilterStates
 from webcrawl.crawl.halfway import Halfway
 from webcrawl.crawl.host_orders import HostOrders
 from webcrawl.crawl.inspection import Watched
+from webcrawl.crawl.open_revisits import NONE, open_revisiting
 from webcrawl.crawl.refusals import Refusals
 from webcrawl.crawl.requisites import SOURCES
 from webcrawl.crawl.robots import RobotsAdmission
@@ -261,6 +262,7 @@ def _parts(
         in_force=in_force,
         hosts=HostOrders(watched, _sheets(db, in_force, frontier, pipeline), PausedHosts(db), in_force),
         post=post,
+        revisiting=open_revisiting(values, db, frontier, clock, log, counters, in_force, post),
     )
 
 
@@ -312,7 +314,12 @@ def _frontier(
 ) -> Frontier:
     return open_frontier(
         db,
-        Shape(values["FRONTIER_LEVELS"], values["FRONTIER_BIAS"], values["FRONTIER_MEMORY"] * MIB),
+        Shape(
+            values["FRONTIER_LEVELS"],
+            values["FRONTIER_BIAS"],
+            values["FRONTIER_MEMORY"] * MIB,
+            revisits=values["REVISIT_POLICY"] != NONE,
+        ),
         _rules(values, domains, _key(db)),
         hooks,
         random=Random(values["RANDOM_SEED"]),

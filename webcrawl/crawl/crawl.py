@@ -24,6 +24,7 @@ from webcrawl.crawl.inline import InlineDownloads
 from webcrawl.crawl.mailbox import Mailbox, RobotsHeard
 from webcrawl.crawl.refusals import Refusal, Refusals
 from webcrawl.crawl.revisit_figures import RevisitCounts
+from webcrawl.crawl.revisiting import Revisiting
 from webcrawl.crawl.robots import RobotsAdmission
 from webcrawl.crawl.seeding import Seeding
 from webcrawl.crawl.uplink import Uplink
@@ -31,6 +32,7 @@ from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.overstay import R
 from webcrawl.hive.member import Post
 from webcrawl.model import Exchange, Link, Outcome, Packed, Status, url_of
+from webcrawl.revisit.change import By, Change
 from webcrawl.revisit.figures import RevisitFigures
 from webcrawl.seen.content import ContentSeen
 from webcrawl.seen.portions import Portions
@@ -96,7 +98,8 @@ class Parts:
     in_force: InForce
     hosts: HostOrders
     post: Post | None = None  # if this is one drone of a hive
-    revisit_counts: RevisitCounts | None = None  # if pages are fetched again
+    revisiting: Revisiting | None = None  # if pages are fetched again
+    revisit_counts: RevisitCounts | None = None  # then, too
 
 
 class Crawl:
@@ -138,6 +141,7 @@ class Crawl:
         self._revisit_counts = parts.revisit_counts
         self._followers: list[Follower] = []
         self._merged_at = 0.0
+        self.revisiting = parts.revisiting
         self._more = False  # the last slice of links had none that may be fetched now, and there may be another
 
     def __repr__(self) -> str:
@@ -176,6 +180,10 @@ class Crawl:
     def redirected(self, page: Link, location: str, chain: str) -> None:
         """Submits the target of a redirect, which takes the chain with it."""
         self._discovery.redirected(page, location, chain)
+
+    def moved(self, page: Link, location: str, history: str) -> bool:
+        """Submits where a page has moved for good, with what is known of it. False if a filter drops that."""
+        return self._discovery.submit(Link(location, f"{page.path}R", page.url, page.seed, history=history))
 
     def key(self, url: str) -> int:
         """The number by which the seen store knows a URL."""
@@ -240,14 +248,20 @@ class Crawl:
             if self._seeding.first:
                 return None
         self._discovery.submit_portion(now)
-        frontier = self._frontier
+        frontier, revisiting = self._frontier, self.revisiting
+        if revisiting is not None:
+            revisiting.feed(now)
         link = frontier.take(now, spare=False)
         if link is None and frontier.holds_back(now):  # links of other hosts may wait there
             self.feed(now, seeds=frontier.wants_hosts(now) and now - self._merged_at >= PATIENCE)
         if link is None:
             link = frontier.take(now)
         self._more = link is None and self.feed(now, seeds=frontier.takes_new())  # one slice: the next turn goes on
-        return frontier.take(now) if self._more else link
+        if self._more:
+            link = frontier.take(now)
+        if link is None and revisiting is not None:
+            revisiting.split.idle(now)
+        return link
 
     def next_ready(self) -> float | None:
         """When there may be something to do: a time (0 is now), or None as long as nothing is found or finished."""
@@ -265,6 +279,9 @@ class Crawl:
             ready = merge if ready is None else min(ready, merge)
         if self._portions.links:
             ready = self._portions.ready_at if ready is None else min(ready, self._portions.ready_at)
+        if self.revisiting is not None:
+            again = self.revisiting.next_feed(self._clock())
+            ready = again if ready is None else ready if again is None else min(ready, again)
         end = self._ending.after(self._clock())
         return ready if end is None else end if ready is None else min(ready, end)
 
@@ -345,6 +362,8 @@ class Crawl:
         """
         if not link.request:  # of a spider's own request it was decided before the spider was told
             self.uplink.excuse(outcome)
+        if self.revisiting is not None and outcome.status in NO_OUTCOMES:
+            self.revisiting.put_back(link)
         if outcome.status == Status.UNTRIED:
             self._frontier.put_back(link, self._ended(outcome), outcome.wait)
             return
@@ -372,7 +391,10 @@ class Crawl:
             counters["bytes"] += len(exchange.head) + len(exchange.wire)
 
     def _logged(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
-        self._log.finished(link, outcome, exchange, [] if exchange is None else _annotations(exchange))
+        notes = [] if exchange is None else _annotations(exchange)
+        if link.history and link.is_revisit:
+            notes = [*_of_revisit(exchange), *notes]
+        self._log.finished(link, outcome, exchange, notes)
 
     def _ended(self, outcome: Outcome) -> float:
         return self._clock.at(outcome.ended) if outcome.ended else 0.0
@@ -416,6 +438,8 @@ class Crawl:
         return not self._pending(busy=False)
 
     def _pending(self, *, busy: bool) -> bool:
+        if self.revisiting is not None and self.revisiting.goes_on:
+            return True
         waiting = self._seen.pending or self._portions.links or len(self._refusals)
         if waiting or not self._seeding.ended or self.in_force.paused:
             return True
@@ -561,6 +585,15 @@ class Crawl:
                 rest.callback(part.close)
             for follower in self._followers:
                 rest.callback(follower.close)
+
+
+def _of_revisit(exchange: Exchange | None) -> list[str]:
+    """What the crawl log says of a page that was fetched again; `same-text`: other bytes that show the same."""
+    found = exchange.revisit if exchange is not None else None
+    if found is None:
+        return ["revisit"]
+    same = found.change is Change.CHANGED and found.by is By.DIGEST
+    return ["revisit", str(found.change), *(["same-text"] if same else [])]
 
 
 def _annotations(exchange: Exchange) -> list[str]:

@@ -11,17 +11,20 @@ from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.listings import LISTINGS
 from webcrawl.crawl.redirect_chain import follow
 from webcrawl.crawl.requisites import FRAMES, is_needed, is_requisite, may_need
+from webcrawl.crawl.revisiting import Revisiting
 from webcrawl.formats.documents import DocumentReader
 from webcrawl.html.found import Found, FoundLink, is_nofollow
 from webcrawl.items import Page
 from webcrawl.model import Exchange, Link, redirects_in_a_row
 from webcrawl.net.robots_book import robots_url
+from webcrawl.revisit.change import Change
 from webcrawl.seen.shells import SIZE, Shells
 from webcrawl.urls.redirects import target
 
 KIND = itemgetter(0)  # of a link
 # Heritrix's letters for the ways to a URL; all other kinds of links are L.
 HOPS = {**dict.fromkeys(("img", "srcset", "script", "style", "media", "object", "link"), "E"), "refresh": "R"}
+FOR_GOOD = frozenset({301, 308})
 NEEDED = {"refresh": "R"}  # all other requisites are E
 
 
@@ -68,12 +71,44 @@ class Visitor:
         location = target(exchange)
         if link.path.endswith("P"):
             self._robots(page, link, exchange, location)
-        elif location:
+            return page
+        known = self._crawl.revisiting
+        if known is not None:
+            self._judge(page, known, link, exchange)
+        if location:
+            if link.history and known is not None and self._moves(known, link, exchange, location):
+                return page
             if redirects_in_a_row(link.path) < self._redirects:
                 self._crawl.redirected(link, location, self._chain(link, exchange))
-        elif 200 <= exchange.status < 300 and exchange.body:
+        elif 200 <= exchange.status < 300 and exchange.body and page.change is not Change.UNCHANGED:
             self._body(page, link, exchange)
         return page
+
+    def _judge(self, page: Page, known: Revisiting, link: Link, exchange: Exchange) -> None:
+        """Whether the page is new, or as it was when it was fetched last.
+
+        The digest is of the payload, by which archives tell copies; without a content coding it is the body.
+        """
+        number = 0
+        if exchange.status == 200:
+            digest = self._digests(exchange.payload)
+            if exchange.payload is exchange.body:
+                page.digest = digest
+            number = int.from_bytes(digest[:8], "big") or 1
+        found = known.judge(link, exchange, number, lambda: page.fingerprint)
+        if found is not None:
+            exchange.revisit = found
+            page.change, page.revisit = found.change, found.visits + (found.change is not Change.NEW)
+
+    def _moves(self, known: Revisiting, link: Link, exchange: Exchange, location: str) -> bool:
+        """A page that has moved for good takes what is known of it along, unless nothing is fetched where it is now."""
+        if exchange.status not in FOR_GOOD or location == link.url:
+            return False
+        history = known.history_of(link)
+        if not history or not self._crawl.moved(link, location, history):
+            return False
+        known.moved(link)
+        return True
 
     def _robots(self, page: Page, link: Link, exchange: Exchange, location: str) -> None:
         """The sitemaps that it names are its links, if they are wanted."""
@@ -85,12 +120,12 @@ class Visitor:
             page.found = Found(page.base, page.encoding, [("sitemap", url, "", "") for url in named])
 
     def _body(self, page: Page, link: Link, exchange: Exchange) -> None:
-        page.digest = self._digests(exchange.body)
+        page.digest = page.digest or self._digests(exchange.body)
         page.duplicate = self._crawl.seen_body(page.digest)
         known = self._knows_links(page)
         if page.duplicate and self._crawl.comes_again(link):  # it was first seen as this very page
             page.duplicate = known = False
-        if not page.duplicate:
+        if not (page.duplicate or link.history):  # budgets are about new pages
             self._crawl.new_body(link, exchange.body)
         exchange.duplicate = page.duplicate
         if not (known and self._skip_seen):

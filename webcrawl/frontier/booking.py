@@ -134,4 +134,5 @@ class Booking:
 
 
 def _is_page(link: Link, outcome: Outcome) -> bool:
-    return outcome.status > 0 and not link.path.endswith("P") and link.url != ""
+    """Neither a robots.txt nor one that is fetched again."""
+    return outcome.status > 0 and not link.history and not link.path.endswith("P") and link.url != ""

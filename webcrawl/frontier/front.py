@@ -13,9 +13,11 @@ from webcrawl.frontier.fifo import Fifo
 class FrontEnd:
     """Mercator 3.1: within a level URLs keep their order; the chooser divides the turns among levels."""
 
-    def __init__(self, queues: Sequence[Fifo], bias: float, random: Random) -> None:
+    def __init__(self, queues: Sequence[Fifo], bias: float, random: Random, old: Fifo | None = None) -> None:
+        """`old`: a level of its own for what is fetched again; it has the part `share` of all turns."""
         self.queues = list(queues)
         self.last = len(self.queues) - 1
+        self.old, self.share = old, 0.5
         self._random = random.random
         self.filled: list[Fifo] = []  # the queues that are not empty
         self._bounds: list[float] = []
@@ -35,6 +37,9 @@ class FrontEnd:
     def _survey(self) -> None:
         """Updates the list of non-empty queues and their chances. Needed only when a queue fills or empties."""
         filled = [(queue, weight) for queue, weight in zip(self.queues, self._weights, strict=True) if len(queue)]
+        if self.old is not None and self.old.count:
+            new = sum(weight for _, weight in filled) or 1.0
+            filled.append((self.old, new * self.share / (1.0 - self.share)))
         self.filled = [queue for queue, _ in filled]
         self._bounds = list(accumulate(weight for _, weight in filled))
 
@@ -43,6 +48,30 @@ class FrontEnd:
         queue.push(record)
         if queue.count == 1:
             self._survey()
+
+    def divide(self, share: float) -> None:
+        """From now on this part of all turns is for what is fetched again, as long as there is anything else."""
+        self.share = share
+        self._survey()
+
+    def old_goes_first(self) -> bool:
+        """Whether what is fetched again has this turn; somebody else waits too."""
+        return self._random() < self.share
+
+    def push_old(self, record: bytes) -> None:
+        """Something that is fetched again."""
+        if self.old is None:
+            raise ValueError("nothing is fetched again in this frontier")
+        self.old.push(record)
+        if self.old.count == 1:
+            self._survey()
+
+    def pop_old(self) -> bytes | None:
+        """The first of these."""
+        record = self.old.pop() if self.old is not None else None
+        if record is not None and self.old is not None and not self.old.count:
+            self._survey()
+        return record
 
     def pop(self) -> bytes | None:
         """Pops from a level picked at random: each level is `bias` times as likely as the next."""

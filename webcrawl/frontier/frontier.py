@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 
 from webcrawl.frontier.addresses import Addresses
+from webcrawl.frontier.admission import Decision
 from webcrawl.frontier.allowances import Allowance
 from webcrawl.frontier.back import BackEnd
 from webcrawl.frontier.booking import Booking, Limits, Own
 from webcrawl.frontier.budgets import Budgets
 from webcrawl.frontier.charges import Charges
+from webcrawl.frontier.front import FrontEnd
 from webcrawl.frontier.gate import Gate
 from webcrawl.frontier.health import Health, given_up, spares
 from webcrawl.frontier.hosts import FIRST, Host, State
@@ -26,7 +28,7 @@ from webcrawl.frontier.prioritizers import Informed
 from webcrawl.frontier.rotation import Rotation
 from webcrawl.frontier.slots import ANSWERED, DOUBTFUL, NEW, PROVEN, Slots
 from webcrawl.frontier.steering import Steering
-from webcrawl.model import Link, Outcome, unpack
+from webcrawl.model import Link, Outcome, Status, unpack
 from webcrawl.urls.hosts import host_of
 
 STEPS = 64  # hosts examined by one `take` before it gives up for this turn of the event loop
@@ -37,6 +39,7 @@ LATE = 0.05  # seconds that a proven host waits for a fetcher or the processor, 
 NEVER = float("inf")
 SOON = 30.0  # seconds that a host waits with a URL, e.g. for a redirected robots.txt, rather than look for another
 CALM = 0.2  # seconds after that in which no host beyond its domain's share is let in
+BRINGS = 256  # URLs to be fetched again that are moved to their hosts in one turn
 OVERDUE = 10.0  # seconds a due host waits for a fetcher before n shrinks: there are more queues than fetchers need
 
 
@@ -208,12 +211,42 @@ class Frontier:
         before = self.queued
         for record in records:
             link = unpack(record)
+            if link.history and self._front.old is not None and link.is_revisit:
+                self._front.push_old(record)
+                self.queued += 1
+                continue
             level = self._level(link)
             if link.request:  # an ordinary Scrapy request, the only kind of link that may have a priority
                 level = min(max(level - link.priority, 0), self._front.last)
             self._front.push(level, record)
             self.queued += 1
         self.counters["added"] += self.queued - before
+
+    def revisit(self, records: Sequence[bytes]) -> None:
+        """Puts packed links of pages that are due again into the level of their own."""
+        for record in records:
+            self._front.push_old(record)
+        self.queued += len(records)
+        self.counters["due again"] += len(records)
+
+    def bring(self, now: float) -> None:
+        """Moves these to their hosts, as far as there are places."""
+        old = self._front.old
+        if old is not None and old.count:
+            self._back.now = now
+            self._rotation.bring(BRINGS)
+
+    def divide(self, share: float) -> None:
+        """From now on this part of the turns is for what is fetched again: of the front-end, and of each host."""
+        self._front.divide(share)
+
+    def links_to(self, url: str) -> int:
+        """How many other domains link to that of a URL, as far as that is counted."""
+        return self._budgets.reputation.remembered(self._domain(host_of(url)))
+
+    def hear_links(self) -> None:
+        """Somebody wants to know who links to whom."""
+        self.heard = self._budgets.reputation.heard
 
     def votes_go(self, elsewhere: Callable[[str, str], bool]) -> None:
         """Offers it who links to whom, as a domain and a URL. What it takes is not counted here."""
@@ -337,7 +370,7 @@ class Frontier:
         given: Link | None = None
         passed: list[tuple[float | Link, bytes]] = []
         for _ in range(DROPS):
-            record = _next_record(host, now)
+            record = _next_record(host, now, self._front)
             if record is None:
                 break
             self._hosts.touch(host)
@@ -346,7 +379,9 @@ class Frontier:
             if host.retired and spares(host, link.url):
                 self._put_back(host, record)
                 break
-            decision = host.retired or (self._admission(link, now) if self._admission is not None else None)
+            decision: Decision = self._ends(host, link, now) if host.retired else None
+            if not decision and self._admission is not None:
+                decision = self._admission(link, now)
             if not decision:
                 given = self._give(host, link, record)
                 break
@@ -361,6 +396,12 @@ class Frontier:
             if isinstance(decision, float) and decision <= now + SOON:
                 break
         return self._pass_over(host, passed, now, given) if passed else given
+
+    def _ends(self, host: Host, link: Link, now: float) -> Decision:
+        """URLs of a retired host end, but HOST_MAX_PAGES is about new pages: others wait for their turn."""
+        if host.retired != Status.HOST_BUDGET or not link.is_revisit:
+            return host.retired
+        return host.ready_at if host.ready_at > now else None
 
     def _pass_over(
         self, host: Host, passed: list[tuple[float | Link, bytes]], now: float, given: Link | None
@@ -563,7 +604,10 @@ class Frontier:
         if not host.waiting():
             rotation.leave(host, State.IDLE)
         elif host.retired:
-            self._back.schedule(host, now + PAUSE)  # the others go on meanwhile
+            due = now + PAUSE  # the others go on meanwhile
+            if self._front.old is not None and host.retired == Status.HOST_BUDGET:
+                due = max(due, host.due())  # some of its URLs are asked for all the same
+            self._back.schedule(host, due)
             return
         elif rotation.aside.wants(host, due := host.due(), now):
             rotation.set_aside(host, now)
@@ -576,18 +620,24 @@ class Frontier:
 
 
 def _uses_budget(link: Link) -> bool:
-    """Whether the link is a page of its domain's budget: neither a user's request nor a robots.txt."""
-    return not link.request and not link.path.endswith("P")
+    """Whether the link is a page of its domain's budget: not a user's request, a robots.txt, or one fetched again."""
+    return not link.request and not link.history and not link.path.endswith("P")
 
 
-def _next_record(host: Host, now: float) -> bytes | None:
-    """The host's next record: due retries, then by priority; for a retired host the order does not matter."""
+def _next_record(host: Host, now: float, front: FrontEnd) -> bytes | None:
+    """The host's next record: due retries, then by priority; for a retired host the order does not matter.
+
+    What is fetched again takes turns with all others.
+    """
     ranked = host.ranked
     if host.later and (host.later[0][0] <= now or host.retired):
         others = host.queue.count or (ranked is not None and ranked.queues)
         # If the host is failing, another URL shows whose fault it is; but what was put back goes first (FIRST, 0).
         if not (host.failures and others) or host.later[0][0] <= 0.0:
             return heappop(host.later)[1]
-    if ranked is not None and ranked.queues and (ranked.before() or not host.queue.count):
-        return ranked.pop()
+    if ranked is not None and ranked.queues:
+        if ranked.has_revisits() and front.old_goes_first():
+            return ranked.pop(-1)
+        if ranked.before() or not host.queue.count:
+            return ranked.pop()
     return host.queue.pop()

@@ -12,9 +12,9 @@ import msgpack
 
 from webcrawl.frontier.fifo import Fifo, Pool
 from webcrawl.frontier.health import FailedRow
-from webcrawl.frontier.ranked import Ranked
+from webcrawl.frontier.ranked import REVISITS, Ranked
 from webcrawl.frontier.rows import HostRows, Row
-from webcrawl.model import priority_of
+from webcrawl.model import is_revisit, priority_of
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 
@@ -106,6 +106,7 @@ class HostTable:
         self._idle: OrderedDict[str, Host] = OrderedDict()
         self._dirty: dict[str, Host] = {}
         pool.on_spill = self.touch
+        self.revisits = False  # whether there can be URLs that are fetched again
 
     def __repr__(self) -> str:
         return f"<HostTable idle={len(self._idle)} dirty={len(self._dirty)} {self._rows!r}>"
@@ -148,6 +149,8 @@ class HostTable:
 
     def queue_for(self, host: Host, record: bytes) -> Fifo:
         """The queue that a record of this host belongs in."""
+        if self.revisits and is_revisit(record):
+            return self._ranked(host, REVISITS)
         priority = priority_of(record)
         return self._ranked(host, priority) if priority else host.queue
 

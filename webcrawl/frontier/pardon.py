@@ -94,7 +94,7 @@ class Pardon:
 def _comes_back(charge: Charge) -> bool:
     """Whether a link whose attempts were used up comes again; for none a host was lent or a download cut.
 
-    Of its own request's end a spider was told.
+    Of its own request's end a spider was told. A page that is fetched again has its next time already.
     """
     link = charge.link
-    return bool(link.url) and not link.path.endswith("P") and not link.request
+    return bool(link.url) and not link.history and not link.path.endswith("P") and not link.request

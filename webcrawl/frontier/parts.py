@@ -29,6 +29,7 @@ class Shape:
     levels: int  # FRONTIER_LEVELS
     bias: float  # FRONTIER_BIAS: each level is picked this many times as often as the next
     memory: int  # FRONTIER_MEMORY, in bytes
+    revisits: bool = False  # whether URLs are fetched again
 
 
 @dataclass(frozen=True, slots=True)

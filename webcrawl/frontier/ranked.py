@@ -10,6 +10,7 @@ from webcrawl.frontier.fifo import Fifo
 # Queues on each side of 0, whatever priorities a spider thinks of; each is an object of some 150 bytes in memory.
 MOST = 16
 LARGEST = 1 << 31  # priorities beyond are all one
+REVISITS = -LARGEST - 1  # of the queue of what is fetched again, which has no priority: the two take turns
 
 
 class Ranked:
@@ -33,8 +34,9 @@ class Ranked:
 
     def queue(self, priority: int, make: Callable[[], Fifo]) -> Fifo:
         """The queue of this priority, made if it is missing; beyond MOST of them the nearest one."""
-        priority = max(min(priority, LARGEST), -LARGEST)
-        side = [one for one in self.queues if (one[0] > 0) is (priority > 0)]
+        if priority != REVISITS:
+            priority = max(min(priority, LARGEST), -LARGEST)
+        side = [one for one in self.queues if _side(one[0]) == _side(priority)]
         nearest = min(side, key=lambda one: abs(one[0] - priority), default=None)
         if nearest is not None and (nearest[0] == priority or len(side) >= MOST):
             return nearest[1]
@@ -43,15 +45,24 @@ class Ranked:
         self.queues.sort(key=itemgetter(0), reverse=True)
         return queue
 
-    def pop(self) -> bytes | None:
-        """The oldest record of the highest priority."""
-        queue = self.queues[0][1]
+    def has_revisits(self) -> bool:
+        """Whether anything here is fetched again."""
+        return bool(self.queues) and self.queues[-1][0] == REVISITS
+
+    def pop(self, at: int = 0) -> bytes | None:
+        """The oldest record of the highest priority; at -1 of the last queue, where revisits are."""
+        queue = self.queues[at][1]
         record = queue.pop()
         if not queue.count:
-            del self.queues[0]
+            del self.queues[at]
             queue.close()
         return record
 
     def save(self) -> list[tuple[int, bytes]]:
         """As a host's row has it."""
         return [(priority, queue.save()) for priority, queue in self.queues]
+
+
+def _side(priority: int) -> int:
+    """Above 0, below, or neither."""
+    return 2 if priority == REVISITS else int(priority > 0)

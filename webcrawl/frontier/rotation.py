@@ -11,7 +11,7 @@ from webcrawl.frontier.health import returns, spares
 from webcrawl.frontier.hosts import Host, State
 from webcrawl.frontier.parts import Queues, Rules
 from webcrawl.frontier.setaside import SetAside
-from webcrawl.model import authority_of, url_of
+from webcrawl.model import Status, authority_of, is_revisit, url_of
 from webcrawl.urls.hosts import host_of
 
 MOVES = 1000  # URLs that one refill moves to active hosts' queues before it gives up: about 2 ms
@@ -118,9 +118,27 @@ class Rotation:
             if gate is not None and gate.foreign(_host(record)):
                 gate.turn_away(record, False)
                 continue
-            if self._budgets.admits(self._shares.domain_of(_host(record)), record) and self._route(record):
+            again = self._hosts.revisits and is_revisit(record)
+            if (again or self._budgets.admits(self._shares.domain_of(_host(record)), record)) and self._route(record):
                 return True
         return False
+
+    def bring(self, most: int) -> None:
+        """Lets in what is fetched again, beyond the width: it is let into the front-end only as fast as is wanted.
+
+        Behind long queues of hosts that have a place it would never come to its turn.
+        """
+        front, gate = self._front, self.gate
+        for _ in range(most):
+            if len(self._back.active) >= self._most:
+                break
+            record = front.pop_old()
+            if record is None:
+                break
+            if gate is not None and gate.foreign(_host(record)):
+                gate.turn_away(record, False)
+            else:
+                self._route(record)
 
     def _from_budgets(self) -> bool:
         """The same for URLs whose domain has pages left again."""
@@ -201,7 +219,11 @@ class Rotation:
             return False
         host = self._hosts.get(name)
         crowd: Group | None = None
-        if host.retired and not (returns(host, self._back.now) or spares(host, url_of(record))):
+        if host.retired and not (
+            returns(host, self._back.now)
+            or spares(host, url_of(record))
+            or (host.retired == Status.HOST_BUDGET and is_revisit(record))
+        ):
             self._ended(record, host.retired)
         elif host.state is State.IDLE and not anyone and (crowd := shares.crowd(host)) is not None:
             self._lines.push(crowd, record)

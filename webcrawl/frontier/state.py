@@ -60,6 +60,8 @@ class FrontierPart:
             "counters": frontier.counters,
             "random": self.random.getstate(),
         }
+        if queues.front.old is not None:
+            state["revisits"] = queues.front.old.save()
         self.db.set(META, msgpack.packb(state))
 
 
@@ -94,7 +96,9 @@ def _open_queues(db: CrawlDB, shape: Shape, rules: Rules, saved: dict[str, Any],
     hosts = HostTable(db, pool, quarter // HOST_BYTES, quarter // 2)
     levels: list[bytes | None] = list(saved.get("front", ()))
     levels += [None] * (shape.levels - len(levels))  # with fewer levels than before, the extra queues still run empty
-    front = FrontEnd([pool.fifo(level) for level in levels], shape.bias, random)
+    old = pool.fifo(saved.get("revisits")) if shape.revisits or "revisits" in saved else None
+    front = FrontEnd([pool.fifo(level) for level in levels], shape.bias, random, old)
+    hosts.revisits = old is not None
     parked, aside = pool.fifo(saved.get("parked")), Aside(pool.fifo, saved.get("aside", ()))
     budgets = _open_budgets(db, blocks, shape.memory // 8, rules)
     return Queues(front, hosts, parked, Told(db), aside, Lines(pool.fifo, saved.get("lines", {})), budgets)

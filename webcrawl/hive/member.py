@@ -38,6 +38,11 @@ class Post:
     inbox: Inbox
     obeyed: Obeyed
 
+    def part(self) -> float:
+        """Of the slots of the hive, the part that is here."""
+        owned = self.drone.moving.owned
+        return owned.count(1) / len(owned) if owned else 1.0
+
     def stats(self) -> dict[str, int]:
         """Counters of this run."""
         return {**self.drone.stats(), **{f"letters/{name}": n for name, n in self.outbox.stats().items()}}

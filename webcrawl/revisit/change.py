@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+
+from webcrawl.model import Exchange
+from webcrawl.revisit.record import PageRecord
+from webcrawl.revisit.validators import was_conditional
+
+ALIKE = 4  # bits in which the fingerprints of two texts may differ that count as the same
+GONE = frozenset({404, 410})
 
 
 class Change(StrEnum):
@@ -42,3 +50,29 @@ class Judged:
     digest_before: int = 0
     distance: int | None = None  # bits in which the fingerprints of the texts differ, where both have one
     signal: Signal | None = None
+    text: int = 0  # the fingerprint of the visible text, if it was wanted; 0: none
+    visits: int = 0  # how often the page was fetched again before
+
+
+def judged(record: PageRecord | None, exchange: Exchange, digest: int, text: Callable[[], int | None]) -> Judged | None:
+    """What this answer says of a page with this record, or with none; None if it says nothing.
+
+    `digest`: of the body. `text` finds the fingerprint of the visible text, which takes as long as all else of a page:
+    it is asked for only once the bytes have changed.
+    """
+    status = exchange.status
+    if record is None or not record.digest:
+        return Judged(Change.NEW, digest=digest) if status == 200 else None
+    before, was, visits = record.fetched, record.digest, record.visits
+    if status == 304 and was_conditional(exchange):
+        return Judged(Change.UNCHANGED, By.STATUS, before, was, was, visits=visits)
+    if status in GONE:
+        return Judged(Change.GONE, None, before, 0, was, visits=visits)
+    if status != 200:
+        return None
+    if digest == was:
+        return Judged(Change.UNCHANGED, By.DIGEST, before, digest, was, visits=visits)
+    seen = text() or 0
+    distance = (seen ^ record.text).bit_count() if seen and record.text else None
+    by = By.DIGEST if distance is not None and distance <= ALIKE else By.TEXT
+    return Judged(Change.CHANGED, by, before, digest, was, distance, text=seen, visits=visits)

@@ -134,6 +134,9 @@ def _front(
         for level, saved in enumerate(state["front"]):
             what = f"table meta, {META}: level {level}"
             found["queued"] += _links(snapshot, queues.records(saved, what), what)
+        if "revisits" in state:
+            what = f"table meta, {META}: revisits"
+            found["queued"] += _links(snapshot, queues.records(state["revisits"], what), what)
         waiting = Counter(record.decode() for record in queues.records(state["parked"], f"table meta, {META}: parked"))
         for group, saved in state["lines"].items():
             what = f"table meta, {META}: line of {group}"

@@ -158,4 +158,5 @@ class Search:
 def saved_front(data: bytes) -> Front:
     """The queues in the frontier's value."""
     state = msgpack.unpackb(data)
-    return list(state["front"]), dict(state["lines"])
+    again = [state["revisits"]] if "revisits" in state else []  # the level of their own comes last
+    return [*state["front"], *again], dict(state["lines"])

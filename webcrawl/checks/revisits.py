@@ -1,0 +1,37 @@
+"""The kinds of values of REVISIT_POLICY and REVISIT_IMPORTANCE."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from webcrawl.checks.code import Dotted
+from webcrawl.checks.kinds import text
+from webcrawl.revisit.importance import IMPORTANCES
+from webcrawl.revisit.policy import POLICIES
+
+NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Shipped:
+    """One of a few words, in any case, or a dotted path; the plain value is the dotted path, or none."""
+
+    known: Mapping[str, str]
+    none: bool = False  # whether `none` is one of the words
+
+    @property
+    def allowed(self) -> str:
+        words = [*([NONE] if self.none else []), *self.known]
+        return f"one of {', '.join(words)}, or {Dotted().allowed}"
+
+    def read(self, value: Any, /) -> str:
+        word = text(NONE if value is None and self.none else value)
+        if self.none and word.lower() == NONE:
+            return NONE
+        return Dotted().read(self.known.get(word.lower(), word))
+
+
+REVISIT_POLICY = Shipped(POLICIES, none=True)
+REVISIT_IMPORTANCE = Shipped(IMPORTANCES)

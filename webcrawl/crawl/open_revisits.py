@@ -1,0 +1,92 @@
+"""Where the settings of revisits become the part of the crawl that makes them, if there are any."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Mapping
+from random import Random
+from typing import Any
+
+import msgpack
+
+from webcrawl.control.changeable import OF_REVISITS
+from webcrawl.control.in_force import InForce
+from webcrawl.crawl.clock import CrawlClock
+from webcrawl.crawl.crawl_log import CrawlLog
+from webcrawl.crawl.revisiting import META, Revisiting
+from webcrawl.crawl.split import Split
+from webcrawl.frontier.frontier import Frontier
+from webcrawl.hive.member import Post
+from webcrawl.loading import load
+from webcrawl.revisit.importance import ByReputation, Weighed
+from webcrawl.revisit.policy import POLICIES, Policy, PolicyOptions
+from webcrawl.revisit.revisits import Revisits
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.text.quantities import count
+
+logger = logging.getLogger(__name__)
+
+NONE = "none"
+MIB = 1 << 20
+MEMORY = 16 * MIB  # of all records
+
+
+def open_revisiting(
+    values: Mapping[str, Any],
+    db: CrawlDB,
+    frontier: Frontier,
+    clock: CrawlClock,
+    log: CrawlLog,
+    counters: Counter[str],
+    in_force: InForce,
+    post: Post | None,
+) -> Revisiting | None:
+    """None if pages are not fetched again, and never were.
+
+    Records of a former run stay if this one fetches nothing again: what waits in the frontier comes back to them.
+    """
+    path, data = values["REVISIT_POLICY"], db.get(META)
+    if path == NONE and data is None:
+        return None
+    on = path != NONE
+    if not on and data is not None:
+        path = _former(msgpack.unpackb(data)["policy"])
+    random, split = Random(values["RANDOM_SEED"]), Split(clock)
+    options = PolicyOptions(values["REVISIT_AGE"], split.rate, split.known, random)
+    policy: Policy = load(path)(options)
+    revisits = Revisits(db, policy, rate=split.rate, random=random, memory=MEMORY)
+    importance = _importance(values["REVISIT_IMPORTANCE"], frontier)
+    revisiting = Revisiting(db, clock, revisits, (path, policy), split, frontier, importance, counters, on=on)
+    log.hearers.append(revisiting.hear)
+    split.pages, split.early = revisiting.__len__, policy.early
+
+    def change(now: Mapping[str, Any]) -> None:
+        age, rate, share = (now[name] for name in OF_REVISITS)
+        split.change(age=age, rate=rate, share=share)
+        frontier.divide(share)
+
+    in_force.listen(OF_REVISITS, change)
+    if post is not None:
+        split.part = post.part
+    if not on and len(revisits):
+        logger.info("REVISIT_POLICY = none: %s not fetched again; their records stay", count(len(revisits), "page"))
+    elif on and data is None and counters["pages"]:
+        logger.warning("REVISIT_POLICY: pages that were fetched before have no record, and are not fetched again")
+    return revisiting
+
+
+def _former(path: str) -> str:
+    """The policy of a former run, or another one if there is no such code any more: it has nothing to decide."""
+    try:
+        load(path)
+    except ValueError:
+        return POLICIES["fixed"]
+    return path
+
+
+def _importance(path: str, frontier: Frontier) -> Weighed:
+    found = load(path)
+    if found is ByReputation:
+        frontier.hear_links()
+    return Weighed(found(frontier.links_to) if isinstance(found, type) else found)

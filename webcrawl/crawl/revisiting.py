@@ -1,0 +1,187 @@
+"""The life of a page that is fetched again (docs/revisits.md): into the frontier when due, and back among the records.
+
+The record of a page is in one place at a time: among the records by due time, in the history of the link that travels
+through the frontier, or with the page in flight. So it is part of every checkpoint, and moves with its link in a hive.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+import msgpack
+
+from webcrawl.crawl.clock import CrawlClock
+from webcrawl.crawl.split import Split
+from webcrawl.frontier.frontier import Frontier
+from webcrawl.model import Exchange, Link, Outcome, Status
+from webcrawl.revisit import validators
+from webcrawl.revisit.change import By, Change, Judged, judged
+from webcrawl.revisit.policy import Policy
+from webcrawl.revisit.record import PageRecord, is_ahead, link_of, record_of
+from webcrawl.revisit.revisits import Revisits
+from webcrawl.store.crawldb import CrawlDB
+
+META = "revisiting"
+STEP = 0.05  # seconds between two looks at what is due
+SLICE = 200  # pages that become due in one look
+ROOM = 10_000  # pages due that wait in the frontier: beyond, those of other hosts would not come to their turn earlier
+SOON, LATE = 60.0, 30 * 86_400.0  # seconds until a page is tried again that could not be fetched, at least and at most
+RARE = 86_400.0  # the same if it is its host, or robots.txt, that keeps us out
+PROBES = 5  # times in a row that a page is gone, after which it is forgotten
+FORGET = frozenset((Status.EXCLUDED, Status.OUT_OF_SCOPE, Status.DROPPED))  # somebody does not want it any more
+
+
+class Revisiting:
+    """One per crawl in which pages are fetched again, or were in a former run."""
+
+    def __init__(
+        self,
+        db: CrawlDB,
+        clock: CrawlClock,
+        revisits: Revisits,
+        policy: tuple[str, Policy],
+        split: Split,
+        frontier: Frontier,
+        importance: Callable[[Link], float],
+        counters: Counter[str],
+        *,
+        on: bool,
+    ) -> None:
+        """`policy`: its path, and itself. Not `on`: no page becomes due, but what is in the frontier comes back."""
+        self._clock = clock
+        self._db, self.revisits, self.split, self._frontier, self._on = db, revisits, split, frontier, on
+        (self._path, self._policy), self._importance, self._counters = policy, importance, counters
+        data = db.get(META)
+        self._out: int = msgpack.unpackb(data)["out"] if data is not None else 0  # pages due and not finished
+        self._given: dict[str, PageRecord] = {}  # of pages in flight
+        self._moved: set[str] = set()  # of these, whose record has gone to where they were redirected
+        self._next = 0.0
+        db.join(self)
+
+    def __repr__(self) -> str:
+        return f"<Revisiting on={self._on} out={self._out} {self.revisits!r}>"
+
+    def __len__(self) -> int:
+        """Pages that are fetched again, those on their way included."""
+        return len(self.revisits) + self._out
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether there is something to wait for, even if nothing is to be done now."""
+        return self._on and len(self.revisits) > 0
+
+    # -- out
+
+    def feed(self, now: float) -> None:
+        """Moves what is due into the frontier, as far as the budget allows."""
+        if now < self._next:
+            return
+        self._next = now + STEP
+        room = min(ROOM - self._out, SLICE) if self._on else 0
+        if room > 0:
+            records = self.revisits.take(now, room)
+            if records:
+                self._out += len(records)
+                self._frontier.revisit([link_of(record).pack() for record in records])
+        self._frontier.bring(now)
+
+    def next_feed(self, now: float) -> float | None:
+        """When `feed` may find something; None until a page is finished."""
+        if not self._on or self._out >= ROOM:
+            return None
+        ready = self.revisits.next_take(now)
+        return ready if ready is None else max(ready, self._next)
+
+    def headers(self, link: Link) -> validators.Headers:
+        """What makes the request for this page conditional. Call it when the page is handed out."""
+        record = record_of(link) if link.is_revisit else None
+        if record is None:
+            return {}
+        self._given[link.url] = record
+        return validators.headers(record)
+
+    # -- back
+
+    def judge(self, link: Link, exchange: Exchange, digest: int, text: Callable[[], int | None]) -> Judged | None:
+        """What an answer says of its page, beside the fetch before; None for what is no page's."""
+        if link.request:
+            return None
+        return judged(self._given.get(link.url) or record_of(link), exchange, digest, text)
+
+    def moved(self, link: Link) -> None:
+        """Its record has gone to where it was redirected."""
+        self._moved.add(link.url)
+
+    def history_of(self, link: Link) -> str:
+        """What the link to where a page has moved for good takes along; empty if that is nothing."""
+        record = self._given.get(link.url) or record_of(link)
+        if record is None or is_ahead(link):
+            return ""
+        fresh = PageRecord("", shape=record.shape, span=record.span, weight=record.weight, visits=record.visits)
+        fresh.changes = record.changes
+        return link_of(fresh).history
+
+    def put_back(self, link: Link) -> None:
+        """It was not fetched, and comes again as if it had not been taken."""
+        self._given.pop(link.url, None)
+
+    def hear(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
+        """A URL has ended, fetched or not: what the crawl log says, and in the same turn of the event loop."""
+        if link.request or link.path.endswith("P"):
+            return
+        asked = outcome.ended > 0.0
+        now = self._clock.at(outcome.ended) if asked else self._clock()
+        if link.history:
+            self._again(link, outcome, exchange, now, asked=asked)
+        elif asked:
+            self.split.fetched_new(now)
+            found = exchange.revisit if exchange is not None else None
+            if exchange is not None and found is not None and self._on:
+                self._fetched(PageRecord(link.url, link.path), link, exchange, found, now)
+
+    def _again(self, link: Link, outcome: Outcome, exchange: Exchange | None, now: float, *, asked: bool) -> None:
+        record = self._given.pop(link.url, None) or record_of(link)
+        if record is None:
+            return
+        self._out = max(self._out - 1, 0)
+        self._counters["revisits"] += asked
+        found = exchange.revisit if exchange is not None else None
+        if link.url in self._moved:
+            self._moved.discard(link.url)
+        elif not asked:
+            if outcome.status not in FORGET:
+                self._later(record, now, RARE)
+        elif found is None or exchange is None:
+            self._later(record, now, SOON)
+        elif found.change is Change.GONE:
+            record.gone += 1
+            if record.gone < PROBES:
+                self._later(record, now, SOON)
+        else:
+            self._fetched(record, link, exchange, found, now)
+
+    def _fetched(self, record: PageRecord, link: Link, exchange: Exchange, found: Judged, now: float) -> None:
+        if record.digest and found.change is not Change.NEW:
+            changed = found.change is Change.CHANGED and found.by is not By.DIGEST
+            self._policy.observe(record, max(now - record.fetched, 0.0), changed)
+        etag, modified = validators.of(exchange, now)
+        if exchange.status == 200:
+            record.etag, record.modified, record.digest = etag, modified, found.digest
+        else:  # 304: what it does not repeat still holds
+            record.etag, record.modified = etag or record.etag, modified or record.modified
+        record.text = found.text or record.text
+        record.fetched, record.gone, record.weight = now, 0, self._importance(link)
+        self.revisits.keep(record, now)
+
+    def _later(self, record: PageRecord, now: float, least: float) -> None:
+        """Tries again when as much time has passed as since the last fetch that went well: at growing intervals."""
+        self.revisits.keep(record, now, now + min(max(now - record.fetched, least), LATE))
+
+    # -- the checkpoint
+
+    def prepare(self) -> Iterator[None]:
+        return iter(())
+
+    def save(self) -> None:
+        self._db.set(META, msgpack.packb({"out": self._out, "policy": self._path}))

@@ -1,0 +1,66 @@
+"""How many known pages are fetched again beside new ones: REVISIT_RATE per second, or REVISIT_SHARE of all fetches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import exp
+
+SPAN = 30.0  # seconds over which new pages are counted; older ones fade
+IDLE = 10.0  # seconds for which a slot that nobody wanted says that there is room
+ENOUGH = 1000.0  # revisits per second where only due times are to bound them
+
+
+class Split:
+    """`rate` is the budget of revisits."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self.pages: Callable[[], int] = int  # how many pages are fetched again, in all
+        self.early = True  # whether pages may be fetched before they are due, so that the budget is used
+        self.part: Callable[[], float] = _all  # of what a hive fetches, how much this drone does
+        self._age, self._fixed, self._share = 86_400.0, 0.0, 0.5
+        self._began = self._at = now()
+        self._new = 0.0  # new pages, those long ago counting less
+        self._idle_at = -IDLE
+
+    def __repr__(self) -> str:
+        return f"<Split rate={self.rate()}>"
+
+    def change(self, *, age: float, rate: float, share: float) -> None:
+        """REVISIT_AGE, REVISIT_RATE and REVISIT_SHARE from now on."""
+        self._age, self._fixed, self._share = age, rate, share
+
+    def known(self) -> int:
+        """How many pages are fetched again, in all."""
+        return self.pages()
+
+    def fetched_new(self, now: float) -> None:
+        """A page was handed out that was never fetched before."""
+        self._new = self._faded(now) + 1.0
+        self._at = now
+
+    def idle(self, now: float) -> None:
+        """Nothing can be fetched now."""
+        self._idle_at = now
+
+    def rate(self) -> float:
+        """Revisits per second.
+
+        Beside new pages they have their share of what is fetched. Where slots are idle, all pages are fetched again
+        once in REVISIT_AGE on average, or whenever they are due with a policy that is never early.
+        """
+        if self._fixed:
+            return self._fixed * self.part()
+        now = self._now()
+        seconds = SPAN * (1.0 - exp(-max(now - self._began, 1.0) / SPAN))
+        beside = self._faded(now) / seconds * self._share / (1.0 - self._share)
+        if now - self._idle_at > IDLE:
+            return beside
+        return max(beside, self.pages() / self._age if self.early else ENOUGH)
+
+    def _faded(self, now: float) -> float:
+        return self._new * exp(min(self._at - now, 0.0) / SPAN)
+
+
+def _all() -> float:
+    return 1.0
