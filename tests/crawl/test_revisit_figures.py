@@ -7,10 +7,12 @@ import pytest
 
 from tests.support.warc_crawl import NOW, exchange
 from webcrawl.crawl.counters import SavedCounters
-from webcrawl.crawl.revisit_figures import LASTS, RevisitCounts
+from webcrawl.crawl.revisit_figures import LASTS, SPAN, RevisitCounts
 from webcrawl.model import Link, Outcome, Status
 from webcrawl.revisit.change import By, Change, Judged, Signal
-from webcrawl.revisit.figures import DAY, META, RevisitFigures, Sampled
+from webcrawl.revisit.figures import DAY, META, RevisitFigures
+from webcrawl.revisit.record import PageRecord
+from webcrawl.revisit.watched import Watched
 from webcrawl.store.crawldb import CrawlDB
 
 URL = "http://a.test/"
@@ -20,16 +22,13 @@ class Job:
     """The counts of a crawl with one page, fetched a day ago."""
 
     def __init__(self, root):
-        self.db, self.now, self.asked = CrawlDB(root / "state"), NOW, 0
+        self.db, self.at = CrawlDB(root / "state"), NOW
         self.counters = Counter()
         SavedCounters(self.db, {"crawl": self.counters})
-        self.counts = RevisitCounts(
-            self.db, self.counters, lambda: RevisitFigures(records=1, taken=4), self.sample, lambda: self.now
-        )
-
-    def sample(self):
-        self.asked += 1
-        return [Sampled(NOW - DAY, 1.0, DAY, due=NOW)]
+        self.watched = Watched(self.db, bytes(16))
+        self.counts = RevisitCounts(self.db, self.watched, self.counters, lambda: self.at)
+        self.counts.now = lambda: RevisitFigures(records=1)
+        self.counts.kept(PageRecord(URL, fetched=NOW - DAY, shape=1.0, span=DAY), 0.0)
 
     def end(self, judged, status=200):
         answer = exchange(URL, b"body", status=status)
@@ -64,7 +63,6 @@ def test_each_outcome_is_counted(job, judged, name):
         "revisit/records",
         "revisit/sampled",
     }
-    assert numbers["revisit/taken"] == 4
 
 
 def test_what_is_no_revisit(job):
@@ -87,16 +85,38 @@ def test_a_signal_is_true_if_there_is_a_change(job, change, name):
 def test_estimates_are_made_now_and_then(job):
     """A sample is looked through once in some seconds, while counts are exact at any time."""
     before = job.counts.figures()
+    job.at += LASTS / 2
     job.end(Judged(Change.GONE))
     after = job.counts.figures()
-    assert (job.asked, after.gone, after.freshness) == (1, 1, before.freshness)
+    assert (after.gone, after.freshness) == (1, before.freshness)
 
-    job.now += LASTS
+    job.at += LASTS
     assert job.counts.figures().freshness < before.freshness
-    job.now -= DAY / 2
-    job.counts.figures()
+    job.at -= DAY / 2
+    assert job.counts.figures().freshness > before.freshness
 
-    assert job.asked == 3
+
+def test_the_rate_of_the_last_minutes(job):
+    """What was done long ago does not count, nor what former runs did."""
+    assert job.counts.figures().used == 0.0
+    for _ in range(4):
+        for _ in range(300):
+            job.counts.taken()
+        job.at += SPAN / 2 + 1
+        job.counts.figures()
+    job.at += SPAN / 4
+    assert job.counts.figures().used == pytest.approx(300 / (SPAN * 0.75 + 1))
+
+    assert job.counts.figures().taken == 1200
+
+
+def test_a_page_that_is_fetched_no_more(job):
+    """It is counted, and says nothing of the others any more."""
+    job.counts.forgot(URL)
+    job.counts.moved("http://other.test/")
+    figures = job.counts.figures()
+
+    assert (figures.forgotten, figures.moved, figures.sampled) == (1, 1, 0)
 
 
 def test_a_checkpoint_keeps_them(job, tmp_path):

@@ -53,7 +53,7 @@ class TestSection:
         assert found["pages are fetched again"] == "25,000"
         assert found["revisits ended"] == "71,640"
         assert found["of copies are fresh"].endswith(" %")
-        assert found["pages are overdue"] == "310"
+        assert found["of them wait for their hosts"] == "310"
 
     def test_what_was_found(self, page):
         """By how it is known, with its share."""

@@ -1,6 +1,8 @@
 """The state of a crawl that fetched pages again for a week, without having done so."""
 
 import json
+from collections import Counter
+from itertools import islice
 from math import exp
 from random import Random
 
@@ -29,18 +31,21 @@ HOSTS = {"news.example": (0.97, 0.9), "blog.example": (0.8, 0.4), "shop.example"
 
 def sample(random, pages=2000):
     """Pages of all rates of change, fetched now and then."""
-    for _ in range(pages):
+    return list(islice(_sampled(random), pages))
+
+
+def _sampled(random):
+    while True:
         every, shape = random.lognormvariate(13.0, 2.2), 1.0 + random.random() * 5
         interval = min(max(every * random.uniform(0.4, 1.5), HOUR), 40 * DAY)
-        due = BEGUN + WEEK + interval * random.random()
-        letting = every < 2 * HOUR
-        yield Sampled(due - interval, shape, every * shape, random.paretovariate(1.5), float("inf") if letting else due)
+        fetched = BEGUN + WEEK - interval * random.random()
+        yield Sampled(fetched, shape, every * shape, random.paretovariate(1.5), interval)
 
 
 def figures_at(share):
     """The figures when so much of the week is over."""
     counts = {name: round(value * share) for name, value in COUNTS.items()}
-    found = RevisitFigures(records=25_000, taken=round(71_700 * share), overdue=310, budget=0.125, used=0.119, **counts)
+    found = RevisitFigures(records=25_000, taken=round(71_700 * share), waiting=310, budget=0.125, used=0.119, **counts)
     found.freshness, found.age, found.sampled = 0.83 - 0.45 * exp(-8 * share), DAY / 2, 2000
     return found
 
@@ -65,8 +70,8 @@ def revisited(root, lines=400, share=1.0):
         stats = {PREFIX + name: value for name, value in figures_at(part).numbers().items()}
         history.write(line(moment({**stats, "pages": 25_000 + stats["revisit/taken"]}, BEGUN + part * WEEK)))
     whole, random = figures_at(share), Random(3)
-    counters = {PREFIX + name: getattr(whole, name) for name in COUNTS}
-    RevisitCounts(db, counters, lambda: whole, lambda: sample(random), lambda: BEGUN + WEEK)
+    counters = Counter({PREFIX + name: getattr(whole, name) for name in ("taken", *COUNTS)})
+    RevisitCounts(db, sample(random), counters, lambda: BEGUN + WEEK).now = lambda: whole
     db.set("clean", b"1")
     db.set("key", bytes(16))
     db.checkpoint()

@@ -23,7 +23,6 @@ from webcrawl.crawl.host_orders import HostOrders
 from webcrawl.crawl.inline import InlineDownloads
 from webcrawl.crawl.mailbox import Mailbox, RobotsHeard
 from webcrawl.crawl.refusals import Refusal, Refusals
-from webcrawl.crawl.revisit_figures import RevisitCounts
 from webcrawl.crawl.revisiting import Revisiting
 from webcrawl.crawl.robots import RobotsAdmission
 from webcrawl.crawl.seeding import Seeding
@@ -99,7 +98,6 @@ class Parts:
     hosts: HostOrders
     post: Post | None = None  # if this is one drone of a hive
     revisiting: Revisiting | None = None  # if pages are fetched again
-    revisit_counts: RevisitCounts | None = None  # then, too
 
 
 class Crawl:
@@ -138,7 +136,6 @@ class Crawl:
             elsewhere,
         )
         self.in_force, self.hosts = parts.in_force, parts.hosts
-        self._revisit_counts = parts.revisit_counts
         self._followers: list[Follower] = []
         self._merged_at = 0.0
         self.revisiting = parts.revisiting
@@ -496,7 +493,7 @@ class Crawl:
             "outage/seconds": counters["outage/seconds"] + round(self.uplink.seconds),
             "seeds": self._seeding.taken,
             "bad_seeds": self._seeding.bad,
-            **(self._revisit_counts.stats() if self._revisit_counts is not None else {}),
+            **(self.revisiting.counts.stats() if self.revisiting is not None else {}),
             **{f"frontier/{name}": value for name, value in frontier.counters.items()},
             **{f"refused/{name}": value for name, value in self._pipeline.filtered.items()},
             **{f"seen/{name}": value for name, value in seen.items()},
@@ -505,7 +502,7 @@ class Crawl:
 
     def revisit_figures(self) -> RevisitFigures | None:
         """What became of pages that were fetched again; None if none are."""
-        return self._revisit_counts.figures() if self._revisit_counts is not None else None
+        return self.revisiting.counts.figures() if self.revisiting is not None else None
 
     @property
     def trouble(self) -> str:

@@ -14,6 +14,7 @@ from webcrawl.control.changeable import OF_REVISITS
 from webcrawl.control.in_force import InForce
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.crawl_log import CrawlLog
+from webcrawl.crawl.revisit_figures import RevisitCounts
 from webcrawl.crawl.revisiting import META, Revisiting
 from webcrawl.crawl.split import Split
 from webcrawl.frontier.frontier import Frontier
@@ -22,6 +23,7 @@ from webcrawl.loading import load
 from webcrawl.revisit.importance import ByReputation, Weighed
 from webcrawl.revisit.policy import POLICIES, Policy, PolicyOptions
 from webcrawl.revisit.revisits import Revisits
+from webcrawl.revisit.watched import Watched
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.text.quantities import count
 
@@ -57,8 +59,10 @@ def open_revisiting(
     policy: Policy = load(path)(options)
     revisits = Revisits(db, policy, rate=split.rate, random=random, memory=MEMORY)
     importance = _importance(values["REVISIT_IMPORTANCE"], frontier)
-    revisiting = Revisiting(db, clock, revisits, (path, policy), split, frontier, importance, counters, on=on)
-    log.hearers.append(revisiting.hear)
+    counts = RevisitCounts(db, Watched(db, db.get("key") or bytes(16)), counters, clock)
+    revisiting = Revisiting(db, clock, revisits, (path, policy), split, frontier, importance, counts, on=on)
+    counts.now = revisiting.now
+    log.hearers += [revisiting.hear, counts.hear]
     split.pages, split.early = revisiting.__len__, policy.early
 
     def change(now: Mapping[str, Any]) -> None:

@@ -6,17 +6,18 @@ through the frontier, or with the page in flight. So it is part of every checkpo
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 
 import msgpack
 
 from webcrawl.crawl.clock import CrawlClock
+from webcrawl.crawl.revisit_figures import RevisitCounts
 from webcrawl.crawl.split import Split
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.model import Exchange, Link, Outcome, Status
 from webcrawl.revisit import validators
 from webcrawl.revisit.change import By, Change, Judged, judged
+from webcrawl.revisit.figures import RevisitFigures
 from webcrawl.revisit.policy import Policy
 from webcrawl.revisit.record import PageRecord, is_ahead, link_of, record_of
 from webcrawl.revisit.revisits import Revisits
@@ -44,14 +45,14 @@ class Revisiting:
         split: Split,
         frontier: Frontier,
         importance: Callable[[Link], float],
-        counters: Counter[str],
+        counts: RevisitCounts,
         *,
         on: bool,
     ) -> None:
         """`policy`: its path, and itself. Not `on`: no page becomes due, but what is in the frontier comes back."""
         self._clock = clock
         self._db, self.revisits, self.split, self._frontier, self._on = db, revisits, split, frontier, on
-        (self._path, self._policy), self._importance, self._counters = policy, importance, counters
+        (self._path, self._policy), self._importance, self.counts = policy, importance, counts
         data = db.get(META)
         self._out: int = msgpack.unpackb(data)["out"] if data is not None else 0  # pages due and not finished
         self._given: dict[str, PageRecord] = {}  # of pages in flight
@@ -65,6 +66,10 @@ class Revisiting:
     def __len__(self) -> int:
         """Pages that are fetched again, those on their way included."""
         return len(self.revisits) + self._out
+
+    def now(self) -> RevisitFigures:
+        """What is true at this moment, and counted nowhere."""
+        return RevisitFigures(records=len(self), waiting=self._out, budget=self.split.rate() if self._on else 0.0)
 
     @property
     def goes_on(self) -> bool:
@@ -145,19 +150,25 @@ class Revisiting:
         if record is None:
             return
         self._out = max(self._out - 1, 0)
-        self._counters["revisits"] += asked
+        if asked:
+            self.counts.taken()
         found = exchange.revisit if exchange is not None else None
         if link.url in self._moved:
             self._moved.discard(link.url)
+            self.counts.moved(link.url)
         elif not asked:
             if outcome.status not in FORGET:
                 self._later(record, now, RARE)
+            else:
+                self.counts.forgot(link.url)
         elif found is None or exchange is None:
             self._later(record, now, SOON)
         elif found.change is Change.GONE:
             record.gone += 1
             if record.gone < PROBES:
                 self._later(record, now, SOON)
+            else:
+                self.counts.forgot(link.url)
         else:
             self._fetched(record, link, exchange, found, now)
 
@@ -171,7 +182,9 @@ class Revisiting:
         else:  # 304: what it does not repeat still holds
             record.etag, record.modified = etag or record.etag, modified or record.modified
         record.text = found.text or record.text
+        interval = max(now - record.fetched, 0.0) if record.fetched else 0.0
         record.fetched, record.gone, record.weight = now, 0, self._importance(link)
+        self.counts.kept(record, interval)
         self.revisits.keep(record, now)
 
     def _later(self, record: PageRecord, now: float, least: float) -> None:

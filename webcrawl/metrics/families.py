@@ -132,7 +132,7 @@ HIVE_GAUGES = (
     Row("hive/letters/memory", "hive_letters_memory_bytes", "Memory that letters take."),
 )
 REVISIT_COUNTERS = (
-    Row("revisit/taken", "revisits_taken", "Pages taken to be fetched again."),
+    Row("revisit/taken", "revisits_taken", "Fetches of known pages, whatever came of them."),
     Row("revisit/forgotten", "revisit_forgotten_pages", "Pages gone for so long that they are not asked for any more."),
     Row("revisit/moved", "revisit_moved_pages", "Pages that were redirected for good."),
 )
@@ -149,8 +149,12 @@ REVISIT_LABELLED = (
 )
 REVISIT_GAUGES = (
     Row("revisit/records", "revisit_pages", "Pages that are fetched again."),
-    Row("revisit/overdue", "revisit_overdue_pages", "Pages among these whose time has passed."),
-    Row("revisit/let_go", "revisit_let_go_pages", "Pages among these that the budget cannot keep fresh, estimated."),
+    Row(
+        "revisit/waiting",
+        "revisit_waiting_pages",
+        "Pages among these that wait for their hosts, their turn having come.",
+    ),
+    Row("revisit/let_go", "revisit_let_go_pages", "Pages among these that change too fast for the budget, estimated."),
     Row("revisit/budget", "revisit_budget", "Pages per second that may be fetched again."),
     Row("revisit/used", "revisit_used", "Pages per second that are fetched again."),
     Row("revisit/freshness", "revisit_freshness_ratio", "Share of copies that are up to date, by weight, estimated."),

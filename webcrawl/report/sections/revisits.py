@@ -62,7 +62,7 @@ def _tiles(figures: RevisitFigures) -> Html:
         (numbers.number(figures.records), "pages are fetched again", let_go),
         (numbers.number(done), "revisits ended", f"{numbers.percent(figures.changed, done)} found a change"),
         (f"{used}/s", "revisits now", f"of {asked}/s in the budget"),
-        (numbers.number(figures.overdue), "pages are overdue", _lost(figures)),
+        (numbers.number(figures.waiting), "of them wait for their hosts", _lost(figures)),
     )
 
 
@@ -119,11 +119,11 @@ def _distributions(figures: RevisitFigures) -> Html:
     return join(
         charts.both(
             _bins(figures.rates, "How often pages change", "mean time between two changes, estimated"),
-            _bins(figures.intervals, "How often pages are fetched", "time from one fetch to the next"),
+            _bins(figures.intervals, "How often pages are fetched", "time between the last two fetches"),
         ),
         note(
             f"Of a sample of {numbers.count(figures.sampled, 'page')}. A column has what lies below its label and "
-            "above the one before. Pages that are let go are not fetched again, and are missing on the right."
+            "above the one before. Pages that were fetched only once are missing on the right."
         ),
     )
 
