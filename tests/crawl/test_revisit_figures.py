@@ -9,7 +9,7 @@ from tests.support.warc_crawl import NOW, exchange
 from webcrawl.crawl.counters import SavedCounters
 from webcrawl.crawl.revisit_figures import LASTS, SPAN, RevisitCounts
 from webcrawl.model import Link, Outcome, Status
-from webcrawl.revisit.change import By, Change, Judged, Signal
+from webcrawl.revisit.change import By, Change, Judged
 from webcrawl.revisit.figures import DAY, META, RevisitFigures
 from webcrawl.revisit.record import PageRecord
 from webcrawl.revisit.watched import Watched
@@ -74,12 +74,12 @@ def test_what_is_no_revisit(job):
     assert not job.counters
 
 
-@pytest.mark.parametrize(("change", "name"), [(Change.CHANGED, "signals_true"), (Change.UNCHANGED, "signals_false")])
-def test_a_signal_is_true_if_there_is_a_change(job, change, name):
-    """Whoever announced it."""
-    job.end(Judged(change, By.DIGEST, signal=Signal.FEED))
+def test_what_came_of_signals(job):
+    """Whoever follows them counts, by names of its own."""
+    job.counters.update({"signals/true": 3, "signals/false": 2, "signals/ignored": 1})
+    figures = job.counts.figures()
 
-    assert job.counters[f"revisit/{name}"] == 1
+    assert (figures.signals_true, figures.signals_false, figures.signals_ignored) == (3, 2, 1)
 
 
 def test_estimates_are_made_now_and_then(job):

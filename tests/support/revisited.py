@@ -6,7 +6,7 @@ from itertools import islice
 from math import exp
 from random import Random
 
-from webcrawl.crawl.revisit_figures import RevisitCounts
+from webcrawl.crawl.revisit_figures import SIGNALS, RevisitCounts
 from webcrawl.revisit.announcers import Announcers
 from webcrawl.revisit.figures import DAY, HOUR, PREFIX, RevisitFigures, Sampled
 from webcrawl.statistics.history import PATH, line, moment
@@ -71,6 +71,7 @@ def revisited(root, lines=400, share=1.0):
         history.write(line(moment({**stats, "pages": 25_000 + stats["revisit/taken"]}, BEGUN + part * WEEK)))
     whole, random = figures_at(share), Random(3)
     counters = Counter({PREFIX + name: getattr(whole, name) for name in ("taken", *COUNTS)})
+    counters.update({theirs: getattr(whole, name) for name, theirs in SIGNALS.items()})
     RevisitCounts(db, sample(random), counters, lambda: BEGUN + WEEK).now = lambda: whole
     db.set("clean", b"1")
     db.set("key", bytes(16))

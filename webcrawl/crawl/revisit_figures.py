@@ -19,8 +19,9 @@ LASTS = 5.0  # seconds for which an estimate is good: a sample of 4,096 takes 10
 SPAN = 600.0  # seconds over which the rate of revisits is measured, at most
 COUNTED = (
     *("taken", "unchanged_304", "unchanged_digest", "changed_digest", "changed_text"),
-    *("gone", "forgotten", "moved", "signals_true", "signals_false", "signals_ignored"),
+    *("gone", "forgotten", "moved"),
 )
+SIGNALS = {name: name.replace("_", "/", 1) for name in ("signals_true", "signals_false", "signals_ignored")}
 ENDS = {  # by what a fetch found; a new page is no revisit
     (Change.UNCHANGED, By.STATUS): "unchanged_304",
     (Change.UNCHANGED, By.DIGEST): "unchanged_digest",
@@ -67,15 +68,13 @@ class RevisitCounts:
         if judged is None or judged.change is Change.NEW:
             return
         self._counters[PREFIX + ENDS[judged.change, judged.by]] += 1
-        if judged.signal is not None:
-            true = judged.change is not Change.UNCHANGED
-            self._counters[PREFIX + ("signals_true" if true else "signals_false")] += 1
 
     # -- asked
 
     def figures(self, *, anew: bool = False) -> RevisitFigures:
         """Counts as they are; estimates may be some seconds old unless they are wanted `anew`."""
         counted: dict[str, Any] = {name: self._counters[PREFIX + name] for name in COUNTED}
+        counted |= {name: self._counters[theirs] for name, theirs in SIGNALS.items()}
         now = self._clock()
         found = replace(self.now(), used=self._rate(now, counted["taken"]), **counted)
         if anew or now >= self._until or self._until - now > LASTS:  # the last: the clock was set back

@@ -69,7 +69,7 @@ class Revisiting:
 
     def now(self) -> RevisitFigures:
         """What is true at this moment, and counted nowhere."""
-        return RevisitFigures(records=len(self), waiting=self._out, budget=self.split.rate() if self._on else 0.0)
+        return RevisitFigures(records=len(self), waiting=self._out, budget=self.split.asked() if self._on else 0.0)
 
     @property
     def goes_on(self) -> bool:

@@ -188,4 +188,4 @@ def _together(moments: Sequence[Moment]) -> Revisited | None:
         return None
     sums = Revisited(*map(sum, zip(*each, strict=True)))
     fresh, age = (sum(one.records * one[at] for one in each) / (sums.records or 1) for at in (-2, -1))
-    return sums._replace(freshness=fresh, age=age)
+    return Revisited(*sums[:-2], fresh, age)
