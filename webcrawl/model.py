@@ -229,6 +229,15 @@ class Archived(NamedTuple):
     length: int  # of the record, compressed
 
 
+class Referred(NamedTuple):
+    """The capture of an earlier crawl that an answer repeats."""
+
+    identifier: str  # of its record; empty if that cannot be read
+    url: str
+    date: str  # as WARC-Date has it
+    digest: str  # of its payload
+
+
 @dataclass(slots=True)
 class Exchange:
     """One request and its answer as bytes: what the archive keeps and the page is made of."""
@@ -253,10 +262,16 @@ class Exchange:
     notes: tuple[str, ...] = ()  # what else the crawl log says of it
     found: Any = field(default=None, repr=False, compare=False)  # the Found of a large body that was read ahead
     archived: Archived | None = field(default=None, repr=False, compare=False)  # where, once the archive has it
+    same_since: float = (
+        0.0  # when the answer was archived that this one is the same as, seconds since 1970; 0: none was
+    )
+    is_original: bool = False  # the archive has the payload in this exchange's own record
     revisit: Any = field(default=None, repr=False, compare=False)  # what it says of a page that is fetched again
     made_by: str = ""  # somebody else's download handler: the head is put together, and the request is not known
     protocol: str = ""  # what such a handler spoke, if it says so
     rendered: bool = False  # the body is the document that a browser made of the payload
+    refers: Referred | None = None  # an earlier crawl has this payload
+    unmodified: bool = False  # the server sent no body, as 304: that of the earlier capture is here
     _digest: str = field(default="", repr=False, compare=False)
     _type: str | None = field(default=None, repr=False, compare=False)
 

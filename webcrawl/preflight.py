@@ -38,6 +38,7 @@ from webcrawl.net.errors import DnsFailed
 from webcrawl.seeds import top1m
 from webcrawl.seeds.errors import SeedError
 from webcrawl.seeds.reader import Seeds
+from webcrawl.since.sources import sources
 from webcrawl.spiders.web import WebSpider
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdirs import HIVE
@@ -83,6 +84,8 @@ def preflight(settings: BaseSettings, spider: type[Spider], arguments: Mapping[s
         if issubclass(spider, WebSpider):
             values["URL_SCOPE"] = arguments.get("scope") or values["URL_SCOPE"]
             _seeds(spider, arguments, values)
+            if arguments.get("since"):
+                sources(arguments["since"], Path(values["JOBDIR"]))
         _folder(values, arguments.get("name", spider.name), on_command_line(own))
         _await(_name_servers(load(values["DNS_LOOKUP"]), values["DNS_NAMESERVERS"]))
         _metrics(values)

@@ -103,6 +103,9 @@ URL_CACHE = "webcrawl.seen.caches.clock.ClockCache"
 # Entries in that cache; Broder finds 50,000 enough for any crawl.
 URL_CACHE_SIZE = 65_536
 
+# Write the stream of discovered links to logs/url.trace, for `scrapy caches`.
+URL_TRACE = False
+
 # --- The frontier ---
 
 # MiB of memory for the frontier, whatever the size of the crawl.
@@ -157,6 +160,9 @@ RETRY_AFTER_MAX = 86_400
 
 # Also keep the wait per IP address.
 POLITENESS_PER_IP = False
+
+# Requests that hosts of these names may have at once, each with its wait; all other hosts have one at a time.
+HOST_CONNECTIONS: dict[str, int] = {}
 
 # Pages to fetch per host; 0 means all.
 HOST_MAX_PAGES = 0

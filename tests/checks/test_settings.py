@@ -57,6 +57,12 @@ ACCEPTED = [
     ("PORTS_ALLOWED", "none", ()),
     ("URL_FILTERS", f'{{"{FILTER}": 5, "no.such.Filter": null}}', {FILTER: 5, "no.such.Filter": None}),
     ("URL_FILTERS", {}, {}),
+    ("HOST_CONNECTIONS", {}, {}),
+    ("HOST_CONNECTIONS", "none", {}),
+    ("HOST_CONNECTIONS", "", {}),
+    ("HOST_CONNECTIONS", '{"Example.ORG": 4, "[::1]": "2"}', {"example.org": 4, "[::1]": 2}),
+    ("HOST_CONNECTIONS", "bücher.example=64, [::1]=2 10.1=1", {"xn--bcher-kva.example": 64, "[::1]": 2, "10.0.0.1": 1}),
+    ("HOST_CONNECTIONS", {"a.org": 4, "A.org": 4}, {"a.org": 4}),
     ("FOREIGN_HANDLERS_ALLOWED", FILTER, (FILTER,)),
     ("FOREIGN_HANDLERS_ALLOWED", "none", ()),
     ("URL_FOLDINGS", f"{FILTER},{FILTER}", (FILTER, FILTER)),
@@ -91,6 +97,21 @@ REFUSED = [
     *[
         ("FRONTIER_LEVELS", value)
         for value in ("nan", "inf", "1e999", float("nan"), float("inf"), "٨", [8], "9" * 5000, 8j)
+    ],
+    *[
+        ("HOST_CONNECTIONS", value)
+        for value in ("a.org", "a.org=0", "a.org=65", "a.org=4=5", "=3", "{", "[1]", 5, None, {"a.org": True}, {5: 5})
+    ],
+    *[
+        ("HOST_CONNECTIONS", value)
+        for value in (
+            "http://a.org=4",
+            "a.org:80=4",
+            "*.a.org=4",
+            {"a b": 2},
+            {"a.org": 4, "A.org": 5},
+            {"a.org": None},
+        )
     ],
     *[("POLITENESS_FACTOR", value) for value in ("ten", "", None, False, -0.1, "nan", "-inf", float("nan"), "1,5", {})],
     *[("CHECKPOINT_INTERVAL", value) for value in (0, "0", -60, "1m", 1e9)],

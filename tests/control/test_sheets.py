@@ -22,6 +22,11 @@ def waits(crawl, *hosts):
     return [crawl.order(f"host {host}")["delay"]["seconds"] for host in hosts]
 
 
+def connections(crawl, *hosts):
+    """How many requests each may have at once."""
+    return [crawl.order(f"host {host}").get("connections", {"at_once": 1})["at_once"] for host in hosts]
+
+
 class TestWhere:
     def test_the_most_specific_holds(self, crawl):
         """A sheet is for a name and all below it; the nearest one that has the setting says what it is."""
@@ -112,6 +117,11 @@ class TestWhere:
         [
             ("set --for a.org SEEN_MEMORY 5", "SEEN_MEMORY cannot be set for a domain; these can: POLITENESS_FACTOR, "),
             ("set --for a.org HOST_MAX_PAGES many", "HOST_MAX_PAGES = 'many': must be a whole number"),
+            (
+                "set --for a.org HOST_CONNECTIONS a.org=4",
+                "HOST_CONNECTIONS = 'a.org=4': must be a whole number from 1 to",
+            ),
+            ("set --for a.org HOST_CONNECTIONS 0", "HOST_CONNECTIONS = '0': must be a whole number from 1 to 64"),
             ("set --for a.org HOST_MAX_PAGES", "usage: set --for DOMAIN NAME VALUE"),
             ("set a.org HOST_MAX_PAGES 5", "usage: set NAME VALUE"),
             ("set --for a.org/x HOST_MAX_PAGES 5", "a.org/x is neither a host nor a URL"),
@@ -132,6 +142,32 @@ class TestWhere:
 
 
 class TestEffect:
+    def test_the_connections_of_a_domain(self, crawl):
+        """HOST_CONNECTIONS of one domain are for each of its hosts, from now on; a sheet goes before the setting."""
+        for host in ("a.org", "www.a.org", "b.org"):
+            crawl.add(host, 9)
+        crawl.order("set HOST_CONNECTIONS www.a.org=3,b.org=2")
+        assert connections(crawl, "a.org", "www.a.org", "b.org", "c.org") == [1, 3, 2, 1]
+
+        crawl.order("set --for a.org HOST_CONNECTIONS 4")
+        assert connections(crawl, "a.org", "www.a.org", "b.org", "c.org") == [4, 4, 2, 1]
+        rows = {row["name"]: row for row in crawl.order("get --for b.org")["settings"]}
+        assert rows["HOST_CONNECTIONS"] == {"name": "HOST_CONNECTIONS", "value": 2, "from": "all"}
+
+        crawl.again()
+        assert connections(crawl, "a.org", "www.a.org", "b.org", "c.org") == [4, 4, 2, 1]
+        crawl.order("set --for a.org HOST_CONNECTIONS default")
+        crawl.order("set HOST_CONNECTIONS none")
+        assert connections(crawl, "a.org", "www.a.org", "b.org", "c.org") == [1, 1, 1, 1]
+
+    def test_connections_and_addresses(self, tmp_path):
+        """Where an address has one request at a time, no host may have more."""
+        with steered(tmp_path, **BUDGET, POLITENESS_PER_IP=True) as crawl:
+            with pytest.raises(CommandError, match="HOST_CONNECTIONS has no effect in this crawl"):
+                crawl.order("set --for a.org HOST_CONNECTIONS 4")
+            with pytest.raises(CommandError, match=r"HOST_CONNECTIONS = .*: must be none with POLITENESS_PER_IP"):
+                crawl.order("set HOST_CONNECTIONS a.org=4")
+
     def test_the_pages_of_a_host(self, crawl):
         """HOST_MAX_PAGES of one domain ends the URLs of its hosts that are beyond."""
         crawl.order("set --for a.org HOST_MAX_PAGES 2")

@@ -44,3 +44,19 @@ def test_paused_hosts_are_named(tmp_path):
     """If hosts are paused by command, a line says how many: nobody else will resume them."""
     lines = summary(tmp_path, Counter(hosts_paused=2), 1.0)
     assert lines[1] == "2 hosts paused by command; their URLs count as set aside"
+
+
+def test_what_an_earlier_crawl_had_is_said(tmp_path):
+    """How many pages were unchanged, how many came again the same, and how much was not stored."""
+    figures = {
+        "pages": 9,
+        "failures": 0,
+        "queued": 0,
+        "since/unmodified": 3,
+        "since/identical": 2,
+        "since/bytes": 2_500_000,
+    }
+
+    assert summary(tmp_path, figures, 1.0)[1] == (
+        "3 pages unchanged since the earlier crawl, 2 sent again the same: 2.5 MB not stored"
+    )

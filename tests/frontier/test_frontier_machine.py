@@ -43,12 +43,31 @@ class Model:
     waiting: dict[str, int] = field(default_factory=dict)  # URL -> attempt
     flying: dict[str, int] = field(default_factory=dict)
     polite_at: dict[str, float] = field(default_factory=dict)
+    rests: list[tuple[str, float]] = field(default_factory=list)  # of hosts with several connections
     now: float = 0.0
     serial: int = 0
 
 
 class FrontierMachine(RuleBasedStateMachine):
     """Every URL comes out until it is finished or its host given up; no host is contacted early or twice at once."""
+
+    limits = LIMITS
+
+    def admission(self, link, now):
+        return Status.EXCLUDED if link.url.endswith("bad") else 0
+
+    def check_polite(self, link):
+        """A host is asked."""
+        host = _host(link.url)
+        assert not any(_host(url) == host for url in self.model.flying)
+        assert self.model.now >= self.model.polite_at.get(host, 0.0)
+
+    def rest(self, host, until, *, whole=False):
+        """The host waits from now on; `whole`: all of it, if it has several connections."""
+        self.model.polite_at[host] = until
+
+    def answered(self, link, status):
+        """A download has ended."""
 
     @initialize()
     def start(self):
@@ -66,10 +85,10 @@ class FrontierMachine(RuleBasedStateMachine):
         self.db = CrawlDB(self.folder)
         self.frontier = make(
             self.db,
-            LIMITS,
+            self.limits,
             memory=4096,
             domain=_domain,
-            admission=lambda link, now: Status.EXCLUDED if link.url.endswith("bad") else 0,
+            admission=self.admission,
             dropped=lambda link, status: self.drop(link.url, status),
         )
 
@@ -100,11 +119,11 @@ class FrontierMachine(RuleBasedStateMachine):
         if link is None:
             return
         host = _host(link.url)
-        assert not any(_host(url) == host for url in self.model.flying)
+        self.check_polite(link)
         assert host not in self.frontier.lending.reserved
-        assert self.model.now >= self.model.polite_at.get(host, 0.0)
-        before = self.model.waiting.pop(link.url)
-        assert before <= link.attempt <= before + 1
+        if link.url in self.model.waiting or not link.path.endswith("P"):
+            before = self.model.waiting.pop(link.url)
+            assert before <= link.attempt <= before + 1
         self.check_slots(host)
         self.model.flying[link.url] = link.attempt
         self.links[link.url] = link
@@ -134,8 +153,9 @@ class FrontierMachine(RuleBasedStateMachine):
             assert status not in (200, 404)
             assert attempt < 2 or status != 500
             model.waiting[url] = attempt + (status == 500)
+        self.answered(link, status)
         floor = FACTOR * seconds if status > 0 else 0.0
-        model.polite_at[_host(url)] = model.now + max(floor, WAIT, told)
+        self.rest(_host(url), model.now + max(floor, WAIT, told), whole=bool(told))
 
     @rule(host=st.sampled_from(HOSTS), pages=st.booleans())
     def lend(self, host, pages):
@@ -147,7 +167,7 @@ class FrontierMachine(RuleBasedStateMachine):
         link = Link(f"http://{host}/inline")
         ended = (Outcome(200, 0.3), model.now - 4) if pages else None
         decision = self.frontier.lending.lend(link, model.now, lambda _: ended)
-        if not decision:
+        if not decision or isinstance(decision, Link):
             assert model.now >= model.polite_at.get(host, 0.0)
             assert pages or not flying
             self.lent.add(host)
@@ -166,7 +186,8 @@ class FrontierMachine(RuleBasedStateMachine):
         self.lent.discard(host)
         self.frontier.lending.give_back(host, None if status is None else Outcome(status, seconds), model.now)
         if status != 0:
-            model.polite_at[host] = model.now + max(FACTOR * seconds if status and status > 0 else 0.0, WAIT)
+            wait = max(FACTOR * seconds if status and status > 0 else 0.0, WAIT)
+            self.rest(host, model.now + wait, whole=True)
 
     @precondition(lambda self: self.frontier.lending.reserved)
     @rule(pick=st.randoms(use_true_random=False))
@@ -183,7 +204,8 @@ class FrontierMachine(RuleBasedStateMachine):
         url = pick.choice(sorted(model.flying))
         model.waiting[url] = model.flying.pop(url)
         self.frontier.cut(self.links.pop(url), seconds, model.now)
-        model.polite_at[_host(url)] = model.now + max(min(FACTOR * seconds, LONGEST), LIMITS.retry_wait)
+        wait = max(min(FACTOR * seconds, LONGEST), LIMITS.retry_wait)
+        self.rest(_host(url), model.now + wait, whole=True)
 
     @rule(seconds=st.one_of(st.floats(0, 20), st.floats(0, 2000)))
     def pass_time(self, seconds):
@@ -258,8 +280,9 @@ class FrontierMachine(RuleBasedStateMachine):
         assert self.frontier.queued == len(self.model.waiting)
         assert self.frontier.in_flight == len(self.model.flying)
         back = self.frontier._back
-        asked = [host for host in back.active.values() if host.given is not None]
+        asked = [host for host in back.active.values() for _ in host.flights()]
         assert len(asked) == len(self.model.flying)
+        assert all((host.given is not None) is bool(host.flights()) for host in back.active.values())
         slots = self.frontier._slots
         for standing in range(4):
             assert slots.asked[standing] == sum(host.standing == standing for host in asked)
@@ -307,9 +330,10 @@ class FrontierMachine(RuleBasedStateMachine):
             self.frontier.lending.release(host, model.now)
         for _ in range(10_000):
             for url in list(model.flying):
+                self.answered(self.links[url], 200)
                 self.frontier.done(self.links.pop(url), Outcome(200, 0.1), model.now)
                 del model.flying[url]
-                model.polite_at[_host(url)] = model.now + WAIT
+                self.rest(_host(url), model.now + WAIT)
             ready = self.frontier.next_ready()
             if ready is None:
                 break

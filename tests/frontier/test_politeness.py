@@ -6,14 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.frontiers import OK, add, make
 from webcrawl.frontier.politeness.fixed import Fixed
 from webcrawl.frontier.politeness.mean import MeanOfFive
 from webcrawl.frontier.politeness.mercator import Mercator
+from webcrawl.frontier.politeness.weak import Weak
+from webcrawl.store.crawldb import CrawlDB
 
 TIMES = st.lists(st.floats(0, 1e6), max_size=5)
 
 
-@pytest.mark.parametrize("policy", [Mercator, Fixed, MeanOfFive])
+@pytest.mark.parametrize("policy", [Mercator, Fixed, MeanOfFive, Weak])
 class TestContract:
     @given(times=TIMES, factor=st.floats(0, 1000), minimum=st.floats(0, 100), more=st.floats(0, 1000))
     def test_the_wait_keeps_within_the_bounds(self, policy, times, factor, minimum, more):
@@ -48,6 +51,27 @@ class TestPolicies:
         """Fast answers do not make Mischel ask more often than every 15 seconds."""
         assert MeanOfFive(10, 1, 300).wait([0.01] * 5) == 15.0
 
+    def test_mercators_weak_guarantee(self):
+        """Without a minimum there is no pause, however long downloads take; with one, it is the pause."""
+        assert Weak(10, 0, 300).wait([]) == Weak(10, 0, 300).wait([5.0]) == 0.0
+        assert Weak(10, 2, 300).wait([5.0]) == 2.0
+
     def test_mischel_begins_with_a_minute(self):
         """An unknown host waits one minute."""
         assert MeanOfFive(10, 1, 300).wait([]) == 60.0
+
+
+def test_weak_politeness(tmp_path):
+    """A host has one request at a time, and its next one as soon as that has ended; a Crawl-delay is still kept."""
+    db = CrawlDB(tmp_path)
+    frontier = make(db, politeness=Weak(10, 0, 300))
+    add(frontier, *(f"http://a/{number}" for number in range(5)))
+    for number in range(3):
+        link = frontier.take(number)
+        assert frontier.take(number + 0.9) is None
+        frontier.done(link, OK, number + 1)
+    frontier.crawl_delay("a", 20)
+    frontier.done(frontier.take(3), OK, 4)
+    assert frontier.take(23.9) is None
+    assert frontier.take(24) is not None
+    db.close()

@@ -51,6 +51,14 @@ def test_the_archivists_guide(tmp_path):
     assert (tmp_path / "sites.wacz").stat().st_size > 1000
 
 
+def test_the_monthly_guide(tmp_path):
+    """Three crawls and verify do what the guide says; the second month refers to the first."""
+    _, said = run("monthly.md", tmp_path)
+
+    assert said[3].startswith("2026-03: no damage found\n")
+    assert "since:digest" in (tmp_path / "2026-02" / "logs" / "crawl.log").read_text()
+
+
 def test_the_search_engines_guide(tmp_path):
     """Crawl and search find the page, and the guide's module counts its words over the archive."""
     (tmp_path / "words.py").write_text(example("docs/guides/search-engine.md", "Vocabulary"))

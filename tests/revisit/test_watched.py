@@ -4,7 +4,6 @@ from random import Random
 
 import pytest
 
-from webcrawl.revisit.estimate import PRIOR
 from webcrawl.revisit.record import PageRecord
 from webcrawl.revisit.watched import Watched
 from webcrawl.store.crawldb import CrawlDB
@@ -43,10 +42,21 @@ def test_the_last_fetch_counts(db):
     """A page that is fetched again has its new row; one that was never observed has what is believed of all."""
     watched = Watched(db, KEY)
     watched.put(record(1), 0.0)
-    assert [(page.shape, page.span) for page in watched] == [PRIOR]
+    watched.prior.shape, watched.prior.span = 0.5, 7.0
+    assert [(page.shape, page.span) for page in watched] == [(0.5, 7.0)]
     watched.put(record(1, shape=2.0, span=50.0, weight=3.0), 7.0)
 
     assert [(page.shape, page.span, page.weight, page.interval) for page in watched] == [(2.0, 50.0, 3.0, 7.0)]
+
+
+def test_a_page_that_was_fetched_ahead(db):
+    """What its record does not know yet is known of the sample; other pages do not come into it so."""
+    watched = Watched(db, KEY)
+    watched.put(record(1, shape=2.0, span=50.0), 7.0)
+    watched.renew(record(1).url, 9.0)
+    watched.renew(record(2).url, 9.0)
+
+    assert [(page.fetched, page.shape, page.interval) for page in watched] == [(9.0, 2.0, 7.0)]
 
 
 def test_a_page_that_is_gone(db):

@@ -37,6 +37,14 @@ class TestOverlaps:
         long, short, inside = hit(0, 10), hit(1, 2), hit(5, 6)
         assert overlaps([inside, short, long]) == [(long, short), (long, inside)]
 
+    def test_hosts_with_several_connections(self):
+        """A host that may have two requests at once is blamed for the third, and all others for the second."""
+        log = [hit(0, 10), hit(1, 4), hit(2, 3), hit(5, 6), hit(0, 2, other := "http://site1.test/"), hit(1, 3, other)]
+
+        found = overlaps(log, connections={"site0.test": 2})
+
+        assert found == [(log[1], log[2]), (log[4], log[5])]
+
     def test_hosts_of_one_address(self):
         """Grouped by address, requests to different hosts count as requests to one."""
         log = [hit(0, 2, "http://site0.test/"), hit(1, 3, "http://site1.test/")]
@@ -58,6 +66,13 @@ class TestGaps:
         """The wait starts at the end of the answer, so a slow answer's time does not count."""
         assert gaps([hit(0, 10), hit(11, 12)], lambda _: 2.0)
         assert not gaps([hit(0, 10), hit(12, 13)], lambda _: 2.0)
+
+    def test_several_connections(self):
+        """Of two requests at once each has its wait: a third one has to come after one of these."""
+        two = {"site0.test": 2}
+        assert not gaps([hit(0, 1), hit(0, 2), hit(3, 4), hit(4, 5)], lambda _: 2.0, connections=two)
+        (found,) = gaps([hit(0, 1), hit(0, 2), hit(3, 4), hit(3.9, 5)], lambda _: 2.0, connections=two)
+        assert (found.first.ended, found.second.started, found.wanted) == (2, 3.9, 2.0)
 
     def test_mercators_rule(self):
         """The rule asks for ten times the download, within bounds, or for what the host asked for if that is more."""

@@ -11,6 +11,7 @@ from webcrawl.frontier.state import open_frontier
 from webcrawl.model import Link, Outcome
 
 OK = Outcome(200, 0.2)  # causes a wait of two seconds, with Mercator's factor of 10
+POLITENESS = Mercator(10, 1, 300)
 
 
 def make(
@@ -34,7 +35,7 @@ def make(
         Shape(levels, 2.0, memory),
         Rules(
             prioritizer or ByDepth(levels),
-            politeness or Mercator(10, 1, 300),
+            politeness or POLITENESS,
             limits or Limits(queues=2, max_queues=100),
             domain,
             allowance or Unlimited(),

@@ -47,15 +47,18 @@ class Sites:
 
 
 @contextmanager
-def sites(answer):
-    """Serves what `answer(host, path, cookie)` gives: a body, None for 404, a Typed, or status, headers and body."""
+def sites(answer, *, all_headers=False):
+    """Serves what `answer(host, path, cookie)` gives: a body, None for 404, a Typed, or status, headers and body.
+
+    With `all_headers` it gets those of the request instead of the cookie.
+    """
     found = Sites(answer)
 
     class Named(Site):
         def answer(self):
             asked = Asked(self.headers["Host"].partition(":")[0], self.path, self.headers.get("Cookie", ""))
             found.asked.append(asked)
-            answered = found.answer(*asked)
+            answered = found.answer(*asked[:2], self.headers if all_headers else asked.cookie)
             status, headers, body = (404, [], b"") if answered is None else (200, [], answered)
             media = "text/html"
             if isinstance(answered, Typed):

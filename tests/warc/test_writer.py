@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis.strategies import binary
 
+from tests.support.cdxj import entries
 from tests.support.faults import BreakingDisk
 from tests.support.warc_crawl import NOW, Archive, chunked, exchange, files
 from tests.support.warc_reader import digest, members, read
-from webcrawl.model import Link
+from webcrawl.model import Link, Referred
 from webcrawl.store.errors import StoreError
 from webcrawl.text.digest import label, labels, sha1
 from webcrawl.verify.archive import check_archive
@@ -299,6 +300,44 @@ class TestRevisits:
         kinds = [(record.kind, record.fields["WARC-Target-URI"]) for record in records(archive)[1:]]
         assert kinds[3][0] == "response"
         assert {address for _, address in kinds} == {"http://a.test/0", "http://a.test/2"}
+
+
+class TestEarlierCrawls:
+    REFERRED = Referred("<urn:uuid:1>", "http://a.test/first", "2023-10-14T22:13:20Z", label(sha1(PAGE)))
+
+    def test_what_an_earlier_crawl_has_is_a_revisit_of_it(self, archive):
+        """Whether or not this crawl has seen the body; it becomes nobody's original here."""
+        archive.write(exchange("http://a.test/x", PAGE, refers=self.REFERRED))
+        archive.write(exchange("http://a.test/y", PAGE), duplicate=True)
+        found = records(archive)
+        (revisit,) = of_kind(found, "revisit")
+
+        assert revisit.fields["WARC-Profile"].endswith("/1.1/revisit/identical-payload-digest")
+        assert revisit.fields["WARC-Refers-To"] == "<urn:uuid:1>"
+        assert revisit.fields["WARC-Refers-To-Target-URI"] == "http://a.test/first"
+        assert revisit.fields["WARC-Refers-To-Date"] == "2023-10-14T22:13:20Z"
+        assert len(of_kind(found, "response")) == 1
+
+    def test_a_304_is_a_revisit_with_the_head_that_came(self, archive):
+        """With the profile for it, the digest of the payload that it stands for, and its status in the index."""
+        head = b"HTTP/1.1 304 Not Modified\r\n\r\n"
+        archive.write(exchange("http://a.test/x", PAGE, head=head, wire=b"", refers=self.REFERRED, unmodified=True))
+        (revisit,) = of_kind(records(archive), "revisit")
+        ((_, _, entry),) = entries(next((archive.root / "warc").glob("*.cdxj")))
+
+        assert revisit.block == head
+        assert revisit.fields["WARC-Profile"].endswith("/1.1/revisit/server-not-modified")
+        assert revisit.fields["WARC-Payload-Digest"] == self.REFERRED.digest
+        assert "WARC-Truncated" not in revisit.fields
+        assert (entry["mime"], entry["status"]) == ("warc/revisit", "304")
+
+    def test_a_record_that_could_not_be_read_has_no_identifier(self, archive):
+        """URL and date are enough to find it."""
+        archive.write(exchange("http://a.test/x", PAGE, refers=self.REFERRED._replace(identifier="")))
+        (revisit,) = of_kind(records(archive), "revisit")
+
+        assert "WARC-Refers-To" not in revisit.fields
+        assert revisit.fields["WARC-Refers-To-Target-URI"] == "http://a.test/first"
 
 
 class TestFiles:

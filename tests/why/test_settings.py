@@ -59,6 +59,17 @@ def test_a_filter_that_is_switched_off():
     assert len(found["URL_FILTERS"]) == len(defaults.URL_FILTERS) - 1
 
 
+def test_the_connections_of_hosts():
+    """They are by name; what was set by command takes the place of all."""
+    _, found, odd = again({"HOST_CONNECTIONS": "a.org=4,[::1]=2"})
+    assert (found["HOST_CONNECTIONS"], odd) == ({"a.org": 4, "[::1]": 2}, [])
+    _, found, odd = again({"HOST_CONNECTIONS": "a.org=4"}, {"HOST_CONNECTIONS": "b.org=2"})
+    assert (found["HOST_CONNECTIONS"], odd) == ({"b.org": 2}, [])
+    odd = []
+    assert values_of({"HOST_CONNECTIONS a.org": "99"}, {}, (), odd)["HOST_CONNECTIONS"] == {}
+    assert odd[0].startswith("HOST_CONNECTIONS = ")
+
+
 def test_what_was_set_by_command():
     """It goes before what the crawl was started with."""
     _, found, _ = again({}, {"POLITENESS_FACTOR": 3.0, "LOG_LEVEL": "INFO"})

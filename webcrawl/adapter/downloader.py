@@ -34,6 +34,7 @@ from webcrawl.adapter.dispatch import Handlers
 from webcrawl.adapter.errors import raised
 from webcrawl.adapter.inline import Inline
 from webcrawl.adapter.listeners import has_listener
+from webcrawl.adapter.since import Since
 from webcrawl.adapter.trip import Trip, trip_of
 from webcrawl.adapter.turns import Turns
 from webcrawl.adapter.values import values_of
@@ -48,6 +49,7 @@ from webcrawl.net.network import Network
 from webcrawl.net.retry_after import retry_after
 from webcrawl.net.shortage import is_ours
 from webcrawl.net.sign import DOUBTFUL
+from webcrawl.since.earlier import NOT_MODIFIED
 from webcrawl.urls.hosts import host_of
 
 logger = logging.getLogger(__name__)
@@ -94,6 +96,7 @@ class FrontierDownloader:
         self.on_send: Callable[[Request, Trip | None], None] | None = None  # called before a request is sent
         self.uplink: Uplink | None = None  # of the crawl that is open
         self.read_ahead: Callable[[Trip], Awaitable[None] | None] | None = None  # called for each answer, early
+        self.since: Since | None = None  # of a crawl that begins from an earlier one
         self._under_way: dict[Trip, asyncio.Task[Any]] = {}
         crawler.signals.connect(self.network.close, signals.engine_stopped)
 
@@ -173,6 +176,8 @@ class FrontierDownloader:
             self._send(signals.response_downloaded, request, response=response)
             if trip.exchange is not None:  # by one of the crawl's own handlers
                 _add(trip.outcome, trip.exchange)
+                if self.since is not None:
+                    await self.since.compare(trip.exchange)
                 reading = self.read_ahead(trip) if self.read_ahead is not None and not trip.inline else None
                 if reading is not None:
                     await self._read(trip, reading)
@@ -364,6 +369,8 @@ def _status(error: Exception, request: Request) -> int:
 def _add(outcome: Outcome, exchange: Exchange) -> None:
     outcome.ip = exchange.ip
     outcome.seconds = exchange.timings.total  # of the server: a browser may have taken longer
+    if exchange.unmodified:  # the page is another one's
+        outcome.status = NOT_MODIFIED
     if exchange.status in ASKED_TO_WAIT:
         outcome.wait = retry_after(exchange.header(b"retry-after"), outcome.at)
 

@@ -85,6 +85,10 @@ class HttpHandler(BaseDownloadHandler):
         keep = trip.keep if trip is not None else 0.0
         tell = self._downloader.on_send
         watch = trip if tell is None else Sending(trip, partial(tell, request, trip))
+        since = self._downloader.since
+        known = await since.latest(request, trip) if since is not None else None
+        if known is not None:
+            headers += known.validators
         try:
             options = self._options.of(request)
             more = {} if options is PLAIN else {"options": options}
@@ -97,6 +101,8 @@ class HttpHandler(BaseDownloadHandler):
                 self._refused.add(str(error))
                 logger.warning("%s: not fetched, like every request with the same (%s)", error, request.url)
             raise raised(error) from error
+        if since is not None and trip is not None and known is not None:
+            exchange = since.answered(trip, known, exchange)
         if trip is not None:
             trip.exchange = exchange
         if exchange.truncated or exchange.flaws:

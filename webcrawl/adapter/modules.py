@@ -13,6 +13,7 @@ from scrapy.exceptions import DropItem
 
 from webcrawl.items import Page
 from webcrawl.lack import lack
+from webcrawl.revisit.change import Change
 
 logger = logging.getLogger(__name__)
 
@@ -24,8 +25,10 @@ def is_module(pipeline: object) -> bool:
     return getattr(pipeline, "content_types", None) is not None and hasattr(pipeline, "process_item")
 
 
-def module(name: str, process: Process, content_types: str | Iterable[str]) -> Process:
+def module(name: str, process: Process, content_types: str | Iterable[str], *, unchanged: bool = False) -> Process:
     """`process_item` of a module, called for pages of these types alone, `*` being a wildcard.
+
+    `unchanged`: also for pages that have not changed since they were fetched last.
 
     An error of its own is logged and costs nothing else: the page goes on to the next pipeline, as it does if the
     module returns None.
@@ -44,6 +47,8 @@ def module(name: str, process: Process, content_types: str | Iterable[str]) -> P
     @wraps(process)
     def called(item: Any, *spider: Any) -> Any:
         if not isinstance(item, Page) or not wants(item.content_type):
+            return item
+        if item.change is Change.UNCHANGED and not unchanged:
             return item
         try:
             result = process(item, *spider)

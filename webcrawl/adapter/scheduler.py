@@ -30,6 +30,7 @@ from webcrawl.adapter.lacks import Lacks
 from webcrawl.adapter.reading_ahead import ReadingAhead
 from webcrawl.adapter.requests import has_errback, is_start, to_link, to_request, variant
 from webcrawl.adapter.robots_request import RobotsRequests
+from webcrawl.adapter.since import Since, since_of
 from webcrawl.adapter.sweep import Sweep
 from webcrawl.adapter.threads import start_threads
 from webcrawl.adapter.trip import Trip
@@ -98,6 +99,7 @@ class FrontierScheduler:
         self._reason = ""
         self._told: set[str] = set()
         self._ahead: ReadingAhead | None = None
+        self._since: Since | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -112,6 +114,7 @@ class FrontierScheduler:
         try:
             self._hive = await self._enter(spider)
             self._begin(spider)
+            await self._begin_since(spider)
             if self._hive is not None:
                 self.others_done = False
                 self._others = self._hive.running(self)
@@ -140,10 +143,11 @@ class FrontierScheduler:
         for line in warnings(self.crawler.settings, spider):
             logger.warning("%s", line)
         lists, limit = getattr(spider, "seed_lists", None), getattr(spider, "seed_limit", None)
+        earlier = getattr(spider, "earlier_crawls", None)
         self.crawl, self.visitor = assemble(
             values,
             spider=spider.name,
-            arguments={"seeds": lists, "limit": limit},
+            arguments={"seeds": lists, "limit": limit, "since": earlier},
             seeds=Seeds(lists, limit, values["URL_MAX_LENGTH"]) if lists else None,
             on_ready=partial(_from_thread, loop, self.wake),
             wants_refusal=has_errback,
@@ -188,6 +192,13 @@ class FrontierScheduler:
         self._lacks = Lacks(self.fail, loop)
         self._lacks.watch()
 
+    async def _begin_since(self, spider: Spider) -> None:
+        """Reads what earlier crawls have, if the crawl is to begin from there."""
+        argument = getattr(spider, "earlier_crawls", "")
+        if argument:
+            self._since = await since_of(argument, values_of(self.crawler), self.crawl)
+            downloader_of(self.crawler).since = self._since
+
     def _heed(self, in_force: InForce, downloader: FrontierDownloader) -> None:
         """Passes on what may change while the crawl runs."""
 
@@ -230,6 +241,8 @@ class FrontierScheduler:
             self._closed = True
             if self._ahead is not None:
                 self._ahead.close()
+            if self._since is not None:
+                self._since.close()
             if self._inline.crawl is not None:
                 self._inline.crawl.turns.close()
             try:

@@ -9,7 +9,7 @@ from webcrawl import settings as defaults
 from webcrawl.checks.kinds import Kind
 from webcrawl.checks.revisits import NONE
 from webcrawl.checks.scrapys import Given, translated
-from webcrawl.checks.table import KINDS, RULES, SCRAPYS
+from webcrawl.checks.table import KINDS, OF_ONE_HOST, RULES, SCRAPYS
 
 RETRIES = {"RETRY_ENABLED": True, "RETRY_TIMES": 2}  # Scrapy's defaults, for a crawl without Scrapy
 WITH_REVISITS = ("SITEMAPS", "FEED_LINKS")  # on with them, if nothing else is said
@@ -52,6 +52,12 @@ def check(settings: Mapping[str, Any], given: Given = lambda _: False) -> dict[s
 def read(name: str, value: Any) -> Any:
     """The plain value of one setting, by itself. Raises SettingError."""
     return _read(name, KINDS.get(name) or SCRAPYS[name], value)
+
+
+def read_for_host(name: str, value: Any) -> Any:
+    """The plain value that a single domain or host has of a setting. Raises SettingError."""
+    kind = OF_ONE_HOST.get(name)
+    return read(name, value) if kind is None else _read(name, kind, value)
 
 
 def changed(values: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:

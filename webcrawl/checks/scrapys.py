@@ -67,7 +67,9 @@ UNHEARD = (
         fine=_NEVER,
     ),
     Unheard("COMPRESSION_ENABLED", "compressed bodies are always asked for and decoded", fine=ON),
-    Unheard("CONCURRENT_REQUESTS_PER_DOMAIN", "no host gets two requests at once", fine=frozenset("1")),
+    Unheard(
+        "CONCURRENT_REQUESTS_PER_DOMAIN", "a host gets one request at a time: see HOST_CONNECTIONS", fine=frozenset("1")
+    ),
     Unheard("DNSCACHE_ENABLED", "the resolver always caches", fine=ON),
     Unheard(
         "DNSCACHE_SIZE TWISTED_DNS_RESOLVER DNS_RESOLVER",

@@ -17,6 +17,7 @@ from webcrawl.checks.code import (
     Extensions,
     MaybeComponent,
 )
+from webcrawl.checks.connections import OF_ONE, HostConnections
 from webcrawl.checks.kinds import (
     Choice,
     Choices,
@@ -79,6 +80,7 @@ KINDS: dict[str, Kind] = {
     "SEEN_STORE": Dotted(),
     "URL_CACHE": Dotted(),
     "URL_CACHE_SIZE": Whole(1, 1 << 24),
+    "URL_TRACE": Switch(),
     "FRONTIER_MEMORY": Whole(8, TEBIBYTE),
     "FRONTIER_LEVELS": Whole(1, 1000),
     "FRONTIER_PRIORITIZER": Dotted(),
@@ -96,6 +98,7 @@ KINDS: dict[str, Kind] = {
     "CRAWL_DELAY_MAX": Number(0, DAY),
     "RETRY_AFTER_MAX": Number(0, DAY),
     "POLITENESS_PER_IP": Switch(),
+    "HOST_CONNECTIONS": HostConnections(),
     "HOST_MAX_PAGES": Whole(0, MANY),
     "HOST_MAX_FAILURES": Whole(1, MANY),
     "HOST_RETRY_WAIT": Number(0.1, DAY),
@@ -172,6 +175,9 @@ KINDS: dict[str, Kind] = {
     "LOG_FORMATTER": Component(),
 }
 
+# What a single domain or host may have of a setting that is itself about domains and hosts
+OF_ONE_HOST: dict[str, Kind] = {"HOST_CONNECTIONS": OF_ONE}
+
 # Scrapy's own settings that settings.py leaves alone; checked if they are set
 SCRAPYS: dict[str, Kind] = {
     "TWISTED_REACTOR": Word((REACTOR,)),
@@ -225,6 +231,11 @@ RULES = (
         "POLITENESS_MIN_DELAY",
         lambda values: values["POLITENESS_MIN_DELAY"] <= values["POLITENESS_MAX_DELAY"],
         "no more than POLITENESS_MAX_DELAY = {POLITENESS_MAX_DELAY:g}",
+    ),
+    Rule(
+        "HOST_CONNECTIONS",
+        lambda values: not (values["HOST_CONNECTIONS"] and values["POLITENESS_PER_IP"]),
+        "none with POLITENESS_PER_IP, by which an address has one request at a time",
     ),
     Rule(
         "FRONTIER_QUEUES",

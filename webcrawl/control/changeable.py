@@ -16,7 +16,7 @@ from webcrawl.control.errors import CommandError
 
 OF_FRONTIER = (  # with each outcome
     *("POLITENESS_FACTOR", "POLITENESS_MIN_DELAY", "POLITENESS_MAX_DELAY", "CRAWL_DELAY_MAX", "RETRY_AFTER_MAX"),
-    *("HOST_MAX_PAGES", "HOST_MAX_FAILURES", "HOST_RETRY_WAIT", "HOST_PATIENCE"),
+    *("HOST_MAX_PAGES", "HOST_MAX_FAILURES", "HOST_RETRY_WAIT", "HOST_PATIENCE", "HOST_CONNECTIONS"),
 )
 SCOPE = "URL_SCOPE"
 OF_FILTERS = (  # with each page whose links are filtered

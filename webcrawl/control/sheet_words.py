@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from webcrawl.checks import SettingError, read
+from webcrawl.checks import SettingError, read_for_host
 from webcrawl.control.errors import CommandError
 from webcrawl.control.names import LONGEST, host_named
 from webcrawl.control.row import Answer, Command
@@ -18,7 +18,7 @@ DEFAULT = "default"  # in place of a value: what holds for all
 
 
 def set_for(crawl: Steered, domain: str, name: str, value: str) -> Answer:
-    return crawl.hosts.set_for(_domain(domain), name, None if value == DEFAULT else read(name, value))
+    return crawl.hosts.set_for(_domain(domain), name, None if value == DEFAULT else read_for_host(name, value))
 
 
 def check_set_for(domain: str, name: str, value: str) -> None:
@@ -27,7 +27,7 @@ def check_set_for(domain: str, name: str, value: str) -> None:
         raise CommandError(f"{name[:40]} cannot be set for a domain; these can: {', '.join(SETTINGS)}")
     if value != DEFAULT:
         try:
-            read(name, value)
+            read_for_host(name, value)
         except SettingError as error:
             raise CommandError(str(error)) from error
 

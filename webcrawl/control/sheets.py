@@ -12,9 +12,10 @@ from typing import Any, Generic, TypeVar
 
 import msgpack
 
-from webcrawl.checks import read
+from webcrawl.checks import read_for_host
 from webcrawl.control.errors import CommandError
 from webcrawl.store.crawldb import CrawlDB
+from webcrawl.urls.hosts import names_above
 
 logger = logging.getLogger(__name__)
 
@@ -22,6 +23,7 @@ META = "sheets"
 OF_HOST = (
     *("POLITENESS_FACTOR", "POLITENESS_MIN_DELAY", "POLITENESS_MAX_DELAY"),
     *("CRAWL_DELAY_MAX", "RETRY_AFTER_MAX", "HOST_MAX_PAGES"),
+    "HOST_CONNECTIONS",
 )
 BUDGET, DEPTH, SCOPE = "DOMAIN_BUDGET_PAGES", "URL_MAX_DEPTH", "URL_SCOPE"
 SETTINGS = (*OF_HOST, BUDGET, DEPTH, SCOPE)  # whoever can take one per host listens to it
@@ -70,7 +72,7 @@ class Sheets:
         for name, sheet in saved.items():
             for setting, value in sheet.items():
                 try:
-                    self.sheets.setdefault(name, {})[setting] = read(setting, value)
+                    self.sheets.setdefault(name, {})[setting] = read_for_host(setting, value)
                 except (ValueError, KeyError):  # of another version
                     logger.warning("%s = %s for %s is not in force any more", setting, value, name)
 
@@ -147,13 +149,7 @@ def _finder(sheets: Sheets, names: frozenset[str], make: Callable[[Mapping[str, 
 def names_for(host: str) -> Iterator[str]:
     """The names of sheets that hold for a host, the most specific one first."""
     yield ALONE + host
-    yield host
-    if host.startswith("["):
-        return
-    while dot := host.find(".") + 1:
-        host = host[dot:]
-        if host:
-            yield host
+    yield from names_above(host)
 
 
 def without_conflict(values: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
@@ -41,6 +41,7 @@ from webcrawl.formats.kinds import LOGGED
 from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.allowances import Allowance
 from webcrawl.frontier.booking import Limits, Own
+from webcrawl.frontier.connections import Connections
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.parts import Hooks, Rules, Shape
 from webcrawl.frontier.politeness import Politeness
@@ -57,6 +58,7 @@ from webcrawl.hive.outbox import Outbox
 from webcrawl.hive.partition import BY_HOST
 from webcrawl.hive.splitter import Splitter
 from webcrawl.loading import load
+from webcrawl.logs.url_trace import MAGIC, UrlTrace
 from webcrawl.model import Link
 from webcrawl.net.outage import Detector
 from webcrawl.net.robots import product_token
@@ -262,8 +264,16 @@ def _parts(
         in_force=in_force,
         hosts=HostOrders(watched, _sheets(db, in_force, frontier, pipeline), PausedHosts(db), in_force),
         post=post,
-        revisiting=open_revisiting(values, db, frontier, clock, log, counters, in_force, post),
+        trace=_trace(outputs, pipeline) if values["URL_TRACE"] else None,
+        revisiting=open_revisiting(values, db, frontier, clock, log, counters, in_force, post, key),
     )
+
+
+def _trace(outputs: Outputs, pipeline: LinkPipeline) -> Callable[[str, Sequence[str]], None]:
+    output = outputs.open("logs/url.trace")
+    if not output.tell():
+        output.write(MAGIC)
+    return UrlTrace(lambda urls: pipeline.keys([*urls]), output.write).heard
 
 
 def _heed(in_force: InForce, frontier: Frontier, book: RobotsBook, ending: Ending) -> None:
@@ -390,6 +400,7 @@ def _limits(values: Mapping[str, Any]) -> Limits:
         crawl_delay_max=values["CRAWL_DELAY_MAX"],
         retry_after_max=values["RETRY_AFTER_MAX"],
         patience=values["HOST_PATIENCE"],
+        connections=Connections.given(values["HOST_CONNECTIONS"]),
         attempts=values["RETRY_TIMES"] + 1 if values["RETRY_ENABLED"] else 1,
         retry_codes=frozenset(values["RETRY_HTTP_CODES"]) if values["RETRY_HTTP_CODES"] is not None else None,
     )

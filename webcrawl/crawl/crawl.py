@@ -26,6 +26,7 @@ from webcrawl.crawl.refusals import Refusal, Refusals
 from webcrawl.crawl.revisiting import Revisiting
 from webcrawl.crawl.robots import RobotsAdmission
 from webcrawl.crawl.seeding import Seeding
+from webcrawl.crawl.since import count_known, note_of
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.overstay import R
@@ -97,6 +98,7 @@ class Parts:
     in_force: InForce
     hosts: HostOrders
     post: Post | None = None  # if this is one drone of a hive
+    trace: Callable[[str, Sequence[str]], None] | None = None  # hears of the links of each page
     revisiting: Revisiting | None = None  # if pages are fetched again
 
 
@@ -120,6 +122,7 @@ class Crawl:
             parts.counters,
             parts.frontier,
             elsewhere,
+            parts.trace,
         )
         self._elsewhere, self.post = elsewhere, parts.post
         self.all_rest = False  # no drone of the hive has anything left but hosts set aside
@@ -386,6 +389,8 @@ class Crawl:
         counters[f"status/{outcome.status}"] += 1
         if exchange is not None:
             counters["bytes"] += len(exchange.head) + len(exchange.wire)
+            if exchange.refers is not None:
+                count_known(counters, exchange)
 
     def _logged(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
         notes = [] if exchange is None else _annotations(exchange)
@@ -600,5 +605,7 @@ def _annotations(exchange: Exchange) -> list[str]:
         notes.append("duplicate:digest")  # Heritrix's words
     if exchange.followed:
         notes.append("seen:followed")
+    if exchange.refers is not None:
+        notes.append(note_of(exchange))
     notes += exchange.notes
     return [*notes, f"links_cut:{exchange.links_cut}"] if exchange.links_cut else notes

@@ -22,6 +22,7 @@ from webcrawl.urls.sites import entered
 
 logger = logging.getLogger(__name__)
 
+Heard = Callable[[str, Sequence[str]], None]
 KNOWN = b""  # placeholder for the seen store: mark as seen, never return
 
 
@@ -38,7 +39,10 @@ class Discovery:
         counters: Counter[str],
         frontier: Frontier,
         elsewhere: Elsewhere | None = None,
+        trace: Heard | None = None,
     ) -> None:
+        """`trace` gets each page and the URLs it links to, whatever becomes of them."""
+        self._heard = _both(frontier.heard, trace)
         self._pipeline, self._seen, self._lately, self._portions = pipeline, seen, lately, portions
         self._site_of, self._counters, self._frontier = site_of, counters, frontier
         self._elsewhere = elsewhere
@@ -111,9 +115,8 @@ class Discovery:
     ) -> None:
         absorbed = self._lately.absorbed
         depth = page.depth + (kind != "R")
-        heard = self._frontier.heard
         found = self._pipeline.process(
-            page.url, depth, links, base, self._lately, page.path + kind, heard, filters, targets
+            page.url, depth, links, base, self._lately, page.path + kind, self._heard, filters, targets
         )
         self._counters["links/known"] += self._lately.absorbed - absorbed
         self._counters["links/new"] += len(found)
@@ -186,3 +189,14 @@ class Discovery:
         learned = self._pipeline.learned(records)
         if learned:
             self._seen.submit(self._pipeline.keys([url_of(record) for record in learned]), learned)
+
+
+def _both(first: Heard | None, second: Heard | None) -> Heard | None:
+    if first is None or second is None:
+        return first or second
+
+    def heard(page: str, links: Sequence[str]) -> None:
+        first(page, links)
+        second(page, links)
+
+    return heard

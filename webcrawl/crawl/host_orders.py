@@ -12,6 +12,7 @@ from webcrawl.control.in_force import InForce
 from webcrawl.control.paused import PausedHosts
 from webcrawl.control.sheets import ALONE, BUDGET, SETTINGS, Sheets
 from webcrawl.crawl.inspection import Watched
+from webcrawl.frontier.connections import Connections
 from webcrawl.frontier.look import ROBOTS
 from webcrawl.text.quantities import count
 
@@ -130,12 +131,17 @@ class HostOrders:
         if name == "URL_SCOPE" and value == "seeds" and self._in_force.values[name] != "seeds":
             raise CommandError("URL_SCOPE seeds can be set for a domain only in a crawl with that scope")
 
+    def _general(self, domain: str, name: str) -> Any:
+        """What a setting is for all, or for this domain by a rule in it."""
+        value = self._in_force.values[name]
+        return Connections(value).of(domain) if name == "HOST_CONNECTIONS" else value
+
     def get_for(self, domain: str) -> Mapping[str, Any]:
         rows = []
         for name in SETTINGS:
             sheet = self._sheets.said_by(domain, name)
             if sheet is None:
-                rows.append({"name": name, "value": self._in_force.values[name], "from": "all"})
+                rows.append({"name": name, "value": self._general(domain, name), "from": "all"})
             else:
                 value = self._sheets.sheets[sheet][name]
                 alone = f"host {domain} alone" if sheet.startswith(ALONE) else sheet

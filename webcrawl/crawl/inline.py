@@ -12,6 +12,7 @@ from webcrawl.crawl.crawl_log import CrawlLog
 from webcrawl.crawl.elsewhere import Elsewhere
 from webcrawl.crawl.halfway import Halfway
 from webcrawl.crawl.robots import RobotsAdmission
+from webcrawl.crawl.since import count_known, note_of
 from webcrawl.frontier.admission import Decision
 from webcrawl.frontier.lending import Lending
 from webcrawl.model import Exchange, Link, Outcome, Packed, Status, url_of
@@ -105,8 +106,12 @@ class InlineDownloads:
         self._counters["inline/failures"] += outcome.status < 0
         if exchange is not None:
             self._counters["bytes"] += len(exchange.head) + len(exchange.wire)
+            if exchange.refers is not None:
+                count_known(self._counters, exchange)
         if last:
             notes = [f"truncated:{exchange.truncated}"] if exchange is not None and exchange.truncated else []
+            if exchange is not None and exchange.refers is not None:
+                notes.append(note_of(exchange))
             self._log.finished(link, outcome, exchange, [NOTE, *notes])
         return True
 

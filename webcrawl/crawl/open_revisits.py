@@ -21,8 +21,9 @@ from webcrawl.frontier.frontier import Frontier
 from webcrawl.hive.member import Post
 from webcrawl.loading import load
 from webcrawl.revisit.importance import ByReputation, Weighed
+from webcrawl.revisit.policies.steered import Steered
 from webcrawl.revisit.policy import POLICIES, Policy, PolicyOptions
-from webcrawl.revisit.revisits import Revisits
+from webcrawl.revisit.revisits import FLOOR, MEMORY, Revisits
 from webcrawl.revisit.watched import Watched
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.text.quantities import count
@@ -30,8 +31,6 @@ from webcrawl.text.quantities import count
 logger = logging.getLogger(__name__)
 
 NONE = "none"
-MIB = 1 << 20
-MEMORY = 16 * MIB  # of all records
 
 
 def open_revisiting(
@@ -43,6 +42,7 @@ def open_revisiting(
     counters: Counter[str],
     in_force: InForce,
     post: Post | None,
+    key: bytes,
 ) -> Revisiting | None:
     """None if pages are not fetched again, and never were.
 
@@ -57,9 +57,13 @@ def open_revisiting(
     random, split = Random(values["RANDOM_SEED"]), Split(clock)
     options = PolicyOptions(values["REVISIT_AGE"], split.rate, split.known, random)
     policy: Policy = load(path)(options)
-    revisits = Revisits(db, policy, rate=split.rate, random=random, memory=MEMORY)
+    floor = min(values["REVISIT_AGE"], FLOOR)
+    revisits = Revisits(db, policy, rate=split.rate, random=random, memory=MEMORY, key=key, floor=floor)
     importance = _importance(values["REVISIT_IMPORTANCE"], frontier)
-    counts = RevisitCounts(db, Watched(db, db.get("key") or bytes(16)), counters, clock)
+    watched = Watched(db, key)
+    if isinstance(policy, Steered):
+        watched.prior = policy.prior  # which it learns from all pages
+    counts = RevisitCounts(db, watched, counters, clock)
     revisiting = Revisiting(db, clock, revisits, (path, policy), split, frontier, importance, counts, on=on)
     counts.now = revisiting.now
     log.hearers += [revisiting.hear, counts.hear]

@@ -62,6 +62,10 @@ class RevisitCounts:
         """A page was fetched, so many seconds after the last time; 0 if there was none."""
         self._watched.put(record, interval)
 
+    def kept_ahead(self, record: PageRecord) -> None:
+        """A page was fetched ahead of its turn, and its own record does not know of it yet."""
+        self._watched.renew(record.url, record.fetched)
+
     def hear(self, _link: Link, _outcome: Outcome, exchange: Exchange | None) -> None:
         """A URL has ended."""
         judged: Judged | None = exchange.revisit if exchange is not None else None

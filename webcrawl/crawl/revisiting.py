@@ -29,7 +29,7 @@ SLICE = 200  # pages that become due in one look
 ROOM = 10_000  # pages due that wait in the frontier: beyond, those of other hosts would not come to their turn earlier
 SOON, LATE = 60.0, 30 * 86_400.0  # seconds until a page is tried again that could not be fetched, at least and at most
 RARE = 86_400.0  # the same if it is its host, or robots.txt, that keeps us out
-PROBES = 5  # times in a row that a page is gone, after which it is forgotten
+PROBES, AWAY = 5, 7 * 86_400.0  # a page that was gone so often in a row, and for so many seconds, is forgotten
 FORGET = frozenset((Status.EXCLUDED, Status.OUT_OF_SCOPE, Status.DROPPED))  # somebody does not want it any more
 
 
@@ -114,6 +114,17 @@ class Revisiting:
             return None
         return judged(self._given.get(link.url) or record_of(link), exchange, digest, text)
 
+    def is_seen(self, link: Link) -> bool:
+        """Whether the page was fetched before, though of that no record is at hand."""
+        return bool(link.history) and is_ahead(link)
+
+    def tell(self, url: str, now: float) -> bool:
+        """A signal: fetches this page ahead of its turn; False if that is under way."""
+        link = self.revisits.told(url, now) if self._on else None
+        if link is not None:
+            self._frontier.revisit([link.pack()])
+        return link is not None
+
     def moved(self, link: Link) -> None:
         """Its record has gone to where it was redirected."""
         self._moved.add(link.url)
@@ -149,10 +160,13 @@ class Revisiting:
         record = self._given.pop(link.url, None) or record_of(link)
         if record is None:
             return
-        self._out = max(self._out - 1, 0)
         if asked:
             self.counts.taken()
         found = exchange.revisit if exchange is not None else None
+        if is_ahead(link):
+            self._ahead(record, link, exchange, found, now)
+            return
+        self._out = max(self._out - 1, 0)
         if link.url in self._moved:
             self._moved.discard(link.url)
             self.counts.moved(link.url)
@@ -165,27 +179,47 @@ class Revisiting:
             self._later(record, now, SOON)
         elif found.change is Change.GONE:
             record.gone += 1
-            if record.gone < PROBES:
+            if record.gone < PROBES or now - record.fetched < AWAY:
                 self._later(record, now, SOON)
             else:
                 self.counts.forgot(link.url)
         else:
             self._fetched(record, link, exchange, found, now)
 
+    def _ahead(
+        self, record: PageRecord, link: Link, exchange: Exchange | None, found: Judged | None, now: float
+    ) -> None:
+        """The page's own record is still waiting, and takes over what was found when its turn comes."""
+        if exchange is None or found is None or found.change is Change.GONE:
+            self.revisits.ahead_failed(link.url)
+            return
+        self._update(record, exchange, found, now)
+        self.revisits.fetched_ahead(record)
+        self.counts.kept_ahead(record)
+
     def _fetched(self, record: PageRecord, link: Link, exchange: Exchange, found: Judged, now: float) -> None:
         if record.digest and found.change is not Change.NEW:
             changed = found.change is Change.CHANGED and found.by is not By.DIGEST
             self._policy.observe(record, max(now - record.fetched, 0.0), changed)
+        interval = max(now - record.fetched, 0.0) if record.fetched else 0.0
+        self._update(record, exchange, found, now)
+        record.gone, record.weight = 0, self._importance(link)
+        self.counts.kept(record, interval)
+        self.revisits.keep(record, now)
+
+    def _update(self, record: PageRecord, exchange: Exchange, found: Judged, now: float) -> None:
+        """The record is as this answer says."""
         etag, modified = validators.of(exchange, now)
         if exchange.status == 200:
             record.etag, record.modified, record.digest = etag, modified, found.digest
+            if exchange.is_original:
+                record.stored = exchange.started
+            elif found.change is not Change.UNCHANGED:
+                record.stored = 0.0  # the archive has it elsewhere, in part, or not at all
         else:  # 304: what it does not repeat still holds
             record.etag, record.modified = etag or record.etag, modified or record.modified
         record.text = found.text or record.text
-        interval = max(now - record.fetched, 0.0) if record.fetched else 0.0
-        record.fetched, record.gone, record.weight = now, 0, self._importance(link)
-        self.counts.kept(record, interval)
-        self.revisits.keep(record, now)
+        record.fetched = now
 
     def _later(self, record: PageRecord, now: float, least: float) -> None:
         """Tries again when as much time has passed as since the last fetch that went well: at growing intervals."""

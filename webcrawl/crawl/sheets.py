@@ -31,7 +31,8 @@ def heed(
     def of_host(settings: Mapping[str, Any]) -> Own:
         return own(without_conflict({**in_force.values, **settings}))
 
-    sheets.listen(OF_HOST, of_host, frontier.vary)
+    alike = {"HOST_CONNECTIONS"} if in_force.values["POLITENESS_PER_IP"] else set()  # an address has one request
+    sheets.listen([name for name in OF_HOST if name not in alike], of_host, frontier.vary)
     in_force.listen(OF_FRONTIER, lambda _: sheets.tell(OF_HOST), now=False)  # what no sheet says follows all others
     budgets = frontier.budgets
     if budgets is not None:

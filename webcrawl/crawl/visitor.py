@@ -17,7 +17,7 @@ from webcrawl.html.found import Found, FoundLink, is_nofollow
 from webcrawl.items import Page
 from webcrawl.model import Exchange, Link, redirects_in_a_row
 from webcrawl.net.robots_book import robots_url
-from webcrawl.revisit.change import Change
+from webcrawl.revisit.change import By, Change
 from webcrawl.seen.shells import SIZE, Shells
 from webcrawl.urls.redirects import target
 
@@ -96,8 +96,14 @@ class Visitor:
                 page.digest = digest
             number = int.from_bytes(digest[:8], "big") or 1
         found = known.judge(link, exchange, number, lambda: page.fingerprint)
+        if found is not None and found.change is Change.NEW and known.is_seen(link):
+            page.digest = page.digest or self._digests(exchange.body)
+            same = self._crawl.holds_body(page.digest)
+            found = replace(
+                found, change=Change.UNCHANGED if same else Change.CHANGED, by=By.DIGEST if same else By.TEXT
+            )
         if found is not None:
-            exchange.revisit = found
+            exchange.revisit, exchange.same_since = found, found.stored
             page.change, page.revisit = found.change, found.visits + (found.change is not Change.NEW)
 
     def _moves(self, known: Revisiting, link: Link, exchange: Exchange, location: str) -> bool:

@@ -126,7 +126,7 @@ class Lines:
         self._since.append((now, pages))
         self._figures = self._crawl.stats()
         ready, asked = self._crawl.ready_hosts(), int(self._figures["in_flight"])
-        return pages, rate, asked, ready, int(self._figures["hosts"]) - asked - ready
+        return pages, rate, asked, ready, max(int(self._figures["hosts"]) - asked - ready, 0)
 
 
 def _aside(figures: Mapping[str, Any]) -> str:

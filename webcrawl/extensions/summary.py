@@ -72,7 +72,15 @@ def summary(folder: Path, figures: Mapping[str, Any], seconds: float, before: in
         queued += f" ({count(over, 'URL')} over the budget of {count(figures['over_budget/domains'], 'domain')})"
     kept = f"{sum(archives) / 1e6:.1f} MB in {count(len(archives), 'WARC file')}; " if archives else ""
     lines = [f"{done}; {queued}, {count(figures['failures'], 'failure')}", *_revisits(figures), *_aside(figures)]
-    return [*lines, f"{kept}everything is in {folder}"]
+    return [*lines, *_known(figures), f"{kept}everything is in {folder}"]
+
+
+def _known(figures: Mapping[str, Any]) -> Iterator[str]:
+    """What an earlier crawl had already, over all runs."""
+    same, known = figures.get("since/unmodified", 0), figures.get("since/identical", 0)
+    if same or known:
+        again, megabytes = f"{known} sent again the same", f"{figures['since/bytes'] / 1e6:.1f} MB"
+        yield f"{count(same, 'page')} unchanged since the earlier crawl, {again}: {megabytes} not stored"
 
 
 def _revisits(figures: Mapping[str, Any]) -> Iterator[str]:

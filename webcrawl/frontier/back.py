@@ -46,6 +46,8 @@ class BackEnd:
         self._stale += host.ticket > 0
         host.ticket = 0
         self.slots.leave(host)
+        if host.lanes is not None:
+            host.ready_at, host.lanes = host.rested_at(), None
         del self.active[host.name]
 
     def schedule(self, host: Host, at: float) -> None:

@@ -16,11 +16,14 @@ LARGEST = 64 << 20  # bytes; a block has 32 KiB and a record, a saved queue 8 by
 
 
 class Blocks:
-    """The table `block` of a crawl. The next checkpoint makes changes durable."""
+    """The table `block` of a crawl, or another of its form. The next checkpoint makes changes durable."""
 
-    def __init__(self, db: CrawlDB) -> None:
+    def __init__(self, db: CrawlDB, table: str = "block") -> None:
         self._db = db
-        self._next = int(db.query("SELECT coalesce(max(id), 0) + 1 FROM block")[0][0])
+        self._next = int(db.query(f"SELECT coalesce(max(id), 0) + 1 FROM {table}")[0][0])
+        self._insert = f"INSERT INTO {table} VALUES (?, ?)"
+        self._select = f"SELECT data FROM {table} WHERE id = ?"
+        self._delete = f"DELETE FROM {table} WHERE id = ?"
         # SQLite does not notice a flipped bit inside a row; the checksum of a zstd frame does, for 4 bytes.
         self._compressor = zstandard.ZstdCompressor(level=1, write_checksum=True)
         self._decompressor = zstandard.ZstdDecompressor()
@@ -31,18 +34,18 @@ class Blocks:
     def put(self, data: bytes | bytearray) -> int:
         """Stores a new block and returns its id, above all earlier ids."""
         number = self._next
-        self._db.execute("INSERT INTO block VALUES (?, ?)", (number, self._compressor.compress(data)))
+        self._db.execute(self._insert, (number, self._compressor.compress(data)))
         self._next = number + 1
         return number
 
     def get(self, number: int) -> bytes:
-        rows = self._db.query("SELECT data FROM block WHERE id = ?", (number,))
+        rows = self._db.query(self._select, (number,))
         if not rows:
             raise self.damaged(f"block {number} is missing")
         return self.unpack(rows[0][0], f"block {number}")
 
     def drop(self, numbers: Iterable[int]) -> None:
-        self._db.executemany("DELETE FROM block WHERE id = ?", ((number,) for number in numbers))
+        self._db.executemany(self._delete, ((number,) for number in numbers))
 
     def pack(self, data: bytes) -> bytes:
         """Compresses bytes as blocks are, to be stored elsewhere in the same file."""

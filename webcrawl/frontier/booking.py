@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from webcrawl.frontier.health import DAY, STRIKES, HealthRules, answered
+from webcrawl.frontier.connections import Connections
+from webcrawl.frontier.health import DAY, STRIKES, HealthRules, answered, echoed
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.outcomes import has_failed, rule
 from webcrawl.frontier.politeness import Politeness
@@ -31,6 +32,7 @@ class Limits:
     attempts: int = 3  # per URL, the first included: RETRY_TIMES + 1
     retry_codes: frozenset[int] | None = None  # RETRY_HTTP_CODES; None: those of the table in outcomes.py
     domain_share: int = 16  # FRONTIER_DOMAIN_SHARE: a domain may have one queue in this many while others wait
+    connections: Connections | None = None  # HOST_CONNECTIONS; None: every host has one
 
 
 Own = tuple[Politeness, Limits]  # of one host
@@ -52,8 +54,12 @@ class Booking:
         """What holds for this host."""
         return self._general if self.own is None else self.own[name] or self._general
 
-    def __call__(self, host: Host, link: Link, outcome: Outcome, now: float) -> tuple[float, Link] | None:
+    def __call__(
+        self, host: Host, link: Link, outcome: Outcome, now: float, *, news: bool = True
+    ) -> tuple[float, Link] | None:
         """Returns when to retry the link, and how it is queued then; None if it is finished.
+
+        `news`: a failure says something of the host. It does not if the request was under way when the last one failed.
 
         A prerequisite neither counts as a page nor is retried: admission asks for it again while a URL needs it.
         """
@@ -67,8 +73,10 @@ class Booking:
         if outcome.wait:
             wait = max(wait, min(outcome.wait, limits.retry_after_max))
         failed = has_failed(link, outcome)
-        if failed:
+        if failed and news:
             wait = max(wait, self.health.failed(host, link, outcome, now))
+        elif failed:
+            echoed(host, link)
         elif host.failures:
             answered(host)
         host.ready_at = max(host.ready_at, now + wait)  # an inline download may have asked it since
@@ -87,13 +95,13 @@ class Booking:
         """Books a download that was cut because others needed its slot: no failure, but the host was busy with it."""
         host.times.append(seconds)
         del host.times[:-5]
-        host.ready_at = now + max(self.wait(host), self._limits.retry_wait)
+        host.ready_at = max(host.ready_at, now + max(self.wait(host), self._limits.retry_wait))
 
-    def tries_again(self, host: Host, link: Link, outcome: Outcome, now: float) -> bool:
+    def tries_again(self, host: Host, link: Link, outcome: Outcome, now: float, *, news: bool = True) -> bool:
         """Whether booking this outcome will lead to a retry."""
         if not self._most(link, outcome):  # most are answers
             return False
-        return self(replace(host, times=[*host.times]), link, outcome, now) is not None
+        return self(replace(host, times=[*host.times]), link, outcome, now, news=news) is not None
 
     def is_worth(self, link: Link, outcome: Outcome) -> bool:
         """Whether the link is worth another attempt, if this one is charged to it."""
@@ -123,6 +131,18 @@ class Booking:
         politeness, limits = self.of(host.name)
         wait = politeness.wait(host.times)
         return max(wait, min(host.crawl_delay, limits.crawl_delay_max)) if host.crawl_delay else wait
+
+    @property
+    def varies_connections(self) -> bool:
+        """Whether there may be a host that may have several requests at once."""
+        return self.own is not None or self._limits.connections is not None
+
+    def connections(self, host: Host) -> int:
+        """How many requests it may have at once. A Crawl-delay is between any two: its robots.txt goes first."""
+        limits = self.of(host.name)[1]
+        if limits.connections is None or (host.crawl_delay and limits.crawl_delay_max):
+            return 1
+        return limits.connections.of(host.name)
 
     def asked(self, host: Host) -> float:
         """Seconds for which the host has asked to be left alone after its last failure."""

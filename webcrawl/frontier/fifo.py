@@ -15,7 +15,7 @@ from webcrawl.frontier.saved import SavedFifo, unpack
 from webcrawl.store.errors import DamagedFile
 
 BLOCK = 32 << 10  # bytes of records per block: larger blocks compress no better
-INLINE = 4 << 10  # a larger tail is written as a block before its queue is saved, so that what is saved stays small
+INLINE = 4 << 10  # bytes of a tail in what is saved of its queue, so that this stays small for very many queues
 
 
 class Fifo:
@@ -165,7 +165,7 @@ class Fifo:
 
     def save(self) -> bytes:
         """All that `Pool.fifo` needs, beside the blocks, to restore this queue."""
-        if self.in_memory > INLINE:
+        if self.in_memory > self._pool.inline:
             self.spill()
         tail = bytes(self._tail or b"")
         if self._ids:
@@ -227,12 +227,13 @@ class Pool:
     size; otherwise it releases heads from which nothing was popped for a round.
     """
 
-    __slots__ = ("_fifos", "_hand", "block", "blocks", "free", "heads", "loaded", "memory", "on_spill")
+    __slots__ = ("_fifos", "_hand", "block", "blocks", "free", "heads", "inline", "loaded", "memory", "on_spill")
 
-    def __init__(self, blocks: Blocks, memory: int, block: int = BLOCK) -> None:
+    def __init__(self, blocks: Blocks, memory: int, block: int = BLOCK, inline: int = INLINE) -> None:
         self.blocks = blocks
         self.memory = memory
         self.block = block
+        self.inline = inline  # a longer tail is written as a block before its queue is saved
         self.free = memory  # may fall below 0 by one record or one head
         self.loaded = 0  # the number of heads that can be read again
         self.heads = 0  # their bytes

@@ -26,6 +26,7 @@ from webcrawl.frontier.parts import Hooks, Queues, Rules
 from webcrawl.frontier.politeness import Politeness
 from webcrawl.frontier.prioritizers import Informed
 from webcrawl.frontier.rotation import Rotation
+from webcrawl.frontier.several import Several
 from webcrawl.frontier.slots import ANSWERED, DOUBTFUL, NEW, PROVEN, Slots
 from webcrawl.frontier.steering import Steering
 from webcrawl.model import Link, Outcome, Status, unpack
@@ -83,6 +84,7 @@ class Frontier:
         self.steering = Steering(lender, self._rotation, self._enter)
         self.look = Look(queues, lender)
         self.overstay = Overstay(self._back, self._rotation)
+        self._several = Several(self._back, self._book, self._rotation, alike=hooks.addresses is None)
         self._reserved = self.lending.reserved
         self.gate: Gate | None = None
         self.moves = Moves(self, queues, lender, self._rotation)
@@ -171,7 +173,7 @@ class Frontier:
         for host in self._back.active.values():
             if not left or self._book.health.health(host) is not Health.ASIDE:
                 break
-            left -= host.waiting() + (host.given is not None)
+            left -= host.waiting() + len(host.flights())
         return not left
 
     def ready(self, now: float) -> int:
@@ -182,6 +184,7 @@ class Frontier:
         """Books by other waits and limits from now on: those of hosts and URLs, not those of the rotation."""
         self._book.change(politeness, limits)
         self._rotation.aside.failures = limits.host_failures
+        self._several.renew()
 
     def share(self, slots: int) -> None:
         """There are so many slots from now on; 0: no limit."""
@@ -198,6 +201,7 @@ class Frontier:
     def vary(self, own: Mapping[str, Own | None] | None) -> None:
         """For some hosts others hold than for all; what of theirs is None holds for all."""
         self._book.own = own
+        self._several.renew()
 
     @property
     def budgets(self) -> Budgets | None:
@@ -278,7 +282,9 @@ class Frontier:
                 self._rotation.aside.joined(held, self._back.now)
             self._hosts.put_away(held)
         elif host.ticket:
-            self._back.schedule(host, host.ready_at)
+            self._back.schedule(host, host.due())
+        elif host.lanes is not None:
+            self._several.go_on(host, self._back.now)
 
     # -- out
 
@@ -352,17 +358,23 @@ class Frontier:
     def _enter(self, host: Host) -> None:
         if self._resumed:
             host.ready_at = max(host.ready_at, self._resumed + self._book.wait(host))
+        if self._several.on:
+            self._several.enter(host)
         self._back.enter(host)
         self._rotation.entered(host)
 
     def _hand_out(self, host: Host, now: float) -> Link | None:
         if self._reserved and host.name in self._reserved:
             return None  # inline downloads go first; then it is scheduled again
+        if host.given is not None and not self._several.may_go_on(host, now):
+            return None
         if self._addresses is not None and host.ip and not self._holds(self._addresses, host, now):
             return None
         given = self._first_allowed(host, now)
         if given is None:
             self._settle(host, now)
+        elif host.lanes is not None:
+            self._several.handed_out(host, given, now)
         return given
 
     def _first_allowed(self, host: Host, now: float) -> Link | None:
@@ -379,11 +391,17 @@ class Frontier:
             if host.retired and spares(host, link.url):
                 self._put_back(host, record)
                 break
+            if host.given is not None and self._several.waits(host, link):
+                self._put_back(host, record)
+                break
             decision: Decision = self._ends(host, link, now) if host.retired else None
             if not decision and self._admission is not None:
                 decision = self._admission(link, now)
             if not decision:
                 given = self._give(host, link, record)
+                break
+            if isinstance(decision, Link) and host.given is not None and self._several.waits(host, decision):
+                self._put_back(host, record)
                 break
             if isinstance(decision, Link) and not (decision.attempt and host.failures):
                 self._put_back(host, record)
@@ -472,6 +490,8 @@ class Frontier:
         if held.crawl_delay != seconds:
             held.crawl_delay = seconds
             self._hosts.touch(held)
+            if held.lanes is not None:
+                self._several.change(held)
         if host is None:
             self._hosts.put_away(held)
 
@@ -482,14 +502,18 @@ class Frontier:
 
     def tries_again(self, link: Link, outcome: Outcome, now: float) -> bool:
         """Whether `done` would return False, i.e. the link would be retried."""
-        return self._book.tries_again(self._back.active[host_of(link.url)], link, outcome, now)
+        host = self._back.active[host_of(link.url)]
+        return self._book.tries_again(host, link, outcome, now, news=self._several.is_news(host, link))
 
     def done(self, link: Link, outcome: Outcome, now: float) -> bool:
         """Books the outcome of a download; returns False if the link will be retried."""
         host = self._received(link)
         pages, failures, retired = host.pages, host.failures, host.retired
         charge = self._charges.note(host, link, now) if outcome.doubtful else None
-        again = self._book(host, link, outcome, now)
+        if host.lanes is None:
+            again = self._book(host, link, outcome, now)
+        else:
+            again = self._several.book(host, link, outcome, now)
         if charge is not None:
             charge.failures, charge.again = host.failures, again
         if not pages and host.pages:
@@ -584,6 +608,8 @@ class Frontier:
         if host.given is None:
             raise ValueError(f"not handed out: {link.url}")
         host.given = None
+        if host.lanes is not None:
+            self._several.ended(host, link)
         self.in_flight -= 1
         self._slots.asked[host.standing] -= 1
         self._hosts.touch(host)
@@ -591,6 +617,9 @@ class Frontier:
 
     def _settle(self, host: Host, now: float) -> None:
         """Schedules the host again, or gives its place away."""
+        if host.given is not None:  # others of several are in flight
+            self._several.go_on(host, now)
+            return
         if self._addresses is not None:
             woken = self._addresses.release(host, host.ready_at, now)
             if host.ip:

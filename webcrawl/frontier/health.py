@@ -108,6 +108,13 @@ def answered(host: Host) -> None:
     host.failures, host.row = 0, None
 
 
+def echoed(host: Host, link: Link) -> None:
+    """A request that was under way when the host failed has failed too: one failure, of more than one URL."""
+    row = host.row
+    if row is not None and row.only != _sum(link):
+        host.row = FailedRow(row.at, row.away, row.status, 0, row.gone, row.origin, row.planned, row.asked)
+
+
 def given_up(host: Host) -> bool:
     """Whether all URLs of the host end because it was away for too long."""
     return host.retired not in (0, Status.HOST_BUDGET)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import partial
@@ -12,6 +12,7 @@ import msgpack
 
 from webcrawl.frontier.fifo import Fifo, Pool
 from webcrawl.frontier.health import FailedRow
+from webcrawl.frontier.lanes import Lanes
 from webcrawl.frontier.ranked import REVISITS, Ranked
 from webcrawl.frontier.rows import HostRows, Row
 from webcrawl.model import is_revisit, priority_of
@@ -53,7 +54,7 @@ class Host:
     pages: int = 0
     retired: int = 0  # if not 0, the Status with which all its URLs end
     ip: str = ""
-    given: bytes | None = None  # the record in flight: after a crash it is handed out again
+    given: bytes | None = None  # the record in flight, or one of several: after a crash it is handed out again
     later: list[tuple[float, bytes]] = field(default_factory=list)  # a heap of (when to retry, record)
     stay: int = 0  # URLs handed out since it became active
     ticket: int = 0  # of its valid entry in the back-end's heaps; 0: it has none
@@ -61,6 +62,7 @@ class Host:
     dirty: bool = False  # changed since it was last written
     aside: float = 0.0  # when it comes back, while it is ASIDE: an entry of that queue with another time is stale
     ranked: Ranked | None = None  # goes before the queue or after it; created for the first URL with a priority
+    lanes: Lanes | None = None  # while it is active, if it may be asked for several URLs at once
 
     def waiting(self) -> int:
         """The number of its URLs in the back-end that are not in flight."""
@@ -68,18 +70,32 @@ class Host:
 
     def due(self) -> float:
         """When its next URL may be requested; it must have one."""
+        ready = self.ready_at if self.lanes is None else max(self.ready_at, self.lanes.free_at(self.failures))
         if self.queue.count or (self.ranked is not None and self.ranked.queues):
-            return self.ready_at
-        return max(self.ready_at, self.later[0][0])
+            return ready
+        return max(ready, self.later[0][0])
+
+    def flights(self) -> Collection[bytes]:
+        """All records in flight."""
+        if self.lanes is not None:
+            return self.lanes.flights.values()
+        return [self.given] if self.given is not None else []
+
+    def rested_at(self) -> float:
+        """When all waits are over, of all requests that have ended."""
+        lanes = self.lanes
+        return max(self.ready_at, lanes.rests[-1]) if lanes is not None and lanes.rests else self.ready_at
 
     def queues(self) -> tuple[Fifo, ...]:
         """All queues that it has."""
         return (self.queue,) if self.ranked is None else (self.queue, *(queue for _, queue in self.ranked.queues))
 
     def pack(self) -> bytes:
-        later = [*self.later, (FIRST, self.given)] if self.given is not None else self.later
+        later = self.later
+        if self.given is not None:
+            later = [*later, *((FIRST, record) for record in self.flights())]
         fields = (
-            self.ready_at,
+            self.rested_at(),
             self.times,
             self.crawl_delay,
             self.failures,

@@ -109,17 +109,17 @@ class Lending:
     def _after_flight(self, host: Host, in_flight: InFlight) -> float:
         if self._resumed:  # as for every host that enters the back-end
             host.ready_at = max(host.ready_at, self._resumed + self._book.wait(host))
-        if host.given is None:
-            return host.ready_at
-        ended = in_flight(host.given)
-        if ended is None:
-            return NEVER
-        outcome, at = ended
-        if outcome.status == Status.UNTRIED:
-            return host.ready_at
-        booked = replace(host, times=[*host.times])  # its page is not finished: it will be booked when it is
-        self._book(booked, NO_PAGE, outcome, at)
-        return booked.ready_at
+        ready = host.rested_at()
+        for record in host.flights():
+            ended = in_flight(record)
+            if ended is None:
+                return NEVER
+            outcome, at = ended
+            if outcome.status != Status.UNTRIED:
+                booked = replace(host, times=[*host.times])  # its page is not finished: it will be booked when it is
+                self._book(booked, NO_PAGE, outcome, at)
+                ready = max(ready, booked.ready_at)
+        return ready
 
     def again(self, link: Link, outcome: Outcome) -> bool:
         """Whether to try a link once more; its host's turn says when, and whether the host is retired."""
@@ -178,7 +178,7 @@ class Lending:
         """Nobody waits for the host any more: `take` may hand it out again."""
         self.reserved.discard(name)
         host = self._back.active.get(name)
-        if host is not None and host.given is None and host.waiting():
+        if host is not None and (host.given is None or host.lanes is not None) and host.waiting():
             self._back.slots.judge(host)  # its record may say something else now; its entry is replaced
             self._back.schedule(host, now if host.retired else host.due())
 

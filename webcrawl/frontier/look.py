@@ -45,6 +45,8 @@ class Look:
                 "downloads": [round(seconds, 3) for seconds in host.times],
                 "address": host.ip,
             }
+            if (connections := self._book.connections(host)) > 1:
+                found["connections"] = {"at_once": connections, "in_flight": len(host.flights())}
             if host.retired:
                 found["ends_with"] = f"{host.retired} {Status(host.retired).name.lower().replace('_', ' ')}"
             if host.row is not None and host.failures:
@@ -61,7 +63,7 @@ class Look:
     def in_flight(self, url: str) -> bool:
         """Whether this URL was handed out and is not done."""
         host = self._back.active.get(host_of(url))
-        return host is not None and host.given is not None and url_of(host.given) == url
+        return host is not None and url in map(url_of, host.flights())
 
     def _state(self, host: Host) -> str:
         if host.given is not None:

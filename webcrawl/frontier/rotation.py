@@ -50,6 +50,7 @@ class Rotation:
         )
         self._source = 0  # the last one that let a host in
         self.gate: Gate | None = None
+        self.go_on: Callable[[Host, float], None]  # schedules a host that may have several requests at once
         self.width = limits.queues  # the current n
 
     def __repr__(self) -> str:
@@ -208,8 +209,8 @@ class Rotation:
             self._hosts.touch(host)
             queue = self._hosts.queue_for(host, record)
             queue.push(record)
-            if queue.count == 1 and host.ticket:  # it was scheduled for a retry; now it has a URL
-                self._back.schedule(host, host.due())
+            if queue.count == 1:
+                self._has_more(host)
             return False
         shares = self._shares
         domain = shares.domain_of(name)
@@ -241,6 +242,13 @@ class Rotation:
                 self.aside.joined(host, self._back.now)
         self._hosts.put_away(host)
         return False
+
+    def _has_more(self, host: Host) -> None:
+        """An active host had no URL that is due but for those in flight, and now it has one."""
+        if host.ticket:  # it was scheduled for a retry
+            self._back.schedule(host, host.due())
+        elif host.lanes is not None:
+            self.go_on(host, self._back.now)
 
     def entered(self, host: Host) -> None:
         """Call it for each host that has become active."""

@@ -82,6 +82,10 @@ class Slots:
         if standing != host.standing:
             self.hosts[host.standing] -= 1
             self.hosts[standing] += 1
+            if host.given is not None:  # of several in flight one has ended
+                flights = len(host.flights())
+                self.asked[host.standing] -= flights
+                self.asked[standing] += flights
             host.standing = standing
 
     def patience(self, host: Host) -> float:

@@ -79,7 +79,7 @@ class Steering:
             host.later = [(min(at, max(host.ready_at, now)), record) for at, record in host.later]
             heapify(host.later)
         self._hosts.touch(host)
-        if active and host.given is None and not host.retired:
+        if active and (host.given is None or host.ticket) and not host.retired:
             self._forget_address(host)
             self._back.schedule(host, host.due())
         self._let_in(host, now, active=active)
@@ -96,7 +96,7 @@ class Steering:
         host.retired, host.failures = Status.DROPPED, 0
         host.row = FailedRow(now, 0.0, Status.DROPPED, 0, gone=False, asked=asked)
         self._hosts.touch(host)
-        if active and host.given is None:
+        if active and (host.given is None or host.ticket):
             self._forget_address(host)
             self._back.schedule(host, now)
         waits = host.state is State.PARKED

@@ -1,4 +1,4 @@
-"""Drops pages that are not new after the archive: bodies seen before, and the crawl's own robots.txt."""
+"""Drops pages that are no news after the archive: bodies seen before, unchanged pages, the crawl's own robots.txt."""
 
 from __future__ import annotations
 
@@ -9,10 +9,16 @@ from scrapy.exceptions import DropItem
 
 from webcrawl.adapter.values import values_of
 from webcrawl.items import Page
+from webcrawl.revisit.change import Change
 
 
 class NewsPipeline:
-    """Runs between the archive and the processing modules. With CONTENT_SEEN=process duplicates pass."""
+    """Runs between the archive and the processing modules. With CONTENT_SEEN=process duplicates pass.
+
+    Pages that were fetched again and have not changed pass if a pipeline asks for them (fastpath/items.py).
+    """
+
+    wanted = False  # whether any does
 
     def __init__(self, *, skip_seen: bool) -> None:
         self._skip_seen = skip_seen
@@ -27,4 +33,6 @@ class NewsPipeline:
                 raise DropItem("robots.txt")
             if item.duplicate and self._skip_seen:
                 raise DropItem("seen under another URL")
+            if item.change is Change.UNCHANGED and not self.wanted:
+                raise DropItem("unchanged")
         return item

@@ -52,6 +52,7 @@ class Judged:
     signal: Signal | None = None
     text: int = 0  # the fingerprint of the visible text, if it was wanted; 0: none
     visits: int = 0  # how often the page was fetched again before
+    stored: float = 0.0  # when the answer was fetched that the archive has, if this one is the same; 0: it has none
 
 
 def judged(record: PageRecord | None, exchange: Exchange, digest: int, text: Callable[[], int | None]) -> Judged | None:
@@ -63,15 +64,15 @@ def judged(record: PageRecord | None, exchange: Exchange, digest: int, text: Cal
     status = exchange.status
     if record is None or not record.digest:
         return Judged(Change.NEW, digest=digest) if status == 200 else None
-    before, was, visits = record.fetched, record.digest, record.visits
+    before, was, visits, stored = record.fetched, record.digest, record.visits, record.stored
     if status == 304 and was_conditional(exchange):
-        return Judged(Change.UNCHANGED, By.STATUS, before, was, was, visits=visits)
+        return Judged(Change.UNCHANGED, By.STATUS, before, was, was, visits=visits, stored=stored)
     if status in GONE:
         return Judged(Change.GONE, None, before, 0, was, visits=visits)
     if status != 200:
         return None
     if digest == was:
-        return Judged(Change.UNCHANGED, By.DIGEST, before, digest, was, visits=visits)
+        return Judged(Change.UNCHANGED, By.DIGEST, before, digest, was, visits=visits, stored=stored)
     seen = text() or 0
     distance = (seen ^ record.text).bit_count() if seen and record.text else None
     by = By.DIGEST if distance is not None and distance <= ALIKE else By.TEXT

@@ -6,8 +6,7 @@ from math import expm1, log1p
 
 from webcrawl.revisit.record import PageRecord
 
-SHAPE = 0.35  # of the prior; rates of pages spread over several powers of ten
-PRIOR = (SHAPE, SHAPE * 30 * 86400)  # Gamma(shape, span): one change in 30 days on average
+FADE = 0.9  # with each change, what was seen so far counts so much of what it did: a page may become another
 LEAST = 1.0  # seconds between two visits; a clock that is set back says less than nothing
 MOST = 250  # visits that are counted
 
@@ -17,7 +16,8 @@ def observe(record: PageRecord, seconds: float, changed: bool, prior: tuple[floa
     shape, span = (record.shape, record.span) if record.shape > 0 and record.span > 0 else prior
     seconds = max(seconds, LEAST)
     if changed:
-        record.shape, record.span = after_change(shape, span, seconds)
+        shape, span = after_change(shape, span, seconds)
+        record.shape, record.span = shape * FADE, span * FADE
     else:
         record.shape, record.span = shape, span + seconds
     count(record, changed)

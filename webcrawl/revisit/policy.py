@@ -12,6 +12,9 @@ from webcrawl.revisit.record import PageRecord
 POLICIES = {  # what REVISIT_POLICY may say instead of a dotted path
     "fixed": "webcrawl.revisit.policies.fixed.Fixed",
     "uniform": "webcrawl.revisit.policies.uniform.Uniform",
+    "proportional": "webcrawl.revisit.policies.proportional.Proportional",
+    "history": "webcrawl.revisit.policies.history.History",
+    "optimal": "webcrawl.revisit.policies.optimal.Optimal",
 }
 
 

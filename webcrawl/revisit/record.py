@@ -4,6 +4,7 @@
     1  length of the ETag        8  simhash of the text          2  visits
     4  last fetch, seconds       4  shape of the change rate     2  changes
     1  and 256ths of a second    4  span of the change rate      1  gone
+                                                                 6  when it was archived, milliseconds
 
 Then the ETag; the Last-Modified date, in 4 bytes if it has HTTP's usual form, else as sent after its length; and, in a
 queue, discovery path, space and URL. Inside a link the same bytes are text, and URL and path are the link's.
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 from webcrawl.model import Link
 from webcrawl.text.httpdate import http_date, read_http_date
 
-HEAD = struct.Struct("<BBIBQQfffHHB")
+HEAD = struct.Struct("<BBIBQQfffHHBHI")
 DATE = struct.Struct("<I")
 LISTED, DATED, WORDED = 1, 2, 4  # flags; the last two: how Last-Modified is kept
 LONGEST_ETAG = 128  # bytes; a longer one is not worth its room
@@ -48,6 +49,7 @@ class PageRecord:
     changes: int = 0  # up to 65,535
     gone: int = 0  # 404 or 410 in a row, up to 255
     listed: bool = False  # a sitemap or feed of its site names it with a date: signals may come
+    stored: float = 0.0  # when the answer was fetched that the archive has, to the millisecond; 0: it has none
 
 
 def pack(record: PageRecord) -> bytes:
@@ -118,7 +120,7 @@ def _packed(record: PageRecord) -> bytes:
 
 
 def _head(record: PageRecord, flags: int, etag: int) -> bytes:
-    seconds = int(record.fetched)
+    seconds, stored = int(record.fetched), round(record.stored * 1000)
     return HEAD.pack(
         flags,
         etag,
@@ -132,6 +134,8 @@ def _head(record: PageRecord, flags: int, etag: int) -> bytes:
         record.visits,
         record.changes,
         record.gone,
+        stored >> 32,
+        stored & 0xFFFF_FFFF,
     )
 
 
@@ -148,6 +152,7 @@ def _bounded(record: PageRecord) -> PageRecord:
         visits=min(max(record.visits, 0), COUNT),
         changes=min(max(record.changes, 0), COUNT),
         gone=min(max(record.gone, 0), 255),
+        stored=_within(record.stored, float(SECONDS)),
     )
 
 
@@ -158,7 +163,7 @@ def _within(number: float, most: float) -> float:
 def _unpacked(data: bytes) -> tuple[PageRecord, int]:
     """The record at the start of these bytes, without URL and path, and where it ends."""
     try:
-        flags, size, seconds, part, digest, text, *floats, visits, changes, gone = HEAD.unpack_from(data)
+        flags, size, seconds, part, digest, text, *floats, visits, changes, gone, high, low = HEAD.unpack_from(data)
         at = HEAD.size + size
         etag, modified = data[HEAD.size : at], b""
         if flags & DATED:
@@ -174,5 +179,19 @@ def _unpacked(data: bytes) -> tuple[PageRecord, int]:
     shape, span, weight = floats
     listed, fetched = bool(flags & LISTED), seconds + part / 256
     return PageRecord(
-        "", "", fetched, etag, modified, digest, text, shape, span, weight, visits, changes, gone, listed
+        "",
+        "",
+        fetched,
+        etag,
+        modified,
+        digest,
+        text,
+        shape,
+        span,
+        weight,
+        visits,
+        changes,
+        gone,
+        listed,
+        ((high << 32) + low) / 1000,
     ), at

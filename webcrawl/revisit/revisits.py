@@ -1,80 +1,192 @@
-"""The records of all pages that wait to be fetched again, by their due times."""
+"""All pages that wait to be fetched again: when each is due, and how many may be fetched by now."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from heapq import heapify, heappop, heappush
-from math import inf
+from heapq import heappop, heappush
 from random import Random
 
-import msgpack
-
+from webcrawl.frontier.blocks import Blocks
+from webcrawl.frontier.fifo import BLOCK, Pool
+from webcrawl.model import Link
+from webcrawl.revisit.ahead import Ahead
+from webcrawl.revisit.buckets import LAST, TIME, Buckets, seconds_of, stamp, stamped, ticks
 from webcrawl.revisit.policy import Policy
-from webcrawl.revisit.record import PageRecord, pack, unpack
+from webcrawl.revisit.record import PageRecord, link_of, pack, unpack
+from webcrawl.revisit.tokens import Tokens
 from webcrawl.store.crawldb import CrawlDB
 
-META = "revisits"
-SAVED = 1.0  # seconds for which tokens are saved up
+MEMORY = 16 << 20
+FLOOR = 60.0  # seconds between two fetches of a page at least
+FAR = 2 * 365 * 86_400.0  # seconds; what is due later is asked about before
+LOOK = 30 * 86_400.0  # seconds until a page that is never due by now is asked about again
+UNDER_WAY = 600.0  # seconds that a record waits for a fetch ahead of its turn
+DUE, ASK = b"\0", b"\1"  # behind the stamp: whether that is when the page is due, or when to ask the policy again
+RESTING = 4096  # records kept aside because they were fetched just now
+SPARE = 64  # records that one call of `take` may look at in vain
+EXPIRE = 3600.0  # seconds between two looks for rows of `ahead` that are too old
+POLICY = "revisit.policy"
 
 
 class Revisits:
-    """A heap in memory."""
+    """Each record is here, or in the link that fetches its page, and nowhere else. Part of each checkpoint.
+
+    The order is that of due times, and the budget says how many pages are taken by now: if nothing is due, pages are
+    taken before they are, provided that the policy allows it and that there are enough of them.
+    """
 
     def __init__(
-        self, db: CrawlDB, policy: Policy, *, rate: Callable[[], float], random: Random, memory: int = 0
+        self,
+        db: CrawlDB,
+        policy: Policy,
+        *,
+        rate: Callable[[], float],
+        random: Random,
+        memory: int = MEMORY,
+        missed: Callable[[str], float] | None = None,
+        key: bytes = bytes(16),
+        floor: float = FLOOR,
     ) -> None:
-        del random, memory
-        self._db, self._policy, self._rate = db, policy, rate
-        self._tokens, self._at = 1.0, 0.0
-        data = db.get(META)
-        saved, state = msgpack.unpackb(data) if data is not None else ([], b"")
-        self._heap: list[tuple[float, int, bytes]] = [(due, at, record) for at, (due, record) in enumerate(saved)]
-        self._count = len(self._heap)
-        heapify(self._heap)
-        policy.restore(state)
+        """`rate`: pages per second; `missed`: the share of a listed page's changes that no signal announces, by URL.
+
+        `key`: of fingerprints of URLs.
+        """
+        db.need("revisit")
+        pool = Pool(Blocks(db, "revisit"), memory // 2, inline=BLOCK)
+        self._db, self._policy, self._rate, self._random = db, policy, rate, random
+        self._missed, self._floor = missed, floor
+        self._buckets, self._ahead, self._tokens = Buckets(db, pool), Ahead(db, key), Tokens(rate)
+        self._resting: list[tuple[float, bytes]] = []  # a heap: until when, and the record
+        self._front = 0  # the time of the last record taken, in ticks: where the queue is
+        self._expired = 0.0
+        policy.restore(db.get(POLICY) or b"")
         db.join(self)
 
     def __len__(self) -> int:
-        return len(self._heap)
+        return self._buckets.count + len(self._resting)
 
     def __repr__(self) -> str:
-        return f"<Revisits {len(self)}>"
+        return f"<Revisits {self._buckets!r}, {len(self._resting)} resting, {self._ahead!r}>"
 
     def keep(self, record: PageRecord, now: float, due: float | None = None) -> None:
-        """After a fetch: until its due time, or this one."""
+        """After a fetch: until the policy's due time, or this one.
+
+        Where pages are taken early, so long after what is taken now: it would be next otherwise.
+        """
         if due is None:
-            due = self._policy.due(record, now)
-        self._count += 1
-        heappush(self._heap, (due, self._count, pack(record)))
+            due = self._due(record, now)
+        else:
+            due += max(seconds_of(self._front) - now, 0.0)
+        if due < now + FAR:
+            at, mark = ticks(due), DUE
+        else:  # counted from where the queue is, which may be ahead of the clock; at random, so that they come apart
+            wait = LOOK * (0.9 + 0.2 * self._random.random())
+            at, mark = ticks(max(now, seconds_of(self._front)) + wait), ASK
+        self._buckets.push(stamp(at) + mark + pack(record))
 
     def take(self, now: float, most: int) -> list[PageRecord]:
-        """The next in the order of due times, as many as the budget allows by now."""
-        rate = self._rate()
+        """The next in order of due time, at most so many, and as the budget allows by now."""
+        most = min(most, self._tokens.whole(now))
+        self._wake(now)
+        if now - self._expired > EXPIRE:
+            self._ahead.expire(now)
+            self._expired = now
         found: list[PageRecord] = []
-        self._tokens = min(self._tokens + max(now - self._at, 0.0) * rate, max(rate * SAVED, 1.0))
-        self._at = now
-        while self._heap and len(found) < most and self._tokens >= 1.0:
-            due, _, data = self._heap[0]
-            if due == inf or (due > now and not self._policy.early):
+        for _ in range(2 * most + SPARE if most else 0):
+            at = self._buckets.first()
+            if at is None or at > self._horizon(now) or len(self._resting) >= RESTING:
                 break
-            heappop(self._heap)
-            self._tokens -= 1.0
-            record = unpack(data)
-            self._policy.took(record, now, due)
-            found.append(record)
+            record = self._next(now)
+            if record is not None:
+                found.append(record)
+                if len(found) == most:
+                    break
+        self._tokens.spend(len(found))
         return found
 
     def next_take(self, now: float) -> float | None:
-        """When `take` may return something."""
-        rate = self._rate()
-        if not self._heap or self._heap[0][0] == inf or rate <= 0.0:
+        """When `take` may return something; None if nothing waits, or if the budget is nothing at present."""
+        allowed = self._tokens.next(now)
+        times = [self._resting[0][0]] if self._resting else []
+        if len(self._resting) < RESTING and (at := self._buckets.first()) is not None:
+            times.append(now if at <= self._horizon(now) else seconds_of(at))
+        return max(now, allowed, min(times)) if allowed is not None and times else None
+
+    def _due(self, record: PageRecord, now: float) -> float:
+        if record.listed and self._missed is not None:
+            return self._policy.due(record, now, self._missed(record.url))
+        return self._policy.due(record, now)
+
+    def _horizon(self, now: float) -> int:
+        """Until when pages may be taken, in ticks.
+
+        A crawl of few pages does not fetch each of them every minute because its budget would allow it.
+        """
+        return LAST if self._policy.early and len(self) > self._rate() * self._floor else ticks(now)
+
+    def _next(self, now: float) -> PageRecord | None:
+        """The next record, if it is to be fetched; else it is put where it belongs."""
+        entry = self._buckets.pop() or b""
+        at, mark, record = seconds_of(stamped(entry)), entry[TIME : TIME + 1], unpack(entry[TIME + 1 :])
+        if 0.0 <= now - record.fetched < self._floor:
+            heappush(self._resting, (record.fetched + self._floor, entry))
             return None
-        ready = now + max(1.0 - self._tokens - max(now - self._at, 0.0) * rate, 0.0) / rate
-        return ready if self._policy.early else max(ready, self._heap[0][0])
+        if mark == ASK and at <= now and not (due := self._due(record, now)) <= now:
+            self.keep(record, now, due)
+            return None
+        if record.listed and self._absorbs(record, now):
+            return None
+        self._front = stamped(entry)
+        self._policy.took(record, now, at)
+        return record
+
+    def _wake(self, now: float) -> None:
+        while self._resting and self._resting[0][0] <= now:
+            self._buckets.push(heappop(self._resting)[1])
+
+    # -- signals
+
+    def told(self, url: str, now: float, path: str = "L") -> Link | None:
+        """A link that fetches this page ahead of its turn, as a signal asks for; None if one is under way.
+
+        It is outside the budget, which saves it afterwards. `fetched_ahead` or `ahead_failed` follows.
+        """
+        record = self._ahead.begin(url, path, now)
+        if record is None:
+            return None
+        self._tokens.owe()
+        return link_of(record, ahead=True)
+
+    def fetched_ahead(self, record: PageRecord) -> None:
+        """What came of that: the record of the link, with what its fetch found."""
+        self._ahead.found(record)
+
+    def ahead_failed(self, url: str) -> None:
+        """Nothing came of it, and the page's record knows no more than before."""
+        self._ahead.give_up(url)
+
+    def _absorbs(self, record: PageRecord, now: float) -> bool:
+        """Whether the record need not be fetched: it takes over what was found ahead of its turn, or waits for it."""
+        found = self._ahead.of(record, now)
+        if isinstance(found, bool):
+            if found:
+                self.keep(record, now, now + UNDER_WAY)
+            return found
+        self._policy.observe(record, found.fetched - record.fetched, found.digest != record.digest)
+        record.fetched, record.etag, record.modified = found.fetched, found.etag, found.modified
+        record.digest, record.text, record.gone = found.digest, found.text, found.gone
+        record.stored = found.stored
+        self.keep(record, now, self._due(record, now) - (now - found.fetched))
+        return True
+
+    # -- the checkpoint
 
     def prepare(self) -> Iterator[None]:
-        return iter(())
+        """Writes most of the buckets ahead."""
+        yield from self._buckets.prepare()
 
     def save(self) -> None:
-        saved = [(due, record) for due, _, record in sorted(self._heap)]
-        self._db.set(META, msgpack.packb([saved, self._policy.state()]))
+        """Writes the rest. Records that rest are found to be resting again."""
+        self._wake(float("inf"))
+        self._buckets.save()
+        self._db.set(POLICY, self._policy.state())

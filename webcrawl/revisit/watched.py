@@ -8,8 +8,8 @@ from struct import Struct
 
 from siphashc import siphash
 
-from webcrawl.revisit.estimate import PRIOR
 from webcrawl.revisit.figures import Sampled
+from webcrawl.revisit.prior import Prior
 from webcrawl.revisit.record import PageRecord
 from webcrawl.store.crawldb import CrawlDB
 
@@ -27,6 +27,7 @@ class Watched:
 
     def __init__(self, db: CrawlDB, key: bytes, most: int = MOST) -> None:
         self._db, self._key, self._most = db, key, most
+        self.prior = Prior()
         data = db.get(META) or BAR.pack(ALL)
         (self._bar,) = BAR.unpack_from(data)  # no page with a larger hash is watched
         self._pages = {row[0]: Sampled(*row[1:]) for row in ROW.iter_unpack(data[BAR.size :])}
@@ -40,7 +41,10 @@ class Watched:
         return len(self._pages)
 
     def __iter__(self) -> Iterator[Sampled]:
-        return iter(self._pages.values())
+        """Of a page that was never seen again, what is believed of such pages."""
+        shape, span = self.prior.shape, self.prior.span
+        for page in self._pages.values():
+            yield page if page.shape > 0.0 else Sampled(page.fetched, shape, span, *page[3:])
 
     def put(self, record: PageRecord, interval: float) -> None:
         """A page was fetched, so many seconds after the last time; 0 if there was none."""
@@ -54,8 +58,13 @@ class Watched:
                 del self._pages[-heapreplace(self._largest, -number)]
             if len(self._largest) == self._most:
                 self._bar = -self._largest[0]
-        shape, span = (record.shape, record.span) if record.shape > 0 and record.span > 0 else PRIOR
-        self._pages[number] = Sampled(record.fetched, shape, span, record.weight, interval)
+        self._pages[number] = Sampled(record.fetched, record.shape, record.span, record.weight, interval)
+
+    def renew(self, url: str, fetched: float) -> None:
+        """A page was fetched; what is learned from that comes later."""
+        number = siphash(self._key, url)
+        if number in self._pages:
+            self._pages[number] = Sampled(fetched, *self._pages[number][1:])
 
     def drop(self, url: str) -> None:
         """A page is fetched no more. Its place goes to the next one whose hash is as small."""

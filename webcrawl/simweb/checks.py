@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 Key = Callable[[Hit], str]
 Rule = Callable[[Hit], float]
+Connections = Mapping[str, int]  # how many requests a host may have at once, if not one
+ONE: Connections = {}
 
 
 def by_host(hit: Hit) -> str:
@@ -38,28 +40,49 @@ class Gap:
     wanted: float
 
 
-def overlaps(log: Iterable[Hit], key: Key = by_host) -> list[tuple[Hit, Hit]]:
-    """Each request that began before an earlier one to the same host was answered, with that earlier request."""
+def overlaps(log: Iterable[Hit], key: Key = by_host, *, connections: Connections = ONE) -> list[tuple[Hit, Hit]]:
+    """Each request that began before an earlier one to the same host was answered, with that earlier request.
+
+    `connections`: hosts that may have so many requests at once; then the one that had to be answered first.
+    """
     found = []
     for hits in _grouped(log, key):
-        longest = hits[0]
-        for hit in hits[1:]:
-            if hit.started < longest.ended:
-                found.append((longest, hit))
-            if hit.ended > longest.ended:
-                longest = hit
+        most, running = connections.get(hits[0].host, 1), list[Hit]()
+        for hit in hits:
+            running = [one for one in running if one.ended > hit.started]
+            if len(running) >= most:
+                found.append((sorted(running, key=lambda one: one.ended)[-most], hit))
+            running.append(hit)
     return found
 
 
-def gaps(log: Iterable[Hit], rule: Rule, key: Key = by_host, *, slack: float = 0.001) -> list[Gap]:
-    """The successive requests to one host between which the client waited less than `rule` asks after the first."""
-    found = []
+def gaps(
+    log: Iterable[Hit], rule: Rule, key: Key = by_host, *, slack: float = 0.001, connections: Connections = ONE
+) -> list[Gap]:
+    """The successive requests to one host between which the client waited less than `rule` asks after the first.
+
+    Of a host that may have several requests at once, those that began while as many had their waits not over.
+    """
+    found: list[Gap] = []
     for hits in _grouped(log, key):
+        if (most := connections.get(hits[0].host, 1)) > 1:
+            found += _crowded(hits, rule, most, slack)
+            continue
         for first, second in pairwise(hits):
             seconds, wanted = second.started - first.ended, rule(first)
             if seconds < wanted - slack:
                 found.append(Gap(first, second, seconds, wanted))
     return found
+
+
+def _crowded(hits: list[Hit], rule: Rule, most: int, slack: float) -> Iterator[Gap]:
+    before: list[tuple[float, int]] = []  # when the wait after each earlier request is over, and its number
+    for number, hit in enumerate(hits):
+        before = sorted(one for one in before if one[0] - slack > hit.started)
+        if len(before) >= most:
+            first = hits[before[-most][1]]
+            yield Gap(first, hit, hit.started - first.ended, rule(first))
+        before.append((hit.ended + rule(hit), number))
 
 
 def too_early(log: Iterable[Hit], key: Key = by_host, *, maximum: float = inf, slack: float = 0.001) -> list[Gap]:

@@ -39,7 +39,7 @@ OF_CALLBACKS = {"SPIDER_MIDDLEWARES_BASE": {**default_settings.SPIDER_MIDDLEWARE
 
 
 class WebSpider(Spider):
-    """scrapy crawl web -a seeds=SRC [-a scope=any|seeds|domain|host] [-a limit=N].
+    """scrapy crawl web -a seeds=SRC [-a scope=any|seeds|domain|host] [-a limit=N] [-a since=JOBDIR_OR_CDXJ].
 
     A subclass may override `links_to_follow`, and have a `parse` and other callbacks (docs/extending.md).
     """
@@ -49,10 +49,18 @@ class WebSpider(Spider):
     has_callbacks: ClassVar[bool] = False  # a subclass looks at responses itself: they are Scrapy's in full
     chooses_links: ClassVar[bool] = False  # a subclass has a `links_to_follow`: the texts of links are read too
 
-    def __init__(self, seeds: str = "", scope: str = "", limit: str = "", **kwargs: Any) -> None:  # noqa: ARG002 - scope is from_crawler's
+    def __init__(  # scope is from_crawler's
+        self,
+        seeds: str = "",
+        scope: str = "",  # noqa: ARG002
+        limit: str = "",
+        since: str = "",
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.seed_lists = seeds
         self.seed_limit = int(limit) if limit else None
+        self.earlier_crawls = since  # their JOBDIRs, or index files of archives
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

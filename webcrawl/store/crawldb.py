@@ -17,7 +17,7 @@ from webcrawl.store.errors import DamagedFile, StateLocked, StoreError
 from webcrawl.store.lock import Lock
 from webcrawl.store.log import LIMIT, Log, files
 from webcrawl.store.presence import Presence
-from webcrawl.store.schema import begin, check_header, connect, create
+from webcrawl.store.schema import LATER, begin, check_header, connect, create
 from webcrawl.store.worker import Worker
 
 DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
@@ -143,6 +143,12 @@ class CrawlDB:
         except BaseException as error:  # raised by the `rows` iterator: some rows are already written
             self._failure = error
             raise
+
+    def need(self, *names: str) -> None:
+        """Makes these tables and indexes, which not every crawl has, unless they are there."""
+        for name in names:
+            if not self.query("SELECT 1 FROM sqlite_schema WHERE name = ?", (name,)):
+                self.execute(LATER[name])
 
     def get(self, name: str) -> bytes | None:
         """The small value stored under this name, or None."""

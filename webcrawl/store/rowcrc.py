@@ -16,6 +16,7 @@ from isal import isal_zlib
 crc32_of_many = isal_zlib.crc32  # the same checksum: 1.1 us for 64 KiB, where zlib takes 18
 UNTIL = struct.Struct("<d")
 NOTED = struct.Struct("<QI")
+AHEAD = struct.Struct("<qq")
 # What the formulas below raise for a value of the wrong type; a flipped bit in a row's header can change the type.
 MISFITS = (TypeError, AttributeError, ValueError, OverflowError, struct.error)
 
@@ -47,6 +48,10 @@ def portion(turn: int, site: str, count: int, data: bytes) -> int:
 
 def output(path: str, length: int, bytes_crc: int) -> int:
     return crc32(NOTED.pack(length, bytes_crc), crc32(path.encode()))
+
+
+def ahead(key: int, since: int, data: bytes) -> int:
+    return crc32(data, crc32(AHEAD.pack(key, since)))
 
 
 def agrees(formula: Callable[..., int], row: Sequence[Any]) -> bool:

@@ -42,6 +42,13 @@ CREATE TABLE output (
     path TEXT PRIMARY KEY, length INTEGER NOT NULL, bytes_crc INTEGER NOT NULL, crc INTEGER NOT NULL
 ) WITHOUT ROWID;
 """
+# Tables that a crawl makes when it first needs them: a state is whole with and without each.
+LATER = {
+    "revisit": "CREATE TABLE revisit (id INTEGER PRIMARY KEY, data BLOB NOT NULL)",
+    "ahead": "CREATE TABLE ahead (key INTEGER PRIMARY KEY, since INTEGER NOT NULL, data BLOB NOT NULL,"
+    " crc INTEGER NOT NULL)",
+    "ahead_since": "CREATE INDEX ahead_since ON ahead (since)",
+}
 LAYOUT = "SELECT type, name, tbl_name, sql FROM sqlite_schema"
 # No automatic copying back: it would run inside a COMMIT. A restarted log is truncated, so that its size shows how
 # long it has become. The page cache of 8 MiB bounds what a COMMIT has to write; all else is written before.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,17 @@ def host_of(url: str) -> str:
     if ":" not in host:
         return host
     return host[: host.index("]") + 1] if host[0] == "[" else host.partition(":")[0]
+
+
+def names_above(host: str) -> Iterator[str]:
+    """A host and all names that it is below, the most specific one first."""
+    yield host
+    if host.startswith("["):
+        return
+    while dot := host.find(".") + 1:
+        host = host[dot:]
+        if host:
+            yield host
 
 
 @cache

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from webcrawl.store.crawldb import ERRORS, is_damage
 from webcrawl.store.errors import DamagedFile, StoreError
-from webcrawl.store.schema import LAYOUT, TABLES, check_header
+from webcrawl.store.schema import LATER, LAYOUT, TABLES, check_header
 
 PAGE = re.compile(r"\bpage (\d+)")  # in a line of SQLite's own check
 PAGE_SIZE = 8192
@@ -99,7 +99,9 @@ class Snapshot:
         """Other table definitions would change what is read."""
         with closing(sqlite3.connect(":memory:")) as made:
             made.executescript(TABLES)
-            odd = set(made.execute(LAYOUT)) ^ set(db.execute(LAYOUT))
+            needed, found = set(made.execute(LAYOUT)), set(db.execute(LAYOUT))
+            made.executescript(";".join(LATER.values()))
+            odd = (needed - found) | (found - set(made.execute(LAYOUT)))
         if odd:
             raise self.damaged(
                 f"table sqlite_schema, {min(str(row[1]) for row in odd)}: not the definition of this version"
@@ -132,6 +134,10 @@ class Snapshot:
             yield from iter(self._db.execute(sql, args).fetchone, None)
         except ERRORS as error:
             raise self.damaged(f"{error} ({sql})") from error
+
+    def has(self, table: str) -> bool:
+        """Whether the crawl has made a table that not every crawl needs."""
+        return bool(list(self.rows("SELECT 1 FROM sqlite_schema WHERE name = ?", (table,))))
 
     def get(self, name: str) -> bytes | None:
         """A value of the table meta."""

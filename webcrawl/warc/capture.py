@@ -13,6 +13,9 @@ from webcrawl.warc.fields import fields, line, named
 from webcrawl.warc.originals import Originals
 from webcrawl.warc.record import HTML, HTTP_REQUEST, HTTP_RESPONSE, WARC_FIELDS, Record, member
 
+IDENTICAL, UNMODIFIED = "identical-payload-digest", "server-not-modified"  # profiles of revisit records
+NOT_MODIFIED = 304
+
 
 @dataclass(slots=True)
 class Capture:
@@ -34,7 +37,7 @@ class Captures:
 
     def __init__(self, version: str, originals: Originals, new_id: Callable[[], str]) -> None:
         self._version, self._originals, self._new_id = version, originals, new_id
-        self._profile = f"http://netpreserve.org/warc/{version}/revisit/identical-payload-digest"
+        self._profiles = f"http://netpreserve.org/warc/{version}/revisit/"
 
     def take(
         self, link: Link, exchange: Exchange, *, warcinfo: str, duplicate: bool, metadata: Mapping[str, str]
@@ -47,7 +50,7 @@ class Captures:
         identifier, address, digest = self._new_id(), visible(exchange.url), exchange.digest
         place = f"{line('WARC-Target-URI', address)}WARC-Date: {when}\r\nWARC-Warcinfo-ID: {warcinfo}\r\n"
         common = place if exchange.rendered and not exchange.head else place + line("WARC-IP-Address", exchange.ip)
-        original = self._originals.find(digest) if duplicate and exchange.head and not exchange.truncated else None
+        original = self._original(exchange, digest, address, duplicate=duplicate)
         first = self._revisit(exchange, digest, original) if original else _answer(exchange, digest)
         request = Record("request", "", HTTP_REQUEST, exchange.request)
         about = Record("metadata", "", WARC_FIELDS, fields(_about(link, exchange, digest, metadata)))
@@ -59,13 +62,27 @@ class Captures:
                 records.append(
                     member(self._version, record, own_digest, f"WARC-Record-ID: {self._new_id()}\r\n{common}")
                 )
-        capture = Capture(b"", digest, identifier, address, when, original is None, len(records[0]))
+        known = "-" if original and exchange.status == NOT_MODIFIED else digest
+        capture = Capture(b"", known, identifier, address, when, original is None, len(records[0]))
         if exchange.rendered and exchange.head and original is None:
             capture.document = label(sha1(exchange.body))
             records.append(self._document(exchange, capture.document, f"{place}WARC-Refers-To: {identifier}\r\n"))
             capture.document_size = len(records[-1])
         capture.data = b"".join(records)
         return capture
+
+    def _original(
+        self, exchange: Exchange, digest: str, address: str, *, duplicate: bool
+    ) -> tuple[str, str, str] | None:
+        """Identifier, if it is known, address and date of the record that has this payload already."""
+        if exchange.refers is not None:
+            return exchange.refers[:3]
+        if not exchange.head or exchange.truncated:
+            return None
+        found = self._originals.find(digest) if duplicate or exchange.same_since else None
+        if exchange.same_since and (found is None or exchange.status == NOT_MODIFIED):
+            return "", address, iso(exchange.same_since)
+        return found
 
     def _document(self, exchange: Exchange, digest: str, common: str) -> bytes:
         """Such a record has neither WARC-IP-Address nor WARC-Concurrent-To (WARC 1.1, 5.7 and 5.8)."""
@@ -74,14 +91,15 @@ class Captures:
 
     def _revisit(self, exchange: Exchange, digest: str, original: tuple[str, str, str]) -> Record:
         identifier, address, when = original
-        where = ""
+        where = line("WARC-Refers-To", identifier)
         if self._version != "1.0":  # new in WARC 1.1
-            where = f"WARC-Refers-To-Target-URI: {address}\r\nWARC-Refers-To-Date: {when}\r\n"
-        own = (
-            f"WARC-Profile: {self._profile}\r\nWARC-Refers-To: {identifier}\r\n{where}"
-            f"WARC-Payload-Digest: {digest}\r\n"
-            "WARC-Truncated: length\r\n"  # "shall be used for any identical-digest truncation"
-        )
+            where += f"WARC-Refers-To-Target-URI: {address}\r\nWARC-Refers-To-Date: {when}\r\n"
+        if exchange.status == NOT_MODIFIED:  # of the payload this crawl keeps no SHA-1
+            own = f"WARC-Profile: {self._profiles}{UNMODIFIED}\r\n{where}"
+            return Record("revisit", own, HTTP_RESPONSE, exchange.head)
+        # "shall be used for any identical-digest truncation"
+        why, cut = (UNMODIFIED, "") if exchange.unmodified else (IDENTICAL, "WARC-Truncated: length\r\n")
+        own = f"WARC-Profile: {self._profiles}{why}\r\n{where}WARC-Payload-Digest: {digest}\r\n{cut}"
         return Record("revisit", own, HTTP_RESPONSE, exchange.head)
 
 

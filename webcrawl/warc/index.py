@@ -60,7 +60,8 @@ def _answer(capture: Capture, exchange: Exchange) -> str:
         mime = "text/html" if exchange.rendered else exchange.content_type or "application/octet-stream"
         return _mime(mime) if exchange.payload else ""
     mime = exchange.content_type if capture.is_original else "warc/revisit"
-    return f'{_mime(mime)}"status": "{exchange.status}", '
+    status = 304 if exchange.unmodified else exchange.status  # that of the record's own head
+    return f'{_mime(mime)}"status": "{status}", '
 
 
 @lru_cache(256)  # few are common

@@ -88,6 +88,7 @@ class WarcWriter:
         output.write(head + capture.data)
         if self._index is not None:
             self._index.add(capture, exchange, at)
+        exchange.is_original = capture.is_original
         if capture.is_original and exchange.payload and not exchange.truncated:
             self._originals.add(capture.digest, capture.identifier, capture.address, capture.date)
         if output.tell() >= self._files.max_size:

@@ -12,7 +12,7 @@ from webcrawl.urls.hosts import host_of
 from webcrawl.why.archive import exchange_of
 from webcrawl.why.budget import DomainBudget, budget_of
 from webcrawl.why.facts import Facts
-from webcrawl.why.host import delay_of
+from webcrawl.why.host import connections_of, delay_of
 from webcrawl.why.links import linking
 from webcrawl.why.log import QUICK, Looked, log_line
 from webcrawl.why.portions import among_portions
@@ -146,6 +146,7 @@ class Gathering:
         times, asked = (facts.host.times, facts.host.crawl_delay) if facts.host is not None else ([], 0.0)
         values = source.sheets.values(source.values, host)
         facts.delay, facts.paused = delay_of(times, asked, values), host in source.sheets.paused
+        facts.delay.connections = connections_of(host, asked, values)
         facts.robots = robots_verdict(source.snapshot, facts.url, source.values)
         domain = source.domains(host)
         if domain not in self._budgets:

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgpack
 
+from webcrawl.frontier.connections import Connections
 from webcrawl.frontier.health import FailedRow
 from webcrawl.frontier.hosts import STATES, State, saved_queues
 from webcrawl.frontier.politeness import Politeness
@@ -105,6 +106,13 @@ class Delay:
 
     seconds: float
     because: str
+    connections: int = 1  # requests at once, with so many seconds after each
+
+
+def connections_of(name: str, crawl_delay: float, values: Mapping[str, Any]) -> int:
+    """How many requests a host may have at once, as `frontier/booking.py` computes it."""
+    rules = Connections.given(values["HOST_CONNECTIONS"])
+    return 1 if rules is None or (crawl_delay and values["CRAWL_DELAY_MAX"]) else rules.of(name)
 
 
 def delay_of(times: list[float], crawl_delay: float, values: Mapping[str, Any]) -> Delay:
@@ -138,6 +146,7 @@ def to_json(host: HostRecord, delay: Delay, wall: float, *, paused: bool) -> dic
         "next_request": iso(max(host.ready_at, host.aside) + wall) if host.ready_at or host.aside else None,
         "delay": round(delay.seconds, 3),
         "delay_because": delay.because,
+        "connections": delay.connections,
         "crawl_delay": host.crawl_delay,
         "pages": host.pages,
         "queued": host.waiting,

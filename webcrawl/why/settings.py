@@ -16,6 +16,7 @@ from webcrawl.control.changeable import CHANGEABLE
 
 NONE = "none"
 FILTERS = "URL_FILTERS "
+CONNECTIONS = "HOST_CONNECTIONS "
 RANGE = re.compile(r"range\((\d+), (\d+)\)")
 BETWEEN = ", "  # what joins the values of a list
 OURS = "webcrawl."
@@ -45,6 +46,8 @@ def values_of(
             written = _trusted(name, written, trusted, odd)
         values[name] = _value(name, written, default, odd)
     values["URL_FILTERS"] = _filters(terms)
+    named = {name.removeprefix(CONNECTIONS): most for name, most in terms.items() if name.startswith(CONNECTIONS)}
+    values["HOST_CONNECTIONS"] = _value("HOST_CONNECTIONS", named, {}, odd)
     values["DEPTH_LIMIT"] = _number(terms.get("DEPTH_LIMIT"))
     values["ROBOTSTXT_OBEY"] = terms.get("ROBOTSTXT_OBEY", "on") == "on"
     values["ROBOTSTXT_USER_AGENT"] = _maybe(terms.get("ROBOTSTXT_USER_AGENT"))

@@ -111,7 +111,8 @@ def _host(details: Mapping[str, Any]) -> Iterator[str]:
         return
     health = f"paused by command; {host['health']}" if host["paused"] else host["health"]
     yield f"{host['name']}: {health}; {count(host['pages'], 'page')}, {count(host['queued'], 'URL')} queued"
-    yield f"asked every {host['delay']:g} s ({host['delay_because']})"
+    several = f", {host['connections']} requests at once" if host["connections"] > 1 else ""
+    yield f"asked every {host['delay']:g} s ({host['delay_because']}){several}"
     if host["next_request"] and host["queued"]:
         yield f"not before {moment(host['next_request'])}"
     if host["failed_at"]:

@@ -233,7 +233,7 @@ def due_in(facts: Facts, now: float) -> float | None:
     mean = sum(host.times) / len(host.times) if host.times else 0.0
     if place.where == queued.RETRY:
         return max(first, place.at - now, 0.0)
-    return max(first, 0.0) + place.place * (delay.seconds + mean)
+    return max(first, 0.0) + place.place * (delay.seconds + mean) / delay.connections
 
 
 def told_due(facts: Facts, now: float) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from webcrawl.revisit.estimate import PRIOR, observe
+from webcrawl.revisit.estimate import observe
 from webcrawl.revisit.policy import PolicyOptions
+from webcrawl.revisit.prior import SHAPE, SPAN
 from webcrawl.revisit.record import PageRecord
 
 
@@ -16,7 +17,7 @@ class Fixed:
         self._age = options.age
 
     def observe(self, record: PageRecord, seconds: float, changed: bool) -> None:  # noqa: FBT001
-        observe(record, seconds, changed, PRIOR)
+        observe(record, seconds, changed, (SHAPE, SPAN))
 
     def due(self, record: PageRecord, now: float, missed: float = 1.0) -> float:
         del record, missed

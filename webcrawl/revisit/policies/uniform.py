@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from webcrawl.revisit.estimate import PRIOR, observe
+from webcrawl.revisit.estimate import observe
 from webcrawl.revisit.pace import Pace
 from webcrawl.revisit.policy import PolicyOptions
+from webcrawl.revisit.prior import SHAPE, SPAN
 from webcrawl.revisit.record import PageRecord
 
 
@@ -17,15 +18,15 @@ class Uniform:
         self._pace = Pace(options)
 
     def observe(self, record: PageRecord, seconds: float, changed: bool) -> None:  # noqa: FBT001
-        observe(record, seconds, changed, PRIOR)
+        observe(record, seconds, changed, (SHAPE, SPAN))
 
     def due(self, record: PageRecord, now: float, missed: float = 1.0) -> float:
         del record, missed
-        return now - self._pace.lag + self._pace.round(now)
+        return self._pace.place(now) + self._pace.round(now)
 
     def took(self, record: PageRecord, now: float, due: float) -> None:
-        del record
-        self._pace.took(now, due)
+        del record, now
+        self._pace.took(due)
 
     def state(self) -> bytes:
         return self._pace.state()

@@ -35,8 +35,7 @@ def of_page(answer: Answer, ask: Ask, kind: str, odd: str, edition: int, modifie
     dated = kind in ("validator_modified", BOTH) and int(modified) < int(now)
     date = formatdate(int(modified) + shift, usegmt=True)
     lines = tuple(line for line in (tag and f"ETag: {tag}", f"Last-Modified: {date}" if dated else "") if line)
-    if odd == "odd_years":
-        answer.date = formatdate(now + shift, usegmt=True)
+    answer.date = formatdate(now - BEHIND if odd == "odd_years" else now, usegmt=True)  # never before Last-Modified
     same = _matches(ask.etag, tag) if ask.etag else dated and _seconds(ask.since) >= int(modified) + shift
     if odd == "odd_304_conditional":
         same = bool(ask.etag or ask.since)

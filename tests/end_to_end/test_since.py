@@ -1,0 +1,173 @@
+"""`scrapy crawl web -a since=…`: the crawl of this month asks as that of the last one did, and stores what changed."""
+
+import re
+import zlib
+from collections import Counter
+
+import pytest
+
+from tests.support.crawling import Crawl
+from tests.support.named_sites import sites
+from tests.support.warc_reader import read
+from webcrawl.simweb import even, truth, wait_until_idle
+from webcrawl.verify.whole import verify
+
+KINDS = ["etag", "modified", "duplicate", "redirect_elsewhere", "refresh"]
+PAGES = 30
+
+
+class Tree:
+    """Thirty pages, each reached only through its parent; every fifth changes with the month."""
+
+    def __init__(self):
+        self.month, self.conditions, self.bears = 1, [], True
+
+    def __call__(self, host, path, headers):
+        if path == "/robots.txt":
+            return b""
+        number = int(path.strip("/") or 0)
+        links = "".join(f"<a href=/{child}>" for child in (2 * number + 1, 2 * number + 2) if child < PAGES)
+        text = f"changed {self.month}" if number % 5 == 4 else "same"
+        body = f"<title>{number}</title>{links}<p>{text}".encode()
+        sent = []
+        if number % 3 == 0:
+            sent = [("ETag", f'"{zlib.crc32(body)}"')]
+        elif number % 3 == 1:
+            sent = [("Last-Modified", f"Mon, 0{self.month if number % 5 == 4 else 1} Jun 2026 00:00:00 GMT")]
+        asked = headers.get("If-None-Match") or headers.get("If-Modified-Since")
+        if asked:
+            self.conditions.append(path)
+            if not self.bears:
+                return 412, [], b"no"
+        return (304, sent, b"") if sent and asked == sent[0][1] else (200, sent, body)
+
+
+def logged(crawl):
+    """URL and status, and the annotations of each line of the log, by path."""
+    lines = [line.split() for line in (crawl.jobdir / "logs" / "crawl.log").read_text().splitlines()]
+    return {re.sub(r"^http://[^/]*", "", line[3]): (line[1], line[11]) for line in lines}
+
+
+def records(crawl):
+    return [record for path in sorted((crawl.jobdir / "warc").glob("*.warc.gz")) for record in read(path)]
+
+
+@pytest.fixture(name="months")
+def _months(tmp_path):
+    """A site, and crawls of it: the first of nothing, each later one since what it is given."""
+    tree = Tree()
+    with sites(tree, all_headers=True) as served:
+
+        def crawl(name, since=None, **settings):
+            (tmp_path / name).mkdir()
+            made = served.crawl(tmp_path / name, ["site.test"], OUTPUTS="warc cdxj text", **settings)
+            if since:
+                made.arguments["since"] = since
+            tree.conditions.clear()
+            assert made.run() == 0, made.output.read_text()
+            assert list(verify(made.jobdir, Counter())) == []
+            return made
+
+        crawl.tree = tree
+        yield crawl
+
+
+def test_a_monthly_crawl_asks_for_the_same_urls_and_stores_what_changed(months):
+    """An unchanged page leads on as if it had come; its record refers to the earlier one; the texts are all there."""
+    first = months("jan")
+    months.tree.month = 2
+    second = months("feb", first.jobdir)
+
+    assert logged(second).keys() == logged(first).keys()
+    now = logged(second)
+    assert now["/"] == ("304", "since:304")
+    assert now["/2"] == ("200", "since:digest")
+    assert now["/4"] == ("200", "-")
+    assert {path for path, (status, _) in now.items() if status == "304"} < {*months.tree.conditions}
+    assert second.stats["since/unmodified"] == sum(status == "304" for status, _ in now.values())
+
+    whole = {record.fields["WARC-Target-URI"]: record for record in records(first) if record.kind == "response"}
+    revisits = [record for record in records(second) if record.kind == "revisit"]
+    assert len(revisits) == second.stats["since/unmodified"] + second.stats["since/identical"]
+    for revisit in revisits:
+        original = whole[revisit.fields["WARC-Refers-To-Target-URI"]]
+        assert revisit.fields["WARC-Refers-To"] == original.id
+        assert revisit.fields["WARC-Refers-To-Date"] == original.fields["WARC-Date"]
+        assert revisit.fields["WARC-Payload-Digest"] == original.fields["WARC-Payload-Digest"]
+
+
+def test_the_third_crawl_knows_the_first_two(months):
+    """What was unchanged in the second is read from the first: as much is stored as in the second."""
+    first = months("jan")
+    months.tree.month = 2
+    second = months("feb", first.jobdir)
+    months.tree.month = 3
+    third = months("mar", f"{first.jobdir},{second.jobdir}")
+
+    assert logged(third) == logged(second)
+
+
+@pytest.mark.parametrize("way", ["warc moved away", "only an index file", "412"])
+def test_where_nothing_can_be_made_of_a_304_pages_are_fetched_whole(months, tmp_path, way):
+    """The set of URLs is the same, and what is the same is stored once all the same."""
+    first = months("jan")
+    since = first.jobdir
+    if way == "warc moved away":
+        for path in (first.jobdir / "warc").glob("*.warc.gz"):
+            path.rename(tmp_path / path.name)
+    elif way == "only an index file":
+        (since,) = (path.rename(tmp_path / path.name) for path in (first.jobdir / "warc").glob("*.cdxj"))
+    else:
+        months.tree.bears = False
+    months.tree.month = 2
+    second = months("feb", since)
+
+    assert logged(second).keys() == logged(first).keys()
+    assert {status for status, _ in logged(second).values()} == {"200"}
+    assert logged(second)["/1"] == ("200", "since:digest")
+    assert len(months.tree.conditions) == (way == "412")
+
+
+def test_it_is_kept_when_the_crawl_is_resumed(months, tmp_path):
+    """A crawl that was stopped goes on with the same index, and no URL is lost between the two runs."""
+    first = months("jan")
+    second = months("feb", first.jobdir, CLOSESPIDER_PAGECOUNT=5)
+    assert len(logged(second)) < len(logged(first))
+    del second.settings["CLOSESPIDER_PAGECOUNT"]
+    assert second.run() == 0
+
+    assert logged(second).keys() == logged(first).keys()
+    assert "reading" not in second.output.read_text()
+    assert list(verify(second.jobdir, Counter())) == []
+
+
+def test_nothing_to_compare_with_is_one_line_and_status_1(months, tmp_path):
+    """Found before the first request, and again when the index is made."""
+    (tmp_path / "bad.cdxj").write_text("garbage\n")
+    (tmp_path / "seeds.txt").write_text("http://127.0.0.1/")
+    for since, why in ((tmp_path / "none", "no such file"), (tmp_path / "bad.cdxj", "nothing to compare with")):
+        crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt", "since": since})
+
+        assert crawl.run() == 1
+        assert why in crawl.output.read_text()
+        assert "Traceback" not in crawl.output.read_text()
+
+
+def test_on_the_synthetic_web_nothing_is_lost(simweb, tmp_path):
+    """A crawl since another one requests each required URL, politely conditional or not, and no other."""
+    server = simweb(40, 200, mix=even(KINDS), size=(500, 800))
+    (tmp_path / "seeds.txt").write_text("\n".join(server.world.seeds()))
+    settings = {"DNS_NAMESERVERS": server.nameserver}
+    first = Crawl(tmp_path / "jan", {"seeds": tmp_path / "seeds.txt"}, settings)
+    assert first.run() == 0
+    wait_until_idle(server)
+    before = len(server.log.hits)
+    second = Crawl(tmp_path / "feb", {"seeds": tmp_path / "seeds.txt", "since": first.jobdir}, settings)
+    assert second.run() == 0
+    wait_until_idle(server)
+
+    expected = truth(server.world, server.world.seeds())
+    assert [*expected.complaints(server.log.hits[:before])] == []
+    assert [*expected.complaints(server.log.hits[before:])] == []
+    assert second.stats["since/unmodified"] > 0
+    assert list(verify(second.jobdir, Counter())) == []

@@ -1,0 +1,252 @@
+"""Traces of links, from whatever has them: one look-up per link, in the order in which the links were found.
+
+A trace is what `URL_TRACE` writes, an edge list (page, link), a crawl.log, a links.log, a table `links`, or a text of
+one URL or number per line; `.gz` and `.zst` are unpacked. A JOBDIR stands for what the crawl has of these.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import sys
+from array import array
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from webcrawl.logs.url_trace import MAGIC, PAGE
+from webcrawl.store.errors import StoreError
+from webcrawl.urls.hosts import host_of
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+HEAD = 1 << 16  # bytes that are looked at to know what a file is
+ROWS = 1 << 16  # of a table, at once
+FIELDS, URL, HOPS, VIA = 12, 3, 4, 5  # of crawl.log
+PLACES = ("logs/url.trace", "tables", "logs/links.log", "logs/crawl.log")  # what a JOBDIR may have, the best first
+Numbers = npt.NDArray[np.int64]
+Looked = tuple[str, str]  # a page, "" if it is not known, and what it links to
+
+
+class NoTrace(StoreError):  # noqa: N818 - named for what it says
+    """A file that is no trace, or cannot be read."""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """`lookups` are numbers below `urls`; `pages` are the places where the links of another page begin.
+
+    `parts`: of each look-up, whose page it is on and whose URL it is, by numbers of drones; only if it was asked for.
+    """
+
+    lookups: Numbers
+    urls: int
+    pages: Numbers
+    parts: tuple[Numbers, Numbers] | None = None
+
+    def crossing(self, drone: int) -> Trace:
+        """The links that this drone would send to others: what a cache before the splitter is asked for."""
+        if self.parts is None:
+            raise NoTrace("a trace without the URLs of pages and links cannot be divided among drones")
+        pages, links = self.parts
+        mine = (pages == drone) & (links != drone)
+        kept, numbers = np.unique(self.lookups[mine], return_inverse=True)
+        before = np.concatenate(([0], np.cumsum(mine)))
+        places = np.unique(before[self.pages])
+        return Trace(numbers.astype(np.int64), len(kept), places[places < len(numbers)])
+
+
+def read_trace(paths: Iterable[Path], owner: Callable[[str], int] | None = None, *, crawled: bool = False) -> Trace:
+    """One trace of all files, in this order. `owner`: which drone a host belongs to.
+
+    `crawled`: the files are a graph, and the links come in the order in which a breadth-first crawl from the first page
+    would find them.
+    """
+    found = [file for path in paths for file in files_of(path)]
+    if len(found) == 1 and _is_ours(found[0]):
+        if owner is not None:
+            raise NoTrace(f"{found[0]}: has fingerprints only, so that it cannot be divided among drones")
+        return _fingerprints(found[0])
+    if any(_is_ours(path) for path in found):
+        raise NoTrace("what URL_TRACE has written is read alone: its fingerprints mean nothing elsewhere")
+    links = chain.from_iterable(map(_links, found))
+    trace = _numbered(_breadth_first(links) if crawled else links, owner)
+    if not trace.urls:
+        raise NoTrace(f"{' '.join(map(str, found))}: no links")
+    return trace
+
+
+def files_of(path: Path) -> list[Path]:
+    """What there is to read of a crawl, or of a folder of tables; else the path itself."""
+    if not path.is_dir():
+        return [path]
+    for place in (*PLACES, "."):
+        there = path / place
+        if there.is_file():
+            return [there]
+        tables = sorted(there.glob("links-*.parquet"))
+        if tables:
+            return tables
+    raise NoTrace(f"{path}: has neither a trace of links nor a crawl's logs")
+
+
+# -- what URL_TRACE writes
+
+
+def _is_ours(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(len(MAGIC)) == MAGIC
+    except OSError as error:
+        raise NoTrace(f"{path}: {error.strerror}") from error
+
+
+def _fingerprints(path: Path) -> Trace:
+    whole = (path.stat().st_size - len(MAGIC)) // 8  # of a crawl that runs, the last one may be cut
+    words = np.fromfile(path, "<u8", whole, offset=len(MAGIC))
+    starts = np.flatnonzero(words == PAGE)
+    kept, numbers = np.unique(words[words != PAGE], return_inverse=True)
+    return Trace(_by_first(numbers), len(kept), (starts - np.arange(len(starts))).astype(np.int64))
+
+
+def _by_first(numbers: npt.NDArray[Any]) -> Numbers:
+    """Numbered anew in the order of first look-ups, so that what is near in the trace is near in memory."""
+    _, firsts = np.unique(numbers, return_index=True)
+    new = np.empty(len(firsts), np.int64)
+    new[np.argsort(firsts)] = np.arange(len(firsts))
+    found: Numbers = new[numbers]
+    return found
+
+
+# -- everything else
+
+
+def _breadth_first(links: Iterable[Looked]) -> Iterator[Looked]:
+    graph: dict[str, list[str]] = {}
+    for page, link in links:
+        graph.setdefault(page, []).append(link)
+    queue = [*graph][:1]
+    met = set(queue)
+    for page in queue:
+        for link in graph.get(page, ()):
+            yield page, link
+            if link not in met:
+                met.add(link)
+                queue.append(link)
+
+
+def _numbered(links: Iterable[Looked], owner: Callable[[str], int] | None) -> Trace:
+    numbers: dict[str, int] = {}
+    lookups, pages, page_parts, parts = array("q"), array("q"), array("q"), array("q")
+    last: str | None = None
+    for page, link in links:
+        if page != last or not page:
+            last = page
+            pages.append(len(lookups))
+        if owner is not None:
+            page_parts.append(_owned(owner, page))
+            parts.append(_owned(owner, link))
+        lookups.append(numbers.setdefault(link, len(numbers)))
+    both = (_vector(page_parts), _vector(parts)) if owner is not None else None
+    return Trace(_vector(lookups), len(numbers), _vector(pages), both)
+
+
+def _owned(owner: Callable[[str], int], url: str) -> int:
+    try:
+        return owner(host_of(url))
+    except (ValueError, IndexError):
+        raise NoTrace(f"{url[:100]!r} is no URL: this trace cannot be divided among drones") from None
+
+
+def _vector(values: array[int]) -> Numbers:
+    return np.frombuffer(values, np.int64) if values else np.empty(0, np.int64)
+
+
+def _links(path: Path) -> Iterator[Looked]:
+    try:
+        if path.suffix == ".parquet":
+            yield from _of_table(path)
+        else:
+            with _opened(path) as file:
+                yield from _of_text(path, file)
+    except (OSError, EOFError, zstd.ZstdError) as error:
+        raise NoTrace(f"{path}: {getattr(error, 'strerror', None) or error}") from error
+    except UnicodeDecodeError as error:
+        raise NoTrace(f"{path}: neither a trace nor a text") from error
+
+
+def _opened(path: Path) -> AbstractContextManager[IO[str]]:
+    if path.suffix == ".gz":
+        return gzip.open(path, "rt", encoding="utf-8", newline="\n")
+    if path.suffix == ".zst":
+        return io.TextIOWrapper(zstd.open(path, "rb"), encoding="utf-8", newline="\n")
+    return path.open(encoding="utf-8", newline="\n")
+
+
+def _of_text(path: Path, file: IO[str]) -> Iterator[Looked]:
+    lines = (line.rstrip("\r\n") for line in file)
+    lines = (line for line in lines if line and not line.startswith("#"))
+    first = next(lines, None)
+    if first is None:
+        return
+    if "\0" in first or len(first) > HEAD:
+        raise NoTrace(f"{path}: neither a trace nor a text")
+    yield from _form(first)(chain((first,), lines))
+
+
+def _form(first: str) -> Callable[[Iterable[str]], Iterator[Looked]]:
+    """How the lines of a file with this first one are to be read."""
+    fields = first.split()
+    if len(fields) == FIELDS and fields[1].lstrip("-").isdecimal():
+        return _of_crawl_log
+    if first.count("\t") == 4:
+        return _of_link_log
+    for mark in ("\t", " ", ","):
+        if len(first.split(mark)) == 2:
+            return lambda lines: _of_edges(lines, mark)
+    return lambda lines: (("", line) for line in lines)
+
+
+def _of_crawl_log(lines: Iterable[str]) -> Iterator[Looked]:
+    """What was downloaded, each on the page that it was found on; not what a host was asked before its pages."""
+    for line in lines:
+        fields = line.split()
+        if len(fields) == FIELDS and not fields[HOPS].endswith("P"):
+            yield fields[VIA], fields[URL]
+
+
+def _of_link_log(lines: Iterable[str]) -> Iterator[Looked]:
+    for line in lines:
+        fields = line.split("\t")
+        if len(fields) == 5 and fields[2]:
+            yield fields[0], fields[2]
+
+
+def _of_edges(lines: Iterable[str], mark: str) -> Iterator[Looked]:
+    for line in lines:
+        page, found, link = line.partition(mark)
+        if found:
+            yield page, link
+
+
+def _of_table(path: Path) -> Iterator[Looked]:
+    try:
+        import pyarrow as pa  # noqa: PLC0415 - optional
+        import pyarrow.parquet as pq  # noqa: PLC0415 - as above
+    except ImportError:
+        raise NoTrace(f"{path}: pyarrow is not installed: pip install 'webcrawl[tables]'") from None
+    try:
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(batch_size=ROWS, columns=["url", "to_url"]):
+                yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+    except pa.ArrowException as error:
+        raise NoTrace(f"{path}: {error}") from error

@@ -1,0 +1,115 @@
+"""What was found of pages that were fetched ahead of their turns, because a signal said that they have changed.
+
+The record of such a page is still in a bucket, and there is no way from a URL to it. So what the fetch found waits
+here, by the URL's fingerprint, until the record's turn comes and takes it over.
+"""
+
+from __future__ import annotations
+
+from siphashc import siphash
+
+from webcrawl.revisit.record import PageRecord, pack, unpack
+from webcrawl.store import rowcrc
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.errors import DamagedFile
+
+MOST = 1_000_000  # rows; nobody's signals fill the disk
+UNDER_WAY = 86_400  # seconds after which a link that was never heard of again is no longer waited for
+KEPT = 90 * 86_400  # seconds that a row waits for its record: a page that is not due by then is fetched once more
+SIGN = 1 << 63  # SQLite's integers are signed
+
+
+class Ahead:
+    """The table `ahead`. A row is of a page whose link is under way since then, or that was fetched then."""
+
+    def __init__(self, db: CrawlDB, key: bytes) -> None:
+        """`key`: of the fingerprints, so that no site can choose two URLs with the same one."""
+        db.need("ahead", "ahead_since")
+        self._db, self._key = db, key
+        self.count = int(db.query("SELECT count(*) FROM ahead")[0][0])
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __repr__(self) -> str:
+        return f"<Ahead {self.count}>"
+
+    def begin(self, url: str, path: str, now: float) -> PageRecord | None:
+        """A record for the link that fetches this page, with the validators of an earlier one; notes it as under way.
+
+        None if such a link is under way, or if there are too many rows.
+        """
+        key = self._fingerprint(url)
+        row = self._row(key)
+        if row is None and self.count >= MOST:
+            return None
+        since, found = row or (0, None)
+        if since < 0 and now + since < UNDER_WAY:
+            return None
+        self._set(key, -max(1, int(now)), found)
+        return found or PageRecord(url, path)
+
+    def found(self, record: PageRecord) -> None:
+        """What came of it."""
+        self._set(self._fingerprint(record.url), int(record.fetched), record)
+
+    def give_up(self, url: str) -> None:
+        """Nothing came of it: the page was not fetched. What an earlier fetch found stays."""
+        key = self._fingerprint(url)
+        row = self._row(key)
+        if row is None:
+            return
+        if row[1] is None:
+            self._remove(key)
+        else:
+            self._set(key, int(row[1].fetched), row[1])
+
+    def of(self, record: PageRecord, now: float) -> PageRecord | bool:
+        """What was found since the record's last fetch, which is then forgotten here.
+
+        Else whether a link to the page is under way.
+        """
+        if not self.count:
+            return False
+        key = self._fingerprint(record.url)
+        row = self._row(key)
+        if row is None:
+            return False
+        since, found = row
+        if since < 0 and now + since < UNDER_WAY:
+            return True
+        self._remove(key)
+        return found if found is not None and found.fetched > record.fetched else False
+
+    def expire(self, now: float) -> None:
+        """Drops rows whose records never came."""
+        if self.count:
+            before = int(now) - KEPT
+            self._db.execute(
+                "DELETE FROM ahead WHERE since BETWEEN 0 AND ? OR since BETWEEN ? AND -1", (before, -before)
+            )
+            self.count = int(self._db.query("SELECT count(*) FROM ahead")[0][0])
+
+    def _fingerprint(self, url: str) -> int:
+        number: int = siphash(self._key, url)
+        return number - 2 * SIGN if number >= SIGN else number
+
+    def _row(self, key: int) -> tuple[int, PageRecord | None] | None:
+        rows = self._db.query("SELECT key, since, data, crc FROM ahead WHERE key = ?", (key,))
+        if not rows:
+            return None
+        _, since, data, _ = rows[0]
+        if not rowcrc.agrees(rowcrc.ahead, rows[0]):
+            raise DamagedFile(self._db.path, 0, f"table ahead, {key}: checksum")
+        return since, unpack(data) if data else None
+
+    def _set(self, key: int, since: int, found: PageRecord | None) -> None:
+        data = b"" if found is None else pack(found)
+        known = self._db.query("SELECT 1 FROM ahead WHERE key = ?", (key,))
+        self.count += not known
+        row = (key, since, data)
+        self._db.execute("INSERT OR REPLACE INTO ahead VALUES (?, ?, ?, ?)", (*row, rowcrc.ahead(*row)))
+
+    def _remove(self, key: int) -> None:
+        self._db.execute("DELETE FROM ahead WHERE key = ?", (key,))
+        self.count -= 1

@@ -1,0 +1,47 @@
+"""What policies with one threshold have in common."""
+
+from __future__ import annotations
+
+from webcrawl.revisit.estimate import observe
+from webcrawl.revisit.policy import PolicyOptions
+from webcrawl.revisit.prior import SIZE, Prior
+from webcrawl.revisit.record import PageRecord
+from webcrawl.revisit.threshold import Interval, Threshold
+
+
+class Steered:
+    """Three numbers of a page and the level give its interval; the level is such that the budget is used."""
+
+    early = True
+
+    def __init__(self, options: PolicyOptions, interval: Interval) -> None:
+        self.threshold = Threshold(options, interval)
+        self.prior = Prior()
+
+    def numbers(self, record: PageRecord, missed: float) -> tuple[float, float, float]:
+        raise NotImplementedError
+
+    def rate(self, record: PageRecord) -> tuple[float, float]:
+        """Shape and span of what is believed of the page's change rate."""
+        if record.shape > 0 and record.span > 0:
+            return record.shape, record.span
+        return self.prior.shape, self.prior.span
+
+    def observe(self, record: PageRecord, seconds: float, changed: bool) -> None:  # noqa: FBT001
+        if record.visits == 0:
+            self.prior.learn(seconds, changed)
+        observe(record, seconds, changed, self.rate(record))
+
+    def due(self, record: PageRecord, now: float, missed: float = 1.0) -> float:
+        return self.threshold.due(record.url, now, *self.numbers(record, missed))
+
+    def took(self, record: PageRecord, now: float, due: float) -> None:
+        del record, now
+        self.threshold.pace.took(due)
+
+    def state(self) -> bytes:
+        return self.prior.state() + self.threshold.state()
+
+    def restore(self, data: bytes) -> None:
+        self.prior.restore(data[:SIZE])
+        self.threshold.restore(data[SIZE:])

@@ -1,0 +1,99 @@
+"""One threshold for all pages, by which their visits just fill the budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import exp, log
+from struct import Struct
+
+from webcrawl.revisit.pace import SIZE, YEAR, Pace
+from webcrawl.revisit.policy import PolicyOptions
+from webcrawl.revisit.sample import KEY, Sample
+
+FARTHEST = 40.0  # rounds after which even a page that is not worth a visit gets one: it may have become another
+PASSES = 50  # passes over the sample per round of all pages, if there are so many
+PULL = 0.2  # a queue that is a round late: the threshold aims at so much less than the budget, as a power of e
+DRIFT = 0.02  # and each round that it is late corrects the sample by so much
+BOUND = 0.5  # rounds: a queue that is later counts as if it were so late, after a pause of a month say
+WRONG = log(3.0)  # the sample's error is believed to be at most threefold
+STEP = 2.0  # ln of the level, per pass
+LEAST, MOST = 1e-12, 1e24  # of the level
+SHORTEST = 1.0  # seconds between two visits
+DAY = 86400.0
+_LAYOUT = Struct("<2d")
+
+Interval = Callable[[float, float, float, float], float]
+
+
+class Threshold:
+    """Turns what is known of a page into its due time.
+
+    `interval(level, one, two, three)` is the seconds between two visits of a page, which grow with the level; the three
+    numbers are the policy's own. The level is fed forward: with it, the pages of a sample are visited once per round on
+    average. One page of the sample is looked at per call, so that no call takes long. What error remains shows in the
+    queue, which becomes later and later or earlier and earlier, and is corrected slowly.
+    """
+
+    def __init__(self, options: PolicyOptions, interval: Interval) -> None:
+        self.pace = Pace(options)
+        self.level = 1.0
+        self.correction = 0.0  # ln
+        self._pages = options.pages
+        self._interval = interval
+        self._sample = Sample(options.random.randbytes(KEY))
+        self._at = 0  # the next page of the sample
+        self._often = 0.0  # visits per second of those before it, at this level
+        self._farthest = YEAR
+        self._stride = self._wait = 1  # calls per page of the sample that is looked at
+
+    def due(self, url: str, now: float, one: float, two: float, three: float) -> float:
+        """When a page that was fetched just now is due."""
+        place = self.pace.place(now)
+        due = place + self._bounded(one, two, three)
+        self._sample.put(url, (one, two, three, due))
+        self._wait -= 1
+        if self._wait <= 0:
+            self._look(now, place)
+        return due
+
+    def _bounded(self, one: float, two: float, three: float) -> float:
+        return min(max(self._interval(self.level, one, two, three), SHORTEST), self._farthest)
+
+    def _look(self, now: float, place: float) -> None:
+        rows = self._sample.rows
+        if self._at >= len(rows):
+            self._judge(now)
+        one, two, three, due = rows[self._at]
+        if due + self._farthest + DAY < place and len(rows) > 1:
+            self._sample.drop(self._at)  # its turn came long ago, and it was not kept again
+        else:
+            self._often += 1 / self._bounded(one, two, three)
+            self._at += 1
+        self._wait = self._stride
+
+    def _judge(self, now: float) -> None:
+        """Sets the level by the pass over the sample that ends here."""
+        seconds, looked = self.pace.round(now), len(self._sample)
+        late = max(min((now - self.pace.place(now)) / seconds, BOUND), -BOUND)
+        if abs(late) < BOUND:
+            passed = self._stride * looked / max(self._pages(), looked)
+            self.correction = max(min(self.correction - DRIFT * passed * late, WRONG), -WRONG)
+        wanted = exp(self.correction - PULL * late)  # visits per page and round
+        found = self._often / looked * seconds
+        step = max(min(log(found / wanted), STEP), -STEP)
+        self.level = max(min(self.level * exp(step), MOST), LEAST)
+        self._at, self._often = 0, 0.0
+        self._farthest = FARTHEST * seconds
+        self._stride = max(self._pages() // (PASSES * looked), 1)
+
+    def state(self) -> bytes:
+        return self.pace.state() + _LAYOUT.pack(self.level, self.correction) + self._sample.state()
+
+    def restore(self, data: bytes) -> None:
+        """Goes on from a state, with a new pass over the sample."""
+        own = SIZE + _LAYOUT.size
+        if not self._sample.restore(data[own:]):
+            return
+        self.pace.restore(data[:SIZE])
+        self.level, self.correction = _LAYOUT.unpack(data[SIZE:own])
+        self._at, self._often, self._wait = 0, 0.0, 1

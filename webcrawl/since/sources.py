@@ -1,0 +1,90 @@
+"""Which index files the argument `since` names, and which archive files belong to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path, PurePath
+
+from webcrawl.store.errors import StoreError
+from webcrawl.store.jobdirs import crawls_of
+from webcrawl.warc.index import INDEX
+from webcrawl.warc.reader import OPEN
+
+WARCS = (".warc", ".warc.gz", ".warc.zst")
+BESIDE = ("archive", "warc")  # of WACZ, and of a JOBDIR: folders beside that of the index
+
+
+class NoEarlier(StoreError):  # noqa: N818 - reads as what it is
+    """The argument names nothing that can be read; the message is one line."""
+
+
+@dataclass(slots=True)
+class Sources:
+    """Index files, each once; and a line for each thing that is left out."""
+
+    files: list[Path] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+
+
+def sources(argument: str, jobdir: Path) -> Sources:
+    """What the argument names. NoEarlier: a part of it names nothing, or it is the crawl's own JOBDIR."""
+    found = Sources()
+    for part in filter(None, map(str.strip, argument.split(","))):
+        path, own = Path(part), jobdir.resolve()
+        files = list(_named(path, part, found))
+        if any(own in file.parents for file in (path.resolve() / INDEX, *files)):
+            raise NoEarlier(f"-a since={part}: holds this crawl's own JOBDIR: name an earlier crawl")
+        if not files:
+            raise NoEarlier(
+                f"-a since={part}: no finished index of an archive in it (*{INDEX})"
+                + "".join(f"; {line}" for line in found.left_out)
+            )
+        found.files += [path for path in files if path not in found.files]
+    if not found.files:
+        raise NoEarlier("-a since=: names no earlier crawl: a JOBDIR, a .cdxj file or a folder of them")
+    return found
+
+
+def archive_of(index: Path, name: str) -> Iterator[Path]:
+    """Where the archive file of this name may lie, the likeliest first; a name is never followed out of there."""
+    last = PurePath(name).name
+    yield index.parent / last
+    for folder in BESIDE:
+        yield index.parent.parent / folder / last
+
+
+def _named(path: Path, part: str, found: Sources) -> Iterator[Path]:
+    if path.is_file():
+        if path.suffix != INDEX:
+            raise NoEarlier(f"-a since={part}: neither a {INDEX} file nor a folder")
+        yield path.resolve()
+    elif path.is_dir():
+        yield from _inside(path, found)
+        for crawl in crawls_of(path):
+            if not crawl.is_dir():
+                found.left_out.append(f"{crawl}: this drone's folder is missing: left out")
+            yield from _inside(crawl / "warc", found)
+    else:
+        raise NoEarlier(f"-a since={part}: no such file or folder")
+
+
+def _inside(folder: Path, found: Sources) -> Iterator[Path]:
+    """Its index files by name: a crawl's own are then in the order in which they were written."""
+    if not folder.is_dir():
+        return
+    try:
+        names = sorted(path.name for path in folder.iterdir())
+    except OSError as error:
+        found.left_out.append(f"{folder}: {error.strerror}: left out")
+        return
+    indexed = {name.removesuffix(INDEX) for name in names if name.endswith(INDEX)}
+    bare = [name for name in names if name.endswith(WARCS) and name.rsplit(".warc", 1)[0] not in indexed]
+    unfinished = sum(name.endswith(INDEX + OPEN) for name in names)
+    if bare:
+        found.left_out.append(f"{folder}: archive files without an index: {len(bare)}, left out")
+    if unfinished:
+        found.left_out.append(
+            f"{folder}: unfinished files: {unfinished}, left out; if that crawl was killed, resume it first"
+        )
+    yield from (folder.resolve() / name for name in names if name.endswith(INDEX))
