@@ -26,15 +26,15 @@ from webcrawl.checks import SettingError
 from webcrawl.commands.cannot_start import CannotStart
 from webcrawl.commands.feeds import BadFeed, check_feeds
 from webcrawl.crawl.assembly import assemble
-from webcrawl.extensions.metrics import place
+from webcrawl.extensions import metrics, websub
 from webcrawl.fastpath.names import ForeignScrapy
 from webcrawl.fastpath.names import check as check_scrapy
 from webcrawl.hive.errors import HiveError
 from webcrawl.loading import load
-from webcrawl.metrics.listening import CannotListen, bound
 from webcrawl.net.dns_answer import Lookup
 from webcrawl.net.dns_cares import NameServers
 from webcrawl.net.errors import DnsFailed
+from webcrawl.net.listening import CannotListen, bound
 from webcrawl.seeds import top1m
 from webcrawl.seeds.errors import SeedError
 from webcrawl.seeds.reader import Seeds
@@ -88,7 +88,7 @@ def preflight(settings: BaseSettings, spider: type[Spider], arguments: Mapping[s
                 sources(arguments["since"], Path(values["JOBDIR"]))
         _folder(values, arguments.get("name", spider.name), on_command_line(own))
         _await(_name_servers(load(values["DNS_LOOKUP"]), values["DNS_NAMESERVERS"]))
-        _metrics(values)
+        _ports(values)
     except REASONS as error:
         raise CannotStart(_line(error)) from error
 
@@ -103,7 +103,7 @@ def preflight_rereading(settings: BaseSettings, spider: type[Spider]) -> None:
         check_outputs(values)
         check_feeds(own)
         _folder(values, spider.name, on_command_line(own))
-        _metrics(values)
+        _ports(values)
     except REASONS as error:
         raise CannotStart(_line(error)) from error
 
@@ -128,7 +128,7 @@ def preflight_crawler(settings: BaseSettings, name: str, seeds: str = "") -> Non
         if seeds:
             _lists(seeds, values)
         _folder(values, name, on_command_line(settings))
-        _metrics(values)
+        _ports(values)
     except REASONS as error:
         raise CannotStart(_line(error)) from error
 
@@ -233,10 +233,11 @@ def _check(folder: Path) -> None:
         lock.close()
 
 
-def _metrics(values: Mapping[str, Any]) -> None:
-    """Whether the port is free. The crawl itself takes it when it runs."""
-    if values["METRICS_PORT"] is not None:
-        bound(*place(values)).close()
+def _ports(values: Mapping[str, Any]) -> None:
+    """Whether the ports are free. The crawl itself takes them when it runs."""
+    for setting, place in (("METRICS_PORT", metrics.place), ("WEBSUB_PORT", websub.place)):
+        if values[setting] is not None:
+            bound(*place(values), setting).close()
 
 
 async def _name_servers(make: Callable[..., Lookup], servers: tuple[tuple[str, int], ...]) -> None:

@@ -290,6 +290,17 @@ METRICS_HOST = "127.0.0.1"
 # File with the same figures for node_exporter, renewed every 15 seconds; of drone N of a hive, -N before its ending.
 METRICS_FILE = None
 
+# --- WebSub ---
+
+# Port on which hubs reach the crawl, which then subscribes to those that pages name; of drone N of a hive: this and N.
+WEBSUB_PORT = None
+
+# Where that port is; on loopback, a web server before it passes on what hubs send.
+WEBSUB_HOST = "127.0.0.1"
+
+# The URL by which hubs know it; of drone N of a hive, /N follows.
+WEBSUB_ADDRESS = None
+
 # --- the hive ---
 
 # How many drones share the crawl when it is founded; 0 for a crawl of its own (docs/hive.md).
@@ -404,6 +415,7 @@ EXTENSIONS = {
     "webcrawl.extensions.statistics.Statistics": 410,
     "webcrawl.extensions.summary.Summary": 415,
     "webcrawl.extensions.metrics.Metrics": 418,
+    "webcrawl.extensions.websub.WebSub": 419,
     "webcrawl.extensions.identity.Identity": 420,
     "webcrawl.extensions.following.Following": 430,
     "webcrawl.extensions.history.History": 435,

@@ -78,3 +78,21 @@ def test_a_user_of_links_log_sees_the_hub(tmp_path):
     rows = [line.split("\t") for line in (crawl.jobdir / "logs" / "links.log").read_text().splitlines()]
     assert {row[3] for row in rows} == {"feed", "hub"}
     assert "/hub" not in {path for _, path in served.pages()}
+
+
+@pytest.mark.parametrize(("pages", "sitemaps", "tried"), [(12, True, 1), (6, True, 0), (12, False, 0)])
+def test_a_sitemap_that_nobody_names(tmp_path, pages, sitemaps, tried):
+    """It is looked for once, on hosts with ten pages."""
+
+    def answer(host, path, _):
+        links = "".join(f"<a href=/{number}>" for number in range(1, pages))
+        listed = "<urlset><url><loc>/listed</loc></url></urlset>"
+        known = {"/": f"{links}".encode(), "/sitemap.xml": Typed(listed.encode(), "text/xml"), "/listed": b"l"}
+        return known.get(path, f"page {path}".encode() if path[1:].isdigit() else None)
+
+    with sites(answer) as served:
+        assert served.crawl(tmp_path, ["site.test"], SITEMAPS=sitemaps).run() == 0
+
+    asked = [path for _, path in served.pages()]
+    assert asked.count("/sitemap.xml") == asked.count("/listed") == tried
+    assert len(asked) == pages + 2 * tried

@@ -30,8 +30,7 @@ RINGS = {
             "formats",
         ),
         *("browser", "warc", "logs", "archives", "crawl", "statistics", "tables", "fulltext", "images"),
-        *("control", "hive", "metrics", "neardup", "pagefiles", "profiling", "revisit"),
-        "since",
+        *("control", "hive", "metrics", "neardup", "pagefiles", "profiling", "revisit", "since", "websub"),
     },
     "adapter": {
         "__main__",
@@ -80,11 +79,12 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "logs": {"model", "text"},
     "statistics": {"model", "revisit", "text"},
     "images": set(),
-    "metrics": {"model"},
+    "metrics": {"model", "net"},
     "neardup": set(),
     "revisit": {"frontier", "loading", "model", "neardup", "store", "text", "urls"},
     "pagefiles": {"logs", "model", "store"},
     "warc": {"model", "store", "text"},
+    "websub": {"formats", "net", "store", "urls"},
     "archives": {"model", "net", "store", "urls", "warc"},
     "since": {"archives", "model", "store", "text", "warc"},
     "tables": {"frontier", "html", "items", "model", "net", "revisit", "store", "text", "urls"},
@@ -119,7 +119,10 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
         *("archives", "checks", "control", "crawl", "frontier", "hive", "html", "loading", "logs", "model", "net"),
         *("seen", "settings", "store", "tables", "text", "urls", "verify", "warc"),
     },
-    "verify": {"frontier", "fulltext", "hive", "model", "pagefiles", "seen", "store", "tables", "text", "urls", "warc"},
+    "verify": {
+        *("frontier", "fulltext", "hive", "model", "pagefiles", "revisit", "seen", "store", "tables", "text", "urls"),
+        *("warc", "websub"),
+    },
 }
 OF_ADAPTER = {"trip", "listeners", "modules"}  # its values, which the fast path may know, and what a module is
 LOOKERS = {"commands", "preflight"}  # rooms of the adapter that may ask what stands beside the rings

@@ -6,7 +6,8 @@ import socket
 import pytest
 
 from webcrawl.metrics import listening
-from webcrawl.metrics.listening import CannotListen, Listener, bound
+from webcrawl.metrics.listening import Listener
+from webcrawl.net.listening import CannotListen, bound
 
 BODY = b"webcrawl_pages_total 1\n" * 100
 
@@ -17,7 +18,7 @@ class Place:
     def __init__(self, body=BODY):
         self.made = 0
         self._body = body
-        self._socket = bound("127.0.0.1", 0)
+        self._socket = bound("127.0.0.1", 0, "METRICS_PORT")
         self.port = self._socket.getsockname()[1]
         self.listener = Listener(self._socket, self._text)
 
@@ -181,10 +182,10 @@ class TestHostile:
 class TestBinding:
     def test_a_port_in_use(self):
         """The line names the setting, the address and the port."""
-        taken = bound("127.0.0.1", 0)
+        taken = bound("127.0.0.1", 0, "METRICS_PORT")
         port = taken.getsockname()[1]
         with pytest.raises(CannotListen) as refusal:
-            bound("127.0.0.1", port)
+            bound("127.0.0.1", port, "METRICS_PORT")
         taken.close()
 
         assert str(refusal.value) == f"METRICS_PORT: cannot listen on 127.0.0.1, port {port}: Address already in use"
@@ -192,4 +193,4 @@ class TestBinding:
     def test_an_address_of_others(self):
         """An address that is not this machine's is refused in the same way."""
         with pytest.raises(CannotListen, match=r"cannot listen on 192\.0\.2\.1, port 9180: "):
-            bound("192.0.2.1", 9180)
+            bound("192.0.2.1", 9180, "METRICS_PORT")

@@ -156,25 +156,13 @@ class TestTable:
         with closing(CrawlDB(tmp_path)) as db:
             assert compare(Listed(db), [(1, 2)])[1] == [1]
 
-    @pytest.mark.parametrize("change", ["count = 7", "read = 'x'", "keys = x'00'", "dates = NULL", "crc = 1"])
+    @pytest.mark.parametrize("change", ["count = 7", "read = 'x'", "keys = x'00'", "dates = ''", "crc = 1"])
     def test_damage(self, db, listed, change):
-        """It is found, by `check` too."""
+        """It is found when the row is read."""
         compare(listed, [(1, 1)])
-        listed.check()
-        if "NULL" in change:
-            change = "dates = ''"
         db.execute(f"UPDATE listed SET {change}")
         with pytest.raises(DamagedFile, match="table listed"):
-            listed.check()
-
-    def test_flipped_bits_of_a_frame(self, db, listed):
-        """Its checksum notices."""
-        compare(listed, [(key * 2**40, key) for key in range(100)])
-        (keys,) = db.query("SELECT keys FROM listed")[0]
-        for at in range(len(keys)):
-            db.execute("UPDATE listed SET keys = ?", (keys[:at] + bytes([keys[at] ^ 4]) + keys[at + 1 :],))
-            with pytest.raises(DamagedFile):
-                listed.check()
+            compare(listed, [(1, 1)])
 
     def test_the_cache_is_bounded(self, listed):
         """It keeps the keys that were asked for last."""

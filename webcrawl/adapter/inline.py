@@ -18,7 +18,7 @@ from scrapy.exceptions import DownloadCancelledError, IgnoreRequest
 from scrapy.http import Response
 
 from webcrawl.adapter.barrier import Barrier
-from webcrawl.adapter.requests import referer, variant
+from webcrawl.adapter.requests import PRIVATE, referer, variant
 from webcrawl.adapter.robots_request import RobotsRequests
 from webcrawl.adapter.trip import KEY, Trip, give_trip, page_under_way
 from webcrawl.adapter.turns import Turns
@@ -111,7 +111,7 @@ class Inline:
                 if isinstance(before, Response):
                     return before
                 raise before or refused from None
-            trip = Trip(link, keep=_keep(crawl, link), inline=True)
+            trip = Trip(link, keep=_keep(crawl, link), inline=True, private=PRIVATE in request.meta)
             try:
                 response = await self._asked(crawl, request, trip)
             except Exception as error:
@@ -167,7 +167,8 @@ class Inline:
             return None
         later = None if self.closed else crawl.books.again(link, outcome)
         try:
-            if crawl.books.answered(link, via, kind, outcome, exchange, last=later is None) and exchange is not None:
+            kept = crawl.books.answered(link, via, kind, outcome, exchange, last=later is None)
+            if kept and exchange is not None and not trip.private:
                 crawl.archive(link, exchange)
         except Exception as error:  # noqa: BLE001 - whatever it is, the answer is not kept
             crawl.fail(error)

@@ -15,6 +15,7 @@ from webcrawl.crawl.redirect_chain import cookie_header
 from webcrawl.model import Link
 from webcrawl.urls.canonical import canonical
 
+PRIVATE = "webcrawl_private"  # in request.meta: an inline download that is logged, but has no place in an archive
 DEFAULTS = Request("http://x/").to_dict()
 # Keys of request.meta that are not stored with a request: they are made anew each time the scheduler hands it out.
 START = {"is_start_request": True}  # all that Scrapy adds to the meta of a start request

@@ -9,8 +9,10 @@ from typing import Any
 
 from webcrawl.checks.kinds import words
 from webcrawl.net.local_address import local_address
+from webcrawl.urls.canonical import canonical
 
 DNS_PORT = 53
+LONGEST = 1000  # characters
 
 _BRACKETED = re.compile(r"\[([^]]+)\](?::([0-9]+))?")
 _PLAIN = re.compile(r"([^:]+)(?::([0-9]+))?")
@@ -37,6 +39,23 @@ class LocalAddress:
 
     def read(self, value: Any, /) -> tuple[str, int] | None:
         return local_address(value) if value else None
+
+
+@dataclass(frozen=True, slots=True)
+class CallbackAddress:
+    """Where others reach this program."""
+
+    allowed: str = "an http or https URL without query, fragment and credentials, such as https://crawl.example/websub"
+
+    def read(self, value: Any, /) -> str | None:
+        if value is None or value == "":
+            return None
+        if not isinstance(value, str) or len(value) > LONGEST or set(value) & set("?#@"):
+            raise ValueError
+        found = canonical(value.strip())
+        if not found.startswith(("http:", "https:")):
+            raise ValueError
+        return found.rstrip("/")
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from webcrawl.checks.addresses import LocalAddress, Networks, PortRanges, Servers
+from webcrawl.checks.addresses import CallbackAddress, LocalAddress, Networks, PortRanges, Servers
 from webcrawl.checks.code import (
     Component,
     ComponentList,
@@ -137,6 +137,9 @@ KINDS: dict[str, Kind] = {
     "METRICS_PORT": MetricsPort(),
     "METRICS_HOST": LocalAddress(),
     "METRICS_FILE": MetricsFile(),
+    "WEBSUB_PORT": MaybeWhole(1, 65_535),
+    "WEBSUB_HOST": LocalAddress(),
+    "WEBSUB_ADDRESS": CallbackAddress(),
     "HIVE_DRONES": Whole(0, 4096),
     "HIVE_DRONE": Whole(0, 4095),
     "HIVE_NAME": MaybeName(),
@@ -226,6 +229,16 @@ RULES = (
         "METRICS_PORT",
         lambda values: not values["HIVE_DRONES"] or (values["METRICS_PORT"] or 0) + values["HIVE_DRONE"] < 65_536,
         "at most 65535 with HIVE_DRONE = {HIVE_DRONE} added to it",
+    ),
+    Rule(
+        "WEBSUB_PORT",
+        lambda values: not values["HIVE_DRONES"] or (values["WEBSUB_PORT"] or 0) + values["HIVE_DRONE"] < 65_536,
+        "at most 65535 with HIVE_DRONE = {HIVE_DRONE} added to it",
+    ),
+    Rule(
+        "WEBSUB_ADDRESS",
+        lambda values: values["WEBSUB_PORT"] is None or values["WEBSUB_ADDRESS"] is not None,
+        "set with WEBSUB_PORT: hubs have to be told where to send",
     ),
     Rule(
         "POLITENESS_MIN_DELAY",

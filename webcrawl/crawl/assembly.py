@@ -265,6 +265,7 @@ def _parts(
         hosts=HostOrders(watched, _sheets(db, in_force, frontier, pipeline), PausedHosts(db), in_force),
         post=post,
         trace=_trace(outputs, pipeline) if values["URL_TRACE"] else None,
+        sitemaps=bool(values["SITEMAPS"]),
         revisiting=open_revisiting(values, db, frontier, clock, log, counters, in_force, post, key),
     )
 

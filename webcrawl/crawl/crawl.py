@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeVar
 
 from webcrawl.control.in_force import InForce
 from webcrawl.crawl.about import About
+from webcrawl.crawl.by_name import SitemapsByName
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.crawl_log import CrawlLog, Hearer
 from webcrawl.crawl.discovery import Discovery
@@ -27,6 +28,7 @@ from webcrawl.crawl.revisiting import Revisiting
 from webcrawl.crawl.robots import RobotsAdmission
 from webcrawl.crawl.seeding import Seeding
 from webcrawl.crawl.since import count_known, note_of
+from webcrawl.crawl.signalling import Signalling
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.overstay import R
@@ -99,6 +101,8 @@ class Parts:
     hosts: HostOrders
     post: Post | None = None  # if this is one drone of a hive
     trace: Callable[[str, Sequence[str]], None] | None = None  # hears of the links of each page
+    signalling: Signalling | None = None  # what sitemaps, feeds and hubs say of pages that are fetched again
+    sitemaps: bool = False  # whether they are looked for by name
     revisiting: Revisiting | None = None  # if pages are fetched again
 
 
@@ -125,6 +129,10 @@ class Crawl:
             parts.trace,
         )
         self._elsewhere, self.post = elsewhere, parts.post
+        self.signalling = parts.signalling
+        if parts.sitemaps:
+            known = parts.signalling.signals.has_listing if parts.signalling is not None else lambda _: False
+            parts.frontier.on_grown = SitemapsByName(self._discovery.found_one, known).grown
         self.all_rest = False  # no drone of the hive has anything left but hosts set aside
         self.about = About(self._discovery, parts.frontier, elsewhere)
         self._halfway = parts.halfway

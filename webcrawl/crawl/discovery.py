@@ -73,6 +73,10 @@ class Discovery:
         filters = self._pipeline.requisites if needed else None
         self._submit(page, "L", links, hop, base, filters=filters, targets=targets)
 
+    def found_one(self, page: Link, url: str) -> None:
+        """A link of a page that is not written there."""
+        self.discover(page, [url], lambda _: "L")
+
     def passing(self, page: Link, links: Sequence[str], base: str) -> frozenset[str]:
         """Which of these links of a page the filters let through."""
         page = self._entered(page)

@@ -202,6 +202,8 @@ class Visitor:
                 self._crawl.count([found.note.replace(":", "/")])
         page.base, page.encoding, page.found = found.base, found.encoding, found
         page.title, page.meta_robots = found.title, found.meta_robots
+        if self._crawl.signalling is not None:
+            self._crawl.signalling.read(page, self._crawl.now())
 
     def follow_robots(self, page: Page) -> None:
         """Submits the sitemaps that a robots.txt names: links of the page that needed the rules, found there."""

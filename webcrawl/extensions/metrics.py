@@ -23,6 +23,7 @@ from webcrawl.adapter.downloader import downloader_of
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.extensions.checkpoints import Checkpoints
+from webcrawl.net.listening import CannotListen, bound
 
 if TYPE_CHECKING:
     from webcrawl.metrics.collector import Look
@@ -60,7 +61,7 @@ class Metrics:
 
     def opened(self) -> None:
         from webcrawl.metrics.collector import CrawlCollector  # noqa: PLC0415 - 0.1 s for those who use it
-        from webcrawl.metrics.listening import CannotListen, Listener, bound  # noqa: PLC0415
+        from webcrawl.metrics.listening import Listener  # noqa: PLC0415
         from webcrawl.metrics.textfile import TextFile, path_of_drone  # noqa: PLC0415
         from webcrawl.metrics.told import Told  # noqa: PLC0415
 
@@ -74,7 +75,7 @@ class Metrics:
         if values["METRICS_PORT"] is not None:
             host, port = place(values)
             try:
-                self._listener = Listener(bound(host, port), self._collector.text)
+                self._listener = Listener(bound(host, port, "METRICS_PORT"), self._collector.text)
             except CannotListen as error:  # it could when the settings were checked
                 scheduler.fail(error)
                 return

@@ -35,6 +35,7 @@ from webcrawl.urls.hosts import host_of
 STEPS = 64  # hosts examined by one `take` before it gives up for this turn of the event loop
 LOOKS = 4  # of these, hosts let in to find one that answers before an unproven host gets the slot
 DROPS = 256  # URLs of one host dropped per turn
+GROWN = 10  # pages with which a host is worth a look for a sitemap that nobody names
 PAUSE = 0.002  # seconds between two such turns
 LATE = 0.05  # seconds that a proven host waits for a fetcher or the processor, before we count as busy
 NEVER = float("inf")
@@ -66,6 +67,7 @@ class Frontier:
         self.queued = 0
         self.in_flight = 0
         self.counters: Counter[str] = Counter()
+        self.on_grown: Callable[[Link], None] | None = None  # gets the page with which a host has GROWN pages
         aside = self._rotation.aside
         lender = Lender(
             queues.hosts,
@@ -394,9 +396,7 @@ class Frontier:
             if host.given is not None and self._several.waits(host, link):
                 self._put_back(host, record)
                 break
-            decision: Decision = self._ends(host, link, now) if host.retired else None
-            if not decision and self._admission is not None:
-                decision = self._admission(link, now)
+            decision = self._decide(host, link, now)
             if not decision:
                 given = self._give(host, link, record)
                 break
@@ -414,6 +414,10 @@ class Frontier:
             if isinstance(decision, float) and decision <= now + SOON:
                 break
         return self._pass_over(host, passed, now, given) if passed else given
+
+    def _decide(self, host: Host, link: Link, now: float) -> Decision:
+        decision = self._ends(host, link, now) if host.retired else None
+        return decision or (self._admission(link, now) if self._admission is not None else None)
 
     def _ends(self, host: Host, link: Link, now: float) -> Decision:
         """URLs of a retired host end, but HOST_MAX_PAGES is about new pages: others wait for their turn."""
@@ -518,6 +522,8 @@ class Frontier:
             charge.failures, charge.again = host.failures, again
         if not pages and host.pages:
             self.counters["hosts answered"] += 1
+        if pages < GROWN == host.pages and self.on_grown is not None:
+            self.on_grown(link)
         if outcome.status > 0:
             self._slots.answered(host, outcome.seconds)
         else:
@@ -615,17 +621,21 @@ class Frontier:
         self._hosts.touch(host)
         return host
 
+    def _release(self, addresses: Addresses, host: Host, now: float) -> None:
+        """The host's address may be asked by others, when it is ready."""
+        woken = addresses.release(host, host.ready_at, now)
+        if host.ip:
+            addresses.learn(host.ip, host.ready_at)
+        if woken is not None:
+            self._back.schedule(woken, host.ready_at)
+
     def _settle(self, host: Host, now: float) -> None:
         """Schedules the host again, or gives its place away."""
         if host.given is not None:  # others of several are in flight
             self._several.go_on(host, now)
             return
         if self._addresses is not None:
-            woken = self._addresses.release(host, host.ready_at, now)
-            if host.ip:
-                self._addresses.learn(host.ip, host.ready_at)
-            if woken is not None:
-                self._back.schedule(woken, host.ready_at)
+            self._release(self._addresses, host, now)
         if self.gate is not None and self.gate.foreign(host.name):
             self.moves.stop(host)
             return

@@ -5,38 +5,17 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable
-from ipaddress import ip_address
 from typing import cast
 
 import httptools
+
+from webcrawl.net.listening import BACKLOG
 
 MOST = 8  # connections at once: a scraper needs one
 PATIENCE = 10.0  # seconds for a request and its answer
 LONGEST = 8192  # bytes of a request
 FRESH = 1.0  # seconds for which an answer is given again
 TYPE = "text/plain; version=0.0.4; charset=utf-8"
-BACKLOG = 16
-
-
-class CannotListen(OSError):  # noqa: N818 - reads as what it is
-    """Nobody can ask for the metrics there; the message is one line."""
-
-
-def bound(host: str, port: int) -> socket.socket:
-    """A socket that listens. Raises CannotListen."""
-    family = socket.AF_INET6 if ip_address(host).version == 6 else socket.AF_INET
-    listener = None
-    try:
-        listener = socket.socket(family, socket.SOCK_STREAM)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a connection of the last run may linger
-        listener.bind((host, port))
-        listener.listen(BACKLOG)
-        listener.setblocking(False)
-    except OSError as error:
-        if listener is not None:
-            listener.close()
-        raise CannotListen(f"METRICS_PORT: cannot listen on {host}, port {port}: {error.strerror or error}") from error
-    return listener
 
 
 class Listener:

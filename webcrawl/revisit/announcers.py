@@ -14,9 +14,6 @@ from webcrawl.store import rowcrc
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 
-TABLE = """
-CREATE TABLE IF NOT EXISTS announcer (host TEXT PRIMARY KEY, data BLOB NOT NULL, crc INTEGER NOT NULL) WITHOUT ROWID
-"""
 LOAD = "SELECT host, data, crc FROM announcer WHERE host = ?"
 STORE = "INSERT OR REPLACE INTO announcer VALUES (?, ?, ?)"
 CACHED = 4096  # hosts in memory, with and without a row: 2 MB
@@ -49,7 +46,7 @@ class Announcers:
 
     def __init__(self, db: CrawlDB) -> None:
         self._db = db
-        db.execute(TABLE)
+        db.need("announcer")
         self._known: OrderedDict[str, Announcer | None] = OrderedDict()  # None: it has no row
         self._changed: set[str] = set()
         db.join(self)
@@ -73,11 +70,6 @@ class Announcers:
             self._keep(host, found)
         self._changed.add(host)
         return found
-
-    def check(self) -> None:
-        """Raises DamagedFile if a row is not what was written."""
-        for row in self._db.query("SELECT host, data, crc FROM announcer"):
-            self._read(row)
 
     def _read(self, row: tuple[str, bytes, int]) -> Announcer:
         if not rowcrc.agrees(checksum, row):

@@ -20,12 +20,6 @@ from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.rowcrc import crc32_of_many
 
-TABLE = """
-CREATE TABLE IF NOT EXISTS listed (
-    listing INTEGER PRIMARY KEY, count INTEGER NOT NULL, read INTEGER NOT NULL, keys BLOB NOT NULL, dates BLOB NOT NULL,
-    crc INTEGER NOT NULL
-)
-"""
 LOAD = "SELECT listing, count, read, keys, dates, crc FROM listed WHERE listing = ?"
 LOAD_KEYS = "SELECT count, keys FROM listed WHERE listing = ?"
 STORE = "INSERT OR REPLACE INTO listed VALUES (?, ?, ?, ?, ?, ?)"
@@ -64,9 +58,8 @@ class Listed:
 
     def __init__(self, db: CrawlDB) -> None:
         self._db = db
-        db.execute(TABLE)
+        db.need("listed")
         self._compressor = zstandard.ZstdCompressor(level=1, write_checksum=True)
-        self._decompressor = zstandard.ZstdDecompressor()
         self._cache: OrderedDict[int, Keys] = OrderedDict()
         self._cached = 0
 
@@ -123,11 +116,6 @@ class Listed:
         self._uncache(listing)
         self._db.execute(DROP, (listing - HALF,))
 
-    def check(self) -> None:
-        """Raises DamagedFile if a row is not what was written."""
-        for (listing,) in self._db.query("SELECT listing FROM listed"):
-            self._load(int(listing) + HALF)
-
     # -- rows
 
     def _load(self, listing: int) -> tuple[Keys, Dates, int]:
@@ -139,7 +127,8 @@ class Listed:
         if not rowcrc.agrees(checksum, row):
             raise self._damaged(listing, "checksum")
         _, count, read, keys, dates, _ = row
-        return self._keys_of(listing, count, keys), self._columns(listing, dates, count, 4).view(np.uint32), read
+        deltas = self._columns(listing, count, keys, 8).view(np.uint64)
+        return np.cumsum(deltas, dtype=np.uint64), self._columns(listing, count, dates, 4).view(np.uint32), read
 
     def _store(self, listing: int, keys: Keys, dates: Dates, now: float) -> int:
         deltas = np.diff(keys, prepend=np.uint64(0))
@@ -149,18 +138,11 @@ class Listed:
         self._uncache(listing)
         return len(keys)
 
-    def _keys_of(self, listing: int, count: int, data: bytes) -> Keys:
-        deltas = self._columns(listing, data, count, 8).view(np.uint64)
-        return np.cumsum(deltas, dtype=np.uint64)
-
-    def _columns(self, listing: int, data: bytes, count: int, width: int) -> NDArray[np.uint8]:
+    def _columns(self, listing: int, count: int, data: bytes, width: int) -> NDArray[np.uint8]:
         try:
-            if zstandard.frame_content_size(data) != count * width or count > MOST:
-                raise self._damaged(listing, "count")
-            planes = np.frombuffer(self._decompressor.decompress(data), np.uint8)
-        except zstandard.ZstdError as error:
+            return columns(count, data, width)
+        except ValueError as error:
             raise self._damaged(listing, str(error)) from error
-        return np.ascontiguousarray(planes.reshape(width, count).T).reshape(-1)
 
     def _damaged(self, listing: int, why: str) -> DamagedFile:
         return DamagedFile(self._db.path, 0, f"table listed, {listing - HALF}: {why}")
@@ -173,7 +155,9 @@ class Listed:
             self._cache.move_to_end(listing)
             return found
         rows = self._db.query(LOAD_KEYS, (listing - HALF,))
-        found = self._keys_of(listing, *rows[0]) if rows else np.empty(0, np.uint64)
+        count, data = rows[0] if rows else (0, b"")
+        deltas = self._columns(listing, count, data, 8).view(np.uint64) if count else np.empty(0, np.uint64)
+        found = np.cumsum(deltas, dtype=np.uint64)
         self._cache[listing] = found
         self._cached += found.nbytes
         while self._cached > CACHED and len(self._cache) > 1:
@@ -184,6 +168,17 @@ class Listed:
         found = self._cache.pop(listing, None)
         if found is not None:
             self._cached -= found.nbytes
+
+
+def columns(count: int, data: bytes, width: int) -> NDArray[np.uint8]:
+    """The bytes of so many numbers, in their order. Raises ValueError."""
+    try:
+        if count > MOST or zstandard.frame_content_size(data) != count * width:
+            raise ValueError("count")
+        planes = np.frombuffer(zstandard.ZstdDecompressor().decompress(data), np.uint8)
+    except zstandard.ZstdError as error:
+        raise ValueError(str(error)) from error
+    return np.ascontiguousarray(planes.reshape(width, count).T).reshape(-1)
 
 
 def checksum(listing: int, count: int, read: int, keys: bytes, dates: bytes) -> int:

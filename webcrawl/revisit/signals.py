@@ -88,6 +88,11 @@ class Signals:
         key = self._keys([url])[0]
         return any(self._listed.holds(listing, key) for listing in announcer.listings)
 
+    def has_listing(self, host: str) -> bool:
+        """Whether a listing of this host was read."""
+        announcer = self._announcers.get(host)
+        return announcer is not None and bool(announcer.listings)
+
     def missed(self, url: str) -> float:
         """The share of this listed page's changes that no signal announces."""
         announcer = self._announcers.get(host_of(url))

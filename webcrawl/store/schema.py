@@ -48,6 +48,14 @@ LATER = {
     "ahead": "CREATE TABLE ahead (key INTEGER PRIMARY KEY, since INTEGER NOT NULL, data BLOB NOT NULL,"
     " crc INTEGER NOT NULL)",
     "ahead_since": "CREATE INDEX ahead_since ON ahead (since)",
+    "listed": "CREATE TABLE listed (listing INTEGER PRIMARY KEY, count INTEGER NOT NULL, read INTEGER NOT NULL,"
+    " keys BLOB NOT NULL, dates BLOB NOT NULL, crc INTEGER NOT NULL)",
+    "announcer": "CREATE TABLE announcer (host TEXT PRIMARY KEY, data BLOB NOT NULL, crc INTEGER NOT NULL)"
+    " WITHOUT ROWID",
+    "subscription": "CREATE TABLE subscription (token TEXT PRIMARY KEY, topic TEXT NOT NULL, hub TEXT NOT NULL,"
+    " page BLOB NOT NULL, site TEXT NOT NULL, state INTEGER NOT NULL, due REAL NOT NULL, until REAL NOT NULL,"
+    " tries INTEGER NOT NULL, crc INTEGER NOT NULL) WITHOUT ROWID",
+    "subscription_due": "CREATE INDEX subscription_due ON subscription (due)",
 }
 LAYOUT = "SELECT type, name, tbl_name, sql FROM sqlite_schema"
 # No automatic copying back: it would run inside a COMMIT. A restarted log is truncated, so that its size shows how

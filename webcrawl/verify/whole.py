@@ -22,6 +22,7 @@ from webcrawl.verify.pagefiles import check_pagefiles
 from webcrawl.verify.portions import check_portions
 from webcrawl.verify.seen import check_seen
 from webcrawl.verify.seenfiles import SeenFiles, opened
+from webcrawl.verify.signals import check_signals
 from webcrawl.verify.snapshot import Changed, Snapshot
 from webcrawl.verify.statistics import check_statistics
 from webcrawl.verify.tables import check_tables
@@ -81,6 +82,7 @@ def _all(snapshot: Snapshot, files: SeenFiles, jobdir: Path, found: Counter[str]
     yield from guarded(lambda: check_seen(snapshot, files, found))
     yield from guarded(lambda: check_frontier(snapshot, found))
     yield from guarded(lambda: check_portions(snapshot, found))
+    yield from guarded(lambda: check_signals(snapshot, found))
     yield from guarded(lambda: check_letters(snapshot, found))
     yield from guarded(lambda: _meta(snapshot))
     damaged: set[Path] = set()

@@ -1,0 +1,73 @@
+"""What sitemaps, feeds and hubs say of pages, on its way to those that fetch them again (docs/revisits.md)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from webcrawl.formats.entry import Entry
+from webcrawl.items import Page
+from webcrawl.model import Link
+from webcrawl.revisit.signals import Dated, Signals
+from webcrawl.urls.canonical import canonical_links
+from webcrawl.urls.hosts import host_of
+from webcrawl.urls.pipeline import LinkPipeline
+
+ROLES = frozenset(("item", "sitemap", "guid"))
+Tell = Callable[[Sequence[str], float], None]
+
+
+class Signalling:
+    """A sitemap speaks for its own host, and a feed for its registered domain; all else they name are links only."""
+
+    def __init__(
+        self,
+        signals: Signals,
+        tell: Tell,
+        pipeline: LinkPipeline,
+        site_of: Callable[[str], str],
+        is_ours: Callable[[str], bool] = lambda _: True,
+    ) -> None:
+        """`tell` has pages fetched ahead of their turns. `is_ours`: whether this drone of a hive fetches a URL."""
+        self.signals, self._tell, self._pipeline, self.site_of = signals, tell, pipeline, site_of
+        self._is_ours = is_ours
+        self.offered: Callable[[Page], None] | None = None  # gets every page that may name a hub
+
+    def __repr__(self) -> str:
+        return f"<Signalling {self.signals!r}>"
+
+    def read(self, page: Page, now: float) -> None:
+        """The body of a page was read. Call it once for each fetch that brought one."""
+        if self.offered is not None:
+            self.offered(page)
+        if page.found is None or page.link is None or not page.found.entries:
+            return
+        entries = dated(page.found.entries, page.url, page.base, self.site_of)
+        self._say(self.signals.read(page.url, entries, now, whole=not page.truncated), page.link, now)
+
+    def pushed(self, topic: Link, entries: Sequence[Entry], now: float) -> None:
+        """A hub has sent entries of this feed, or something else: then it is the page itself that has news."""
+        found = dated(entries, topic.url, topic.url, self.site_of)
+        self._say(self.signals.pushed(topic.url, found, now) if found else [topic.url], topic, now)
+
+    def _say(self, urls: list[str], page: Link, now: float) -> None:
+        ours = list(filter(self._is_ours, urls))
+        self.signals.counters["signals/elsewhere"] += len(urls) - len(ours)
+        if ours:
+            kept = self._pipeline.passing(page.url, page.depth + 1, ours, "", f"{page.path}L")
+            self._tell([url for url in ours if url in kept], now)
+
+
+def dated(entries: Sequence[Entry], url: str, base: str, site_of: Callable[[str], str]) -> list[Dated]:
+    """Canonical URLs and dates of the entries that a listing at `url` may speak for, in document order."""
+    wanted = [entry for entry in entries if entry.role in ROLES]
+    found = canonical_links(base or url, [entry.url for entry in wanted], Counter())
+    host, site = host_of(url), site_of(url)
+    own: list[Dated] = []
+    for entry in wanted:
+        address = found[entry.url]
+        if address is not None:
+            named = host_of(address)
+            if named == host or (entry.kind == "feed" and site_of(address) == site):
+                own.append((address, entry.modified))
+    return own
