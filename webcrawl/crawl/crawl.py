@@ -27,8 +27,8 @@ from webcrawl.crawl.refusals import Refusal, Refusals
 from webcrawl.crawl.revisiting import Revisiting
 from webcrawl.crawl.robots import RobotsAdmission
 from webcrawl.crawl.seeding import Seeding
-from webcrawl.crawl.since import count_known, note_of
 from webcrawl.crawl.signalling import Signalling
+from webcrawl.crawl.since import count_known, note_of
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.overstay import R
