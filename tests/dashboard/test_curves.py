@@ -84,7 +84,7 @@ def test_revisits():
         at(second)._replace(revisits=Revisited(10, second, 0, 2 * second, 0, 0.5 + second / 40, 0))
         for second in (5, 10)
     ]
-    parts = [[at(0), *known, at(15)]]
+    parts = [[at(0)._replace(revisits=Revisited(0, 0, 0, 0, 0, 0, 0)), *known, at(15)]]
 
     assert curves.between(parts, curves.freshness) == [[(NOW + 5, 62.5), (NOW + 10, 75.0)]]
-    assert curves.between(parts, curves.revisited("changed")) == [[(NOW + 10, 2.0)]]
+    assert curves.between(parts, curves.revisited("changed")) == [[(NOW + 5, 2.0), (NOW + 10, 2.0)]]

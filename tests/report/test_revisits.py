@@ -129,7 +129,13 @@ class TestDamage:
 
         assert f"{META} in state/crawl.db cannot be read" in report(jobdir, {}, 0.0)
 
-    @pytest.mark.parametrize("line", [b"{", b'{"at":1}', b'{"at":1.0,"revisits":[1,2]}', b'{"at":"x","revisits":{}}'])
+    @pytest.mark.parametrize(
+        "line",
+        [
+            *(b"{", b'{"at":1}', b'{"at":1.0,"revisits":[1,2]}', b'{"at":"x","revisits":{}}'),
+            b'{"at":1.0,"revisits":[0,0,0,0,0,0,0]}',
+        ],
+    )
     def test_lines_of_the_history_that_say_nothing(self, tmp_path, line):
         """They are passed over."""
         jobdir = revisited(tmp_path / "job", lines=3)

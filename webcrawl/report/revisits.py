@@ -104,11 +104,11 @@ def _past(found: Iterator[bytes]) -> list[Moment]:
 
 
 def _moment(line: bytes) -> Moment | None:
-    """None of a line from a time without revisits, or of another version."""
+    """None of a line from a time without pages that are fetched again, or of another version."""
     try:
         row: dict[str, Any] = json.loads(line)
         values = [float(value) for value in row["revisits"]]
-        return Moment(float(row["at"]), *values) if len(values) == len(REVISITS) else None
+        return Moment(float(row["at"]), *values) if len(values) == len(REVISITS) and values[0] else None
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
 
