@@ -71,7 +71,7 @@ class RevisitCounts:
         judged: Judged | None = exchange.revisit if exchange is not None else None
         if judged is None or judged.change is Change.NEW:
             return
-        self._counters[PREFIX + ENDS[judged.change, judged.by]] += 1
+        self._counters[PREFIX + ENDS[judged.change, judged.by]] += 1  # of those fetched ahead of their turns, too
 
     # -- asked
 

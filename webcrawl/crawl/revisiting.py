@@ -7,6 +7,7 @@ through the frontier, or with the page in flight. So it is part of every checkpo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import msgpack
 
@@ -112,7 +113,8 @@ class Revisiting:
         """What an answer says of its page, beside the fetch before; None for what is no page's."""
         if link.request:
             return None
-        return judged(self._given.get(link.url) or record_of(link), exchange, digest, text)
+        found = judged(self._given.get(link.url) or record_of(link), exchange, digest, text)
+        return replace(found, announced=True) if found is not None and is_ahead(link) else found
 
     def is_seen(self, link: Link) -> bool:
         """Whether the page was fetched before, though of that no record is at hand."""
