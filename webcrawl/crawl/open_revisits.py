@@ -64,7 +64,7 @@ def open_revisiting(
     if isinstance(policy, Steered):
         watched.prior = policy.prior  # which it learns from all pages
     counts = RevisitCounts(db, watched, counters, clock)
-    revisiting = Revisiting(db, clock, revisits, (path, policy), split, frontier, importance, counts, on=on)
+    revisiting = Revisiting(db, clock, revisits, (path, policy), split, frontier, importance, counts, random, on=on)
     counts.now = revisiting.now
     log.hearers += [revisiting.hear, counts.hear]
     split.pages, split.early = revisiting.__len__, policy.early
@@ -72,6 +72,7 @@ def open_revisiting(
     def change(now: Mapping[str, Any]) -> None:
         age, rate, share = (now[name] for name in OF_REVISITS)
         split.change(age=age, rate=rate, share=share)
+        options.age = age
         frontier.divide(share)
 
     in_force.listen(OF_REVISITS, change)
