@@ -134,7 +134,7 @@ class Revisits:
         if mark == ASK and at <= now and not (due := self._due(record, now)) <= now:
             self.keep(record, now, due)
             return None
-        if record.listed and self._absorbs(record, now):
+        if self._absorbs(record, now):  # whether or not it was known as listed when it came here
             return None
         self._front = stamped(entry)
         self._policy.took(record, now, at)
