@@ -133,6 +133,8 @@ def assemble(
         if parts.post is not None:
             parts.post.drone.home = crawl.mailbox(visitor.robots_told)
             parts.post.drone.moving.portion = crawl.submit_portion
+            if crawl.revisiting is not None:
+                parts.post.drone.moving.again = crawl.revisiting.drain
         opened.pop_all()
         return crawl, visitor
 

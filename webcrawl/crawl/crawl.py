@@ -235,7 +235,7 @@ class Crawl:
 
     def mailbox(self, robots: RobotsHeard) -> Mailbox:
         """Where letters of other drones go; `robots` takes what came of a robots.txt."""
-        return Mailbox(self._discovery, self._frontier, self._seeding, self.now, robots)
+        return Mailbox(self._discovery, self._frontier, self._seeding, self.now, robots, self.revisiting)
 
     def submit_portion(self, now: float) -> bool:
         """Submits the next links of a large page, if it is time for them; whether more of any page wait."""

@@ -65,7 +65,7 @@ def open_revisiting(
     revisits = Revisits(db, policy, rate=split.rate, random=random, memory=MEMORY, missed=missed, key=key, floor=floor)
     importance = _importance(values["REVISIT_IMPORTANCE"], frontier)
     revisiting = Revisiting(
-        db, clock, revisits, (path, policy), split, frontier, importance, counters, signals=signals, on=on
+        db, clock, revisits, (path, policy), split, frontier, importance, counters, random, signals=signals, on=on
     )
     log.hearers.append(revisiting.hear)
     split.pages, split.early = revisiting.__len__, policy.early
@@ -73,6 +73,7 @@ def open_revisiting(
     def change(now: Mapping[str, Any]) -> None:
         age, rate, share = (now[name] for name in OF_REVISITS)
         split.change(age=age, rate=rate, share=share)
+        options.age = age
         frontier.divide(share)
 
     in_force.listen(OF_REVISITS, change)

@@ -104,6 +104,15 @@ class Revisits:
         self._tokens.spend(len(found))
         return found
 
+    def adopt(self, record: PageRecord, now: float) -> None:
+        """A record that another crawl had: its due time is counted from its last fetch."""
+        self.keep(record, now, self._due(record, now) - max(now - record.fetched, 0.0))
+
+    def release(self, most: int) -> list[PageRecord]:
+        """Removes so many records, whenever they are due: other crawls are to have them."""
+        self._wake(float("inf"))
+        return [unpack(entry[TIME + 1 :]) for _ in range(most) if (entry := self._buckets.pop()) is not None]
+
     def next_take(self, now: float) -> float | None:
         """When `take` may return something; None if nothing waits, or if the budget is nothing at present."""
         allowed = self._tokens.next(now)
