@@ -35,6 +35,7 @@ from webcrawl.frontier.overstay import R
 from webcrawl.hive.member import Post
 from webcrawl.model import Exchange, Link, Outcome, Packed, Status, url_of
 from webcrawl.revisit.change import By, Change
+from webcrawl.revisit.figures import RevisitFigures
 from webcrawl.seen.content import ContentSeen
 from webcrawl.seen.portions import Portions
 from webcrawl.seen.protocol import SeenStore
@@ -505,11 +506,16 @@ class Crawl:
             "outage/seconds": counters["outage/seconds"] + round(self.uplink.seconds),
             "seeds": self._seeding.taken,
             "bad_seeds": self._seeding.bad,
+            **(self.revisiting.counts.stats() if self.revisiting is not None else {}),
             **{f"frontier/{name}": value for name, value in frontier.counters.items()},
             **{f"refused/{name}": value for name, value in self._pipeline.filtered.items()},
             **{f"seen/{name}": value for name, value in seen.items()},
             **({f"hive/{name}": value for name, value in self.post.stats().items()} if self.post is not None else {}),
         }
+
+    def revisit_figures(self) -> RevisitFigures | None:
+        """What became of pages that were fetched again; None if none are."""
+        return self.revisiting.counts.figures() if self.revisiting is not None else None
 
     @property
     def trouble(self) -> str:

@@ -6,19 +6,21 @@ through the frontier, or with the page in flight. So it is part of every checkpo
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from random import Random
 from typing import Any
 
 import msgpack
 
 from webcrawl.crawl.clock import CrawlClock
+from webcrawl.crawl.revisit_figures import RevisitCounts
 from webcrawl.crawl.split import Split
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.model import Exchange, Link, Outcome, Status
 from webcrawl.revisit import validators
 from webcrawl.revisit.change import GONE, By, Change, Judged, judged
+from webcrawl.revisit.figures import RevisitFigures
 from webcrawl.revisit.honesty import Honesty
 from webcrawl.revisit.policy import Policy
 from webcrawl.revisit.record import PageRecord, is_ahead, link_of, record_of
@@ -50,7 +52,7 @@ class Revisiting:
         split: Split,
         frontier: Frontier,
         importance: Callable[[Link], float],
-        counters: Counter[str],
+        counts: RevisitCounts,
         random: Random,
         *,
         signals: Signals | None = None,
@@ -63,7 +65,7 @@ class Revisiting:
         self.signals = signals
         self._clock = clock
         self._db, self.revisits, self.split, self._frontier, self._on = db, revisits, split, frontier, on
-        (self._path, self._policy), self._importance, self._counters = policy, importance, counters
+        (self._path, self._policy), self._importance, self.counts = policy, importance, counts
         data = db.get(META)
         saved: dict[str, Any] = msgpack.unpackb(data) if data is not None else {}
         self._out: int = saved.get("out", 0)  # pages due and not finished
@@ -80,6 +82,10 @@ class Revisiting:
     def __len__(self) -> int:
         """Pages that are fetched again, those on their way included."""
         return len(self.revisits) + self._out
+
+    def now(self) -> RevisitFigures:
+        """What is true at this moment, and counted nowhere."""
+        return RevisitFigures(records=len(self), waiting=self._out, budget=self.split.asked() if self._on else 0.0)
 
     @property
     def goes_on(self) -> bool:
@@ -144,7 +150,8 @@ class Revisiting:
         """What an answer says of its page, beside the fetch before; None for what is no page's."""
         if link.request:
             return None
-        return judged(self._given.get(link.url) or record_of(link), exchange, digest, text)
+        found = judged(self._given.get(link.url) or record_of(link), exchange, digest, text)
+        return replace(found, announced=True) if found is not None and is_ahead(link) else found
 
     def is_seen(self, link: Link) -> bool:
         """Whether the page was fetched before, though of that no record is at hand."""
@@ -196,7 +203,8 @@ class Revisiting:
             return
         plainly = link.url in self._plainly
         self._plainly.discard(link.url)
-        self._counters["revisits"] += asked
+        if asked:
+            self.counts.taken()
         found = exchange.revisit if exchange is not None else None
         if is_ahead(link):
             self._ahead(record, link, exchange, found, now)
@@ -204,9 +212,12 @@ class Revisiting:
         self._out = max(self._out - 1, 0)
         if link.url in self._moved:
             self._moved.discard(link.url)
+            self.counts.moved(link.url)
         elif not asked:
             if outcome.status not in FORGET:
                 self._later(record, now, RARE)
+            else:
+                self.counts.forgot(link.url)
         elif found is None or exchange is None or found.change is Change.GONE:
             self._missing(record, outcome, now)
         else:
@@ -220,6 +231,7 @@ class Revisiting:
         if outcome.status in GONE:
             record.gone += 1
             if record.gone >= PROBES and now - record.fetched >= AWAY:
+                self.counts.forgot(record.url)
                 return
         elif outcome.status == PRECONDITION_FAILED:  # which RFC 9110 13.1.2 keeps for other methods than GET
             record.etag = record.modified = b""
@@ -236,6 +248,7 @@ class Revisiting:
         self.revisits.fetched_ahead(record)
         if self.signals is not None:
             self.signals.followed(link.url, changed=_is_changed(found))
+        self.counts.kept_ahead(record)
 
     def _fetched(self, record: PageRecord, link: Link, exchange: Exchange, found: Judged, now: float) -> None:
         if record.digest and found.change is not Change.NEW:
@@ -245,8 +258,10 @@ class Revisiting:
                 self.signals.unannounced(link.url)
         if self.signals is not None:
             record.listed = self.signals.is_listed(link.url)
+        interval = max(now - record.fetched, 0.0) if record.fetched else 0.0
         self._update(record, exchange, found, now)
         record.gone, record.weight = 0, self._importance(link)
+        self.counts.kept(record, interval)
         self.revisits.keep(record, now)
 
     def _update(self, record: PageRecord, exchange: Exchange, found: Judged, now: float) -> None:

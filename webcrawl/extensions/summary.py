@@ -15,6 +15,7 @@ from scrapy.crawler import Crawler
 
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
+from webcrawl.revisit.said import figures_of, in_words
 from webcrawl.text.quantities import count
 
 logger = logging.getLogger(__name__)
@@ -70,7 +71,7 @@ def summary(folder: Path, figures: Mapping[str, Any], seconds: float, before: in
     if over:
         queued += f" ({count(over, 'URL')} over the budget of {count(figures['over_budget/domains'], 'domain')})"
     kept = f"{sum(archives) / 1e6:.1f} MB in {count(len(archives), 'WARC file')}; " if archives else ""
-    lines = [f"{done}; {queued}, {count(figures['failures'], 'failure')}", *_aside(figures)]
+    lines = [f"{done}; {queued}, {count(figures['failures'], 'failure')}", *_revisits(figures), *_aside(figures)]
     return [*lines, *_known(figures), f"{kept}everything is in {folder}"]
 
 
@@ -80,6 +81,13 @@ def _known(figures: Mapping[str, Any]) -> Iterator[str]:
     if same or known:
         again, megabytes = f"{known} sent again the same", f"{figures['since/bytes'] / 1e6:.1f} MB"
         yield f"{count(same, 'page')} unchanged since the earlier crawl, {again}: {megabytes} not stored"
+
+
+def _revisits(figures: Mapping[str, Any]) -> Iterator[str]:
+    """What came of fetching pages again, over all runs."""
+    revisits = figures_of(figures)
+    if revisits is not None:
+        yield in_words(revisits)
 
 
 def _aside(figures: Mapping[str, Any]) -> Iterator[str]:
