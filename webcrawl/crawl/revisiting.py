@@ -245,6 +245,7 @@ class Revisiting:
             self.revisits.ahead_failed(link.url)
             return
         self._update(record, exchange, found, now)
+        record.weight = self._importance(link)
         self.revisits.fetched_ahead(record)
         self.counts.kept_ahead(record)
         if self.signals is not None:
