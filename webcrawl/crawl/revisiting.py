@@ -23,6 +23,7 @@ from webcrawl.revisit.honesty import Honesty
 from webcrawl.revisit.policy import Policy
 from webcrawl.revisit.record import PageRecord, is_ahead, link_of, record_of
 from webcrawl.revisit.revisits import Revisits
+from webcrawl.revisit.signals import Signals
 from webcrawl.store.crawldb import CrawlDB
 
 META = "revisiting"
@@ -51,9 +52,14 @@ class Revisiting:
         counters: Counter[str],
         random: Random,
         *,
+        signals: Signals | None = None,
         on: bool,
     ) -> None:
-        """`policy`: its path, and itself. Not `on`: no page becomes due, but what is in the frontier comes back."""
+        """`policy`: its path, and itself. `signals` are told what came of them, and of pages without.
+
+        Not `on`: no page becomes due, but what is in the frontier comes back.
+        """
+        self.signals = signals
         self._clock = clock
         self._db, self.revisits, self.split, self._frontier, self._on = db, revisits, split, frontier, on
         (self._path, self._policy), self._importance, self._counters = policy, importance, counters
@@ -143,10 +149,11 @@ class Revisiting:
         """Whether the page was fetched before, though of that no record is at hand."""
         return bool(link.history) and is_ahead(link)
 
-    def tell(self, url: str, now: float) -> bool:
-        """A signal: fetches this page ahead of its turn; False if that is under way."""
+    def tell(self, url: str, now: float, via: str = "") -> bool:
+        """A signal, from the page `via`: fetches this page ahead of its turn; False if that is under way."""
         link = self.revisits.told(url, now) if self._on else None
         if link is not None:
+            link.via = via
             self._frontier.revisit([link.pack()])
         return link is not None
 
@@ -238,11 +245,17 @@ class Revisiting:
             return
         self._update(record, exchange, found, now)
         self.revisits.fetched_ahead(record)
+        if self.signals is not None:
+            self.signals.followed(link.url, changed=_is_changed(found))
 
     def _fetched(self, record: PageRecord, link: Link, exchange: Exchange, found: Judged, now: float) -> None:
         if record.digest and found.change is not Change.NEW:
-            changed = found.change is Change.CHANGED and found.by is not By.DIGEST
+            changed = _is_changed(found)
             self._policy.observe(record, max(now - record.fetched, 0.0), changed)
+            if changed and record.listed and self.signals is not None:
+                self.signals.unannounced(link.url)
+        if self.signals is not None:
+            record.listed = self.signals.is_listed(link.url)
         self._update(record, exchange, found, now)
         record.gone, record.weight = 0, self._importance(link)
         self.revisits.keep(record, now)
@@ -272,3 +285,8 @@ class Revisiting:
 
     def save(self) -> None:
         self._db.set(META, msgpack.packb({"out": self._out, "policy": self._path, "honesty": self._honesty.save()}))
+
+
+def _is_changed(found: Judged) -> bool:
+    """An advert or a counter that differs is no change."""
+    return found.change is Change.CHANGED and found.by is not By.DIGEST
