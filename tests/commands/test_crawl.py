@@ -267,7 +267,7 @@ class TestProgress:
         figures = Counter({"queued": 7, "aside": 5, "hosts_aside": 2})
         crawl = SimpleNamespace(pages=0, ready_hosts=lambda: 0, stats=lambda: figures, trouble="")
 
-        assert "7 queued (5 of 2 hosts set aside), hosts: " in Lines(crawl).line()
+        assert "7 queued (5 URLs of 2 hosts set aside), hosts: " in Lines(crawl).line()
 
     @pytest.mark.parametrize("many", [0, 9_999, 12_345_678, 999_999_999_999])
     def test_the_line_of_a_terminal(self, monkeypatch, many):

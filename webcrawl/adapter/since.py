@@ -28,7 +28,8 @@ from webcrawl.text.percent import visible
 from webcrawl.urls.hosts import host_of
 
 logger = logging.getLogger(__name__)
-A, T = TypeVar("A"), TypeVar("T")
+A = TypeVar("A")
+T = TypeVar("T")
 
 PAUSE = 0.001  # seconds between two slices of the work ahead
 EVERY = 10.0  # seconds between two lines on how far it is

@@ -33,7 +33,7 @@ class Command(ScrapyCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         del opts
-        if len(args) != 1:
+        if len(args) != 1 or not args[0]:
             raise UsageError("one folder: scrapy verify JOBDIR")
         self.exitcode = verified(args[0])
 
@@ -74,6 +74,8 @@ def _summary(jobdir: str, found: Counter[str]) -> list[str]:
         f"seen: {found['keys']} URLs, {found['waiting']} links not yet looked up",
         f"{outputs}, {found['lines']} log lines",
     ]
+    if found["revisits"] or found["ahead"]:
+        lines.append(f"revisits: {found['revisits']} pages wait, {found['ahead']} were fetched ahead of their turns")
     if found["letters"]:
         lines.append(f"hive: {found['letters']} letters that are not acknowledged, {found['items']} items")
     if found["texts"]:

@@ -237,7 +237,7 @@ class Crawl:
 
     def mailbox(self, robots: RobotsHeard) -> Mailbox:
         """Where letters of other drones go; `robots` takes what came of a robots.txt."""
-        return Mailbox(self._discovery, self._frontier, self._seeding, self.now, robots)
+        return Mailbox(self._discovery, self._frontier, self._seeding, self.now, robots, self.revisiting)
 
     def submit_portion(self, now: float) -> bool:
         """Submits the next links of a large page, if it is time for them; whether more of any page wait."""
@@ -444,6 +444,11 @@ class Crawl:
         """Reads these seeds too, when those before are read. SeedError or OSError if the source cannot be opened."""
         self._seeding.add(source)
 
+    @property
+    def lacks_seeds(self) -> bool:
+        """Whether seeds that were given by command cannot be read in this run."""
+        return self._seeding.away > 0
+
     # -- how it is going
 
     @property
@@ -518,6 +523,7 @@ class Crawl:
             "outage/seconds": counters["outage/seconds"] + round(self.uplink.seconds),
             "seeds": self._seeding.taken,
             "bad_seeds": self._seeding.bad,
+            "seed_lists_away": self._seeding.away,
             **{f"frontier/{name}": value for name, value in frontier.counters.items()},
             **{f"refused/{name}": value for name, value in self._pipeline.filtered.items()},
             **{f"seen/{name}": value for name, value in seen.items()},

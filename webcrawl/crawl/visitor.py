@@ -93,12 +93,10 @@ class Visitor:
         number = 0
         if exchange.status == 200:
             digest = self._digests(exchange.payload)
-            if exchange.payload is exchange.body:
-                page.digest = digest
+            page.digest = digest if exchange.payload is exchange.body else self._digests(exchange.body)
             number = int.from_bytes(digest[:8], "big") or 1
         found = known.judge(link, exchange, number, lambda: page.fingerprint)
         if found is not None and found.change is Change.NEW and known.is_seen(link):
-            page.digest = page.digest or self._digests(exchange.body)
             same = self._crawl.holds_body(page.digest)
             found = replace(
                 found, change=Change.UNCHANGED if same else Change.CHANGED, by=By.DIGEST if same else By.TEXT

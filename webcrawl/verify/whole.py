@@ -20,6 +20,7 @@ from webcrawl.verify.log import check_log
 from webcrawl.verify.outputs import check_outputs
 from webcrawl.verify.pagefiles import check_pagefiles
 from webcrawl.verify.portions import check_portions
+from webcrawl.verify.revisits import check_revisits
 from webcrawl.verify.seen import check_seen
 from webcrawl.verify.seenfiles import SeenFiles, opened
 from webcrawl.verify.signals import check_signals
@@ -85,6 +86,7 @@ def _all(snapshot: Snapshot, files: SeenFiles, jobdir: Path, found: Counter[str]
     yield from guarded(lambda: check_portions(snapshot, found))
     yield from guarded(lambda: check_signals(snapshot, found))
     yield from guarded(lambda: check_letters(snapshot, found))
+    yield from guarded(lambda: check_revisits(snapshot, found))
     yield from guarded(lambda: _meta(snapshot))
     damaged: set[Path] = set()
     for damage in guarded(lambda: check_outputs(snapshot, jobdir, found)):

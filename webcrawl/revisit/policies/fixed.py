@@ -14,14 +14,14 @@ class Fixed:
     early = False
 
     def __init__(self, options: PolicyOptions) -> None:
-        self._age = options.age
+        self._options = options
 
     def observe(self, record: PageRecord, seconds: float, changed: bool) -> None:  # noqa: FBT001
         observe(record, seconds, changed, (SHAPE, SPAN))
 
     def due(self, record: PageRecord, now: float, missed: float = 1.0) -> float:
         del record, missed
-        return now + self._age
+        return now + self._options.age
 
     def took(self, record: PageRecord, now: float, due: float) -> None: ...
 
