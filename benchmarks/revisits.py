@@ -7,7 +7,7 @@ then its revisits begin. `freshness` is of the last fifth of the visits, `by_vis
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from random import Random
 
 import numpy as np
@@ -40,6 +40,7 @@ class Store:
         self.shape, self.span = np.zeros(pages), np.zeros(pages)
         self.visits, self.changes = np.zeros(pages, np.uint8), np.zeros(pages, np.uint8)
         self.kept_of = (self.shape, self.span, self.visits, self.changes)
+        self.missed: Callable[[int], float] | None = None  # the share of a page's changes that no signal announces
         self.total = 0
         self.fresh = 0.0  # weighted seconds for which pages were as fetched, up to their last fetch
 
@@ -64,18 +65,25 @@ class Store:
     def visit(self, part: int) -> None:
         """Takes the next pages in order of their due times."""
         times = self._times(part)
-        at = np.argpartition(self.due, part - 1)[:part]
-        at = at[np.argsort(self.due[at])]
+        at = self._next(part)
         if not self.policy.early:
             at = at[self.due[at] <= times]
             times = times[: len(at)]
-        changed = self.changes_at[at] <= times
-        seconds = times - self.fetched[at]
+        changed, seconds = self.changes_at[at] <= times, times - self.fetched[at]
         self._fetch(at, times)
+        self._learn(at, times, seconds, changed)
+        self.total += len(at)
+
+    def _next(self, part: int) -> np.ndarray:
+        at = np.argpartition(self.due, part - 1)[:part]
+        return at[np.argsort(self.due[at])]
+
+    def _learn(self, at: np.ndarray, times: np.ndarray, seconds: np.ndarray, changed: np.ndarray) -> None:
+        """Tells the policy what visits found, and asks it for the next ones."""
         rows = (at, times, seconds, changed, self.due[at], self.world.weights[at], *(kept[at] for kept in self.kept_of))
-        lists = [row.tolist() for row in rows]
-        record, policy, known = PageRecord(""), self.policy, self.known
+        record, policy, known, missed = PageRecord(""), self.policy, self.known, self.missed
         due, shapes, spans, visits, changes = [], [], [], [], []
+        lists = (row.tolist() for row in rows)
         for page, now, passed, changed_, was, weight, shape, span, visit, change in zip(*lists, strict=True):
             record.url, record.weight = str(page), weight
             record.shape, record.span, record.visits, record.changes = shape, span, visit, change
@@ -83,14 +91,13 @@ class Store:
             policy.observe(record, passed, changed_)
             if known:
                 record.shape, record.span = shape, span
-            due.append(policy.due(record, now))
+            due.append(policy.due(record, now, missed(page) if missed else 1.0))
             shapes.append(record.shape)
             spans.append(record.span)
             visits.append(record.visits)
             changes.append(record.changes)
         self.due[at], self.shape[at], self.span[at] = due, shapes, spans
         self.visits[at], self.changes[at] = visits, changes
-        self.total += len(at)
 
     def _times(self, part: int) -> np.ndarray:
         times = self.clock + np.arange(1, part + 1) / self.budget

@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.changing_site import Document
 from tests.support.revisiting import START, Web
-from webcrawl.model import Outcome
+from webcrawl.model import Link, Outcome
 from webcrawl.verify.whole import verify
 
 HOUR, DAY = 3600, 86_400
@@ -427,3 +427,21 @@ class TestHonesty:
 
         assert one.conditions("/")[-1] == {}
         assert one.changes("/")[-1] in ("changed", "unchanged")
+
+
+class TestHive:
+    def test_a_page_of_another_drone(self, web):
+        """Its record is kept here from now on, and due as if it had been fetched here."""
+        one, other = web({"/": Document(b"<p>1", etag='"1"')}), web({"/": Document(b"<p>1")}, "http://b.test/")
+        one.run(0.5 * HOUR)
+        assert one.crawl.revisiting.drain()
+        assert not one.crawl.revisiting.drain()
+        record = one.crawl._frontier._front.pop_old()
+        other.now = one.now
+        other.crawl.mailbox(None).queued([record, Link("http://a.test/new").pack()])
+        other.documents = {"*": Document(b"<p>2", etag='"2"')}
+        other.run(HOUR)
+
+        assert other.conditions("/")[0] == {"If-None-Match": b'"1"'}
+        assert other.times("/")[0] == pytest.approx(HOUR, abs=20)
+        assert "/new" in other.counted()

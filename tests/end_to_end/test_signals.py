@@ -46,6 +46,8 @@ def test_a_later_date_has_a_page_fetched(tmp_path):
     notes = [(path, found) for _, path, found in log_of(crawl) if "revisit" in found and path != "/map.xml"]
     assert ("/a", "changed") in [(path, found[1]) for path, found in notes]
     assert ("/b", "unchanged") in [(path, found[1]) for path, found in notes]
+    lines = [line.split() for line in (crawl.jobdir / "logs" / "crawl.log").read_text().splitlines()]
+    assert [line[5] for line in lines if line[3] == site.url("/b")][1:] == [site.url("/map.xml")]
     figures = stats(crawl)
     assert (figures["signals/true"], figures["signals"]) == (1, 3)
     assert list(verify(crawl.jobdir, Counter())) == []

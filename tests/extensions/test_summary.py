@@ -24,6 +24,12 @@ def test_an_archive_file_that_is_taken_away_meanwhile(tmp_path, monkeypatch):
     assert summary(tmp_path, Counter(), 1.0)[1] == f"1.0 MB in 1 WARC file; everything is in {tmp_path}"
 
 
+def test_seeds_that_are_away(tmp_path):
+    """If lists of seeds that were given by command cannot be opened, a line says so."""
+    line = "1 list of seeds by command cannot be opened, as the log says: the next run tries again"
+    assert summary(tmp_path, Counter(seed_lists_away=1), 1.0)[1] == line
+
+
 def test_what_stays_is_said(tmp_path):
     """If URLs of hosts set aside are left, a line says how many, of how many hosts, and when the next is due."""
     due = time.mktime((2026, 11, 21, 13, 5, 0, 0, 0, -1))

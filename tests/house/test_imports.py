@@ -86,7 +86,7 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "warc": {"model", "store", "text"},
     "websub": {"formats", "net", "store", "urls"},
     "archives": {"model", "net", "store", "urls", "warc"},
-    "since": {"archives", "model", "store", "text", "warc"},
+    "since": {"archives", "model", "net", "store", "text", "warc"},
     "tables": {"frontier", "html", "items", "model", "net", "revisit", "store", "text", "urls"},
     "fulltext": {"items", "store", "text", "urls"},
     "crawl": RINGS["core"]
@@ -120,8 +120,8 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
         *("seen", "settings", "store", "tables", "text", "urls", "verify", "warc"),
     },
     "verify": {
-        *("frontier", "fulltext", "hive", "model", "pagefiles", "revisit", "seen", "store", "tables", "text", "urls"),
-        *("warc", "websub"),
+        *("frontier", "fulltext", "hive", "model", "net", "pagefiles", "revisit", "seen", "since", "store", "tables"),
+        *("text", "urls", "warc", "websub"),
     },
 }
 OF_ADAPTER = {"trip", "listeners", "modules"}  # its values, which the fast path may know, and what a module is

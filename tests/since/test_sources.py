@@ -4,7 +4,9 @@ import json
 
 import pytest
 
+from webcrawl.since.kept import sign, write_kept
 from webcrawl.since.sources import NoEarlier, archive_of, sources
+from webcrawl.store.disk import Disk
 
 
 def jobdir(root, *files):
@@ -34,6 +36,18 @@ def test_a_hive_means_those_of_all_drones(tmp_path):
 
     assert [path.name for path in found.files] == ["a.cdxj", "b.cdxj"]
     assert found.left_out == [f"{job}/drone-2: this drone's folder is missing: left out"]
+
+
+def test_what_an_earlier_crawl_compared_with_belongs_to_it(tmp_path):
+    """Of what was unchanged then, it has only references; what is gone of that is told."""
+    january, february = jobdir(tmp_path / "jan", "warc/a.cdxj"), jobdir(tmp_path / "feb", "warc/b.cdxj")
+    folder = february / "state" / "since"
+    folder.mkdir(parents=True)
+    write_kept(Disk(), folder, [sign(january / "warc" / "a.cdxj"), sign(january / "warc" / "gone.cdxj")])
+    found = sources(str(february), tmp_path / "mar")
+
+    assert [path.name for path in found.files] == ["a.cdxj", "b.cdxj"]
+    assert found.left_out == [f"{january}/warc/gone.cdxj: which {february} refers to, is gone: left out"]
 
 
 def test_files_and_folders_may_be_mixed(tmp_path):

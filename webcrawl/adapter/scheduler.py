@@ -20,7 +20,7 @@ from scrapy.utils.log import get_scrapy_root_handler
 from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.internet.defer import Deferred
 
-from webcrawl.adapter.close import BROKEN, EndedBadly, close_spider
+from webcrawl.adapter.close import BROKEN, FINISHED, EndedBadly, close_spider
 from webcrawl.adapter.downloader import GRACE, FrontierDownloader, downloader_of
 from webcrawl.adapter.failures import as_failure, hush
 from webcrawl.adapter.given import on_command_line, warnings
@@ -374,7 +374,10 @@ class FrontierScheduler:
             close_spider(self.crawler, "store_failed")
 
     def _failure(self) -> EndedBadly | None:
-        return EndedBadly(self._reason) if self.failed is not None or self._reason in BROKEN else None
+        bad = self.failed is not None or self._reason in BROKEN
+        if not bad and self._reason == FINISHED:  # any other end is no promise that all was done
+            bad = self.crawl.lacks_seeds
+        return EndedBadly(self._reason) if bad else None
 
     def _closing(self) -> None:
         self.stopping = True

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Mapping
 from itertools import cycle
 from pathlib import Path
@@ -29,6 +30,7 @@ from webcrawl.urls.hosts import host_of
 logger = logging.getLogger(__name__)
 
 PAUSE = 0.001  # seconds between two slices of the work ahead
+EVERY = 10.0  # seconds between two lines on how far it is
 THREADS = 4  # records read at once
 MOST = 64 << 20  # bytes of earlier pages at hand, while their URLs are asked for; beyond it, pages are fetched whole
 HOSTS = 10_000  # that are remembered
@@ -73,7 +75,7 @@ class Since:
 
         A host that does not bear conditions on a GET is asked again, later, and without them from now on.
         """
-        if answer.status != PRECONDITION_FAILED or not known.validators:
+        if answer.status != PRECONDITION_FAILED or not known.conditions:
             return known.answered(answer)
         self._bare[host_of(answer.url)] = None
         while len(self._bare) > HOSTS:
@@ -115,6 +117,10 @@ async def since_of(argument: str, values: Mapping[str, Any], crawl: Crawl) -> Si
     for line in found.left_out:
         logger.warning("since: %s", line)
     index = crawl.attach(lambda db, _: Index(db.disk, db.folder, found.files))
+    told = time.monotonic()
     for _ in index.open():
         await asyncio.sleep(PAUSE)
+        if time.monotonic() - told >= EVERY:
+            told = time.monotonic()
+            logger.info("since: %.1f of %.1f MB of the index files read", *(size / 1e6 for size in index.progress))
     return Since(Earlier(index, values["DOWNLOAD_TRUNCATE"]))

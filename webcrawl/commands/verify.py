@@ -74,6 +74,8 @@ def _summary(jobdir: str, found: Counter[str]) -> list[str]:
         f"seen: {found['keys']} URLs, {found['waiting']} links not yet looked up",
         f"{outputs}, {found['lines']} log lines",
     ]
+    if found["revisits"] or found["ahead"]:
+        lines.append(f"revisits: {found['revisits']} pages wait, {found['ahead']} were fetched ahead of their turns")
     if found["letters"]:
         lines.append(f"hive: {found['letters']} letters that are not acknowledged, {found['items']} items")
     if found["texts"]:

@@ -133,6 +133,8 @@ def assemble(
         if parts.post is not None:
             parts.post.drone.home = crawl.mailbox(visitor.robots_told)
             parts.post.drone.moving.portion = crawl.submit_portion
+            if crawl.revisiting is not None:
+                parts.post.drone.moving.again = crawl.revisiting.drain
         opened.pop_all()
         return crawl, visitor
 
@@ -200,7 +202,13 @@ def _parts(
         return build_filters(now, key=key, domains=domains, last=last(now))
 
     agent = product_token(values["ROBOTSTXT_USER_AGENT"] or values["USER_AGENT"])
-    book = RobotsBook(RobotsRows(db), agent, retry_wait=values["HOST_RETRY_WAIT"], patience=values["HOST_PATIENCE"])
+    book = RobotsBook(
+        RobotsRows(db),
+        agent,
+        sitemaps=bool(values["SITEMAPS"]),
+        retry_wait=values["HOST_RETRY_WAIT"],
+        patience=values["HOST_PATIENCE"],
+    )
     robots = RobotsAdmission(book)
     if values["ROBOTSTXT_OBEY"]:
         admission.robots = robots

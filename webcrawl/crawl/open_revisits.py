@@ -71,9 +71,8 @@ def open_revisiting(
     if isinstance(policy, Steered):
         watched.prior = policy.prior  # which it learns from all pages
     counts = RevisitCounts(db, watched, counters, clock)
-    revisiting = Revisiting(
-        db, clock, revisits, (path, policy), split, frontier, importance, counts, random, signals=signals, on=on
-    )
+    parts = (path, policy), split, frontier, importance, counts, random
+    revisiting = Revisiting(db, clock, revisits, *parts, signals=signals, on=on)
     counts.now = revisiting.now
     log.hearers += [revisiting.hear, counts.hear]
     split.pages, split.early = revisiting.__len__, policy.early

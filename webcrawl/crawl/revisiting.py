@@ -6,7 +6,7 @@ through the frontier, or with the page in flight. So it is part of every checkpo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -115,6 +115,23 @@ class Revisiting:
         ready = self.revisits.next_take(now)
         return ready if ready is None else max(ready, self._next)
 
+    def receive(self, links: Sequence[Link]) -> None:
+        """Pages that another drone has fetched, whose hosts are ours now."""
+        now = self._clock()
+        for link in links:
+            record = record_of(link)
+            if record is not None and not is_ahead(link):
+                self.revisits.adopt(record, now)
+
+    def drain(self) -> bool:
+        """Puts the next records into the frontier, whenever they are due, from where they go to other drones.
+
+        False if there are no more.
+        """
+        records = self.revisits.release(SLICE)
+        self._frontier.revisit([link_of(record).pack() for record in records])
+        return bool(records)
+
     def headers(self, link: Link) -> validators.Headers:
         """What makes the request for this page conditional. Call it when the page is handed out."""
         record = record_of(link) if link.is_revisit else None
@@ -140,10 +157,11 @@ class Revisiting:
         """Whether the page was fetched before, though of that no record is at hand."""
         return bool(link.history) and is_ahead(link)
 
-    def tell(self, url: str, now: float) -> bool:
-        """A signal: fetches this page ahead of its turn; False if that is under way."""
+    def tell(self, url: str, now: float, via: str = "") -> bool:
+        """A signal, from the page `via`: fetches this page ahead of its turn; False if that is under way."""
         link = self.revisits.told(url, now) if self._on else None
         if link is not None:
+            link.via = via
             self._frontier.revisit([link.pack()])
         return link is not None
 

@@ -14,7 +14,7 @@ from webcrawl.urls.hosts import host_of
 from webcrawl.urls.pipeline import LinkPipeline
 
 ROLES = frozenset(("item", "sitemap", "guid"))
-Tell = Callable[[str, float], object]
+Tell = Callable[[str, float, str], object]
 
 
 class Signalling:
@@ -58,7 +58,7 @@ class Signalling:
             kept = self._pipeline.passing(page.url, page.depth + 1, ours, "", f"{page.path}L")
             for url in ours:
                 if url in kept:
-                    self._tell(url, now)
+                    self._tell(url, now, page.url)
 
 
 def dated(entries: Sequence[Entry], url: str, base: str, site_of: Callable[[str], str]) -> list[Dated]:

@@ -71,7 +71,8 @@ def summary(folder: Path, figures: Mapping[str, Any], seconds: float, before: in
     if over:
         queued += f" ({count(over, 'URL')} over the budget of {count(figures['over_budget/domains'], 'domain')})"
     kept = f"{sum(archives) / 1e6:.1f} MB in {count(len(archives), 'WARC file')}; " if archives else ""
-    lines = [f"{done}; {queued}, {count(figures['failures'], 'failure')}", *_revisits(figures), *_aside(figures)]
+    ended = f"{done}; {queued}, {count(figures['failures'], 'failure')}"
+    lines = [ended, *_revisits(figures), *_seeds(figures), *_aside(figures)]
     return [*lines, *_known(figures), f"{kept}everything is in {folder}"]
 
 
@@ -88,6 +89,11 @@ def _revisits(figures: Mapping[str, Any]) -> Iterator[str]:
     revisits = figures_of(figures)
     if revisits is not None:
         yield in_words(revisits)
+
+
+def _seeds(figures: Mapping[str, Any]) -> Iterator[str]:
+    if away := figures.get("seed_lists_away", 0):
+        yield f"{count(away, 'list')} of seeds by command cannot be opened, as the log says: the next run tries again"
 
 
 def _aside(figures: Mapping[str, Any]) -> Iterator[str]:

@@ -9,7 +9,8 @@ from webcrawl.revisit.figures import PREFIX, together
 from webcrawl.revisit.said import figures_of
 from webcrawl.statistics import merging as tables
 
-LARGEST = ("seeds", "bad_seeds", "outage/seconds", "seconds", "at")  # every drone reads all seeds, at the same time
+# Every drone reads all seeds, at the same time
+LARGEST = ("seeds", "bad_seeds", "seed_lists_away", "outage/seconds", "seconds", "at")
 EARLIEST = ("started",)
 SOONEST = "aside_due"  # 0: nothing is due
 RATE = "seen/cache_hit_rate"

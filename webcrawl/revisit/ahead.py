@@ -101,7 +101,10 @@ class Ahead:
         _, since, data, _ = rows[0]
         if not rowcrc.agrees(rowcrc.ahead, rows[0]):
             raise DamagedFile(self._db.path, 0, f"table ahead, {key}: checksum")
-        return since, unpack(data) if data else None
+        try:
+            return since, unpack(data) if data else None
+        except ValueError as error:
+            raise DamagedFile(self._db.path, 0, f"table ahead, {key}: {error}") from error
 
     def _set(self, key: int, since: int, found: PageRecord | None) -> None:
         data = b"" if found is None else pack(found)

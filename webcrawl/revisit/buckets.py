@@ -7,7 +7,7 @@ divided into the next narrower ones, a few records with each push and pop, and t
 
 from __future__ import annotations
 
-from bisect import bisect_right, insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator
 
 import msgpack
@@ -27,6 +27,7 @@ MOST = 512  # buckets; beyond, order within the last ones is given up
 MOVES = 4  # records moved with each push and pop while a bucket is divided, so that none takes long
 SLICE = 4096  # records moved at once if they are needed now
 BUCKET, DIVIDED, SORTED = "revisit.bucket.", "revisit.divided", "revisit.sorted"
+COUNT = 8  # bytes of the number of all records, so that a bucket that is missing is noticed (verify/revisits.py)
 
 
 def ticks(seconds: float) -> int:
@@ -93,7 +94,11 @@ class Buckets:
     def push(self, record: bytes) -> None:
         """Adds a record that begins with its stamp."""
         self.count += 1
-        self._enter(record)
+        at = int.from_bytes(record[:TIME], "big")
+        if at >= self._until:
+            self._put(at, record)
+        else:
+            self._insert(record)
         if self._divided:
             self._move(self._divided[-1], MOVES)
 
@@ -117,13 +122,19 @@ class Buckets:
             self._move(self._divided[-1], MOVES)
         return record
 
+    def before(self, at: int) -> int:
+        """How many records are earlier than this: of the bucket in which it lies, as if they were spread evenly."""
+        self.first()  # sorts a few at least
+        found = bisect_left(self._sorted, stamp(at), self._next) - self._next
+        for bucket in (*self._buckets.values(), *self._divided):
+            part = min(max((at - bucket.start) / (bucket.end - bucket.start), 0.0), 1.0)
+            found += round(part * bucket.fifo.count)
+        return found
+
     # -- where a record goes
 
-    def _enter(self, record: bytes) -> None:
-        at = int.from_bytes(record[:TIME], "big")
-        if at >= self._until:
-            self._put(at, record)
-            return
+    def _insert(self, record: bytes) -> None:
+        """Adds a record to those that are sorted."""
         insort(self._sorted, record, self._next)
         if len(self._sorted) - self._next > 2 * RUN:
             self._shorten()
@@ -174,6 +185,8 @@ class Buckets:
             late = min(self._divided, key=_start, default=None)
             if late is not None and (not self._starts or late.start <= self._starts[0]):
                 self._move(late, SLICE)
+                if not late.fifo.count:
+                    continue
             if not self._sorted and self._starts:
                 self._load_bucket(self._buckets[self._starts[0]])
         return bool(self._sorted)
@@ -226,13 +239,18 @@ class Buckets:
 
     def _move(self, bucket: Bucket, most: int) -> None:
         """Moves some records of a bucket that is being divided."""
+        pop, put = bucket.fifo.pop, self._put
         for _ in range(most):
-            record = bucket.fifo.pop()
+            record = pop()
             if record is None:
                 self._divided.remove(bucket)
                 bucket.fifo.close()
                 break
-            self._enter(record)
+            at = int.from_bytes(record[:TIME], "big")
+            if at >= self._until:
+                put(at, record)
+            else:
+                self._insert(record)
 
     # -- saving
 
@@ -249,7 +267,8 @@ class Buckets:
         divided = [(bucket.start, bucket.width, bucket.fifo.save()) for bucket in self._divided]
         self._db.set(DIVIDED, msgpack.packb(divided))
         records = b"".join(map(frame, self._sorted[self._next :]))
-        self._db.set(SORTED, stamp(self._until) + self._pool.blocks.pack(records))
+        head = stamp(self._until) + self.count.to_bytes(COUNT, "big")
+        self._db.set(SORTED, head + self._pool.blocks.pack(records))
 
     def _save(self, start: int) -> None:
         self._stale.discard(start)
@@ -269,7 +288,7 @@ class Buckets:
         saved = self._db.get(SORTED)
         if saved is not None:
             self._until = stamped(saved)
-            data = self._pool.blocks.unpack(saved[TIME:], SORTED)
+            data = self._pool.blocks.unpack(saved[TIME + COUNT :], SORTED)
             self._sorted = some(data, 0, len(data))
         of_fifos = sum(bucket.fifo.count for bucket in (*self._buckets.values(), *self._divided))
         self.count = of_fifos + len(self._sorted)

@@ -9,8 +9,9 @@ from random import Random
 from webcrawl.frontier.blocks import Blocks
 from webcrawl.frontier.fifo import BLOCK, Pool
 from webcrawl.model import Link
+from webcrawl.neardup.search import DISTANCE
 from webcrawl.revisit.ahead import Ahead
-from webcrawl.revisit.buckets import LAST, TIME, Buckets, seconds_of, stamp, stamped, ticks
+from webcrawl.revisit.buckets import LAST, TIME, Buckets, seconds_of, stamp, ticks
 from webcrawl.revisit.policy import Policy
 from webcrawl.revisit.record import PageRecord, link_of, pack, unpack
 from webcrawl.revisit.tokens import Tokens
@@ -52,7 +53,9 @@ class Revisits:
         `key`: of fingerprints of URLs.
         """
         db.need("revisit")
-        pool = Pool(Blocks(db, "revisit"), memory // 2, inline=BLOCK)
+        # Of 16 MiB, 6 are for heads and tails; the ids of a hundred million pages' blocks take 4, what rests and what
+        # is sorted 2. A tail is saved as it is until it fills a block: each checkpoint would cut it to a small one.
+        pool = Pool(Blocks(db, "revisit"), memory * 3 // 8, inline=BLOCK)
         self._db, self._policy, self._rate, self._random = db, policy, rate, random
         self._missed, self._floor = missed, floor
         self._buckets, self._ahead, self._tokens = Buckets(db, pool), Ahead(db, key), Tokens(rate)
@@ -74,9 +77,11 @@ class Revisits:
         Where pages are taken early, so long after what is taken now: it would be next otherwise.
         """
         if due is None:
-            due = self._due(record, now)
+            self._place(record, now, self._due(record, now))
         else:
-            due += max(seconds_of(self._front) - now, 0.0)
+            self._place(record, now, due + max(seconds_of(self._front) - now, 0.0))
+
+    def _place(self, record: PageRecord, now: float, due: float) -> None:
         if due < now + FAR:
             at, mark = ticks(due), DUE
         else:  # counted from where the queue is, which may be ahead of the clock; at random, so that they come apart
@@ -92,17 +97,27 @@ class Revisits:
             self._ahead.expire(now)
             self._expired = now
         found: list[PageRecord] = []
+        horizon = self._horizon(now)
         for _ in range(2 * most + SPARE if most else 0):
             at = self._buckets.first()
-            if at is None or at > self._horizon(now) or len(self._resting) >= RESTING:
+            if at is None or at > horizon or len(self._resting) >= RESTING:
                 break
-            record = self._next(now)
+            record = self._next(at, now)
             if record is not None:
                 found.append(record)
                 if len(found) == most:
                     break
         self._tokens.spend(len(found))
         return found
+
+    def adopt(self, record: PageRecord, now: float) -> None:
+        """A record that another crawl had: its due time is counted from its last fetch."""
+        self.keep(record, now, self._due(record, now) - max(now - record.fetched, 0.0))
+
+    def release(self, most: int) -> list[PageRecord]:
+        """Removes so many records, whenever they are due: other crawls are to have them."""
+        self._wake(float("inf"))
+        return [unpack(entry[TIME + 1 :]) for _ in range(most) if (entry := self._buckets.pop()) is not None]
 
     def next_take(self, now: float) -> float | None:
         """When `take` may return something; None if nothing waits, or if the budget is nothing at present."""
@@ -111,6 +126,10 @@ class Revisits:
         if len(self._resting) < RESTING and (at := self._buckets.first()) is not None:
             times.append(now if at <= self._horizon(now) else seconds_of(at))
         return max(now, allowed, min(times)) if allowed is not None and times else None
+
+    def overdue(self, now: float) -> int:
+        """About how many pages should have been taken by now."""
+        return self._buckets.before(ticks(now))
 
     def _due(self, record: PageRecord, now: float) -> float:
         if record.listed and self._missed is not None:
@@ -124,19 +143,19 @@ class Revisits:
         """
         return LAST if self._policy.early and len(self) > self._rate() * self._floor else ticks(now)
 
-    def _next(self, now: float) -> PageRecord | None:
-        """The next record, if it is to be fetched; else it is put where it belongs."""
+    def _next(self, place: int, now: float) -> PageRecord | None:
+        """The next record, if it is to be fetched; else it is put where it belongs. `place`: its time, in ticks."""
         entry = self._buckets.pop() or b""
-        at, mark, record = seconds_of(stamped(entry)), entry[TIME : TIME + 1], unpack(entry[TIME + 1 :])
+        at, mark, record = seconds_of(place), entry[TIME : TIME + 1], unpack(entry[TIME + 1 :])
         if 0.0 <= now - record.fetched < self._floor:
             heappush(self._resting, (record.fetched + self._floor, entry))
             return None
         if mark == ASK and at <= now and not (due := self._due(record, now)) <= now:
-            self.keep(record, now, due)
+            self._place(record, now, due)
             return None
         if self._absorbs(record, now):  # whether or not it was known as listed when it came here
             return None
-        self._front = stamped(entry)
+        self._front = place
         self._policy.took(record, now, at)
         return record
 
@@ -172,11 +191,13 @@ class Revisits:
             if found:
                 self.keep(record, now, now + UNDER_WAY)
             return found
-        self._policy.observe(record, found.fetched - record.fetched, found.digest != record.digest)
+        alike = found.text and record.text and (found.text ^ record.text).bit_count() <= DISTANCE
+        changed = found.digest != record.digest and not alike
+        self._policy.observe(record, found.fetched - record.fetched, changed)
         record.fetched, record.etag, record.modified = found.fetched, found.etag, found.modified
         record.digest, record.text, record.gone = found.digest, found.text, found.gone
         record.stored = found.stored
-        self.keep(record, now, self._due(record, now) - (now - found.fetched))
+        self._place(record, now, self._due(record, now) - (now - found.fetched))
         return True
 
     # -- the checkpoint

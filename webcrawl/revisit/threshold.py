@@ -17,6 +17,7 @@ DRIFT = 0.02  # and each round that it is late corrects the sample by so much
 BOUND = 0.5  # rounds: a queue that is later counts as if it were so late, after a pause of a month say
 WRONG = log(3.0)  # the sample's error is believed to be at most threefold
 STEP = 2.0  # ln of the level, per pass
+FEW, CAREFUL = 0.05, 0.1  # the same if signals have more of the budget: what they cost is known late
 LEAST, MOST = 1e-12, 1e24  # of the level
 SHORTEST = 1.0  # seconds between two visits
 DAY = 86400.0
@@ -51,20 +52,22 @@ class Threshold:
         place = self.pace.place(now)
         due = place + self._bounded(one, two, three)
         self._sample.put(url, (one, two, three, due))
-        self._wait -= 1
-        if self._wait <= 0:
-            self._look(now, place)
+        self.look(now)
         return due
 
     def _bounded(self, one: float, two: float, three: float) -> float:
         return min(max(self._interval(self.level, one, two, three), SHORTEST), self._farthest)
 
-    def _look(self, now: float, place: float) -> None:
+    def look(self, now: float) -> None:
+        """Looks at the next page of the sample, if it is time."""
+        self._wait -= 1
         rows = self._sample.rows
+        if self._wait > 0 or not rows:
+            return
         if self._at >= len(rows):
             self._judge(now)
         one, two, three, due = rows[self._at]
-        if due + self._farthest + DAY < place and len(rows) > 1:
+        if due + self._farthest + DAY < self.pace.place(now) and len(rows) > 1:
             self._sample.drop(self._at)  # its turn came long ago, and it was not kept again
         else:
             self._often += 1 / self._bounded(one, two, three)
@@ -79,8 +82,10 @@ class Threshold:
             passed = self._stride * looked / max(self._pages(), looked)
             self.correction = max(min(self.correction - DRIFT * passed * late, WRONG), -WRONG)
         wanted = exp(self.correction - PULL * late)  # visits per page and round
-        found = self._often / looked * seconds
-        step = max(min(log(found / wanted), STEP), -STEP)
+        ahead = self.pace.ahead_rate / self.pace.rate if self.pace.rate > 0 else 0.0
+        found = self._often / looked * seconds + ahead
+        most = STEP if ahead < FEW else CAREFUL
+        step = max(min(log(found / wanted), most), -most)
         self.level = max(min(self.level * exp(step), MOST), LEAST)
         self._at, self._often = 0, 0.0
         self._farthest = FARTHEST * seconds

@@ -21,8 +21,9 @@ from webcrawl.verify.snapshot import Snapshot
 class Queues:
     """Reads queues by their descriptors, and remembers in 8 bytes each which blocks they name."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
-        self._snapshot = snapshot
+    def __init__(self, snapshot: Snapshot, table: str = "block") -> None:
+        """`table`: where their blocks are."""
+        self._snapshot, self._table = snapshot, table
         self._named = array("Q")
         self._unpack = zstandard.ZstdDecompressor().decompress
 
@@ -54,7 +55,7 @@ class Queues:
             raise self._snapshot.damaged(f"{what}: a queue of {count} records has {found}")
 
     def _block(self, number: int, what: str) -> bytes:
-        rows = list(self._snapshot.rows("SELECT data FROM block WHERE id = ?", (number,)))
+        rows = list(self._snapshot.rows(f"SELECT data FROM {self._table} WHERE id = ?", (number,)))
         if not rows:
             raise self._snapshot.damaged(f"{what}: block {number} is missing")
         return self.unpacked(rows[0][0], f"{what}, block {number}")
@@ -85,12 +86,12 @@ class Queues:
         """Yields blocks that no queue or more than one queue names. Call it after reading all queues."""
         named = np.sort(np.frombuffer(self._named, np.uint64))
         for number in np.unique(named[1:][named[1:] == named[:-1]]).tolist():
-            yield self._snapshot.damaged(f"table block, {number}: two queues name it")
-        for (number,) in self._snapshot.rows("SELECT id FROM block"):
+            yield self._snapshot.damaged(f"table {self._table}, {number}: two queues name it")
+        for (number,) in self._snapshot.rows(f"SELECT id FROM {self._table}"):
             found["blocks"] += 1
             at = np.searchsorted(named, np.uint64(number))
             if at == len(named) or named[at] != number:
-                yield self._snapshot.damaged(f"table block, {number}: no queue names it")
+                yield self._snapshot.damaged(f"table {self._table}, {number}: no queue names it")
 
 
 def link_flaw(record: bytes, host: str | None = None) -> str:

@@ -20,9 +20,11 @@ from webcrawl.verify.log import check_log
 from webcrawl.verify.outputs import check_outputs
 from webcrawl.verify.pagefiles import check_pagefiles
 from webcrawl.verify.portions import check_portions
+from webcrawl.verify.revisits import check_revisits
 from webcrawl.verify.seen import check_seen
 from webcrawl.verify.seenfiles import SeenFiles, opened
 from webcrawl.verify.signals import check_signals
+from webcrawl.verify.since import check_since
 from webcrawl.verify.snapshot import Changed, Snapshot
 from webcrawl.verify.statistics import check_statistics
 from webcrawl.verify.tables import check_tables
@@ -84,6 +86,7 @@ def _all(snapshot: Snapshot, files: SeenFiles, jobdir: Path, found: Counter[str]
     yield from guarded(lambda: check_portions(snapshot, found))
     yield from guarded(lambda: check_signals(snapshot, found))
     yield from guarded(lambda: check_letters(snapshot, found))
+    yield from guarded(lambda: check_revisits(snapshot, found))
     yield from guarded(lambda: _meta(snapshot))
     damaged: set[Path] = set()
     for damage in guarded(lambda: check_outputs(snapshot, jobdir, found)):
@@ -92,6 +95,7 @@ def _all(snapshot: Snapshot, files: SeenFiles, jobdir: Path, found: Counter[str]
     yield from guarded(lambda: check_statistics(snapshot, jobdir, damaged, found))
     yield from guarded(lambda: check_tables(snapshot, jobdir, damaged, found))
     yield from guarded(lambda: _requests(jobdir, found))
+    yield from guarded(lambda: check_since(jobdir / "state", found))
     yield from guarded(lambda: check_pagefiles(snapshot, jobdir))
     yield from guarded(lambda: check_tags(snapshot, jobdir / "tags.tsv"))
     yield from check_stats(jobdir / "stats.json")

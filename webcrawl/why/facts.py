@@ -44,6 +44,7 @@ class Facts:
     live: Mapping[str, Any] | None = None  # what the running crawl said
     looked: list[str] = field(default_factory=list)  # what was not looked through, and how far
     redirect: str = ""  # where its answer leads
+    again: bool = False  # pages are fetched again in this crawl
 
     @property
     def url(self) -> str:

@@ -10,6 +10,7 @@ from webcrawl.model import Status
 from webcrawl.net.robots_book import robots_url
 from webcrawl.text.quantities import count
 from webcrawl.why import queued, robots
+from webcrawl.why.again import of_again
 from webcrawl.why.facts import Facts
 from webcrawl.why.filtering import first_refusal
 from webcrawl.why.form import WHY
@@ -132,7 +133,8 @@ def _linked(page: str, kind: str) -> str:
 
 def _answered(facts: Facts, answered: LogLine) -> str:
     size = f", {count(int(answered.size), 'byte')}" if answered.size.isdecimal() else ""
-    return f"answered {answered.status}{_leads(facts)} ({answered.mime or 'no type'}{size}) at {moment(answered.time)}"
+    what = f"answered {answered.status}{_leads(facts)} ({answered.mime or 'no type'}{size}) at {moment(answered.time)}"
+    return what + of_again(facts, answered)
 
 
 def _leads(facts: Facts) -> str:

@@ -111,6 +111,7 @@ def outcomes(source: Source) -> Html:
     return section(
         "outcomes",
         "Outcomes",
+        _known(source),
         _outcomes("outcome-table", "URLs", statistics.outcomes, "How URLs ended, robots.txt apart")
         if statistics.outcomes
         else note("No URL has ended yet."),
@@ -118,6 +119,15 @@ def outcomes(source: Source) -> Html:
         if statistics.robots
         else note("No robots.txt was asked for."),
     )
+
+
+def _known(source: Source) -> Html | None:
+    """What an earlier crawl had already (docs/since.md): those that were unmodified are no documents here."""
+    same, again, size = (source.counters[f"since/{name}"] for name in ("unmodified", "identical", "bytes"))
+    if not same and not again:
+        return None
+    unchanged, sent = f"{numbers.count(same, 'page')} unchanged since the earlier crawl", numbers.number(again)
+    return note(f"{unchanged} (status 304), {sent} sent again the same: {numbers.size(size)} not stored.")
 
 
 def _outcomes(name: str, what: str, counts: dict[int, int], caption: str) -> Html:

@@ -1,0 +1,105 @@
+"""Checks the records of pages that wait to be fetched again, and what was fetched ahead (docs/files.md)."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+
+import msgpack
+
+from webcrawl.frontier.records import count_records, some
+from webcrawl.revisit.buckets import BUCKET, COUNT, DIVIDED, SORTED, TIME, WIDTHS
+from webcrawl.revisit.record import unpack
+from webcrawl.revisit.revisits import ASK, DUE
+from webcrawl.store import rowcrc
+from webcrawl.store.errors import DamagedFile
+from webcrawl.verify.queues import Queues
+from webcrawl.verify.snapshot import Snapshot
+
+NUMBER = re.compile(rf"[0-9a-f]{{{2 * TIME}}}")
+ERRORS = (ValueError, TypeError, IndexError)
+
+
+def check_revisits(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
+    """Reads everything once; counts records, and pages fetched ahead. A crawl without revisits has none of it."""
+    if snapshot.has("revisit"):
+        yield from _records(snapshot, found)
+    if snapshot.has("ahead"):
+        yield from _ahead(snapshot, found)
+
+
+def _records(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
+    queues, blocks = Queues(snapshot, "revisit"), Counter[str]()
+    whole = True
+    for what, records in _queues(snapshot, queues):
+        try:
+            for record in records:
+                _look(record)
+                found["revisits"] += 1
+        except ERRORS as error:
+            whole = False
+            yield snapshot.damaged(f"table meta, {what}: {error}")
+        except DamagedFile as damage:
+            whole = False
+            yield damage
+    if whole:  # otherwise every block of an unreadable queue would be reported too
+        yield from queues.check_blocks(blocks)
+        noted = int.from_bytes((snapshot.get(SORTED) or b"")[TIME : TIME + COUNT], "big")
+        if noted != found["revisits"]:
+            yield snapshot.damaged(f"table meta, {SORTED}: {noted} records, the buckets have {found['revisits']}")
+    for (name, _, end, _), (_, start, _, _) in pairwise(_buckets(snapshot)):
+        if end > start:
+            yield snapshot.damaged(f"table meta, {name}: it overlaps the next one")
+
+
+def _buckets(snapshot: Snapshot) -> Iterator[tuple[str, int, int, bytes]]:
+    """Name, interval in ticks and saved queue of each bucket, in the order of time."""
+    for name, value in snapshot.rows("SELECT name, value FROM meta WHERE name GLOB ? ORDER BY name", (f"{BUCKET}*",)):
+        at, width = NUMBER.fullmatch(str(name).removeprefix(BUCKET)), value[0] if value else len(WIDTHS)
+        if at is None or width not in range(len(WIDTHS)) or int(at[0], 16) % (1 << WIDTHS[width]):
+            raise snapshot.damaged(f"table meta, {name}: not a bucket", value=value)
+        yield name, int(at[0], 16), int(at[0], 16) + (1 << WIDTHS[width]), value[1:]
+
+
+def _queues(snapshot: Snapshot, queues: Queues) -> Iterator[tuple[str, Iterable[bytes]]]:
+    """The name and the records of all places where records are."""
+    for name, _, _, saved in _buckets(snapshot):
+        yield name, queues.records(saved, f"table meta, {name}")
+    try:
+        divided = [(width, saved) for _, width, saved in msgpack.unpackb(snapshot.get(DIVIDED) or b"\x90")]
+    except ERRORS as error:
+        raise snapshot.damaged(f"table meta, {DIVIDED}: {error!r}") from error
+    for width, saved in divided:
+        yield f"{DIVIDED} of width {width}", queues.records(saved, f"table meta, {DIVIDED}")
+    data = snapshot.get(SORTED)
+    if data is not None:
+        yield SORTED, _framed(queues.unpacked(data[TIME + COUNT :], f"table meta, {SORTED}"))
+
+
+def _framed(data: bytes) -> Iterator[bytes]:
+    yield from some(data, 0, count_records(data))
+
+
+def _look(record: bytes) -> None:
+    """Raises ValueError if this is no entry of a bucket."""
+    if record[TIME : TIME + 1] not in (DUE, ASK):
+        raise ValueError(f"not a page's record: {record[:80]!r}")
+    unpack(record[TIME + 1 :])
+
+
+def _ahead(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
+    for row in snapshot.rows("SELECT key, since, data, crc FROM ahead"):
+        found["ahead"] += 1
+        what = f"table ahead, {row[0]}"
+        if not rowcrc.agrees(rowcrc.ahead, row):
+            yield snapshot.damaged(f"{what}: checksum", value=row[2])
+            continue
+        try:
+            if row[2]:
+                unpack(row[2])
+            elif row[1] >= 0:
+                yield snapshot.damaged(f"{what}: fetched, but nothing was found")
+        except ERRORS as error:
+            yield snapshot.damaged(f"{what}: {error}", value=row[2])
