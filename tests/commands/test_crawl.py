@@ -267,7 +267,7 @@ class TestProgress:
         figures = Counter({"queued": 7, "aside": 5, "hosts_aside": 2})
         crawl = SimpleNamespace(pages=0, ready_hosts=lambda: 0, stats=lambda: figures, trouble="")
 
-        assert "7 queued (5 of 2 hosts set aside), hosts: " in Lines(crawl).line()
+        assert "7 queued (5 URLs of 2 hosts set aside), hosts: " in Lines(crawl).line()
 
     def test_the_line_says_how_fresh_copies_are(self, monkeypatch):
         """Of a crawl that fetches pages again; on a terminal in place of the URLs seen, within 80 columns."""

@@ -171,6 +171,7 @@ def test_set(ctl):
         ("URL_EXCLUDE_FILE", "rules.txt", "there is no such file"),
         ("URL_FOLDINGS", "none", "decides which URLs count as one"),
         ("CONCURRENT_REQUESTS", "-1", "must be a whole number from 0"),
+        ("CONCURRENT_REQUESTS", "0", "must be at least 1, because FRONTIER_QUEUES is not given"),
     ],
 )
 def test_set_refused(ctl, name, value, why):

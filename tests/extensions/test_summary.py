@@ -40,6 +40,12 @@ def test_what_stays_is_said(tmp_path):
     assert len(summary(tmp_path, Counter(), 1.0)) == 2
 
 
+def test_paused_hosts_have_no_date(tmp_path):
+    """If all hosts set aside are paused, none of them is due before somebody resumes it."""
+    lines = summary(tmp_path, Counter(aside=12, hosts_aside=1, hosts_paused=1), 1.0)
+    assert lines[1:3] == ["12 URLs of 1 host set aside", "1 host paused by command; their URLs count as set aside"]
+
+
 def test_revisits_are_summed_up(tmp_path):
     """A crawl that fetches pages again says what came of that."""
     figures = Counter({"revisit/records": 9, "revisit/taken": 4, "revisit/unchanged_304": 4})

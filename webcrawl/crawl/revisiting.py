@@ -27,7 +27,6 @@ from webcrawl.revisit.record import PageRecord, is_ahead, link_of, record_of
 from webcrawl.revisit.revisits import Revisits
 from webcrawl.revisit.signals import Signals
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.urls.hosts import host_of
 
 META = "revisiting"
 STEP = 0.05  # seconds between two looks at what is due
@@ -70,7 +69,7 @@ class Revisiting:
         saved: dict[str, Any] = msgpack.unpackb(data) if data is not None else {}
         self._out: int = saved.get("out", 0)  # pages due and not finished
         self._honesty = Honesty(random, saved.get("honesty", b""))
-        self._given: dict[str, PageRecord] = {}  # of pages in flight
+        self._given: dict[str, PageRecord] = {}  # of pages due: most need not be read from their links
         self._plainly: set[str] = set()  # of these, asked for without a condition although there are validators
         self._moved: set[str] = set()  # of these, whose record has gone to where they were redirected
         self._next = 0.0
@@ -105,6 +104,7 @@ class Revisiting:
             records = self.revisits.take(now, room)
             if records:
                 self._out += len(records)
+                self._remember(records)
                 self._frontier.revisit([link_of(record).pack() for record in records])
         self._frontier.bring(now)
 
@@ -134,12 +134,11 @@ class Revisiting:
 
     def headers(self, link: Link) -> validators.Headers:
         """What makes the request for this page conditional. Call it when the page is handed out."""
-        record = record_of(link) if link.is_revisit else None
+        record = self._record(link) if link.is_revisit else None
         if record is None:
             return {}
-        self._given[link.url] = record
         found = validators.headers(record)
-        if found and self._honesty.asks_plainly(host_of(link.url), record, self._clock()):
+        if found and self._honesty.asks_plainly(link.url, record, self._clock()):
             self._plainly.add(link.url)
             return {}
         return found
@@ -150,7 +149,7 @@ class Revisiting:
         """What an answer says of its page, beside the fetch before; None for what is no page's."""
         if link.request:
             return None
-        found = judged(self._given.get(link.url) or record_of(link), exchange, digest, text)
+        found = judged(self._record(link), exchange, digest, text)
         return replace(found, announced=True) if found is not None and is_ahead(link) else found
 
     def is_seen(self, link: Link) -> bool:
@@ -171,16 +170,26 @@ class Revisiting:
 
     def history_of(self, link: Link) -> str:
         """What the link to where a page has moved for good takes along; empty if that is nothing."""
-        record = self._given.get(link.url) or record_of(link)
+        record = self._record(link)
         if record is None or is_ahead(link):
             return ""
         fresh = PageRecord("", shape=record.shape, span=record.span, weight=record.weight, visits=record.visits)
         fresh.changes = record.changes
         return link_of(fresh).history
 
+    def _remember(self, records: Sequence[PageRecord]) -> None:
+        if len(self._given) > 2 * ROOM:  # of pages that went to other drones
+            self._given.clear()
+        self._given.update((record.url, record) for record in records)
+
+    def _record(self, link: Link) -> PageRecord | None:
+        """What is known of a page, or None; a link ahead of its turn brings its own."""
+        if is_ahead(link):
+            return record_of(link)
+        return self._given.get(link.url) or (record_of(link) if link.history else None)
+
     def put_back(self, link: Link) -> None:
         """It was not fetched, and comes again as if it had not been taken."""
-        self._given.pop(link.url, None)
         self._plainly.discard(link.url)
 
     def hear(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
@@ -198,9 +207,11 @@ class Revisiting:
                 self._fetched(PageRecord(link.url, link.path), link, exchange, found, now)
 
     def _again(self, link: Link, outcome: Outcome, exchange: Exchange | None, now: float, *, asked: bool) -> None:
-        record = self._given.pop(link.url, None) or record_of(link)
+        record = self._record(link)
         if record is None:
             return
+        if not is_ahead(link):
+            self._given.pop(link.url, None)
         plainly = link.url in self._plainly
         self._plainly.discard(link.url)
         if asked:
@@ -223,7 +234,7 @@ class Revisiting:
         else:
             if record.etag or record.modified:
                 etag = exchange.header(b"etag") or b""
-                self._honesty.heard(host_of(link.url), record, found, etag, now, plainly=plainly)
+                self._honesty.heard(link.url, record, found, etag, now, plainly=plainly)
             self._fetched(record, link, exchange, found, now)
 
     def _missing(self, record: PageRecord, outcome: Outcome, now: float) -> None:
@@ -245,6 +256,7 @@ class Revisiting:
             self.revisits.ahead_failed(link.url)
             return
         self._update(record, exchange, found, now)
+        record.weight = self._importance(link)
         self.revisits.fetched_ahead(record)
         self.counts.kept_ahead(record)
         if self.signals is not None:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 from scrapy import signals
 from scrapy.crawler import Crawler
-from scrapy.utils.asyncio import create_looping_call
 
+from webcrawl.adapter.looping import Loop
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.revisit.said import figures_of, fresh
-from webcrawl.text.quantities import short
+from webcrawl.text.quantities import count, short
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -34,7 +34,7 @@ class Progress:
         self._crawler, self._logged = crawler, logged
         self._live = _live() if live else None
         self._moved: list[logging.StreamHandler[Any]] = []
-        self._loops: list[Any] = []
+        self._loops: list[Loop] = []
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -57,8 +57,7 @@ class Progress:
 
     def closed(self) -> None:
         for loop in self._loops:
-            if loop.running:
-                loop.stop()
+            loop.stop()
         if self._live is not None:
             self._live.stop()
         for handler in self._moved:
@@ -78,7 +77,7 @@ class Progress:
         self._every(BLINK, lambda: live.update(Text(lines.short(), no_wrap=True, overflow="ellipsis"), refresh=True))
 
     def _every(self, seconds: float, call: Callable[[], None]) -> None:
-        loop = create_looping_call(call)
+        loop = Loop(call)
         loop.start(seconds, now=False)
         self._loops.append(loop)
 
@@ -131,7 +130,8 @@ class Lines:
 
 def _aside(figures: Mapping[str, Any]) -> str:
     """How much of what is queued is of hosts set aside, if any is."""
-    return f" ({figures['aside']} of {figures['hosts_aside']} hosts set aside)" if figures.get("aside") else ""
+    aside = figures.get("aside")
+    return f" ({count(aside, 'URL')} of {count(figures['hosts_aside'], 'host')} set aside)" if aside else ""
 
 
 def _revisits(figures: Mapping[str, Any]) -> str:

@@ -164,7 +164,7 @@ class Frontier:
 
     def next_aside(self) -> float | None:
         """When the next of them comes back, or None."""
-        return self._rotation.aside.next_due()
+        return self._rotation.aside.next_return()
 
     def resting(self) -> bool:
         """Whether the URLs that are left are all of hosts set aside, or tried from there, or over budgets."""
