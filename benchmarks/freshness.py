@@ -3,6 +3,9 @@
 Each policy crawls the same web for some seconds, of which `--time-scale` makes weeks. The first half is for finding the
 pages and learning their rates; the figures are of the second half. The optimum and the two simple policies beside it
 know all rates, and have as many fetches as the crawl had.
+
+Policies that learn rates count in seconds and expect changes per hour or day: to judge those, let a day pass in minutes
+and the crawl run for hours, or see `python -m benchmarks.weeks`.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.support.report import report
+from webcrawl.model import Link
 from webcrawl.simweb import World, running, wait_until_idle
 from webcrawl.simweb.freshness import fetches, freshness
 from webcrawl.simweb.optimum import optimum, proportional, uniform
@@ -40,7 +44,13 @@ class Plan:
 
     def world(self) -> World:
         mix = SHARES | {"sitemap_plain": 1.0 if self.sitemaps else 0.0}
-        options = {"changes": self.changes, "time_scale": self.time_scale, "mix": mix, "size": (3000, 6000)}
+        options = {
+            "changes": self.changes,
+            "time_scale": self.time_scale,
+            "mix": mix,
+            "size": (3000, 6000),
+            "links": 10,
+        }
         return World(self.hosts, self.pages, self.seed, 0, tls_port=0, **options)  # type: ignore[arg-type]
 
 
@@ -66,6 +76,7 @@ def measure(plan: Plan, policy: str, folder: Path, settings: list[str]) -> Figur
     places = [(host, page) for host in range(plan.hosts) for page in range(world.pages_of(host))]
     rates = [world.living.rate(*place) for place in places]
     rate = plan.budget * sum(rates)
+    age = len(places) / rate * (1.0 if policy == "fixed" else 0.05)  # no page is fetched again sooner
     with running(world) as server:
         seeds = folder / "seeds.txt"
         seeds.write_text("".join(f"{url}\n" for url in world.seeds()))
@@ -76,7 +87,8 @@ def measure(plan: Plan, policy: str, folder: Path, settings: list[str]) -> Figur
                 "PRIVATE_NETWORKS_ALLOWED=127.0.0.0/16",
             ),
             *("POLITENESS_MIN_DELAY=0", "POLITENESS_FACTOR=0", "LOG_LEVEL=ERROR", "MIN_FREE_DISK=0"),
-            *(f"REVISIT_POLICY={policy}", f"REVISIT_RATE={rate}", f"REVISIT_AGE={len(places) / rate}"),
+            *("REVISIT_IMPORTANCE=benchmarks.freshness.alike", f"REVISIT_POLICY={policy}"),
+            *(f"REVISIT_RATE={rate}", f"REVISIT_AGE={age}"),
             *(f"SITEMAPS={plan.sitemaps}", f"CLOSESPIDER_TIMEOUT={plan.seconds}", *settings),
         ]
         words = [sys.executable, "-m", "scrapy", "crawl", "web", "-a", f"seeds={seeds}"]
@@ -106,6 +118,12 @@ def measure(plan: Plan, policy: str, folder: Path, settings: list[str]) -> Figur
     )
 
 
+def alike(link: Link) -> float:
+    """REVISIT_IMPORTANCE: no page matters more than another."""
+    del link
+    return 1.0
+
+
 def _host(world: World, name: str) -> int:
     host = world.number(name)
     return world.hosts if host is None else host
@@ -119,7 +137,7 @@ def main() -> None:
     parser.add_argument("--changes", type=float, default=0.02, help="changes per day that half of the pages exceed")
     parser.add_argument("--time-scale", type=float, default=4 * DAY, help="default: four days per second")
     parser.add_argument("--budget", type=float, default=0.2, help="fetches, as a share of all changes")
-    parser.add_argument("--seconds", type=float, default=40.0, help="of each policy")
+    parser.add_argument("--seconds", type=float, default=60.0, help="of each policy")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--sitemaps", action="store_true", help="honest sitemaps on all hosts, which the crawl reads")
     parser.add_argument("-s", dest="settings", action="append", default=[], metavar="NAME=VALUE", help="a setting")

@@ -265,7 +265,7 @@ class Exchange:
     same_since: float = (
         0.0  # when the answer was archived that this one is the same as, seconds since 1970; 0: none was
     )
-    is_original: bool = False  # the archive has the payload in this exchange's own record
+    is_original: bool = field(default=False, repr=False, compare=False)  # the archive has the payload in its own record
     revisit: Any = field(default=None, repr=False, compare=False)  # what it says of a page that is fetched again
     made_by: str = ""  # somebody else's download handler: the head is put together, and the request is not known
     protocol: str = ""  # what such a handler spoke, if it says so

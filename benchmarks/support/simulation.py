@@ -125,7 +125,7 @@ class Simulation:
             settings.set(name, value)
         clock = partial(CrawlClock, wall=self._clock, steady=self._clock)
         with mock.patch.object(assembly, "CrawlClock", clock):
-            crawl, _ = assembly.assemble(plain_values(settings, "web"), spider="web")
+            crawl, self.visitor = assembly.assemble(plain_values(settings, "web"), spider="web")
         self._slots = int(settings["CONCURRENT_REQUESTS"])
         crawl.begin()
         return crawl

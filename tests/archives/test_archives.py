@@ -200,6 +200,25 @@ class TestOthers:
 
         assert (came.status, came.body, reading.lost) == (304, b"", [])
 
+    def test_not_modified_since_another_record(self, reading):
+        """One that refers to a record is made the page that was there; without that record it is a loss."""
+        named = {
+            "WARC_Profile": "http://netpreserve.org/warc/1.1/revisit/server-not-modified",
+            "WARC_Refers_To_Target_URI": URL,
+            "WARC_Refers_To_Date": "2026-01-02T03:04:05Z",
+        }
+        made = response(URL, b"", status=304, WARC_Record_ID="<urn:s>", **named).replace(b"response", b"revisit", 1)
+        _, (_, came) = reading.answers(reading.write("x.warc.gz", [response(URL), made]))
+
+        assert (came.status, came.body, came.wire, reading.lost) == (200, b"<p>hello", b"", [])
+
+    def test_not_modified_since_a_record_that_is_not_here(self, reading):
+        """It is counted with other revisits whose payload is nowhere."""
+        made = response(URL, b"", status=304, WARC_Profile="server-not-modified", WARC_Refers_To="<urn:gone>")
+
+        assert reading.answers(reading.write("x.warc.gz", [made.replace(b"response", b"revisit", 1)])) == []
+        assert reading.lost
+
     def test_what_no_crawl_fetches_is_left_out(self, reading):
         """Answers of name servers and the like are counted, and are no loss."""
         dns = record("response", "dns:a.test", b"a.test. A 127.0.0.1", Content_Type="text/dns")

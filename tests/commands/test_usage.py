@@ -15,6 +15,8 @@ from webcrawl.spiders.web import WebSpider
     [
         (["verify"], "one folder: scrapy verify JOBDIR"),
         (["verify", "a", "b"], "one folder: scrapy verify JOBDIR"),
+        (["verify", ""], "one folder: scrapy verify JOBDIR"),
+        (["upgrade", ""], "one folder: scrapy upgrade JOBDIR"),
         (["wacz"], "one folder: scrapy wacz JOBDIR"),
         (["wacz", "a", "b"], "one folder: scrapy wacz JOBDIR"),
         (["demo", "extra"], "unexpected argument: extra"),

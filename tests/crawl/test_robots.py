@@ -12,6 +12,7 @@ from webcrawl.crawl import robots
 from webcrawl.crawl.crawl import Crawl, Parts
 from webcrawl.crawl.robots import CHASE, RobotsAdmission
 from webcrawl.frontier.booking import Limits
+from webcrawl.frontier.politeness.mercator import Mercator
 from webcrawl.frontier.robots_rows import RobotsRows
 from webcrawl.model import Link, Outcome, Status, unpack
 from webcrawl.net.robots_book import RobotsBook
@@ -24,12 +25,12 @@ MOVED = "http://other/robots.txt"
 class Web:
     """A frontier with its robots rules; `answers` says what a robots.txt request of a URL gets at a time."""
 
-    def __init__(self, db, answers, *, patience=3 * DAY):
+    def __init__(self, db, answers, *, patience=3 * DAY, politeness=None):
         self.db, self.answers = db, answers
         self.dropped, self.pages, self.asked, self.now = [], [], [], 0.0
         self.admission = RobotsAdmission(RobotsBook(RobotsRows(db), "webcrawl", patience=patience))
         limits = Limits(queues=10, max_queues=100, patience=patience)
-        self.frontier = make(db, limits, admission=self.admission.decide, dropped=self._dropped)
+        self.frontier = make(db, limits, politeness=politeness, admission=self.admission.decide, dropped=self._dropped)
         parts = dict.fromkeys(field.name for field in fields(Parts)) | {"frontier": self.frontier}
         parts |= {"robots": self.admission, "counters": Counter(), "clock": lambda: self.now}
         parts["uplink"] = SimpleNamespace(robots_fails=lambda origin, status, now: True)
@@ -76,6 +77,18 @@ def fails(before, status=500, then=b"", location=None):
         return (status, b"", None) if now < before else (200, then, None)
 
     return answers
+
+
+class TestBusyHosts:
+    def test_a_file_that_changed_is_asked_for_again_within_hours(self, db):
+        """Of a host with many URLs: after an hour, two, four, while all its URLs are fetched in their turns."""
+        rules = (b"User-agent: *\nDisallow: /before", b"User-agent: *\nDisallow: /after")
+        web = Web(db, lambda _, now: (200, rules[now >= DAY], None), politeness=Mercator(10, 30, 300))
+        add(web.frontier, *(f"http://a/{number}" for number in range(5000)))
+        web.run(0, 3 * DAY)
+
+        assert [int(now / 3600) for now, _ in web.asked] == [0, 24, 25, 27, 31, 39]
+        assert len(web.pages) == 5000
 
 
 class TestUnreachable:

@@ -115,12 +115,12 @@ class TestMoreSeeds:
         read(seeding)
         db.checkpoint()
         db.close()
-        assert ("seeds by command" in caplog.text, names(found.urls)) == (True, "aaa")
+        assert ("seeds by command" in caplog.text, names(found.urls), seeding.away) == (True, "aaa", 1)
         away.rename(lists[1])
         seeding, found, _ = begin(lists[0])
         read(seeding)
 
-        assert names(found.urls) == "bbb"
+        assert (names(found.urls), seeding.away) == ("bbb", 0)
 
     def test_once_more(self, begin, lists):
         """All sources are read again when some of their seeds may have become ours, those that were read too."""

@@ -52,7 +52,7 @@ def signalling(db, told):
     signals = Signals(db, Fingerprints(bytes(16)), Random(1))
     believe(signals, "a.test")
     return Signalling(
-        signals, lambda urls, now: told.extend(urls), Passing(), site_of, lambda url: "/others" not in url
+        signals, lambda url, now, via: told.append(url), Passing(), site_of, lambda url: "/others" not in url
     )
 
 
@@ -154,7 +154,7 @@ def test_real_listings(name, db, told):
         signals = Signals(db, Fingerprints(bytes(16)), Random(1))
         for one in {host, *filter(None, hosts)}:
             believe(signals, one)
-        signalling = Signalling(signals, lambda urls, now: told.extend(urls), Passing(), site_of)
+        signalling = Signalling(signals, lambda url, now, via: told.append(url), Passing(), site_of)
         told.clear()
 
         before = [

@@ -20,6 +20,7 @@ pytestmark = pytest.mark.xdist_group("ctl")
 
 FAST = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0.02, "CONCURRENT_REQUESTS": 4, "CHECKPOINT_INTERVAL": 3600}
 VALUES = {  # what 1 is not for
+    "HOST_CONNECTIONS": "a.test=2",
     "LOG_LEVEL": "WARNING",
     "POLITENESS_MIN_DELAY": "0.1",
     "URL_SCOPE": "any",
@@ -170,6 +171,7 @@ def test_set(ctl):
         ("URL_EXCLUDE_FILE", "rules.txt", "there is no such file"),
         ("URL_FOLDINGS", "none", "decides which URLs count as one"),
         ("CONCURRENT_REQUESTS", "-1", "must be a whole number from 0"),
+        ("CONCURRENT_REQUESTS", "0", "must be at least 1, because FRONTIER_QUEUES is not given"),
     ],
 )
 def test_set_refused(ctl, name, value, why):
@@ -269,6 +271,29 @@ class TestKill:
         assert again.wait() == 0
         assert {first, *others} <= {hit.url for hit in server.log.hits}
         assert crawl.stats["seeds"] == 3
+
+    def test_seeds_that_are_away(self, tmp_path, simweb):
+        """A crawl that finishes without a list that was given by command and is gone says so; the next run has it."""
+        server = simweb(3, 60, latency=0.02)
+        crawl, more = crawl_of(tmp_path, server), tmp_path / "more.txt"
+        first, *others = server.world.seeds()
+        more.write_text("".join(f"{url}\n" for url in others))
+        console = Console(crawl.jobdir)
+
+        killed = crawl.start()
+        console.ask("pause")
+        console.ask("seeds", "add", str(more))
+        os.kill(killed.process.pid, signal.SIGKILL)
+        killed.process.join()
+        away = more.rename(tmp_path / "away.txt")
+        again = crawl.start()
+        console.ask("resume")
+        assert again.wait() == 1
+        assert "1 list of seeds by command cannot be opened" in crawl.output.read_text()
+        away.rename(more)
+
+        assert crawl.run() == 0
+        assert {first, *others} <= {hit.url for hit in server.log.hits}
 
 
 def crawl_of(tmp_path, server):

@@ -6,8 +6,9 @@ from collections import Counter
 
 import pytest
 
-from tests.support.crawling import Crawl
+from tests.support.crawling import Crawl, scrapy, wait_until
 from tests.support.named_sites import sites
+from tests.support.reports import Report
 from tests.support.warc_reader import read
 from webcrawl.simweb import even, truth, wait_until_idle
 from webcrawl.verify.whole import verify
@@ -20,7 +21,7 @@ class Tree:
     """Thirty pages, each reached only through its parent; every fifth changes with the month."""
 
     def __init__(self):
-        self.month, self.conditions, self.bears = 1, [], True
+        self.month, self.conditions, self.bears, self.lies = 1, [], True, False
 
     def __call__(self, host, path, headers):
         if path == "/robots.txt":
@@ -33,13 +34,14 @@ class Tree:
         if number % 3 == 0:
             sent = [("ETag", f'"{zlib.crc32(body)}"')]
         elif number % 3 == 1:
-            sent = [("Last-Modified", f"Mon, 0{self.month if number % 5 == 4 else 1} Jun 2026 00:00:00 GMT")]
+            sent = [("Last-Modified", f"Mon, 0{self.month if number % 5 == 4 else 1} Jun 2020 00:00:00 GMT")]
         asked = headers.get("If-None-Match") or headers.get("If-Modified-Since")
         if asked:
             self.conditions.append(path)
             if not self.bears:
                 return 412, [], b"no"
-        return (304, sent, b"") if sent and asked == sent[0][1] else (200, sent, body)
+        same = sent and asked == sent[0][1]
+        return (304, sent, b"") if same or (asked and self.lies) else (200, sent, body)
 
 
 def logged(crawl):
@@ -96,13 +98,23 @@ def test_a_monthly_crawl_asks_for_the_same_urls_and_stores_what_changed(months):
         assert revisit.fields["WARC-Payload-Digest"] == original.fields["WARC-Payload-Digest"]
 
 
+def test_the_report_says_how_much_was_not_stored(months, tmp_path):
+    """With the outcomes: pages that were unmodified are there with their status, and no documents."""
+    second = months("feb", months("jan").jobdir)
+    assert scrapy(["report", str(second.jobdir), "-o", str(tmp_path / "r.html")], second.project, tmp_path / "out") == 0
+
+    same, again = (second.stats[f"since/{name}"] for name in ("unmodified", "identical"))
+    said = Report((tmp_path / "r.html").read_text()).section("outcomes")
+    assert f"{same} pages unchanged since the earlier crawl (status 304), {again} sent again the same" in said
+
+
 def test_the_third_crawl_knows_the_first_two(months):
-    """What was unchanged in the second is read from the first: as much is stored as in the second."""
+    """What was unchanged in the second is read from the first, which need not be named: as much is stored again."""
     first = months("jan")
     months.tree.month = 2
     second = months("feb", first.jobdir)
     months.tree.month = 3
-    third = months("mar", f"{first.jobdir},{second.jobdir}")
+    third = months("mar", second.jobdir)
 
     assert logged(third) == logged(second)
 
@@ -128,6 +140,17 @@ def test_where_nothing_can_be_made_of_a_304_pages_are_fetched_whole(months, tmp_
     assert len(months.tree.conditions) == (way == "412")
 
 
+def test_a_server_that_never_sees_a_change_loses_no_links(months):
+    """One that answers 304 to every condition is believed; its pages lead where they led a month ago."""
+    first = months("jan")
+    months.tree.month, months.tree.lies = 2, True
+    second = months("feb", first.jobdir)
+
+    assert logged(second).keys() == logged(first).keys()
+    assert [path for path, (status, _) in logged(second).items() if status == "304"] == [*months.tree.conditions]
+    assert "/4" in months.tree.conditions
+
+
 def test_it_is_kept_when_the_crawl_is_resumed(months, tmp_path):
     """A crawl that was stopped goes on with the same index, and no URL is lost between the two runs."""
     first = months("jan")
@@ -139,6 +162,36 @@ def test_it_is_kept_when_the_crawl_is_resumed(months, tmp_path):
     assert logged(second).keys() == logged(first).keys()
     assert "reading" not in second.output.read_text()
     assert list(verify(second.jobdir, Counter())) == []
+
+
+def test_kill_9_loses_nothing(months, tmp_path):
+    """Killed among its pages, it goes on from the last checkpoint, with the same index; each page is stored once."""
+    first = months("jan")
+    second = months("feb", first.jobdir, CLOSESPIDER_PAGECOUNT=3)
+    second.settings.pop("CLOSESPIDER_PAGECOUNT")
+    log = second.jobdir / "logs" / "crawl.log"
+    before = log.read_bytes().count(b"\n")
+    running = second.start(CHECKPOINT_INTERVAL=1, POLITENESS_MIN_DELAY=0.1)
+    wait_until(lambda: log.read_bytes().count(b"\n") > before + 3)
+    running.process.kill()
+    running.process.join()
+    assert second.run() == 0
+
+    assert logged(second).keys() == logged(first).keys()
+    urls = [record.fields["WARC-Target-URI"] for record in records(second) if record.kind in ("response", "revisit")]
+    assert len(urls) == len(set(urls)) == len(logged(first))
+    assert list(verify(second.jobdir, Counter())) == []
+
+
+def test_damage_of_the_index_is_found(months):
+    """`scrapy verify` reads all of it; a crawl that is resumed makes it anew only if it cannot be opened."""
+    second = months("feb", months("jan").jobdir)
+    path = second.jobdir / "state" / "since" / "captures.run"
+    data = bytearray(path.read_bytes())
+    data[40] ^= 1
+    path.write_bytes(data)
+
+    assert [damage.path for damage in verify(second.jobdir, Counter())] == [path]
 
 
 def test_nothing_to_compare_with_is_one_line_and_status_1(months, tmp_path):

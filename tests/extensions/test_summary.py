@@ -24,6 +24,12 @@ def test_an_archive_file_that_is_taken_away_meanwhile(tmp_path, monkeypatch):
     assert summary(tmp_path, Counter(), 1.0)[1] == f"1.0 MB in 1 WARC file; everything is in {tmp_path}"
 
 
+def test_seeds_that_are_away(tmp_path):
+    """If lists of seeds that were given by command cannot be opened, a line says so."""
+    line = "1 list of seeds by command cannot be opened, as the log says: the next run tries again"
+    assert summary(tmp_path, Counter(seed_lists_away=1), 1.0)[1] == line
+
+
 def test_what_stays_is_said(tmp_path):
     """If URLs of hosts set aside are left, a line says how many, of how many hosts, and when the next is due."""
     due = time.mktime((2026, 11, 21, 13, 5, 0, 0, 0, -1))
@@ -32,6 +38,18 @@ def test_what_stays_is_said(tmp_path):
         "12 URLs of 1 host set aside; the same command goes on with them, the next is due at 2026-11-21 13:05"
     )
     assert len(summary(tmp_path, Counter(), 1.0)) == 2
+
+
+def test_paused_hosts_have_no_date(tmp_path):
+    """If all hosts set aside are paused, none of them is due before somebody resumes it."""
+    lines = summary(tmp_path, Counter(aside=12, hosts_aside=1, hosts_paused=1), 1.0)
+    assert lines[1:3] == ["12 URLs of 1 host set aside", "1 host paused by command; their URLs count as set aside"]
+
+
+def test_revisits_are_summed_up(tmp_path):
+    """A crawl that fetches pages again says what came of that."""
+    figures = Counter({"revisit/records": 9, "revisit/taken": 4, "revisit/unchanged_304": 4})
+    assert summary(tmp_path, figures, 1.0)[1].startswith("4 revisits of 9 pages (4 unchanged, 0 changed, 0 gone)")
 
 
 def test_paused_hosts_are_named(tmp_path):

@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from tests.support.examples import examples
 from tests.support.frontiers import make
 from tests.support.saving import prepared
-from webcrawl.frontier import domains, frontier, rotation
+from webcrawl.frontier import domains, frontier, giving, rotation
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.hosts import State
 from webcrawl.frontier.slots import PROVEN
@@ -71,10 +71,10 @@ class FrontierMachine(RuleBasedStateMachine):
 
     @initialize()
     def start(self):
-        self.saved_constants = rotation.STAY, rotation.MOVES, frontier.DROPS, frontier.STEPS
+        self.saved_constants = rotation.STAY, rotation.MOVES, giving.DROPS, frontier.STEPS
         self.saved_shares = domains.LEAST, domains.WIDER, domains.DOMAINS, domains.LOOKS
         domains.LEAST, domains.WIDER, domains.DOMAINS, domains.LOOKS = 1, 2, 1, 1
-        rotation.STAY, rotation.MOVES, frontier.DROPS, frontier.STEPS = 2, 3, 2, 2
+        rotation.STAY, rotation.MOVES, giving.DROPS, frontier.STEPS = 2, 3, 2, 2
         self.folder = Path(tempfile.mkdtemp())
         self.model = Model()
         self.dropped = []
@@ -316,7 +316,7 @@ class FrontierMachine(RuleBasedStateMachine):
         self.finish()
         self.db.close()
         shutil.rmtree(self.folder)
-        rotation.STAY, rotation.MOVES, frontier.DROPS, frontier.STEPS = self.saved_constants
+        rotation.STAY, rotation.MOVES, giving.DROPS, frontier.STEPS = self.saved_constants
         domains.LEAST, domains.WIDER, domains.DOMAINS, domains.LOOKS = self.saved_shares
 
     def finish(self):

@@ -209,7 +209,7 @@ class TestRoundTrip:
                 if link is None:
                     break
                 one.done(link, Outcome(status, 0.3, ip="192.0.2.1"), now + 0.3)
-                now = max(now, one.next_ready() or now)
+                now = max(now + 0.3, one.next_ready() or now)
             while one._rotation._from_front():
                 pass
             before = host_of(one, A)
@@ -331,12 +331,7 @@ def host_of(frontier, name):
     """All that a host's record says, and its URLs in order, without changing anything."""
     host = frontier._back.active.get(name)
     held = host if host is not None else frontier._hosts.get(name)
-    records = []
-    for queue in held.queues():
-        some = list(iter(queue.pop, None))
-        for record in some:
-            queue.push(record)
-        records.append(some)
+    records = [queue.first(queue.count) for queue in held.queues()]
     ranked = [] if held.ranked is None else [priority for priority, _ in held.ranked.queues]
     said = {
         "ready_at": held.ready_at,

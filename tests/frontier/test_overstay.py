@@ -143,7 +143,8 @@ class TestCut:
         """A prerequisite that was cut comes again before all else of its host."""
         add(frontier, "http://slow/1")
         add(frontier, "http://slow/robots.txt", path="P")
-        frontier._admission = lambda link, _: None if link.path else Link("http://slow/robots.txt", "P", link.url)
+        needs = Link("http://slow/robots.txt", "P", "http://slow/1")
+        frontier._giving._admission = lambda link, _: None if link.path else needs
         robots = frontier.take(0)
         assert robots.path == "P"
 

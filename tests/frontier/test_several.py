@@ -134,6 +134,21 @@ class TestAtOnce:
         assert len(asked(frontier, 1000)) == 4
         assert len(frontier) == 0
 
+    def test_pages_that_are_fetched_again(self, db):
+        """Of a host that has given all its pages, those that it gave before are asked for one after another."""
+        frontier = make(db, limits(host_pages=2), revisits=True)
+        add(frontier, "http://a/1", "http://a/2")
+        answered(frontier, taken(frontier, 0), 0.2)
+        frontier.add([Link(f"http://a/old{number}", history="before").pack() for number in range(6)])
+
+        counts = []
+        for now in range(1, 12):
+            links = taken(frontier, now)
+            counts.append(len(links))
+            answered(frontier, links, now + 0.2)
+
+        assert counts == [0, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0]
+
     def test_what_was_not_handed_out(self, db):
         """It is an error to end a link that is not in flight."""
         frontier = several(db)

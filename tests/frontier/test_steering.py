@@ -64,6 +64,19 @@ def fail(frontier, times, outcome=REFUSED, now=0.0):
 
 
 class TestPause:
+    def test_when_the_next_comes_back(self, db):
+        """A paused host does not come back by itself: only others set aside have a time."""
+        frontier = make(db, Limits(queues=2, max_queues=100, host_failures=1, retry_wait=60))
+        add(frontier, *urls("a", 2))
+        fail(frontier, 1)
+        back = frontier.next_aside()
+        add(frontier, *urls("b", 2))
+        frontier.steering.hold(["b"], 0.0)
+        assert frontier.take(1.0) is None
+        assert (frontier.hosts_aside, frontier.next_aside()) == (2, back)
+        frontier.steering.hold(["a"], 1.0)
+        assert frontier.next_aside() is None
+
     def test_a_paused_host_is_not_asked(self, db):
         """Others go on; the paused one keeps its URLs, and gets what is found meanwhile."""
         frontier = make(db)

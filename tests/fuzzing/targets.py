@@ -1,7 +1,21 @@
 """All targets by name."""
 
-from tests.fuzzing import addresses, answers, archives, cookies, formats, letters, lists, modules, pages, records, talks
+from tests.fuzzing import (
+    addresses,
+    answers,
+    archives,
+    cookies,
+    earlier,
+    formats,
+    hubs,
+    letters,
+    lists,
+    modules,
+    pages,
+    records,
+    talks,
+)
 from tests.fuzzing.target import Target
 
-ROOMS = (answers, cookies, pages, formats, talks, lists, addresses, records, archives, modules, letters)
+ROOMS = (answers, cookies, pages, formats, hubs, talks, lists, addresses, records, archives, modules, letters, earlier)
 TARGETS: dict[str, Target] = {target.name: target for room in ROOMS for target in room.TARGETS}

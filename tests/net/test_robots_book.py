@@ -10,7 +10,8 @@ from tests.support.examples import examples
 from webcrawl.frontier.robots_rows import RobotsRows
 from webcrawl.model import Status
 from webcrawl.net import robots_book
-from webcrawl.net.robots_book import KEEP, RobotsBook, Verdict, origin_of, robots_url
+from webcrawl.net.robots_book import RobotsBook, Verdict, origin_of, robots_url
+from webcrawl.net.robots_entry import KEEP
 from webcrawl.net.robots_policy import MAX_HOPS, Meaning, follows, meaning
 from webcrawl.store.crawldb import CrawlDB
 

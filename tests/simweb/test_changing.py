@@ -117,10 +117,11 @@ class TestProcesses:
 
 
 class TestEditions:
-    def test_a_page_is_the_same_until_it_changes(self):
+    @pytest.mark.parametrize(("size", "links"), [((4000, 5000), 40), ((0, 0), 40), ((0, 0), 10)])
+    def test_a_page_is_the_same_until_it_changes(self, size, links):
         """The body at a moment follows from the edition at that moment, and other editions have other texts."""
         clock = Clock()
-        web = world("change_poisson", clock=clock)
+        web = world("change_poisson", clock=clock, size=size, links=links)
         bodies = {}
         for step in range(300):
             clock.now = START + step * DAY / 10

@@ -4,16 +4,19 @@ from dataclasses import replace
 
 import pytest
 
+from tests.since.test_lines import line
+from tests.support.archive_files import gzipped, plain, response, zstd
 from tests.support.warc_crawl import Archive, chunked, exchange, files
+from webcrawl.archives.unmodified import unmodified
 from webcrawl.model import Referred
-from webcrawl.since.earlier import Earlier, Known, unmodified
+from webcrawl.since.earlier import Earlier, Known
 from webcrawl.since.index import Index
 from webcrawl.since.sources import sources
 from webcrawl.store.disk import Disk
 
 URL = "http://a.test/"
 HEAD = (
-    b'HTTP/1.1 200 OK\r\nETag: "1"\r\nLast-Modified: Mon, 01 Jun 2026 00:00:00 GMT\r\nContent-Type: text/html\r\n\r\n'
+    b'HTTP/1.1 200 OK\r\nETag: "1"\r\nLast-Modified: Thu, 01 Jun 2023 00:00:00 GMT\r\nContent-Type: text/html\r\n\r\n'
 )
 TRUNCATE = 10_000
 
@@ -25,7 +28,7 @@ def page(body=b"<a href=/x>", head=HEAD, **changes):
 def not_modified(referred, head=b'HTTP/1.1 304 Not Modified\r\nETag: "2"\r\nContent-Type: text/plain\r\n\r\n'):
     """The exchange of a crawl that got a 304."""
     answer = exchange(URL, b"", head=head, status=304, headers=[(b"ETag", b'"2"'), (b"Content-Type", b"text/plain")])
-    return unmodified(page(), answer, referred)
+    return replace(unmodified(page(), answer), refers=referred, unmodified=True)
 
 
 @pytest.fixture(name="earlier")
@@ -60,7 +63,7 @@ def test_a_page_has_validators_and_its_body(earlier):
     """Entity tag and date as they were sent; the body as it was parsed."""
     known = earlier([page()]).of_url(URL)
 
-    assert known.validators == [(b"If-None-Match", b'"1"'), (b"If-Modified-Since", b"Mon, 01 Jun 2026 00:00:00 GMT")]
+    assert known.conditions == [(b"If-None-Match", b'"1"'), (b"If-Modified-Since", b"Thu, 01 Jun 2023 00:00:00 GMT")]
     assert known.page.body == b"<a href=/x>"
     assert known.referred.url == URL
     assert known.referred.date == "2023-11-14T22:13:20.250Z"
@@ -90,7 +93,7 @@ def test_what_a_304_could_not_be_made_a_page_of_gets_no_validators(earlier, one)
     """It is fetched whole; its digest is known all the same."""
     known = earlier([one]).of_url(URL)
 
-    assert known.validators == []
+    assert known.conditions == []
     assert known.referred.digest == one.digest
 
 
@@ -100,9 +103,9 @@ def test_an_archive_that_was_moved_away_leaves_digests(earlier, tmp_path, caplog
     for path in files(tmp_path / "job0"):
         path.rename(tmp_path / "away")
 
-    assert [found.of_url(URL).validators for _ in range(3)] == [[], [], []]
+    assert [found.of_url(URL).conditions for _ in range(3)] == [[], [], []]
     assert found.of_digest(page().digest) == Referred("", URL, "2023-11-14T22:13:20Z", page().digest)
-    assert found.lost["since/unreadable"] == 4
+    assert found.lost == 4
     assert len(caplog.records) == 1
 
 
@@ -117,8 +120,41 @@ def test_a_damaged_record_leaves_digests(earlier, tmp_path, at):
     data[begin + at] ^= 255
     path.write_bytes(data)
 
-    assert place.validators
-    assert found.of_url(URL).validators == []
+    assert place.conditions
+    assert found.of_url(URL).conditions == []
+
+
+@pytest.mark.parametrize(("name", "pack"), [("f.warc.gz", gzipped), ("f.warc.zst", zstd), ("f.warc", plain)])
+def test_archives_of_other_programs(tmp_path, name, pack):
+    """Packed by gzip, by zstd or not at all, a record is found by the place in the index."""
+    other, one = response("http://b.test/"), response(URL, head='ETag: "1"')
+    (tmp_path / name).write_bytes(pack([other, one]))
+    (tmp_path / "f.cdxj").write_bytes(
+        line(url=URL, digest="-").replace(b'"17"', b'"%d"' % len(pack([other]))).replace(b"f.warc.gz", name.encode())
+    )
+    (tmp_path / "state").mkdir()
+    index = Index(Disk(), tmp_path / "state", [tmp_path / "f.cdxj"])
+    for _ in index.open():
+        pass
+    known = Earlier(index, TRUNCATE).of_url(URL)
+
+    assert (known.page.body, known.validators.etag) == (b"<p>hello", b'"1"')
+    index.close()
+
+
+def test_fields_that_would_break_a_record_are_not_repeated(tmp_path):
+    """Whoever wrote the earlier archive: what is no identifier, and no date, is left out."""
+    strange = response(URL, WARC_Record_ID="<urn:a b\rc>", WARC_Date="today\rX: y")
+    (tmp_path / "f.warc.gz").write_bytes(gzipped([strange]))
+    (tmp_path / "f.cdxj").write_bytes(line(url=URL).replace(b'"17"', b'"0"'))
+    (tmp_path / "state").mkdir()
+    index = Index(Disk(), tmp_path / "state", [tmp_path / "f.cdxj"])
+    for _ in index.open():
+        pass
+    referred = Earlier(index, TRUNCATE).of_url(URL).referred
+
+    assert (referred.identifier, referred.date) == ("", "2026-01-02T03:04:05Z")
+    index.close()
 
 
 def test_an_error_is_no_page(earlier):
@@ -134,7 +170,7 @@ def test_a_page_that_was_not_modified_last_time_is_read_from_the_first_crawl(ear
     referred = Referred("<urn:uuid:1>", URL, "2023-11-14T22:13:20.250Z", page().digest)
     known = earlier([page()], [later(not_modified(referred))]).of_url(URL)
 
-    assert known.validators[0] == (b"If-None-Match", b'"2"')
+    assert known.conditions[0] == (b"If-None-Match", b'"2"')
     assert known.page.body == b"<a href=/x>"
     assert known.page.content_type == "text/html"
     assert known.referred.date == "2023-11-14T22:13:20.250Z"
@@ -154,7 +190,7 @@ def test_a_page_with_another_ones_payload_has_its_own_head(earlier):
     twin.refers = Referred("<urn:uuid:1>", URL, "2023-11-14T22:13:20.250Z", page().digest)
     known = earlier([page()], [later(twin)]).of_url("http://a.test/twin")
 
-    assert known.etag == b'"twin"'
+    assert known.validators.etag == b'"twin"'
     assert known.page.body == b"<a href=/x>"
     assert known.referred.url == URL
 

@@ -6,10 +6,12 @@ import os
 import pytest
 
 from tests.since.test_lines import line
+from tests.support.faults import BreakingDisk
 from webcrawl.since import building
 from webcrawl.since.index import Index
 from webcrawl.since.sources import NoEarlier
 from webcrawl.store.disk import Disk
+from webcrawl.store.errors import StoreError
 
 DIGESTS = ["sha1:" + letter * 32 for letter in "ABCD"]
 
@@ -135,6 +137,30 @@ def test_a_line_without_an_end_takes_no_memory(tmp_path, monkeypatch):
     index = opened(tmp_path, [b"x" * 5000 + b"\n", line()])
 
     assert index.latest("http://a.test/x")
+
+
+def test_a_full_disk_leaves_nothing_that_is_believed(tmp_path):
+    """Whatever is refused while the index is made: the crawl does not begin, and the next start makes it."""
+    (tmp_path / "0.cdxj").write_bytes(line())
+    (tmp_path / "state").mkdir()
+    refused, at = 0, 1
+    while True:
+        disk = BreakingDisk(at)
+        index = Index(disk, tmp_path / "state", [tmp_path / "0.cdxj"])
+        try:
+            for _ in index.open():
+                pass
+        except StoreError:
+            refused += 1
+        else:
+            assert index.latest("http://a.test/x")
+            index.close()
+            if not disk.broken:
+                break
+            (tmp_path / "state" / "since" / "files.json").unlink()
+        at += 1
+
+    assert refused > 5
 
 
 def test_a_file_that_changed_meanwhile_finds_nothing(tmp_path):

@@ -43,9 +43,12 @@ def test_only_a_success_of_its_own_has_a_payload(changes, has):
     assert read_line(line(**changes)).has_payload is has
 
 
-@pytest.mark.parametrize("data", [b"!meta {}\n", b"\n", line(status="-"), line(status="")])
+UNMODIFIED = line(status="304", mime="warc/revisit", digest="-")
+
+
+@pytest.mark.parametrize("data", [b"!meta {}\n", b"\n", line(status="-"), line(status=""), UNMODIFIED])
 def test_what_is_no_capture_over_http_is_left_out(data):
-    """Headers of the file, and records without a status, such as a browser's document."""
+    """Headers of the file, records without a status, and pages that were unmodified: the capture before them stands."""
     assert read_line(data) is None
 
 

@@ -1,10 +1,13 @@
 """What `-a since=` may name, and what it is refused for."""
 
 import json
+import os
 
 import pytest
 
+from webcrawl.since.kept import sign, write_kept
 from webcrawl.since.sources import NoEarlier, archive_of, sources
+from webcrawl.store.disk import Disk
 
 
 def jobdir(root, *files):
@@ -36,6 +39,18 @@ def test_a_hive_means_those_of_all_drones(tmp_path):
     assert found.left_out == [f"{job}/drone-2: this drone's folder is missing: left out"]
 
 
+def test_what_an_earlier_crawl_compared_with_belongs_to_it(tmp_path):
+    """Of what was unchanged then, it has only references; what is gone of that is told."""
+    january, february = jobdir(tmp_path / "jan", "warc/a.cdxj"), jobdir(tmp_path / "feb", "warc/b.cdxj")
+    folder = february / "state" / "since"
+    folder.mkdir(parents=True)
+    write_kept(Disk(), folder, [sign(january / "warc" / "a.cdxj"), sign(january / "warc" / "gone.cdxj")])
+    found = sources(str(february), tmp_path / "mar")
+
+    assert [path.name for path in found.files] == ["a.cdxj", "b.cdxj"]
+    assert found.left_out == [f"{january}/warc/gone.cdxj: which {february} refers to, is gone: left out"]
+
+
 def test_files_and_folders_may_be_mixed(tmp_path):
     """Several with commas between, each file once."""
     job = jobdir(tmp_path / "jan", "warc/a.cdxj", "warc/b.cdxj")
@@ -52,6 +67,16 @@ def test_what_is_left_out_is_told(tmp_path):
         f"{job}/warc: archive files without an index: 1, left out",
         f"{job}/warc: unfinished files: 1, left out; if that crawl was killed, resume it first",
     ]
+
+
+def test_what_is_no_file_is_never_opened(tmp_path):
+    """A pipe with that name would have the crawl wait for ever."""
+    job = jobdir(tmp_path / "jan", "warc/a.cdxj")
+    os.mkfifo(job / "warc" / "b.cdxj")
+    found = sources(str(job), tmp_path / "feb")
+
+    assert [path.name for path in found.files] == ["a.cdxj"]
+    assert found.left_out == [f"{job}/warc/b.cdxj: not a file: left out"]
 
 
 @pytest.mark.parametrize(

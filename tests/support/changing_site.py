@@ -77,7 +77,7 @@ class ChangingSite:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "seeds.txt").write_text("\n".join(self.url(seed) for seed in seeds or ("/",)))
         quick = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0, "DOWNLOAD_TIMEOUT": 20}
-        again = {"REVISIT_POLICY": "fixed", "REVISIT_AGE": 0.2}
+        again = {"REVISIT_POLICY": "fixed", "REVISIT_AGE": 0.2, "SITEMAPS": False, "FEED_LINKS": False}
         return Crawl(folder / "job", {"seeds": folder / "seeds.txt"}, {**quick, **again, **settings})
 
     def until(self, path, times, running):

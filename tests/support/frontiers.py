@@ -27,12 +27,13 @@ def make(
     seed=1,
     now=0.0,
     requisites=False,
+    revisits=False,
     **hooks,
 ):
     """A frontier in this database; a host waits ten times its last download, at least 1 s."""
     return open_frontier(
         db,
-        Shape(levels, 2.0, memory),
+        Shape(levels, 2.0, memory, revisits),
         Rules(
             prioritizer or ByDepth(levels),
             politeness or POLITENESS,

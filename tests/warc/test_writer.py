@@ -331,6 +331,16 @@ class TestEarlierCrawls:
         assert "WARC-Truncated" not in revisit.fields
         assert (entry["mime"], entry["status"]) == ("warc/revisit", "304")
 
+    def test_a_document_is_kept_all_the_same(self, archive):
+        """What a browser makes of the same payload may be another document a month later."""
+        made = exchange("http://a.test/x", PAGE, refers=self.REFERRED, rendered=True)
+        made.body = b"<p>today"
+        archive.write(made)
+        found = records(archive)
+        (revisit,), (document,) = of_kind(found, "revisit"), of_kind(found, "conversion")
+
+        assert (document.block, document.fields["WARC-Refers-To"]) == (b"<p>today", revisit.id)
+
     def test_a_record_that_could_not_be_read_has_no_identifier(self, archive):
         """URL and date are enough to find it."""
         archive.write(exchange("http://a.test/x", PAGE, refers=self.REFERRED._replace(identifier="")))

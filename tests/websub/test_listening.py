@@ -39,7 +39,7 @@ def asked(*requests):
 
     async def run():
         listening = bound("127.0.0.1", 0, "WEBSUB_PORT")
-        callback = Callback(listening, verify, pushes.append)
+        callback = Callback(listening, verify, pushes.append, lambda token: token == TOKEN)
         port = listening.getsockname()[1]
         await callback.start()
         try:
@@ -80,6 +80,13 @@ def test_a_push():
     answers, pushes = asked([post(b"<feed/>", "X-Hub-Signature: sha1=0", "Content-Type: application/atom+xml")])
     assert answers[0].startswith(b"HTTP/1.1 202 ")
     assert pushes == [Push(TOKEN, "sha1=0", "application/atom+xml", b"<feed/>")]
+
+
+def test_a_push_to_nobody():
+    """It is refused before its body is read."""
+    answers, pushes = asked([post(b"", path="/abd", length=1000)], [post(b"x", "Expect: 100-continue", path="/")])
+    assert [answer[9:12] for answer in answers] == [b"404", b"404"]
+    assert pushes == []
 
 
 def test_a_push_in_pieces():
@@ -126,7 +133,7 @@ def test_many_connections(monkeypatch):
 
     async def run():
         listening = bound("127.0.0.1", 0, "WEBSUB_PORT")
-        callback = Callback(listening, verify, lambda push: None)
+        callback = Callback(listening, verify, lambda push: None, lambda token: token == TOKEN)
         port = listening.getsockname()[1]
         await callback.start()
         idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(20)]

@@ -71,6 +71,8 @@ class TestRunning:
             answers = [*crawls.answers(ended)]
         assert {answer.state for answer in answers} == {"fetched", "refused"}
         assert all(answer.details["queue"] is None and answer.details["log"] for answer in answers)
+        reasons = {answer.reason.partition(", at ")[0] for answer in answers if answer.state == "refused"}
+        assert reasons == {"it was excluded while it waited"}
         Console(job)("stop")
         assert running.wait() == 0
 

@@ -49,7 +49,7 @@ from webcrawl.net.network import Network
 from webcrawl.net.retry_after import retry_after
 from webcrawl.net.shortage import is_ours
 from webcrawl.net.sign import DOUBTFUL
-from webcrawl.since.earlier import NOT_MODIFIED
+from webcrawl.since.lines import NOT_MODIFIED
 from webcrawl.urls.hosts import host_of
 
 logger = logging.getLogger(__name__)
@@ -177,13 +177,21 @@ class FrontierDownloader:
             if trip.exchange is not None:  # by one of the crawl's own handlers
                 _add(trip.outcome, trip.exchange)
                 if self.since is not None:
-                    await self.since.compare(trip.exchange)
+                    await self._compare(self.since, trip.exchange)
                 reading = self.read_ahead(trip) if self.read_ahead is not None and not trip.inline else None
                 if reading is not None:
                     await self._read(trip, reading)
             return response
         finally:
             self._send(signals.request_left_downloader, request)
+
+    async def _compare(self, since: Since, exchange: Exchange) -> None:
+        """What fails here is no fault of the answer: without it the page would not be what it is."""
+        try:
+            await since.compare(exchange)
+        except Exception as error:
+            self.on_lack(error)
+            raise
 
     async def _read(self, trip: Trip, reading: Awaitable[None]) -> None:
         """Waits while an answer is read. The end of the crawl does not: the page is then fetched again."""

@@ -88,7 +88,7 @@ class HttpHandler(BaseDownloadHandler):
         since = self._downloader.since
         known = await since.latest(request, trip) if since is not None else None
         if known is not None:
-            headers += known.validators
+            headers += known.conditions
         try:
             options = self._options.of(request)
             more = {} if options is PLAIN else {"options": options}

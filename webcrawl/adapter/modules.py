@@ -28,27 +28,25 @@ def is_module(pipeline: object) -> bool:
 def module(name: str, process: Process, content_types: str | Iterable[str], *, unchanged: bool = False) -> Process:
     """`process_item` of a module, called for pages of these types alone, `*` being a wildcard.
 
-    `unchanged`: also for pages that have not changed since they were fetched last.
+    `unchanged`: also for pages that have not changed since they were fetched last, with a type or without.
 
     An error of its own is logged and costs nothing else: the page goes on to the next pipeline, as it does if the
     module returns None.
     """
-    patterns: list[Any] = [content_types]
-    if isinstance(content_types, Iterable) and not isinstance(content_types, str):
-        patterns = [*content_types]
-    if not all(isinstance(pattern, str) and "/" in pattern for pattern in patterns):
-        raise TypeError(f"{name}: content_types must be types such as text/html or image/*, not {content_types!r}")
-    patterns = [pattern.lower() for pattern in patterns]
+    patterns = _patterns(name, content_types)
 
     @lru_cache(TYPES)
     def wants(content_type: str) -> bool:
         return any(fnmatchcase(content_type, pattern) for pattern in patterns)
 
+    def is_meant(page: Page) -> bool:
+        if page.change is not Change.UNCHANGED:
+            return wants(page.content_type)
+        return unchanged and (wants(page.content_type) or not page.content_type)  # a 304 rarely says
+
     @wraps(process)
     def called(item: Any, *spider: Any) -> Any:
-        if not isinstance(item, Page) or not wants(item.content_type):
-            return item
-        if item.change is Change.UNCHANGED and not unchanged:
+        if not isinstance(item, Page) or not is_meant(item):
             return item
         try:
             result = process(item, *spider)
@@ -62,6 +60,15 @@ def module(name: str, process: Process, content_types: str | Iterable[str], *, u
         return item if result is None else result
 
     return called
+
+
+def _patterns(name: str, content_types: str | Iterable[str]) -> list[str]:
+    patterns: list[Any] = [content_types]
+    if isinstance(content_types, Iterable) and not isinstance(content_types, str):
+        patterns = [*content_types]
+    if not all(isinstance(pattern, str) and "/" in pattern for pattern in patterns):
+        raise TypeError(f"{name}: content_types must be types such as text/html or image/*, not {content_types!r}")
+    return [pattern.lower() for pattern in patterns]
 
 
 async def _awaited(result: Awaitable[Any], name: str, page: Page) -> Any:

@@ -37,7 +37,9 @@ class RobotsRequests:
         meta: dict[str, Any] = {**ALONE, "verbatim_url": True}
         if trip.link is not None and trip.link.request:
             meta |= {key: value for key, value in stored_meta(trip.link).items() if key in WAY}
-        sent = cookies(trip.link) if trip.link is not None else None
+        sent: dict[Any, bytes] = {}
+        if trip.link is not None:
+            sent = {**(cookies(trip.link) or {}), **dict(self._visitor.robots_conditions(trip.link))}
         request = Request(url, headers=sent, callback=self.answered, errback=self.failed, dont_filter=True, meta=meta)
         return give_trip(request, trip)
 

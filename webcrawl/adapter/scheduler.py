@@ -20,7 +20,7 @@ from scrapy.utils.log import get_scrapy_root_handler
 from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.internet.defer import Deferred
 
-from webcrawl.adapter.close import BROKEN, EndedBadly, close_spider
+from webcrawl.adapter.close import BROKEN, FINISHED, EndedBadly, close_spider
 from webcrawl.adapter.downloader import GRACE, FrontierDownloader, downloader_of
 from webcrawl.adapter.failures import as_failure, hush
 from webcrawl.adapter.given import on_command_line, warnings
@@ -38,6 +38,7 @@ from webcrawl.adapter.turns import Turns
 from webcrawl.adapter.unheard_meta import UnheardMeta
 from webcrawl.adapter.values import values_of
 from webcrawl.control.changeable import OF_REQUESTS
+from webcrawl.control.errors import CommandError
 from webcrawl.control.in_force import InForce
 from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.crawl import Crawl
@@ -208,6 +209,11 @@ class FrontierScheduler:
                 self.crawl.share(downloader.total_concurrency)
             self.wake()
 
+        def refuse(values: Mapping[str, Any]) -> None:
+            if not values["CONCURRENT_REQUESTS"] and not self.crawler.settings.getint("FRONTIER_QUEUES"):
+                raise CommandError("CONCURRENT_REQUESTS = 0: must be at least 1, because FRONTIER_QUEUES is not given")
+
+        in_force.listen(["CONCURRENT_REQUESTS"], refuse, now=False)  # as at the start
         in_force.listen(["LOG_LEVEL"], _log_from)
         in_force.listen(["CONCURRENT_REQUESTS"], resize)
         in_force.listen(OF_REQUESTS, downloader.network.change)
@@ -242,6 +248,7 @@ class FrontierScheduler:
             if self._ahead is not None:
                 self._ahead.close()
             if self._since is not None:
+                downloader_of(self.crawler).since = None
                 self._since.close()
             if self._inline.crawl is not None:
                 self._inline.crawl.turns.close()
@@ -374,7 +381,10 @@ class FrontierScheduler:
             close_spider(self.crawler, "store_failed")
 
     def _failure(self) -> EndedBadly | None:
-        return EndedBadly(self._reason) if self.failed is not None or self._reason in BROKEN else None
+        bad = self.failed is not None or self._reason in BROKEN
+        if not bad and self._reason == FINISHED:  # any other end is no promise that all was done
+            bad = self.crawl.lacks_seeds
+        return EndedBadly(self._reason) if bad else None
 
     def _closing(self) -> None:
         self.stopping = True

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from itertools import cycle
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from weakref import finalize
 
 from scrapy import Request
@@ -27,8 +28,11 @@ from webcrawl.text.percent import visible
 from webcrawl.urls.hosts import host_of
 
 logger = logging.getLogger(__name__)
+A = TypeVar("A")
+T = TypeVar("T")
 
 PAUSE = 0.001  # seconds between two slices of the work ahead
+EVERY = 10.0  # seconds between two lines on how far it is
 THREADS = 4  # records read at once
 MOST = 64 << 20  # bytes of earlier pages at hand, while their URLs are asked for; beyond it, pages are fetched whole
 HOSTS = 10_000  # that are remembered
@@ -42,8 +46,9 @@ PARTICULAR = frozenset(
 class Since:
     """What the downloader asks before a request, and after an answer."""
 
-    def __init__(self, earlier: Earlier) -> None:
-        self._earlier = earlier
+    def __init__(self, earlier: Earlier, count: Callable[[Iterable[str]], None]) -> None:
+        self._earlier, self._count = earlier, count
+        self._counted = 0
         self._workers = [Worker() for _ in range(THREADS)]
         self._turns = cycle(self._workers)
         self._held = 0
@@ -59,8 +64,7 @@ class Since:
             return None
         if not PARTICULAR.isdisjoint(request.headers):
             return None
-        worker = next(self._turns)
-        known = await asyncio.wrap_future(worker.submit(self._earlier.of_url, visible(request.url)))
+        known = await self._asked(self._earlier.of_url, visible(request.url))
         if known is not None and known.page is not None:
             if host_of(request.url) in self._bare:
                 known.page = None
@@ -73,7 +77,7 @@ class Since:
 
         A host that does not bear conditions on a GET is asked again, later, and without them from now on.
         """
-        if answer.status != PRECONDITION_FAILED or not known.validators:
+        if answer.status != PRECONDITION_FAILED or not known.conditions:
             return known.answered(answer)
         self._bare[host_of(answer.url)] = None
         while len(self._bare) > HOSTS:
@@ -96,7 +100,15 @@ class Since:
     async def compare(self, exchange: Exchange) -> None:
         """Notes in an answer that the earlier crawl has its payload."""
         if exchange.refers is None and is_payload(exchange):
-            exchange.refers = await asyncio.wrap_future(next(self._turns).submit(self._holder, exchange))
+            exchange.refers = await self._asked(self._holder, exchange)
+
+    async def _asked(self, look: Callable[[A], T], what: A) -> T:
+        """What a thread finds; counts what could not be read meanwhile."""
+        found = await asyncio.wrap_future(next(self._turns).submit(look, what))
+        lost, self._counted = self._earlier.lost - self._counted, self._earlier.lost
+        if lost:
+            self._count(["since/unreadable"] * lost)
+        return found
 
     def _holder(self, exchange: Exchange) -> Referred | None:
         return self._earlier.of_digest(exchange.digest)
@@ -115,6 +127,10 @@ async def since_of(argument: str, values: Mapping[str, Any], crawl: Crawl) -> Si
     for line in found.left_out:
         logger.warning("since: %s", line)
     index = crawl.attach(lambda db, _: Index(db.disk, db.folder, found.files))
+    told = time.monotonic()
     for _ in index.open():
         await asyncio.sleep(PAUSE)
-    return Since(Earlier(index, values["DOWNLOAD_TRUNCATE"]))
+        if time.monotonic() - told >= EVERY:
+            told = time.monotonic()
+            logger.info("since: %.1f of %.1f MB of the index files read", *(size / 1e6 for size in index.progress))
+    return Since(Earlier(index, values["DOWNLOAD_TRUNCATE"]), crawl.count)

@@ -23,6 +23,7 @@ SLACK = 65536  # bytes beyond twice the bound of a body, as in net/http_message.
 HOPS = 1000  # letters of a path that are kept
 INTERIM = 10  # heads of status 1xx before the real one
 NOT_MODIFIED = "server-not-modified"  # a revisit whose answer had no body of its own: 304
+NAMES = frozenset(("warc-refers-to", "warc-refers-to-target-uri", "warc-payload-digest"))  # of another record
 _VERSION = re.compile(rb"^HTTP/[23](?:\.\d)?(?=[ \t])")  # what some programs write of newer protocols
 _CHUNK = re.compile(rb"[0-9A-Fa-f]+[ \t]*(?:;[^\n]*)?\r?\n")
 _NO_HOP = re.compile(r"[^A-Za-z]+")
@@ -43,9 +44,15 @@ def most(truncate: int) -> int:
 
 
 def refers(capture: Capture) -> bool:
-    """Whether the payload is in another record."""
+    """Whether the payload is in another record. Some programs write of a 304 only that it was one."""
     first = capture.first
-    return first.kind == "revisit" and NOT_MODIFIED not in first.fields.get("warc-profile", "")
+    return first.kind == "revisit" and not (is_unmodified(capture) and NAMES.isdisjoint(first.fields))
+
+
+def is_unmodified(capture: Capture) -> bool:
+    """Whether the answer was a 304, which says that another record has the page."""
+    first = capture.first
+    return first.kind == "revisit" and NOT_MODIFIED in first.fields.get("warc-profile", "")
 
 
 class Answers:

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from webcrawl.archives.answers import Answers, NoPage, Unusable, most, refers
+from webcrawl.archives.answers import Answers, NoPage, Unusable, is_unmodified, most, refers
 from webcrawl.archives.captures import Capture, captures
 from webcrawl.archives.originals import Originals
+from webcrawl.archives.unmodified import unmodified
 from webcrawl.model import Exchange, Link
 from webcrawl.store.errors import StoreError
 from webcrawl.warc.reader import OPEN, Lost, NotWarc, Record, Records
@@ -99,18 +100,20 @@ class Archives:
             yield Answer(name, Place(size, 0), self._losses())
 
     def _found(self, path: Path, capture: Capture) -> tuple[Link, Exchange] | None:
-        original = None
+        original, same = None, is_unmodified(capture)
         if refers(capture):
             original = self._original(capture.first)
             if original is None:
                 self._refused(path, "revisits", capture.first, "its payload is in none of the files read so far")
                 return None
         try:
-            return self._answers.read(capture, original, path.name.removesuffix(OPEN))
+            link, answer = self._answers.read(capture, None if same else original, path.name.removesuffix(OPEN))
         except NoPage:
             self._lost.append("archive/others")
         except Unusable as error:
             self._refused(path, "unusable", capture.first, str(error))
+        else:
+            return link, unmodified(original, answer) if same and original is not None else answer
         return None
 
     def _original(self, revisit: Record) -> Exchange | None:

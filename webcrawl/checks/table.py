@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 DAY = 86_400
 TEBIBYTE = 1 << 20  # in MiB
 MANY = 10**9
+NO_REVISITS = "none"
 
 REACTOR = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"  # the clients run on its event loop
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
@@ -234,6 +235,11 @@ RULES = (
         "WEBSUB_PORT",
         lambda values: not values["HIVE_DRONES"] or (values["WEBSUB_PORT"] or 0) + values["HIVE_DRONE"] < 65_536,
         "at most 65535 with HIVE_DRONE = {HIVE_DRONE} added to it",
+    ),
+    Rule(
+        "WEBSUB_PORT",
+        lambda values: values["WEBSUB_PORT"] is None or values["REVISIT_POLICY"] != NO_REVISITS,
+        "none with REVISIT_POLICY = none: what hubs tell of is fetched again",
     ),
     Rule(
         "WEBSUB_ADDRESS",

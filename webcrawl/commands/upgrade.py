@@ -31,7 +31,7 @@ class Command(ScrapyCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         del opts
-        if len(args) != 1:
+        if len(args) != 1 or not args[0]:  # an empty name would be the current folder
             raise UsageError("one folder: scrapy upgrade JOBDIR")
         self.exitcode = upgraded(Path(args[0]))
 

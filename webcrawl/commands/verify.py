@@ -33,7 +33,7 @@ class Command(ScrapyCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         del opts
-        if len(args) != 1:
+        if len(args) != 1 or not args[0]:
             raise UsageError("one folder: scrapy verify JOBDIR")
         self.exitcode = verified(args[0])
 

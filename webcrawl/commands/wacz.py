@@ -35,7 +35,7 @@ class Command(ScrapyCommand):
         parser.add_argument("-o", metavar="FILE", help="the file to write; by default JOBDIR/NAME.wacz")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        if len(args) != 1:
+        if len(args) != 1 or not args[0]:
             raise UsageError("one folder: scrapy wacz JOBDIR")
         from webcrawl.wacz.errors import CannotPack  # noqa: PLC0415 - Scrapy imports every command for any
         from webcrawl.wacz.pack import pack  # noqa: PLC0415 - as above

@@ -26,7 +26,7 @@ from webcrawl.crawl.filter_states import FilterStates
 from webcrawl.crawl.halfway import Halfway
 from webcrawl.crawl.host_orders import HostOrders
 from webcrawl.crawl.inspection import Watched
-from webcrawl.crawl.open_revisits import NONE, open_revisiting
+from webcrawl.crawl.open_revisits import NONE, open_revisiting, open_signalling
 from webcrawl.crawl.refusals import Refusals
 from webcrawl.crawl.requisites import SOURCES
 from webcrawl.crawl.robots import RobotsAdmission
@@ -133,6 +133,8 @@ def assemble(
         if parts.post is not None:
             parts.post.drone.home = crawl.mailbox(visitor.robots_told)
             parts.post.drone.moving.portion = crawl.submit_portion
+            if crawl.revisiting is not None:
+                parts.post.drone.moving.again = crawl.revisiting.drain
         opened.pop_all()
         return crawl, visitor
 
@@ -200,7 +202,13 @@ def _parts(
         return build_filters(now, key=key, domains=domains, last=last(now))
 
     agent = product_token(values["ROBOTSTXT_USER_AGENT"] or values["USER_AGENT"])
-    book = RobotsBook(RobotsRows(db), agent, retry_wait=values["HOST_RETRY_WAIT"], patience=values["HOST_PATIENCE"])
+    book = RobotsBook(
+        RobotsRows(db),
+        agent,
+        sitemaps=bool(values["SITEMAPS"]),
+        retry_wait=values["HOST_RETRY_WAIT"],
+        patience=values["HOST_PATIENCE"],
+    )
     robots = RobotsAdmission(book)
     if values["ROBOTSTXT_OBEY"]:
         admission.robots = robots
@@ -231,8 +239,7 @@ def _parts(
     portions = Portions(db, site_of)
     post = open_post(values, db, member, frontier, seen) if member is not None else None
     elsewhere = post.drone if post is not None else None
-    if elsewhere is not None:
-        frontier.votes_go(elsewhere.voted)
+    revisiting = open_revisiting(values, db, frontier, clock, log, counters, in_force, post, key)
     return Parts(
         db=db,
         clock=clock,
@@ -266,7 +273,8 @@ def _parts(
         post=post,
         trace=_trace(outputs, pipeline) if values["URL_TRACE"] else None,
         sitemaps=bool(values["SITEMAPS"]),
-        revisiting=open_revisiting(values, db, frontier, clock, log, counters, in_force, post, key),
+        revisiting=revisiting,
+        signalling=open_signalling(revisiting, pipeline, site_of, elsewhere),
     )
 
 
@@ -300,6 +308,7 @@ def open_post(values: Mapping[str, Any], db: CrawlDB, member: Membership, fronti
     cache, size = load(values["HIVE_URL_CACHE"]), values["HIVE_URL_CACHE_SIZE"]
     drone.splitter = Splitter(slot_of, drone.moving, lambda: cache(size))
     drone.settle(member.slots)
+    frontier.votes_go(drone.voted)
     return Post(drone, outbox, Inbox(db, member.hive, drone.take), Obeyed(db))
 
 

@@ -34,7 +34,10 @@ from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.overstay import R
 from webcrawl.hive.member import Post
 from webcrawl.model import Exchange, Link, Outcome, Packed, Status, url_of
+from webcrawl.net.robots_book import NO_HEAD
+from webcrawl.net.robots_fresh import Head
 from webcrawl.revisit.change import By, Change
+from webcrawl.revisit.figures import RevisitFigures
 from webcrawl.seen.content import ContentSeen
 from webcrawl.seen.portions import Portions
 from webcrawl.seen.protocol import SeenStore
@@ -235,7 +238,7 @@ class Crawl:
 
     def mailbox(self, robots: RobotsHeard) -> Mailbox:
         """Where letters of other drones go; `robots` takes what came of a robots.txt."""
-        return Mailbox(self._discovery, self._frontier, self._seeding, self.now, robots)
+        return Mailbox(self._discovery, self._frontier, self._seeding, self.now, robots, self.revisiting)
 
     def submit_portion(self, now: float) -> bool:
         """Submits the next links of a large page, if it is time for them; whether more of any page wait."""
@@ -322,7 +325,14 @@ class Crawl:
         self._frontier.new_body(link, body)
 
     def robots_answered(
-        self, link: Link, status: int, body: bytes, location: str | None, now: float, chain: str = ""
+        self,
+        link: Link,
+        status: int,
+        body: bytes,
+        location: str | None,
+        now: float,
+        chain: str = "",
+        head: Head = NO_HEAD,
     ) -> Sequence[str]:
         """The answer to a robots.txt, or the Status it failed with; `location` is where it redirects to.
 
@@ -332,10 +342,14 @@ class Crawl:
             return ()
         if status < 0 and not self.uplink.robots_fails(link.history, status, now):
             return ()
-        heard = self._robots.answered(link, status, body, location, now, self._expedite, chain)
+        heard = self._robots.answered(link, status, body, location, now, self._expedite, chain, head)
         if heard is not None and heard.crawl_delay is not None:
             self._frontier.crawl_delay(host_of(link.history + "/"), heard.crawl_delay)
         return heard.sitemaps if heard is not None else ()
+
+    def robots_conditions(self, link: Link) -> list[tuple[bytes, bytes]]:
+        """Headers for the request of a robots.txt."""
+        return self._robots.conditions(link)
 
     def _expedite(self, record: Packed) -> None:
         """Has a robots.txt on another host fetched before all else of that host."""
@@ -431,6 +445,11 @@ class Crawl:
         """Reads these seeds too, when those before are read. SeedError or OSError if the source cannot be opened."""
         self._seeding.add(source)
 
+    @property
+    def lacks_seeds(self) -> bool:
+        """Whether seeds that were given by command cannot be read in this run."""
+        return self._seeding.away > 0
+
     # -- how it is going
 
     @property
@@ -505,11 +524,17 @@ class Crawl:
             "outage/seconds": counters["outage/seconds"] + round(self.uplink.seconds),
             "seeds": self._seeding.taken,
             "bad_seeds": self._seeding.bad,
+            "seed_lists_away": self._seeding.away,
+            **(self.revisiting.counts.stats() if self.revisiting is not None else {}),
             **{f"frontier/{name}": value for name, value in frontier.counters.items()},
             **{f"refused/{name}": value for name, value in self._pipeline.filtered.items()},
             **{f"seen/{name}": value for name, value in seen.items()},
             **({f"hive/{name}": value for name, value in self.post.stats().items()} if self.post is not None else {}),
         }
+
+    def revisit_figures(self) -> RevisitFigures | None:
+        """What became of pages that were fetched again; None if none are."""
+        return self.revisiting.counts.figures() if self.revisiting is not None else None
 
     @property
     def trouble(self) -> str:

@@ -42,4 +42,5 @@ class CrawlLog:
 
     def dropped(self, link: Link, status: int) -> None:
         """A URL that ended without a request."""
-        self.finished(link, Outcome(status), None, ["given_up"] if status in AWAY else [])
+        notes = ["revisit"] if link.is_revisit else []
+        self.finished(link, Outcome(status), None, [*notes, "given_up"] if status in AWAY else notes)

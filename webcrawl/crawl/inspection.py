@@ -12,7 +12,8 @@ from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.robots import RobotsAdmission
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.hosts import Host
-from webcrawl.net.robots_book import SCHEMES, InForce, Verdict, origin_of, robots_url
+from webcrawl.net.robots_book import SCHEMES, Verdict, origin_of, robots_url
+from webcrawl.net.robots_entry import InForce
 from webcrawl.statistics.statistics import Statistics
 from webcrawl.urls.hosts import host_of
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from webcrawl.crawl.discovery import Discovery
+from webcrawl.crawl.revisiting import Revisiting
 from webcrawl.crawl.seeding import Seeding
 from webcrawl.frontier.frontier import Frontier
-from webcrawl.model import Link, is_prerequisite
+from webcrawl.model import Link, is_prerequisite, is_revisit, unpack
 
 RobotsHeard = Callable[[Link, int, bytes, str, str], None]
 
@@ -22,7 +23,9 @@ class Mailbox:
         seeding: Seeding,
         now: Callable[[], float],
         robots: RobotsHeard,
+        revisiting: Revisiting | None = None,
     ) -> None:
+        self._revisiting = revisiting
         self._discovery, self._frontier, self.robots = discovery, frontier, robots
         self.now, self.forget, self.seeds_again = now, discovery.forget, seeding.again
 
@@ -45,4 +48,9 @@ class Mailbox:
         self._frontier.vote(source, url)
 
     def queued(self, records: Sequence[bytes]) -> None:
+        if self._revisiting is not None:
+            again = [record for record in records if is_revisit(record)]
+            if again:
+                self._revisiting.receive([*map(unpack, again)])
+                records = [record for record in records if not is_revisit(record)]
         self._frontier.add(records)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
 
@@ -14,16 +14,24 @@ from webcrawl.control.changeable import OF_REVISITS
 from webcrawl.control.in_force import InForce
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.crawl_log import CrawlLog
+from webcrawl.crawl.revisit_figures import RevisitCounts
 from webcrawl.crawl.revisiting import META, Revisiting
+from webcrawl.crawl.signalling import Signalling
 from webcrawl.crawl.split import Split
 from webcrawl.frontier.frontier import Frontier
+from webcrawl.hive.drone import Drone
 from webcrawl.hive.member import Post
 from webcrawl.loading import load
 from webcrawl.revisit.importance import ByReputation, Weighed
+from webcrawl.revisit.policies.steered import Steered
 from webcrawl.revisit.policy import POLICIES, Policy, PolicyOptions
 from webcrawl.revisit.revisits import FLOOR, MEMORY, Revisits
+from webcrawl.revisit.signals import Signals
+from webcrawl.revisit.watched import Watched
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.text.quantities import count
+from webcrawl.urls.fingerprint import Fingerprints
+from webcrawl.urls.pipeline import LinkPipeline
 
 logger = logging.getLogger(__name__)
 
@@ -55,15 +63,24 @@ def open_revisiting(
     options = PolicyOptions(values["REVISIT_AGE"], split.rate, split.known, random)
     policy: Policy = load(path)(options)
     floor = min(values["REVISIT_AGE"], FLOOR)
-    revisits = Revisits(db, policy, rate=split.rate, random=random, memory=MEMORY, key=key, floor=floor)
+    signals = Signals(db, Fingerprints(key), random, counters) if on else None
+    missed = signals.missed if signals is not None else None
+    revisits = Revisits(db, policy, rate=split.rate, random=random, memory=MEMORY, missed=missed, key=key, floor=floor)
     importance = _importance(values["REVISIT_IMPORTANCE"], frontier)
-    revisiting = Revisiting(db, clock, revisits, (path, policy), split, frontier, importance, counters, on=on)
-    log.hearers.append(revisiting.hear)
+    watched = Watched(db, key)
+    if isinstance(policy, Steered):
+        watched.prior = policy.prior  # which it learns from all pages
+    counts = RevisitCounts(db, watched, counters, clock)
+    parts = (path, policy), split, frontier, importance, counts, random
+    revisiting = Revisiting(db, clock, revisits, *parts, signals=signals, on=on)
+    counts.now = revisiting.now
+    log.hearers += [revisiting.hear, counts.hear]
     split.pages, split.early = revisiting.__len__, policy.early
 
     def change(now: Mapping[str, Any]) -> None:
         age, rate, share = (now[name] for name in OF_REVISITS)
         split.change(age=age, rate=rate, share=share)
+        options.age = age
         frontier.divide(share)
 
     in_force.listen(OF_REVISITS, change)
@@ -74,6 +91,18 @@ def open_revisiting(
     elif on and data is None and counters["pages"]:
         logger.warning("REVISIT_POLICY: pages that were fetched before have no record, and are not fetched again")
     return revisiting
+
+
+def open_signalling(
+    revisiting: Revisiting | None, pipeline: LinkPipeline, site_of: Callable[[str], str], elsewhere: Drone | None
+) -> Signalling | None:
+    """What listings say, on its way to the pages that are fetched again, if there are any."""
+    if revisiting is None or revisiting.signals is None:
+        return None
+    signalling = Signalling(revisiting.signals, revisiting.tell, pipeline, site_of)
+    if elsewhere is not None:
+        signalling.is_ours = elsewhere.is_ours
+    return signalling
 
 
 def _former(path: str) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.model import Exchange, Link, Outcome
+from webcrawl.net.robots_book import NO_HEAD
+from webcrawl.net.robots_fresh import Head
 
 
 class Rereading(Crawl):
@@ -34,10 +36,17 @@ class Rereading(Crawl):
         """Nobody's budget grows."""
 
     def robots_answered(
-        self, link: Link, status: int, body: bytes, location: str | None, now: float, chain: str = ""
+        self,
+        link: Link,
+        status: int,
+        body: bytes,
+        location: str | None,
+        now: float,
+        chain: str = "",
+        head: Head = NO_HEAD,
     ) -> Sequence[str]:
         """Nobody is asked, so nobody's rules matter."""
-        del link, status, body, location, now, chain
+        del link, status, body, location, now, chain, head
         return ()
 
     def finish(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from webcrawl.frontier.admission import Decision
 from webcrawl.model import Link, Status
-from webcrawl.net.robots_book import Heard, RobotsBook, Verdict, origin_of, robots_url
+from webcrawl.net.robots_book import NO_HEAD, RobotsBook, Verdict, origin_of, robots_url
+from webcrawl.net.robots_entry import Heard
+from webcrawl.net.robots_fresh import Head
 from webcrawl.net.robots_policy import follows
 from webcrawl.urls.hosts import host_of
 
@@ -75,6 +77,7 @@ class RobotsAdmission:
         now: float,
         expedite: Callable[[bytes], None],
         chain: str = "",
+        head: Head = NO_HEAD,
     ) -> Heard | None:
         """Books the answer to a robots.txt request; returns None while a redirect is being followed.
 
@@ -94,7 +97,15 @@ class RobotsAdmission:
                 chased = Link(location, link.path, link.url, link.seed, 0, origin, chain, link.request)
                 expedite(chased.pack())
             return None
-        return self.book.answered(origin, status, body, now)
+        if link.url != robots_url(origin):  # it was redirected: what the head says is of another URL
+            head = NO_HEAD
+        return self.book.answered(origin, status, body, now, head)
+
+    def conditions(self, link: Link) -> list[tuple[bytes, bytes]]:
+        """Headers for the request of this robots.txt, by which a server may say that the rules at hand are right."""
+        if link.chain or link.url != robots_url(link.history):
+            return []
+        return self.book.validators(link.history).headers
 
     def dropped(self, link: Link) -> None:
         """A link was dropped unasked; if it was a robots.txt on another host, nobody has to wait for that any more."""

@@ -121,6 +121,11 @@ class Seeding:
     def bad(self) -> int:
         return self._read[1] + sum(one.bad for one in self._sources())
 
+    @property
+    def away(self) -> int:
+        """The number of sources by command that cannot be opened in this run; what they still have is not lost."""
+        return len(self._lost)
+
     def _sources(self) -> Iterator[Seeds]:
         if self._given is not None:
             yield self._given

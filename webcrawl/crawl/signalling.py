@@ -14,7 +14,7 @@ from webcrawl.urls.hosts import host_of
 from webcrawl.urls.pipeline import LinkPipeline
 
 ROLES = frozenset(("item", "sitemap", "guid"))
-Tell = Callable[[Sequence[str], float], None]
+Tell = Callable[[str, float, str], object]
 
 
 class Signalling:
@@ -28,9 +28,9 @@ class Signalling:
         site_of: Callable[[str], str],
         is_ours: Callable[[str], bool] = lambda _: True,
     ) -> None:
-        """`tell` has pages fetched ahead of their turns. `is_ours`: whether this drone of a hive fetches a URL."""
+        """`tell` has a page fetched ahead of its turn. `is_ours`: whether this drone of a hive fetches a URL."""
         self.signals, self._tell, self._pipeline, self.site_of = signals, tell, pipeline, site_of
-        self._is_ours = is_ours
+        self.is_ours = is_ours
         self.offered: Callable[[Page], None] | None = None  # gets every page that may name a hub
 
     def __repr__(self) -> str:
@@ -51,11 +51,14 @@ class Signalling:
         self._say(self.signals.pushed(topic.url, found, now) if found else [topic.url], topic, now)
 
     def _say(self, urls: list[str], page: Link, now: float) -> None:
-        ours = list(filter(self._is_ours, urls))
-        self.signals.counters["signals/elsewhere"] += len(urls) - len(ours)
+        ours = list(filter(self.is_ours, urls))
+        if len(ours) < len(urls):
+            self.signals.counters["signals/elsewhere"] += len(urls) - len(ours)
         if ours:
             kept = self._pipeline.passing(page.url, page.depth + 1, ours, "", f"{page.path}L")
-            self._tell([url for url in ours if url in kept], now)
+            for url in ours:
+                if url in kept:
+                    self._tell(url, now, page.url)
 
 
 def dated(entries: Sequence[Entry], url: str, base: str, site_of: Callable[[str], str]) -> list[Dated]:

@@ -12,7 +12,8 @@ from webcrawl.frontier.frontier import Frontier
 from webcrawl.model import Link, Outcome, Status
 from webcrawl.net.errors import FetchError
 from webcrawl.net.outage import Detector, Failure, Record
-from webcrawl.net.robots_book import RobotsBook, Row
+from webcrawl.net.robots_book import RobotsBook
+from webcrawl.net.robots_table import Row
 from webcrawl.net.sign import Sign
 from webcrawl.text.quantities import count
 from webcrawl.urls.hosts import host_of

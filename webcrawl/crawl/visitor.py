@@ -17,6 +17,7 @@ from webcrawl.html.found import Found, FoundLink, is_nofollow
 from webcrawl.items import Page
 from webcrawl.model import Exchange, Link, redirects_in_a_row
 from webcrawl.net.robots_book import robots_url
+from webcrawl.net.robots_fresh import head_of
 from webcrawl.revisit.change import By, Change
 from webcrawl.seen.shells import SIZE, Shells
 from webcrawl.urls.redirects import target
@@ -92,12 +93,10 @@ class Visitor:
         number = 0
         if exchange.status == 200:
             digest = self._digests(exchange.payload)
-            if exchange.payload is exchange.body:
-                page.digest = digest
+            page.digest = digest if exchange.payload is exchange.body else self._digests(exchange.body)
             number = int.from_bytes(digest[:8], "big") or 1
         found = known.judge(link, exchange, number, lambda: page.fingerprint)
         if found is not None and found.change is Change.NEW and known.is_seen(link):
-            page.digest = page.digest or self._digests(exchange.body)
             same = self._crawl.holds_body(page.digest)
             found = replace(
                 found, change=Change.UNCHANGED if same else Change.CHANGED, by=By.DIGEST if same else By.TEXT
@@ -120,7 +119,8 @@ class Visitor:
         """The sitemaps that it names are its links, if they are wanted."""
         chain = self._chain(link, exchange) if location else ""
         now = self._crawl.now()
-        named = self._crawl.robots_answered(link, exchange.status, exchange.body, location, now, chain)
+        head = head_of(exchange)
+        named = self._crawl.robots_answered(link, exchange.status, exchange.body, location, now, chain, head)
         if named and self._sitemaps:
             page.base = robots_url(link.history)
             page.found = Found(page.base, page.encoding, [("sitemap", url, "", "") for url in named])
@@ -173,6 +173,10 @@ class Visitor:
             exchange.followed = True
             for note in notes:
                 self._crawl.seen_body(note)
+
+    def robots_conditions(self, link: Link) -> list[tuple[bytes, bytes]]:
+        """Headers for the request of a robots.txt, by which a server may say that it is still the same."""
+        return self._crawl.robots_conditions(link)
 
     def robots_said(self, link: Link, status: int, body: bytes = b"") -> None:
         """An answer to a robots.txt request of which no exchange is known, or none."""

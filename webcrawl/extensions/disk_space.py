@@ -7,13 +7,13 @@ import logging
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from scrapy import signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
-from scrapy.utils.asyncio import create_looping_call
 
+from webcrawl.adapter.looping import Loop
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
 
@@ -29,7 +29,7 @@ class DiskSpace:
     def __init__(self, crawler: Crawler, folder: Path, least: int) -> None:
         self._crawler, self._folder, self._least = crawler, folder, least
         self._paused = False
-        self._loop: Any = None
+        self._loop = Loop(self.look)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -42,15 +42,13 @@ class DiskSpace:
     def opened(self) -> None:
         with contextlib.suppress(NotConfigured):  # under somebody else's scheduler nothing changes
             scheduler_of(self._crawler).crawl.in_force.listen(["MIN_FREE_DISK"], self._change)
-        self._loop = create_looping_call(self.look)
         self._loop.start(INTERVAL)
 
     def _change(self, values: Mapping[str, int]) -> None:
         self._least = values["MIN_FREE_DISK"]  # the next look finds out what that means; 0: never too little
 
     def closed(self) -> None:
-        if self._loop is not None and self._loop.running:
-            self._loop.stop()
+        self._loop.stop()
 
     def look(self) -> None:
         engine = self._crawler.engine

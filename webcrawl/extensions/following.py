@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 from scrapy import signals
 from scrapy.crawler import Crawler
-from scrapy.utils.asyncio import create_looping_call
 
+from webcrawl.adapter.looping import Loop
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.store.errors import StoreError
 
@@ -19,7 +19,7 @@ class Following:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._loop: Any = None
+        self._loop = Loop(self.flush)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -29,12 +29,10 @@ class Following:
         return extension
 
     def opened(self) -> None:
-        self._loop = create_looping_call(self.flush)
         self._loop.start(INTERVAL, now=False)
 
     def closed(self) -> None:
-        if self._loop is not None and self._loop.running:
-            self._loop.stop()
+        self._loop.stop()
 
     def flush(self) -> None:
         scheduler = scheduler_of(self._crawler)

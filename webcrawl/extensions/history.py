@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Self
+from typing import Self
 
 from scrapy import signals
 from scrapy.crawler import Crawler
-from scrapy.utils.asyncio import create_looping_call
 
+from webcrawl.adapter.looping import Loop
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.net.shortage import is_ours
 from webcrawl.statistics.history import PATH, SHORTEST, interval, line, moment
@@ -21,7 +21,7 @@ class History:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._loop: Any = None
+        self._loop = Loop(self.look)
         self._output: Output | None = None
         self._due = 0.0
 
@@ -33,12 +33,10 @@ class History:
         return extension
 
     def opened(self) -> None:
-        self._loop = create_looping_call(self.look)
         self._loop.start(SHORTEST)
 
     def closed(self) -> None:
-        if self._loop is not None and self._loop.running:
-            self._loop.stop()
+        self._loop.stop()
 
     def look(self) -> None:
         """Writes a line if it is time for one."""

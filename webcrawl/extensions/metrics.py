@@ -16,10 +16,10 @@ import scrapy
 from scrapy import signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
-from scrapy.utils.asyncio import create_looping_call
 
 import webcrawl
 from webcrawl.adapter.downloader import downloader_of
+from webcrawl.adapter.looping import Loop
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.extensions.checkpoints import Checkpoints
@@ -45,7 +45,7 @@ class Metrics:
         self._folder = Path(values["JOBDIR"])
         self._listener: Listener | None = None
         self._file: TextFile | None = None
-        self._loop: Any = None
+        self._loop = Loop(self._write)
         self._starting: asyncio.Task[None] | None = None
         self._told: str | None = None  # why the file could not be written
         self._committed = 0.0
@@ -84,14 +84,12 @@ class Metrics:
         if values["METRICS_FILE"] is not None:
             path = values["METRICS_FILE"]
             self._file = TextFile(path_of_drone(path, values["HIVE_DRONE"]) if values["HIVE_DRONES"] else Path(path))
-            self._loop = create_looping_call(self._write)
             self._loop.start(INTERVAL)
 
     def closed(self) -> None:
         if self._listener is not None:
             self._listener.close()
-        if self._loop is not None and self._loop.running:
-            self._loop.stop()
+        self._loop.stop()
         if self._file is not None:
             with contextlib.suppress(OSError):
                 self._file.remove()

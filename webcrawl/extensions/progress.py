@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 from scrapy import signals
 from scrapy.crawler import Crawler
-from scrapy.utils.asyncio import create_looping_call
 
+from webcrawl.adapter.looping import Loop
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.crawl.crawl import Crawl
-from webcrawl.text.quantities import short
+from webcrawl.revisit.said import figures_of, fresh
+from webcrawl.text.quantities import count, short
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -33,7 +34,7 @@ class Progress:
         self._crawler, self._logged = crawler, logged
         self._live = _live() if live else None
         self._moved: list[logging.StreamHandler[Any]] = []
-        self._loops: list[Any] = []
+        self._loops: list[Loop] = []
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -56,8 +57,7 @@ class Progress:
 
     def closed(self) -> None:
         for loop in self._loops:
-            if loop.running:
-                loop.stop()
+            loop.stop()
         if self._live is not None:
             self._live.stop()
         for handler in self._moved:
@@ -77,7 +77,7 @@ class Progress:
         self._every(BLINK, lambda: live.update(Text(lines.short(), no_wrap=True, overflow="ellipsis"), refresh=True))
 
     def _every(self, seconds: float, call: Callable[[], None]) -> None:
-        loop = create_looping_call(call)
+        loop = Loop(call)
         loop.start(seconds, now=False)
         self._loops.append(loop)
 
@@ -100,7 +100,7 @@ class Lines:
         return (
             f"{begin}{pages} pages ({rate:.1f}/s), {figures['queued']} queued{_aside(figures)}, "
             f"hosts: {asked} asked {ready} ready {waiting} waiting, {figures['seen/keys']} seen, "
-            f"{figures['failures']} failures, {figures['bytes'] / 1e6:.1f} MB"
+            f"{figures['failures']} failures, {figures['bytes'] / 1e6:.1f} MB{_revisits(figures)}"
         )
 
     def short(self) -> str:
@@ -109,6 +109,8 @@ class Lines:
         asked = "/".join(map(short, hosts))
         queued, seen, failed = (short(self._figures[name]) for name in ("queued", "seen/keys", "failures"))
         begin, known = f"{short(pages)} pages {short(rate)}/s", f"  seen {seen}"
+        if (revisits := figures_of(self._figures)) is not None:
+            known = f"  fresh {fresh(revisits)}"
         if trouble := self._crawl.trouble:  # it goes before other figures: there is no room for all
             begin, known = f"{trouble}  {short(pages)} pages", ""
         size = short(self._figures["bytes"])
@@ -128,7 +130,14 @@ class Lines:
 
 def _aside(figures: Mapping[str, Any]) -> str:
     """How much of what is queued is of hosts set aside, if any is."""
-    return f" ({figures['aside']} of {figures['hosts_aside']} hosts set aside)" if figures.get("aside") else ""
+    aside = figures.get("aside")
+    return f" ({count(aside, 'URL')} of {count(figures['hosts_aside'], 'host')} set aside)" if aside else ""
+
+
+def _revisits(figures: Mapping[str, Any]) -> str:
+    """How fresh a crawl keeps its copies, if it fetches pages again."""
+    revisits = figures_of(figures)
+    return "" if revisits is None else f", {revisits.taken} revisits ({fresh(revisits)} fresh)"
 
 
 def _live() -> Live:

@@ -15,6 +15,7 @@ from scrapy.crawler import Crawler
 
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
+from webcrawl.revisit.said import figures_of, in_words
 from webcrawl.text.quantities import count
 
 logger = logging.getLogger(__name__)
@@ -70,7 +71,8 @@ def summary(folder: Path, figures: Mapping[str, Any], seconds: float, before: in
     if over:
         queued += f" ({count(over, 'URL')} over the budget of {count(figures['over_budget/domains'], 'domain')})"
     kept = f"{sum(archives) / 1e6:.1f} MB in {count(len(archives), 'WARC file')}; " if archives else ""
-    lines = [f"{done}; {queued}, {count(figures['failures'], 'failure')}", *_aside(figures)]
+    first = f"{done}; {queued}, {count(figures['failures'], 'failure')}"
+    lines = [first, *_seeds(figures), *_revisits(figures), *_aside(figures)]
     return [*lines, *_known(figures), f"{kept}everything is in {folder}"]
 
 
@@ -82,13 +84,27 @@ def _known(figures: Mapping[str, Any]) -> Iterator[str]:
         yield f"{count(same, 'page')} unchanged since the earlier crawl, {again}: {megabytes} not stored"
 
 
+def _seeds(figures: Mapping[str, Any]) -> Iterator[str]:
+    if away := figures.get("seed_lists_away", 0):
+        yield f"{count(away, 'list')} of seeds by command cannot be opened, as the log says: the next run tries again"
+
+
+def _revisits(figures: Mapping[str, Any]) -> Iterator[str]:
+    """What came of fetching pages again, over all runs."""
+    revisits = figures_of(figures)
+    if revisits is not None:
+        yield in_words(revisits)
+
+
 def _aside(figures: Mapping[str, Any]) -> Iterator[str]:
     """What is left of hosts that are away, or asked to be left alone for long."""
     urls, hosts = figures.get("aside", 0), figures.get("hosts_aside", 0)
     if hosts:
-        due = time.strftime("%Y-%m-%d %H:%M", time.localtime(figures["aside_due"]))
-        left = f"{count(urls, 'URL')} of {count(hosts, 'host')}"
-        yield f"{left} set aside; the same command goes on with them, the next is due at {due}"
+        left = f"{count(urls, 'URL')} of {count(hosts, 'host')} set aside"
+        if figures["aside_due"]:  # else all of them are paused, and nothing is due before they are resumed
+            due = time.strftime("%Y-%m-%d %H:%M", time.localtime(figures["aside_due"]))
+            left += f"; the same command goes on with them, the next is due at {due}"
+        yield left
     if figures.get("hosts_paused"):
         yield f"{count(figures['hosts_paused'], 'host')} paused by command; their URLs count as set aside"
 

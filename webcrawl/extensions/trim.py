@@ -7,13 +7,13 @@ import logging
 import mmap
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from scrapy import signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
-from scrapy.utils.asyncio import create_looping_call
 
+from webcrawl.adapter.looping import Loop
 from webcrawl.adapter.values import values_of
 
 logger = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ class Trim:
     def __init__(self, interval: float, trim: Callable[[], None], resident: Callable[[], int]) -> None:
         self._interval, self._trim, self._resident = interval, trim, resident
         self._pace = Pace()
-        self._loop: Any = None
+        self._loop = Loop(self.look)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -59,12 +59,10 @@ class Trim:
         return extension
 
     def opened(self) -> None:
-        self._loop = create_looping_call(self.look)
         self._loop.start(self._interval, now=False)
 
     def closed(self) -> None:
-        if self._loop is not None and self._loop.running:
-            self._loop.stop()
+        self._loop.stop()
 
     def look(self) -> None:
         if not self._pace.due():

@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 INTERVAL = 1.0  # seconds between two looks for hubs to be asked
 AT_ONCE = 8  # requests to hubs, each in its host's turn
-WAITING = 64  # pushes that wait to be read; beyond, they are dropped: the feed itself is read in its turn
+WAITING = 16  # pushes that wait to be read; beyond, they are dropped: the feed itself is read in its turn
 PACE = 0.02  # seconds between two pushes that are read
 LOOPBACK = ("127.0.0.1", 0)
 FORM = "application/x-www-form-urlencoded"
@@ -75,7 +75,7 @@ class WebSub:
         self._subscriptions.counters = crawl.signalling.signals.counters
         host, port = place(self._values)
         try:
-            self._callback = Callback(bound(host, port, "WEBSUB_PORT"), self._verify, self._pushed)
+            self._callback = Callback(bound(host, port, "WEBSUB_PORT"), self._verify, self._pushed, self._knows)
         except CannotListen as error:  # it could when the settings were checked
             scheduler.fail(error)
             return
@@ -169,6 +169,13 @@ class WebSub:
             self._scheduler.fail(error)
             return None
 
+    def _knows(self, token: str) -> bool:
+        try:
+            return self._subscriptions.knows(token)
+        except StoreError as error:
+            self._scheduler.fail(error)
+            return False
+
     def _pushed(self, push: Push) -> None:
         if len(self._pushes) >= WAITING:
             self._subscriptions.counters["websub/dropped"] += 1
@@ -195,7 +202,7 @@ class WebSub:
         topic = unpack(one.page)
         entries = all_links(push.body, push.content_type, topic.url).entries
         links = [entry.url for entry in entries if entry.role == "item"]
-        if links:
+        if links and self._values["FEED_LINKS"]:
             self._crawl.discover(topic, links, lambda _: "L")
         self._signalling.pushed(topic, entries, now)
         self._scheduler.wake()

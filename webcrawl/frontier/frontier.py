@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from heapq import heappop, heappush
+from heapq import heappush
 
 from webcrawl.frontier.addresses import Addresses
-from webcrawl.frontier.admission import Decision
 from webcrawl.frontier.allowances import Allowance
 from webcrawl.frontier.back import BackEnd
 from webcrawl.frontier.booking import Booking, Limits, Own
 from webcrawl.frontier.budgets import Budgets
 from webcrawl.frontier.charges import Charges
-from webcrawl.frontier.front import FrontEnd
 from webcrawl.frontier.gate import Gate
-from webcrawl.frontier.health import Health, given_up, spares
+from webcrawl.frontier.giving import Giving
+from webcrawl.frontier.health import Health, given_up
 from webcrawl.frontier.hosts import FIRST, Host, State
 from webcrawl.frontier.lending import NO_PAGE, Lender, Lending
 from webcrawl.frontier.look import Look
@@ -34,12 +33,9 @@ from webcrawl.urls.hosts import host_of
 
 STEPS = 64  # hosts examined by one `take` before it gives up for this turn of the event loop
 LOOKS = 4  # of these, hosts let in to find one that answers before an unproven host gets the slot
-DROPS = 256  # URLs of one host dropped per turn
 GROWN = 10  # pages with which a host is worth a look for a sitemap that nobody names
-PAUSE = 0.002  # seconds between two such turns
+PAUSE = 0.002  # seconds until the next URLs of a host are dropped
 LATE = 0.05  # seconds that a proven host waits for a fetcher or the processor, before we count as busy
-NEVER = float("inf")
-SOON = 30.0  # seconds that a host waits with a URL, e.g. for a redirected robots.txt, rather than look for another
 CALM = 0.2  # seconds after that in which no host beyond its domain's share is let in
 BRINGS = 256  # URLs to be fetched again that are moved to their hosts in one turn
 OVERDUE = 10.0  # seconds a due host waits for a fetcher before n shrinks: there are more queues than fetchers need
@@ -51,7 +47,7 @@ class Frontier:
     def __init__(self, queues: Queues, rules: Rules, hooks: Hooks, *, resumed: float = 0.0) -> None:
         self._front, self._hosts, self._told = queues.front, queues.hosts, queues.told
         self._level, self._book = rules.prioritizer.level, Booking(rules.politeness, rules.limits)
-        self._addresses, self._admission, self._dropped = hooks.addresses, hooks.admission, hooks.dropped
+        self._addresses, self._dropped = hooks.addresses, hooks.dropped
         self._budgets, self._domain = queues.budgets, rules.domain
         self.heard: Callable[[str, Sequence[str]], None] | None = None  # wants the links of each page, or nobody does
         if self._budgets.counts or isinstance(rules.prioritizer, Informed):
@@ -82,11 +78,12 @@ class Frontier:
             charges=self._charges,
         )
         self.lending = Lending(lender)
-        self.pardon = Pardon(self._charges, lender, self._rotation, self._enter, self._put_back)
+        self._several = Several(self._back, self._book, self._rotation, alike=hooks.addresses is None)
+        self._giving = Giving(self, queues.front, queues.hosts, self._slots, self._several, hooks.admission)
+        self.pardon = Pardon(self._charges, lender, self._rotation, self._enter, self._giving.put_back)
         self.steering = Steering(lender, self._rotation, self._enter)
         self.look = Look(queues, lender)
         self.overstay = Overstay(self._back, self._rotation)
-        self._several = Several(self._back, self._book, self._rotation, alike=hooks.addresses is None)
         self._reserved = self.lending.reserved
         self.gate: Gate | None = None
         self.moves = Moves(self, queues, lender, self._rotation)
@@ -167,7 +164,7 @@ class Frontier:
 
     def next_aside(self) -> float | None:
         """When the next of them comes back, or None."""
-        return self._rotation.aside.next_due()
+        return self._rotation.aside.next_return()
 
     def resting(self) -> bool:
         """Whether the URLs that are left are all of hosts set aside, or tried from there, or over budgets."""
@@ -273,7 +270,7 @@ class Frontier:
         host = self._back.active.get(name)
         held = host if host is not None else self._hosts.get(name)
         self._hosts.touch(held)
-        self._put_back(held, record)
+        self._giving.put_back(held, record)
         self.counters["added"] += 1
         if host is None and held.state is State.IDLE and self._rotation.aside.keeps(held):
             self._rotation.rest(held, self._back.now)
@@ -372,79 +369,11 @@ class Frontier:
             return None
         if self._addresses is not None and host.ip and not self._holds(self._addresses, host, now):
             return None
-        given = self._first_allowed(host, now)
+        given = self._giving.first_allowed(host, now)
         if given is None:
             self._settle(host, now)
         elif host.lanes is not None:
             self._several.handed_out(host, given, now)
-        return given
-
-    def _first_allowed(self, host: Host, now: float) -> Link | None:
-        """Gives the host's first URL that may be asked for, or what must be asked for first."""
-        given: Link | None = None
-        passed: list[tuple[float | Link, bytes]] = []
-        for _ in range(DROPS):
-            record = _next_record(host, now, self._front)
-            if record is None:
-                break
-            self._hosts.touch(host)
-            self.queued -= 1
-            link = unpack(record)
-            if host.retired and spares(host, link.url):
-                self._put_back(host, record)
-                break
-            if host.given is not None and self._several.waits(host, link):
-                self._put_back(host, record)
-                break
-            decision = self._decide(host, link, now)
-            if not decision:
-                given = self._give(host, link, record)
-                break
-            if isinstance(decision, Link) and host.given is not None and self._several.waits(host, decision):
-                self._put_back(host, record)
-                break
-            if isinstance(decision, Link) and not (decision.attempt and host.failures):
-                self._put_back(host, record)
-                given = self._give(host, decision, decision.pack())
-                break
-            if isinstance(decision, int):
-                self._drop(link, decision)
-                continue
-            passed.append((decision, record))
-            if isinstance(decision, float) and decision <= now + SOON:
-                break
-        return self._pass_over(host, passed, now, given) if passed else given
-
-    def _decide(self, host: Host, link: Link, now: float) -> Decision:
-        decision = self._ends(host, link, now) if host.retired else None
-        return decision or (self._admission(link, now) if self._admission is not None else None)
-
-    def _ends(self, host: Host, link: Link, now: float) -> Decision:
-        """URLs of a retired host end, but HOST_MAX_PAGES is about new pages: others wait for their turn."""
-        if host.retired != Status.HOST_BUDGET or not link.is_revisit:
-            return host.retired
-        return host.ready_at if host.ready_at > now else None
-
-    def _pass_over(
-        self, host: Host, passed: list[tuple[float | Link, bytes]], now: float, given: Link | None
-    ) -> Link | None:
-        """Puts back URLs that let others pass: those that wait for long, and those that need a request to be repeated.
-
-        A host may be down by http and up by https. If there is nothing else, the request that was made least often is
-        repeated, or the host waits.
-        """
-        repeated: Link | None = None
-        until = NEVER
-        for decision, record in passed:
-            if isinstance(decision, float):
-                until = min(until, decision)
-            elif repeated is None or decision.attempt < repeated.attempt:
-                repeated = decision
-            self._put_back(host, record, last=not isinstance(decision, float) or decision > now + SOON)
-        if given is None and repeated is not None:
-            return self._give(host, repeated, repeated.pack())
-        if given is None:
-            host.ready_at = max(host.ready_at, until)
         return given
 
     def _holds(self, addresses: Addresses, host: Host, now: float) -> bool:
@@ -454,27 +383,11 @@ class Frontier:
             self._back.schedule(host, again)
         return again is None
 
-    def _give(self, host: Host, link: Link, record: bytes) -> Link:
-        host.given = record
-        host.stay += 1
-        self.in_flight += 1
-        self._slots.asked[host.standing] += 1
-        self.counters["taken"] += 1
-        return link
-
-    def _put_back(self, host: Host, record: bytes, *, last: bool = False) -> None:
-        """Makes the record the host's first again, or its last."""
-        if last:
-            self._hosts.queue_for(host, record).push(record)
-        else:
-            heappush(host.later, (0.0, record))
-        self.queued += 1
-
     def _end(self, record: bytes, status: int) -> None:
         self.queued -= 1
-        self._drop(unpack(record), status)
+        self.drop(unpack(record), status)
 
-    def _drop(self, link: Link, status: int) -> None:
+    def drop(self, link: Link, status: int) -> None:
         self.refund(link)
         self.counters[f"dropped/{status}"] += 1
         if self._dropped is not None:
@@ -661,22 +574,3 @@ class Frontier:
 def _uses_budget(link: Link) -> bool:
     """Whether the link is a page of its domain's budget: not a user's request, a robots.txt, or one fetched again."""
     return not link.request and not link.history and not link.path.endswith("P")
-
-
-def _next_record(host: Host, now: float, front: FrontEnd) -> bytes | None:
-    """The host's next record: due retries, then by priority; for a retired host the order does not matter.
-
-    What is fetched again takes turns with all others.
-    """
-    ranked = host.ranked
-    if host.later and (host.later[0][0] <= now or host.retired):
-        others = host.queue.count or (ranked is not None and ranked.queues)
-        # If the host is failing, another URL shows whose fault it is; but what was put back goes first (FIRST, 0).
-        if not (host.failures and others) or host.later[0][0] <= 0.0:
-            return heappop(host.later)[1]
-    if ranked is not None and ranked.queues:
-        if ranked.has_revisits() and front.old_goes_first():
-            return ranked.pop(-1)
-        if ranked.before() or not host.queue.count:
-            return ranked.pop()
-    return host.queue.pop()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from webcrawl.frontier.aside import Aside
+from webcrawl.frontier.aside import Aside, unpack
 from webcrawl.frontier.fifo import Fifo
 from webcrawl.frontier.hosts import Host, HostTable, State
 
@@ -52,6 +52,12 @@ class SetAside:
     def next_due(self) -> float | None:
         """When the next host comes back, or None."""
         return self._queue.next_due()
+
+    def next_return(self) -> float | None:
+        """The same without paused hosts, as far as the first host of each length of wait says."""
+        if not self.held:
+            return self.next_due()
+        return min((at for at, _, record in self.entries if unpack(record)[1] not in self.held), default=None)
 
     def next(self, now: float, active: Container[str]) -> Host | None:
         """The next host whose time has come, to be entered or put away by the caller; it is parked until then."""

@@ -12,7 +12,7 @@ from webcrawl.frontier.booking import Booking
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.lanes import Lanes
 from webcrawl.frontier.rotation import Rotation
-from webcrawl.model import Link, Outcome, unpack
+from webcrawl.model import Link, Outcome, Status, unpack
 
 PAUSE = 0.002  # seconds between two turns in which URLs are dropped
 
@@ -67,8 +67,8 @@ class Several:
 
     def may_go_on(self, host: Host, now: float) -> bool:
         """Whether a host in flight may be asked for one more URL now; if it may later, it is scheduled for then."""
-        if host.retired:
-            return True  # its URLs end, which takes no lane
+        if host.retired:  # its URLs end, which takes no lane, unless some may be asked for: then one after another
+            return host.retired != Status.HOST_BUDGET
         if not self._has_room(host, now):
             return False
         due = host.due()
@@ -107,7 +107,8 @@ class Several:
         if host.given is None or not host.waiting():
             return
         if host.retired:
-            self._back.schedule(host, now + PAUSE)
+            if host.retired != Status.HOST_BUDGET:
+                self._back.schedule(host, now + PAUSE)
         elif self._has_room(host, now):
             self._back.schedule(host, max(host.due(), self._back.now))
 

@@ -60,6 +60,7 @@ class Moving:
         self._db, self._me, self._frontier, self._seen = db, me, frontier, seen
         self._slot_of, self._outbox, self._accept = slot_of, outbox, accept
         self.portion: Callable[[float], bool] | None = None  # submits links of a large page; says if there were any
+        self.again: Callable[[], bool] | None = None  # queues pages that are to be fetched again, likewise
         self.coming = Coming(frontier.moves, seen, Parking(db), lost)
         self.leaving: Leaving | None = None
         if isinstance(seen, ExportsKeys):
@@ -280,12 +281,13 @@ class Moving:
             return False
         if self.portion is not None and self.portion(now):
             return False
+        again = self.again is not None and self.again()
         records = self._seen.take(SLICE)
         if not records and self._seen.pending:
             self._seen.merge()
             records = self._seen.take(SLICE)
         self._frontier.add(filter(None, records))
-        return self._frontier.moves.drain(SLICE) and not self._seen.pending
+        return self._frontier.moves.drain(SLICE) and not (self._seen.pending or again)
 
     def stats(self) -> dict[str, int]:
         """For stats.json: slots that are here, on their way, and how many have moved since the start."""

@@ -6,26 +6,26 @@ docs/robots.md has the steps. The only I/O is reading and writing the table's ro
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from enum import Enum
-from typing import Protocol
 
 from webcrawl.net.robots import Rules, parse
-from webcrawl.net.robots_packed import Away, pack, pack_away, split, unpack
+from webcrawl.net.robots_entry import KEEP, Entry, Heard, InForce
+from webcrawl.net.robots_fresh import HOUR, NOT_MODIFIED, Fresh, Head, look
+from webcrawl.net.robots_packed import Away, pack, pack_away, pack_fresh, split, unpack
 from webcrawl.net.robots_policy import Meaning, meaning
+from webcrawl.net.robots_table import RobotsTable, Row
+from webcrawl.net.validators import Validators
 
 SCHEMES = ("http:", "https:", "ftp:")  # RFC 9309 2.3
 SIBLINGS = {"http": "https", "https": "http"}  # schemes whose origins are usually one server
 _PATH = "/robots.txt"
-KEEP = 86_400.0  # seconds, RFC 9309 2.4: no longer than 24 hours
 PATIENCE = 259_200.0  # HOST_PATIENCE
 TRIES = 3  # failures at least before an origin is given up; after so many nobody should await its URLs
 HOSTS = 2**18
 ORIGINS = 100  # of one host, that are shown
+NO_HEAD = Head()
 DOUBLINGS = 20  # of HOST_RETRY_WAIT, which is 0.1 s at least: more than a day
-
-
-Row = tuple[float, bytes] | None  # of the table: when it expires, and what it says
 
 
 class Verdict(Enum):
@@ -36,63 +36,6 @@ class Verdict(Enum):
     FETCH = "fetch its host's robots.txt first, then ask again"
     WAIT = "robots.txt is unreachable, and no rules are known: put it back until next_try"
     UNREACHABLE = "it ends: Status.ROBOTS_UNREACHABLE; robots.txt was unreachable for too long"
-
-
-class RobotsTable(Protocol):
-    """Persistent storage for rules: webcrawl.frontier.robots_rows.RobotsRows."""
-
-    def robots(self, origin: str) -> tuple[float, bytes] | None:
-        """When the row expires, and the row."""
-        ...
-
-    def set_robots(self, origin: str, until: float, rules: bytes) -> None:
-        """Replace the row."""
-        ...
-
-    def origins(self, host: str, most: int) -> list[str]:
-        """Origins of a host that have a row."""
-        ...
-
-    def sweep(self, before: float) -> None:
-        """Delete some of the rows that expired before `before`."""
-        ...
-
-
-@dataclass(slots=True)
-class Heard:
-    """What a robots.txt says besides its rules."""
-
-    meaning: Meaning
-    crawl_delay: float | None = None  # seconds, 0 for none; None if it was not heard
-    sitemaps: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class InForce:
-    """What is known of an origin's robots.txt."""
-
-    until: float  # when it is to be fetched again
-    rules: Rules | None  # None: none are known
-    tries: int  # that failed in a row since the rules were fetched; none and no rules: it was given up
-    since: float  # when the first of them failed
-
-    @property
-    def fetched(self) -> float | None:
-        """When the rules came; None if that is not known, because robots.txt has been unreachable since."""
-        return None if self.tries or self.rules is None else self.until - KEEP
-
-
-@dataclass(slots=True)
-class _Entry:
-    until: float  # when robots.txt is to be fetched again
-    rules: Rules | None  # in force; None if none are known
-    tries: int = 0  # that failed in a row; without any, and without rules, the origin is given up
-    since: float = 0.0  # when the first of them failed
-    owes: bool = False  # a URL that the rules in force allow goes before the next try
-
-    @property
-    def weight(self) -> int:
-        return self.rules.weight if self.rules is not None else _NOTHING.weight
 
 
 class RobotsBook:
@@ -108,13 +51,14 @@ class RobotsBook:
         table: RobotsTable,
         agent: str,
         *,
+        sitemaps: bool = False,
         retry_wait: float = 60.0,
         patience: float = PATIENCE,
         memory: int = 32 << 20,
     ) -> None:
-        self._table, self._agent, self._room = table, agent, memory
+        self._table, self._agent, self._room, self._sitemaps = table, agent, memory, sitemaps
         self.change(retry_wait=retry_wait, patience=patience)
-        self._entries: OrderedDict[str, _Entry] = OrderedDict()
+        self._entries: OrderedDict[str, Entry] = OrderedDict()
         self._weight = 0
         self.counters: Counter[str] = Counter()
 
@@ -138,22 +82,23 @@ class RobotsBook:
         if url.endswith(_PATH) and url == robots_url(origin):  # RFC 9309 2.2.2: implicitly allowed
             return Verdict.ALLOWED
         entry = self._entry(origin)
-        if entry is None or (entry.until <= now and not (entry.owes and now < entry.until + KEEP)):
+        if entry is None or entry.looks_early(now) or (entry.until <= now and not entry.owes_now(now)):
             return Verdict.FETCH
         if entry.rules is None:
             return Verdict.WAIT if entry.tries else Verdict.UNREACHABLE
         if not entry.rules.allowed(url):
             return Verdict.FORBIDDEN
         entry.owes = False
+        entry.asked += 1
         return Verdict.ALLOWED
 
     def would_say(self, url: str, now: float) -> Verdict:
         """The verdict, for whoever watches."""
         entry = self._entry(origin_of(url))
-        owes = entry is not None and entry.owes
+        before = (entry.owes, entry.asked) if entry is not None else (False, 0)
         verdict = self.verdict(url, now)
         if entry is not None:
-            entry.owes = owes
+            entry.owes, entry.asked = before
         return verdict
 
     def next_try(self, url: str) -> float:
@@ -186,17 +131,42 @@ class RobotsBook:
         if entry is not None and entry.until > now and (entry.tries or entry.rules is None):
             self._keep(origin, replace(entry, until=now, owes=False))
 
-    def answered(self, origin: str, status: int, body: bytes, now: float) -> Heard:
+    def validators(self, origin: str) -> Validators:
+        """Those of the rules at hand, by which the next request may ask whether they are still right."""
+        entry = self._entry(origin)
+        fresh = entry.fresh if entry is not None and entry.rules is not None else None
+        if fresh is None or (self._sitemaps and not fresh.sitemaps):  # a 304 would not name them
+            return Validators()
+        return fresh.validators
+
+    def answered(self, origin: str, status: int, body: bytes, now: float, head: Head = NO_HEAD) -> Heard:
         """Record the response to a robots.txt request: the last hop's, for the origin of the first hop."""
+        before = self._entry(origin)
         what = meaning(status)
+        if status == NOT_MODIFIED and before is not None and before.rules is not None:
+            what = Meaning.SAME
         self.counters[what.name.lower()] += 1
         self._table.sweep(now - self._useful)
         if what is Meaning.SHUT:
-            self._keep(origin, self._failed(self._entry(origin), now))
+            self._keep(origin, self._failed(before, now))
             return Heard(what)
-        txt = parse(body if what is Meaning.READ else b"", self._agent)
-        self._keep(origin, _Entry(now + KEEP, txt.rules))
-        return Heard(what, self._crawl_delay(origin, txt.rules.crawl_delay, now), txt.sitemaps)
+        if what is Meaning.SAME and before is not None and before.rules is not None:
+            rules, sitemaps, head = before.rules, [], head.completed(before.fresh)
+        else:
+            txt = parse(body if what is Meaning.READ else b"", self._agent)
+            rules, sitemaps = txt.rules, txt.sitemaps
+        fresh = self._fresh(before, rules, now, head)
+        if what is not Meaning.SAME:
+            fresh = replace(fresh, sitemaps=self._sitemaps)
+        self._keep(origin, Entry(now + KEEP, rules, fresh=fresh))
+        return Heard(what, self._crawl_delay(origin, rules.crawl_delay, now), sitemaps)
+
+    def _fresh(self, before: Entry | None, rules: Rules, now: float, head: Head) -> Fresh:
+        """When to look again, by what is known of the file's changes."""
+        if before is None or before.rules is None:
+            return look(now, None, changed=False, head=head)
+        changed = rules is not before.rules and pack(rules, self._agent) != pack(before.rules, self._agent)
+        return look(now, before.fresh, changed=changed, head=head)
 
     # -- failures that were our own network's
 
@@ -210,13 +180,15 @@ class RobotsBook:
         old = self._entries.pop(origin, None)
         self._weight -= old.weight if old is not None else 0
 
-    def _failed(self, before: _Entry | None, now: float) -> _Entry:
+    def _failed(self, before: Entry | None, now: float) -> Entry:
         """One more failure: wait longer than the last time, and in the end give up.
 
         Rules stay in force meanwhile (RFC 9309 2.4). Who is asked later than planned was away for twice the planned
         time at most, as far as we know: a crawl may have been stopped, or the host had no URLs. The last try comes when
         patience ends, so that nothing is given up that is back by then.
         """
+        if before is not None and before.fresh is not None and before.looks_early(now):
+            return replace(before, fresh=replace(before.fresh, soon=now + HOUR), asked=0)  # valid as long as before
         tries, since, rules = 0, now, None
         if before is not None and before.until >= now - self._useful:  # or its row may be swept
             rules = before.rules
@@ -226,11 +198,12 @@ class RobotsBook:
         tries += 1
         left = since + self._patience - now
         if left <= 0 and tries >= TRIES:
-            return _Entry(now + KEEP, None)
+            return Entry(now + KEEP, None)
         wait = self._wait(tries)
         until = now + (min(wait, left) if left > 0 else wait)
         # The host waits as long, and would otherwise have turns for its robots.txt only.
-        return _Entry(until, rules, tries, since, owes=rules is not None)
+        fresh = before.fresh if before is not None else None
+        return Entry(until, rules, tries, since, owes=rules is not None, fresh=fresh)
 
     def _wait(self, tries: int) -> float:
         """Seconds until the next try after so many."""
@@ -244,14 +217,16 @@ class RobotsBook:
             return seconds
         return max(seconds, other.rules.crawl_delay)
 
-    def _keep(self, origin: str, entry: _Entry) -> None:
+    def _keep(self, origin: str, entry: Entry) -> None:
         row = pack(entry.rules, self._agent) if entry.rules is not None else None
+        if row is not None and entry.fresh is not None and entry.fresh.says_more(entry.until):
+            row = pack_fresh(entry.fresh, row)
         if row is None or entry.tries:
             row = pack_away(Away(entry.tries, entry.since), row)
         self._table.set_robots(origin, entry.until, row)
         self._remember(origin, entry)
 
-    def _entry(self, origin: str) -> _Entry | None:
+    def _entry(self, origin: str) -> Entry | None:
         entry = self._entries.get(origin)
         if entry is not None:
             self._entries.move_to_end(origin)
@@ -263,23 +238,20 @@ class RobotsBook:
             self._remember(origin, entry)
         return entry
 
-    def _load(self, until: float, row: bytes) -> _Entry | None:
-        away, packed = split(row)
+    def _load(self, until: float, row: bytes) -> Entry | None:
+        away, packed, fresh = split(row)
         rules = unpack(packed, self._agent) if packed is not None else None
         if away is not None:
-            return _Entry(until, rules, away.tries, away.since)
-        return _Entry(until, rules) if rules is not None else None
+            return Entry(until, rules, away.tries, away.since, fresh=fresh)
+        return Entry(until, rules, fresh=fresh) if rules is not None else None
 
-    def _remember(self, origin: str, entry: _Entry) -> None:
+    def _remember(self, origin: str, entry: Entry) -> None:
         old = self._entries.pop(origin, None)
         self._weight += entry.weight - (old.weight if old is not None else 0)
         self._entries[origin] = entry
         while self._weight > self._room or len(self._entries) > HOSTS:
             _, old = self._entries.popitem(last=False)
             self._weight -= old.weight
-
-
-_NOTHING = Rules({})
 
 
 def origin_of(url: str) -> str:

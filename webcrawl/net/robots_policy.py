@@ -14,6 +14,7 @@ class Meaning(Enum):
 
     READ = "the body says what is allowed"
     OPEN = "everything is allowed"
+    SAME = "the rules known before are right"  # 304 to a request with a condition
     SHUT = "unreachable: rules known before stay in force, without any nothing is allowed"
 
 

@@ -6,10 +6,12 @@ from struct import Struct
 
 from webcrawl.revisit.policy import PolicyOptions
 
-_LAYOUT = Struct("<3d")
+_LAYOUT = Struct("<4d")
 SIZE = _LAYOUT.size  # of its state
 BACK = 1 / 32  # a page that comes late, because it is new in the queue, sets the queue back by so much of its lateness
 SMOOTH = 3600.0  # seconds over which the budget is averaged: a share of all fetches wavers with them
+SMOOTH_AHEAD = 86400.0  # the same for fetches at signals: a sitemap has the news of a day
+MOST_AHEAD = 0.5  # of the budget: what such fetches may have if there is no threshold for them
 YEAR = 365 * 86400.0  # the longest round: a budget of nothing may be one of something tomorrow
 
 
@@ -22,12 +24,14 @@ class Pace:
     changes.) The queue stands still when nothing is taken.
     """
 
-    __slots__ = ("_options", "front", "rate", "told")
+    __slots__ = ("_options", "ahead", "ahead_rate", "front", "rate", "told")
 
     def __init__(self, options: PolicyOptions) -> None:
         self._options = options
         self.front = 0.0  # the due time that the queue has come to; 0: nothing was taken yet
         self.rate = 0.0  # revisits per second, averaged
+        self.ahead = 0  # pages that were fetched at a signal since then, out of the budget
+        self.ahead_rate = 0.0  # of these per second, averaged
         self.told = 0.0  # when the average was brought up to date
 
     def took(self, due: float) -> None:
@@ -38,21 +42,28 @@ class Pace:
         """Where the queue is; before it has begun, that is the present."""
         return self.front or now
 
+    def may_be_ahead(self) -> bool:
+        """Whether a page may be fetched at a signal; it is counted then. They have half of the budget at most."""
+        if self.ahead_rate > MOST_AHEAD * self.rate:
+            return False
+        self.ahead += 1
+        return True
+
     def round(self, now: float) -> float:
         """Seconds in which the budget suffices for every page once."""
-        rate = self._options.rate()
-        if self.rate > 0:
-            part = min(max(now - self.told, 0.0) / SMOOTH, 1.0)
-            self.rate += (rate - self.rate) * part
-        else:
-            self.rate = rate
-        self.told = now
+        rate, passed = self._options.rate(), max(now - self.told, 0.0)
+        if self.rate > 0 and passed > 0:
+            self.rate += (rate - self.rate) * min(passed / SMOOTH, 1.0)
+            self.ahead_rate += (self.ahead / passed - self.ahead_rate) * min(passed / SMOOTH_AHEAD, 1.0)
+            self.ahead, self.told = 0, now
+        elif not self.rate:
+            self.rate, self.told = rate, now
         pages = max(self._options.pages(), 1)
         return pages / self.rate if self.rate * YEAR > pages else YEAR
 
     def state(self) -> bytes:
-        return _LAYOUT.pack(self.front, self.rate, self.told)
+        return _LAYOUT.pack(self.front, self.rate, self.ahead_rate, self.told)
 
     def restore(self, data: bytes) -> None:
         if len(data) == _LAYOUT.size:
-            self.front, self.rate, self.told = _LAYOUT.unpack(data)
+            self.front, self.rate, self.ahead_rate, self.told = _LAYOUT.unpack(data)

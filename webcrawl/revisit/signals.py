@@ -1,7 +1,7 @@
 """Being told: what listings say has changed, and which hosts' word is worth a fetch.
 
-A host is believed when enough of its signals turned out to be true. One that nobody knows yet is tried with a few of
-its signals at a time, and one that was found to lie is asked for the truth now and then.
+A host is believed when enough of its signals turned out to be true (trust.py). One that nobody knows yet is tried with
+a few of its signals at a time, and one that was found to lie is tried again now and then.
 """
 
 from __future__ import annotations
@@ -17,10 +17,6 @@ from webcrawl.store.crawldb import CrawlDB
 from webcrawl.urls.fingerprint import Fingerprints
 from webcrawl.urls.hosts import host_of
 
-TRIED = 4.0  # signals that must have been followed before a host is judged
-BELIEVED = 0.5  # share of its signals that must have been true
-TRY = 8  # signals of one reading of a listing, of a host that is not judged yet
-CHECK = 32  # of one that is not believed, every so many readings one signal is followed
 TOLD = 2000  # signals of one reading at most, the latest dates first; the others come with the next reading
 PER_HOST = 2_000_000  # URLs of all listings of a host that are remembered: 20 MB on disk
 SEARCHED = 200_000  # of a host whose listings have more URLs, each page counts as listed
@@ -34,10 +30,12 @@ Dated = tuple[str, float | None]
 class Signals:
     """What a listing's dates have to say. Time is seconds since 1970."""
 
-    def __init__(self, db: CrawlDB, fingerprints: Fingerprints, random: Random) -> None:
+    def __init__(
+        self, db: CrawlDB, fingerprints: Fingerprints, random: Random, counters: Counter[str] | None = None
+    ) -> None:
         self._listed, self._announcers = Listed(db), Announcers(db)
         self._keys, self._random = fingerprints, random
-        self.counters: Counter[str] = Counter()
+        self.counters: Counter[str] = Counter() if counters is None else counters
 
     def __repr__(self) -> str:
         return f"<Signals {self._announcers!r}>"
@@ -52,15 +50,16 @@ class Signals:
         room = self._room(host, number)
         if room <= 0 or (len(urls) > SMALL and not any(dates)):
             return []
-        most = TOLD if self._is_believed(self._trust(host)) else MOST
+        most = TOLD if self._trust(host).is_believed else MOST
         found = self._listed.compare(number, self._keys(urls), dates, now, whole=whole, room=room, most=most)
         for named in {host, *map(host_of, urls[:SMALL])} if any(dates) else {host}:
             self._note(named, number, found.kept)
-        self.counters["signals"] += len(found.newer)
+        if len(found.newer):
+            self.counters["signals"] += len(found.newer)
         by_host: dict[str, list[str]] = {}
         for at in sorted(found.newer.tolist(), key=lambda at: -dates[at]):
             by_host.setdefault(host_of(urls[at]), []).append(urls[at])
-        return [url for one, newer in by_host.items() for url in self._worth(one, newer)]
+        return [url for one, newer in by_host.items() for url in self._worth(one, newer, now)]
 
     def pushed(self, listing: str, entries: Sequence[Dated], now: float) -> list[str]:
         """The same of entries that a hub has sent: only those with news, so one without a date is news too."""
@@ -95,10 +94,7 @@ class Signals:
 
     def missed(self, url: str) -> float:
         """The share of this listed page's changes that no signal announces."""
-        announcer = self._announcers.get(host_of(url))
-        if announcer is None or not self._is_believed(announcer.trust):
-            return 1.0
-        return announcer.trust.missed
+        return self._trust(host_of(url)).missed
 
     # -- trust
 
@@ -106,16 +102,13 @@ class Signals:
         announcer = self._announcers.get(host)
         return announcer.trust if announcer is not None else Trust()
 
-    def _is_believed(self, trust: Trust) -> bool:
-        return trust.tried >= TRIED and trust.precision >= BELIEVED
-
-    def _worth(self, host: str, newer: list[str]) -> list[str]:
-        trust = self._trust(host)
-        if self._is_believed(trust):
+    def _worth(self, host: str, newer: list[str], now: float) -> list[str]:
+        trust = self._announcers.change(host).trust
+        most = trust.worth(len(newer), now)
+        if most >= len(newer):
             return newer
-        most = TRY if trust.tried < TRIED else int(self._random.random() < 1 / CHECK)
-        self.counters["signals/ignored"] += max(0, len(newer) - most)
-        return self._random.sample(newer, min(most, len(newer)))
+        self.counters["signals/ignored"] += len(newer) - most
+        return self._random.sample(newer, most)
 
     # -- rows
 

@@ -5,9 +5,14 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
-LAYOUT = struct.Struct("<4f")
+LAYOUT = struct.Struct("<4fd")
 FADE = 0.98  # what is known loses so much of its weight with each thing that is learned
 PRIOR = 1.0  # signals, true and false, that a host is given before anything is known
+DOUBT = 0.5  # changes that it may not have announced, though none was found
+TRIED = 4.0  # signals that must have been followed before a host is judged
+BELIEVED = 0.8  # share of them that must have been true: at a random time, most pages have changed since the last visit
+TRY = 8  # signals of one reading of a listing that are followed, of a host that is not judged yet
+AGAIN = 7 * 86_400.0  # seconds after which a host that is not believed is tried with one signal more
 
 
 @dataclass(slots=True)
@@ -18,6 +23,7 @@ class Trust:
     false: float = 0.0
     announced: float = 0.0  # changes that a signal told of
     unannounced: float = 0.0
+    asked: float = 0.0  # when it was last tried although it was not believed, seconds since 1970
 
     @property
     def tried(self) -> float:
@@ -29,14 +35,30 @@ class Trust:
         return (self.true + PRIOR) / (self.tried + 2 * PRIOR)
 
     @property
+    def is_believed(self) -> bool:
+        """Whether a signal is worth a fetch."""
+        return self.tried >= TRIED and self.precision >= BELIEVED
+
+    @property
     def recall(self) -> float:
         """The share of its changes that it announces; none until there is a reason to believe it."""
-        return self.announced / (self.announced + self.unannounced + 2 * PRIOR)
+        return self.announced / (self.announced + self.unannounced + DOUBT)
 
     @property
     def missed(self) -> float:
-        """The share of changes that no signal announces."""
-        return 1.0 - self.recall
+        """The share of changes that no signal announces; if signals are not followed, they announce nothing."""
+        return 1.0 - self.recall if self.is_believed else 1.0
+
+    def worth(self, signals: int, now: float) -> int:
+        """How many of these signals are worth a fetch."""
+        if self.is_believed:
+            return signals
+        if self.tried < TRIED:
+            return min(TRY, signals)
+        if not signals or 0.0 <= now - self.asked < AGAIN:
+            return 0
+        self.asked = now
+        return 1
 
     def signalled(self, *, changed: bool) -> None:
         """A page was fetched because of a signal."""
@@ -49,7 +71,7 @@ class Trust:
         self.announced, self.unannounced = FADE * self.announced, FADE * self.unannounced + 1.0
 
     def pack(self) -> bytes:
-        return LAYOUT.pack(self.true, self.false, self.announced, self.unannounced)
+        return LAYOUT.pack(self.true, self.false, self.announced, self.unannounced, self.asked)
 
     @classmethod
     def unpack(cls, data: bytes) -> Trust:

@@ -26,6 +26,7 @@ CHILDREN = 8
 LOCAL = 205  # of 256 random links: 80 %
 LOCAL_POPULAR = 243  # 95 %
 PICTURES = 16
+LEAST_TEXT = 600  # characters
 
 _TOP = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
@@ -104,7 +105,10 @@ def anchors(world: World, host: int, page: int) -> list[Anchor]:
 
 
 def render(world: World, host: int, page: int, state: State | None = None) -> bytes:
-    """The page's HTML. Its size is within the world's bounds, unless its links alone need more."""
+    """The page's HTML. Its size is within the world's bounds, unless its links alone need more.
+
+    One that changes has some text in any case, so that another edition reads differently.
+    """
     chance = draws(world.seed, host, page, 64)
     told = chance if state is None else draws(world.seed, host << 32 | page, state.edition & 2**64 - 1, 64)
     deep = depth(path(page))
@@ -128,7 +132,7 @@ def render(world: World, host: int, page: int, state: State | None = None) -> by
     bottom = (state.aside if state is not None else "") + _BOTTOM.format(picture=page % PICTURES)
     paragraphs = written[CHILDREN:]
     room = wanted - len(top) - len(bottom) - sum(map(len, paragraphs)) - 9 * len(paragraphs)
-    step, rest = divmod(max(room, 0), len(paragraphs))
+    step, rest = divmod(max(room, 0 if state is None else LEAST_TEXT), len(paragraphs))
     parts = [top, text[start : start + rest]]
     for at, anchor in enumerate(paragraphs):
         start = rest + at * step if new else told[at & 63] >> 40 & LENGTH - 1

@@ -35,7 +35,7 @@ class Building:
     def __init__(self, disk: Disk, files: Sequence[Path], target: Path) -> None:
         self._disk, self._files, self._target = disk, files, target
         self._folder = target.with_name(f"{target.name}.parts")
-        self.captures = 0
+        self.captures = self.bytes_read = 0
         self.told: list[str] = []
         sizes = [_size(path) for path in files]
         self.bytes_all = sum(sizes)
@@ -74,6 +74,7 @@ class Building:
                 except BadLine:
                     bad += 1
                 place += len(line)
+            self.bytes_read += sum(map(len, lines))
             if len(self._new[0]) >= AT_ONCE:
                 self._divide()
             yield

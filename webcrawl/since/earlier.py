@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import logging
 import re
-from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from webcrawl.archives.answers import Answers, Unusable, most
 from webcrawl.archives.captures import Capture
+from webcrawl.archives.unmodified import unmodified
 from webcrawl.model import Exchange, Referred
+from webcrawl.net.validators import Validators, validators
 from webcrawl.since.index import Index
-from webcrawl.since.lines import Line
+from webcrawl.since.lines import NOT_MODIFIED, Line
 from webcrawl.since.sources import archive_of
 from webcrawl.store.errors import StoreError
 from webcrawl.text.percent import visible
@@ -21,16 +22,11 @@ from webcrawl.warc.unpacking import Place
 
 logger = logging.getLogger(__name__)
 
-LONGEST = 1024  # bytes of a validator that is sent back
+LONGEST = 1024  # bytes of an entity tag that is sent back
 TOLD = 100  # files of which the log has a line
-# RFC 9110 8.8.3; what is no entity tag some servers compare all the same, but it cannot be sent in If-None-Match
-_ETAG = re.compile(rb'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"')
 _VALIDATOR = re.compile(rb"\n(?:etag|last-modified)[ \t]*:", re.IGNORECASE)
-# Of a 304 these do not replace what the earlier answer said: they are of the message, or of a body that did not come
-_KEPT = re.compile(rb"content-.*|transfer-encoding|connection|keep-alive|trailer|upgrade", re.IGNORECASE)
-
-
-NOT_MODIFIED = 304
+_ID, _DATE = re.compile("<[!-~]+>"), re.compile(r"[0-9T:.Z-]+")  # of a record that anybody may have written
+NONE = Validators()
 
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
@@ -39,21 +35,17 @@ class Known:
 
     referred: Referred
     page: Exchange | None = None
-    etag: bytes = b""
-    modified: bytes = b""
+    validators: Validators = NONE
 
     @property
-    def validators(self) -> list[tuple[bytes, bytes]]:
-        """The headers of a conditional request; none if it cannot be one."""
-        if self.page is None:
-            return []
-        given = [(b"If-None-Match", self.etag), (b"If-Modified-Since", self.modified)]
-        return [(name, value) for name, value in given if value]
+    def conditions(self) -> list[tuple[bytes, bytes]]:
+        """Headers for the request; none if it cannot be a conditional one."""
+        return self.validators.headers if self.page is not None else []
 
     def answered(self, answer: Exchange) -> Exchange:
         """The answer to a request with or without validators: of a 304 the page as if it had come."""
-        if answer.status == NOT_MODIFIED and self.page is not None and self.validators:
-            return unmodified(self.page, answer, self.referred)
+        if answer.status == NOT_MODIFIED and self.page is not None and self.conditions:
+            return replace(unmodified(self.page, answer), refers=self.referred, unmodified=True)
         if is_payload(answer) and answer.digest == self.referred.digest:
             answer.refers = self.referred
         return answer
@@ -64,32 +56,13 @@ def is_payload(answer: Exchange) -> bool:
     return 200 <= answer.status < 300 and bool(answer.payload and answer.head) and not answer.truncated
 
 
-def unmodified(page: Exchange, answer: Exchange, referred: Referred) -> Exchange:
-    """The earlier page under its own status, with the headers that a cache would have after this 304 (RFC 9111 3.2)."""
-    new = [(name, value) for name, value in answer.headers if not _KEPT.fullmatch(name)]
-    names = {name.lower() for name, _ in new}
-    headers = [(name, value) for name, value in page.headers if name.lower() not in names] + new
-    return replace(
-        answer,
-        status=page.status,
-        headers=headers,
-        wire=b"",
-        payload=page.payload,
-        body=page.body,
-        refers=referred,
-        unmodified=True,
-        _digest=page.digest,
-        _type=None,
-    )
-
-
 class Earlier:
     """The captures of an index. Its methods read from disk: call them from a thread. No record is ever an error."""
 
     def __init__(self, index: Index, truncate: int) -> None:
         self._index, self._answers, self._most = index, Answers(truncate), most(truncate)
         self._told: set[Path] = set()
-        self.lost: Counter[str] = Counter()  # look-ups that found something that cannot be read
+        self.lost = 0  # look-ups that found something that cannot be read
 
     def __repr__(self) -> str:
         return f"<Earlier {self._index!r}>"
@@ -149,7 +122,7 @@ class Earlier:
         if line.status != NOT_MODIFIED:
             page = answer
         elif whole.url == line.url:
-            page = unmodified(page, answer, known.referred)
+            page = unmodified(page, answer)
         else:
             page = None
         _give(known, page)
@@ -194,7 +167,7 @@ class Earlier:
 
     def _lose(self, path: Path, error: Exception) -> None:
         """Counts it, and says so once of each index file: the pages of its archive are fetched whole."""
-        self.lost["since/unreadable"] += 1
+        self.lost += 1
         if path not in self._told and len(self._told) < TOLD:
             self._told.add(path)
             logger.warning("since: %s: %s; without their records, pages are fetched whole", path, error)
@@ -202,16 +175,19 @@ class Earlier:
 
 def _referred(line: Line, record: Record | None) -> Referred:
     """How a revisit record refers to a capture: all that is known of it."""
-    if record is None:
-        return Referred("", line.url, line.date, line.digest)
-    return Referred(record.id, line.url, record.fields.get("warc-date", line.date), line.digest)
+    identifier, date = "", ""
+    if record is not None:
+        identifier, date = record.id, record.fields.get("warc-date", "")
+    return Referred(
+        identifier if _ID.fullmatch(identifier) else "",
+        line.url,
+        date if _DATE.fullmatch(date) else line.date,
+        line.digest,
+    )
 
 
 def _give(known: Known, page: Exchange | None) -> None:
-    """Validators, if the page is there and has any."""
-    if page is None:
-        return
-    etag, modified = page.header(b"etag") or b"", page.header(b"last-modified") or b""
-    known.etag = etag if len(etag) <= LONGEST and _ETAG.fullmatch(etag) else b""
-    known.modified = modified if 0 < len(modified) <= 64 and modified.isascii() and modified.strip() else b""
-    known.page = page if known.etag or known.modified else None
+    """The page, if it is there and has validators."""
+    if page is not None:
+        known.validators = validators(page.headers, page.started, longest=LONGEST)
+        known.page = page if any(known.validators) else None

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import logging
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from webcrawl.since.building import OFFSET_BITS, Building
+from webcrawl.since.kept import FILES, FOLDER, Sign, read_kept, sign, write_kept
 from webcrawl.since.lines import LONGEST, BadLine, Line, digest_key, read_line, url_key
 from webcrawl.since.sources import NoEarlier
 from webcrawl.store.disk import Disk
@@ -17,8 +16,7 @@ from webcrawl.store.runs import Run
 
 logger = logging.getLogger(__name__)
 
-FOLDER, RUN, FILES = "since", "captures.run", "files.json"
-VERSION = 1
+RUN = "captures.run"
 
 
 class Index:
@@ -27,6 +25,7 @@ class Index:
     def __init__(self, disk: Disk, state: Path, files: Sequence[Path]) -> None:
         self._disk, self._folder, self._files = disk, state / FOLDER, files
         self._run: Run | None = None
+        self.progress = (0, 0)  # bytes read of the files, and of all of them
 
     def __repr__(self) -> str:
         return f"<Index of {len(self._files)} files: {self._run}>"
@@ -36,7 +35,7 @@ class Index:
 
         StoreError: it cannot be written. NoEarlier: none of the files has a capture.
         """
-        path, now = self._folder / RUN, [_sign(file) for file in self._files]
+        path, now = self._folder / RUN, [sign(file) for file in self._files]
         self._run = self._kept(path, now)
         if self._run is None:
             try:
@@ -77,39 +76,24 @@ class Index:
 
     # -- building
 
-    def _build(self, path: Path, signs: list[list[object]]) -> Iterator[None]:
+    def _build(self, path: Path, signs: list[Sign]) -> Iterator[None]:
         self._folder.mkdir(exist_ok=True)
         self._disk.unlink(self._folder / FILES)
         building = Building(self._disk, self._files, path)
         logger.info("since: reading %d index files, %.1f MB", len(self._files), building.bytes_all / 1e6)
-        yield from building.slices()
+        for _ in building.slices():
+            self.progress = building.bytes_read, building.bytes_all
+            yield
         for line in building.told:
             logger.warning("since: %s", line)
         if not building.captures:
             raise NoEarlier(f"-a since: no capture in {', '.join(map(str, self._files[:3]))}: nothing to compare with")
         logger.info("since: %d captures", building.captures)
-        new = self._folder / f"{FILES}.new"
-        self._disk.unlink(new)
-        fd = self._disk.create(new)
-        try:
-            self._disk.write(fd, json.dumps({"version": VERSION, "files": signs}).encode())
-            self._disk.sync(fd)
-        finally:
-            os.close(fd)
-        self._disk.rename(new, self._folder / FILES)
+        write_kept(self._disk, self._folder, signs)
 
-    def _kept(self, path: Path, signs: list[list[object]]) -> Run | None:
+    def _kept(self, path: Path, signs: list[Sign]) -> Run | None:
         """What a former run has made of the same files; nothing if it is not whole."""
         try:
-            kept = json.loads((self._folder / FILES).read_bytes())
-            return Run(path) if kept == {"version": VERSION, "files": signs} else None
-        except (OSError, ValueError, DamagedFile):
+            return Run(path) if read_kept(self._folder) == signs else None
+        except (OSError, DamagedFile):
             return None
-
-
-def _sign(path: Path) -> list[object]:
-    try:
-        status = path.stat()
-    except OSError:
-        return [str(path), -1, 0]
-    return [str(path), status.st_size, status.st_mtime_ns]

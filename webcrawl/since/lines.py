@@ -12,6 +12,7 @@ from webcrawl.text.percent import visible
 
 LONGEST = 1 << 20  # bytes of a line
 REVISIT = "warc/revisit"
+NOT_MODIFIED = 304
 _LINE = re.compile(rb"[^ ]+ (\d{14})\d{0,3} (\{.*\})\s*", re.DOTALL)
 _SHA1 = re.compile(r"(?:sha1:)?([A-Z2-7]{32})", re.IGNORECASE)
 # The keys of SipHash: its result need not be secret, because what it leads to is compared with what was looked for.
@@ -46,7 +47,10 @@ class Line(NamedTuple):
 
 
 def read_line(data: bytes) -> Line | None:
-    """None for what is no capture over HTTP: a header of the file, what a browser made of a page. BadLine."""
+    """None for what is no capture over HTTP: a header of the file, what a browser made of a page. BadLine.
+
+    Nor is one a page that a crawl found unmodified without saying of which payload: the capture before it stands.
+    """
     match = _LINE.fullmatch(data)
     if match is None:
         if data.startswith(b"!") or not data.strip():  # pywb's headers
@@ -64,7 +68,10 @@ def read_line(data: bytes) -> Line | None:
         raise BadLine
     digest = _SHA1.fullmatch(str(values.get("digest", "")))
     label = f"sha1:{digest[1].upper()}" if digest is not None else ""
-    return Line(visible(url), match[1].decode(), int(status), label, values.get("mime") == REVISIT, name, offset)
+    is_revisit = values.get("mime") == REVISIT
+    if is_revisit and int(status) == NOT_MODIFIED and not label:
+        return None
+    return Line(visible(url), match[1].decode(), int(status), label, is_revisit, name, offset)
 
 
 def url_key(url: str) -> int:

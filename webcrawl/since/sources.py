@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 
+from webcrawl.since.kept import FOLDER, read_kept
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdirs import crawls_of
 from webcrawl.warc.index import INDEX
@@ -32,7 +33,10 @@ def sources(argument: str, jobdir: Path) -> Sources:
     found = Sources()
     for part in filter(None, map(str.strip, argument.split(","))):
         path, own = Path(part), jobdir.resolve()
-        files = list(_named(path, part, found))
+        try:
+            files = list(dict.fromkeys(_named(path, part, found)))
+        except OSError as error:
+            raise NoEarlier(f"-a since={part}: {error.strerror or error}") from error
         if any(own in file.parents for file in (path.resolve() / INDEX, *files)):
             raise NoEarlier(f"-a since={part}: holds this crawl's own JOBDIR: name an earlier crawl")
         if not files:
@@ -64,9 +68,19 @@ def _named(path: Path, part: str, found: Sources) -> Iterator[Path]:
         for crawl in crawls_of(path):
             if not crawl.is_dir():
                 found.left_out.append(f"{crawl}: this drone's folder is missing: left out")
+            yield from _before(crawl, found)
             yield from _inside(crawl / "warc", found)
     else:
         raise NoEarlier(f"-a since={part}: no such file or folder")
+
+
+def _before(crawl: Path, found: Sources) -> Iterator[Path]:
+    """Those that this crawl compared with in its time: of an unchanged page it has only a reference to them."""
+    for path, _, _ in read_kept(crawl / "state" / FOLDER) or ():
+        if Path(path).is_file():
+            yield Path(path)
+        else:
+            found.left_out.append(f"{path}: which {crawl} refers to, is gone: left out")
 
 
 def _inside(folder: Path, found: Sources) -> Iterator[Path]:
@@ -87,4 +101,9 @@ def _inside(folder: Path, found: Sources) -> Iterator[Path]:
         found.left_out.append(
             f"{folder}: unfinished files: {unfinished}, left out; if that crawl was killed, resume it first"
         )
-    yield from (folder.resolve() / name for name in names if name.endswith(INDEX))
+    for name in names:
+        path = folder.resolve() / name
+        if name.endswith(INDEX) and path.is_file():
+            yield path
+        elif name.endswith(INDEX):
+            found.left_out.append(f"{path}: not a file: left out")

@@ -28,7 +28,8 @@ BATCH = 4096
 # those of net/robots_packed.py.
 ROBOTS = ("open", "rules", "unreachable", "given up")
 _STATE = (
-    f"CASE WHEN rules = x'' THEN {ROBOTS.index('open')} WHEN substr(rules, 1, 1) <> x'21' THEN {ROBOTS.index('rules')}"
+    f"CASE WHEN rules = x'' OR substr(rules, 1, 1) = x'3F' THEN {ROBOTS.index('open')}"
+    f" WHEN substr(rules, 1, 1) <> x'21' THEN {ROBOTS.index('rules')}"
     f" WHEN substr(rules, 1, 2) <> x'2130' THEN {ROBOTS.index('unreachable')} ELSE {ROBOTS.index('given up')} END"
 )
 _PORTS = " OR ".join(

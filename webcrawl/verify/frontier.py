@@ -14,6 +14,7 @@ import msgpack
 from webcrawl.frontier.aside import Entry, unpack
 from webcrawl.frontier.hosts import State, saved_queues
 from webcrawl.frontier.state import META
+from webcrawl.net.robots_packed import split
 from webcrawl.store import rowcrc
 from webcrawl.store.errors import DamagedFile
 from webcrawl.verify.domains import check_domains
@@ -206,10 +207,13 @@ def _robots(snapshot: Snapshot, queues: Queues, found: Counter[str]) -> Iterator
 
 
 def _are_rules(queues: Queues, rules: bytes, what: str) -> bool:
-    """Valid are: nothing, or a packed robots.txt with one group; before either, since when robots.txt is away."""
+    """Valid are: nothing, or a packed robots.txt with one group, alone or with when it is looked at again; before
+    either, since when robots.txt is away.
+    """
     if rules.startswith(b"!"):
         away = AWAY.match(rules)
         if away is None or (not away["rules"] and away.end() < len(rules)):
             return False
         rules = rules[away.end() :]
+    rules = split(rules).rules or b""
     return not rules or RULES.fullmatch(queues.unpacked(rules, what).decode()) is not None

@@ -18,7 +18,7 @@ from webcrawl.verify.snapshot import Snapshot
 from webcrawl.warc.index import ARCHIVE, INDEX, index_of
 from webcrawl.warc.reader import NotWarc, Records
 
-INLINE = b"inline"  # a note in the log
+INLINE, REVISIT = b"inline", b"revisit"  # notes in the log
 ROBOTS = b"/robots.txt"
 RETRIED = ("408", "429")  # and 5xx
 Named = Iterator[tuple[bytes, Path, int]]
@@ -29,6 +29,7 @@ class Line(Enum):
 
     PAGE = auto()
     PREREQUISITE = auto()  # robots.txt, which the former and the present owner of a host may ask for
+    REVISIT = auto()  # a page that was fetched again: its host may have changed hands since
     AWAITED = auto()  # a download inside a page: pages of several drones may await the same
 
 
@@ -46,7 +47,10 @@ def lines(crawl: Path, kinds: Container[Line]) -> Named:
 def _kind(fields: list[bytes]) -> Line:
     if fields[PATH][-1:] == b"P":
         return Line.PREREQUISITE
-    return Line.AWAITED if INLINE in fields[NOTES].split(b",") else Line.PAGE
+    notes = fields[NOTES].split(b",")
+    if REVISIT in notes:
+        return Line.REVISIT
+    return Line.AWAITED if INLINE in notes else Line.PAGE
 
 
 def pages(crawl: Path) -> Names:

@@ -24,6 +24,7 @@ from webcrawl.verify.revisits import check_revisits
 from webcrawl.verify.seen import check_seen
 from webcrawl.verify.seenfiles import SeenFiles, opened
 from webcrawl.verify.signals import check_signals
+from webcrawl.verify.since import check_since
 from webcrawl.verify.snapshot import Changed, Snapshot
 from webcrawl.verify.statistics import check_statistics
 from webcrawl.verify.tables import check_tables
@@ -94,6 +95,7 @@ def _all(snapshot: Snapshot, files: SeenFiles, jobdir: Path, found: Counter[str]
     yield from guarded(lambda: check_statistics(snapshot, jobdir, damaged, found))
     yield from guarded(lambda: check_tables(snapshot, jobdir, damaged, found))
     yield from guarded(lambda: _requests(jobdir, found))
+    yield from guarded(lambda: check_since(jobdir / "state", found))
     yield from guarded(lambda: check_pagefiles(snapshot, jobdir))
     yield from guarded(lambda: check_tags(snapshot, jobdir / "tags.tsv"))
     yield from check_stats(jobdir / "stats.json")

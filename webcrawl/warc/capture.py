@@ -44,7 +44,8 @@ class Captures:
     ) -> Capture:
         """A response, revisit or resource record, then request and metadata, which refer to it (WARC 1.1, 5.7).
 
-        What a browser made of the payload follows as a conversion record, unless both were written recently.
+        What a browser made of the payload follows as a conversion record, unless both were written recently. An earlier
+        crawl's document of the same payload may have been another.
         """
         when = iso(exchange.started, fraction=self._version != "1.0")
         identifier, address, digest = self._new_id(), visible(exchange.url), exchange.digest
@@ -64,7 +65,7 @@ class Captures:
                 )
         known = "-" if original and exchange.status == NOT_MODIFIED else digest
         capture = Capture(b"", known, identifier, address, when, original is None, len(records[0]))
-        if exchange.rendered and exchange.head and original is None:
+        if exchange.rendered and exchange.head and (original is None or exchange.refers is not None):
             capture.document = label(sha1(exchange.body))
             records.append(self._document(exchange, capture.document, f"{place}WARC-Refers-To: {identifier}\r\n"))
             capture.document_size = len(records[-1])

@@ -34,10 +34,15 @@ Verify = Callable[[str, Mapping[str, str]], str | None]
 
 
 class Callback:
-    """The server. `verify` answers questions; `push` takes what is sent, which is always accepted."""
+    """The server. `verify` answers questions; `push` takes what is sent to a token that `knows` knows.
 
-    def __init__(self, listening: socket.socket, verify: Verify, push: Callable[[Push], None]) -> None:
-        self._socket, self.verify, self.push = listening, verify, push
+    Who knows no token sends no body: nothing of a stranger's is kept.
+    """
+
+    def __init__(
+        self, listening: socket.socket, verify: Verify, push: Callable[[Push], None], knows: Callable[[str], bool]
+    ) -> None:
+        self._socket, self.verify, self.push, self.knows = listening, verify, push, knows
         self.open: dict[Asked, None] = {}  # the oldest first
         self._server: asyncio.Server | None = None
 
@@ -132,6 +137,8 @@ class Asked(asyncio.Protocol):
             self._reply("405 Method Not Allowed", more="Allow: GET, POST\r\n")
         elif len(length) > 19 or (length.isdigit() and int(length) > BODY):
             self._reply("413 Content Too Large")
+        elif not self._callback.knows(self._token):
+            self._reply("404 Not Found")
         elif self._headers.get(b"expect", b"").lower() == b"100-continue" and self._transport is not None:
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 

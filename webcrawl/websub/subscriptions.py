@@ -173,6 +173,12 @@ class Subscriptions:
         self.counters["websub/verified"] += 1
         return challenge
 
+    def knows(self, token: str) -> bool:
+        """Whether this is a callback of ours."""
+        known = self.get(token) is not None
+        self.counters["websub/unasked"] += not known
+        return known
+
     def pushed(self, token: str, signature: str, body: bytes, now: float) -> Subscription | None:
         """The subscription of a push that may be believed; None for all others, which are counted."""
         one = self.get(token)

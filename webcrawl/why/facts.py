@@ -45,7 +45,8 @@ class Facts:
     live: Mapping[str, Any] | None = None  # what the running crawl said
     looked: list[str] = field(default_factory=list)  # what was not looked through, and how far
     redirect: str = ""  # where its answer leads
-    again: Again | None = None  # its record, if it waits to be fetched again
+    again: bool = False  # pages are fetched again in this crawl
+    turn: Again | None = None  # its record, if it waits to be fetched again and was found
 
     @property
     def url(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from webcrawl.model import is_requisite, unpack
+from webcrawl.model import is_requisite, is_revisit, unpack
 from webcrawl.net.robots_book import robots_url
 from webcrawl.urls.filters.protocol import Origin
 from webcrawl.urls.hosts import host_of
@@ -16,11 +16,12 @@ from webcrawl.why.host import connections_of, delay_of
 from webcrawl.why.links import linking
 from webcrawl.why.log import QUICK, Looked, log_line
 from webcrawl.why.portions import among_portions
-from webcrawl.why.queued import Search, Searched
+from webcrawl.why.queued import Place, Search, Searched
 from webcrawl.why.revisits import among_records
 from webcrawl.why.robots import agent_of, robots_verdict
 from webcrawl.why.robots_lines import line_of
 from webcrawl.why.rules import setting_of
+from webcrawl.why.settings import NONE
 from webcrawl.why.source import CRAWL_LOG, LINKS_LOG, SKIPPED_LOG, Source
 from webcrawl.why.words import iso_of, size
 
@@ -50,6 +51,7 @@ class Gathering:
             return found
         for facts in some:
             facts.live = live.get(facts.url)
+            facts.again = self._source.values["REVISIT_POLICY"] != NONE
         urls = list(dict.fromkeys(facts.url for facts in some))
         self._seen(some)
         self._archive(some, urls)
@@ -109,8 +111,8 @@ class Gathering:
         """The records of pages that wait to be fetched again."""
         found, (looked, of) = among_records(self._source.snapshot, [one.url for one in some], deep=self._deep)
         for facts in some:
-            facts.again = found.get(facts.url)
-            if facts.again is None and looked < of:
+            facts.turn = found.get(facts.url)
+            if facts.turn is None and looked < of:
                 facts.looked.append(f"pages that are fetched again: the first {looked:,} of {of:,}")
 
     def _ended_since(self, some: Sequence[Facts]) -> None:
@@ -128,7 +130,9 @@ class Gathering:
     def _log(self, some: Sequence[Facts]) -> None:
         """From its end. What the crawl does not know has lines only if it is a robots.txt, or a user's own request."""
         log = self._source.log(CRAWL_LOG)
-        left = [facts for facts in some if not facts.lines and (self._deep or not facts.place)]
+        left = [
+            facts for facts in some if not facts.lines and (self._deep or not facts.place or _was_fetched(facts.place))
+        ]
         urls = {facts.url for facts in left}
         quick = QUICK if any(facts.is_known for facts in left) else SMALL
         looked = log.look(urls, deep=self._deep, quick=quick)
@@ -237,6 +241,10 @@ class Gathering:
 def _is_unjudged(facts: Facts) -> bool:
     """Whether it waits to be looked up: then it is in no queue."""
     return facts.waiting is not None and not facts.waiting.judged
+
+
+def _was_fetched(place: Place) -> bool:
+    return is_revisit(place.record)
 
 
 def _lines(looked: Looked, url: str) -> list[Any]:

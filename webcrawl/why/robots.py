@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from webcrawl.net.robots import product_token
-from webcrawl.net.robots_book import KEEP, SCHEMES, origin_of, robots_url
+from webcrawl.net.robots_book import SCHEMES, origin_of, robots_url
+from webcrawl.net.robots_entry import KEEP
 from webcrawl.net.robots_packed import FIELDS, split, unpack
 from webcrawl.store import rowcrc
 from webcrawl.text.dates import iso
@@ -76,7 +77,7 @@ def robots_verdict(snapshot: Snapshot, url: str, values: Mapping[str, Any]) -> R
         if not rowcrc.agrees(rowcrc.robots, row):
             raise snapshot.damaged(f"table robots, {origin}: checksum")
         try:
-            away, packed = split(row[2])
+            away, packed, _ = split(row[2])
         except ValueError as error:
             raise snapshot.damaged(f"table robots, {origin}: {error}") from error
         rules = unpack(packed, agent_of(values)) if packed is not None else None

@@ -49,6 +49,7 @@ def values_of(
     named = {name.removeprefix(CONNECTIONS): most for name, most in terms.items() if name.startswith(CONNECTIONS)}
     values["HOST_CONNECTIONS"] = _value("HOST_CONNECTIONS", named, {}, odd)
     values["DEPTH_LIMIT"] = _number(terms.get("DEPTH_LIMIT"))
+    values["REVISIT_POLICY"] = terms.get("REVISIT_POLICY", NONE)  # as text: whose code it is does not matter
     values["ROBOTSTXT_OBEY"] = terms.get("ROBOTSTXT_OBEY", "on") == "on"
     values["ROBOTSTXT_USER_AGENT"] = _maybe(terms.get("ROBOTSTXT_USER_AGENT"))
     for name in CHANGEABLE:  # nothing else, for a name of code would be loaded

@@ -10,6 +10,7 @@ from webcrawl.model import Status
 from webcrawl.net.robots_book import robots_url
 from webcrawl.text.quantities import count
 from webcrawl.why import queued, robots
+from webcrawl.why.again import of_again
 from webcrawl.why.facts import Facts
 from webcrawl.why.filtering import first_refusal
 from webcrawl.why.form import WHY
@@ -20,6 +21,8 @@ from webcrawl.why.words import after, moment, stamp
 FETCHED, QUEUED, SEEN, REFUSED, DROPPED, UNKNOWN = "fetched", "queued", "seen", "refused", "dropped", "unknown"
 STATES = (FETCHED, QUEUED, SEEN, REFUSED, DROPPED, UNKNOWN)
 BY_RULE = frozenset((Status.OUT_OF_SCOPE, Status.EXCLUDED, Status.ROBOTS_FORBIDDEN))
+EXCLUDED = "it was excluded while it waited"
+FORBIDDEN = "its host's name leads to an address that is not allowed"
 ENDS = {
     Status.DNS_FAILED: "its host's name has no address",
     Status.CONNECT_FAILED: "no connection to its host could be made",
@@ -29,7 +32,7 @@ ENDS = {
     Status.UNSUPPORTED: "it is a URL that cannot be requested",
     Status.ROBOTS_UNREACHABLE: "the robots.txt of its host could not be fetched, so nothing there may be",
     Status.OUT_OF_SCOPE: "it was out of scope when its turn came",
-    Status.EXCLUDED: "it was excluded while it waited, or its host's name leads to an address that is not allowed",
+    Status.EXCLUDED: f"{EXCLUDED}, or {FORBIDDEN}",
     Status.DROPPED: "its host was given up by command",
     Status.HOST_BUDGET: "its host had given HOST_MAX_PAGES pages",
     Status.HOST_RETIRED: "its host was given up",
@@ -132,7 +135,8 @@ def _linked(page: str, kind: str) -> str:
 
 def _answered(facts: Facts, answered: LogLine) -> str:
     size = f", {count(int(answered.size), 'byte')}" if answered.size.isdecimal() else ""
-    return f"answered {answered.status}{_leads(facts)} ({answered.mime or 'no type'}{size}) at {moment(answered.time)}"
+    what = f"answered {answered.status}{_leads(facts)} ({answered.mime or 'no type'}{size}) at {moment(answered.time)}"
+    return what + of_again(facts, answered)
 
 
 def _leads(facts: Facts) -> str:
@@ -182,8 +186,16 @@ def _ended(facts: Facts, line: LogLine) -> Verdict:
         return Verdict(REFUSED, "robots.txt", f"{_forbidden(facts)}; it ended so at {moment(line.time)}")
     given_up = " (not asked for: its host was given up)" if "given_up" in line.notes.split(",") else ""
     state = REFUSED if line.status in BY_RULE else DROPPED
-    kind = f"status {line.status}: {_end(line.status)}"
-    return Verdict(state, kind, f"{_end(line.status)}{given_up}, at {moment(line.time)}")
+    end = _excluded(facts) if line.status == Status.EXCLUDED else _end(line.status)
+    return Verdict(state, f"status {line.status}: {end}", f"{end}{given_up}, at {moment(line.time)}")
+
+
+def _excluded(facts: Facts) -> str:
+    """The log has one status for both: the rules and the host's record say which it was, if they are still there."""
+    if first_refusal(facts.filters) is not None:
+        return EXCLUDED
+    failed = facts.host.failed if facts.host is not None else None
+    return FORBIDDEN if failed is not None and failed.status == Status.EXCLUDED else _end(Status.EXCLUDED)
 
 
 def _end(status: int) -> str:

@@ -65,7 +65,7 @@ def over_time(source: Source) -> Html:
     merged = max(-(-len(series.downloads) // MOST), 1)
     documents, sizes = (_merged(values, merged) for values in (series.documents, series.sizes))
     slot *= merged
-    x = _time(slot * len(documents))
+    x = time_axis(slot * len(documents))
     begun = numbers.when(series.start / 1000)
     pages = [many / slot for many in documents]
     megabits = [many * 8 / 1e6 / slot for many in sizes]
@@ -97,7 +97,8 @@ def _merged(values: Sequence[int], several: int) -> list[int]:
     return [sum(values[at : at + several]) for at in range(0, len(values), several)]
 
 
-def _time(lasted: float) -> charts.Axis:
+def time_axis(lasted: float) -> charts.Axis:
+    """From 0 to so many seconds, in the unit that suits them."""
     unit, word = next((one for one in ((86_400, "d"), (3600, "h"), (60, "min")) if lasted >= 3 * one[0]), (1, "s"))
     step = max(charts.nice(lasted / unit / charts.TICKS), 1)
     labels = [(step * at * unit, f"{numbers.number(step * at)} {word}") for at in range(int(lasted / unit / step) + 1)]
@@ -110,6 +111,7 @@ def outcomes(source: Source) -> Html:
     return section(
         "outcomes",
         "Outcomes",
+        _known(source),
         _outcomes("outcome-table", "URLs", statistics.outcomes, "How URLs ended, robots.txt apart")
         if statistics.outcomes
         else note("No URL has ended yet."),
@@ -117,6 +119,15 @@ def outcomes(source: Source) -> Html:
         if statistics.robots
         else note("No robots.txt was asked for."),
     )
+
+
+def _known(source: Source) -> Html | None:
+    """What an earlier crawl had already (docs/since.md): those that were unmodified are no documents here."""
+    same, again, size = (source.counters[f"since/{name}"] for name in ("unmodified", "identical", "bytes"))
+    if not same and not again:
+        return None
+    unchanged, sent = f"{numbers.count(same, 'page')} unchanged since the earlier crawl", numbers.number(again)
+    return note(f"{unchanged} (status 304), {sent} sent again the same: {numbers.size(size)} not stored.")
 
 
 def _outcomes(name: str, what: str, counts: dict[int, int], caption: str) -> Html:

@@ -14,14 +14,18 @@ class Fixed:
     early = False
 
     def __init__(self, options: PolicyOptions) -> None:
-        self._age = options.age
+        self._options = options
 
     def observe(self, record: PageRecord, seconds: float, changed: bool) -> None:  # noqa: FBT001
         observe(record, seconds, changed, (SHAPE, SPAN))
 
     def due(self, record: PageRecord, now: float, missed: float = 1.0) -> float:
         del record, missed
-        return now + self._age
+        return now + self._options.age
+
+    def worth(self, weight: float, gap: float | None, now: float) -> bool:
+        del weight, gap, now
+        return True
 
     def took(self, record: PageRecord, now: float, due: float) -> None: ...
 

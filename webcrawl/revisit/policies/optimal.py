@@ -24,6 +24,14 @@ class Optimal(Steered):
             span /= max(missed, LEAST)
         return shape, span, record.weight
 
+    def worth(self, weight: float, gap: float | None, now: float) -> bool:
+        """A fetch at a signal makes the page fresh until the next one: that is its value."""
+        self.threshold.look(now)
+        if gap is not None and weight * gap < self.threshold.level:
+            return False
+        self.threshold.pace.ahead += 1
+        return True
+
 
 def _interval(level: float, shape: float, span: float, weight: float) -> float:
     return interval(shape, span, level / max(weight, LIGHTEST) * shape / (shape + EAGER))

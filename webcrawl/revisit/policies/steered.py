@@ -32,6 +32,11 @@ class Steered:
             self.prior.learn(seconds, changed)
         observe(record, seconds, changed, self.rate(record))
 
+    def worth(self, weight: float, gap: float | None, now: float) -> bool:
+        del weight, gap
+        self.threshold.look(now)
+        return self.threshold.pace.may_be_ahead()
+
     def due(self, record: PageRecord, now: float, missed: float = 1.0) -> float:
         return self.threshold.due(record.url, now, *self.numbers(record, missed))
 

@@ -1,0 +1,54 @@
+"""The crawl's own request for a robots.txt."""
+
+import pytest
+
+from webcrawl.adapter.robots_request import RobotsRequests
+from webcrawl.adapter.trip import Trip
+from webcrawl.crawl.robots import RobotsAdmission
+from webcrawl.frontier.robots_rows import RobotsRows
+from webcrawl.model import Link
+from webcrawl.net.robots_book import RobotsBook
+from webcrawl.net.robots_fresh import Head
+from webcrawl.net.validators import Validators
+from webcrawl.store.crawldb import CrawlDB
+
+A = "http://a.test"
+
+
+@pytest.fixture(name="requests")
+def _requests(tmp_path):
+    """With rules for one origin at hand, which had an ETag."""
+    db = CrawlDB(tmp_path)
+    admission = RobotsAdmission(RobotsBook(RobotsRows(db), "webcrawl"))
+    admission.book.answered(A, 200, b"User-agent: *\nDisallow: /x", 0.0, Head(Validators(b'"1"', b"then")))
+
+    class Visitor:
+        robots_conditions = staticmethod(admission.conditions)
+
+    yield RobotsRequests(Visitor(), print, pages=True)
+    db.close()
+
+
+def sent(requests, link):
+    return requests.request(link.url, Trip(link)).headers.to_unicode_dict()
+
+
+def test_it_asks_whether_the_rules_at_hand_are_right(requests):
+    """With what the server sent beside them."""
+    assert sent(requests, Link(f"{A}/robots.txt", "P", history=A)) == {
+        "If-None-Match": '"1"',
+        "If-Modified-Since": "then",
+    }
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        Link("http://b.test/robots.txt", "P", history="http://b.test"),
+        Link("http://b.test/moved.txt", "P", history=A),
+    ],
+    ids=["without rules", "redirected"],
+)
+def test_of_another_url_nothing_is_known(requests, link):
+    """Rules that nobody has, or a file elsewhere, are asked for without a condition."""
+    assert sent(requests, link) == {}

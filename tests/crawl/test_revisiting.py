@@ -1,0 +1,447 @@
+"""The life of a page that is fetched again, in a whole crawl without a network."""
+
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+
+from tests.support.changing_site import Document
+from tests.support.revisiting import START, Web
+from webcrawl.model import Link, Outcome
+from webcrawl.verify.whole import verify
+
+HOUR, DAY = 3600, 86_400
+
+
+@pytest.fixture(name="web")
+def _web(tmp_path):
+    """Makes such a crawl; all of them are closed in the end."""
+    made = []
+
+    def make(documents, *seeds, **settings):
+        made.append(Web(tmp_path / str(len(made)), documents, **settings))
+        made[-1].seed(*(seeds or ("/",)))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.crawl.close()
+
+
+def sound(web):
+    """Whether the state agrees with itself."""
+    web.checkpoint()
+    web.crawl.close()
+    found = list(verify(web.folder, Counter()))
+    web.open()
+    return found == []
+
+
+class TestWhen:
+    def test_fixed(self, web):
+        """With `fixed` a page is fetched again when it is as old as REVISIT_AGE."""
+        one = web({"/": Document(b"<p>1")})
+        one.run(3.5 * HOUR)
+
+        assert one.times("/") == pytest.approx([0, HOUR, 2 * HOUR, 3 * HOUR], abs=5)
+
+    def test_nothing_is_due(self, web):
+        """A crawl with nothing to do now goes on, and says when there will be something."""
+        one = web({"/": Document(b"<p>1")})
+        one.run(60)
+
+        assert one.crawl.take(one.now) is None
+        assert one.crawl.pending
+        assert one.crawl.next_ready() == pytest.approx(START + HOUR, abs=5)
+
+    def test_nothing_was_ever_fetched(self, web):
+        """A crawl of which no page could be fetched ends."""
+        one = web({"/": Document(status=404)})
+        one.run(60)
+
+        assert not one.crawl.pending
+
+    def test_none(self, web):
+        """Without a policy nothing is fetched again, and the crawl ends."""
+        one = web({"/": Document(b"<p>1")}, REVISIT_POLICY="none")
+        one.run(3 * HOUR)
+
+        assert (one.times("/"), one.crawl.pending, one.crawl.revisiting) == ([0], False, None)
+
+    def test_rate(self, web):
+        """REVISIT_RATE bounds how many are fetched again."""
+        one = web({"*": Document(b"<p>1")}, *(f"http://h{n}.test/" for n in range(60)), REVISIT_RATE=0.01)
+        one.run(2 * HOUR)
+
+        again = len(one.asked) - 60
+        assert again == pytest.approx(HOUR * 0.01, abs=4)
+
+
+class TestSplit:
+    @pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
+    def test_of_one_host(self, web, share):
+        """In its host's queue a page that is due neither waits for all new URLs nor stops them."""
+        links = b"".join(b"<a href=/%d>" % n for n in range(3000))
+        old = {f"/{n}": Document(b"<p>%d" % n) for n in range(3000)}
+        one = web({"/": Document(links), **old}, REVISIT_AGE=300, REVISIT_SHARE=share)
+        one.run(2500)
+
+        late = [path for at, path, _ in one.asked if at - START > 1000]
+        again = Counter(path for _, path, _ in one.asked)
+        old = sum(again[path] > 1 for path in late)
+        assert len(late) == pytest.approx(1430, rel=0.1)
+        seen, revisits = set(), 0
+        for at, path, _ in one.asked:
+            revisits += path in seen and at - START > 1000
+            seen.add(path)
+        assert old
+        assert revisits / len(late) == pytest.approx(share, abs=0.08)
+
+    def test_budgets_are_about_new_pages(self, web):
+        """A host that has given HOST_MAX_PAGES gives no new ones; those that it gave are fetched again, politely."""
+        links = b"".join(b"<a href=/%d>" % n for n in range(10))
+        one = web({"/": Document(links), "*": Document(b"<p>")}, HOST_MAX_PAGES=3)
+        one.run(4 * HOUR)
+
+        counted = one.counted()
+        assert len(counted) == 3
+        assert set(counted.values()) == {4}
+        times = sorted(at for at, _, _ in one.asked)
+        assert min(after - before for before, after in pairwise(times)) >= 1.0
+        assert sound(one)
+
+
+class TestAnswers:
+    def test_304(self, web):
+        """What a server does not repeat is unchanged; its validators are sent each time."""
+        one = web({"/": Document(b"<p>1", etag='"1"', modified="Sun, 06 Nov 1994 08:49:37 GMT")})
+        one.run(2.5 * HOUR)
+
+        sent = {"If-None-Match": b'"1"', "If-Modified-Since": b"Sun, 06 Nov 1994 08:49:37 GMT"}
+        assert one.conditions("/") == [{}, sent, sent]
+        assert one.changes("/") == ["new", "unchanged", "unchanged"]
+        assert [page.revisit for page in one.pages] == [0, 1, 2]
+
+    def test_the_same_bytes(self, web):
+        """A page without validators is unchanged if its bytes are."""
+        one = web({"/": Document(b"<a href=/a>")})
+        one.run(1.5 * HOUR)
+
+        assert one.changes("/") == ["new", "unchanged"]
+        assert not one.pages[-1].duplicate
+
+    def test_other_bytes(self, web):
+        """A page with other bytes has changed, and its links are followed."""
+        one = web({"/": Document(b"<p>1", etag='"1"')})
+        one.run(0.5 * HOUR)
+        one.documents |= {"/": Document(b"<a href=/a>", etag='"2"'), "/a": Document(b"<p>a")}
+        one.run(HOUR)
+
+        assert one.changes("/") == ["new", "changed"]
+        assert one.times("/a") == pytest.approx([HOUR], abs=5)
+
+    def test_an_advert(self, web):
+        """From a page's second change on, other bytes that show the same count as unchanged for the policy."""
+        text = " ".join(f"word{n}" for n in range(200)).encode()
+        one = web({"/": Document(b"<p>1")})
+        for turn in range(5):
+            one.documents["/"] = Document(b"<!-- %d --><p>%b" % (turn, text))
+            one.run(HOUR)
+
+        found = [page.exchange.revisit for page in one.pages]
+        assert [str(each.change) for each in found] == ["new", "changed", "changed", "changed", "changed"]
+        assert [each.by for each in found] == [None, "text", "digest", "digest", "digest"]
+
+    def test_a_liar_by_nature(self, web):
+        """304 to a request without a condition is a failure of that URL: no page."""
+        one = web({"/": Document(always=True)})
+        one.run(HOUR)
+
+        assert one.known == 0
+
+    def test_304_without_a_condition_later(self, web):
+        """It is no sign that the page is as it was; the page stays."""
+        one = web({"/": Document(b"<p>1")})
+        one.run(0.5 * HOUR)
+        one.documents["/"] = Document(always=True)
+        one.run(HOUR)
+
+        assert one.changes("/") == ["new", "new"]  # the second is a 304, and nobody's page
+        assert one.pages[-1].exchange.revisit is None
+        assert one.known == 1
+
+    def test_restless_etags(self, web):
+        """A server whose ETag changes with each answer is asked with the last one; the bytes decide."""
+        one = web({"/": Document(b"<p>1", restless=True)})
+        one.run(2.5 * HOUR)
+
+        assert one.changes("/") == ["new", "unchanged", "unchanged"]
+        assert [each.get("If-None-Match") for each in one.conditions("/")] == [None, b'"0"', b'"1"']
+
+    def test_weak_etags(self, web):
+        """A weak ETag is sent as it is."""
+        one = web({"/": Document(b"<p>1", etag='W/"1"')})
+        one.run(1.5 * HOUR)
+
+        assert one.conditions("/")[1] == {"If-None-Match": b'W/"1"'}
+        assert one.changes("/") == ["new", "unchanged"]
+
+    def test_a_date_in_the_future(self, web):
+        """A Last-Modified that is not over yet is not sent: a server that compares dates would say 304 until then."""
+        one = web({"/": Document(b"<p>1", modified="Fri, 06 Nov 2099 08:49:37 GMT")})
+        one.run(1.5 * HOUR)
+
+        assert one.conditions("/") == [{}, {}]
+
+    def test_an_empty_body(self, web):
+        """A page that has become empty has changed, and stays."""
+        one = web({"/": Document(b"<p>1")})
+        one.run(0.5 * HOUR)
+        one.documents["/"] = Document(b"")
+        one.run(2 * HOUR)
+
+        assert one.changes("/") == ["new", "changed", "unchanged"]
+
+
+class TestGone:
+    def test_a_page_that_is_gone(self, web):
+        """It is tried again at intervals that double, then forgotten, at the earliest after a week."""
+        one = web({"/": Document(b"<p>1"), "/stays": Document(b"<p>2")}, "/", "/stays")
+        one.run(0.5 * HOUR)
+        one.documents["/"] = Document(status=410)
+        one.run(40 * DAY)
+
+        assert one.times("/")[1:] == pytest.approx([HOUR * 2**n for n in range(len(one.times("/")) - 1)], abs=60)
+        assert one.times("/")[-1] >= 7 * DAY
+        assert one.times("/")[-1] < 16 * DAY
+        assert one.known == 1
+
+    def test_a_page_that_comes_back(self, web):
+        """It is as before."""
+        one = web({"/": Document(b"<p>1")})
+        one.run(0.5 * HOUR)
+        one.documents["/"] = Document(status=404)
+        one.run(HOUR)
+        one.documents["/"] = Document(b"<p>1")
+        one.run(3 * HOUR)
+
+        assert one.changes("/") == ["new", "gone", "unchanged", "unchanged", "unchanged"]
+
+    @pytest.mark.parametrize("document", [Document(status=500), Document(status=403), Document(status=302), None])
+    def test_a_page_that_fails(self, web, document):
+        """Whatever else comes of it, or nothing, the page stays, and is tried again at intervals that double."""
+        one = web({"/": Document(b"<p>1")}, HOST_MAX_FAILURES=100)
+        one.run(0.5 * HOUR)
+        one.documents["/"] = document
+        one.run(20 * HOUR)
+
+        assert one.known == 1
+        assert one.times("/")[-1] >= 7.9 * HOUR
+        one.documents["/"] = Document(b"<p>2")
+        one.run(40 * HOUR)
+        assert "changed" in one.changes("/")
+
+
+class TestMoves:
+    def moved(self, status):
+        return {"/": Document(b"<p>1", status=status, headers={"Location": "/there"}), "/there": Document(b"<p>2")}
+
+    @pytest.mark.parametrize("status", [301, 308])
+    def test_for_good(self, web, status):
+        """The target takes over what is known of a page that has moved for good, and the old address is forgotten."""
+        one = web({"/": Document(b"<p>1")})
+        one.run(2.5 * HOUR)
+        one.documents |= self.moved(status)
+        one.run(3 * HOUR)
+
+        assert one.times("/") == pytest.approx([0, HOUR, 2 * HOUR, 3 * HOUR], abs=5)
+        assert one.times("/there") == pytest.approx([3 * HOUR, 4 * HOUR, 5 * HOUR], abs=10)
+        assert one.changes("/there") == ["new", "unchanged", "unchanged"]
+        assert one.known == 1
+
+    def test_for_now(self, web):
+        """A page that is somewhere else for now stays, and so does what is there."""
+        one = web({"/": Document(b"<p>1")})
+        one.run(0.5 * HOUR)
+        one.documents |= self.moved(302)
+        one.run(HOUR)
+
+        assert one.known == 2
+
+    def test_out_of_the_crawl(self, web):
+        """A page stays if what it has moved to is not fetched."""
+        one = web({"/": Document(b"<p>1")}, URL_SCHEMES="http")
+        one.run(0.5 * HOUR)
+        one.documents["/"] = Document(status=301, headers={"Location": "https://a.test/"})
+        one.run(HOUR)
+
+        assert one.known == 1
+
+
+class TestNothingIsLostOrDoubled:
+    def test_kill(self, web):
+        """After kill -9 everything is as of the last checkpoint: a page that was in flight is fetched again, once."""
+        one = web({"/": Document(b"<p>1", etag='"1"')})
+        one.run(HOUR - 1)
+        one.now += 2
+        link = one.crawl.take(one.now)
+        assert link.history
+        one.checkpoint()
+        one.kill()
+        one.run(10)
+        assert one.conditions("/") == [{}, {"If-None-Match": b'"1"'}]
+        assert sound(one)
+        one.run(HOUR)
+        assert len(one.asked) == 3
+        assert one.known == 1
+
+    def test_kill_after_the_answer(self, web):
+        """What was not in a checkpoint is done again."""
+        one = web({"/": Document(b"<p>1")})
+        one.run(HOUR - 1)
+        one.checkpoint()
+        one.run(10)
+        one.kill()
+        one.run(10)
+
+        assert len(one.asked) == 3
+        assert one.known == 1
+        assert sound(one)
+
+    def test_stop(self, web):
+        """A crawl that was stopped goes on with all pages, and late ones at once."""
+        one = web({"/": Document(b"<p>1")})
+        one.run(10)
+        one.stop()
+        one.now += 2 * HOUR
+        one.open()
+        one.run(10)
+
+        assert one.times("/")[1] == pytest.approx(2 * HOUR + 10, abs=10)
+
+    def test_put_back_and_cut(self, web):
+        """A page that could not be tried, or was cut, comes again with all that is known of it."""
+        one = web({"/": Document(b"<p>1", etag='"1"')})
+        one.run(HOUR - 1)
+        one.now += 2
+        for status in (0, -50):
+            link = one.crawl.take(one.now)
+            assert one.crawl.revisiting.headers(link)
+            one.finish(link, None, Outcome(status, 0.05, at=one.now, ended=one.now))
+            one.now += 100
+        one.run(10)
+
+        assert one.changes("/") == ["new", "unchanged"]
+        assert one.known == 1
+
+    def test_a_host_that_is_away(self, web):
+        """Pages of a host that is given up stay, and are tried a day later; then all is as before."""
+        one = web({"/": Document(b"<p>1")}, HOST_PATIENCE=10, HOST_MAX_FAILURES=2)
+        one.run(HOUR - 10)
+        one.documents["/"] = None
+        one.run(DAY)
+        assert one.known == 1
+        one.documents["/"] = Document(b"<p>2")
+        one.run(4 * DAY)
+
+        assert "changed" in one.changes("/")
+        assert one.known == 1
+        assert sound(one)
+
+    def test_excluded(self, web, tmp_path):
+        """A page that was excluded meanwhile is forgotten, and never asked for."""
+        rules = tmp_path / "excluded"
+        rules.write_text("")
+        one = web({"/": Document(b"<p>1")}, URL_EXCLUDE_FILE=str(rules), URL_EXCLUDE_FILE_INTERVAL=0.1)
+        one.run(10)
+        one.checkpoint()
+        rules.write_text("a.test\n")
+        one.kill()
+        one.run(2 * HOUR)
+
+        assert (one.times("/"), one.known) == ([0], 0)
+        assert not one.crawl.pending
+
+    def test_switched_off_and_on(self, web):
+        """With REVISIT_POLICY = none the records stay, and the crawl ends; with a policy again they go on."""
+        one = web({"/": Document(b"<p>1")})
+        one.run(10)
+        one.stop()
+        one.open(REVISIT_POLICY="none")
+        one.run(2 * HOUR)
+        assert (len(one.asked), one.crawl.pending, one.known) == (1, False, 1)
+        one.stop()
+        one.open(REVISIT_POLICY="uniform")
+        one.run(10 * DAY)
+        assert len(one.asked) > 1
+
+    def test_switched_off_while_pages_are_due(self, web):
+        """What waits in the frontier then is fetched, and comes back to the records."""
+        one = web({"/": Document(b"<p>1"), "/2": Document(b"<p>2")}, "/", "/2")
+        one.run(HOUR - 1)
+        one.now += 10
+        one.crawl.revisiting.split.idle(one.now)
+        one.crawl.revisiting.feed(one.now)
+        assert one.crawl.stats()["queued"] == 2
+        one.stop()
+        one.open(REVISIT_POLICY="none")
+        one.run(2 * HOUR)
+
+        assert (len(one.asked), one.known) == (4, 2)
+        assert sound(one)
+
+    def test_switched_on_later(self, web, caplog):
+        """Pages that were fetched before have no record: that is said, and new ones are fetched again."""
+        one = web({"/": Document(b"<p>1"), "/2": Document(b"<p>2")}, REVISIT_POLICY="none")
+        one.run(10)
+        one.stop()
+        one.open(REVISIT_POLICY="fixed")
+        assert "have no record" in caplog.text
+        one.seed("/2")
+        one.run(2.5 * HOUR)
+
+        assert (len(one.times("/")), len(one.times("/2"))) == (1, 3)
+
+
+class TestHonesty:
+    def test_a_liar_is_found_out(self, web):
+        """A server that says 304 to whatever is asked with a condition does not keep its changes for itself."""
+        pages = {f"/{n}": Document(b"<p>0", etag='"0"', liar=True) for n in range(10)}
+        one = web(pages, *pages)
+        for turn in range(60):
+            for page in pages.values():
+                page.body, page.etag = b"<p>%d" % turn, f'"{turn}"'
+            one.run(HOUR)
+
+        late = [found for path in pages for found in one.changes(path)[-10:]]
+        assert set(late) == {"changed"}
+
+    def test_a_server_that_bears_no_conditions(self, web):
+        """After a 412 a page is asked for without a condition."""
+        one = web({"/": Document(b"<p>1", etag='"1"')})
+        one.run(0.5 * HOUR)
+        one.documents["/"] = Document(status=412)
+        one.run(HOUR)
+        one.documents["/"] = Document(b"<p>2")
+        one.run(2 * HOUR)
+
+        assert one.conditions("/")[-1] == {}
+        assert one.changes("/")[-1] in ("changed", "unchanged")
+
+
+class TestHive:
+    def test_a_page_of_another_drone(self, web):
+        """Its record is kept here from now on, and due as if it had been fetched here."""
+        one, other = web({"/": Document(b"<p>1", etag='"1"')}), web({"/": Document(b"<p>1")}, "http://b.test/")
+        one.run(0.5 * HOUR)
+        assert one.crawl.revisiting.drain()
+        assert not one.crawl.revisiting.drain()
+        record = one.crawl._frontier._front.pop_old()
+        other.now = one.now
+        other.crawl.mailbox(None).queued([record, Link("http://a.test/new").pack()])
+        other.documents = {"*": Document(b"<p>2", etag='"2"')}
+        other.run(HOUR)
+
+        assert other.conditions("/")[0] == {"If-None-Match": b'"1"'}
+        assert other.times("/")[0] == pytest.approx(HOUR, abs=20)
+        assert "/new" in other.counted()

@@ -1,0 +1,37 @@
+"""The weeks of `python -m benchmarks.weeks`, with fewer pages and days."""
+
+from dataclasses import replace
+
+import pytest
+
+from benchmarks.support.revisits import CHECKS, Scale, share, weeks
+
+SMALL = Scale(hosts=20, pages=150, days=14, changes=0.4, kills=3)
+SLOW = Scale(hosts=30, pages=600, days=1, policy="uniform", delay=60.0, kills=0)
+
+pytestmark = pytest.mark.xdist_group("weeks")
+
+
+@pytest.fixture(name="found", scope="module", params=["optimal", "fixed"])
+def _found(tmp_path_factory, request):
+    """One crawl for all tests of a policy."""
+    return weeks(tmp_path_factory.mktemp("weeks"), replace(SMALL, policy=request.param, away=request.param == "fixed"))
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_weeks_of_a_crawl_that_revisits(found, check):
+    """Pages change, go, come back and move, hosts are away with `fixed`, and the crawl is killed now and then."""
+    assert CHECKS[check](found), found
+
+
+def test_the_weeks_are_worth_it(found):
+    """The crawl was killed, has fetched pages again, and some of them were not modified."""
+    assert found.counters["kills"] == SMALL.kills
+    assert found.counters["requests"] > 4 * SMALL.pages
+    assert found.unmodified > 0.1
+
+
+@pytest.mark.parametrize("wanted", [0.25, 0.75])
+def test_old_and_new_pages_share_the_fetches(tmp_path, wanted):
+    """While there are new pages, known ones have REVISIT_SHARE of all fetches."""
+    assert share(tmp_path, SLOW, wanted) == pytest.approx(wanted, abs=0.05)

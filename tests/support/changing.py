@@ -1,0 +1,131 @@
+"""Whole crawls that revisit a synthetic web whose pages change, a day of theirs in a second or less."""
+
+import tempfile
+from collections import Counter, defaultdict
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import chain, pairwise
+from pathlib import Path
+
+from scrapy.settings import Settings
+
+from tests.support.crawling import POLITE, SETTINGS, Crawl, copy_of
+from webcrawl.adapter.values import plain_values
+from webcrawl.crawl.assembly import open_parts
+from webcrawl.crawl.crawl import Crawl as Whole
+from webcrawl.model import unpack
+from webcrawl.revisit.buckets import TIME
+from webcrawl.revisit.record import record_of
+from webcrawl.revisit.record import unpack as unpack_record
+from webcrawl.simweb import Hit, gaps, mercator, overlaps, robots_first, wait_until_idle
+from webcrawl.simweb.living.listings import is_listing
+from webcrawl.simweb.robots import is_robots
+from webcrawl.store.crawldb import CrawlDB
+
+DAY = 86_400.0
+SECOND = 0.3  # that a crawl may take to notice something, on a busy machine
+
+
+def crawl_of(server, folder, **settings):
+    """A crawl of the server's whole world that does not end by itself."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "seeds.txt").write_text("".join(f"{url}\n" for url in server.world.seeds()))
+    settings = {
+        "DNS_NAMESERVERS": server.nameserver,
+        "REVISIT_POLICY": "fixed",
+        "REVISIT_AGE": 1,
+        "REVISIT_RATE": 1000,
+        "SITEMAPS": False,
+        "FEED_LINKS": False,
+        "CHECKPOINT_INTERVAL": 0.5,
+        "DOMAIN_BUDGET": "webcrawl.frontier.allowances.unlimited.Unlimited",
+        **settings,
+    }
+    return Crawl(folder / "job", {"seeds": folder / "seeds.txt"}, settings)
+
+
+@dataclass
+class Seen:
+    """What the server saw of a crawl."""
+
+    world: object
+    hits: list[Hit]
+
+    @property
+    def pages(self):
+        """The requests for each page that may change, in order, by URL."""
+        found = defaultdict(list)
+        for hit in sorted(self.hits, key=lambda hit: hit.started):
+            if not is_robots(hit.path) and not is_listing(hit.path):
+                found[hit.url].append(hit)
+        return dict(found)
+
+    @property
+    def end(self):
+        """When the last request came, in seconds since 1970."""
+        return max(hit.wall for hit in self.hits)
+
+    def place(self, url):
+        host, target = self.world.locate(url)
+        return host, self.world.living.page_at(host, target)
+
+    def kind(self, url):
+        return self.world.living.kind(*self.place(url))
+
+    def turns(self, url, begin, end):
+        """When the page at this URL changed."""
+        return [*self.world.living.turns(*self.place(url), begin, end)]
+
+    @property
+    def rude(self):
+        """Every impoliteness within a run."""
+        return [*overlaps(self.hits), *gaps(self.hits, mercator(self.world, **POLITE))]
+
+    @property
+    def without_robots(self):
+        """Every first request to a host that was not for its robots.txt."""
+        return robots_first(self.hits)
+
+    def waits(self, url):
+        """Seconds between the requests for a URL."""
+        return [second.started - first.ended for first, second in pairwise(self.pages[url])]
+
+
+def seen(server, since=0):
+    wait_until_idle(server)
+    return Seen(server.world, server.log.hits[since:])
+
+
+def records_of(crawl):
+    """How many records each URL has in the last checkpoint, waiting or in the frontier; and what was fetched."""
+    with tempfile.TemporaryDirectory(prefix="records-") as folder:
+        copy = Path(folder) / "job"
+        copy_of(crawl.jobdir, copy)
+        values = Settings()
+        values.setmodule("webcrawl.settings")
+        values.setdict({**SETTINGS, **crawl.settings, "JOBDIR": str(copy)}, "cmdline")
+        db = CrawlDB(copy / "state")
+        parts = open_parts(plain_values(values, "web"), db)
+        with closing(Whole(parts)):
+            count = len(parts.revisiting)
+            waiting = _all(parts.revisiting.revisits._buckets)
+            found = Counter(unpack_record(entry[TIME + 1 :]).url for entry in waiting)
+            found.update(link.url for link in map(unpack, _queued(parts)) if record_of(link) is not None)
+            assert found.total() == count
+            lines = [line.split() for line in (copy / "logs/crawl.log").read_text().splitlines()]
+            return found, {url for _, _, _, url, path, *_ in lines if not path.endswith("P")}
+
+
+def _all(queue):
+    while (entry := queue.pop()) is not None:
+        yield entry
+
+
+def _queued(parts):
+    """Every packed link in the frontier."""
+    frontier = parts.frontier
+    hosts = [frontier._hosts.get(name) for (name,) in parts.db.query("SELECT name FROM host")]
+    queues = [*frontier._front.queues, frontier._front.old, *frontier._rotation._lines.queues.values()]
+    for queue in (*queues, *chain(*(host.queues() for host in hosts))):
+        yield from (record for record in _all(queue) if b" " in record)
+    yield from (record for host in hosts for _, record in host.later)

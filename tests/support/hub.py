@@ -1,0 +1,75 @@
+"""A small WebSub hub, honest or not, that verifies subscriptions and sends what a test publishes."""
+
+import hashlib
+import hmac
+from contextlib import contextmanager
+from threading import Thread
+from urllib.error import HTTPError
+from urllib.parse import parse_qsl, urlencode
+from urllib.request import Request, urlopen
+
+from tests.support.plain_site import Site, serving
+
+SECONDS = 20
+
+
+class Hub:
+    """`asked` lists the forms of requests, `answers` what the callback said to verifications."""
+
+    def __init__(self):
+        self.address, self.asked, self.answers, self.status = "", [], [], 202
+        self.topic = None  # verifies this one instead of the one asked for
+        self.moved = False  # redirects to another place of its own
+
+    def verify(self, form, **more):
+        """Asks the callback whether it meant this; status and body of its answer."""
+        said = {
+            "hub.mode": form["hub.mode"],
+            "hub.topic": self.topic or form["hub.topic"],
+            "hub.challenge": "ch<&>allenge",
+            "hub.lease_seconds": "86400",
+            **{f"hub.{name}": value for name, value in more.items()},
+        }
+        return got(Request(f"{form['hub.callback']}?{urlencode(said)}"))  # noqa: S310 - a callback of ours
+
+    def publish(self, body, *, media="application/atom+xml", secret=None, signature=None, form=None):
+        """Sends this to a callback, the last one if nothing else is said; the status of the answer."""
+        form = form or self.asked[-1]
+        digest = hmac.new((secret or form["hub.secret"]).encode(), body, hashlib.sha256).hexdigest()
+        signed = {"X-Hub-Signature": f"sha256={digest}" if signature is None else signature}
+        headers = {"Content-Type": media, **{name: value for name, value in signed.items() if value}}
+        return got(Request(form["hub.callback"], body, headers, method="POST"))[0]  # noqa: S310
+
+
+def got(request):
+    try:
+        with urlopen(request, timeout=SECONDS) as answer:  # noqa: S310
+            return answer.status, answer.read().decode()
+    except HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+
+
+@contextmanager
+def hub():
+    """Serves a hub, during the block."""
+    found = Hub()
+
+    class Handler(Site):
+        def do_GET(self):  # noqa: N802 - http.server's
+            self.say(404, b"")
+
+        def do_POST(self):  # noqa: N802 - http.server's
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            if found.moved and self.path == "/":
+                self.say(307, b"", location="/moved")
+                return
+            form = dict(parse_qsl(body.decode()))
+            found.asked.append(form)
+            self.say(found.status, b"")
+            if found.status == 202:
+                Thread(target=lambda: found.answers.append(found.verify(form))).start()
+
+    with serving(Handler) as address:
+        found.address = f"{address}/"
+        yield found

@@ -1,0 +1,14 @@
+"""A policy by which only sitemaps and feeds are fetched again in their turns: all else is by signals."""
+
+from webcrawl.revisit.policies.fixed import Fixed
+
+NEVER = float("inf")
+
+
+class OnlyListings(Fixed):
+    """A page whose URL ends in `map.xml`, or in `feed`, is due after REVISIT_AGE."""
+
+    early = False
+
+    def due(self, record, now, missed=1.0):
+        return super().due(record, now, missed) if record.url.endswith(("map.xml", "feed")) else NEVER

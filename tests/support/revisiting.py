@@ -1,0 +1,152 @@
+"""A crawl that fetches pages again, in simulated time: all that `assemble` connects, with a small web of documents."""
+
+from collections import Counter
+from functools import partial
+from itertools import count
+from unittest import mock
+
+from scrapy.settings import Settings
+
+from tests.support.saving import prepared
+from webcrawl.adapter.values import plain_values
+from webcrawl.crawl import assembly
+from webcrawl.crawl.clock import CrawlClock
+from webcrawl.model import Exchange, Link, Outcome, Status, Timings
+
+START = 1.8e9
+HOST = "http://a.test"
+SETTINGS = {
+    "REVISIT_POLICY": "fixed",
+    "REVISIT_AGE": 3600,
+    "ROBOTSTXT_OBEY": False,
+    "POLITENESS_MIN_DELAY": 1,
+    "POLITENESS_MAX_DELAY": 1,
+    "HOST_RETRY_WAIT": 1,
+    "SITEMAPS": False,
+    "FEED_LINKS": False,
+}
+
+
+class Web:
+    """`documents` by URL (changing_site.Document) may be changed at any time; None: the host does not answer."""
+
+    def __init__(self, folder, documents, **settings):
+        self.folder, self.documents = folder, documents
+        self.settings = {**SETTINGS, **settings, "JOBDIR": str(folder)}
+        self.now, self.serial, self.asked = START, count(), []
+        self.pages = []  # what pipelines would get
+        self.open()
+
+    def open(self, **settings):
+        """Begins a run; these settings hold from now on."""
+        self.settings |= settings
+        found = Settings()
+        found.setmodule("webcrawl.settings")
+        for name, value in self.settings.items():
+            found.set(name, value)
+        clock = partial(CrawlClock, wall=lambda: self.now, steady=lambda: self.now)
+        with mock.patch.object(assembly, "CrawlClock", clock):
+            self.crawl, self.visitor = assembly.assemble(plain_values(found, "web"), spider="web")
+        self.crawl.begin()
+        return self
+
+    def seed(self, *paths):
+        for path in paths:
+            self.crawl.submit(Link(self.url(path)))
+
+    @staticmethod
+    def url(path):
+        return path if "://" in path else HOST + path
+
+    def checkpoint(self):
+        prepared(self.crawl._db)
+        self.crawl.checkpoint()
+
+    def kill(self, **settings):
+        """As kill -9: the next run goes on as of the last checkpoint."""
+        self.crawl.close()
+        return self.open(**settings)
+
+    def stop(self):
+        prepared(self.crawl._db)
+        self.crawl.checkpoint(last=True)
+        self.crawl.close()
+
+    def run(self, seconds, most=10_000):
+        """Fetches what is due for so long."""
+        end = self.now + seconds
+        for _ in range(most):
+            link = self.crawl.take(self.now)
+            if link is not None:
+                self.fetch(link)
+                continue
+            ready = self.crawl.next_ready()
+            if ready is None or ready > end:
+                break
+            self.now = max(self.now + 0.01, ready)
+            if self.now >= end:
+                break
+        self.now = end
+
+    def fetch(self, link):
+        """Asks for a link that was taken."""
+        exchange, outcome = self.answered(link)
+        self.finish(link, exchange, outcome)
+
+    def answered(self, link):
+        revisiting = self.crawl.revisiting
+        conditions = revisiting.headers(link) if revisiting is not None and link.history else {}
+        document = self.documents.get(link.url.removeprefix(HOST), self.documents.get("*"))
+        self.asked.append((self.now, link.url.removeprefix(HOST), dict(conditions)))
+        self.now += 0.05
+        if document is None:
+            return None, Outcome(Status.CONNECT_FAILED, 0.05, at=self.now, ended=self.now)
+        told = {name: value.decode() for name, value in conditions.items()}
+        status, headers, body = document.answer(told, next(self.serial))
+        return self.exchange(link, told, status, headers, body, document.media), Outcome(
+            status, 0.05, at=self.now, ended=self.now
+        )
+
+    def exchange(self, link, told, status, headers, body, media):
+        lines = ["GET / HTTP/1.1", *(f"{name}: {value}" for name, value in told.items()), "", ""]
+        fields = [(b"Content-Type", media.encode())] if status != 304 else []
+        fields += [(name.encode(), value.encode()) for name, value in headers.items()]
+        top = b"HTTP/1.1 %d X\r\n" % status + b"".join(b"%b: %b\r\n" % field for field in fields) + b"\r\n"
+        return Exchange(
+            link.url,
+            "\r\n".join(lines).encode(),
+            status,
+            top,
+            fields,
+            body,
+            body,
+            body,
+            "127.0.0.1",
+            self.now,
+            Timings(),
+        )
+
+    def finish(self, link, exchange, outcome):
+        if exchange is not None:
+            page = self.visitor.visit(link, exchange)
+            self.visitor.follow(page)
+            self.pages.append(page)
+        self.crawl.finish(link, outcome, exchange)
+
+    def times(self, path):
+        """When this path was asked for, in seconds since the start."""
+        return [round(at - START) for at, asked, _ in self.asked if asked == path]
+
+    def conditions(self, path):
+        return [conditions for _, asked, conditions in self.asked if asked == path]
+
+    def changes(self, path):
+        return [str(page.change) for page in self.pages if page.url.removeprefix(HOST) == path]
+
+    @property
+    def known(self):
+        """Pages that are fetched again, those on their way included."""
+        return len(self.crawl.revisiting)
+
+    def counted(self):
+        return Counter(asked for _, asked, _ in self.asked)
