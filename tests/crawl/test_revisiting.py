@@ -193,6 +193,20 @@ class TestAnswers:
 
         assert one.conditions("/") == [{}, {}]
 
+    def test_half_a_body(self, web):
+        """What was cut by the loss of its connection says nothing: the page is as it was, and is tried again later."""
+        one = web({"/": Document(b"<p>1")})
+        one.run(HOUR - 1)
+        one.now += 2
+        link = one.crawl.take(one.now)
+        exchange, outcome = one.answered(link)
+        exchange.truncated, exchange.payload = "disconnect", b"<p>"
+        one.finish(link, exchange, outcome)
+        one.run(3 * HOUR)
+
+        assert exchange.revisit is None
+        assert one.changes("/")[-1] == "unchanged"
+
     def test_an_empty_body(self, web):
         """A page that has become empty has changed, and stays."""
         one = web({"/": Document(b"<p>1")})
@@ -332,6 +346,16 @@ class TestNothingIsLostOrDoubled:
         one.run(10)
 
         assert one.changes("/") == ["new", "unchanged"]
+        assert one.known == 1
+
+    def test_all_hosts_are_away(self, web):
+        """A crawl whose pages are all of hosts that do not answer goes on, however long that takes."""
+        one = web({"/": Document(b"<p>1")}, HOST_MAX_FAILURES=2, OUTAGE_END_WAIT=10)
+        one.run(HOUR - 10)
+        one.documents["/"] = None
+        one.run(HOUR)
+
+        assert one.crawl.pending
         assert one.known == 1
 
     def test_a_host_that_is_away(self, web):

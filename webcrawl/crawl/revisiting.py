@@ -89,7 +89,7 @@ class Revisiting:
     @property
     def goes_on(self) -> bool:
         """Whether there is something to wait for, even if nothing is to be done now."""
-        return self._on and len(self.revisits) > 0
+        return self._on and len(self) > 0
 
     # -- out
 
