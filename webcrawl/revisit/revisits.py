@@ -155,7 +155,7 @@ class Revisits:
         if mark == ASK and at <= now and not (due := self._due(record, now)) <= now:
             self._place(record, now, due)
             return None
-        if self._absorbs(record, now):  # whether or not it was known as listed when it came here
+        if record.listed and self._absorbs(record, now):
             return None
         self._front = place
         self._policy.took(record, now, at)
