@@ -35,8 +35,8 @@ class Link:
     """A URL on its way to be fetched, with the history that travels with it (Mercator 3.1).
 
     `path` has a letter for each hop from the seed, as in Heritrix's logs: L link, E embedded, R redirect,
-    P prerequisite; a small one if the hop led into another site (urls/sites.py). `history` is what a prioritizer may
-    want to know of earlier downloads of the document, `chain` what a chain of redirects has to know
+    P prerequisite; a small one if the hop led into another site (urls/sites.py). `history` is what
+    is known of earlier downloads of the document (revisit/record.py), `chain` what a chain of redirects has to know
     (crawl/redirect_chain.py), and `request` what an ordinary Scrapy request has beside its URL, after its priority and
     a dot if that is not 0.
     `attempt` counts the failures that are this URL's fault, `struck` those that were its host's.

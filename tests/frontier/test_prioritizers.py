@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webcrawl.frontier.prioritizers.arrival import ByArrival
-from webcrawl.frontier.prioritizers.change import ByChange
 from webcrawl.frontier.prioritizers.depth import ByDepth
 from webcrawl.frontier.prioritizers.reputation import ByReputation
 from webcrawl.model import Link, unpack
@@ -21,7 +20,7 @@ LINKS = st.builds(
 )
 
 
-@pytest.mark.parametrize("prioritizer", [ByDepth, ByArrival, ByChange, ByReputation])
+@pytest.mark.parametrize("prioritizer", [ByDepth, ByArrival, ByReputation])
 class TestContract:
     @given(link=LINKS, levels=st.integers(1, 20))
     def test_the_level_exists(self, prioritizer, link, levels):
@@ -42,16 +41,6 @@ class TestPrioritizers:
     def test_arrival_makes_no_difference(self):
         """All links go to one queue."""
         assert ByArrival(8).level(Link("http://a/", "LLLL")) == 0
-
-    def test_change_lowers_what_stays_the_same(self):
-        """One level lower for each download in a row without a change; a change brings the link back to the first."""
-        assert [ByChange(8).level(Link("http://a/", history=past)) for past in ("", "u", "uu", "uuc", "cuu")] == [
-            0,
-            1,
-            2,
-            0,
-            2,
-        ]
 
     def test_reputation_raises_by_doublings(self):
         """A link goes one level up for each doubling of the domains that link to its own."""

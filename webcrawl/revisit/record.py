@@ -28,7 +28,6 @@ SECONDS = 0xFFFF_FFFF  # until 2106
 COUNT = 0xFFFF
 LARGEST = 3.0e38  # of a float of 4 bytes
 TURN, AHEAD = "r=", "a="  # before a record in a link's history: how it came there; neither begins an origin
-END = "."  # behind it, so that ByChange, which counts letters from the end, finds none
 
 
 @dataclass(slots=True)
@@ -69,15 +68,15 @@ def unpack(data: bytes) -> PageRecord:
 
 def to_history(record: PageRecord, *, ahead: bool = False) -> str:
     """The record for `Link.history`: text without spaces, without URL and path. `ahead`: see `is_ahead`."""
-    return (AHEAD if ahead else TURN) + b2a_base64(_packed(record), newline=False).decode() + END
+    return (AHEAD if ahead else TURN) + b2a_base64(_packed(record), newline=False).decode()
 
 
 def from_history(text: str) -> PageRecord | None:
     """The inverse, without URL and path; None if this history is no record."""
-    if not (text.startswith((TURN, AHEAD)) and text.endswith(END)):
+    if not text.startswith((TURN, AHEAD)):
         return None
     try:
-        data = a2b_base64(text[len(TURN) : -len(END)], strict_mode=True)
+        data = a2b_base64(text[len(TURN) :], strict_mode=True)
         record, at = _unpacked(data)
     except (Error, ValueError):
         return None
