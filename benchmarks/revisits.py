@@ -7,136 +7,22 @@ then its revisits begin. `freshness` is of the last fifth of the visits, `by_vis
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
-from random import Random
 
-import numpy as np
-
+from benchmarks.support.announced import KINDS, Announced
 from benchmarks.support.changing import RATES, World, best
 from benchmarks.support.report import report, timed
-from webcrawl.loading import load
-from webcrawl.revisit.policy import POLICIES, Policy, PolicyOptions
-from webcrawl.revisit.record import PageRecord
-
-PARTS = (
-    400  # steps in which a round of all pages is simulated: pages of a step are taken in the order they had before it
-)
-START = 1.8e9
-KNOWN = 1e6  # changes that were seen, if rates are known
-
-
-class Store:
-    """The records of a crawl as arrays, and what the web's pages do meanwhile."""
-
-    def __init__(self, world: World, budget: float, policy: str, *, known: bool = False, seed: int = 1) -> None:
-        pages = len(world)
-        self.world, self.budget, self.known = world, budget, known
-        self.kept = 0
-        self.clock = START
-        options = PolicyOptions(30 * 86400.0, lambda: self.budget, lambda: self.kept, Random(seed))
-        self.policy: Policy = load(POLICIES.get(policy, policy))(options)
-        self.fetched, self.due = np.zeros(pages), np.full(pages, np.inf)
-        self.changes_at = np.zeros(pages)
-        self.shape, self.span = np.zeros(pages), np.zeros(pages)
-        self.visits, self.changes = np.zeros(pages, np.uint8), np.zeros(pages, np.uint8)
-        self.kept_of = (self.shape, self.span, self.visits, self.changes)
-        self.missed: Callable[[int], float] | None = None  # the share of a page's changes that no signal announces
-        self.total = 0
-        self.fresh = 0.0  # weighted seconds for which pages were as fetched, up to their last fetch
-
-    def first(self, part: int) -> None:
-        """Fetches all pages for the first time, in an order of no meaning."""
-        record = PageRecord("")
-        order = self.world.random.permutation(len(self.world))
-        for at in np.array_split(order, max(len(order) // part, 1)):
-            times = self._times(len(at))
-            self._fetch(at, times)
-            if self.known:
-                self.shape[at], self.span[at] = KNOWN, KNOWN / self.world.rates[at]
-            due = []
-            rows = zip(at.tolist(), times.tolist(), self.world.weights[at].tolist(), strict=True)
-            for page, now, weight in rows:
-                record.url, record.weight = str(page), weight
-                record.shape, record.span = self.shape[page], self.span[page]
-                self.kept += 1
-                due.append(self.policy.due(record, now))
-            self.due[at] = due
-
-    def visit(self, part: int) -> None:
-        """Takes the next pages in order of their due times."""
-        times = self._times(part)
-        at = self._next(part)
-        if not self.policy.early:
-            at = at[self.due[at] <= times]
-            times = times[: len(at)]
-        changed, seconds = self.changes_at[at] <= times, times - self.fetched[at]
-        self._fetch(at, times)
-        self._learn(at, times, seconds, changed)
-        self.total += len(at)
-
-    def _next(self, part: int) -> np.ndarray:
-        at = np.argpartition(self.due, part - 1)[:part]
-        return at[np.argsort(self.due[at])]
-
-    def _learn(self, at: np.ndarray, times: np.ndarray, seconds: np.ndarray, changed: np.ndarray) -> None:
-        """Tells the policy what visits found, and asks it for the next ones."""
-        rows = (at, times, seconds, changed, self.due[at], self.world.weights[at], *(kept[at] for kept in self.kept_of))
-        record, policy, known, missed = PageRecord(""), self.policy, self.known, self.missed
-        due, shapes, spans, visits, changes = [], [], [], [], []
-        lists = (row.tolist() for row in rows)
-        for page, now, passed, changed_, was, weight, shape, span, visit, change in zip(*lists, strict=True):
-            record.url, record.weight = str(page), weight
-            record.shape, record.span, record.visits, record.changes = shape, span, visit, change
-            policy.took(record, now, was)
-            policy.observe(record, passed, changed_)
-            if known:
-                record.shape, record.span = shape, span
-            due.append(policy.due(record, now, missed(page) if missed else 1.0))
-            shapes.append(record.shape)
-            spans.append(record.span)
-            visits.append(record.visits)
-            changes.append(record.changes)
-        self.due[at], self.shape[at], self.span[at] = due, shapes, spans
-        self.visits[at], self.changes[at] = visits, changes
-
-    def _times(self, part: int) -> np.ndarray:
-        times = self.clock + np.arange(1, part + 1) / self.budget
-        self.clock = float(times[-1])
-        return times
-
-    def _fetch(self, at: np.ndarray, times: np.ndarray) -> None:
-        """Pages are as fetched from now on, until their next change."""
-        ends = np.minimum(self.changes_at[at], times)
-        was = self.fetched[at] > 0
-        self.fresh += float((self.world.weights[at] * (ends - self.fetched[at]))[was].sum())
-        self.fetched[at] = times
-        self.changes_at[at] = times + self.world.random.exponential(1 / self.world.rates[at])
-
-    def fresh_by_now(self) -> float:
-        """Weighted seconds for which pages were as fetched."""
-        return self.fresh + float((self.world.weights * (np.minimum(self.changes_at, self.clock) - self.fetched)).sum())
-
-
-def simulate(store: Store, visits: float, steps: int, parts: int = PARTS) -> Iterator[tuple[float, float]]:
-    """Visits per page so far, and the freshness since the last such moment."""
-    pages = len(store.world)
-    part = max(pages // parts, 1)
-    store.first(part)
-    before, since = store.fresh_by_now(), store.clock
-    for step in range(1, steps + 1):
-        while store.clock - START < pages / store.budget * (1 + visits * step / steps) - 0.5 / store.budget:
-            store.visit(part)
-        now = store.fresh_by_now()
-        yield visits * step / steps, (now - before) / (store.clock - since)
-        before, since = now, store.clock
+from benchmarks.support.revisiting import PARTS, Store, simulate
 
 
 def measure(policy: str, args: argparse.Namespace, share: float) -> None:
     """One policy within one budget."""
     world = World.make(args.pages, args.rates, args.seed)
     budget = share * float(world.rates.sum())
-    known = best(world, budget)
-    store = Store(world, budget, policy, known=args.known, seed=args.seed)
+    if args.sitemaps:
+        store = Announced(world, budget, policy, args.sitemaps, args.listed, seed=args.seed)
+        known = best(world, budget, store.listed if args.sitemaps == "honest" else None)
+    else:
+        store, known = Store(world, budget, policy, known=args.known, seed=args.seed), best(world, budget)
     with timed() as clock:
         got = list(simulate(store, args.visits, args.steps, args.parts))
     freshness = got[-1][1]
@@ -147,6 +33,7 @@ def measure(policy: str, args: argparse.Namespace, share: float) -> None:
         rates=args.rates,
         budget=share,
         freshness=freshness,
+        sitemaps=args.sitemaps,
         optimum=known.freshness,
         of_optimum=freshness / known.freshness,
         by_visits={round(visits, 1): round(fresh / known.freshness, 3) for visits, fresh in got},
@@ -165,6 +52,8 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=5, help="parts of the run that are reported (%(default)s)")
     parser.add_argument("--rates", choices=RATES, default="lognormal")
     parser.add_argument("--known", action="store_true", help="tell the policy the true rates")
+    parser.add_argument("--sitemaps", choices=KINDS, help="what the dates of sitemaps are like; the optimum knows them")
+    parser.add_argument("--listed", type=float, default=1.0, help="share of pages in sitemaps (%(default)s)")
     parser.add_argument("--parts", type=int, default=PARTS, help="steps of the simulation per round (%(default)s)")
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()

@@ -30,6 +30,8 @@ def main() -> None:
     parser.add_argument("--budget", type=float, default=whole.budget, help="fetches, as a share of all changes")
     parser.add_argument("--delay", type=float, default=whole.delay, help="POLITENESS_MIN_DELAY")
     parser.add_argument("--kills", type=int, default=whole.kills)
+    parser.add_argument("--away", action="store_true", help="a third of the hosts are away for a day, or for five")
+    parser.add_argument("--sitemaps", default="", metavar="KIND", help="of all hosts, e.g. sitemap_plain, sitemap_now")
     parser.add_argument("--seed", type=int, default=whole.seed)
     args = parser.parse_args()
     logging.disable()

@@ -60,6 +60,13 @@ def test_what_cannot_be_is_refused(value, why):
     assert str(refused.value) == line + (f" ({why})" if why else "")
 
 
+def test_changes_are_of_pages_that_are_fetched_again():
+    """A crawl that fetches none again would write nothing, and says so before it starts."""
+    assert written(OUTPUTS="changes", REVISIT_POLICY="fixed") == ("changes",)
+    with pytest.raises(SettingError, match=r"changes.*REVISIT_POLICY set \(without it nothing is fetched again"):
+        written(OUTPUTS="changes")
+
+
 @pytest.mark.parametrize("pipeline", [LINKS, LinkLogPipeline], ids=["by its path", "as a class"])
 def test_item_pipelines_may_name_one(pipeline):
     """Its output is then written, whatever OUTPUTS says, and the pipeline stands in the list once."""

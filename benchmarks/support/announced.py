@@ -6,8 +6,8 @@ from random import Random
 
 import numpy as np
 
-from benchmarks.revisits import Store
 from benchmarks.support.changing import World
+from benchmarks.support.revisiting import Store
 from webcrawl.revisit.trust import Trust
 
 HOST = 100  # pages

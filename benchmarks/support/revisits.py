@@ -16,11 +16,13 @@ from typing import Any
 from zlib import crc32
 
 from benchmarks.support.simulation import DAY, START, Answer, Asked, Simulation
+from benchmarks.support.weather import refused
 from webcrawl.model import Exchange, Link, Timings
 from webcrawl.simweb import Hit, World
 from webcrawl.simweb.answers import Ask, head
 from webcrawl.simweb.freshness import fetches, freshness
-from webcrawl.simweb.living.living import original
+from webcrawl.simweb.living.listings import is_listing
+from webcrawl.simweb.living.living import GONE, original
 from webcrawl.simweb.optimum import optimum, uniform
 from webcrawl.simweb.paths import path
 from webcrawl.simweb.robots import is_robots
@@ -48,12 +50,16 @@ class Scale:
     policy: str = "optimal"
     delay: float = 5.0  # POLITENESS_MIN_DELAY
     kills: int = 6
+    sitemaps: str = ""  # the kind of all hosts' sitemaps, which the crawl reads
+    away: bool = False  # whether a third of the hosts are away for a time, some longer than HOST_PATIENCE
     seed: int = 1
 
     def world(self, clock: Callable[[], float]) -> World:
         mix = {"change_poisson": 0.84, "change_never": 0.1}
         mix |= dict.fromkeys(("change_moves", "change_returns", "change_gone_404"), 0.02)
         mix |= dict.fromkeys(("validator_strong", "validator_weak", "validator_modified", "validator_both"), 0.2)
+        if self.sitemaps:
+            mix[self.sitemaps] = 1.0
         more: dict[str, Any] = {"size": (0, 0), "links": 10, "changes": self.changes, "mix": mix, "clock": clock}
         return World(self.hosts, self.pages, self.seed, **more)
 
@@ -74,6 +80,10 @@ class Report:
     missing: list[str] = field(default_factory=list)  # that were never fetched
     lost: list[str] = field(default_factory=list)  # not fetched again in time; with `fixed`
     twice: list[str] = field(default_factory=list)  # fetched again much too early; with `fixed`
+    not_back: list[str] = field(default_factory=list)  # not fetched again after their host was away
+    records: int = 0  # of pages that are fetched again, in the end
+    listings: int = 0  # sitemaps, which are pages too
+    gone: int = 0  # pages that were told to be gone: their records may have been forgotten
     early: list[str] = field(default_factory=list)  # before the host's turn
     overlaps: list[str] = field(default_factory=list)
     counters: Counter[str] = field(default_factory=Counter)
@@ -96,7 +106,12 @@ class Weeks(Simulation):
         self.runs: list[list[Hit]] = [[]]  # what was asked for in each
         self.hits: list[Hit] = []  # what no kill has undone
         self._saved_hits = 0
-        super().__init__(folder, _none, [(START, [*self.world.seeds()])], settings, interval=60 * MINUTE)
+        self.spells = _spells(scale) if scale.away else {}
+        super().__init__(folder, _away, [(START, [*self.world.seeds()])], settings, interval=60 * MINUTE)
+
+    def back(self, host: str) -> float:
+        """When a host is back that was away; 0 if it never was."""
+        return self.spells[host][1] if host in self.spells else 0.0
 
     def checkpoint(self) -> None:
         super().checkpoint()
@@ -108,6 +123,12 @@ class Weeks(Simulation):
         self.runs.append([])
 
     def _begin(self, link: Link) -> None:
+        begin, end = self.spells.get(host_of(link.url), (0.0, 0.0))
+        if begin <= self.now < end:
+            super()._begin(link)  # to `_away`
+            if self.crawl.revisiting is not None and link.history:
+                self.crawl.revisiting.headers(link)
+            return
         self._changes()
         self.judge.begins(link, self.now)
         exchange, hit = self._ask(link)
@@ -118,7 +139,8 @@ class Weeks(Simulation):
 
     def _end(self, asked: Asked) -> None:
         if not isinstance(asked, Shown):
-            raise TypeError(asked)
+            super()._end(asked)
+            return
         link, exchange = asked.link, asked.exchange
         self.judge.ends(link, asked.answer, self.now)
         self.counters["requests"] += 1
@@ -160,8 +182,20 @@ class Weeks(Simulation):
         return exchange, hit
 
 
-def _none(url: str, now: float) -> Answer:
-    raise LookupError(url, now)
+def _away(url: str, now: float) -> Answer:
+    """What a request gets while its host is away."""
+    del url, now
+    return refused()
+
+
+def _spells(scale: Scale) -> dict[str, tuple[float, float]]:
+    """When some hosts are away: a day, or five."""
+    chance = Random(scale.seed)
+    found = {}
+    for host in range(0, scale.hosts, 3):
+        begin = START + scale.days * DAY * chance.uniform(0.1, 0.4)
+        found[f"site{host}.test"] = (begin, begin + (5 if host % 2 else 1) * DAY)
+    return found
 
 
 def weeks(folder: Path, scale: Scale, settings: Mapping[str, Any] | None = None) -> Report:
@@ -183,6 +217,9 @@ def weeks(folder: Path, scale: Scale, settings: Mapping[str, Any] | None = None)
         simulation.kill(away=chance.choice((1.0, MINUTE)))
     simulation.run(end)
     report = Report(scale.policy, scale.pages, counters=simulation.counters, overlaps=simulation.judge.overlaps)
+    report.records = len(simulation.crawl.revisiting) if simulation.crawl.revisiting is not None else 0
+    report.listings = len({hit.url for run in simulation.runs for hit in run if is_listing(hit.path)})
+    report.gone = len({hit.url for run in simulation.runs for hit in run if hit.edition == GONE})
     simulation.close()
     _measure(report, simulation, rates, wanted, end)
     report.early = [line for run in simulation.runs for line in _early(run, scale.delay)]
@@ -195,7 +232,7 @@ def _settings(scale: Scale) -> dict[str, Any]:
     return {
         "REVISIT_POLICY": scale.policy,
         "REVISIT_IMPORTANCE": "benchmarks.support.revisits.important",
-        "SITEMAPS": False,
+        "SITEMAPS": bool(scale.sitemaps),
         "FEED_LINKS": False,
         "POLITENESS_MIN_DELAY": scale.delay,
         "POLITENESS_FACTOR": 0,
@@ -275,15 +312,24 @@ def _repeats(report: Report, simulation: Weeks, age: float, end: float) -> None:
             asked[hit.url].append(hit)
     for url, hits in asked.items():
         spaces = [second.wall - first.wall for first, second in pairwise(hits)]
-        if {hit.status for hit in hits} <= {200, 304} and max([*spaces, end - hits[-1].wall]) > LATE * age:
-            report.lost.append(f"{url}: {max([*spaces, end - hits[-1].wall]) / age:.2f} times its age")
         if min(spaces, default=age) < TWICE * age:
             report.twice.append(f"{url}: {min(spaces) / age:.2f} times its age")
+        if not {hit.status for hit in hits} <= {200, 304}:
+            continue
+        back, longest = simulation.back(host_of(url)), max([*spaces, end - hits[-1].wall])
+        if hits[-1].wall < back:
+            report.not_back.append(url)
+        elif not back and longest > LATE * age:
+            report.lost.append(f"{url}: {longest / age:.2f} times its age")
 
 
 CHECKS: dict[str, Callable[[Report], bool]] = {
     "every page is found": lambda report: not report.missing,
     "no page is lost (fixed)": lambda report: not report.lost,
+    "no page is forgotten because its host was away (fixed)": lambda report: not report.not_back,
+    "each page that is there has a record": lambda report: (
+        report.known - report.gone <= report.records <= report.known + report.listings
+    ),
     "no page is fetched twice in its time (fixed)": lambda report: not report.twice,
     "never two requests to a host at once": lambda report: not report.overlaps,
     "no request before its host's turn": lambda report: not report.early,

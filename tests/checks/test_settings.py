@@ -17,6 +17,7 @@ from webcrawl.checks.table import KINDS, SCRAPYS
 from webcrawl.formats.kinds import ALL as LINKS
 from webcrawl.net.authority import host_port
 
+REVISIT = "webcrawl.revisit"
 FILTER = "webcrawl.urls.filters.length.LengthFilter"
 SCRAPYS_ALONE = ("BOT_NAME", "SPIDER_MODULES", "COMMANDS_MODULE", "DOWNLOAD_HANDLERS_BASE", "DOWNLOAD_HANDLERS")
 NAMES = [name for name in vars(defaults) if name.isupper()]
@@ -36,6 +37,13 @@ ACCEPTED = [
     ("CONTENT_SEEN", " Process ", "process"),
     ("LINK_SOURCES", "a,img  a", ("a", "img")),
     *[("SITEMAPS", value, None) for value in (None, "none", "None ")],
+    *[("REVISIT_POLICY", value, "none") for value in (None, "none", "None")],
+    *[("REVISIT_POLICY", value, f"{REVISIT}.policies.fixed.Fixed") for value in ("fixed", " Fixed")],
+    ("REVISIT_POLICY", f"{REVISIT}.policies.uniform.Uniform", f"{REVISIT}.policies.uniform.Uniform"),
+    ("REVISIT_IMPORTANCE", "Depth", f"{REVISIT}.importance.by_depth"),
+    ("REVISIT_IMPORTANCE", "reputation", f"{REVISIT}.importance.ByReputation"),
+    *[("REVISIT_SHARE", value, 0.25) for value in (0.25, "0.25", ".25")],
+    ("REVISIT_RATE", "0", 0.0),
     *[("FEED_LINKS", value, True) for value in (True, "on", 1)],
     ("FEED_LINKS", "off", False),
     ("LINK_SOURCES", ["a", "img"], ("a", "img")),
@@ -122,6 +130,11 @@ REFUSED = [
     *[("CONTENT_SEEN", value) for value in ("", "skipp", None, True, ["skip"])],
     *[("LINK_SOURCES", value) for value in ("", "a b c", "none", None, ["a", 1], "all a", 5, {"a": 1})],
     *[("SITEMAPS", value) for value in ("", "maybe", 2, [])],
+    *[("REVISIT_POLICY", value) for value in ("", "sometimes", 1, "os.path.join", f"{REVISIT}.policies.fixed.None")],
+    *[("REVISIT_IMPORTANCE", value) for value in ("", None, "size", "none")],
+    *[("REVISIT_SHARE", value) for value in (0, 1, "nan", None, True)],
+    *[("REVISIT_RATE", value) for value in (-1, "much", None)],
+    *[("REVISIT_AGE", value) for value in (0, -1, "a day")],
     *[("URL_SCHEMES", value) for value in ("http://", "mailto", "")],
     *[("ERROR_BREAKER", value) for value in ("20", "20/0", "0/60", "20/60/1", "-1/60", "a/b", "", 20, None, "20 / 60")],
     *[("URL_EXCLUDE_FILE", value) for value in ("/no/such/file", "/", "a\0b", 5, b"x")],
@@ -310,6 +323,14 @@ class TestRules:
     def test_queues_follow_from_downloads(self, settings, queues):
         """FRONTIER_QUEUES = 0 becomes 3 times CONCURRENT_REQUESTS, at most FRONTIER_MAX_QUEUES."""
         assert check(settings)["FRONTIER_QUEUES"] == queues
+
+    @pytest.mark.parametrize("name", ["SITEMAPS", "FEED_LINKS"])
+    def test_sitemaps_and_feeds_follow_from_revisits(self, name):
+        """Both are on with revisits and off without, unless they are set."""
+        found = [check({"REVISIT_POLICY": policy})[name] for policy in ("none", "fixed")]
+
+        assert found == [None, True]
+        assert check({"REVISIT_POLICY": "fixed", name: "off"})[name] is False
 
 
 class TestModule:

@@ -269,6 +269,19 @@ class TestProgress:
 
         assert "7 queued (5 URLs of 2 hosts set aside), hosts: " in Lines(crawl).line()
 
+    def test_the_line_says_how_fresh_copies_are(self, monkeypatch):
+        """Of a crawl that fetches pages again; on a terminal in place of the URLs seen, within 80 columns."""
+        monkeypatch.setattr(progress.time, "monotonic", lambda: 1.0)
+        many = 999_999_999_999
+        figures = dict.fromkeys(("queued", "seen/keys", "failures", "bytes", "revisit/records", "revisit/taken"), many)
+        figures |= {"hosts": 60_000, "in_flight": 2_000, "revisit/freshness": 1.0, "revisit/sampled": 4096}
+        crawl = SimpleNamespace(pages=many, ready_hosts=lambda: 20_000, stats=lambda: figures, trouble="")
+        lines = Lines(crawl)
+
+        assert lines.line().endswith(f" MB, {many} revisits (100% fresh)")
+        assert "  fresh 100%  " in lines.short()
+        assert len(lines.short()) <= 80
+
     @pytest.mark.parametrize("many", [0, 9_999, 12_345_678, 999_999_999_999])
     def test_the_line_of_a_terminal(self, monkeypatch, many):
         """On a terminal all figures fit into 80 columns, however large the crawl is."""

@@ -15,12 +15,12 @@ pytestmark = pytest.mark.xdist_group("weeks")
 @pytest.fixture(name="found", scope="module", params=["optimal", "fixed"])
 def _found(tmp_path_factory, request):
     """One crawl for all tests of a policy."""
-    return weeks(tmp_path_factory.mktemp("weeks"), replace(SMALL, policy=request.param))
+    return weeks(tmp_path_factory.mktemp("weeks"), replace(SMALL, policy=request.param, away=request.param == "fixed"))
 
 
 @pytest.mark.parametrize("check", CHECKS)
 def test_weeks_of_a_crawl_that_revisits(found, check):
-    """Pages change, go, come back and move, and the crawl is killed now and then."""
+    """Pages change, go, come back and move, hosts are away with `fixed`, and the crawl is killed now and then."""
     assert CHECKS[check](found), found
 
 

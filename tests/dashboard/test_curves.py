@@ -3,7 +3,7 @@
 import pytest
 
 from webcrawl.dashboard import curves
-from webcrawl.dashboard.past import Moment
+from webcrawl.dashboard.past import Moment, Revisited
 from webcrawl.statistics.history import LONGEST
 
 NOW = 1_700_000_000.0
@@ -76,3 +76,15 @@ def test_moments_that_are_close():
     found = curves.thinned([at(0), at(9.9, 99), at(10.1, 101), at(20, 200)], NOW, NOW + 20, 2)
 
     assert [one.pages for one in found] == [101, 200]
+
+
+def test_revisits():
+    """Freshness is what it was at the later moment, revisits a rate; where nobody knows there is a gap."""
+    known = [
+        at(second)._replace(revisits=Revisited(10, second, 0, 2 * second, 0, 0.5 + second / 40, 0))
+        for second in (5, 10)
+    ]
+    parts = [[at(0)._replace(revisits=Revisited(0, 0, 0, 0, 0, 0, 0)), *known, at(15)]]
+
+    assert curves.between(parts, curves.freshness) == [[(NOW + 5, 62.5), (NOW + 10, 75.0)]]
+    assert curves.between(parts, curves.revisited("changed")) == [[(NOW + 5, 2.0), (NOW + 10, 2.0)]]

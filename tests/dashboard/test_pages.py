@@ -1,6 +1,7 @@
 """What the pages show of crawls in each state, and what their forms do."""
 
 import json
+import time
 
 import pytest
 from lxml import html
@@ -51,6 +52,39 @@ class TestFigures:
         assert tree.xpath("//dl[@class='tiles']/div/dd[1]/text()")[:2] == ["120", "4,000"]
         assert len(tree.xpath("//figure//*[name()='svg'][@role='img']")) == 7
         assert all("no figures" not in label for label in tree.xpath("//*[@role='img']/@aria-label")[2:4])
+
+    def test_revisits(self, tmp_path):
+        """A crawl that fetches pages again has six figures and two plots more."""
+        revisits = {
+            "revisit/records": 900,
+            "revisit/changed_text": 30,
+            "revisit/unchanged_304": 90,
+            "revisit/sampled": 9,
+        }
+        figures = [{**FIGURES, **revisits, "revisit/freshness": 0.5 + at / 100} for at in range(9)]
+        made(tmp_path / "web", history=[(time.time() + 9 * at - 90, one) for at, one in enumerate(figures)])
+        with dashboard(tmp_path, Crawls({"status": figures[-1]})) as visitor:
+            visitor.page()
+            visitor.id = visitor.finder.look()[0].id
+            tree = tree_of(visitor)
+
+        assert tree.xpath("//dl[@class='tiles'][2]/div/dd[1]/text()")[:3] == ["58.0 %", "0 ms", "900"]
+        said = tree.xpath("//*[@role='img']/@aria-label")
+        assert said[7] == "Fresh copies: Fresh copies 58 %"
+        assert said[8].startswith("Revisits per second, by what they found: changed 0/s")
+        assert len(said) == 9
+
+    @pytest.mark.parametrize("wrong", ["x", None, [], 1e400])
+    def test_revisits_that_are_no_numbers(self, tmp_path, wrong):
+        """What another program says in a crawl's place breaks no page."""
+        made(tmp_path / "web")
+        with dashboard(
+            tmp_path, Crawls({"status": {**FIGURES, "revisit/records": wrong, "revisit/sampled": 1}})
+        ) as visitor:
+            visitor.page()
+            visitor.id = visitor.finder.look()[0].id
+
+            assert tree_of(visitor).xpath("//h1/text()") == ["web"]
 
     @pytest.mark.parametrize("span", ["10 min", "1 h", "6 h", "1 day", "all"])
     def test_spans(self, visitor, span):

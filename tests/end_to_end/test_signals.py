@@ -13,6 +13,7 @@ from tests.support.redis_server import free_port
 from webcrawl.verify.whole import verify
 
 POLICY = "tests.support.only_listings.OnlyListings"
+LISTED = {"SITEMAPS": True, "FEED_LINKS": True}  # as by default: the site's crawls are without
 
 
 def sitemap(site, dates):
@@ -33,7 +34,7 @@ def test_a_later_date_has_a_page_fetched(tmp_path):
         documents["/robots.txt"] = Document(f"Sitemap: {site.url('/map.xml')}".encode(), media="text/plain")
         dates = dict.fromkeys(["/a", "/b", "/c"], "2024-01-01")
         documents["/map.xml"] = sitemap(site, dates)
-        crawl = site.crawl(tmp_path, REVISIT_POLICY=POLICY)
+        crawl = site.crawl(tmp_path, REVISIT_POLICY=POLICY, **LISTED)
         running = crawl.start()
         wait_until(lambda: site.of("/c") and len(site.of("/map.xml")) >= 3)
         documents["/a"] = Document(b"another")
@@ -58,7 +59,7 @@ def test_a_second_signal_sends_validators(tmp_path):
     documents = {"/": Document(b"<p>home"), "/a": Document(b"a", etag='"1"')}
     with changing_site(documents) as site:
         documents["/robots.txt"] = Document(f"Sitemap: {site.url('/map.xml')}".encode(), media="text/plain")
-        crawl, running = site.crawl(tmp_path, REVISIT_POLICY=POLICY), None
+        crawl, running = site.crawl(tmp_path, REVISIT_POLICY=POLICY, **LISTED), None
         for day in range(1, 5):
             documents["/map.xml"] = sitemap(site, {"/a": f"2024-01-0{day}"})
             running = running or crawl.start()
@@ -91,7 +92,7 @@ def subscribed(tmp_path, **more):
         documents["/feed"] = Document(feed(site, the_hub, ("/a", OLD)), media="application/atom+xml")
         port = free_port()
         settings = {"WEBSUB_PORT": port, "WEBSUB_ADDRESS": f"http://127.0.0.1:{port}/hubs", "CHECKPOINT_INTERVAL": 0.3}
-        crawl = site.crawl(tmp_path, REVISIT_POLICY=POLICY, REVISIT_AGE=3600, **settings)
+        crawl = site.crawl(tmp_path, REVISIT_POLICY=POLICY, REVISIT_AGE=3600, **LISTED, **settings)
         runs = [crawl.start()]
         wait_until(lambda: the_hub.asked and site.of("/a"))
         yield site, the_hub, crawl, runs
@@ -194,7 +195,7 @@ def test_a_change_that_no_date_announces(tmp_path):
     with changing_site(documents) as site:
         documents["/robots.txt"] = Document(f"Sitemap: {site.url('/map.xml')}".encode(), media="text/plain")
         documents["/map.xml"] = sitemap(site, {"/a": "2024-01-01"})
-        crawl = site.crawl(tmp_path, CHECKPOINT_INTERVAL=0.3)
+        crawl = site.crawl(tmp_path, CHECKPOINT_INTERVAL=0.3, **LISTED)
         running = crawl.start()
         wait_until(lambda: len(site.of("/a")) >= 3)
         documents["/a"] = Document(b"<p>quite another text than before")

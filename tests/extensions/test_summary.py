@@ -46,6 +46,12 @@ def test_paused_hosts_have_no_date(tmp_path):
     assert lines[1:3] == ["12 URLs of 1 host set aside", "1 host paused by command; their URLs count as set aside"]
 
 
+def test_revisits_are_summed_up(tmp_path):
+    """A crawl that fetches pages again says what came of that."""
+    figures = Counter({"revisit/records": 9, "revisit/taken": 4, "revisit/unchanged_304": 4})
+    assert summary(tmp_path, figures, 1.0)[1].startswith("4 revisits of 9 pages (4 unchanged, 0 changed, 0 gone)")
+
+
 def test_paused_hosts_are_named(tmp_path):
     """If hosts are paused by command, a line says how many: nobody else will resume them."""
     lines = summary(tmp_path, Counter(hosts_paused=2), 1.0)

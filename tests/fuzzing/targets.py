@@ -5,6 +5,7 @@ from tests.fuzzing import (
     answers,
     archives,
     cookies,
+    earlier,
     formats,
     hubs,
     letters,
@@ -16,5 +17,5 @@ from tests.fuzzing import (
 )
 from tests.fuzzing.target import Target
 
-ROOMS = (answers, cookies, pages, formats, hubs, talks, lists, addresses, records, archives, modules, letters)
+ROOMS = (answers, cookies, pages, formats, hubs, talks, lists, addresses, records, archives, modules, letters, earlier)
 TARGETS: dict[str, Target] = {target.name: target for room in ROOMS for target in room.TARGETS}

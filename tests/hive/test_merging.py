@@ -38,6 +38,16 @@ class TestMerged:
         assert merged([hit, miss])["seen/cache_hit_rate"] == 90 / 400
         assert merged([{"seen/cache_hit_rate": 0.0}])["seen/cache_hit_rate"] == 0.0
 
+    def test_revisits(self):
+        """Freshness and age are means by the pages of each drone, all else of revisits sums."""
+        one = {"revisit/records": 100, "revisit/freshness": 0.5, "revisit/age": 10.0, "revisit/taken": 1}
+        two = {"revisit/records": 300, "revisit/freshness": 0.9, "revisit/age": 30.0, "revisit/taken": 2}
+        total = merged([one, two, {"pages": 1}])
+
+        assert (total["revisit/records"], total["revisit/taken"]) == (400, 3)
+        assert (total["revisit/freshness"], total["revisit/age"]) == (0.8, 25.0)
+        assert not any(name.startswith("revisit/") for name in merged([{"pages": 1}]))
+
     def test_the_reason(self):
         """None while a drone runs; then what is not the plain end, if a drone has ended otherwise."""
         assert merged([{"reason": None}, {"reason": "finished"}])["reason"] is None

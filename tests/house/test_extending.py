@@ -2,12 +2,14 @@
 
 import json
 import socket
+from dataclasses import replace
 from threading import Thread
 from types import SimpleNamespace
 
 import pytest
 
-from tests.support.crawling import Crawl
+from tests.support.changing_site import Document, changing_site
+from tests.support.crawling import Crawl, wait_until
 from tests.support.places import ROOT
 from tests.support.plain_site import Site, serving
 from tests.support.snippets import example, load
@@ -56,6 +58,33 @@ class TestPipelines:
 
         assert sizes.content_types == ("image/png",)
         assert written == [b"32 x 7 http://a.test/i.png\n"]
+
+    def test_a_feed_of_changed_pages(self, tmp_path, project):
+        """The pipeline of docs/extending.md lets through what has changed or is gone, also what changed back."""
+        (project / "myproject/changed.py").write_text(example("docs/extending.md", "ChangedPages"))
+        pages = {"/": Document(b"<title>one</title>"), "/still": Document(b"<title>still</title>")}
+        with changing_site(pages) as site:
+            settings = {
+                "CONTENT_SEEN": "process",
+                "ITEM_PIPELINES": json.dumps({"myproject.changed.ChangedPages": 300}),
+                "FEEDS": json.dumps({f"{tmp_path}/changes.jsonl": {"format": "jsonlines"}}),
+            }
+            run = replace(site.crawl(tmp_path, "/", "/still", **settings), project=project)
+            running = run.start()
+            for now in (b"<title>two</title>", b"<title>one</title>", None):
+                asked = len(site.of("/"))
+                wait_until(lambda asked=asked: len(site.of("/")) >= asked + 2)
+                pages["/"] = Document(now) if now else Document(status=410)
+            wait_until(lambda: site.of("/")[-1].status == 410)
+            assert site.until("/still", len(site.of("/still")) + 2, running) == 0
+
+        found = [json.loads(line) for line in (tmp_path / "changes.jsonl").read_text().splitlines()]
+        assert [(row["change"], row["title"]) for row in found][:3] == [
+            ("changed", "two"),
+            ("changed", "one"),
+            ("gone", ""),
+        ]
+        assert {row["url"] for row in found} == {site.url("/")}
 
     def test_the_readme_s_pipeline_works(self, simweb, tmp_path, project):
         """The pipeline of the README prints a title a page."""

@@ -8,6 +8,7 @@ from webcrawl.metrics.told import Told
 ABOUT = {"version": "1.2.3"}
 LABELS = {"jobdir": '/crawls/with "quotes" and \\ and\nlines'}
 DRONE = {"hive/slots": 100, "hive/sent": 7, "hive/server_up": True}
+REVISITS = {"revisit/records": 500, "revisit/gone": 3, "revisit/signals_true": 2, "revisit/freshness": 0.8}
 FIGURES = {
     "pages": 30,
     "failures": 3,

@@ -3,7 +3,7 @@
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.metrics.figures import DRONE, LABELS, collector, read
+from tests.metrics.figures import DRONE, LABELS, REVISITS, collector, read
 
 
 class TestText:
@@ -106,6 +106,16 @@ class TestText:
             "webcrawl_hive_sent_links_total",
         }
         assert not any(key[0].startswith("webcrawl_hive") for key in other)
+
+    def test_revisits(self, tmp_path):
+        """What became of pages that are fetched again is there if any are."""
+        crawl, other = (read(collector(tmp_path, **more).text()) for more in (REVISITS, {}))
+        found = {key[1]: value for key, value in crawl.items() if key[0] == "webcrawl_revisits_total"}
+
+        assert found == {"unchanged_304": 0, "unchanged_digest": 0, "changed_digest": 0, "changed_text": 0, "gone": 3}
+        assert crawl["webcrawl_revisit_signals_total", "true"] == 2
+        assert crawl["webcrawl_revisit_freshness_ratio",] == 0.8
+        assert not any(key[0].startswith("webcrawl_revisit") for key in other)
 
 
 class TestAfterACrash:

@@ -49,6 +49,21 @@ class TestContract:
         assert (record.visits, record.changes) == (len(visits), sum(changed for _, changed in visits))
         assert (record.shape > 0) == (record.span > 0) == bool(visits)
 
+    def test_the_first_signal_is_worth_a_fetch(self, make):
+        """A page that has not said before that it has changed is fetched when it does."""
+        assert make(options()).worth(1.0, None, NOW)
+
+    def test_signals_leave_something(self, make):
+        """If ten times as many pages as may be fetched say that they have changed, not all are; with `fixed` all."""
+        policy, told = make(options()), []
+        for at in range(60_000):
+            if at % 100 == 0:
+                policy.due(PageRecord(f"http://a/{at % 1000}"), NOW + at / 10)
+            told.append(policy.worth(1.0, 1.0, NOW + at / 10))
+
+        assert any(told)
+        assert all(told) == (not policy.early)
+
     def test_counts_saturate(self, make):
         """A page may be visited for ever: its counts stay below 256."""
         policy, record = make(options()), PageRecord("http://a/")

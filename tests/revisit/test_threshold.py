@@ -136,7 +136,7 @@ class TestThreshold:
         _, now, due = self.run(budget, rates, 10, threshold)
         visits, _, _ = self.run(budget, rates, 5, threshold, now + 30 * DAY, due)
 
-        assert sum(visits[1::2]) > 10 * sum(visits[::2])
+        assert sum(visits[1::2]) > 5 * sum(visits[::2])
 
     def test_the_farthest(self):
         """Even a page that is not worth a visit gets one after so many rounds."""

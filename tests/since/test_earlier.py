@@ -105,7 +105,7 @@ def test_an_archive_that_was_moved_away_leaves_digests(earlier, tmp_path, caplog
 
     assert [found.of_url(URL).conditions for _ in range(3)] == [[], [], []]
     assert found.of_digest(page().digest) == Referred("", URL, "2023-11-14T22:13:20Z", page().digest)
-    assert found.lost["since/unreadable"] == 4
+    assert found.lost == 4
     assert len(caplog.records) == 1
 
 
@@ -139,6 +139,21 @@ def test_archives_of_other_programs(tmp_path, name, pack):
     known = Earlier(index, TRUNCATE).of_url(URL)
 
     assert (known.page.body, known.validators.etag) == (b"<p>hello", b'"1"')
+    index.close()
+
+
+def test_fields_that_would_break_a_record_are_not_repeated(tmp_path):
+    """Whoever wrote the earlier archive: what is no identifier, and no date, is left out."""
+    strange = response(URL, WARC_Record_ID="<urn:a b\rc>", WARC_Date="today\rX: y")
+    (tmp_path / "f.warc.gz").write_bytes(gzipped([strange]))
+    (tmp_path / "f.cdxj").write_bytes(line(url=URL).replace(b'"17"', b'"0"'))
+    (tmp_path / "state").mkdir()
+    index = Index(Disk(), tmp_path / "state", [tmp_path / "f.cdxj"])
+    for _ in index.open():
+        pass
+    referred = Earlier(index, TRUNCATE).of_url(URL).referred
+
+    assert (referred.identifier, referred.date) == ("", "2026-01-02T03:04:05Z")
     index.close()
 
 

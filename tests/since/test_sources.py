@@ -1,6 +1,7 @@
 """What `-a since=` may name, and what it is refused for."""
 
 import json
+import os
 
 import pytest
 
@@ -66,6 +67,16 @@ def test_what_is_left_out_is_told(tmp_path):
         f"{job}/warc: archive files without an index: 1, left out",
         f"{job}/warc: unfinished files: 1, left out; if that crawl was killed, resume it first",
     ]
+
+
+def test_what_is_no_file_is_never_opened(tmp_path):
+    """A pipe with that name would have the crawl wait for ever."""
+    job = jobdir(tmp_path / "jan", "warc/a.cdxj")
+    os.mkfifo(job / "warc" / "b.cdxj")
+    found = sources(str(job), tmp_path / "feb")
+
+    assert [path.name for path in found.files] == ["a.cdxj"]
+    assert found.left_out == [f"{job}/warc/b.cdxj: not a file: left out"]
 
 
 @pytest.mark.parametrize(

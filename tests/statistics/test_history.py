@@ -46,6 +46,15 @@ def test_a_line_is_compact():
     assert row["milliseconds"] == [0, 3, 0, 1]
 
 
+def test_a_line_of_a_crawl_with_revisits():
+    """It has what became of them too; that of any other crawl has not."""
+    revisits = {"revisit/records": 9, "revisit/taken": 4, "revisit/unchanged_304": 3, "revisit/freshness": 0.83214}
+    row = moment({**FIGURES, **revisits}, 1_700_000_000.0)
+
+    assert row["revisits"] == [9, 4, 3, 0, 0, 0.8321, 0.0]
+    assert "revisits" not in moment(FIGURES, 1_700_000_000.0)
+
+
 @pytest.mark.parametrize(
     ("status", "kind"),
     [

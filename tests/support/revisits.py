@@ -15,6 +15,7 @@ class Told:
     def __init__(self, after=DAY, *, early=True):
         self.early, self.after, self.when = early, after, {}
         self.taken, self.observed, self.missed, self.restored = [], [], [], b""
+        self.gaps, self.least = [], 0.0  # of signals: what it was asked, and what is worth a fetch
 
     def observe(self, record, seconds, changed):
         record.visits += 1
@@ -24,6 +25,10 @@ class Told:
     def due(self, record, now, missed=1.0):
         self.missed.append(missed)
         return self.when.get(record.url, now + self.after)
+
+    def worth(self, weight, gap, now):
+        self.gaps.append((weight, gap))
+        return gap is None or gap >= self.least
 
     def took(self, record, now, due):
         self.taken.append((record.url, now, due))

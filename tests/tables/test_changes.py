@@ -9,7 +9,7 @@ from tests.support.saving import prepared
 from tests.support.tables import Job, files, rows
 from tests.support.warc_crawl import NOW, exchange
 from webcrawl.model import Link, Outcome, Status
-from webcrawl.revisit.change import By, Change, Judged, Signal
+from webcrawl.revisit.change import By, Change, Judged
 from webcrawl.tables.changes import BATCH
 
 URL = "https://www.example.co.uk:8443/{}"
@@ -47,7 +47,7 @@ def moment(seconds):
 class TestRows:
     def test_of_a_changed_page(self, job):
         """It says what changed, when it was fetched before, who announced it, and what the server says."""
-        judged = Judged(Change.CHANGED, By.TEXT, NOW - 3600.5, 2**64 - 1, 7, 12, Signal.SITEMAP)
+        judged = Judged(Change.CHANGED, By.TEXT, NOW - 3600.5, 2**64 - 1, 7, 12, announced=True)
         job.visit(URL.format("a"), judged, headers=[(b"ETag", b'"x"'), (b"Last-Modified", b"yesterday")])
 
         assert only(job) == {
@@ -67,7 +67,7 @@ class TestRows:
             "digest": 2**64 - 1,
             "previous_digest": 7,
             "text_distance": 12,
-            "signal": "sitemap",
+            "announced": True,
         }
 
     def test_of_a_new_page(self, job):
@@ -78,7 +78,7 @@ class TestRows:
         nothing = {name for name, value in row.items() if value is None}
         assert nothing == {
             *("previous_fetch_time", "interval_seconds", "known_by", "etag", "last_modified"),
-            *("previous_digest", "text_distance", "signal"),
+            *("previous_digest", "text_distance"),
         }
 
     @pytest.mark.parametrize(

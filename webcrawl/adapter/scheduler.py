@@ -248,6 +248,7 @@ class FrontierScheduler:
             if self._ahead is not None:
                 self._ahead.close()
             if self._since is not None:
+                downloader_of(self.crawler).since = None
                 self._since.close()
             if self._inline.crawl is not None:
                 self._inline.crawl.turns.close()

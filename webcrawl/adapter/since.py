@@ -8,10 +8,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import cycle
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from weakref import finalize
 
 from scrapy import Request
@@ -28,6 +28,8 @@ from webcrawl.text.percent import visible
 from webcrawl.urls.hosts import host_of
 
 logger = logging.getLogger(__name__)
+A = TypeVar("A")
+T = TypeVar("T")
 
 PAUSE = 0.001  # seconds between two slices of the work ahead
 EVERY = 10.0  # seconds between two lines on how far it is
@@ -44,8 +46,9 @@ PARTICULAR = frozenset(
 class Since:
     """What the downloader asks before a request, and after an answer."""
 
-    def __init__(self, earlier: Earlier) -> None:
-        self._earlier = earlier
+    def __init__(self, earlier: Earlier, count: Callable[[Iterable[str]], None]) -> None:
+        self._earlier, self._count = earlier, count
+        self._counted = 0
         self._workers = [Worker() for _ in range(THREADS)]
         self._turns = cycle(self._workers)
         self._held = 0
@@ -61,8 +64,7 @@ class Since:
             return None
         if not PARTICULAR.isdisjoint(request.headers):
             return None
-        worker = next(self._turns)
-        known = await asyncio.wrap_future(worker.submit(self._earlier.of_url, visible(request.url)))
+        known = await self._asked(self._earlier.of_url, visible(request.url))
         if known is not None and known.page is not None:
             if host_of(request.url) in self._bare:
                 known.page = None
@@ -98,7 +100,15 @@ class Since:
     async def compare(self, exchange: Exchange) -> None:
         """Notes in an answer that the earlier crawl has its payload."""
         if exchange.refers is None and is_payload(exchange):
-            exchange.refers = await asyncio.wrap_future(next(self._turns).submit(self._holder, exchange))
+            exchange.refers = await self._asked(self._holder, exchange)
+
+    async def _asked(self, look: Callable[[A], T], what: A) -> T:
+        """What a thread finds; counts what could not be read meanwhile."""
+        found = await asyncio.wrap_future(next(self._turns).submit(look, what))
+        lost, self._counted = self._earlier.lost - self._counted, self._earlier.lost
+        if lost:
+            self._count(["since/unreadable"] * lost)
+        return found
 
     def _holder(self, exchange: Exchange) -> Referred | None:
         return self._earlier.of_digest(exchange.digest)
@@ -123,4 +133,4 @@ async def since_of(argument: str, values: Mapping[str, Any], crawl: Crawl) -> Si
         if time.monotonic() - told >= EVERY:
             told = time.monotonic()
             logger.info("since: %.1f of %.1f MB of the index files read", *(size / 1e6 for size in index.progress))
-    return Since(Earlier(index, values["DOWNLOAD_TRUNCATE"]))
+    return Since(Earlier(index, values["DOWNLOAD_TRUNCATE"]), crawl.count)

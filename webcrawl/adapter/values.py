@@ -27,7 +27,7 @@ def plain_values(settings: BaseSettings, spider: str) -> dict[str, Any]:
     if settings.getbool("HTTPPROXY_ENABLED"):
         _check_proxies(getproxies())
     values = check(settings, partial(is_given, settings))
-    outputs = _outputs(settings, values["OUTPUTS"])
+    outputs = _outputs(settings, values)
     return {
         **values,
         "JOBDIR": values["JOBDIR"] or default_jobdir(spider),
@@ -37,10 +37,10 @@ def plain_values(settings: BaseSettings, spider: str) -> dict[str, Any]:
     }
 
 
-def _outputs(settings: BaseSettings, named: tuple[str, ...]) -> tuple[str, ...]:
+def _outputs(settings: BaseSettings, values: Mapping[str, Any]) -> tuple[str, ...]:
     """Those of OUTPUTS, and those whose pipelines ITEM_PIPELINES names; without those that it switches off."""
     theirs = {_path(pipeline): order for pipeline, order in settings.getdict("ITEM_PIPELINES").items()}
-    wanted = set(named)
+    wanted = set(values["OUTPUTS"])
     for name in NAMES:
         path, _ = PIPELINES[name]
         if path in theirs and theirs[path] is None:
@@ -52,6 +52,9 @@ def _outputs(settings: BaseSettings, named: tuple[str, ...]) -> tuple[str, ...]:
         if find_spec(package) is None:
             missing = f"{package} is not installed: pip install 'webcrawl[{extra}]'"
             raise SettingError("OUTPUTS", settings["OUTPUTS"], f"without {name}", missing)
+    if "changes" in wanted and values["REVISIT_POLICY"] == "none":
+        lack = "without it nothing is fetched again"
+        raise SettingError("OUTPUTS", settings["OUTPUTS"], "without changes, or REVISIT_POLICY set", lack)
     return tuple(name for name in NAMES if name in wanted)
 
 

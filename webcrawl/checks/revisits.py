@@ -8,6 +8,7 @@ from typing import Any
 
 from webcrawl.checks.code import Dotted
 from webcrawl.checks.kinds import text
+from webcrawl.loading import load
 from webcrawl.revisit.importance import IMPORTANCES
 from webcrawl.revisit.policy import POLICIES
 
@@ -20,6 +21,7 @@ class Shipped:
 
     known: Mapping[str, str]
     none: bool = False  # whether `none` is one of the words
+    has: tuple[str, ...] = ()  # what the class must have
 
     @property
     def allowed(self) -> str:
@@ -30,8 +32,12 @@ class Shipped:
         word = text(NONE if value is None and self.none else value)
         if self.none and word.lower() == NONE:
             return NONE
-        return Dotted().read(self.known.get(word.lower(), word))
+        path = Dotted().read(self.known.get(word.lower(), word))
+        missing = [name for name in self.has if not hasattr(load(path), name)]
+        if missing:
+            raise ValueError(f"{path} has no {missing[0]}")
+        return path
 
 
-REVISIT_POLICY = Shipped(POLICIES, none=True)
+REVISIT_POLICY = Shipped(POLICIES, none=True, has=("early", "observe", "due", "took", "state", "restore"))
 REVISIT_IMPORTANCE = Shipped(IMPORTANCES)

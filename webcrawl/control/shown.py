@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from webcrawl.logs.readable import readable
+from webcrawl.revisit.said import figures_of, in_words
 from webcrawl.text.quantities import count
 
 WIDEST = 60  # characters of a cell; --json has all
@@ -33,6 +34,9 @@ def status(figures: Mapping[str, Any]) -> Iterator[str]:
     state = figures.get("state", "")
     why = f" ({trouble})" if trouble not in ("", state) else ""
     yield readable(f"{state}{why}, {figures.get('seconds', 0):.0f} s since it was started: {', '.join(parts)}")
+    revisits = figures_of(figures)
+    if revisits is not None:
+        yield in_words(revisits)
     if figures.get("in_force"):
         yield "in force by command:"
         yield from (f"  {readable(str(line))}" for line in figures["in_force"])

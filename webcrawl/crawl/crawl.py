@@ -37,6 +37,7 @@ from webcrawl.model import Exchange, Link, Outcome, Packed, Status, url_of
 from webcrawl.net.robots_book import NO_HEAD
 from webcrawl.net.robots_fresh import Head
 from webcrawl.revisit.change import By, Change
+from webcrawl.revisit.figures import RevisitFigures
 from webcrawl.seen.content import ContentSeen
 from webcrawl.seen.portions import Portions
 from webcrawl.seen.protocol import SeenStore
@@ -524,11 +525,16 @@ class Crawl:
             "seeds": self._seeding.taken,
             "bad_seeds": self._seeding.bad,
             "seed_lists_away": self._seeding.away,
+            **(self.revisiting.counts.stats() if self.revisiting is not None else {}),
             **{f"frontier/{name}": value for name, value in frontier.counters.items()},
             **{f"refused/{name}": value for name, value in self._pipeline.filtered.items()},
             **{f"seen/{name}": value for name, value in seen.items()},
             **({f"hive/{name}": value for name, value in self.post.stats().items()} if self.post is not None else {}),
         }
+
+    def revisit_figures(self) -> RevisitFigures | None:
+        """What became of pages that were fetched again; None if none are."""
+        return self.revisiting.counts.figures() if self.revisiting is not None else None
 
     @property
     def trouble(self) -> str:

@@ -14,6 +14,7 @@ from webcrawl.control.changeable import OF_REVISITS
 from webcrawl.control.in_force import InForce
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.crawl_log import CrawlLog
+from webcrawl.crawl.revisit_figures import RevisitCounts
 from webcrawl.crawl.revisiting import META, Revisiting
 from webcrawl.crawl.signalling import Signalling
 from webcrawl.crawl.split import Split
@@ -22,9 +23,11 @@ from webcrawl.hive.drone import Drone
 from webcrawl.hive.member import Post
 from webcrawl.loading import load
 from webcrawl.revisit.importance import ByReputation, Weighed
+from webcrawl.revisit.policies.steered import Steered
 from webcrawl.revisit.policy import POLICIES, Policy, PolicyOptions
 from webcrawl.revisit.revisits import FLOOR, MEMORY, Revisits
 from webcrawl.revisit.signals import Signals
+from webcrawl.revisit.watched import Watched
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.text.quantities import count
 from webcrawl.urls.fingerprint import Fingerprints
@@ -64,9 +67,14 @@ def open_revisiting(
     missed = signals.missed if signals is not None else None
     revisits = Revisits(db, policy, rate=split.rate, random=random, memory=MEMORY, missed=missed, key=key, floor=floor)
     importance = _importance(values["REVISIT_IMPORTANCE"], frontier)
-    parts = (path, policy), split, frontier, importance, counters, random
+    watched = Watched(db, key)
+    if isinstance(policy, Steered):
+        watched.prior = policy.prior  # which it learns from all pages
+    counts = RevisitCounts(db, watched, counters, clock)
+    parts = (path, policy), split, frontier, importance, counts, random
     revisiting = Revisiting(db, clock, revisits, *parts, signals=signals, on=on)
-    log.hearers.append(revisiting.hear)
+    counts.now = revisiting.now
+    log.hearers += [revisiting.hear, counts.hear]
     split.pages, split.early = revisiting.__len__, policy.early
 
     def change(now: Mapping[str, Any]) -> None:

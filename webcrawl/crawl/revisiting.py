@@ -6,26 +6,27 @@ through the frontier, or with the page in flight. So it is part of every checkpo
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from random import Random
 from typing import Any
 
 import msgpack
 
 from webcrawl.crawl.clock import CrawlClock
+from webcrawl.crawl.revisit_figures import RevisitCounts
 from webcrawl.crawl.split import Split
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.model import Exchange, Link, Outcome, Status
 from webcrawl.revisit import validators
 from webcrawl.revisit.change import GONE, By, Change, Judged, judged
+from webcrawl.revisit.figures import RevisitFigures
 from webcrawl.revisit.honesty import Honesty
 from webcrawl.revisit.policy import Policy
 from webcrawl.revisit.record import PageRecord, is_ahead, link_of, record_of
 from webcrawl.revisit.revisits import Revisits
 from webcrawl.revisit.signals import Signals
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.urls.hosts import host_of
 
 META = "revisiting"
 STEP = 0.05  # seconds between two looks at what is due
@@ -50,7 +51,7 @@ class Revisiting:
         split: Split,
         frontier: Frontier,
         importance: Callable[[Link], float],
-        counters: Counter[str],
+        counts: RevisitCounts,
         random: Random,
         *,
         signals: Signals | None = None,
@@ -63,12 +64,12 @@ class Revisiting:
         self.signals = signals
         self._clock = clock
         self._db, self.revisits, self.split, self._frontier, self._on = db, revisits, split, frontier, on
-        (self._path, self._policy), self._importance, self._counters = policy, importance, counters
+        (self._path, self._policy), self._importance, self.counts = policy, importance, counts
         data = db.get(META)
         saved: dict[str, Any] = msgpack.unpackb(data) if data is not None else {}
         self._out: int = saved.get("out", 0)  # pages due and not finished
         self._honesty = Honesty(random, saved.get("honesty", b""))
-        self._given: dict[str, PageRecord] = {}  # of pages in flight
+        self._given: dict[str, PageRecord] = {}  # of pages due: most need not be read from their links
         self._plainly: set[str] = set()  # of these, asked for without a condition although there are validators
         self._moved: set[str] = set()  # of these, whose record has gone to where they were redirected
         self._next = 0.0
@@ -80,6 +81,10 @@ class Revisiting:
     def __len__(self) -> int:
         """Pages that are fetched again, those on their way included."""
         return len(self.revisits) + self._out
+
+    def now(self) -> RevisitFigures:
+        """What is true at this moment, and counted nowhere."""
+        return RevisitFigures(records=len(self), waiting=self._out, budget=self.split.asked() if self._on else 0.0)
 
     @property
     def goes_on(self) -> bool:
@@ -99,6 +104,7 @@ class Revisiting:
             records = self.revisits.take(now, room)
             if records:
                 self._out += len(records)
+                self._remember(records)
                 self._frontier.revisit([link_of(record).pack() for record in records])
         self._frontier.bring(now)
 
@@ -128,12 +134,11 @@ class Revisiting:
 
     def headers(self, link: Link) -> validators.Headers:
         """What makes the request for this page conditional. Call it when the page is handed out."""
-        record = record_of(link) if link.is_revisit else None
+        record = self._record(link) if link.is_revisit else None
         if record is None:
             return {}
-        self._given[link.url] = record
         found = validators.headers(record)
-        if found and self._honesty.asks_plainly(host_of(link.url), record, self._clock()):
+        if found and self._honesty.asks_plainly(link.url, record, self._clock()):
             self._plainly.add(link.url)
             return {}
         return found
@@ -144,7 +149,8 @@ class Revisiting:
         """What an answer says of its page, beside the fetch before; None for what is no page's."""
         if link.request:
             return None
-        return judged(self._given.get(link.url) or record_of(link), exchange, digest, text)
+        found = judged(self._record(link), exchange, digest, text)
+        return replace(found, announced=True) if found is not None and is_ahead(link) else found
 
     def is_seen(self, link: Link) -> bool:
         """Whether the page was fetched before, though of that no record is at hand."""
@@ -164,16 +170,26 @@ class Revisiting:
 
     def history_of(self, link: Link) -> str:
         """What the link to where a page has moved for good takes along; empty if that is nothing."""
-        record = self._given.get(link.url) or record_of(link)
+        record = self._record(link)
         if record is None or is_ahead(link):
             return ""
         fresh = PageRecord("", shape=record.shape, span=record.span, weight=record.weight, visits=record.visits)
         fresh.changes = record.changes
         return link_of(fresh).history
 
+    def _remember(self, records: Sequence[PageRecord]) -> None:
+        if len(self._given) > 2 * ROOM:  # of pages that went to other drones
+            self._given.clear()
+        self._given.update((record.url, record) for record in records)
+
+    def _record(self, link: Link) -> PageRecord | None:
+        """What is known of a page, or None; a link ahead of its turn brings its own."""
+        if is_ahead(link):
+            return record_of(link)
+        return self._given.get(link.url) or (record_of(link) if link.history else None)
+
     def put_back(self, link: Link) -> None:
         """It was not fetched, and comes again as if it had not been taken."""
-        self._given.pop(link.url, None)
         self._plainly.discard(link.url)
 
     def hear(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
@@ -191,12 +207,15 @@ class Revisiting:
                 self._fetched(PageRecord(link.url, link.path), link, exchange, found, now)
 
     def _again(self, link: Link, outcome: Outcome, exchange: Exchange | None, now: float, *, asked: bool) -> None:
-        record = self._given.pop(link.url, None) or record_of(link)
+        record = self._record(link)
         if record is None:
             return
+        if not is_ahead(link):
+            self._given.pop(link.url, None)
         plainly = link.url in self._plainly
         self._plainly.discard(link.url)
-        self._counters["revisits"] += asked
+        if asked:
+            self.counts.taken()
         found = exchange.revisit if exchange is not None else None
         if is_ahead(link):
             self._ahead(record, link, exchange, found, now)
@@ -204,15 +223,18 @@ class Revisiting:
         self._out = max(self._out - 1, 0)
         if link.url in self._moved:
             self._moved.discard(link.url)
+            self.counts.moved(link.url)
         elif not asked:
             if outcome.status not in FORGET:
                 self._later(record, now, RARE)
+            else:
+                self.counts.forgot(link.url)
         elif found is None or exchange is None or found.change is Change.GONE:
             self._missing(record, outcome, now)
         else:
             if record.etag or record.modified:
                 etag = exchange.header(b"etag") or b""
-                self._honesty.heard(host_of(link.url), record, found, etag, now, plainly=plainly)
+                self._honesty.heard(link.url, record, found, etag, now, plainly=plainly)
             self._fetched(record, link, exchange, found, now)
 
     def _missing(self, record: PageRecord, outcome: Outcome, now: float) -> None:
@@ -220,6 +242,7 @@ class Revisiting:
         if outcome.status in GONE:
             record.gone += 1
             if record.gone >= PROBES and now - record.fetched >= AWAY:
+                self.counts.forgot(record.url)
                 return
         elif outcome.status == PRECONDITION_FAILED:  # which RFC 9110 13.1.2 keeps for other methods than GET
             record.etag = record.modified = b""
@@ -233,7 +256,9 @@ class Revisiting:
             self.revisits.ahead_failed(link.url)
             return
         self._update(record, exchange, found, now)
+        record.weight = self._importance(link)
         self.revisits.fetched_ahead(record)
+        self.counts.kept_ahead(record)
         if self.signals is not None:
             self.signals.followed(link.url, changed=_is_changed(found))
 
@@ -245,8 +270,10 @@ class Revisiting:
                 self.signals.unannounced(link.url)
         if self.signals is not None:
             record.listed = self.signals.is_listed(link.url)
+        interval = max(now - record.fetched, 0.0) if record.fetched else 0.0
         self._update(record, exchange, found, now)
         record.gone, record.weight = 0, self._importance(link)
+        self.counts.kept(record, interval)
         self.revisits.keep(record, now)
 
     def _update(self, record: PageRecord, exchange: Exchange, found: Judged, now: float) -> None:

@@ -58,6 +58,10 @@ class Split:
             return beside
         return max(beside, self.pages() / self._age if self.early else ENOUGH)
 
+    def asked(self) -> float:
+        """The same as it is meant: a policy that is never early has no use for more than one fetch in REVISIT_AGE."""
+        return self.rate() if self.early else min(self.rate(), self.pages() / self._age)
+
     def _faded(self, now: float) -> float:
         return self._new * exp(min(self._at - now, 0.0) / SPAN)
 

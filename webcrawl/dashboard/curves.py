@@ -76,6 +76,23 @@ def rate(name: str) -> Callable[[Moment, Moment], float | None]:
     return value
 
 
+def revisited(name: str) -> Callable[[Moment, Moment], float | None]:
+    """How much a counter of revisits grows in a second; nothing where there are none."""
+
+    def value(before: Moment, after: Moment) -> float | None:
+        if before.revisits is None or after.revisits is None or after.at <= before.at:
+            return None
+        grown: float = getattr(after.revisits, name) - getattr(before.revisits, name)
+        return max(grown, 0.0) / (after.at - before.at)
+
+    return value
+
+
+def freshness(_before: Moment, after: Moment) -> float | None:
+    """The share of copies that are fresh, in percent; nothing where nobody knows."""
+    return 100 * after.revisits.freshness if after.revisits is not None and after.revisits.records else None
+
+
 def quantile(share: float) -> Callable[[Moment, Moment], float | None]:
     """The seconds within which this share of the downloads ended, from counts by the number of bits of milliseconds."""
 

@@ -9,7 +9,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from webcrawl.statistics.history import KINDS, PATH, moment
+from webcrawl.statistics.history import KINDS, PATH, REVISITS, moment
 from webcrawl.statistics.history import PLAIN as COUNTED
 
 ROOM = 8000  # moments of the file; of more, every other one of the older half is left out
@@ -17,6 +17,18 @@ LIVE = 1800  # moments that were seen here: an hour, at one in two seconds
 SLOTS = 300  # of a hive
 SAME = 10.0  # seconds in which drones are looked at
 AT_ONCE = 32 << 20  # bytes of a file that are read at most
+
+
+class Revisited(NamedTuple):
+    """What became of pages that are fetched again; the last two are estimates, means by `records`."""
+
+    records: float
+    taken: float
+    unchanged: float
+    changed: float
+    gone: float
+    freshness: float
+    age: float
 
 
 class Moment(NamedTuple):
@@ -34,6 +46,7 @@ class Moment(NamedTuple):
     aside: float
     mix: tuple[float, ...]
     milliseconds: tuple[float, ...]
+    revisits: Revisited | None = None  # if pages are fetched again
 
 
 PLAIN = ("at", *COUNTED)
@@ -45,7 +58,12 @@ def moment_of(row: Mapping[str, Any]) -> Moment:
     if len(mix) != len(KINDS):
         raise ValueError("another number of kinds")
     plain = {name: _number(row[name]) for name in PLAIN}
-    return Moment(**plain, mix=mix, milliseconds=tuple(map(_number, row["milliseconds"])))
+    return Moment(**plain, mix=mix, milliseconds=tuple(map(_number, row["milliseconds"])), revisits=_revisited(row))
+
+
+def _revisited(row: Mapping[str, Any]) -> Revisited | None:
+    values = row.get("revisits", ())
+    return Revisited(*map(_number, values)) if len(values) == len(REVISITS) else None
 
 
 def _number(value: Any) -> float:
@@ -146,8 +164,14 @@ def _between(before: Moment, after: Moment, share: float) -> Moment:
 
     plain = {name: mixed(getattr(before, name), getattr(after, name)) for name in PLAIN}
     bins = zip_longest(before.milliseconds, after.milliseconds, fillvalue=0.0)
+    revisits = before.revisits
+    if revisits is not None and after.revisits is not None:
+        revisits = Revisited(*map(mixed, revisits, after.revisits))
     return Moment(
-        **plain, mix=tuple(map(mixed, before.mix, after.mix)), milliseconds=tuple(mixed(*one) for one in bins)
+        **plain,
+        mix=tuple(map(mixed, before.mix, after.mix)),
+        milliseconds=tuple(mixed(*one) for one in bins),
+        revisits=revisits,
     )
 
 
@@ -155,4 +179,13 @@ def _sum(at: float, moments: Sequence[Moment]) -> Moment:
     plain = {name: sum(getattr(one, name) for one in moments) for name in PLAIN} | {"at": at}
     bins = tuple(map(sum, zip_longest(*(one.milliseconds for one in moments), fillvalue=0.0)))
     mix = tuple(map(sum, zip(*(one.mix for one in moments), strict=True)))
-    return Moment(**plain, mix=mix, milliseconds=bins)
+    return Moment(**plain, mix=mix, milliseconds=bins, revisits=_together(moments))
+
+
+def _together(moments: Sequence[Moment]) -> Revisited | None:
+    each = [one.revisits for one in moments if one.revisits is not None]
+    if not each:
+        return None
+    sums = Revisited(*map(sum, zip(*each, strict=True)))
+    fresh, age = (sum(one.records * one[at] for one in each) / (sums.records or 1) for at in (-2, -1))
+    return Revisited(*sums[:-2], fresh, age)

@@ -15,6 +15,7 @@ from scrapy.crawler import Crawler
 from webcrawl.adapter.looping import Loop
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.crawl.crawl import Crawl
+from webcrawl.revisit.said import figures_of, fresh
 from webcrawl.text.quantities import count, short
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ class Lines:
         return (
             f"{begin}{pages} pages ({rate:.1f}/s), {figures['queued']} queued{_aside(figures)}, "
             f"hosts: {asked} asked {ready} ready {waiting} waiting, {figures['seen/keys']} seen, "
-            f"{figures['failures']} failures, {figures['bytes'] / 1e6:.1f} MB"
+            f"{figures['failures']} failures, {figures['bytes'] / 1e6:.1f} MB{_revisits(figures)}"
         )
 
     def short(self) -> str:
@@ -108,6 +109,8 @@ class Lines:
         asked = "/".join(map(short, hosts))
         queued, seen, failed = (short(self._figures[name]) for name in ("queued", "seen/keys", "failures"))
         begin, known = f"{short(pages)} pages {short(rate)}/s", f"  seen {seen}"
+        if (revisits := figures_of(self._figures)) is not None:
+            known = f"  fresh {fresh(revisits)}"
         if trouble := self._crawl.trouble:  # it goes before other figures: there is no room for all
             begin, known = f"{trouble}  {short(pages)} pages", ""
         size = short(self._figures["bytes"])
@@ -129,6 +132,12 @@ def _aside(figures: Mapping[str, Any]) -> str:
     """How much of what is queued is of hosts set aside, if any is."""
     aside = figures.get("aside")
     return f" ({count(aside, 'URL')} of {count(figures['hosts_aside'], 'host')} set aside)" if aside else ""
+
+
+def _revisits(figures: Mapping[str, Any]) -> str:
+    """How fresh a crawl keeps its copies, if it fetches pages again."""
+    revisits = figures_of(figures)
+    return "" if revisits is None else f", {revisits.taken} revisits ({fresh(revisits)} fresh)"
 
 
 def _live() -> Live:

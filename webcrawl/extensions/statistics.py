@@ -54,10 +54,15 @@ class Statistics:
                 self._crawler.stats.set_value(f"webcrawl/{name}", value)
         new = self._path.with_suffix(".json.new")
         try:
-            new.write_text(_text(figures | {"statistics": statistics_of(self._crawl.statistics)}), encoding="utf-8")
+            new.write_text(_text(figures | {"statistics": self._tables()}), encoding="utf-8")
             new.replace(self._path)
         except OSError as error:
             logger.warning("%s: not written: %s", self._path, error)
+
+    def _tables(self) -> dict[str, Any]:
+        revisits = self._crawl.revisit_figures()
+        tables = statistics_of(self._crawl.statistics)
+        return tables | {"revisits": revisits.histograms()} if revisits is not None else tables
 
     def _figures(self, reason: str | None) -> dict[str, Any]:
         stats = self._crawler.stats

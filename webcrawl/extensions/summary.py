@@ -15,6 +15,7 @@ from scrapy.crawler import Crawler
 
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
+from webcrawl.revisit.said import figures_of, in_words
 from webcrawl.text.quantities import count
 
 logger = logging.getLogger(__name__)
@@ -70,7 +71,8 @@ def summary(folder: Path, figures: Mapping[str, Any], seconds: float, before: in
     if over:
         queued += f" ({count(over, 'URL')} over the budget of {count(figures['over_budget/domains'], 'domain')})"
     kept = f"{sum(archives) / 1e6:.1f} MB in {count(len(archives), 'WARC file')}; " if archives else ""
-    lines = [f"{done}; {queued}, {count(figures['failures'], 'failure')}", *_seeds(figures), *_aside(figures)]
+    first = f"{done}; {queued}, {count(figures['failures'], 'failure')}"
+    lines = [first, *_seeds(figures), *_revisits(figures), *_aside(figures)]
     return [*lines, *_known(figures), f"{kept}everything is in {folder}"]
 
 
@@ -85,6 +87,13 @@ def _known(figures: Mapping[str, Any]) -> Iterator[str]:
 def _seeds(figures: Mapping[str, Any]) -> Iterator[str]:
     if away := figures.get("seed_lists_away", 0):
         yield f"{count(away, 'list')} of seeds by command cannot be opened, as the log says: the next run tries again"
+
+
+def _revisits(figures: Mapping[str, Any]) -> Iterator[str]:
+    """What came of fetching pages again, over all runs."""
+    revisits = figures_of(figures)
+    if revisits is not None:
+        yield in_words(revisits)
 
 
 def _aside(figures: Mapping[str, Any]) -> Iterator[str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from webcrawl.revisit.figures import PREFIX, together
+from webcrawl.revisit.said import figures_of
 from webcrawl.statistics import merging as tables
 
 # Every drone reads all seeds, at the same time
@@ -54,6 +56,8 @@ def _apart(each: list[Mapping[str, Any]], total: Mapping[str, Any]) -> dict[str,
         found["reason"] = _reason([one.get("reason") for one in each])
     if any("trouble" in one for one in each):
         found["trouble"] = _trouble(each)
+    if revisits := [*filter(None, map(figures_of, each))]:
+        found |= {PREFIX + name: number for name, number in together(revisits).numbers().items()}
     if any("statistics" in one for one in each):
         found["statistics"] = tables.merged(one["statistics"] for one in each if "statistics" in one)
     return found

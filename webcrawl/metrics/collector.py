@@ -19,6 +19,9 @@ from webcrawl.metrics.families import (
     HIVE_GAUGES,
     HOSTS,
     LABELLED,
+    REVISIT_COUNTERS,
+    REVISIT_GAUGES,
+    REVISIT_LABELLED,
     TROUBLE,
     TROUBLES,
     Labelled,
@@ -74,11 +77,12 @@ class CrawlCollector(Collector):
 def _families(look: Look) -> Iterator[Metric]:
     figures = look.figures
     is_drone = "hive/slots" in figures
-    for row in (*COUNTERS, *(HIVE_COUNTERS if is_drone else ())):
+    revisits = REVISIT_GAUGES[0].key in figures
+    for row in (*COUNTERS, *(HIVE_COUNTERS if is_drone else ()), *(REVISIT_COUNTERS if revisits else ())):
         yield CounterMetricFamily(PREFIX + row.name, row.says, value=figures.get(row.key, 0))
-    for labelled in LABELLED:
+    for labelled in (*LABELLED, *(REVISIT_LABELLED if revisits else ())):
         yield _labelled(labelled, figures)
-    for row in (*GAUGES, *(HIVE_GAUGES if is_drone else ())):
+    for row in (*GAUGES, *(HIVE_GAUGES if is_drone else ()), *REVISIT_GAUGES):
         if row.key in figures:
             yield GaugeMetricFamily(PREFIX + row.name, row.says, value=figures[row.key])
     yield _gauges(HOSTS, "state", _hosts(figures))

@@ -51,10 +51,20 @@ def _outcome(rest: str) -> str:
         return OTHERS
 
 
+def _revisit(rest: str) -> str | None:
+    return rest if rest in REVISITED else None
+
+
+def _verdict(rest: str) -> str | None:
+    return rest if rest in VERDICTS else None
+
+
 def _same(rest: str) -> str:
     return rest
 
 
+REVISITED = ("unchanged_304", "unchanged_digest", "changed_digest", "changed_text", "gone")
+VERDICTS = ("true", "false", "ignored")
 FAILED = ("dns_failed", "connect_failed", "connection_lost", "timeout", "unexpected")
 
 COUNTERS = (
@@ -120,4 +130,33 @@ HIVE_GAUGES = (
     Row("hive/slots/coming", "hive_slots_coming", "Slots on their way to this drone."),
     Row("hive/letters/unacknowledged", "hive_letters_waiting", "Letters that nobody has acknowledged yet."),
     Row("hive/letters/memory", "hive_letters_memory_bytes", "Memory that letters take."),
+)
+REVISIT_COUNTERS = (
+    Row("revisit/taken", "revisits_taken", "Fetches of known pages, whatever came of them."),
+    Row("revisit/forgotten", "revisit_forgotten_pages", "Pages gone for so long that they are not asked for any more."),
+    Row("revisit/moved", "revisit_moved_pages", "Pages that were redirected for good."),
+)
+REVISIT_LABELLED = (
+    Labelled("revisit/", "revisits", "found", _revisit, "Pages fetched again, by what was found.", REVISITED),
+    Labelled(
+        "revisit/signals_",
+        "revisit_signals",
+        "verdict",
+        _verdict,
+        "Announced changes that were there, that were not, and that were not looked at.",
+        VERDICTS,
+    ),
+)
+REVISIT_GAUGES = (
+    Row("revisit/records", "revisit_pages", "Pages that are fetched again."),
+    Row(
+        "revisit/waiting",
+        "revisit_waiting_pages",
+        "Pages among these that wait for their hosts, their turn having come.",
+    ),
+    Row("revisit/let_go", "revisit_let_go_pages", "Pages among these that change too fast for the budget, estimated."),
+    Row("revisit/budget", "revisit_budget", "Pages per second that may be fetched again."),
+    Row("revisit/used", "revisit_used", "Pages per second that are fetched again."),
+    Row("revisit/freshness", "revisit_freshness_ratio", "Share of copies that are up to date, by weight, estimated."),
+    Row("revisit/age", "revisit_age_seconds", "How long copies have been out of date, by weight, estimated."),
 )

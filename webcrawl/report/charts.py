@@ -84,8 +84,10 @@ class Column:
     title: str
 
 
-def columns(stacks: Sequence[Column], y: Axis, about: tuple[str, str], units: tuple[str, str]) -> Html:
-    """A histogram; every column says on demand what it is."""
+def columns(
+    stacks: Sequence[Column], y: Axis, about: tuple[str, str], units: tuple[str, str], x: Axis | None = None
+) -> Html:
+    """A histogram; every column says on demand what it is. `x`: what stands below instead of the columns' labels."""
     width = WIDE / max(len(stacks), 1)
     shapes = []
     for at, stack in enumerate(stacks):
@@ -102,7 +104,7 @@ def columns(stacks: Sequence[Column], y: Axis, about: tuple[str, str], units: tu
         shapes.append(tag("g", tag("title", stack.title), whole, *rects))
     every = max(math.ceil(len(stacks) / 12), 1)
     labels = [(at + 0.5, stack.label) for at, stack in enumerate(stacks) if at % every == 0]
-    return _plot(shapes, Axis(0, max(len(stacks), 1), labels), y, about, units)
+    return _plot(shapes, x or Axis(0, max(len(stacks), 1), labels), y, about, units)
 
 
 def legend(names: Sequence[str]) -> Html:

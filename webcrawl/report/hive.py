@@ -9,6 +9,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+from webcrawl.report.revisits import of_hive
 from webcrawl.report.source import Source, read_stats
 from webcrawl.report.state import KNOWN, MOST, State, longest
 from webcrawl.statistics.joining import joined
@@ -37,6 +38,7 @@ def one_of(jobdir: Path, drones: Sequence[Source]) -> Source:
         stats=_stats(jobdir, drones),
         odd=[f"{drone.jobdir.name}: {one}" for drone in drones for one in drone.odd],
         drones=[*drones],
+        revisits=of_hive(drone.revisits for drone in drones),
     )
     if whole.statistics.hosts.level and len({drone.key for drone in drones}) > 1:
         whole.odd.append("the drones have different hash keys, so the figures of small hosts are wrong")

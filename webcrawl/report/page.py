@@ -12,7 +12,7 @@ from webcrawl.report import numbers
 from webcrawl.report.hive import one_of
 from webcrawl.report.log import Log, read_log
 from webcrawl.report.markup import Html, join, tag
-from webcrawl.report.sections import content, drones, hosts, overview, seeds, waiting
+from webcrawl.report.sections import content, drones, hosts, overview, revisits, seeds, waiting
 from webcrawl.report.sections.parts import note
 from webcrawl.report.source import LOG, NoReport, Source, read_source
 from webcrawl.statistics.statistics import Statistics
@@ -22,6 +22,7 @@ from webcrawl.verify.snapshot import Changed
 TRIES = 3
 CONTENTS = {
     "time": "Over time",
+    "revisits": "Revisits",
     "outcomes": "Outcomes",
     "wrong": "What went wrong",
     "seeds": "Seeds",
@@ -96,6 +97,7 @@ def _sections(source: Source, log: Log, defaults: Mapping[str, str]) -> Html:
         overview.overview(source, log),
         drones.drones(source),
         overview.over_time(source),
+        revisits.revisits(source),
         overview.outcomes(source),
         overview.wrong(source),
         seeds.seeds(source, log),
@@ -115,6 +117,8 @@ def _sections(source: Source, log: Log, defaults: Mapping[str, str]) -> Html:
 
 def _header(source: Source) -> Html:
     contents = {"drones": "Drones", **CONTENTS} if source.drones else CONTENTS
+    if source.revisits is None:
+        contents = {name: words for name, words in contents.items() if name != "revisits"}
     links = [tag("a", words, href=f"#{name}") for name, words in contents.items()]
     return tag(
         "header",

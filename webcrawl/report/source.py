@@ -13,7 +13,9 @@ from typing import Any
 
 import msgpack
 
+from webcrawl.report.revisits import Revisits, history_of, read_revisits
 from webcrawl.report.state import State, read_state
+from webcrawl.statistics.history import PATH
 from webcrawl.statistics.statistics import Statistics
 from webcrawl.store import rowcrc
 from webcrawl.store.errors import StoreError
@@ -49,6 +51,7 @@ class Source:
     free: int | None = None  # bytes free on the disk
     stats: dict[str, Any] = field(default_factory=dict)  # stats.json
     odd: list[str] = field(default_factory=list)  # what could not be read
+    revisits: Revisits | None = None  # if pages are fetched again
     drones: list[Source] = field(default_factory=list)  # of a hive, whose own `outputs` are theirs
 
     @property
@@ -93,6 +96,7 @@ def _read(jobdir: Path, snapshot: Snapshot) -> Source:
     tallies, frontier = unpacked("tallies"), unpacked("frontier")
     clock = snapshot.get("clock")
     last, ahead = msgpack.unpackb(clock) if clock is not None else (0.0, 0.0)
+    outputs = dict(snapshot.rows("SELECT path, length FROM output ORDER BY path"))
     return Source(
         jobdir,
         key,
@@ -103,7 +107,7 @@ def _read(jobdir: Path, snapshot: Snapshot) -> Source:
         Counter(frontier.get("counters", {})),
         unpacked("terms"),
         unpacked("seeds"),
-        dict(snapshot.rows("SELECT path, length FROM output ORDER BY path")),
+        outputs,
         read_state(snapshot),
         queued=int(frontier.get("queued", 0)),
         aside=tuple(frontier.get("set aside", (0, 0))),
@@ -112,6 +116,7 @@ def _read(jobdir: Path, snapshot: Snapshot) -> Source:
         free=_free(jobdir),
         stats=read_stats(jobdir / "stats.json"),
         odd=odd,
+        revisits=read_revisits(snapshot, lambda: history_of(jobdir, outputs.get(PATH, 0)), odd),
     )
 
 

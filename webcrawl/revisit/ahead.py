@@ -6,6 +6,8 @@ here, by the URL's fingerprint, until the record's turn comes and takes it over.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from siphashc import siphash
 
 from webcrawl.revisit.record import PageRecord, pack, unpack
@@ -34,10 +36,13 @@ class Ahead:
     def __repr__(self) -> str:
         return f"<Ahead {self.count}>"
 
-    def begin(self, url: str, path: str, now: float) -> PageRecord | None:
+    def begin(
+        self, url: str, path: str, now: float, is_worth: Callable[[PageRecord | None], bool] = lambda _: True
+    ) -> PageRecord | None:
         """A record for the link that fetches this page, with the validators of an earlier one; notes it as under way.
 
-        None if such a link is under way, or if there are too many rows.
+        None if such a link is under way, if there are too many rows, or if it is not worth it. Who says so gets what an
+        earlier fetch found, if there was one, and may change it: that is kept.
         """
         key = self._fingerprint(url)
         row = self._row(key)
@@ -45,6 +50,10 @@ class Ahead:
             return None
         since, found = row or (0, None)
         if since < 0 and now + since < UNDER_WAY:
+            return None
+        if not is_worth(found):
+            if found is not None:
+                self._set(key, since, found)
             return None
         self._set(key, -max(1, int(now)), found)
         return found or PageRecord(url, path)

@@ -31,14 +31,6 @@ class By(StrEnum):
     TEXT = "text"  # the visible text differs
 
 
-class Signal(StrEnum):
-    """Who announced a change."""
-
-    SITEMAP = "sitemap"
-    FEED = "feed"
-    WEBSUB = "websub"
-
-
 @dataclass(frozen=True, slots=True)
 class Judged:
     """One fetch of a page that has a record; `Exchange.revisit`."""
@@ -49,7 +41,7 @@ class Judged:
     digest: int = 0  # of the body, keyed; 0: there is no body
     digest_before: int = 0
     distance: int | None = None  # bits in which the fingerprints of the texts differ, where both have one
-    signal: Signal | None = None
+    announced: bool = False  # a sitemap, feed or hub had said that the page has changed
     text: int = 0  # the fingerprint of the visible text, if it was wanted; 0: none
     visits: int = 0  # how often the page was fetched again before
     stored: float = 0.0  # when the answer was fetched that the archive has, if this one is the same; 0: it has none

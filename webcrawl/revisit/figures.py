@@ -15,6 +15,7 @@ EDGES = (
     *(DAY, 3 * DAY, 7 * DAY, 30 * DAY, 90 * DAY, 365 * DAY),
 )
 BINS = len(EDGES) + 1
+STALE = 0.05  # probability of being fresh below which a page is as good as out of date
 NARROW = 1e-6  # an exponent as near to 0 as this is 0
 
 
@@ -25,7 +26,7 @@ class Sampled(NamedTuple):
     shape: float  # a of the Gamma(a, b) posterior of its change rate
     span: float  # b, in seconds
     weight: float = 1.0
-    due: float = inf  # when it is fetched again; inf: not within this budget
+    interval: float = 0.0  # seconds between its last two fetches; 0: there was only one
 
 
 @dataclass(slots=True)
@@ -33,9 +34,9 @@ class RevisitFigures:
     """Numbers since the crawl began, over all its runs, but for those that say that they are of now."""
 
     records: int = 0  # pages that are fetched again, now
-    let_go: int = 0  # of these, estimated: change too fast or matter too little for the budget, now
-    overdue: int = 0  # of these: their time has passed, now
-    taken: int = 0  # taken from the records to be fetched
+    let_go: int = 0  # of these, estimated: out of date as good as certainly, for they change too fast for the budget
+    waiting: int = 0  # of these: taken to be fetched, and not yet fetched, now
+    taken: int = 0  # fetches of known pages, whatever came of them
     unchanged_304: int = 0  # the server said that the page was not modified
     unchanged_digest: int = 0  # the same bytes came
     changed_digest: int = 0  # other bytes with the same visible text, as far as its fingerprint tells
@@ -71,13 +72,13 @@ class RevisitFigures:
             since = max(0.0, now - page.fetched)  # the machine's clock may have been set back
             self.sampled += 1
             weight += page.weight
-            fresh += page.weight * freshness(page.shape, page.span, since)
+            likely = freshness(page.shape, page.span, since)
+            fresh += page.weight * likely
+            let_go += likely < STALE
             age += page.weight * mean_age(page.shape, page.span, since)
             self.rates[_bin(page.span / page.shape if page.shape > 0.0 else inf)] += 1
-            if page.due == inf:
-                let_go += 1
-            else:
-                self.intervals[_bin(page.due - page.fetched)] += 1
+            if page.interval:
+                self.intervals[_bin(page.interval)] += 1
         self.freshness, self.age = (fresh / weight, age / weight) if weight > 0.0 else (0.0, 0.0)
         self.let_go = round(self.records * let_go / self.sampled) if self.sampled else 0
 
@@ -97,7 +98,10 @@ class RevisitFigures:
         return found
 
 
+PREFIX = "revisit/"  # of the names in stats.json
+META = "revisits/figures"  # in the table meta: what the last checkpoint says
 HISTOGRAMS = ("rates", "intervals")
+ESTIMATED = ("let_go", "freshness", "age", "sampled", *HISTOGRAMS)
 NUMBERS = tuple(one.name for one in fields(RevisitFigures) if one.name not in HISTOGRAMS)
 MEANS = ("freshness", "age")  # of several crawls: a mean by their records; all others are sums
 ROUNDED = {"budget": 4, "used": 4, "freshness": 4, "age": 1}  # digits

@@ -13,6 +13,7 @@ import msgpack
 
 from webcrawl.revisit.change import Change, Judged
 from webcrawl.revisit.record import PageRecord
+from webcrawl.urls.hosts import host_of
 
 CHECK = 25  # of so many requests that could be conditional one is not
 SURE = 3  # checks in a row that found a change
@@ -32,23 +33,26 @@ class Honesty:
     def __repr__(self) -> str:
         return f"<Honesty hosts={len(self._rows)}>"
 
-    def asks_plainly(self, host: str, record: PageRecord, now: float) -> bool:
-        """Whether the host is asked without a condition, although the page has validators."""
-        if self._rows and self._rows.get(host, (0, 0.0))[1] > now:
+    def asks_plainly(self, url: str, record: PageRecord, now: float) -> bool:
+        """Whether this page is asked for without a condition, although it has validators."""
+        if self._rows and self._rows.get(host_of(url), (0, 0.0))[1] > now:
             return True
         return record.visits > 0 and self._random() * CHECK < 1.0
 
-    def heard(self, host: str, record: PageRecord, found: Judged, etag: bytes, now: float, *, plainly: bool) -> None:
+    def heard(self, url: str, record: PageRecord, found: Judged, etag: bytes, now: float, *, plainly: bool) -> None:
         """What came of a page that had validators; `record` is as it was when it was asked for."""
-        if plainly and found.change is Change.CHANGED:
+        if found.change is not Change.CHANGED or not (plainly or self._rows):
+            return
+        host = host_of(url)
+        if plainly:
             count, until = self._rows.pop(host, (0, 0.0))
             lies = etag == record.etag != b"" and not etag.startswith(WEAK)
             count = SURE if lies else min(count + 1, SURE)
             self._rows[host] = count, now + LONG if count >= SURE else until
             if len(self._rows) > MOST:
                 del self._rows[next(iter(self._rows))]
-        elif found.change is Change.CHANGED and host in self._rows:  # asked with a condition, it told the truth
-            del self._rows[host]
+        else:  # asked with a condition, it told the truth
+            self._rows.pop(host, None)
 
     def save(self) -> bytes:
         """What a checkpoint keeps."""

@@ -52,6 +52,12 @@ class Policy(Protocol):
         `missed`: the share of its changes that no signal announces.
         """
 
+    def worth(self, weight: float, gap: float | None, now: float) -> bool:
+        """Whether to fetch a page at a signal that it has changed, out of the budget; it is, if this says so.
+
+        `gap`: the seconds between its last signals, on average; None: this is the first that is known of.
+        """
+
     def took(self, record: PageRecord, now: float, due: float) -> None:
         """The page that was due then is taken now, early or late."""
 

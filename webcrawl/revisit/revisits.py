@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from heapq import heappop, heappush
 from random import Random
 
@@ -26,6 +27,7 @@ DUE, ASK = b"\0", b"\1"  # behind the stamp: whether that is when the page is du
 RESTING = 4096  # records kept aside because they were fetched just now
 SPARE = 64  # records that one call of `take` may look at in vain
 EXPIRE = 3600.0  # seconds between two looks for rows of `ahead` that are too old
+SIGNALS = 10.0  # of a page, by which is judged how often they come
 POLICY = "revisit.policy"
 
 
@@ -153,7 +155,7 @@ class Revisits:
         if mark == ASK and at <= now and not (due := self._due(record, now)) <= now:
             self._place(record, now, due)
             return None
-        if self._absorbs(record, now):  # whether or not it was known as listed when it came here
+        if record.listed and self._absorbs(record, now):
             return None
         self._front = place
         self._policy.took(record, now, at)
@@ -168,13 +170,29 @@ class Revisits:
     def told(self, url: str, now: float, path: str = "L") -> Link | None:
         """A link that fetches this page ahead of its turn, as a signal asks for; None if one is under way.
 
-        It is outside the budget, which saves it afterwards. `fetched_ahead` or `ahead_failed` follows.
+        None, too, if signals of this page come too often for the policy. The fetch is outside the budget, which saves
+        it afterwards. `fetched_ahead` or `ahead_failed` follows.
         """
-        record = self._ahead.begin(url, path, now)
+        record = self._ahead.begin(url, path, now, partial(self._is_worth, now))
         if record is None:
             return None
         self._tokens.owe()
         return link_of(record, ahead=True)
+
+    def _is_worth(self, now: float, found: PageRecord | None) -> bool:
+        """Asks the policy, by how often signals come. `found`: what the last one led to, which counts them.
+
+        Its shape is their number, of which the latest ones count most, and its span the seconds they took until then.
+        """
+        if found is None:
+            return self._policy.worth(1.0, None, now)
+        kept = min(found.shape, SIGNALS - 1.0) / max(found.shape, 1.0)
+        found.shape, found.span = found.shape * kept + 1.0, found.span * kept
+        seconds = found.span + max(now - found.fetched, 1.0)
+        is_worth = self._policy.worth(found.weight, seconds / found.shape, now)
+        if is_worth:
+            found.span = seconds
+        return is_worth
 
     def fetched_ahead(self, record: PageRecord) -> None:
         """What came of that: the record of the link, with what its fetch found."""

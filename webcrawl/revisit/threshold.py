@@ -11,13 +11,14 @@ from webcrawl.revisit.policy import PolicyOptions
 from webcrawl.revisit.sample import KEY, Sample
 
 FARTHEST = 40.0  # rounds after which even a page that is not worth a visit gets one: it may have become another
-PASSES = 50  # passes over the sample per round of all pages, if there are so many
+PASSES = 20  # passes over the sample per round of all pages, if there are so many
+LOOKS = 4  # pages of the sample per call at most
 PULL = 0.2  # a queue that is a round late: the threshold aims at so much less than the budget, as a power of e
 DRIFT = 0.02  # and each round that it is late corrects the sample by so much
 BOUND = 0.5  # rounds: a queue that is later counts as if it were so late, after a pause of a month say
 WRONG = log(3.0)  # the sample's error is believed to be at most threefold
 STEP = 2.0  # ln of the level, per pass
-FEW, CAREFUL = 0.05, 0.1  # the same if signals have more of the budget: what they cost is known late
+FEW, CAREFUL = 0.05, 0.3  # the same if signals have more of the budget: what they cost is known late
 LEAST, MOST = 1e-12, 1e24  # of the level
 SHORTEST = 1.0  # seconds between two visits
 DAY = 86400.0
@@ -45,7 +46,7 @@ class Threshold:
         self._at = 0  # the next page of the sample
         self._often = 0.0  # visits per second of those before it, at this level
         self._farthest = YEAR
-        self._stride = self._wait = 1  # calls per page of the sample that is looked at
+        self._stride = self._wait = self._looks = 1  # every so many calls, so many pages of the sample are looked at
 
     def due(self, url: str, now: float, one: float, two: float, three: float) -> float:
         """When a page that was fetched just now is due."""
@@ -59,11 +60,16 @@ class Threshold:
         return min(max(self._interval(self.level, one, two, three), SHORTEST), self._farthest)
 
     def look(self, now: float) -> None:
-        """Looks at the next page of the sample, if it is time."""
+        """Looks at the next pages of the sample, if it is time."""
         self._wait -= 1
-        rows = self._sample.rows
-        if self._wait > 0 or not rows:
+        if self._wait > 0 or not self._sample.rows:
             return
+        self._wait = self._stride
+        for _ in range(self._looks):
+            self._look(now)
+
+    def _look(self, now: float) -> None:
+        rows = self._sample.rows
         if self._at >= len(rows):
             self._judge(now)
         one, two, three, due = rows[self._at]
@@ -72,14 +78,13 @@ class Threshold:
         else:
             self._often += 1 / self._bounded(one, two, three)
             self._at += 1
-        self._wait = self._stride
 
     def _judge(self, now: float) -> None:
         """Sets the level by the pass over the sample that ends here."""
         seconds, looked = self.pace.round(now), len(self._sample)
         late = max(min((now - self.pace.place(now)) / seconds, BOUND), -BOUND)
         if abs(late) < BOUND:
-            passed = self._stride * looked / max(self._pages(), looked)
+            passed = self._stride * looked / (self._looks * max(self._pages(), looked))
             self.correction = max(min(self.correction - DRIFT * passed * late, WRONG), -WRONG)
         wanted = exp(self.correction - PULL * late)  # visits per page and round
         ahead = self.pace.ahead_rate / self.pace.rate if self.pace.rate > 0 else 0.0
@@ -89,7 +94,8 @@ class Threshold:
         self.level = max(min(self.level * exp(step), MOST), LEAST)
         self._at, self._often = 0, 0.0
         self._farthest = FARTHEST * seconds
-        self._stride = max(self._pages() // (PASSES * looked), 1)
+        calls = self._pages() / (PASSES * looked)  # per page of the sample
+        self._stride, self._looks = max(int(calls), 1), max(min(int(1 / calls), LOOKS), 1) if calls > 0 else 1
 
     def state(self) -> bytes:
         return self.pace.state() + _LAYOUT.pack(self.level, self.correction) + self._sample.state()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import re
-from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -26,6 +25,7 @@ logger = logging.getLogger(__name__)
 LONGEST = 1024  # bytes of an entity tag that is sent back
 TOLD = 100  # files of which the log has a line
 _VALIDATOR = re.compile(rb"\n(?:etag|last-modified)[ \t]*:", re.IGNORECASE)
+_ID, _DATE = re.compile("<[!-~]+>"), re.compile(r"[0-9T:.Z-]+")  # of a record that anybody may have written
 NONE = Validators()
 
 
@@ -62,7 +62,7 @@ class Earlier:
     def __init__(self, index: Index, truncate: int) -> None:
         self._index, self._answers, self._most = index, Answers(truncate), most(truncate)
         self._told: set[Path] = set()
-        self.lost: Counter[str] = Counter()  # look-ups that found something that cannot be read
+        self.lost = 0  # look-ups that found something that cannot be read
 
     def __repr__(self) -> str:
         return f"<Earlier {self._index!r}>"
@@ -167,7 +167,7 @@ class Earlier:
 
     def _lose(self, path: Path, error: Exception) -> None:
         """Counts it, and says so once of each index file: the pages of its archive are fetched whole."""
-        self.lost["since/unreadable"] += 1
+        self.lost += 1
         if path not in self._told and len(self._told) < TOLD:
             self._told.add(path)
             logger.warning("since: %s: %s; without their records, pages are fetched whole", path, error)
@@ -175,9 +175,15 @@ class Earlier:
 
 def _referred(line: Line, record: Record | None) -> Referred:
     """How a revisit record refers to a capture: all that is known of it."""
-    if record is None:
-        return Referred("", line.url, line.date, line.digest)
-    return Referred(record.id, line.url, record.fields.get("warc-date", line.date), line.digest)
+    identifier, date = "", ""
+    if record is not None:
+        identifier, date = record.id, record.fields.get("warc-date", "")
+    return Referred(
+        identifier if _ID.fullmatch(identifier) else "",
+        line.url,
+        date if _DATE.fullmatch(date) else line.date,
+        line.digest,
+    )
 
 
 def _give(known: Known, page: Exchange | None) -> None:

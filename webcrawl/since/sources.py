@@ -33,7 +33,10 @@ def sources(argument: str, jobdir: Path) -> Sources:
     found = Sources()
     for part in filter(None, map(str.strip, argument.split(","))):
         path, own = Path(part), jobdir.resolve()
-        files = list(dict.fromkeys(_named(path, part, found)))
+        try:
+            files = list(dict.fromkeys(_named(path, part, found)))
+        except OSError as error:
+            raise NoEarlier(f"-a since={part}: {error.strerror or error}") from error
         if any(own in file.parents for file in (path.resolve() / INDEX, *files)):
             raise NoEarlier(f"-a since={part}: holds this crawl's own JOBDIR: name an earlier crawl")
         if not files:
@@ -98,4 +101,9 @@ def _inside(folder: Path, found: Sources) -> Iterator[Path]:
         found.left_out.append(
             f"{folder}: unfinished files: {unfinished}, left out; if that crawl was killed, resume it first"
         )
-    yield from (folder.resolve() / name for name in names if name.endswith(INDEX))
+    for name in names:
+        path = folder.resolve() / name
+        if name.endswith(INDEX) and path.is_file():
+            yield path
+        elif name.endswith(INDEX):
+            found.left_out.append(f"{path}: not a file: left out")

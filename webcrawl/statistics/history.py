@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from webcrawl.revisit.said import figures_of
 from webcrawl.statistics.statistics import FAILURES
 
 PATH = "logs/history.jsonl"
@@ -23,6 +24,8 @@ PLAIN = {  # in a line: in `Crawl.glance`
     "hosts": "hosts",
     "aside": "hosts_aside",
 }
+
+REVISITS = ("records", "taken", "unchanged", "changed", "gone", "freshness", "age")  # of revisits, if there are any
 
 
 def interval(age: float) -> float:
@@ -52,6 +55,9 @@ def moment(figures: Mapping[str, Any], at: float) -> dict[str, Any]:
     """What a line has, of what `Crawl.glance` gives; all but the time, the queue and the hosts only ever grows."""
     row: dict[str, Any] = {"at": round(at, 1)}
     row |= {name: figures.get(theirs, 0) for name, theirs in PLAIN.items()}
+    revisits = figures_of(figures)
+    if revisits is not None:
+        row["revisits"] = [round(getattr(revisits, name), 4) for name in REVISITS]
     row["mix"] = [figures.get("mix", {}).get(kind, 0) for kind in KINDS]
     bins = list(figures.get("milliseconds", ()))  # downloads by the number of bits of their duration
     while bins and not bins[-1]:

@@ -21,7 +21,9 @@ RANKS = {"most_documents": 0, "most_bytes": 1, "most_failures": 2}  # by which c
 def merged(figures: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """All of these together."""
     each = [*figures]
-    return {name: merge([one[name] for one in each if name in one]) for name, merge in MERGES.items()}
+    found = {name: merge([one[name] for one in each if name in one]) for name, merge in MERGES.items()}
+    revisits = [one["revisits"] for one in each if "revisits" in one]
+    return found | {"revisits": _bins(revisits)} if revisits else found
 
 
 def _counts(each: list[Counts]) -> Counts:
@@ -63,6 +65,11 @@ def _hosts(each: list[dict[str, Any]]) -> dict[str, Any]:
         "may_lack": [max((one["may_lack"][at] for one in each), default=0) for at in range(2)],
         **tables,
     }
+
+
+def _bins(each: list[dict[str, list[int]]]) -> dict[str, list[int]]:
+    """Histograms with the same bins."""
+    return {name: [sum(bins) for bins in zip(*(one[name] for one in each), strict=True)] for name in each[0]}
 
 
 def _most(each: list[Rows], column: int) -> Rows:

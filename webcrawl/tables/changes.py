@@ -82,7 +82,7 @@ def change_row(url: str, status: int, exchange: Exchange, judged: Judged) -> tup
         judged.digest or None,
         judged.digest_before or None,
         judged.distance,
-        judged.signal and judged.signal.value,
+        judged.announced,
     )
 
 

@@ -106,7 +106,7 @@ CHANGES = {
     "digest": pa.uint64(),
     "previous_digest": pa.uint64(),
     "text_distance": INT16,
-    "signal": TEXT,
+    "announced": FLAG,
 }
 SCHEMAS = {
     "pages": pa.schema(list(PAGES.items())),

@@ -10,6 +10,7 @@ from webcrawl.dashboard import curves, plots
 from webcrawl.dashboard.finding import Known
 from webcrawl.dashboard.looking import Sample
 from webcrawl.dashboard.pages.frame import Parts, Site, badge, button, choice, note, page, part, section, top
+from webcrawl.dashboard.pages.revisits import revisit_plots, revisit_tiles
 from webcrawl.dashboard.past import Moment
 from webcrawl.dashboard.plots import Line
 from webcrawl.dashboard.signs import lately, rate_of, signs, waits_for
@@ -157,7 +158,7 @@ def _tiles(shown: Shown) -> Html:
         if runs
         else (numbers.number(hosts), "hosts in turn", "those with URLs in the back-end")
     )
-    return tiles(
+    made = tiles(
         (numbers.number(number("pages")), "pages", f"{speed_now} now" if runs else "in all"),
         (numbers.number(number("queued")), "URLs queued", f"{numbers.number(number('aside'))} of them set aside"),
         at_work,
@@ -169,6 +170,7 @@ def _tiles(shown: Shown) -> Html:
             "in all" if speed is None else f"{plots.bytes_per_second(speed)} now",
         ),
     )
+    return join(made, revisit_tiles(shown.sample.figures))
 
 
 def _counts(shown: Shown) -> dict[str, float]:
@@ -204,7 +206,7 @@ def _plots(shown: Shown, span: str) -> Html:
         line("half within", 2, curves.between(parts, curves.quantile(0.5)), numbers.seconds),
         line("nine of ten within", 0, curves.between(parts, curves.quantile(0.9)), numbers.seconds),
     ]
-    return join(
+    made = join(
         one("Pages per second", curves.between(parts, curves.rate("pages")), plots.per_second),
         one("Received", curves.between(parts, curves.rate("bytes")), plots.bytes_per_second, 2),
         one("URLs queued", curves.values(parts, lambda one: one.queued), whole, 1),
@@ -213,6 +215,7 @@ def _plots(shown: Shown, span: str) -> Html:
         plots.plot("Duration of downloads", times, edges, numbers.seconds),
         plots.stack("How URLs ended", _mix(parts), edges),
     )
+    return join(made, revisit_plots(moments, parts, edges))
 
 
 def _mix(parts: Sequence[Sequence[Moment]]) -> list[Line]:

@@ -65,7 +65,7 @@ def over_time(source: Source) -> Html:
     merged = max(-(-len(series.downloads) // MOST), 1)
     documents, sizes = (_merged(values, merged) for values in (series.documents, series.sizes))
     slot *= merged
-    x = _time(slot * len(documents))
+    x = time_axis(slot * len(documents))
     begun = numbers.when(series.start / 1000)
     pages = [many / slot for many in documents]
     megabits = [many * 8 / 1e6 / slot for many in sizes]
@@ -97,7 +97,8 @@ def _merged(values: Sequence[int], several: int) -> list[int]:
     return [sum(values[at : at + several]) for at in range(0, len(values), several)]
 
 
-def _time(lasted: float) -> charts.Axis:
+def time_axis(lasted: float) -> charts.Axis:
+    """From 0 to so many seconds, in the unit that suits them."""
     unit, word = next((one for one in ((86_400, "d"), (3600, "h"), (60, "min")) if lasted >= 3 * one[0]), (1, "s"))
     step = max(charts.nice(lasted / unit / charts.TICKS), 1)
     labels = [(step * at * unit, f"{numbers.number(step * at)} {word}") for at in range(int(lasted / unit / step) + 1)]

@@ -23,6 +23,10 @@ class Fixed:
         del record, missed
         return now + self._options.age
 
+    def worth(self, weight: float, gap: float | None, now: float) -> bool:
+        del weight, gap, now
+        return True
+
     def took(self, record: PageRecord, now: float, due: float) -> None: ...
 
     def state(self) -> bytes:

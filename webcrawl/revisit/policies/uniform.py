@@ -24,6 +24,10 @@ class Uniform:
         del record, missed
         return self._pace.place(now) + self._pace.round(now)
 
+    def worth(self, weight: float, gap: float | None, now: float) -> bool:
+        del weight, gap, now
+        return self._pace.may_be_ahead()
+
     def took(self, record: PageRecord, now: float, due: float) -> None:
         del record, now
         self._pace.took(due)

@@ -1,0 +1,82 @@
+"""The state of a crawl that fetched pages again for a week, without having done so."""
+
+import json
+from collections import Counter
+from itertools import islice
+from math import exp
+from random import Random
+
+from webcrawl.crawl.revisit_figures import SIGNALS, RevisitCounts
+from webcrawl.revisit.announcers import Announcers
+from webcrawl.revisit.figures import DAY, HOUR, PREFIX, RevisitFigures, Sampled
+from webcrawl.statistics.history import PATH, line, moment
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.outputs import Outputs
+
+BEGUN, WEEK = 1_700_000_000.0, 7 * DAY
+COUNTS = {
+    "unchanged_304": 41_200,
+    "unchanged_digest": 18_300,
+    "changed_digest": 2_100,
+    "changed_text": 9_400,
+    "gone": 640,
+    "forgotten": 12,
+    "moved": 55,
+    "signals_true": 1_200,
+    "signals_false": 90,
+    "signals_ignored": 400,
+}
+HOSTS = {"news.example": (0.97, 0.9), "blog.example": (0.8, 0.4), "shop.example": (0.06, 0.5)}  # how far each is right
+
+
+def sample(random, pages=2000):
+    """Pages of all rates of change, fetched now and then."""
+    return list(islice(_sampled(random), pages))
+
+
+def _sampled(random):
+    while True:
+        every, shape = random.lognormvariate(13.0, 2.2), 1.0 + random.random() * 5
+        interval = min(max(every * random.uniform(0.4, 1.5), HOUR), 40 * DAY)
+        fetched = BEGUN + WEEK - interval * random.random()
+        yield Sampled(fetched, shape, every * shape, random.paretovariate(1.5), interval)
+
+
+def figures_at(share):
+    """The figures when so much of the week is over."""
+    counts = {name: round(value * share) for name, value in COUNTS.items()}
+    found = RevisitFigures(records=25_000, taken=round(71_700 * share), waiting=310, budget=0.125, used=0.119, **counts)
+    found.freshness, found.age, found.sampled = 0.83 - 0.45 * exp(-8 * share), DAY / 2, 2000
+    return found
+
+
+def announced(db):
+    """Hosts that announce changes, each right in its own way."""
+    announcers = Announcers(db)
+    for host, (precision, recall) in HOSTS.items():
+        trust = announcers.change(host).trust
+        trust.true, trust.false = 40 * precision, 40 * (1 - precision)
+        trust.announced, trust.unannounced = 40 * recall, 40 * (1 - recall)
+
+
+def revisited(root, lines=400, share=1.0):
+    """A JOBDIR with figures and their past; `share`: so much of the week is over."""
+    db = CrawlDB(root / "state")
+    outputs = Outputs(db, root)
+    outputs.open("logs/crawl.log")
+    history = outputs.open(PATH)
+    for number in range(lines):
+        part = number / (lines - 1) * share
+        stats = {PREFIX + name: value for name, value in figures_at(part).numbers().items()}
+        history.write(line(moment({**stats, "pages": 25_000 + stats["revisit/taken"]}, BEGUN + part * WEEK)))
+    whole, random = figures_at(share), Random(3)
+    counters = Counter({PREFIX + name: getattr(whole, name) for name in ("taken", *COUNTS)})
+    counters.update({theirs: getattr(whole, name) for name, theirs in SIGNALS.items()})
+    RevisitCounts(db, sample(random), counters, lambda: BEGUN + WEEK).now = lambda: whole
+    db.set("clean", b"1")
+    db.set("key", bytes(16))
+    db.checkpoint()
+    outputs.close()
+    db.close()
+    (root / "stats.json").write_text(json.dumps({"reason": "finished", "at": "2023-11-21T22:13:20Z", **counters}))
+    return root

@@ -1,0 +1,109 @@
+"""The figures of revisits: counted at the end of each, estimated when somebody asks, noted by each checkpoint."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from webcrawl.model import Exchange, Link, Outcome
+from webcrawl.revisit.change import By, Change, Judged
+from webcrawl.revisit.figures import ESTIMATED, META, PREFIX, RevisitFigures
+from webcrawl.revisit.record import PageRecord
+from webcrawl.revisit.watched import Watched
+from webcrawl.store.crawldb import CrawlDB
+
+LASTS = 5.0  # seconds for which an estimate is good: a sample of 4,096 takes 6 ms
+SPAN = 600.0  # seconds over which the rate of revisits is measured, at most
+COUNTED = (
+    *("taken", "unchanged_304", "unchanged_digest", "changed_digest", "changed_text"),
+    *("gone", "forgotten", "moved"),
+)
+SIGNALS = {name: name.replace("_", "/", 1) for name in ("signals_true", "signals_false", "signals_ignored")}
+ENDS = {  # by what a fetch found; a new page is no revisit
+    (Change.UNCHANGED, By.STATUS): "unchanged_304",
+    (Change.UNCHANGED, By.DIGEST): "unchanged_digest",
+    (Change.CHANGED, By.DIGEST): "changed_digest",
+    (Change.CHANGED, By.TEXT): "changed_text",
+    (Change.GONE, None): "gone",
+}
+
+
+class RevisitCounts:
+    """`counters` are the crawl's, which the checkpoint keeps. `now` gives what is true at a moment, and not counted."""
+
+    def __init__(self, db: CrawlDB, watched: Watched, counters: Counter[str], clock: Callable[[], float]) -> None:
+        self._db, self._watched, self._counters, self._clock = db, watched, counters, clock
+        self.now: Callable[[], RevisitFigures] = RevisitFigures
+        self._estimated = RevisitFigures()
+        self._until = float("-inf")
+        self._marks = [(clock(), counters[f"{PREFIX}taken"])]  # two at most: when so many were taken
+        db.join(self)
+
+    # -- counting
+
+    def taken(self) -> None:
+        """A page was fetched again, or its host was asked in vain."""
+        self._counters[f"{PREFIX}taken"] += 1
+
+    def moved(self, url: str) -> None:
+        """A page was redirected for good."""
+        self._counters[f"{PREFIX}moved"] += 1
+        self._watched.drop(url)
+
+    def forgot(self, url: str) -> None:
+        """A page is not fetched again any more."""
+        self._counters[f"{PREFIX}forgotten"] += 1
+        self._watched.drop(url)
+
+    def kept(self, record: PageRecord, interval: float) -> None:
+        """A page was fetched, so many seconds after the last time; 0 if there was none."""
+        self._watched.put(record, interval)
+
+    def kept_ahead(self, record: PageRecord) -> None:
+        """A page was fetched ahead of its turn, and its own record does not know of it yet."""
+        self._watched.renew(record.url, record.fetched)
+
+    def hear(self, _link: Link, _outcome: Outcome, exchange: Exchange | None) -> None:
+        """A URL has ended."""
+        judged: Judged | None = exchange.revisit if exchange is not None else None
+        if judged is None or judged.change is Change.NEW:
+            return
+        self._counters[PREFIX + ENDS[judged.change, judged.by]] += 1  # of those fetched ahead of their turns, too
+
+    # -- asked
+
+    def figures(self, *, anew: bool = False) -> RevisitFigures:
+        """Counts as they are; estimates may be some seconds old unless they are wanted `anew`."""
+        counted: dict[str, Any] = {name: self._counters[PREFIX + name] for name in COUNTED}
+        counted |= {name: self._counters[theirs] for name, theirs in SIGNALS.items()}
+        now = self._clock()
+        found = replace(self.now(), used=self._rate(now, counted["taken"]), **counted)
+        if anew or now >= self._until or self._until - now > LASTS:  # the last: the clock was set back
+            found.estimate(self._watched, now)
+            self._estimated, self._until = found, now + LASTS
+            return found
+        return replace(found, **{name: getattr(self._estimated, name) for name in ESTIMATED})
+
+    def _rate(self, now: float, taken: int) -> float:
+        """Of the last five to ten minutes, as far as this run has lasted."""
+        if now - self._marks[-1][0] > SPAN / 2:
+            self._marks = [self._marks[-1], (now, taken)]
+        at, before = self._marks[0]
+        return max(taken - before, 0) / (now - at) if now > at else 0.0
+
+    def stats(self) -> dict[str, int | float]:
+        """All but the histograms, by the names that stats.json has."""
+        return {PREFIX + name: number for name, number in self.figures().numbers().items()}
+
+    # -- the checkpoint
+
+    def prepare(self) -> Iterator[None]:
+        return iter(())
+
+    def save(self) -> None:
+        """For those who read the state of a crawl that does not run."""
+        figures = self.figures(anew=True)
+        self._db.set(META, json.dumps(figures.numbers() | figures.histograms()).encode())
