@@ -42,10 +42,10 @@ SLACK = 0.001
 class Scale:
     """How large a web and how long a crawl; `budget` is a share of all changes."""
 
-    hosts: int = 200
-    pages: int = 10_000
-    days: float = 28.0
-    changes: float = 0.05
+    hosts: int = 50
+    pages: int = 1000
+    days: float = 40.0
+    changes: float = 0.4
     budget: float = 0.2
     policy: str = "optimal"
     delay: float = 5.0  # POLITENESS_MIN_DELAY

@@ -7,6 +7,7 @@ import pytest
 
 from tests.support.commands import command
 from tests.support.places import ROOT
+from webcrawl.control.commands import COMMANDS
 from webcrawl.spiders.web import WebSpider
 
 
@@ -40,6 +41,15 @@ def test_the_arguments_of_the_spider_are_in_its_help():
     said = " ".join(done.stdout.split())
     assert done.returncode == 0
     assert all(f"-a {name}=" in said for name in WebSpider.known_arguments())
+
+
+def test_the_commands_of_ctl_are_in_columns():
+    """`scrapy ctl -h` explains all commands in one column, whatever is before it."""
+    done = command("scrapy", "ctl", "-h")
+
+    explained = {line[35:] for line in done.stdout.splitlines() if line[34:35] == " "}
+    assert done.returncode == 0
+    assert {one.says for one in COMMANDS.values()} <= explained
 
 
 def test_a_command_loads_no_crawl():

@@ -96,6 +96,17 @@ def test_estimates_are_made_now_and_then(job):
     assert job.counts.figures().freshness > before.freshness
 
 
+def test_the_first_page_is_seen_at_once(tmp_path):
+    """An estimate by no page is made anew as soon as there is one."""
+    job = Job(tmp_path)
+    job.watched.drop(URL)
+    assert job.counts.figures().sampled == 0
+    job.counts.kept(PageRecord(URL, fetched=NOW), 0.0)
+
+    assert job.counts.figures().sampled == 1
+    job.db.close()
+
+
 def test_the_rate_of_the_last_minutes(job):
     """What was done long ago does not count, nor what former runs did."""
     assert job.counts.figures().used == 0.0

@@ -193,6 +193,20 @@ class TestAnswers:
 
         assert one.conditions("/") == [{}, {}]
 
+    def test_half_a_body(self, web):
+        """What was cut by the loss of its connection says nothing: the page is as it was, and is tried again later."""
+        one = web({"/": Document(b"<p>1")})
+        one.run(HOUR - 1)
+        one.now += 2
+        link = one.crawl.take(one.now)
+        exchange, outcome = one.answered(link)
+        exchange.truncated, exchange.payload = "disconnect", b"<p>"
+        one.finish(link, exchange, outcome)
+        one.run(3 * HOUR)
+
+        assert exchange.revisit is None
+        assert one.changes("/")[-1] == "unchanged"
+
     def test_an_empty_body(self, web):
         """A page that has become empty has changed, and stays."""
         one = web({"/": Document(b"<p>1")})
@@ -248,16 +262,32 @@ class TestMoves:
 
     @pytest.mark.parametrize("status", [301, 308])
     def test_for_good(self, web, status):
-        """The target takes over what is known of a page that has moved for good, and the old address is forgotten."""
+        """The target takes over what is known of a page that has moved; that is forgotten like one that is gone."""
         one = web({"/": Document(b"<p>1")})
         one.run(2.5 * HOUR)
         one.documents |= self.moved(status)
         one.run(3 * HOUR)
 
-        assert one.times("/") == pytest.approx([0, HOUR, 2 * HOUR, 3 * HOUR], abs=5)
-        assert one.times("/there") == pytest.approx([3 * HOUR, 4 * HOUR, 5 * HOUR], abs=10)
+        assert one.times("/") == pytest.approx([0, HOUR, 2 * HOUR, 3 * HOUR, 4 * HOUR], abs=20)
+        assert one.times("/there") == pytest.approx([3 * HOUR, 4 * HOUR, 5 * HOUR], abs=20)
         assert one.changes("/there") == ["new", "unchanged", "unchanged"]
+        assert one.known == 2
+        one.run(20 * DAY)
         assert one.known == 1
+        assert one.times("/")[-1] < 12 * DAY
+
+    def test_by_mistake(self, web):
+        """A site that leads all its pages to one for an hour loses none."""
+        pages = {f"/{n}": Document(b"<p>%d" % n) for n in range(5)}
+        one = web(dict(pages), *pages)
+        one.run(0.5 * HOUR)
+        one.documents = {path: Document(status=301, headers={"Location": "/down"}) for path in pages}
+        one.documents["/down"] = Document(b"<p>down")
+        one.run(HOUR)
+        one.documents = {**pages, "/down": Document(status=404)}
+        one.run(2 * HOUR)
+
+        assert all(one.changes(path)[-1] == "unchanged" for path in pages)
 
     def test_for_now(self, web):
         """A page that is somewhere else for now stays, and so does what is there."""
@@ -332,6 +362,16 @@ class TestNothingIsLostOrDoubled:
         one.run(10)
 
         assert one.changes("/") == ["new", "unchanged"]
+        assert one.known == 1
+
+    def test_all_hosts_are_away(self, web):
+        """A crawl whose pages are all of hosts that do not answer goes on, however long that takes."""
+        one = web({"/": Document(b"<p>1")}, HOST_MAX_FAILURES=2, OUTAGE_END_WAIT=10)
+        one.run(HOUR - 10)
+        one.documents["/"] = None
+        one.run(HOUR)
+
+        assert one.crawl.pending
         assert one.known == 1
 
     def test_a_host_that_is_away(self, web):

@@ -167,6 +167,15 @@ class TestKinds:
         assert prioritizer.level(Link("http://a/")) == 0
         assert prioritizer.level(Link("http://a/" + "x" * 1900)) == 7
 
+    def test_the_revisit_policy_is_one(self):
+        """The revisit policy of docs/extending.md fetches what it names ten times as often."""
+        from webcrawl.revisit.policy import PolicyOptions
+        from webcrawl.revisit.record import PageRecord
+
+        policy = load("docs/extending.md", "NewsFirst")(PolicyOptions(60.0, lambda: 1.0, lambda: 1000))
+        due = [policy.due(PageRecord(f"http://a/{path}"), 1.8e9) - 1.8e9 for path in ("x", "news/x")]
+        assert due == [1000.0, 100.0]
+
     def test_the_filter_is_one(self):
         """The filter of docs/extending.md drops what it names."""
         from webcrawl.urls.filters.protocol import Origin

@@ -117,7 +117,7 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "wacz": {"model", "store", "text", "verify", "warc"},
     "why": {
         *("archives", "checks", "control", "crawl", "frontier", "hive", "html", "loading", "logs", "model", "net"),
-        *("seen", "settings", "store", "tables", "text", "urls", "verify", "warc"),
+        *("revisit", "seen", "settings", "store", "tables", "text", "urls", "verify", "warc"),
     },
     "verify": {
         *("frontier", "fulltext", "hive", "model", "net", "pagefiles", "revisit", "seen", "since", "store", "tables"),

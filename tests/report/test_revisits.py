@@ -72,8 +72,9 @@ class TestSection:
         assert "Of a sample of 2,000 pages." in page.section("revisits")
 
     def test_signals(self, page):
-        """How many announcements were true."""
+        """How many announcements were true, and whose."""
         assert "1,200 were there, 90 were not, and 400 were not looked at" in page.section("revisits")
+        assert {row[0] for row in page.rows("signal-table")} == HOSTS.keys()
 
     def test_who_announces(self, tmp_path):
         """Hosts are named with the share of their announcements that was true; a damaged row is left out."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from scrapy.settings import Settings
 
-from tests.support.crawling import POLITE, SETTINGS, Crawl, copy_of
+from tests.support.crawling import POLITE, SETTINGS, Crawl, copy_of, wait_until
 from webcrawl.adapter.values import plain_values
 from webcrawl.crawl.assembly import open_parts
 from webcrawl.crawl.crawl import Crawl as Whole
@@ -23,7 +23,7 @@ from webcrawl.simweb.robots import is_robots
 from webcrawl.store.crawldb import CrawlDB
 
 DAY = 86_400.0
-SECOND = 0.3  # that a crawl may take to notice something, on a busy machine
+LOOK = 0.1  # seconds between two looks at the server's log
 
 
 def crawl_of(server, folder, **settings):
@@ -38,6 +38,7 @@ def crawl_of(server, folder, **settings):
         "SITEMAPS": False,
         "FEED_LINKS": False,
         "CHECKPOINT_INTERVAL": 0.5,
+        "DOWNLOAD_TIMEOUT": 20,  # what is retried comes twice, without being a revisit
         "DOMAIN_BUDGET": "webcrawl.frontier.allowances.unlimited.Unlimited",
         **settings,
     }
@@ -56,14 +57,9 @@ class Seen:
         """The requests for each page that may change, in order, by URL."""
         found = defaultdict(list)
         for hit in sorted(self.hits, key=lambda hit: hit.started):
-            if not is_robots(hit.path) and not is_listing(hit.path):
+            if hit.outcome == "sent" and not is_robots(hit.path) and not is_listing(hit.path):
                 found[hit.url].append(hit)
         return dict(found)
-
-    @property
-    def end(self):
-        """When the last request came, in seconds since 1970."""
-        return max(hit.wall for hit in self.hits)
 
     def place(self, url):
         host, target = self.world.locate(url)
@@ -71,10 +67,6 @@ class Seen:
 
     def kind(self, url):
         return self.world.living.kind(*self.place(url))
-
-    def turns(self, url, begin, end):
-        """When the page at this URL changed."""
-        return [*self.world.living.turns(*self.place(url), begin, end)]
 
     @property
     def rude(self):
@@ -92,8 +84,22 @@ class Seen:
 
 
 def seen(server, since=0):
-    wait_until_idle(server)
     return Seen(server.world, server.log.hits[since:])
+
+
+def run_until(crawl, server, happened, since=0):
+    """Crawls until something has happened, and then stops as by Ctrl-C: the exit status, and what the server saw."""
+    running = crawl.start()
+    try:
+        wait_until(lambda: not running.process.is_alive() or happened(seen(server, since)), pause=LOOK)
+        running.interrupt()
+        status = running.wait()
+    finally:
+        if running.process.is_alive():
+            running.process.kill()
+            running.process.join()
+    wait_until_idle(server)
+    return status, seen(server, since)
 
 
 def records_of(crawl):

@@ -60,7 +60,7 @@ def announced(db):
 
 
 def revisited(root, lines=400, share=1.0):
-    """A JOBDIR with figures and their past; `share`: so much of the week is over."""
+    """A JOBDIR with figures, their past, and hosts that announce changes; `share`: so much of the week is over."""
     db = CrawlDB(root / "state")
     outputs = Outputs(db, root)
     outputs.open("logs/crawl.log")
@@ -73,6 +73,7 @@ def revisited(root, lines=400, share=1.0):
     counters = Counter({PREFIX + name: getattr(whole, name) for name in ("taken", *COUNTS)})
     counters.update({theirs: getattr(whole, name) for name, theirs in SIGNALS.items()})
     RevisitCounts(db, sample(random), counters, lambda: BEGUN + WEEK).now = lambda: whole
+    announced(db)
     db.set("clean", b"1")
     db.set("key", bytes(16))
     db.checkpoint()

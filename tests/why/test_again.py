@@ -34,12 +34,12 @@ def reason(web):
 
 
 def test_before(web):
-    """A page that was fetched once is going to be fetched again, nobody knows when."""
+    """A page that was fetched once is going to be fetched again."""
     web.run(10)
     state, said = reason(web)
 
     assert state == "fetched"
-    assert said.endswith("; it is fetched again when its turn comes, which the state does not tell")
+    assert said.endswith("; it is fetched again when its turn comes")
 
 
 def test_after(web):

@@ -33,6 +33,7 @@ from webcrawl.archives.archives import LOST, Answer, Archives
 from webcrawl.archives.originals import NAME, Originals
 from webcrawl.checks import SettingError
 from webcrawl.checks.kinds import words
+from webcrawl.checks.revisits import NONE
 from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.rereading import Rereading
 from webcrawl.fastpath import install
@@ -78,6 +79,7 @@ class RereadingScheduler(FrontierScheduler):
         check_outputs(values)
         start_threads()
         self._barrier, self._inline, self._sweep = downloader.barrier, downloader.inline, Still()  # type: ignore[assignment]
+        values = {**values, "REVISIT_POLICY": NONE}  # of an archive nothing is fetched again
         self.crawl, self.visitor = assemble(values, spider=spider.name, kind=Rereading)
         self._closed = False
         self._places = self.crawl.attach(lambda db, _: Places(db))

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 REFUSED, NOT_RUNNING, INTERRUPTED = 1, 2, 130
 PATIENCE = 90.0  # seconds for an answer, which may wait for a checkpoint, or for the end of a profile
+WIDTH = 32  # columns of the help before its explanations
 USAGE = "usage: scrapy ctl JOBDIR COMMAND [WORDS]; scrapy ctl --help lists the commands"
 
 
@@ -47,8 +48,8 @@ class Command(ScrapyCommand):
     def long_desc(self) -> str:
         from webcrawl.control.commands import COMMANDS  # noqa: PLC0415
 
-        lines = (f"  {one.usage:<32} {one.says}" for one in COMMANDS.values())
-        here = f"  {'why URL':<32} what became of a URL, and why: as `scrapy why` says"
+        lines = (_line(one.usage, one.says) for one in COMMANDS.values())
+        here = _line("why URL", "what became of a URL, and why: as `scrapy why` says")
         return "\n".join((f"{self.short_desc()}\n\ncommands:", *lines, here))
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -132,6 +133,12 @@ def _seeds(client: Client, jobdir: Path, words: Sequence[str]) -> Any:
         if spool:
             forget(jobdir, spool)
         raise
+
+
+def _line(usage: str, says: str) -> str:
+    """Of the help, in two columns; what does not fit into the first one has a line for itself."""
+    between = "\n" + " " * (WIDTH + 3) if len(usage) > WIDTH else " "
+    return f"  {usage:<{WIDTH}}{between}{says}"
 
 
 def _text(command: str, answer: Any, *, as_json: bool) -> str:

@@ -81,7 +81,8 @@ class RevisitCounts:
         counted |= {name: self._counters[theirs] for name, theirs in SIGNALS.items()}
         now = self._clock()
         found = replace(self.now(), used=self._rate(now, counted["taken"]), **counted)
-        if anew or now >= self._until or self._until - now > LASTS:  # the last: the clock was set back
+        fresh = now < self._until <= now + LASTS  # the last: the clock was set back
+        if anew or not fresh or not self._estimated.sampled:
             found.estimate(self._watched, now)
             self._estimated, self._until = found, now + LASTS
             return found

@@ -89,7 +89,7 @@ class Revisiting:
     @property
     def goes_on(self) -> bool:
         """Whether there is something to wait for, even if nothing is to be done now."""
-        return self._on and len(self.revisits) > 0
+        return self._on and len(self) > 0
 
     # -- out
 
@@ -222,8 +222,7 @@ class Revisiting:
             return
         self._out = max(self._out - 1, 0)
         if link.url in self._moved:
-            self._moved.discard(link.url)
-            self.counts.moved(link.url)
+            self._elsewhere(record, now)
         elif not asked:
             if outcome.status not in FORGET:
                 self._later(record, now, RARE)
@@ -240,13 +239,25 @@ class Revisiting:
     def _missing(self, record: PageRecord, outcome: Outcome, now: float) -> None:
         """It could not be fetched this time, or is not there."""
         if outcome.status in GONE:
-            record.gone += 1
-            if record.gone >= PROBES and now - record.fetched >= AWAY:
-                self.counts.forgot(record.url)
-                return
-        elif outcome.status == PRECONDITION_FAILED:  # which RFC 9110 13.1.2 keeps for other methods than GET
+            self._gone(record, now)
+            return
+        if outcome.status == PRECONDITION_FAILED:  # which RFC 9110 13.1.2 keeps for other methods than GET
             record.etag = record.modified = b""
         self._later(record, now, SOON)
+
+    def _elsewhere(self, record: PageRecord, now: float) -> None:
+        self._moved.discard(record.url)
+        if not record.gone:
+            self.counts.moved(record.url)
+        self._gone(record, now)
+
+    def _gone(self, record: PageRecord, now: float) -> None:
+        """It is not there, or somewhere else: it may come back, for a site may be moved by mistake."""
+        record.gone += 1
+        if record.gone >= PROBES and now - record.fetched >= AWAY:
+            self.counts.forgot(record.url)
+        else:
+            self._later(record, now, SOON)
 
     def _ahead(
         self, record: PageRecord, link: Link, exchange: Exchange | None, found: Judged | None, now: float

@@ -13,8 +13,8 @@ from urllib.parse import urljoin
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DownloadCancelledError, NotConfigured
-from scrapy.utils.asyncio import create_looping_call
 
+from webcrawl.adapter.looping import Loop
 from webcrawl.adapter.requests import PRIVATE
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
@@ -48,7 +48,7 @@ class WebSub:
         self._pushes: deque[Push] = deque()
         self._reading: asyncio.TimerHandle | None = None
         self._callback: Callback | None = None
-        self._loop: Any = None
+        self._loop = Loop(self._look)
         self._starting: asyncio.Task[None] | None = None
 
     def __repr__(self) -> str:
@@ -83,13 +83,11 @@ class WebSub:
         self._starting = asyncio.get_running_loop().create_task(self._callback.start())
         logger.info("WebSub: callback on %s port %d, known to hubs as %s", host, port, address)
         crawl.signalling.offered = self._offered
-        self._loop = create_looping_call(self._look)
         self._loop.start(INTERVAL)
 
     def closed(self) -> None:
         self._signalling.offered = None
-        if self._loop is not None and self._loop.running:
-            self._loop.stop()
+        self._loop.stop()
         if self._reading is not None:
             self._reading.cancel()
         if self._callback is not None:

@@ -12,6 +12,7 @@ from webcrawl.revisit.validators import was_conditional
 
 ALIKE = 4  # bits in which the fingerprints of two texts may differ that count as the same
 GONE = frozenset({404, 410})
+WHOLE = frozenset(("", "length"))  # an answer that was cut at the same place each time can be compared
 
 
 class Change(StrEnum):
@@ -61,7 +62,7 @@ def judged(record: PageRecord | None, exchange: Exchange, digest: int, text: Cal
         return Judged(Change.UNCHANGED, By.STATUS, before, was, was, visits=visits, stored=stored)
     if status in GONE:
         return Judged(Change.GONE, None, before, 0, was, visits=visits)
-    if status != 200:
+    if status != 200 or exchange.truncated not in WHOLE:
         return None
     if digest == was:
         return Judged(Change.UNCHANGED, By.DIGEST, before, digest, was, visits=visits, stored=stored)

@@ -114,7 +114,7 @@ class Revisits:
 
     def adopt(self, record: PageRecord, now: float) -> None:
         """A record that another crawl had: its due time is counted from its last fetch."""
-        self.keep(record, now, self._due(record, now) - max(now - record.fetched, 0.0))
+        self._place(record, now, self._due(record, now) - max(now - record.fetched, 0.0))
 
     def release(self, most: int) -> list[PageRecord]:
         """Removes so many records, whenever they are due: other crawls are to have them."""
@@ -155,7 +155,7 @@ class Revisits:
         if mark == ASK and at <= now and not (due := self._due(record, now)) <= now:
             self._place(record, now, due)
             return None
-        if record.listed and self._absorbs(record, now):
+        if self._absorbs(record, now):  # listed or not: a listing may have named it since
             return None
         self._front = place
         self._policy.took(record, now, at)

@@ -12,7 +12,7 @@ from webcrawl.revisit.sample import KEY, Sample
 
 FARTHEST = 40.0  # rounds after which even a page that is not worth a visit gets one: it may have become another
 PASSES = 20  # passes over the sample per round of all pages, if there are so many
-LOOKS = 4  # pages of the sample per call at most
+LOOKS = 2  # pages of the sample per call at most
 PULL = 0.2  # a queue that is a round late: the threshold aims at so much less than the budget, as a power of e
 DRIFT = 0.02  # and each round that it is late corrects the sample by so much
 BOUND = 0.5  # rounds: a queue that is later counts as if it were so late, after a pause of a month say

@@ -33,7 +33,7 @@ def check_revisits(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedF
 def _records(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
     queues, blocks = Queues(snapshot, "revisit"), Counter[str]()
     whole = True
-    for what, records in _queues(snapshot, queues):
+    for what, records in places(snapshot, queues):
         try:
             for record in records:
                 _look(record)
@@ -46,7 +46,7 @@ def _records(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
             yield damage
     if whole:  # otherwise every block of an unreadable queue would be reported too
         yield from queues.check_blocks(blocks)
-        noted = int.from_bytes((snapshot.get(SORTED) or b"")[TIME : TIME + COUNT], "big")
+        noted = number_of_records(snapshot)
         if noted != found["revisits"]:
             yield snapshot.damaged(f"table meta, {SORTED}: {noted} records, the buckets have {found['revisits']}")
     for (name, _, end, _), (_, start, _, _) in pairwise(_buckets(snapshot)):
@@ -63,7 +63,12 @@ def _buckets(snapshot: Snapshot) -> Iterator[tuple[str, int, int, bytes]]:
         yield name, int(at[0], 16), int(at[0], 16) + (1 << WIDTHS[width]), value[1:]
 
 
-def _queues(snapshot: Snapshot, queues: Queues) -> Iterator[tuple[str, Iterable[bytes]]]:
+def number_of_records(snapshot: Snapshot) -> int:
+    """How many there are, as the last checkpoint has noted it."""
+    return int.from_bytes((snapshot.get(SORTED) or b"")[TIME : TIME + COUNT], "big")
+
+
+def places(snapshot: Snapshot, queues: Queues) -> Iterator[tuple[str, Iterable[bytes]]]:
     """The name and the records of all places where records are."""
     for name, _, _, saved in _buckets(snapshot):
         yield name, queues.records(saved, f"table meta, {name}")

@@ -1,4 +1,4 @@
-"""What is known of a page that is fetched again: its records by due time have no index, so no queue means no date."""
+"""What is known of a page that is fetched again; the details say when, if its record was found (revisits.py)."""
 
 from __future__ import annotations
 
@@ -26,4 +26,4 @@ def of_again(facts: Facts, answered: LogLine) -> str:
         return f"{said}; it is being fetched again right now"
     if facts.place is not None:
         return f"{said}; its turn to be fetched again has come: it waits in a queue"
-    return f"{said}; it is fetched again when its turn comes, which the state does not tell" if facts.again else said
+    return f"{said}; it is fetched again when its turn comes" if facts.again else said

@@ -15,6 +15,7 @@ from webcrawl.why.index import Entry
 from webcrawl.why.log import LogLine
 from webcrawl.why.portions import Awaited
 from webcrawl.why.queued import Place
+from webcrawl.why.revisits import Again
 from webcrawl.why.robots import RobotsVerdict
 from webcrawl.why.seen import Waiting
 
@@ -45,6 +46,7 @@ class Facts:
     looked: list[str] = field(default_factory=list)  # what was not looked through, and how far
     redirect: str = ""  # where its answer leads
     again: bool = False  # pages are fetched again in this crawl
+    turn: Again | None = None  # its record, if it waits to be fetched again and was found
 
     @property
     def url(self) -> str:

@@ -17,6 +17,7 @@ from webcrawl.why.links import linking
 from webcrawl.why.log import QUICK, Looked, log_line
 from webcrawl.why.portions import among_portions
 from webcrawl.why.queued import Place, Search, Searched
+from webcrawl.why.revisits import among_records
 from webcrawl.why.robots import agent_of, robots_verdict
 from webcrawl.why.robots_lines import line_of
 from webcrawl.why.rules import setting_of
@@ -58,6 +59,7 @@ class Gathering:
         for facts in some:
             facts.place = searched.places.get(facts.url)
         self._far(some, searched)
+        self._again([facts for facts in some if facts.is_known and facts.place is None])
         self._ended_since(some)
         self._log(some)
         self._skipped(some, urls)
@@ -104,6 +106,14 @@ class Gathering:
             facts.place = searched.places.get(facts.url)
             if facts.place is None:
                 facts.looked += searched.cut_for(host_of(facts.url), self._source.domain_of(facts.url))
+
+    def _again(self, some: Sequence[Facts]) -> None:
+        """The records of pages that wait to be fetched again."""
+        found, (looked, of) = among_records(self._source.snapshot, [one.url for one in some], deep=self._deep)
+        for facts in some:
+            facts.turn = found.get(facts.url)
+            if facts.turn is None and looked < of:
+                facts.looked.append(f"pages that are fetched again: the first {looked:,} of {of:,}")
 
     def _ended_since(self, some: Sequence[Facts]) -> None:
         """Queues are those of the checkpoint, the log of a crawl that runs is not: what ended since has left them."""

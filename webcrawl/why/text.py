@@ -163,6 +163,18 @@ def _as_of(details: Mapping[str, Any]) -> Iterator[str]:
         yield f"the checkpoint of {moment(details['as_of'])}{live}"
 
 
+def _again(details: Mapping[str, Any]) -> Iterator[str]:
+    again = details.get("again")
+    if again is None:
+        return
+    if again["due"] is None:
+        yield "is not wanted within the budget; the policy is asked again once per month"
+    else:
+        yield f"due {moment(again['due'])}, early or late as the budget has it"
+    visits = count(again["visits"], "visit")
+    yield f"last fetched {moment(again['fetched'])}; changed at {again['changes']:,} of {visits} since the first"
+
+
 PARTS: dict[str, Callable[[Mapping[str, Any]], Iterator[str] | Sequence[str]]] = {
     "form": _form,
     "filters": _filters,
@@ -174,6 +186,7 @@ PARTS: dict[str, Callable[[Mapping[str, Any]], Iterator[str] | Sequence[str]]] =
     "domain": _domain,
     "log": _log,
     "archive": _archive,
+    "again": _again,
     "drone": _drone,
     "if found": _now,
     "as of": _as_of,

@@ -15,25 +15,25 @@ class Uniform:
     early = True
 
     def __init__(self, options: PolicyOptions) -> None:
-        self._pace = Pace(options)
+        self.pace = Pace(options)
 
     def observe(self, record: PageRecord, seconds: float, changed: bool) -> None:  # noqa: FBT001
         observe(record, seconds, changed, (SHAPE, SPAN))
 
     def due(self, record: PageRecord, now: float, missed: float = 1.0) -> float:
         del record, missed
-        return self._pace.place(now) + self._pace.round(now)
+        return self.pace.place(now) + self.pace.round(now)
 
     def worth(self, weight: float, gap: float | None, now: float) -> bool:
         del weight, gap, now
-        return self._pace.may_be_ahead()
+        return self.pace.may_be_ahead()
 
     def took(self, record: PageRecord, now: float, due: float) -> None:
         del record, now
-        self._pace.took(due)
+        self.pace.took(due)
 
     def state(self) -> bytes:
-        return self._pace.state()
+        return self.pace.state()
 
     def restore(self, data: bytes) -> None:
-        self._pace.restore(data)
+        self.pace.restore(data)
