@@ -20,7 +20,7 @@ def test_an_address():
 )
 def test_what_is_no_address(value):
     """Hubs could not send there, or would be told a password."""
-    with pytest.raises(SettingError, match="WEBSUB_ADDRESS = .*: must be an http or https URL"):
+    with pytest.raises(SettingError, match=r"WEBSUB_ADDRESS = .*: must be an http or https URL"):
         check(ON | {"WEBSUB_ADDRESS": value})
 
 
