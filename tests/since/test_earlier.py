@@ -84,10 +84,11 @@ def test_a_transfer_coding_is_undone(earlier):
         page(truncated="length"),
         page(b"x" * (TRUNCATE + 1)),
         page(head=b"HTTP/1.1 200 OK\r\n\r\n"),
+        page(b"", head=HEAD.replace(b"\r\n\r\n", b"\r\nContent-Length: 9\r\n\r\n")),
         page(head=HEAD.replace(b'"1"', b"1").replace(b"Last-Modified", b"X")),
         page(head=HEAD.replace(b'"1"', b'"' + b"1" * 2000 + b'"').replace(b"Last-Modified", b"X")),
     ],
-    ids=["truncated", "larger than now wanted", "no validators", "no entity tag", "too long"],
+    ids=["truncated", "larger than now wanted", "no validators", "answer to HEAD", "no entity tag", "too long"],
 )
 def test_what_a_304_could_not_be_made_a_page_of_gets_no_validators(earlier, one):
     """It is fetched whole; its digest is known all the same."""

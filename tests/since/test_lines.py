@@ -43,12 +43,15 @@ def test_only_a_success_of_its_own_has_a_payload(changes, has):
     assert read_line(line(**changes)).has_payload is has
 
 
+POST = line().replace(b'"mime"', b'"method": "POST", "mime"')
 UNMODIFIED = line(status="304", mime="warc/revisit", digest="-")
 
 
-@pytest.mark.parametrize("data", [b"!meta {}\n", b"\n", line(status="-"), line(status=""), UNMODIFIED])
+@pytest.mark.parametrize("data", [b"!meta {}\n", b"\n", line(status="-"), line(status=""), UNMODIFIED, POST])
 def test_what_is_no_capture_over_http_is_left_out(data):
-    """Headers of the file, records without a status, and pages that were unmodified: the capture before them stands."""
+    """Headers of the file, records without a status, answers to a POST, and pages that were unmodified: the capture
+    before them stands.
+    """
     assert read_line(data) is None
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from webcrawl.archives.answers import Answers, Unusable, most
 from webcrawl.archives.captures import Capture
 from webcrawl.archives.unmodified import unmodified
-from webcrawl.model import Exchange, Referred
+from webcrawl.model import Exchange, Referred, header
 from webcrawl.net.validators import Validators, validators
 from webcrawl.since.index import Index
 from webcrawl.since.lines import NOT_MODIFIED, Line
@@ -154,6 +154,8 @@ class Earlier:
             return None
         if exchange.truncated or exchange.status != line.status:
             return None
+        if not exchange.payload and header(exchange.headers, b"content-length") not in (None, b"0"):
+            return None  # the answer to a HEAD, in an index that does not say so
         if line.digest and exchange.digest != line.digest:
             self._lose(path, ValueError(f"the record at byte {line.offset} of {line.file} has another payload"))
             raise Damaged

@@ -50,9 +50,10 @@ class Line(NamedTuple):
 
 
 def read_line(data: bytes) -> Line | None:
-    """None for what is no capture over HTTP: a header of the file, what a browser made of a page. BadLine.
+    """None for what is no page over HTTP: a header of the file, what a browser made of a page. BadLine.
 
-    Nor is one a page that a crawl found unmodified without saying of which payload: the capture before it stands.
+    Nor is the answer to another request than GET, nor a page that a crawl found unmodified without saying of which
+    payload: the capture before it stands.
     """
     match = _LINE.fullmatch(data)
     if match is None:
@@ -62,7 +63,7 @@ def read_line(data: bytes) -> Line | None:
     try:
         values = json.loads(match[2])
         url, status = values["url"], values.get("status", "")
-        if not str(status).isdecimal():
+        if not str(status).isdecimal() or values.get("method", "GET") != "GET":
             return None
         name, offset = values["filename"], int(values["offset"])
         named = isinstance(url, str) and isinstance(name, str) and "\0" not in name and bool(os.fsencode(name))
