@@ -2,7 +2,10 @@
 
 import gzip
 import io
+import os
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from backports import zstd
 
@@ -117,6 +120,60 @@ def test_unreadable(tmp_path, name):
         path.write_bytes(b"no table")
     with pytest.raises(NoTrace, match=name):
         read_trace([path])
+
+
+def table(path, **columns):
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+def test_a_table_of_links(tmp_path):
+    """The rows of tables/links-*.parquet: a page, and what it links to; a row without a link has no look-up."""
+    ends = {"from_url": ["p", "p", "p", "q", "q"], "to_url": ["x", "y", "x", None, "z"]}
+    trace = read_trace([table(tmp_path / "links-1.parquet", kind=["a"] * 5, **ends)])
+    assert (trace.lookups.tolist(), trace.pages.tolist()) == ([0, 1, 0, 2], [0, 3])
+
+
+@pytest.mark.parametrize("columns", [{"url": ["p"]}, {"from_url": ["p"]}, {"from_url": [["p"]], "to_url": [[1]]}])
+def test_another_table(tmp_path, columns):
+    """One without the texts `from_url` and `to_url` is no table of links."""
+    with pytest.raises(NoTrace, match="not a table of links"):
+        read_trace([table(tmp_path / "pages.parquet", **columns)])
+
+
+def test_a_comma_may_be_part_of_a_url(tmp_path):
+    """A line of which one half alone has a scheme is a URL and no edge."""
+    text = "http://a/x,y\nhttp://b/\nhttp://a/x,y\n"
+    assert read_trace([written(tmp_path / "text", text)]).lookups.tolist() == [0, 1, 0]
+
+
+@pytest.mark.parametrize("text", ["p\tx\t3\np\ty\t1\n", "1 2 0.5\n", "http://a/x y\n"])
+def test_other_columns(tmp_path, text):
+    """A first line of several columns that is no edge is refused: each line would count as one URL."""
+    with pytest.raises(NoTrace, match=r"columns, and is no edge"):
+        read_trace([written(tmp_path / "text", text)])
+
+
+def test_a_pipe(tmp_path):
+    """What can be read only once is refused, before anything of it is gone."""
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(NoTrace, match="pipe: not a file"):
+        read_trace([tmp_path / "pipe"])
+
+
+@pytest.mark.parametrize("words", [b"", b"\1\2\3", bytes(16)])
+def test_fingerprints_of_nothing(tmp_path, words):
+    """A trace of a crawl that has not found any link yet is an error, like a text without lines."""
+    (tmp_path / "url.trace").write_bytes(MAGIC + words)
+    with pytest.raises(NoTrace, match="no links"):
+        read_trace([tmp_path / "url.trace"])
+
+
+def test_no_link_crosses(tmp_path):
+    """Links within the hosts of one drone alone are no trace for the cache before the splitter."""
+    trace = read_trace([written(tmp_path / "edges", "http://a/ http://a/x\n")], lambda _: 0)
+    with pytest.raises(NoTrace, match="no link leads"):
+        trace.crossing(0)
 
 
 def test_fingerprints_are_read_alone(tmp_path):

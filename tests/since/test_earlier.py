@@ -84,10 +84,11 @@ def test_a_transfer_coding_is_undone(earlier):
         page(truncated="length"),
         page(b"x" * (TRUNCATE + 1)),
         page(head=b"HTTP/1.1 200 OK\r\n\r\n"),
+        page(b"", head=HEAD.replace(b"\r\n\r\n", b"\r\nContent-Length: 9\r\n\r\n")),
         page(head=HEAD.replace(b'"1"', b"1").replace(b"Last-Modified", b"X")),
         page(head=HEAD.replace(b'"1"', b'"' + b"1" * 2000 + b'"').replace(b"Last-Modified", b"X")),
     ],
-    ids=["truncated", "larger than now wanted", "no validators", "no entity tag", "too long"],
+    ids=["truncated", "larger than now wanted", "no validators", "answer to HEAD", "no entity tag", "too long"],
 )
 def test_what_a_304_could_not_be_made_a_page_of_gets_no_validators(earlier, one):
     """It is fetched whole; its digest is known all the same."""
@@ -110,8 +111,8 @@ def test_an_archive_that_was_moved_away_leaves_digests(earlier, tmp_path, caplog
 
 
 @pytest.mark.parametrize("at", [30, 500])
-def test_a_damaged_record_leaves_digests(earlier, tmp_path, at):
-    """A record whose checksum is wrong is not believed, wherever the damage is."""
+def test_a_damaged_record_leaves_nothing(earlier, tmp_path, at):
+    """A record whose checksum is wrong is not believed, wherever it is, nor referred to: its payload is lost."""
     found = earlier([page(bytes(range(256)) * 20)])
     (path,) = files(tmp_path / "job0")
     data, place = bytearray(path.read_bytes()), found.of_url(URL)
@@ -121,7 +122,19 @@ def test_a_damaged_record_leaves_digests(earlier, tmp_path, at):
     path.write_bytes(data)
 
     assert place.conditions
-    assert found.of_url(URL).conditions == []
+    assert found.of_url(URL) is None
+    assert found.of_digest(page(bytes(range(256)) * 20).digest) is None
+
+
+@pytest.mark.parametrize("left", [b"", b"no archive", b"WARC/1.0\r\n"])
+def test_an_archive_that_was_overwritten_leaves_nothing(earlier, tmp_path, left):
+    """A payload of which the file is there, but not the record, is stored again when it comes."""
+    found = earlier([page()])
+    for path in files(tmp_path / "job0"):
+        path.write_bytes(left)
+
+    assert found.of_url(URL) is None
+    assert found.of_digest(page().digest) is None
 
 
 @pytest.mark.parametrize(("name", "pack"), [("f.warc.gz", gzipped), ("f.warc.zst", zstd), ("f.warc", plain)])

@@ -43,12 +43,15 @@ def test_only_a_success_of_its_own_has_a_payload(changes, has):
     assert read_line(line(**changes)).has_payload is has
 
 
+POST = line().replace(b'"mime"', b'"method": "POST", "mime"')
 UNMODIFIED = line(status="304", mime="warc/revisit", digest="-")
 
 
-@pytest.mark.parametrize("data", [b"!meta {}\n", b"\n", line(status="-"), line(status=""), UNMODIFIED])
+@pytest.mark.parametrize("data", [b"!meta {}\n", b"\n", line(status="-"), line(status=""), UNMODIFIED, POST])
 def test_what_is_no_capture_over_http_is_left_out(data):
-    """Headers of the file, records without a status, and pages that were unmodified: the capture before them stands."""
+    """Headers of the file, records without a status, answers to a POST, and pages that were unmodified: the capture
+    before them stands.
+    """
     assert read_line(data) is None
 
 
@@ -63,6 +66,14 @@ def test_what_is_no_capture_over_http_is_left_out(data):
         line().replace(b'"http://a.test/x"', b"7"),
         line(stamp="2026"),
         b"\xff" * 80,
+        pytest.param(line(status="9" * 5000), id="a status of 5000 digits"),
+        line(status="2000"),
+        line().replace(b'"17"', b"Infinity"),
+        line().replace(b'"17"', b'"%d"' % 10**30),
+        pytest.param(line().replace(b'"17"', b"[" * 100_000 + b"]" * 100_000), id="deep"),
+        line().replace(b'"f.warc.gz"', b'"f\\u0000"'),
+        line().replace(b'"f.warc.gz"', b'"\\ud800"'),
+        line().replace(b'"f.warc.gz"', b"null"),
     ],
 )
 def test_what_is_no_line_is_told(data):

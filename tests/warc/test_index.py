@@ -40,6 +40,14 @@ def test_a_line(archive):
     assert (when, payload) == ("20231114221320", digest(PAGE))
 
 
+@pytest.mark.parametrize(("request_line", "method"), [(b"GET / HTTP/1.1", None), (b"HEAD / HTTP/1.1", "HEAD")])
+def test_the_method(archive, request_line, method):
+    """Of an answer to another request than GET the line says to which: it is not the page of its URL."""
+    archive.write(exchange(request=request_line + b"\r\n\r\n"))
+    (found,) = values(archive)
+    assert found.get("method") == method
+
+
 def test_its_name_is_that_of_the_archive(archive):
     """Only the ending differs, and `.open` goes together with the archive's."""
     archive.write(exchange())

@@ -32,6 +32,8 @@ else:
 HEAD = 1 << 16  # bytes that are looked at to know what a file is
 ROWS = 1 << 16  # of a table, at once
 FIELDS, URL, HOPS, VIA = 12, 3, 4, 5  # of crawl.log
+ENDS = ("from_url", "to_url")  # of a row of the table `links`
+TEXTS = ("string", "large_string", "string_view")  # types of columns
 PLACES = ("logs/url.trace", "tables", "logs/links.log", "logs/crawl.log")  # what a JOBDIR may have, the best first
 Numbers = npt.NDArray[np.int64]
 Looked = tuple[str, str]  # a page, "" if it is not known, and what it links to
@@ -60,6 +62,8 @@ class Trace:
         pages, links = self.parts
         mine = (pages == drone) & (links != drone)
         kept, numbers = np.unique(self.lookups[mine], return_inverse=True)
+        if not len(kept):
+            raise NoTrace("no link leads from a page of this drone to a host of another")
         before = np.concatenate(([0], np.cumsum(mine)))
         places = np.unique(before[self.pages])
         return Trace(numbers.astype(np.int64), len(kept), places[places < len(numbers)])
@@ -72,10 +76,16 @@ def read_trace(paths: Iterable[Path], owner: Callable[[str], int] | None = None,
     would find them.
     """
     found = [file for path in paths for file in files_of(path)]
+    for path in found:
+        if path.exists() and not path.is_file():
+            raise NoTrace(f"{path}: not a file; what comes through a pipe has to be in one, for it is read twice")
     if len(found) == 1 and _is_ours(found[0]):
         if owner is not None:
             raise NoTrace(f"{found[0]}: has fingerprints only, so that it cannot be divided among drones")
-        return _fingerprints(found[0])
+        trace = _fingerprints(found[0])
+        if not trace.urls:
+            raise NoTrace(f"{found[0]}: no links")
+        return trace
     if any(_is_ours(path) for path in found):
         raise NoTrace("what URL_TRACE has written is read alone: its fingerprints mean nothing elsewhere")
     links = chain.from_iterable(map(_links, found))
@@ -200,10 +210,10 @@ def _of_text(path: Path, file: IO[str]) -> Iterator[Looked]:
         return
     if "\0" in first or len(first) > HEAD:
         raise NoTrace(f"{path}: neither a trace nor a text")
-    yield from _form(first)(chain((first,), lines))
+    yield from _form(path, first)(chain((first,), lines))
 
 
-def _form(first: str) -> Callable[[Iterable[str]], Iterator[Looked]]:
+def _form(path: Path, first: str) -> Callable[[Iterable[str]], Iterator[Looked]]:
     """How the lines of a file with this first one are to be read."""
     fields = first.split()
     if len(fields) == FIELDS and fields[1].lstrip("-").isdecimal():
@@ -211,8 +221,11 @@ def _form(first: str) -> Callable[[Iterable[str]], Iterator[Looked]]:
     if first.count("\t") == 4:
         return _of_link_log
     for mark in ("\t", " ", ","):
-        if len(first.split(mark)) == 2:
+        ends = first.split(mark)
+        if len(ends) == 2 and ("://" in ends[0]) == ("://" in ends[1]):  # a comma may be part of a URL
             return lambda lines: _of_edges(lines, mark)
+    if len(fields) > 1:
+        raise NoTrace(f"{path}: its first line has {len(fields)} columns, and is no edge: a page and a link")
     return lambda lines: (("", line) for line in lines)
 
 
@@ -246,7 +259,11 @@ def _of_table(path: Path) -> Iterator[Looked]:
         raise NoTrace(f"{path}: pyarrow is not installed: pip install 'webcrawl[tables]'") from None
     try:
         with pq.ParquetFile(path) as file:
-            for batch in file.iter_batches(batch_size=ROWS, columns=["url", "to_url"]):
-                yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+            if not {field.name for field in file.schema_arrow if str(field.type) in TEXTS}.issuperset(ENDS):
+                raise NoTrace(f"{path}: not a table of links: it lacks the texts {' and '.join(ENDS)}")
+            for batch in file.iter_batches(batch_size=ROWS, columns=[*ENDS]):
+                for page, link in zip(*(batch.column(name).to_pylist() for name in ENDS), strict=True):
+                    if link is not None:
+                        yield page or "", link
     except pa.ArrowException as error:
         raise NoTrace(f"{path}: {error}") from error

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 import re
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from webcrawl.archives.answers import Answers, Unusable, most
 from webcrawl.archives.captures import Capture
 from webcrawl.archives.unmodified import unmodified
-from webcrawl.model import Exchange, Referred
+from webcrawl.model import Exchange, Referred, header
 from webcrawl.net.validators import Validators, validators
 from webcrawl.since.index import Index
 from webcrawl.since.lines import NOT_MODIFIED, Line
@@ -51,6 +52,10 @@ class Known:
         return answer
 
 
+class Damaged(Exception):  # noqa: N818 - reads as what it is
+    """The archive file is there, and has not what the index says: no record may refer to that."""
+
+
 def is_payload(answer: Exchange) -> bool:
     """Whether this is the kind of answer whose payload may be in an earlier archive."""
     return 200 <= answer.status < 300 and bool(answer.payload and answer.head) and not answer.truncated
@@ -77,7 +82,12 @@ class Earlier:
             return None
         if found is None:
             return None
-        line, path = found
+        try:
+            return self._known(*found, holder)
+        except Damaged:
+            return None
+
+    def _known(self, line: Line, path: Path, holder: tuple[Line, Path] | None) -> Known | None:
         if not line.is_revisit:
             return self._whole(line, path) if line.status == 200 else None
         if line.status not in (200, NOT_MODIFIED) or holder is None:
@@ -93,7 +103,10 @@ class Earlier:
             return None
         if found is None:
             return None
-        return _referred(found[0], self._record(*found, 0))
+        try:
+            return _referred(found[0], self._record(*found, 0))
+        except Damaged:
+            return None
 
     def close(self) -> None:
         self._index.close()
@@ -109,7 +122,9 @@ class Earlier:
 
     def _repeated(self, line: Line, path: Path, whole: Line, its_path: Path) -> Known:
         """A revisit record has a head of its own; the payload is in the record that it refers to."""
-        original, record = self._record(whole, its_path, self._most), self._record(line, path, self._most)
+        original, record = self._record(whole, its_path, self._most), None
+        with suppress(Damaged):
+            record = self._record(line, path, self._most)
         known = Known(_referred(whole, original))
         page = self._page(whole, its_path, original) if original is not None and record is not None else None
         if page is None or record is None:
@@ -129,7 +144,7 @@ class Earlier:
         return known
 
     def _page(self, line: Line, path: Path, record: Record) -> Exchange | None:
-        """The answer of a record; None unless all of it is there, and is what the index says."""
+        """The answer of a record; None unless all of it is there and can be read. Damaged: it has another payload."""
         if record.size > len(record.block) or record.fields.get("warc-truncated"):
             return None
         try:
@@ -139,14 +154,17 @@ class Earlier:
             return None
         if exchange.truncated or exchange.status != line.status:
             return None
+        if not exchange.payload and header(exchange.headers, b"content-length") not in (None, b"0"):
+            return None  # the answer to a HEAD, in an index that does not say so
         if line.digest and exchange.digest != line.digest:
             self._lose(path, ValueError(f"the record at byte {line.offset} of {line.file} has another payload"))
-            return None
+            raise Damaged
         return exchange
 
     def _record(self, line: Line, path: Path, keep: int) -> Record | None:
-        """The record of a line; None if it is not there any more. `keep`: so many bytes of its block."""
+        """The record of a line; None if its file is not there any more. `keep`: so many bytes of its block."""
         damage: list[Lost] = []
+        is_there = False
         error: Exception = FileNotFoundError(f"{line.file}: not found")
         for file in archive_of(path, line.file):
             try:
@@ -155,14 +173,16 @@ class Earlier:
             except FileNotFoundError:
                 continue
             except (OSError, NotWarc) as failure:
-                error = failure
+                error, is_there = failure, is_there or isinstance(failure, NotWarc)
                 continue
             right = record is not None and sum(record.place) == line.offset and visible(record.url) == line.url
             if right and not damage:
                 return record
-            error = ValueError(f"{file}: no such record at byte {line.offset}")
+            error, is_there = ValueError(f"{file}: no such record at byte {line.offset}"), True
             break
         self._lose(path, error)
+        if is_there:
+            raise Damaged from error
         return None
 
     def _lose(self, path: Path, error: Exception) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from typing import NamedTuple
 
@@ -11,6 +12,8 @@ from siphashc import siphash
 from webcrawl.text.percent import visible
 
 LONGEST = 1 << 20  # bytes of a line
+MOST = 1 << 62  # bytes of a file: beyond it no offset is one
+DIGITS = 3  # of a status
 REVISIT = "warc/revisit"
 NOT_MODIFIED = 304
 _LINE = re.compile(rb"[^ ]+ (\d{14})\d{0,3} (\{.*\})\s*", re.DOTALL)
@@ -47,9 +50,10 @@ class Line(NamedTuple):
 
 
 def read_line(data: bytes) -> Line | None:
-    """None for what is no capture over HTTP: a header of the file, what a browser made of a page. BadLine.
+    """None for what is no page over HTTP: a header of the file, what a browser made of a page. BadLine.
 
-    Nor is one a page that a crawl found unmodified without saying of which payload: the capture before it stands.
+    Nor is the answer to another request than GET, nor a page that a crawl found unmodified without saying of which
+    payload: the capture before it stands.
     """
     match = _LINE.fullmatch(data)
     if match is None:
@@ -59,12 +63,13 @@ def read_line(data: bytes) -> Line | None:
     try:
         values = json.loads(match[2])
         url, status = values["url"], values.get("status", "")
-        if not str(status).isdecimal():
+        if not str(status).isdecimal() or values.get("method", "GET") != "GET":
             return None
-        name, offset = str(values["filename"]), int(values["offset"])
-    except (ValueError, KeyError, TypeError) as error:
+        name, offset = values["filename"], int(values["offset"])
+        named = isinstance(url, str) and isinstance(name, str) and "\0" not in name and bool(os.fsencode(name))
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise BadLine from error
-    if not isinstance(url, str) or offset < 0:
+    if not named or not 0 <= offset < MOST or len(str(status)) > DIGITS:
         raise BadLine
     digest = _SHA1.fullmatch(str(values.get("digest", "")))
     label = f"sha1:{digest[1].upper()}" if digest is not None else ""

@@ -61,7 +61,14 @@ def _answer(capture: Capture, exchange: Exchange) -> str:
         return _mime(mime) if exchange.payload else ""
     mime = exchange.content_type if capture.is_original else "warc/revisit"
     status = 304 if exchange.unmodified else exchange.status  # that of the record's own head
-    return f'{_mime(mime)}"status": "{status}", '
+    method = "" if exchange.request.startswith(b"GET ") else _method(exchange.request)
+    return f'{_mime(mime)}"status": "{status}", {method}'
+
+
+def _method(request: bytes) -> str:
+    """Of another request than GET, as pywb names it: its answer is not the page of the URL."""
+    word = request.partition(b" ")[0]
+    return f'"method": {quoted(word.decode("latin-1"))}, ' if word else ""
 
 
 @lru_cache(256)  # few are common
