@@ -86,8 +86,9 @@ def test_real_feeds(name):
         reference = case["reference"]
         if not reference.get("hub"):
             continue
-        url = (reference["self"] or [URL])[0]
+        url = (reference["self"] or [URL])[0].replace(" ", "")  # one has a blank in its host, which no page's URL has
         body = (folder / case["file"]).read_bytes()
-        assert offer(url, [], listing.read(body, "", url).entries, site_of) == (url, reference["hub"][:3])
+        hubs = [canonical(hub) for hub in reference["hub"][:3]]
+        assert offer(url, [], listing.read(body, "", url).entries, site_of) == (canonical(url), hubs)
         count += 1
     assert count == {"feeds": 10, "sitemaps": 0}[name]
