@@ -231,15 +231,18 @@ class TestGone:
         assert one.known == 1
 
     def test_a_page_that_comes_back(self, web):
-        """It is as before."""
-        one = web({"/": Document(b"<p>1")})
+        """It has changed, even if it is as before: who heard that it is gone hears of its return, with its body."""
+        page = Document(b"<p>1", headers={"ETag": '"1"'})
+        one = web({"/": page})
         one.run(0.5 * HOUR)
         one.documents["/"] = Document(status=404)
         one.run(HOUR)
-        one.documents["/"] = Document(b"<p>1")
+        one.documents["/"] = page
         one.run(3 * HOUR)
 
-        assert one.changes("/") == ["new", "gone", "unchanged", "unchanged", "unchanged"]
+        assert one.changes("/") == ["new", "gone", "changed", "unchanged", "unchanged"]
+        assert [(back.body, back.duplicate) for back in one.pages if back.change == "changed"] == [(b"<p>1", False)]
+        assert one.conditions("/")[2:4] == [{}, {"If-None-Match": b'"1"'}]
 
     @pytest.mark.parametrize("document", [Document(status=500), Document(status=403), Document(status=302), None])
     def test_a_page_that_fails(self, web, document):

@@ -137,7 +137,7 @@ class Revisiting:
         record = self._record(link) if link.is_revisit else None
         if record is None:
             return {}
-        found = validators.headers(record)
+        found = validators.headers(record) if not record.gone else {}  # who heard that it is gone needs all of it
         if found and self._honesty.asks_plainly(link.url, record, self._clock()):
             self._plainly.add(link.url)
             return {}
@@ -231,7 +231,7 @@ class Revisiting:
         elif found is None or exchange is None or found.change is Change.GONE:
             self._missing(record, outcome, now)
         else:
-            if record.etag or record.modified:
+            if (record.etag or record.modified) and not record.gone:
                 etag = exchange.header(b"etag") or b""
                 self._honesty.heard(link.url, record, found, etag, now, plainly=plainly)
             self._fetched(record, link, exchange, found, now)
