@@ -1,13 +1,14 @@
 """The life of a page that is fetched again, in a whole crawl without a network."""
 
 from collections import Counter
+from functools import partial
 from itertools import pairwise
 
 import pytest
 
 from tests.support.changing_site import Document
 from tests.support.revisiting import START, Web
-from webcrawl.model import Link, Outcome
+from webcrawl.model import Link, Outcome, Status
 from webcrawl.verify.whole import verify
 
 HOUR, DAY = 3600, 86_400
@@ -231,15 +232,18 @@ class TestGone:
         assert one.known == 1
 
     def test_a_page_that_comes_back(self, web):
-        """It is as before."""
-        one = web({"/": Document(b"<p>1")})
+        """It has changed, even if it is as before: who heard that it is gone hears of its return, with its body."""
+        page = Document(b"<p>1", headers={"ETag": '"1"'})
+        one = web({"/": page})
         one.run(0.5 * HOUR)
         one.documents["/"] = Document(status=404)
         one.run(HOUR)
-        one.documents["/"] = Document(b"<p>1")
+        one.documents["/"] = page
         one.run(3 * HOUR)
 
-        assert one.changes("/") == ["new", "gone", "unchanged", "unchanged", "unchanged"]
+        assert one.changes("/") == ["new", "gone", "changed", "unchanged", "unchanged"]
+        assert [(back.body, back.duplicate) for back in one.pages if back.change == "changed"] == [(b"<p>1", False)]
+        assert one.conditions("/")[2:4] == [{}, {"If-None-Match": b'"1"'}]
 
     @pytest.mark.parametrize("document", [Document(status=500), Document(status=403), Document(status=302), None])
     def test_a_page_that_fails(self, web, document):
@@ -387,6 +391,21 @@ class TestNothingIsLostOrDoubled:
         assert "changed" in one.changes("/")
         assert one.known == 1
         assert sound(one)
+
+    def test_a_host_that_leads_inside(self, web, monkeypatch):
+        """Pages of a host whose name led to a forbidden address for a time are tried again like those of one away."""
+        paths = ["/", "/2", "/3", "/4"]
+        documents = {path: Document(path.encode()) for path in [*paths, "/robots.txt"]}
+        one = web(documents, *paths, ROBOTSTXT_OBEY=True)
+        one.run(DAY)
+        refused = partial(Outcome, Status.EXCLUDED, 0.05, permanent=True)
+        with monkeypatch.context() as changed:
+            changed.setattr(one, "answered", lambda _link: (None, refused(at=one.now, ended=one.now)))
+            one.run(2 * DAY)
+        one.run(6 * DAY)
+
+        assert one.known == 4
+        assert all(one.times(path)[-1] > 4 * DAY for path in paths)
 
     def test_excluded(self, web, tmp_path):
         """A page that was excluded meanwhile is forgotten, and never asked for."""

@@ -114,6 +114,19 @@ def test_few_pages_wait_until_they_are_due(db):
     assert taken(revisits, NOW + 602) == [0, 1, 2]
 
 
+def test_a_larger_budget_does_not_stop_a_queue_that_is_ahead(db):
+    """Where the queue is ahead of the clock once the budget suffices for all, it goes on from there with the clock."""
+    rates = [1.0]
+    revisits, policy = kept(db, [DAY + 10.0 * number for number in range(100)], rate=lambda: rates[-1])
+    assert taken(revisits, NOW + 2, 1) == [0]
+    rates.append(100.0)
+    assert taken(revisits, NOW + 3) == []
+    assert revisits.next_take(NOW + 3) == NOW + 12
+    assert taken(revisits, NOW + 22) == [1, 2]
+    revisits.save()
+    assert taken(made(db, policy, rate=100.0), NOW + 32) == [3]
+
+
 def test_no_page_twice_within_the_floor(db):
     """A page that was fetched a moment ago rests, whatever its due time, and others come before it."""
     revisits, _ = kept(db, [-5.0, -4.0], rate=10.0, fetched=NOW - 10)

@@ -19,3 +19,7 @@ class CrawlAdmission:
         if self.chain.reject(link.url):
             return Status.EXCLUDED
         return self.robots.decide(link, now) if self.robots is not None else None
+
+    def excludes(self, url: str) -> bool:
+        """Whether a rule in force by now refuses it."""
+        return self.chain.reject(url)

@@ -239,7 +239,7 @@ def _parts(
     portions = Portions(db, site_of)
     post = open_post(values, db, member, frontier, seen) if member is not None else None
     elsewhere = post.drone if post is not None else None
-    revisiting = open_revisiting(values, db, frontier, clock, log, counters, in_force, post, key)
+    revisiting = open_revisiting(values, db, frontier, clock, log, counters, in_force, post, key, admission.excludes)
     return Parts(
         db=db,
         clock=clock,

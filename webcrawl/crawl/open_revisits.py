@@ -48,8 +48,9 @@ def open_revisiting(
     in_force: InForce,
     post: Post | None,
     key: bytes,
+    excluded: Callable[[str], bool],
 ) -> Revisiting | None:
-    """None if pages are not fetched again, and never were.
+    """None if pages are not fetched again, and never were. `excluded`: whether a rule refuses a URL by now.
 
     Records of a former run stay if this one fetches nothing again: what waits in the frontier comes back to them.
     """
@@ -71,7 +72,7 @@ def open_revisiting(
     if isinstance(policy, Steered):
         watched.prior = policy.prior  # which it learns from all pages
     counts = RevisitCounts(db, watched, counters, clock)
-    parts = (path, policy), split, frontier, importance, counts, random
+    parts = (path, policy), split, frontier, importance, counts, random, excluded
     revisiting = Revisiting(db, clock, revisits, *parts, signals=signals, on=on)
     counts.now = revisiting.now
     log.hearers += [revisiting.hear, counts.hear]

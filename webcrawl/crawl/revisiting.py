@@ -36,7 +36,7 @@ SOON, LATE = 60.0, 30 * 86_400.0  # seconds until a page is tried again that cou
 PRECONDITION_FAILED = 412
 RARE = 86_400.0  # the same if it is its host, or robots.txt, that keeps us out
 PROBES, AWAY = 5, 7 * 86_400.0  # a page that was gone so often in a row, and for so many seconds, is forgotten
-FORGET = frozenset((Status.EXCLUDED, Status.OUT_OF_SCOPE, Status.DROPPED))  # somebody does not want it any more
+FORGET = frozenset((Status.OUT_OF_SCOPE, Status.DROPPED))  # somebody does not want it any more
 
 
 class Revisiting:
@@ -53,16 +53,19 @@ class Revisiting:
         importance: Callable[[Link], float],
         counts: RevisitCounts,
         random: Random,
+        excluded: Callable[[str], bool],
         *,
         signals: Signals | None = None,
         on: bool,
     ) -> None:
-        """`policy`: its path, and itself. `signals` are told what came of them, and of pages without.
+        """`policy`: its path, and itself. `excluded`: whether a rule refuses a URL by now.
+
+        `signals` are told what came of them, and of pages without.
 
         Not `on`: no page becomes due, but what is in the frontier comes back.
         """
         self.signals = signals
-        self._clock = clock
+        self._clock, self._excluded = clock, excluded
         self._db, self.revisits, self.split, self._frontier, self._on = db, revisits, split, frontier, on
         (self._path, self._policy), self._importance, self.counts = policy, importance, counts
         data = db.get(META)
@@ -137,7 +140,7 @@ class Revisiting:
         record = self._record(link) if link.is_revisit else None
         if record is None:
             return {}
-        found = validators.headers(record)
+        found = validators.headers(record) if not record.gone else {}  # who heard that it is gone needs all of it
         if found and self._honesty.asks_plainly(link.url, record, self._clock()):
             self._plainly.add(link.url)
             return {}
@@ -224,17 +227,23 @@ class Revisiting:
         if link.url in self._moved:
             self._elsewhere(record, now)
         elif not asked:
-            if outcome.status not in FORGET:
-                self._later(record, now, RARE)
-            else:
+            if self._is_unwanted(link, outcome):
                 self.counts.forgot(link.url)
+            else:
+                self._later(record, now, RARE)
         elif found is None or exchange is None or found.change is Change.GONE:
             self._missing(record, outcome, now)
         else:
-            if record.etag or record.modified:
+            if (record.etag or record.modified) and not record.gone:
                 etag = exchange.header(b"etag") or b""
                 self._honesty.heard(link.url, record, found, etag, now, plainly=plainly)
             self._fetched(record, link, exchange, found, now)
+
+    def _is_unwanted(self, link: Link, outcome: Outcome) -> bool:
+        """EXCLUDED is also what URLs of a host end with whose name led to a forbidden address: that may pass."""
+        if outcome.status == Status.EXCLUDED:
+            return self._excluded(link.url)
+        return outcome.status in FORGET
 
     def _missing(self, record: PageRecord, outcome: Outcome, now: float) -> None:
         """It could not be fetched this time, or is not there."""

@@ -129,7 +129,7 @@ class Visitor:
         page.digest = page.digest or self._digests(exchange.body)
         page.duplicate = self._crawl.seen_body(page.digest)
         known = self._knows_links(page)
-        if page.duplicate and self._crawl.comes_again(link):  # it was first seen as this very page
+        if page.duplicate and (self._crawl.comes_again(link) or _is_back(exchange)):  # first seen as this very page
             page.duplicate = known = False
         if not (page.duplicate or link.history):  # budgets are about new pages
             self._crawl.new_body(link, exchange.body)
@@ -288,3 +288,9 @@ class Visitor:
         if self._obey_nofollow:
             return [one[0] in kinds and not (one[3] and is_nofollow(one[3])) for one in found]
         return list(map(kinds.__contains__, map(KIND, found)))
+
+
+def _is_back(exchange: Exchange) -> bool:
+    """Whether the page was away, and is again what it was."""
+    found = exchange.revisit
+    return found is not None and found.change is Change.CHANGED and found.digest == found.digest_before

@@ -29,7 +29,7 @@ class By(StrEnum):
 
     STATUS = "status-304"  # the server says that it was not modified
     DIGEST = "digest"  # the bytes are the same; or they differ, and the visible text does not
-    TEXT = "text"  # the visible text differs
+    TEXT = "text"  # the visible text differs, or the page was away in between
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +64,9 @@ def judged(record: PageRecord | None, exchange: Exchange, digest: int, text: Cal
         return Judged(Change.GONE, None, before, 0, was, visits=visits)
     if status != 200 or exchange.truncated not in WHOLE:
         return None
-    if digest == was:
+    if digest == was and not record.gone:  # of one that was gone, pipelines were told so
         return Judged(Change.UNCHANGED, By.DIGEST, before, digest, was, visits=visits, stored=stored)
     seen = text() or 0
     distance = (seen ^ record.text).bit_count() if seen and record.text else None
-    by = By.DIGEST if distance is not None and distance <= ALIKE else By.TEXT
+    by = By.DIGEST if distance is not None and distance <= ALIKE and not record.gone else By.TEXT
     return Judged(Change.CHANGED, by, before, digest, was, distance, text=seen, visits=visits)

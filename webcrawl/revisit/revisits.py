@@ -13,6 +13,7 @@ from webcrawl.model import Link
 from webcrawl.neardup.search import DISTANCE
 from webcrawl.revisit.ahead import Ahead
 from webcrawl.revisit.buckets import LAST, TIME, Buckets, seconds_of, stamp, ticks
+from webcrawl.revisit.pace import BACK
 from webcrawl.revisit.policy import Policy
 from webcrawl.revisit.record import PageRecord, link_of, pack, unpack
 from webcrawl.revisit.tokens import Tokens
@@ -28,7 +29,7 @@ RESTING = 4096  # records kept aside because they were fetched just now
 SPARE = 64  # records that one call of `take` may look at in vain
 EXPIRE = 3600.0  # seconds between two looks for rows of `ahead` that are too old
 SIGNALS = 10.0  # of a page, by which is judged how often they come
-POLICY = "revisit.policy"
+POLICY, LEAD = "revisit.policy", "revisit.lead"
 
 
 class Revisits:
@@ -63,6 +64,8 @@ class Revisits:
         self._buckets, self._ahead, self._tokens = Buckets(db, pool), Ahead(db, key), Tokens(rate)
         self._resting: list[tuple[float, bytes]] = []  # a heap: until when, and the record
         self._front = 0  # the time of the last record taken, in ticks: where the queue is
+        # Seconds by which the queue has come to be ahead of the clock while pages were taken early.
+        self._lead = float(db.get(LEAD) or 0.0)
         self._expired = 0.0
         policy.restore(db.get(POLICY) or b"")
         db.join(self)
@@ -100,6 +103,7 @@ class Revisits:
             self._expired = now
         found: list[PageRecord] = []
         horizon = self._horizon(now)
+        leads = horizon == LAST
         for _ in range(2 * most + SPARE if most else 0):
             at = self._buckets.first()
             if at is None or at > horizon or len(self._resting) >= RESTING:
@@ -107,6 +111,8 @@ class Revisits:
             record = self._next(at, now)
             if record is not None:
                 found.append(record)
+                if leads:
+                    self._led(seconds_of(at) - now)
                 if len(found) == most:
                     break
         self._tokens.spend(len(found))
@@ -126,7 +132,7 @@ class Revisits:
         allowed = self._tokens.next(now)
         times = [self._resting[0][0]] if self._resting else []
         if len(self._resting) < RESTING and (at := self._buckets.first()) is not None:
-            times.append(now if at <= self._horizon(now) else seconds_of(at))
+            times.append(now if at <= self._horizon(now) else seconds_of(at) - self._lead)
         return max(now, allowed, min(times)) if allowed is not None and times else None
 
     def overdue(self, now: float) -> int:
@@ -141,9 +147,18 @@ class Revisits:
     def _horizon(self, now: float) -> int:
         """Until when pages may be taken, in ticks.
 
-        A crawl of few pages does not fetch each of them every minute because its budget would allow it.
+        A crawl of few pages does not fetch each of them every minute because its budget would allow it. What is due is
+        counted from where the queue is, for so are due times: a larger budget must not mean no fetches for hours.
         """
-        return LAST if self._policy.early and len(self) > self._rate() * self._floor else ticks(now)
+        return LAST if self._is_early() else ticks(now + self._lead)
+
+    def _is_early(self) -> bool:
+        """Whether pages are taken before they are due, so that the budget is used."""
+        return self._policy.early and len(self) > self._rate() * self._floor
+
+    def _led(self, seconds: float) -> None:
+        """A page was taken so long before it was due; one that comes late, being new in the queue, says little."""
+        self._lead = max(seconds if seconds > self._lead else self._lead + (seconds - self._lead) * BACK, 0.0)
 
     def _next(self, place: int, now: float) -> PageRecord | None:
         """The next record, if it is to be fetched; else it is put where it belongs. `place`: its time, in ticks."""
@@ -229,3 +244,4 @@ class Revisits:
         self._wake(float("inf"))
         self._buckets.save()
         self._db.set(POLICY, self._policy.state())
+        self._db.set(LEAD, repr(self._lead).encode())
