@@ -168,10 +168,16 @@ class Revisiting:
         """Its record has gone to where it was redirected."""
         self._moved.add(link.url)
 
-    def history_of(self, link: Link) -> str:
-        """What the link to where a page has moved for good takes along; empty if that is nothing."""
+    def history_of(self, link: Link) -> str | None:
+        """What the link to where a page has moved for good takes along; None if this is no page that has its turn.
+
+        What is known of a page is handed on once: such links are no new pages to the budgets of hosts and domains, and
+        a page that names another target each time would bring as many of them as it likes.
+        """
         record = self._record(link)
         if record is None or is_ahead(link):
+            return None
+        if record.handed:
             return ""
         fresh = PageRecord("", shape=record.shape, span=record.span, weight=record.weight, visits=record.visits)
         fresh.changes = record.changes
@@ -220,7 +226,10 @@ class Revisiting:
         if is_ahead(link):
             self._ahead(record, link, exchange, found, now)
             return
-        self._out = max(self._out - 1, 0)
+        if record.fetched:
+            self._out = max(self._out - 1, 0)
+        else:  # handed on by a page that has moved: it was not among the pages due
+            record.fetched = now
         if link.url in self._moved:
             self._elsewhere(record, now)
         elif not asked:
@@ -249,6 +258,7 @@ class Revisiting:
         self._moved.discard(record.url)
         if not record.gone:
             self.counts.moved(record.url)
+        record.handed = True
         self._gone(record, now)
 
     def _gone(self, record: PageRecord, now: float) -> None:
