@@ -226,10 +226,7 @@ class Revisiting:
         if is_ahead(link):
             self._ahead(record, link, exchange, found, now)
             return
-        if record.fetched:
-            self._out = max(self._out - 1, 0)
-        else:  # handed on by a page that has moved: it was not among the pages due
-            record.fetched = now
+        self._back(record, now)
         if link.url in self._moved:
             self._elsewhere(record, now)
         elif not asked:
@@ -244,6 +241,13 @@ class Revisiting:
                 etag = exchange.header(b"etag") or b""
                 self._honesty.heard(link.url, record, found, etag, now, plainly=plainly)
             self._fetched(record, link, exchange, found, now)
+
+    def _back(self, record: PageRecord, now: float) -> None:
+        """One page less is on its way; but what a page that has moved hands on was not among those that were due."""
+        if record.fetched:
+            self._out = max(self._out - 1, 0)
+        else:
+            record.fetched = now
 
     def _missing(self, record: PageRecord, outcome: Outcome, now: float) -> None:
         """It could not be fetched this time, or is not there."""

@@ -8,7 +8,6 @@ from collections import deque
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, Self
-from urllib.parse import urljoin
 
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
@@ -25,7 +24,7 @@ from webcrawl.lack import lack
 from webcrawl.model import unpack
 from webcrawl.net.listening import CannotListen, bound
 from webcrawl.store.errors import StoreError
-from webcrawl.websub.discovery import offer
+from webcrawl.websub.discovery import address, offer
 from webcrawl.websub.listening import Callback, Push
 from webcrawl.websub.subscriptions import HOPS, REDIRECTS, Subscription, Subscriptions
 
@@ -153,8 +152,8 @@ class WebSub:
             location = response.headers.get("Location")
             if response.status not in REDIRECTS or not location:
                 return int(response.status)
-            url = urljoin(url, location.decode("latin-1"))
-            if not url.startswith(("http:", "https:")):
+            url = address(location.decode("latin-1"), url)
+            if not url:
                 return 0
         return 0
 
