@@ -170,6 +170,13 @@ class TestAnswers:
         assert one.pages[-1].exchange.revisit is None
         assert one.known == 1
 
+    def test_an_etag_that_is_a_wildcard(self, web):
+        """It is not sent back, where it would ask whether there is any page at all."""
+        one = web({"/": Document(b"<p>1", etag="*")})
+        one.run(3.5 * HOUR)
+
+        assert one.conditions("/") == [{}] * 4
+
     def test_restless_etags(self, web):
         """A server whose ETag changes with each answer is asked with the last one; the bytes decide."""
         one = web({"/": Document(b"<p>1", restless=True)})

@@ -1,13 +1,16 @@
 """Requests to hubs that answer what they like."""
 
 import asyncio
+import time
+from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
 from scrapy.http import Response
 
-from webcrawl.extensions.websub import WebSub
+from webcrawl.extensions.websub import PAUSE, WebSub
 from webcrawl.model import Link
+from webcrawl.websub.listening import Push
 from webcrawl.websub.subscriptions import HOPS, Subscription
 
 HUB = "http://hub.test/"
@@ -43,3 +46,30 @@ def test_a_redirect_for_ever():
     """It is followed so often and no more."""
     status, asked = posted(*[(307, f"/{number}") for number in range(99)])
     assert (status, len(asked)) == (0, HOPS + 1)
+
+
+def test_pushes_have_a_tenth_of_the_time():
+    """After a push that took long to read, the next one waits nine times as long, whether it was there or comes now."""
+    times = []
+
+    async def run():
+        loop = asyncio.get_running_loop()
+        websub = WebSub(SimpleNamespace(), {})
+        websub._crawl = SimpleNamespace(now=time.time)
+        websub._subscriptions = SimpleNamespace(pushed=lambda token, *_: token)
+
+        def heard(*_):
+            began = loop.time()
+            time.sleep(0.01)  # a large one
+            times.append((began, loop.time()))
+
+        websub._heard = heard
+        for wanted in (2, 3):
+            while len(times) + len(websub._pushes) < wanted:
+                websub._pushed(Push("t", "", "", b""))
+            while len(times) < wanted:
+                await asyncio.sleep(0.01)
+
+    asyncio.run(run())
+    for (began, ended), (later, _) in pairwise(times):
+        assert later - ended > 0.9 * PAUSE * (ended - began)
