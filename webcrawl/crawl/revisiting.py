@@ -216,8 +216,6 @@ class Revisiting:
         record = self._record(link)
         if record is None:
             return
-        if not is_ahead(link):
-            self._given.pop(link.url, None)
         plainly = link.url in self._plainly
         self._plainly.discard(link.url)
         if asked:
@@ -244,10 +242,10 @@ class Revisiting:
 
     def _back(self, record: PageRecord, now: float) -> None:
         """One page less is on its way; but what a page that has moved hands on was not among those that were due."""
-        if record.fetched:
+        given = self._given.pop(record.url, None)
+        if record.fetched or given is not None:
             self._out = max(self._out - 1, 0)
-        else:
-            record.fetched = now
+        record.fetched = record.fetched or now  # it is tried again soon if it is not there yet
 
     def _missing(self, record: PageRecord, outcome: Outcome, now: float) -> None:
         """It could not be fetched this time, or is not there."""
