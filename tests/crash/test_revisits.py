@@ -49,3 +49,25 @@ def test_killed_while_it_revisits(tmp_path, simweb, policy):
     assert records == Counter(fetched) == Counter(seen(server).pages.keys())
     if policy == "fixed":
         assert min(wait for url in last.pages for wait in last.waits(url)) > 0.8 * AGE
+
+
+def test_killed_while_it_is_told(tmp_path, simweb):
+    """Sitemaps have pages fetched ahead of their turns; a kill then loses and doubles no record either."""
+    mix = {"change_poisson": 0.8, "change_moves": 0.1, "sitemap_plain": 0.6, "sitemap_index": 0.4}
+    server = simweb(10, PAGES, mix=mix, size=(2000, 2500), time_scale=DAY)
+    settings = {"REVISIT_AGE": AGE, "REVISIT_RATE": PAGES, "CHECKPOINT_INTERVAL": 0.2, "SITEMAPS": True}
+    crawl, chance, done = crawl_of(server, tmp_path, **settings), Random(2), 0
+    for _ in range(3):
+        running = crawl.start()
+        wait_until(lambda done=done: server.log.count >= done + PAGES)
+        time.sleep(chance.uniform(0, 1))
+        running.process.kill()
+        running.process.join()
+        wait_until_idle(server)
+        done = server.log.count
+        found = Counter()
+        assert [*verify(crawl.jobdir, found)] == []
+        records, fetched = records_of(crawl)
+        assert set(records.values()) == {1}
+        assert records.keys() <= fetched
+        assert found["listings"] > 0

@@ -171,6 +171,13 @@ class TestAnswers:
         assert one.pages[-1].exchange.revisit is None
         assert one.known == 1
 
+    def test_an_etag_that_is_a_wildcard(self, web):
+        """It is not sent back, where it would ask whether there is any page at all."""
+        one = web({"/": Document(b"<p>1", etag="*")})
+        one.run(3.5 * HOUR)
+
+        assert one.conditions("/") == [{}] * 4
+
     def test_restless_etags(self, web):
         """A server whose ETag changes with each answer is asked with the last one; the bytes decide."""
         one = web({"/": Document(b"<p>1", restless=True)})
@@ -310,6 +317,59 @@ class TestMoves:
         one.run(HOUR)
 
         assert one.known == 1
+
+    def test_an_endless_chain(self, web):
+        """A page that has moved is followed no further than REDIRECT_MAX_HOPS, however many hops have been found."""
+
+        class Chain(dict):
+            def get(self, path, other=None):
+                hop = Document(status=301, headers={"Location": f"/{int(path[1:] or 0) + 1}"})
+                return super().get(path, hop if path[1:].isdecimal() else other)
+
+        one = web({"/": Document(b"<p>1")}, REDIRECT_MAX_HOPS=3)
+        one.run(0.5 * HOUR)
+        one.documents = Chain({"/": Document(status=301, headers={"Location": "/1"})})
+        one.run(2 * DAY, most=1000)
+
+        assert set(one.counted()) == {"/", "/1", "/2", "/3"}
+        assert one.known == 4
+        assert sound(one)
+
+    def test_another_target_each_time(self, web):
+        """A page hands on what is known of it once: all later targets are new pages, and within their host's budget."""
+        one = web({"/": Document(b"<p>1"), "*": Document(b"<p>2")}, HOST_MAX_PAGES=2)
+        for number in range(6):
+            one.documents["/"] = Document(b"<p>1")
+            one.run(1.5 * HOUR)
+            one.documents["/"] = Document(status=301, headers={"Location": f"/{number}"})
+            one.run(1.5 * HOUR)
+
+        assert len(one.counted()) == 3
+        assert one.known == 3
+
+    def test_a_target_that_fails_at_first(self, web):
+        """It is tried again soon, at growing intervals, like a page that was there before."""
+        one = web({"/": Document(b"<p>1")})
+        one.run(0.5 * HOUR)
+        one.documents |= {**self.moved(301), "/there": Document(status=404)}
+        one.run(HOUR)
+        one.documents["/there"] = Document(b"<p>2")
+        one.run(DAY)
+
+        assert one.changes("/there")[-1] == "unchanged"
+        assert one.known == 2
+        assert sound(one)
+
+    def test_what_was_not_due_does_not_count(self, web):
+        """The target of a page that has moved is not taken for one of the pages that were due."""
+        pages = {f"/{n}": Document(b"<p>%d" % n) for n in range(9)}
+        one = web(dict(pages), *pages)
+        one.run(0.5 * HOUR)
+        one.documents |= {path: Document(status=301, headers={"Location": f"{path}/there"}) for path in list(pages)[:3]}
+        one.documents |= {f"{path}/there": Document(b"<p>there") for path in pages}
+        one.run(HOUR, most=15)
+
+        assert one.crawl.revisiting.now().waiting == len(one.crawl.revisiting._given) > 0
 
 
 class TestNothingIsLostOrDoubled:

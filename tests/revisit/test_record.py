@@ -29,6 +29,7 @@ RECORDS = st.builds(
     changes=st.integers(0, 65_535),
     gone=st.integers(0, 255),
     listed=st.booleans(),
+    handed=st.booleans(),
     stored=st.integers(0, 1 << 42).map(lambda milliseconds: milliseconds / 1000),
 )
 FULL = PageRecord(URL, "LL", 1.8e9 + 0.25, b'"x"', DATE, 1 << 63, 7, 1.5, 86_400.0, 2.0, 3, 2, 1, listed=True)

@@ -15,7 +15,7 @@ from webcrawl.crawl.assembly import open_parts
 from webcrawl.crawl.crawl import Crawl as Whole
 from webcrawl.model import unpack
 from webcrawl.revisit.buckets import TIME
-from webcrawl.revisit.record import record_of
+from webcrawl.revisit.record import is_ahead, record_of
 from webcrawl.revisit.record import unpack as unpack_record
 from webcrawl.simweb import Hit, gaps, mercator, overlaps, robots_first, wait_until_idle
 from webcrawl.simweb.living.listings import is_listing
@@ -103,7 +103,10 @@ def run_until(crawl, server, happened, since=0):
 
 
 def records_of(crawl):
-    """How many records each URL has in the last checkpoint, waiting or in the frontier; and what was fetched."""
+    """How many records each URL has in the last checkpoint, waiting or in the frontier; and what was fetched.
+
+    A link that fetches a page ahead of its turn has none.
+    """
     with tempfile.TemporaryDirectory(prefix="records-") as folder:
         copy = Path(folder) / "job"
         copy_of(crawl.jobdir, copy)
@@ -116,7 +119,7 @@ def records_of(crawl):
             count = len(parts.revisiting)
             waiting = _all(parts.revisiting.revisits._buckets)
             found = Counter(unpack_record(entry[TIME + 1 :]).url for entry in waiting)
-            found.update(link.url for link in map(unpack, _queued(parts)) if record_of(link) is not None)
+            found.update(link.url for link in map(unpack, _queued(parts)) if record_of(link) and not is_ahead(link))
             assert found.total() == count
             lines = [line.split() for line in (copy / "logs/crawl.log").read_text().splitlines()]
             return found, {url for _, _, _, url, path, *_ in lines if not path.endswith("P")}

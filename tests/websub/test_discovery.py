@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.cases import cases
 from webcrawl.formats import jsonfeed, listing
+from webcrawl.urls.canonical import canonical
 from webcrawl.websub.discovery import offer
 
 URL = "http://a.test/feed"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from webcrawl.net.listening import CannotListen, bound
 from webcrawl.websub import listening as module
-from webcrawl.websub.listening import Callback, Push
+from webcrawl.websub.listening import Asked, Callback, Push
 
 TOKEN = "abc"  # noqa: S105 - in a path
 
@@ -48,6 +48,22 @@ def asked(*requests):
             callback.close()
 
     return asyncio.run(run()), pushes
+
+
+class Transport:
+    """What a connection was told, until it is closed."""
+
+    def __init__(self):
+        self.written, self.closed = b"", False
+
+    def write(self, data):
+        self.written += data
+
+    def close(self):
+        self.closed = True
+
+    def is_closing(self):
+        return self.closed
 
 
 def post(body, *headers, path="/websub/abc", length=None):
@@ -107,6 +123,46 @@ def test_pushes_that_are_too_large(monkeypatch):
     answers, pushes = asked([post(b"x" * 101)], [post(b"", length=10**15)], [chunked], [post(b"x" * 100)])
     assert [answer[9:12] for answer in answers] == [b"413", b"413", b"413", b"202"]
     assert len(pushes) == 1
+
+
+@pytest.mark.parametrize("piece", [b"1;" + b"x" * 500 + b"\r\nx\r\n", b"X: " + b"y" * 500 + b"\r\n"])
+def test_chunks_that_say_nothing(monkeypatch, piece):
+    """What is around the chunks of a push, and behind the last one, is bounded too."""
+    monkeypatch.setattr(module, "FRAMED", 4000)
+
+    async def run():
+        transport, pushes = Transport(), []
+        one = Asked(Callback(None, verify, pushes.append, lambda token: token == TOKEN))
+        one.connection_made(transport)
+        one.data_received(b"POST /abc HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n")
+        if piece.startswith(b"X"):
+            one.data_received(b"0\r\n")
+        for _ in range(9):
+            one.data_received(piece)
+        one.connection_lost(None)
+        return transport.written, pushes
+
+    written, pushes = asyncio.run(run())
+    assert written[9:12] == b"413"
+    assert pushes == []
+
+
+def test_one_request_per_connection():
+    """What follows the first request is not looked at."""
+    asked_for = []
+
+    async def run():
+        listening = bound("127.0.0.1", 0, "WEBSUB_PORT")
+        callback = Callback(listening, lambda token, _: asked_for.append(token), asked_for.append, lambda _: False)
+        port = listening.getsockname()[1]
+        await callback.start()
+        try:
+            return await exchange(port, get("/abc") * 100 + post(b"", path="/abd"))
+        finally:
+            callback.close()
+
+    assert asyncio.run(run()).count(b"HTTP/1.1 404 ") == 1
+    assert asked_for == ["abc"]
 
 
 @pytest.mark.parametrize(

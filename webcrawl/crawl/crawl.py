@@ -192,7 +192,7 @@ class Crawl:
         self._discovery.redirected(page, location, chain)
 
     def moved(self, page: Link, location: str, history: str) -> bool:
-        """Submits where a page has moved for good, with what is known of it. False if a filter drops that."""
+        """Submits where a page has moved for good, with what it hands on. False if a filter drops that."""
         return self._discovery.submit(Link(location, f"{page.path}R", page.url, page.seed, history=history))
 
     def key(self, url: str) -> int:

@@ -171,10 +171,16 @@ class Revisiting:
         """Its record has gone to where it was redirected."""
         self._moved.add(link.url)
 
-    def history_of(self, link: Link) -> str:
-        """What the link to where a page has moved for good takes along; empty if that is nothing."""
+    def history_of(self, link: Link) -> str | None:
+        """What the link to where a page has moved for good takes along; None if this is no page that has its turn.
+
+        What is known of a page is handed on once: such links are no new pages to the budgets of hosts and domains, and
+        a page that names another target each time would bring as many of them as it likes.
+        """
         record = self._record(link)
         if record is None or is_ahead(link):
+            return None
+        if record.handed:
             return ""
         fresh = PageRecord("", shape=record.shape, span=record.span, weight=record.weight, visits=record.visits)
         fresh.changes = record.changes
@@ -213,8 +219,6 @@ class Revisiting:
         record = self._record(link)
         if record is None:
             return
-        if not is_ahead(link):
-            self._given.pop(link.url, None)
         plainly = link.url in self._plainly
         self._plainly.discard(link.url)
         if asked:
@@ -223,7 +227,7 @@ class Revisiting:
         if is_ahead(link):
             self._ahead(record, link, exchange, found, now)
             return
-        self._out = max(self._out - 1, 0)
+        self._back(record, now)
         if link.url in self._moved:
             self._elsewhere(record, now)
         elif not asked:
@@ -245,6 +249,13 @@ class Revisiting:
             return self._excluded(link.url)
         return outcome.status in FORGET
 
+    def _back(self, record: PageRecord, now: float) -> None:
+        """One page less is on its way; but what a page that has moved hands on was not among those that were due."""
+        given = self._given.pop(record.url, None)
+        if record.fetched or given is not None:
+            self._out = max(self._out - 1, 0)
+        record.fetched = record.fetched or now  # it is tried again soon if it is not there yet
+
     def _missing(self, record: PageRecord, outcome: Outcome, now: float) -> None:
         """It could not be fetched this time, or is not there."""
         if outcome.status in GONE:
@@ -258,6 +269,7 @@ class Revisiting:
         self._moved.discard(record.url)
         if not record.gone:
             self.counts.moved(record.url)
+        record.handed = True
         self._gone(record, now)
 
     def _gone(self, record: PageRecord, now: float) -> None:

@@ -107,10 +107,10 @@ class Visitor:
 
     def _moves(self, known: Revisiting, link: Link, exchange: Exchange, location: str) -> bool:
         """A page that has moved for good takes what is known of it along, unless nothing is fetched where it is now."""
-        if exchange.status not in FOR_GOOD or location == link.url:
+        if exchange.status not in FOR_GOOD or location == link.url or redirects_in_a_row(link.path) >= self._redirects:
             return False
         history = known.history_of(link)
-        if not history or not self._crawl.moved(link, location, history):
+        if history is None or not self._crawl.moved(link, location, history):
             return False
         known.moved(link)
         return True

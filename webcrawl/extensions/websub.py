@@ -8,7 +8,6 @@ from collections import deque
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, Self
-from urllib.parse import urljoin
 
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
@@ -25,7 +24,7 @@ from webcrawl.lack import lack
 from webcrawl.model import unpack
 from webcrawl.net.listening import CannotListen, bound
 from webcrawl.store.errors import StoreError
-from webcrawl.websub.discovery import offer
+from webcrawl.websub.discovery import address, offer
 from webcrawl.websub.listening import Callback, Push
 from webcrawl.websub.subscriptions import HOPS, REDIRECTS, Subscription, Subscriptions
 
@@ -34,7 +33,8 @@ logger = logging.getLogger(__name__)
 INTERVAL = 1.0  # seconds between two looks for hubs to be asked
 AT_ONCE = 8  # requests to hubs, each in its host's turn
 WAITING = 16  # pushes that wait to be read; beyond, they are dropped: the feed itself is read in its turn
-PACE = 0.02  # seconds between two pushes that are read
+PACE = 0.02  # seconds between two pushes that are read, at least
+PAUSE = 9.0  # and times as long as the last one took, which may be a second: hubs have a tenth of the crawl's time
 LOOPBACK = ("127.0.0.1", 0)
 FORM = "application/x-www-form-urlencoded"
 
@@ -47,6 +47,7 @@ class WebSub:
         self._asking: dict[str, asyncio.Task[None]] = {}  # by token
         self._pushes: deque[Push] = deque()
         self._reading: asyncio.TimerHandle | None = None
+        self._rests_until = 0.0  # by the event loop's clock: no push is read before
         self._callback: Callback | None = None
         self._loop = Loop(self._look)
         self._starting: asyncio.Task[None] | None = None
@@ -153,8 +154,8 @@ class WebSub:
             location = response.headers.get("Location")
             if response.status not in REDIRECTS or not location:
                 return int(response.status)
-            url = urljoin(url, location.decode("latin-1"))
-            if not url.startswith(("http:", "https:")):
+            url = address(location.decode("latin-1"), url)
+            if not url:
                 return 0
         return 0
 
@@ -179,22 +180,26 @@ class WebSub:
             self._subscriptions.counters["websub/dropped"] += 1
             return
         self._pushes.append(push)
-        if self._reading is None:
-            self._reading = asyncio.get_running_loop().call_later(PACE, self._read)
+        self._read_next()
+
+    def _read_next(self) -> None:
+        """One push at a time, after a pause: others wait, so that no hub holds up the crawl."""
+        if self._pushes and self._reading is None:
+            loop = asyncio.get_running_loop()
+            self._reading = loop.call_at(max(self._rests_until, loop.time() + PACE), self._read)
 
     def _read(self) -> None:
-        """Reads one push: others wait, so that no hub holds up the crawl."""
-        self._reading = None
-        push = self._pushes.popleft()
-        if self._pushes:
-            self._reading = asyncio.get_running_loop().call_later(PACE, self._read)
-        now = self._crawl.now()
+        began, now, push = asyncio.get_running_loop().time(), self._crawl.now(), self._pushes.popleft()
         try:
             one = self._subscriptions.pushed(push.token, push.signature, push.body, now)
             if one is not None:
                 self._heard(one, push, now)
         except (StoreError, OSError, MemoryError) as error:
             self._scheduler.fail(error)
+        finally:
+            ended = asyncio.get_running_loop().time()
+            self._reading, self._rests_until = None, ended + PAUSE * (ended - began)
+            self._read_next()
 
     def _heard(self, one: Subscription, push: Push, now: float) -> None:
         topic = unpack(one.page)

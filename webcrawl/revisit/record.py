@@ -21,7 +21,7 @@ from webcrawl.text.httpdate import http_date, read_http_date
 
 HEAD = struct.Struct("<BBIBQQfffHHBHI")
 DATE = struct.Struct("<I")
-LISTED, DATED, WORDED = 1, 2, 4  # flags; the last two: how Last-Modified is kept
+LISTED, DATED, WORDED, HANDED = 1, 2, 4, 8  # flags; the second and third: how Last-Modified is kept
 LONGEST_ETAG = 128  # bytes; a longer one is not worth its room
 LONGEST_DATE = 64
 SECONDS = 0xFFFF_FFFF  # until 2106
@@ -49,6 +49,7 @@ class PageRecord:
     gone: int = 0  # 404 or 410 in a row, up to 255
     listed: bool = False  # a sitemap or feed of its site names it with a date: signals may come
     stored: float = 0.0  # when the answer was fetched that the archive has, to the millisecond; 0: it has none
+    handed: bool = False  # it has moved for good, and what was known of it went along: that happens once
 
 
 def pack(record: PageRecord) -> bytes:
@@ -103,7 +104,7 @@ def record_of(link: Link) -> PageRecord | None:
 
 def _packed(record: PageRecord) -> bytes:
     etag = record.etag if len(record.etag) <= LONGEST_ETAG else b""
-    modified, flags = record.modified, LISTED if record.listed else 0
+    modified, flags = record.modified, LISTED * record.listed | HANDED * record.handed
     if modified:
         date = read_http_date(modified)
         if date is not None and 0 <= date <= SECONDS:
@@ -173,7 +174,7 @@ def _unpacked(data: bytes) -> tuple[PageRecord, int]:
             modified = data[start:at]
     except (struct.error, IndexError) as error:
         raise ValueError(f"not a page's record: {data[:80]!r}") from error
-    if at > len(data) or size > LONGEST_ETAG or flags >= 2 * WORDED:
+    if at > len(data) or size > LONGEST_ETAG or flags >= 2 * HANDED:
         raise ValueError(f"not a page's record: {data[:80]!r}")
     shape, span, weight = floats
     listed, fetched = bool(flags & LISTED), seconds + part / 256
@@ -193,4 +194,5 @@ def _unpacked(data: bytes) -> tuple[PageRecord, int]:
         gone,
         listed,
         ((high << 32) + low) / 1000,
+        bool(flags & HANDED),
     ), at

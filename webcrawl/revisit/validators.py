@@ -7,6 +7,7 @@ from webcrawl.revisit.record import LONGEST_DATE, LONGEST_ETAG, PageRecord
 from webcrawl.text.httpdate import read_http_date
 
 Headers = dict[str, bytes]
+ANY = b"*"  # no ETag: sent back, it would mean "if there is any page at all" (13.1.2), and there always is
 
 
 def of(exchange: Exchange, now: float) -> tuple[bytes, bytes]:
@@ -16,7 +17,7 @@ def of(exchange: Exchange, now: float) -> tuple[bytes, bytes]:
     """
     etag = exchange.header(b"etag") or b""
     modified = exchange.header(b"last-modified") or b""
-    if len(etag) > LONGEST_ETAG or not _is_plain(etag):
+    if len(etag) > LONGEST_ETAG or etag == ANY or not _is_plain(etag):
         etag = b""
     if modified:
         date = read_http_date(modified)

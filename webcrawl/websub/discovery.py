@@ -31,11 +31,11 @@ def offer(
     if not hubs:
         hubs = [entry.url for entry in entries if entry.role == "hub"]
         names = names or [entry.url for entry in entries if entry.role == "self"]
-    found = [hub for one in hubs[: 4 * HUBS] if (hub := _address(one, url))]
+    found = [hub for one in hubs[: 4 * HUBS] if (hub := address(one, url))]
     if not found:
         return None
     home = site_of(url)
-    own = (name for one in names[:HUBS] if (name := _address(one, url)) and site_of(name) == home)
+    own = (name for one in names[:HUBS] if (name := address(one, url)) and site_of(name) == home)
     return Offer(next(own, url), list(dict.fromkeys(found))[:HUBS])
 
 
@@ -45,7 +45,8 @@ def _of_headers(headers: Iterable[tuple[bytes, bytes]]) -> tuple[list[str], list
     return hubs, [address for _, address, _, rel in links if "self" in rel.lower().split()]
 
 
-def _address(written: str, base: str) -> str:
+def address(written: str, base: str) -> str:
+    """The canonical form of an address of the web; empty if this is none."""
     try:
         found = canonical(written, base, LONGEST)
     except InvalidUrl:

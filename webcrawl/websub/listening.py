@@ -16,6 +16,7 @@ MOST = 64  # connections at once; the oldest gives way
 PATIENCE = 20.0  # seconds for a request and its answer
 HEAD = 16 << 10  # bytes of a request line and its headers
 BODY = 2 << 20  # bytes of a push
+FRAMED = 2 * BODY  # the same with what is around its chunks, and with what follows the last one
 FIELDS = 32  # of a query
 PREFIX = "/"
 
@@ -71,6 +72,7 @@ class Asked(asyncio.Protocol):
         self._timer: asyncio.TimerHandle | None = None
         self._parser = httptools.HttpRequestParser(self)
         self._head = 0  # bytes that came before the body
+        self._rest = 0  # bytes that came since, chunked or not
         self._in_body = False
         self._target = b""
         self._headers: dict[bytes, bytes] = {}
@@ -106,6 +108,11 @@ class Asked(asyncio.Protocol):
             if self._head > HEAD + BODY:
                 self._reply("431 Request Header Fields Too Large")
                 return
+        else:
+            self._rest += len(data)
+            if self._rest > FRAMED:
+                self._reply("413 Content Too Large")
+                return
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade):
@@ -128,6 +135,8 @@ class Asked(asyncio.Protocol):
         self._headers.setdefault(name.lower(), value or b"")
 
     def on_headers_complete(self) -> None:
+        if self._is_over:  # a second request, right behind the first one
+            return
         self._in_body = True
         method = self._parser.get_method()
         length = self._headers.get(b"content-length", b"")
