@@ -79,6 +79,16 @@ def test_what_is_no_file_is_never_opened(tmp_path):
     assert found.left_out == [f"{job}/warc/b.cdxj: not a file: left out"]
 
 
+@pytest.mark.parametrize("argument", ["hive", "hive/drone-1", "hive/drone-1/warc/b.cdxj"])
+def test_a_drone_is_not_compared_with_the_others_of_its_hive(tmp_path, argument):
+    """They are of the same crawl, also where this drone has no index yet."""
+    hive = jobdir(tmp_path / "hive", "drone-0/warc/notes.txt", "drone-1/warc/b.cdxj")
+    (hive / "hive.json").write_text(json.dumps({"version": 1, "name": "hive", "drones": [0, 1]}))
+
+    with pytest.raises(NoEarlier, match="holds this crawl's own JOBDIR"):
+        sources(str(tmp_path / argument), hive / "drone-0")
+
+
 @pytest.mark.parametrize(
     ("argument", "why"),
     [

@@ -153,13 +153,13 @@ class FrontierDownloader:
 
     async def _attempt(self, request: Request, trip: Trip) -> Response:
         """The download itself, its outcome, and Scrapy's three signals of it."""
-        trip.begun = begun = time.monotonic()
+        trip.begun = time.monotonic()
         self._send(signals.request_reached_downloader, request)
         try:
             response = await self._handled(request, trip)
         except Exception as failure:
-            error = failure if trip.inline else self._judged(request, failure, begun)
-            trip.outcome = outcome = _outcome(Status.DEFERRED if trip.cut else _status(error, request), begun)
+            error = failure if trip.inline else self._judged(request, failure, trip.begun)
+            trip.outcome = outcome = _outcome(Status.DEFERRED if trip.cut else _status(error, request), trip.begun)
             outcome.wait, outcome.retries = _wait(error), _retries(request.meta)
             outcome.answered, outcome.permanent = trip.exchange is not None, _permanent(error)
             outcome.doubtful = _doubtful(error)
@@ -168,7 +168,7 @@ class FrontierDownloader:
                 raise
             raise error from error.__cause__
         else:
-            trip.outcome = _outcome(response.status, begun)
+            trip.outcome = _outcome(response.status, trip.begun)
             if self.uplink is not None and (trip.exchange is None or not trip.exchange.truncated):
                 self.uplink.answered(request.url, trip.outcome.ended)
             if response.status >= 400:

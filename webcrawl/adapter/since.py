@@ -65,6 +65,7 @@ class Since:
         if not PARTICULAR.isdisjoint(request.headers):
             return None
         known = await self._asked(self._earlier.of_url, visible(request.url))
+        trip.begun = time.monotonic()  # a slow disk does not make the host a slow one
         if known is not None and known.page is not None:
             if host_of(request.url) in self._bare:
                 known.page = None

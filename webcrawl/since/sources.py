@@ -8,7 +8,7 @@ from pathlib import Path, PurePath
 
 from webcrawl.since.kept import FOLDER, read_kept
 from webcrawl.store.errors import StoreError
-from webcrawl.store.jobdirs import crawls_of
+from webcrawl.store.jobdirs import HIVE, crawls_of, number_of
 from webcrawl.warc.index import INDEX
 from webcrawl.warc.reader import OPEN
 
@@ -32,7 +32,7 @@ def sources(argument: str, jobdir: Path) -> Sources:
     """What the argument names. NoEarlier: a part of it names nothing, or it is the crawl's own JOBDIR."""
     found = Sources()
     for part in filter(None, map(str.strip, argument.split(","))):
-        path, own = Path(part), jobdir.resolve()
+        path, own = Path(part), _whole(jobdir.resolve())
         try:
             files = list(dict.fromkeys(_named(path, part, found)))
         except OSError as error:
@@ -48,6 +48,11 @@ def sources(argument: str, jobdir: Path) -> Sources:
     if not found.files:
         raise NoEarlier("-a since=: names no earlier crawl: a JOBDIR, a .cdxj file or a folder of them")
     return found
+
+
+def _whole(jobdir: Path) -> Path:
+    """The folder of the hive, if it is a drone's: what another drone has is of the same crawl."""
+    return jobdir.parent if number_of(jobdir) is not None and (jobdir.parent / HIVE).is_file() else jobdir
 
 
 def archive_of(index: Path, name: str) -> Iterator[Path]:
