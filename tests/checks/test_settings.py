@@ -333,6 +333,19 @@ class TestRules:
         assert check({"REVISIT_POLICY": "fixed", name: "off"})[name] is False
 
 
+class Deaf:
+    """A revisit policy that cannot be asked about signals."""
+
+    early = True
+    observe = due = took = state = restore = None
+
+
+def test_a_policy_that_lacks_a_method_is_refused():
+    """At the start, and not at the first signal."""
+    with pytest.raises(SettingError, match="has no worth"):
+        check({"REVISIT_POLICY": f"{__name__}.Deaf"})
+
+
 class TestModule:
     def test_every_setting_is_checked(self):
         """Each setting of settings.py has a kind, in the same order, except a few that only Scrapy reads."""

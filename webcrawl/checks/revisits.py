@@ -39,5 +39,5 @@ class Shipped:
         return path
 
 
-REVISIT_POLICY = Shipped(POLICIES, none=True, has=("early", "observe", "due", "took", "state", "restore"))
+REVISIT_POLICY = Shipped(POLICIES, none=True, has=("early", "observe", "due", "worth", "took", "state", "restore"))
 REVISIT_IMPORTANCE = Shipped(IMPORTANCES)
