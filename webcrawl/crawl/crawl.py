@@ -132,8 +132,8 @@ class Crawl:
         )
         self._elsewhere, self.post = elsewhere, parts.post
         self.signalling = parts.signalling
-        if parts.sitemaps and parts.signalling is not None:
-            known = parts.signalling.signals.has_listing
+        if parts.sitemaps:
+            known = parts.signalling.signals.has_listing if parts.signalling is not None else lambda _: False
             parts.frontier.on_grown = SitemapsByName(self._discovery.found_one, known).grown
         self.all_rest = False  # no drone of the hive has anything left but hosts set aside
         self.about = About(self._discovery, parts.frontier, elsewhere)
