@@ -47,13 +47,3 @@ def test_what_is_owed_is_saved_on_the_next():
     for _ in range(10_000):
         tokens.owe()
     assert tokens.next(0.0) <= DEBT + 0.3
-
-
-def test_the_news_of_hours_are_saved_afterwards():
-    """Fifty pages that signals have fetched at once are fifty that are not fetched in their turns, at any rate."""
-    tokens = Tokens(lambda: 0.01)
-    tokens.whole(0.0)
-    for _ in range(50):
-        tokens.owe()
-    assert tokens.whole(4800.0) == 0
-    assert tokens.whole(5100.0) == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 SAVED = 5.0  # seconds for which unused tokens are kept: a crawl that was busy does not rush afterwards
-DEBT = 86_400.0  # seconds of the budget that signals may use in advance: a sitemap has the news of hours at once
+DEBT = 60.0  # seconds of the budget that signals may use in advance
 
 
 class Tokens:
