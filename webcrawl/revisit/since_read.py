@@ -37,7 +37,7 @@ class SinceRead:
         if before is None:
             self.count += 1
         elif before.is_open:
-            visit = Visit(visit.at, visit.host, is_open=True)
+            visit = visit._replace(is_open=True)
         pages[page] = visit
         while self.count > MOST:
             self.take(next(iter(self._visits)))
