@@ -52,11 +52,6 @@ def disbelieve(signals, host="a.test", times=20):
         signals.followed(f"http://{host}/", changed=False)
 
 
-def listed(signals, url):
-    """Whether a page that was not changed is listed."""
-    return signals.visited(url, NOW, NOW, changed=False, listed=False)
-
-
 class TestRead:
     def test_a_later_date_is_a_signal(self, signals):
         """The first reading has none."""
@@ -158,22 +153,22 @@ class TestIsListed:
     def test_pages_of_a_listing_with_dates(self, signals):
         """Of their own host, and of others that a feed names."""
         signals.read(MAP, dated(pages(3) + pages(2, "b.a.test"), 100.0), NOW)
-        assert all(listed(signals, url) for url in pages(3) + pages(2, "b.a.test"))
-        assert not listed(signals, "http://a.test/9")
-        assert not listed(signals, "http://c.test/1")
+        assert all(map(signals.is_listed, pages(3) + pages(2, "b.a.test")))
+        assert not signals.is_listed("http://a.test/9")
+        assert not signals.is_listed("http://c.test/1")
 
     def test_pages_that_are_listed_no_more(self, signals):
         """Nothing will announce their changes."""
         signals.read(MAP, dated(pages(3), 100.0), NOW)
         signals.read(MAP, dated(pages(2), 100.0), NOW)
-        assert not listed(signals, "http://a.test/2")
+        assert not signals.is_listed("http://a.test/2")
 
     def test_a_host_with_very_many_listings(self, signals, monkeypatch):
         """All its pages count as listed."""
         monkeypatch.setattr(module, "SEARCHED_LISTINGS", 2)
         for number in range(3):
             signals.read(f"{MAP}?{number}", dated(pages(1), 100.0), NOW)
-        assert listed(signals, "http://a.test/9")
+        assert signals.is_listed("http://a.test/9")
 
 
 class TestBounds:
@@ -207,40 +202,6 @@ class TestBounds:
         assert len(signals._announcers.get("a.test").listings) == 10
 
 
-class TestSinceTheLastReading:
-    def test_a_change_that_a_visit_has_found_is_no_news(self, signals):
-        """It was announced all the same."""
-        believe(signals)
-        signals.read(MAP, dated(pages(2), 1000.0), NOW)
-        signals.visited(pages(1)[0], 3000.0, 1500.0, changed=True, listed=True)
-        assert signals.read(MAP, dated(pages(2), 2000.0), NOW) == pages(2)[1:]
-        assert signals.counters["signals/missed"] == 0
-
-    def test_a_later_change_is_news(self, signals):
-        """A date without a time of day may be later than a visit on that day."""
-        believe(signals)
-        signals.read(MAP, dated(pages(2), 1000.0), NOW)
-        for page in pages(2):
-            signals.visited(page, 90_000.0, 1500.0, changed=True, listed=True)
-        entries = list(zip(pages(2), (90_001.0, 86_400.0), strict=True))
-        assert signals.read(MAP, entries, NOW) == pages(2)
-
-    def test_a_change_that_is_not_announced(self, signals):
-        """It counts when the listing was read again, and not before."""
-        signals.read(MAP, dated(pages(2), 1000.0), NOW)
-        signals.visited(pages(1)[0], 3000.0, 1500.0, changed=True, listed=True)
-        assert signals.counters["signals/missed"] == 0
-        signals.read(MAP, dated(pages(2), 1000.0), NOW)
-        assert signals.counters["signals/missed"] == 1
-
-    def test_a_signal_that_was_not_followed(self, signals):
-        """The change that it announced was announced."""
-        signals.read(MAP, dated(pages(2), 2000.0), NOW)
-        signals.visited(pages(1)[0], 3000.0, 1500.0, changed=True, listed=True)
-        signals.read(MAP, dated(pages(2), 2000.0), NOW)
-        assert signals.counters["signals/missed"] == 0
-
-
 class TestPushed:
     def test_known_pages_without_a_date(self, signals):
         """A hub sends what has news."""
@@ -255,7 +216,7 @@ class TestPushed:
         feed = "http://a.test/feed"
         signals.read(feed, dated(pages(3), 100.0), NOW)
         signals.pushed(feed, dated(pages(1), 100.0), NOW)
-        assert all(listed(signals, url) for url in pages(3))
+        assert all(map(signals.is_listed, pages(3)))
 
 
 class TestAnnouncers:
@@ -270,7 +231,7 @@ class TestAnnouncers:
         with closing(CrawlDB(tmp_path)) as db:
             signals = signals_of(db)
             assert signals._trust("a.test").is_believed
-            assert listed(signals, "http://a.test/2")
+            assert signals.is_listed("http://a.test/2")
 
     def test_few_are_in_memory(self, db, monkeypatch):
         """The others come back from their rows."""

@@ -293,15 +293,15 @@ class Revisiting:
         self.counts.kept_ahead(record)
         if self.signals is not None:
             self.signals.followed(link.url, changed=_is_changed(found))
-            self.signals.visited(link.url, now, 0.0, changed=True, listed=True, told=True)
 
     def _fetched(self, record: PageRecord, link: Link, exchange: Exchange, found: Judged, now: float) -> None:
-        changed = record.digest != 0 and _is_changed(found)
         if record.digest and found.change is not Change.NEW:
+            changed = _is_changed(found)
             self._policy.observe(record, max(now - record.fetched, 0.0), changed)
+            if changed and record.listed and self.signals is not None:
+                self.signals.unannounced(link.url)
         if self.signals is not None:
-            before = record.fetched
-            record.listed = self.signals.visited(link.url, now, before, changed=changed, listed=record.listed)
+            record.listed = self.signals.is_listed(link.url)
         interval = max(now - record.fetched, 0.0) if record.fetched else 0.0
         self._update(record, exchange, found, now)
         record.gone, record.weight = 0, self._importance(link)

@@ -111,12 +111,6 @@ class Listed:
         at = int(np.searchsorted(keys, np.uint64(key)))
         return at < len(keys) and int(keys[at]) == key
 
-    def date(self, listing: int, key: int) -> int:
-        """The date that the listing gives of this URL; 0 if it has none."""
-        keys, dates, _ = self._load(listing)
-        at = int(np.searchsorted(keys, np.uint64(key)))
-        return int(dates[at]) if at < len(keys) and int(keys[at]) == key else 0
-
     def drop(self, listing: int) -> None:
         """Forgets what the listing said."""
         self._uncache(listing)

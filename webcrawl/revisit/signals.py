@@ -12,7 +12,6 @@ from random import Random
 
 from webcrawl.revisit.announcers import LISTINGS, Announcers
 from webcrawl.revisit.listed import MOST, Listed, stamp
-from webcrawl.revisit.since_read import SinceRead, Visit, is_after
 from webcrawl.revisit.trust import Trust
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.urls.fingerprint import Fingerprints
@@ -35,7 +34,7 @@ class Signals:
         self, db: CrawlDB, fingerprints: Fingerprints, random: Random, counters: Counter[str] | None = None
     ) -> None:
         self._listed, self._announcers = Listed(db), Announcers(db)
-        self._keys, self._random, self._since = fingerprints, random, SinceRead()
+        self._keys, self._random = fingerprints, random
         self.counters: Counter[str] = Counter() if counters is None else counters
 
     def __repr__(self) -> str:
@@ -52,14 +51,13 @@ class Signals:
         if room <= 0 or (len(urls) > SMALL and not any(dates)):
             return []
         most = TOLD if self._trust(host).is_believed else MOST
-        keys = self._keys(urls)
-        found = self._listed.compare(number, keys, dates, now, whole=whole, room=room, most=most)
+        found = self._listed.compare(number, self._keys(urls), dates, now, whole=whole, room=room, most=most)
         for named in {host, *map(host_of, urls[:SMALL])} if any(dates) else {host}:
             self._note(named, number, found.kept)
         if len(found.newer):
             self.counters["signals"] += len(found.newer)
         by_host: dict[str, list[str]] = {}
-        for at in sorted(self._news(number, found.newer.tolist(), keys, dates), key=lambda at: -dates[at]):
+        for at in sorted(found.newer.tolist(), key=lambda at: -dates[at]):
             by_host.setdefault(host_of(urls[at]), []).append(urls[at])
         return [url for one, newer in by_host.items() for url in self._worth(one, newer, now)]
 
@@ -75,36 +73,19 @@ class Signals:
         self._announcers.change(host_of(url)).trust.signalled(changed=changed)
 
     def unannounced(self, url: str) -> None:
-        """A page that listings name was changed when its turn came, and no signal has told of it."""
-        self._missed(self._announcers.change(host_of(url)).trust)
-
-    def _missed(self, trust: Trust) -> None:
+        """A page that listings name was changed when its turn came, and no signal had told of it."""
         self.counters["signals/missed"] += 1
-        trust.found()
+        self._announcers.change(host_of(url)).trust.found()
 
-    def visited(self, url: str, at: float, before: float, *, changed: bool, listed: bool, told: bool = False) -> bool:
-        """A page was fetched, `before` for the last time, when it was listed or not; `told`: because of a signal.
-
-        True if a listing of its site names it with dates: changes may be announced.
-        """
-        host = host_of(url)
-        announcer = self._announcers.get(host)
+    def is_listed(self, url: str) -> bool:
+        """Whether a listing of its site names this page with dates, so that a change may be announced."""
+        announcer = self._announcers.get(host_of(url))
         if announcer is None or not announcer.listings:
             return False
-        may_be_told = changed and listed and not told
         if len(announcer.listings) > SEARCHED_LISTINGS or announcer.entries > SEARCHED:
-            if may_be_told:
-                self.unannounced(url)
             return True
         key = self._keys([url])[0]
-        listing = next((one for one in announcer.listings if self._listed.holds(one, key)), None)
-        if listing is None:
-            return False
-        if changed or told or not before:
-            # A signal that was not followed has told of a change all the same.
-            is_open = may_be_told and not is_after(self._listed.date(listing, key), before)
-            self._since.note(listing, key, Visit(at, host, is_open))
-        return True
+        return any(self._listed.holds(listing, key) for listing in announcer.listings)
 
     def has_listing(self, host: str) -> bool:
         """Whether a listing of this host was read."""
@@ -114,24 +95,6 @@ class Signals:
     def missed(self, url: str) -> float:
         """The share of this listed page's changes that no signal announces."""
         return self._trust(host_of(url)).missed
-
-    def _news(self, listing: int, newer: list[int], keys: Sequence[int], dates: Sequence[int]) -> list[int]:
-        """Of these positions, those with a date after the page's last fetch, as far as that is known.
-
-        A change that a visit has found since the last reading was announced if its page has a later date now.
-        """
-        visits = self._since.take(listing)
-        if not visits:
-            return newer
-        told = {keys[at]: dates[at] for at in newer}
-        for key, visit in visits.items():
-            if visit.is_open:
-                trust = self._announcers.change(visit.host).trust
-                if key in told:
-                    trust.announces()
-                else:
-                    self._missed(trust)
-        return [at for at in newer if keys[at] not in visits or is_after(dates[at], visits[keys[at]].at)]
 
     # -- trust
 

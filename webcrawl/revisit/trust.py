@@ -64,11 +64,7 @@ class Trust:
         """A page was fetched because of a signal."""
         self.true, self.false = FADE * self.true + changed, FADE * self.false + (not changed)
         if changed:
-            self.announces()
-
-    def announces(self) -> None:
-        """It told of a change, whether or not that was known."""
-        self.announced, self.unannounced = FADE * self.announced + 1.0, FADE * self.unannounced
+            self.announced, self.unannounced = FADE * self.announced + 1.0, FADE * self.unannounced
 
     def found(self) -> None:
         """A page that listings name was changed, and no signal had told of it."""
