@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import socket
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, cast
+from typing import NamedTuple
 from urllib.parse import parse_qsl
 
-import httptools
-
-from webcrawl.net.listening import BACKLOG
+from webcrawl.net.listening import Connection, Listener
 
 MOST = 64  # connections at once; the oldest gives way
 PATIENCE = 20.0  # seconds for a request and its answer
@@ -34,7 +31,7 @@ Verify = Callable[[str, Mapping[str, str]], str | None]
 """What to answer a hub that verifies, or None for 404."""
 
 
-class Callback:
+class Callback(Listener):
     """The server. `verify` answers questions; `push` takes what is sent to a token that `knows` knows.
 
     Who knows no token sends no body: nothing of a stranger's is kept.
@@ -43,34 +40,19 @@ class Callback:
     def __init__(
         self, listening: socket.socket, verify: Verify, push: Callable[[Push], None], knows: Callable[[str], bool]
     ) -> None:
-        self._socket, self.verify, self.push, self.knows = listening, verify, push, knows
-        self.open: dict[Asked, None] = {}  # the oldest first
-        self._server: asyncio.Server | None = None
+        super().__init__(listening, lambda: Asked(self))
+        self.verify, self.push, self.knows = verify, push, knows
 
     def __repr__(self) -> str:
         return f"<Callback open={len(self.open)}>"
 
-    async def start(self) -> None:
-        self._server = await asyncio.get_running_loop().create_server(
-            lambda: Asked(self), sock=self._socket, backlog=BACKLOG
-        )
 
-    def close(self) -> None:
-        if self._server is not None:
-            self._server.close()
-        self._socket.close()
-        for one in list(self.open):
-            one.abort()
-
-
-class Asked(asyncio.Protocol):
-    """One connection: one request, one answer."""
+class Asked(Connection):
+    """A hub that verifies, or pushes."""
 
     def __init__(self, callback: Callback) -> None:
+        super().__init__(callback.open, MOST, PATIENCE)
         self._callback = callback
-        self._transport: asyncio.Transport | None = None
-        self._timer: asyncio.TimerHandle | None = None
-        self._parser = httptools.HttpRequestParser(self)
         self._head = 0  # bytes that came before the body
         self._rest = 0  # bytes that came since, chunked or not
         self._in_body = False
@@ -78,52 +60,25 @@ class Asked(asyncio.Protocol):
         self._headers: dict[bytes, bytes] = {}
         self._body = bytearray()
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)
-        others = self._callback.open
-        if len(others) >= MOST:  # whoever holds them all keeps nobody out
-            oldest = next(iter(others))
-            del others[oldest]
-            oldest.abort()
-        others[self] = None
-        self._timer = asyncio.get_running_loop().call_later(PATIENCE, self.abort)
-
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's
-        self._callback.open.pop(self, None)
-        self._transport = None
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
         self._body.clear()
-        if self._timer is not None:
-            self._timer.cancel()
-
-    def abort(self) -> None:
-        """Ends the connection at once."""
-        if self._transport is not None:
-            self._transport.abort()
 
     def data_received(self, data: bytes) -> None:
-        if self._is_over:
+        if self.is_over:
             return
         if not self._in_body:
             self._head += len(data)
             if self._head > HEAD + BODY:
-                self._reply("431 Request Header Fields Too Large")
+                self.reply("431 Request Header Fields Too Large")
                 return
         else:
             self._rest += len(data)
             if self._rest > FRAMED:
-                self._reply("413 Content Too Large")
+                self.reply("413 Content Too Large")
                 return
-        try:
-            self._parser.feed_data(data)
-        except (httptools.HttpParserError, httptools.HttpParserUpgrade):
-            self._reply("400 Bad Request")
-        else:
-            if not self._in_body and self._head > HEAD:
-                self._reply("431 Request Header Fields Too Large")
-
-    @property
-    def _is_over(self) -> bool:
-        return self._transport is None or self._transport.is_closing()
+        if self.parse(data) and not self._in_body and self._head > HEAD:
+            self.reply("431 Request Header Fields Too Large")
 
     # -- httptools'
 
@@ -135,7 +90,7 @@ class Asked(asyncio.Protocol):
         self._headers.setdefault(name.lower(), value or b"")
 
     def on_headers_complete(self) -> None:
-        if self._is_over:  # a second request, right behind the first one
+        if self.is_over:  # a second request, right behind the first one
             return
         self._in_body = True
         method = self._parser.get_method()
@@ -143,29 +98,29 @@ class Asked(asyncio.Protocol):
         if method == b"GET":
             self._verify()
         elif method != b"POST":
-            self._reply("405 Method Not Allowed", more="Allow: GET, POST\r\n")
+            self.reply("405 Method Not Allowed", more="Allow: GET, POST\r\n")
         elif len(length) > 19 or (length.isdigit() and int(length) > BODY):
-            self._reply("413 Content Too Large")
+            self.reply("413 Content Too Large")
         elif not self._callback.knows(self._token):
-            self._reply("404 Not Found")
+            self.reply("404 Not Found")
         elif self._headers.get(b"expect", b"").lower() == b"100-continue" and self._transport is not None:
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def on_body(self, part: bytes) -> None:
-        if self._is_over:
+        if self.is_over:
             return
         if len(self._body) + len(part) > BODY:
-            self._reply("413 Content Too Large")
+            self.reply("413 Content Too Large")
         else:
             self._body += part
 
     def on_message_complete(self) -> None:
         """A push is accepted whether it is believed or not: nobody learns a secret from our answers."""
-        if self._is_over:
+        if self.is_over:
             return
         push = Push(self._token, self._said(b"x-hub-signature"), self._said(b"content-type"), bytes(self._body))
         self._body.clear()
-        self._reply("202 Accepted")
+        self.reply("202 Accepted")
         self._callback.push(push)
 
     # -- answers
@@ -184,21 +139,10 @@ class Asked(asyncio.Protocol):
         try:
             said = dict(parse_qsl(query, keep_blank_values=True, max_num_fields=FIELDS))
         except ValueError:
-            self._reply("400 Bad Request")
+            self.reply("400 Bad Request")
             return
         answer = self._callback.verify(self._token, said)
         if answer is None:
-            self._reply("404 Not Found")
+            self.reply("404 Not Found")
         else:
-            self._reply("200 OK", answer.encode())
-
-    def _reply(self, status: str, body: bytes | None = None, more: str = "") -> None:
-        if self._transport is None or self._transport.is_closing():
-            return
-        body = f"{status}\n".encode() if body is None else body
-        head = (
-            f"HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nX-Content-Type-Options: nosniff\r\n"
-            f"Content-Length: {len(body)}\r\n{more}Connection: close\r\n\r\n"
-        )
-        self._transport.write(head.encode() + body)
-        self._transport.close()
+            self.reply("200 OK", answer.encode())
