@@ -71,7 +71,7 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "frontier": {"model", "store", "urls"},
     "control": {"checks", "logs", "revisit", "seeds", "store", "text", "urls"},
     "hive": {"frontier", "model", "revisit", "seen", "statistics", "store", "urls"},
-    "net": {"model", "ports"},
+    "net": {"model", "ports", "text"},
     "html": {"model"},
     "browser": set(),
     "formats": {"html"},
