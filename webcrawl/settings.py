@@ -158,6 +158,9 @@ CRAWL_DELAY_MAX = 300
 # Longest wait, in seconds, that a Retry-After can impose.
 RETRY_AFTER_MAX = 86_400
 
+# A host that answers more slowly or fails more often than at first is left alone up to so many times longer; 1: never.
+SLOW_DOWN_MAX = 8
+
 # Also keep the wait per IP address.
 POLITENESS_PER_IP = False
 

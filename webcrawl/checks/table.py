@@ -98,6 +98,7 @@ KINDS: dict[str, Kind] = {
     "POLITENESS_MAX_DELAY": Number(0, DAY),
     "CRAWL_DELAY_MAX": Number(0, DAY),
     "RETRY_AFTER_MAX": Number(0, DAY),
+    "SLOW_DOWN_MAX": Number(1, 1000),
     "POLITENESS_PER_IP": Switch(),
     "HOST_CONNECTIONS": HostConnections(),
     "HOST_MAX_PAGES": Whole(0, MANY),
