@@ -167,7 +167,7 @@ class TestAnswers:
         one.documents["/"] = Document(always=True)
         one.run(HOUR)
 
-        assert one.changes("/") == ["new", "new"]  # the second is a 304, and nobody's page
+        assert one.changes("/") == ["new", "unchanged"]  # the second is a 304, and nobody's page
         assert one.pages[-1].exchange.revisit is None
         assert one.known == 1
 

@@ -159,6 +159,11 @@ class Revisiting:
         """Whether the page was fetched before, though of that no record is at hand."""
         return bool(link.history) and is_ahead(link)
 
+    def knows(self, link: Link) -> bool:
+        """Whether the page was fetched before, and what came of that is at hand."""
+        record = None if link.request else self._record(link)
+        return record is not None and record.digest != 0
+
     def tell(self, url: str, now: float, via: str = "") -> bool:
         """A signal, from the page `via`: fetches this page ahead of its turn; False if that is under way."""
         link = self.revisits.told(url, now) if self._on else None
