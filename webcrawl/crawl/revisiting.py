@@ -16,6 +16,7 @@ import msgpack
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.revisit_figures import RevisitCounts
 from webcrawl.crawl.split import Split
+from webcrawl.crawl.unused import Unused
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.model import Exchange, Link, Outcome, Status
 from webcrawl.revisit import validators
@@ -76,6 +77,7 @@ class Revisiting:
         self._plainly: set[str] = set()  # of these, asked for without a condition although there are validators
         self._moved: set[str] = set()  # of these, whose record has gone to where they were redirected
         self._next = 0.0
+        self._unused = Unused(split, self.__len__, revisits.floor)
         db.join(self)
 
     def __repr__(self) -> str:
@@ -101,6 +103,8 @@ class Revisiting:
         if now < self._next:
             return
         self._next = now + STEP
+        if self._on:
+            self._unused.look(now)
         self._out = min(self._out, len(self._frontier))  # some may have gone to other drones
         room = min(ROOM - self._out, SLICE) if self._on else 0
         if room > 0:
