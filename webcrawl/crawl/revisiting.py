@@ -37,7 +37,6 @@ SOON, LATE = 60.0, 30 * 86_400.0  # seconds until a page is tried again that cou
 PRECONDITION_FAILED = 412
 RARE = 86_400.0  # the same if it is its host, or robots.txt, that keeps us out
 PROBES, AWAY = 5, 7 * 86_400.0  # a page that was gone so often in a row, and for so many seconds, is forgotten
-FORGET = frozenset((Status.OUT_OF_SCOPE, Status.DROPPED))  # somebody does not want it any more
 
 
 class Revisiting:
@@ -256,7 +255,7 @@ class Revisiting:
         """EXCLUDED is also what URLs of a host end with whose name led to a forbidden address: that may pass."""
         if outcome.status == Status.EXCLUDED:
             return self._excluded(link.url)
-        return outcome.status in FORGET
+        return outcome.status == Status.OUT_OF_SCOPE  # a host that was given up by command comes back after a day
 
     def _back(self, record: PageRecord, now: float) -> None:
         """One page less is on its way; but what a page that has moved hands on was not among those that were due."""
