@@ -88,7 +88,7 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "archives": {"model", "net", "store", "urls", "warc"},
     "since": {"archives", "model", "net", "store", "text", "warc"},
     "tables": {"frontier", "html", "items", "model", "net", "revisit", "store", "text", "urls"},
-    "fulltext": {"items", "store", "text", "urls"},
+    "fulltext": {"items", "revisit", "store", "text", "urls"},
     "crawl": RINGS["core"]
     - {
         "archives",
