@@ -44,7 +44,7 @@ RINGS = {
         "supervisor",
     },
     "fast path": {"fastpath"},
-    "beside": {"dashboard", "laboratory", "simweb", "upgrade", "verify", "report", "wacz", "why"},
+    "beside": {"account", "dashboard", "laboratory", "simweb", "upgrade", "verify", "report", "wacz", "why"},
 }
 RING = {room: ring for ring, rooms in RINGS.items() for room in rooms}
 OUTPUT_ROOMS = {
@@ -106,6 +106,7 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
         "tables",
         "warc",
     },
+    "account": {"report", "store", "text", "urls", "verify"},
     "dashboard": {"control", "hive", "report", "revisit", "statistics", "store", "why"},
     "simweb": {"model"},
     "profiling": set(),

@@ -109,13 +109,17 @@ class Revisiting:
                 self._out += len(records)
                 self._remember(records)
                 self._frontier.revisit([link_of(record).pack() for record in records])
+        if self._on and self.revisits.waiting:
+            self._frontier.revisit([link.pack() for link in self.revisits.told_before(now, SLICE)])
         self._frontier.bring(now)
 
     def next_feed(self, now: float) -> float | None:
         """When `feed` may find something; None until a page is finished."""
-        if not self._on or self._out >= ROOM:
+        if not self._on:
             return None
-        ready = self.revisits.next_take(now)
+        turn = self.revisits.next_take(now) if self._out < ROOM else None
+        told = self.revisits.next_told(now)
+        ready = min((at for at in (turn, told) if at is not None), default=None)
         return ready if ready is None else max(ready, self._next)
 
     def receive(self, links: Sequence[Link]) -> None:
@@ -160,10 +164,9 @@ class Revisiting:
         return bool(link.history) and is_ahead(link)
 
     def tell(self, url: str, now: float, via: str = "") -> bool:
-        """A signal, from the page `via`: fetches this page ahead of its turn; False if that is under way."""
-        link = self.revisits.told(url, now) if self._on else None
+        """A signal, from the page `via`: fetches this page ahead of its turn; False if it waits, or is under way."""
+        link = self.revisits.told(url, now, via=via) if self._on else None
         if link is not None:
-            link.via = via
             self._frontier.revisit([link.pack()])
         return link is not None
 
