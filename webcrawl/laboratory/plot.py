@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import log2
 
-from webcrawl.laboratory.study import NAMES, Row
+from webcrawl.laboratory.names import NAMES
+from webcrawl.laboratory.study import Row
 from webcrawl.report.markup import Html, tag
 
 WIDE, HIGH = 640, 400  # of the plot itself
