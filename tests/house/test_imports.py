@@ -110,7 +110,7 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "dashboard": {"control", "hive", "report", "revisit", "statistics", "store", "why"},
     "simweb": {"model"},
     "profiling": set(),
-    "laboratory": {"hive", "logs", "report", "store", "urls"},
+    "laboratory": {"frontier", "hive", "logs", "report", "store", "urls"},
     "upgrade": {"store", "text"},
     "report": {
         *("frontier", "html", "logs", "model", "neardup", "revisit", "seeds", "statistics", "store", "urls", "verify"),
