@@ -45,7 +45,7 @@ RINGS = {
         "supervisor",
     },
     "fast path": {"fastpath"},
-    "beside": {"dashboard", "laboratory", "simweb", "upgrade", "verify", "report", "wacz", "why"},
+    "beside": {"account", "dashboard", "laboratory", "simweb", "upgrade", "verify", "report", "wacz", "why"},
 }
 RING = {room: ring for ring, rooms in RINGS.items() for room in rooms}
 OUTPUT_ROOMS = {
@@ -72,7 +72,7 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "frontier": {"model", "store", "urls"},
     "control": {"checks", "logs", "revisit", "seeds", "store", "text", "urls"},
     "hive": {"frontier", "model", "revisit", "seen", "statistics", "store", "urls"},
-    "net": {"identity", "model", "ports"},
+    "net": {"identity", "model", "ports", "text"},
     "identity": {"store", "text"},
     "html": {"model"},
     "browser": set(),
@@ -109,6 +109,7 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
         "tables",
         "warc",
     },
+    "account": {"report", "store", "text", "urls", "verify"},
     "dashboard": {"control", "hive", "report", "revisit", "statistics", "store", "why"},
     "simweb": {"model"},
     "profiling": set(),

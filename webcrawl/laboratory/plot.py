@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import log2
 
-from webcrawl.laboratory.study import NAMES, Row
+from webcrawl.laboratory.names import NAMES
+from webcrawl.laboratory.study import Row
 from webcrawl.report.markup import Html, tag
 
 WIDE, HIGH = 640, 400  # of the plot itself
