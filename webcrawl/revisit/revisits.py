@@ -92,6 +92,11 @@ class Revisits:
     def __repr__(self) -> str:
         return f"<Revisits {self._buckets!r}, {len(self._resting)} resting, {self._ahead!r}>"
 
+    @property
+    def floor(self) -> float:
+        """Seconds between two fetches of a page at least."""
+        return self._floor
+
     def keep(self, record: PageRecord, now: float, due: float | None = None) -> None:
         """After a fetch: until the policy's due time, or this one.
 
