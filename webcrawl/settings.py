@@ -288,6 +288,9 @@ ERROR_BREAKER = "20/60"
 # Pause fetching while the disk of JOBDIR has less than this many MiB free.
 MIN_FREE_DISK = 1024
 
+# Times of the day, in UTC, at which nothing is fetched.
+QUIET_HOURS = ""
+
 # Bytes per second to receive at most, of answers' heads and bodies; of each drone of a hive.
 BANDWIDTH_MAX = 0
 
@@ -428,6 +431,7 @@ EXTENSIONS = {
     "webcrawl.extensions.checkpoints.Checkpoints": 100,
     "webcrawl.extensions.breaker.ErrorBreaker": 200,
     "webcrawl.extensions.disk_space.DiskSpace": 300,
+    "webcrawl.extensions.quiet_hours.QuietHours": 305,
     "webcrawl.extensions.byte_limit.ByteLimit": 310,
     "webcrawl.extensions.progress.Progress": 400,
     "webcrawl.extensions.statistics.Statistics": 410,
