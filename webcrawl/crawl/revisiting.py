@@ -19,12 +19,12 @@ from webcrawl.crawl.split import Split
 from webcrawl.crawl.unused import Unused
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.model import Exchange, Link, Outcome, Status
-from webcrawl.revisit import validators
+from webcrawl.net.validators import Validators, validators
 from webcrawl.revisit.change import GONE, By, Change, Judged, judged
 from webcrawl.revisit.figures import RevisitFigures
 from webcrawl.revisit.honesty import Honesty
 from webcrawl.revisit.policy import Policy
-from webcrawl.revisit.record import PageRecord, is_ahead, link_of, record_of
+from webcrawl.revisit.record import LONGEST_ETAG, PageRecord, is_ahead, link_of, record_of
 from webcrawl.revisit.revisits import Revisits
 from webcrawl.revisit.signals import Signals
 from webcrawl.store.crawldb import CrawlDB
@@ -112,13 +112,17 @@ class Revisiting:
                 self._out += len(records)
                 self._remember(records)
                 self._frontier.revisit([link_of(record).pack() for record in records])
+        if self._on and self.revisits.waiting:
+            self._frontier.revisit([link.pack() for link in self.revisits.told_before(now, SLICE)])
         self._frontier.bring(now)
 
     def next_feed(self, now: float) -> float | None:
         """When `feed` may find something; None until a page is finished."""
-        if not self._on or self._out >= ROOM:
+        if not self._on:
             return None
-        ready = self.revisits.next_take(now)
+        turn = self.revisits.next_take(now) if self._out < ROOM else None
+        told = self.revisits.next_told(now)
+        ready = min((at for at in (turn, told) if at is not None), default=None)
         return ready if ready is None else max(ready, self._next)
 
     def receive(self, links: Sequence[Link]) -> None:
@@ -138,15 +142,15 @@ class Revisiting:
         self._frontier.revisit([link_of(record).pack() for record in records])
         return bool(records)
 
-    def headers(self, link: Link) -> validators.Headers:
+    def headers(self, link: Link) -> list[tuple[bytes, bytes]]:
         """What makes the request for this page conditional. Call it when the page is handed out."""
         record = self._record(link) if link.is_revisit else None
-        if record is None:
-            return {}
-        found = validators.headers(record) if not record.gone else {}  # who heard that it is gone needs all of it
+        if record is None or record.gone:  # who heard that it is gone needs all of it
+            return []
+        found = Validators(record.etag, record.modified).headers
         if found and self._honesty.asks_plainly(link.url, record, self._clock()):
             self._plainly.add(link.url)
-            return {}
+            return []
         return found
 
     # -- back
@@ -168,10 +172,9 @@ class Revisiting:
         return record is not None and record.digest != 0
 
     def tell(self, url: str, now: float, via: str = "") -> bool:
-        """A signal, from the page `via`: fetches this page ahead of its turn; False if that is under way."""
-        link = self.revisits.told(url, now) if self._on else None
+        """A signal, from the page `via`: fetches this page ahead of its turn; False if it waits, or is under way."""
+        link = self.revisits.told(url, now, via=via) if self._on else None
         if link is not None:
-            link.via = via
             self._frontier.revisit([link.pack()])
         return link is not None
 
@@ -318,15 +321,16 @@ class Revisiting:
 
     def _update(self, record: PageRecord, exchange: Exchange, found: Judged, now: float) -> None:
         """The record is as this answer says."""
-        etag, modified = validators.of(exchange, now)
+        sent = validators(exchange.headers, now, longest=LONGEST_ETAG)
         if exchange.status == 200:
-            record.etag, record.modified, record.digest = etag, modified, found.digest
+            record.digest = found.digest
             if exchange.is_original:
                 record.stored = exchange.started
             elif found.change is not Change.UNCHANGED:
                 record.stored = 0.0  # the archive has it elsewhere, in part, or not at all
-        else:  # 304: what it does not repeat still holds
-            record.etag, record.modified = etag or record.etag, modified or record.modified
+        else:
+            sent = sent.completed(Validators(record.etag, record.modified))
+        record.etag, record.modified = sent
         record.text = found.text or record.text
         record.fetched = now
 
