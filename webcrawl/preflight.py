@@ -39,6 +39,7 @@ from webcrawl.net.listening import CannotListen, bound
 from webcrawl.seeds import top1m
 from webcrawl.seeds.errors import SeedError
 from webcrawl.seeds.reader import Seeds
+from webcrawl.since.index import check
 from webcrawl.since.sources import sources
 from webcrawl.spiders.walk import BadWalk, WalkSpider, walk_rules
 from webcrawl.spiders.web import WebSpider
@@ -89,7 +90,7 @@ def preflight(settings: BaseSettings, spider: type[Spider], arguments: Mapping[s
             values["URL_SCOPE"] = arguments.get("scope") or values["URL_SCOPE"]
             _seeds(spider, arguments, values)
             if arguments.get("since"):
-                sources(arguments["since"], Path(values["JOBDIR"]))
+                check(sources(arguments["since"], Path(values["JOBDIR"])).files)
         _folder(values, arguments.get("name", spider.name), on_command_line(own), walk)
         _await(_name_servers(load(values["DNS_LOOKUP"]), values["DNS_NAMESERVERS"]))
         _ports(values)
