@@ -259,6 +259,12 @@ WARC_MAX_SIZE = 1000
 # Version of the archive's format; 1.0 is for old readers.
 WARC_VERSION = "1.1"
 
+# The bucket or folder to which finished archive, index and table files are copied; in a hive, drone-N in it.
+OUTPUT_STORE = None
+
+# Keep those files in JOBDIR, too; otherwise each is removed when its copy in the store was verified.
+OUTPUT_STORE_KEEP = True
+
 # --- Safety ---
 
 # Seconds between checkpoints.
@@ -419,6 +425,7 @@ EXTENSIONS = {
     "webcrawl.extensions.identity.Identity": 420,
     "webcrawl.extensions.following.Following": 430,
     "webcrawl.extensions.history.History": 435,
+    "webcrawl.extensions.output_store.OutputStore": 437,
     "webcrawl.extensions.redis_seeds.RedisSeeds": 440,
     "webcrawl.extensions.control.Control": 450,
     "webcrawl.extensions.garbage.Garbage": 500,
