@@ -319,6 +319,10 @@ class Revisiting:
                 record.stored = 0.0  # the archive has it elsewhere, in part, or not at all
         else:  # 304: what it does not repeat still holds
             record.etag, record.modified = etag or record.etag, modified or record.modified
+        record.said = exchange.said
+        if exchange.withheld is not None:  # the next answer is to come whole, and to be new if it may be kept
+            record.etag = record.modified = b""
+            record.digest = 0
         record.text = found.text or record.text
         record.fetched = now
 

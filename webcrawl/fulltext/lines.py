@@ -37,6 +37,8 @@ def line(page: Page, ordinal: int) -> bytes:
         "headings": [heading for _, heading in page.headings],
         "text": _clean(text[:LONGEST]),
     }
+    if forbidden := page.preferences.forbidden:
+        value["forbidden"] = forbidden
     if page.truncated or len(text) > LONGEST:
         value["truncated"] = page.truncated or "length"
     if exchange is not None and exchange.archived is not None:

@@ -13,6 +13,7 @@ from scrapy.exceptions import DropItem, NotConfigured
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.trip import when_finished
 from webcrawl.adapter.values import values_of
+from webcrawl.crawl.assembly import purpose_of
 from webcrawl.fulltext.files import TextFiles
 from webcrawl.fulltext.lines import line
 from webcrawl.items import Page
@@ -42,8 +43,11 @@ class TextPipeline:
         if "index" in self._values["OUTPUTS"]:
             from webcrawl.fulltext.indexer import Indexer  # noqa: PLC0415 - tantivy is optional
 
+            obeys = purpose_of(self._values).obeys_noindex
             jobdir = Path(self._values["JOBDIR"])
-            crawl.follow(crawl.attach(lambda db, _: Indexer(db, jobdir, files, RegisteredDomains())))
+            crawl.follow(
+                crawl.attach(lambda db, _: Indexer(db, jobdir, files, RegisteredDomains(), obeys_noindex=obeys))
+            )
 
     def process_item(self, item: Any) -> Any:
         if isinstance(item, Page) and 200 <= item.status < 300:
