@@ -29,6 +29,7 @@ from webcrawl.crawl.assembly import assemble
 from webcrawl.extensions import metrics, websub
 from webcrawl.fastpath.names import ForeignScrapy
 from webcrawl.fastpath.names import check as check_scrapy
+from webcrawl.frontier.walkers import WalkRules
 from webcrawl.hive.errors import HiveError
 from webcrawl.loading import load
 from webcrawl.net.dns_answer import Lookup
@@ -39,6 +40,7 @@ from webcrawl.seeds import top1m
 from webcrawl.seeds.errors import SeedError
 from webcrawl.seeds.reader import Seeds
 from webcrawl.since.sources import sources
+from webcrawl.spiders.walk import BadWalk, WalkSpider, walk_rules
 from webcrawl.spiders.web import WebSpider
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdirs import HIVE
@@ -50,6 +52,7 @@ from webcrawl.verify.start import check_start
 
 REASONS = (
     SettingError,
+    BadWalk,
     RulesError,
     SeedError,
     StoreError,
@@ -78,6 +81,7 @@ def preflight(settings: BaseSettings, spider: type[Spider], arguments: Mapping[s
         check_scrapy()
         if issubclass(spider, WebSpider):
             _arguments(spider, arguments, elsewhere=bool(own.get("REDIS_URL") or own.get("REDIS_HOST")))
+        walk = walk_rules(arguments) if issubclass(spider, WalkSpider) else None
         values = plain_values(own, arguments.get("name", spider.name))
         check_handlers(own, values["FOREIGN_HANDLERS_ALLOWED"])
         check_feeds(own)
@@ -86,7 +90,7 @@ def preflight(settings: BaseSettings, spider: type[Spider], arguments: Mapping[s
             _seeds(spider, arguments, values)
             if arguments.get("since"):
                 sources(arguments["since"], Path(values["JOBDIR"]))
-        _folder(values, arguments.get("name", spider.name), on_command_line(own))
+        _folder(values, arguments.get("name", spider.name), on_command_line(own), walk)
         _await(_name_servers(load(values["DNS_LOOKUP"]), values["DNS_NAMESERVERS"]))
         _ports(values)
     except REASONS as error:
@@ -194,7 +198,7 @@ def _lists(src: str, values: Mapping[str, Any]) -> None:
             seeds.close()
 
 
-def _folder(values: Mapping[str, Any], spider: str, fixed: Collection[str]) -> None:
+def _folder(values: Mapping[str, Any], spider: str, fixed: Collection[str], walk: WalkRules | None = None) -> None:
     """Opens everything in JOBDIR, which may be another process's or spider's, damaged, or of another version."""
     folder = Path(values["JOBDIR"])
     if (folder / HIVE).exists():
@@ -208,7 +212,7 @@ def _folder(values: Mapping[str, Any], spider: str, fixed: Collection[str]) -> N
     try:
         _check(folder)
         with _quiet("webcrawl.crawl.terms"):
-            crawl, _ = assemble(values, spider=spider, fixed=fixed)
+            crawl, _ = assemble(values, spider=spider, fixed=fixed, walk=walk)
     except OSError as error:
         path = f"{error.filename}: " if error.filename else ""
         raise CannotStart(f"JOBDIR = {folder}: {path}{error.strerror or error}") from error

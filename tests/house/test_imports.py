@@ -26,6 +26,7 @@ RINGS = {
             "frontier",
             "store",
             "net",
+            "identity",
             "html",
             "formats",
         ),
@@ -55,7 +56,7 @@ RINGS = {
         "supervisor",
     },
     "fast path": {"fastpath"},
-    "beside": {"dashboard", "laboratory", "simweb", "upgrade", "verify", "report", "wacz", "why"},
+    "beside": {"account", "dashboard", "laboratory", "simweb", "upgrade", "verify", "report", "wacz", "why"},
 }
 RING = {room: ring for ring, rooms in RINGS.items() for room in rooms}
 OUTPUT_ROOMS = {
@@ -74,7 +75,9 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "lack": set(),
     "ports": set(),
     "outputs": set(),
-    "checks": {"formats", "hive", "loading", "net", "outputs", "preferences", "revisit", "settings", "urls"},
+    "checks": {
+        *("formats", "hive", "identity", "loading", "net", "outputs", "preferences", "revisit", "settings", "urls"),
+    },
     "urls": {"loading", "model", "ports"},
     "seeds": {"model", "text", "urls"},
     "store": {"model"},
@@ -82,7 +85,8 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "frontier": {"model", "store", "urls"},
     "control": {"checks", "logs", "revisit", "seeds", "store", "text", "urls"},
     "hive": {"frontier", "model", "revisit", "seen", "statistics", "store", "urls"},
-    "net": {"model", "ports", "preferences"},
+    "net": {"identity", "model", "ports", "preferences", "text"},
+    "identity": {"store", "text"},
     "html": {"model"},
     "preferences": {"html"},
     "browser": set(),
@@ -100,7 +104,7 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "archives": {"model", "net", "store", "urls", "warc"},
     "since": {"archives", "model", "net", "store", "text", "warc"},
     "tables": {"frontier", "html", "items", "model", "net", "revisit", "store", "text", "urls"},
-    "fulltext": {"items", "store", "text", "urls"},
+    "fulltext": {"items", "revisit", "store", "text", "urls"},
     "crawl": RINGS["core"]
     - {
         "archives",
@@ -108,6 +112,7 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
         "crawl",
         "checks",
         "fulltext",
+        "identity",
         "images",
         "metrics",
         "neardup",
@@ -118,10 +123,11 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
         "tables",
         "warc",
     },
+    "account": {"report", "store", "text", "urls", "verify"},
     "dashboard": {"control", "hive", "report", "revisit", "statistics", "store", "why"},
     "simweb": {"model"},
     "profiling": set(),
-    "laboratory": {"hive", "logs", "report", "store", "urls"},
+    "laboratory": {"frontier", "hive", "logs", "report", "store", "urls"},
     "upgrade": {"store", "text"},
     "report": {
         *("frontier", "html", "logs", "model", "neardup", "revisit", "seeds", "statistics", "store", "urls", "verify"),

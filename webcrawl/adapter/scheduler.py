@@ -157,6 +157,7 @@ class FrontierScheduler:
             member=self._member,
             db=self._hive.db if self._hive is not None else None,
             fixed=on_command_line(self.crawler.settings),
+            walk=getattr(spider, "walk_rules", None),
         )
         self._heed(self.crawl.in_force, downloader)
         makes_pages = getattr(spider, "makes_pages", False)

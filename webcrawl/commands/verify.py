@@ -106,4 +106,5 @@ def _of_index(found: Counter[str]) -> str:
     if found[UNREAD]:
         return "; the index was not checked: pip install 'webcrawl[index]'"
     later = f", {found['unindexed']} will be added by the next start" if found["unindexed"] else ""
-    return f", {found['indexed']} of them in the index{later}" if found["indexed"] or later else ""
+    replaced = f", {found['replaced']} replaced there by later ones" if found["replaced"] else ""
+    return f", {found['indexed']} of them in the index{replaced}{later}" if found["indexed"] or later else ""

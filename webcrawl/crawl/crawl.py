@@ -112,6 +112,8 @@ class Parts:
 class Crawl:
     """Facade of one crawl: links, seen store, frontier, robots rules, seeds, outputs, and the checkpoint."""
 
+    rereads = False  # whether its pages come from archives, which may have one page many times
+
     def __init__(self, parts: Parts) -> None:
         self._db, self._pipeline = parts.db, parts.pipeline
         self._clock = parts.clock
@@ -320,6 +322,10 @@ class Crawl:
     def holds_body(self, digest: bytes) -> bool:
         """Whether a body with this digest was seen before."""
         return self._content.holds(digest)
+
+    def new_key(self, digest: bytes) -> None:
+        """Marks as seen what was not seen before."""
+        self._content.add(digest)
 
     def new_body(self, link: Link, body: bytes) -> None:
         """The answer to this link had a body that was not seen before."""

@@ -24,6 +24,7 @@ from webcrawl.frontier.pardon import Pardon
 from webcrawl.frontier.parts import Hooks, Queues, Rules
 from webcrawl.frontier.politeness import Politeness
 from webcrawl.frontier.prioritizers import Informed
+from webcrawl.frontier.protocol import Found
 from webcrawl.frontier.rotation import Rotation
 from webcrawl.frontier.several import Several
 from webcrawl.frontier.slots import ANSWERED, DOUBTFUL, NEW, PROVEN, Slots
@@ -52,6 +53,7 @@ class Frontier:
         self.heard: Callable[[str, Sequence[str]], None] | None = None  # wants the links of each page, or nobody does
         if self._budgets.counts or isinstance(rules.prioritizer, Informed):
             self.heard = self._budgets.reputation.heard
+        self.found: Found | None = None
         self._new: set[str] = set()  # URLs in flight whose answers are new
         self._slots = Slots(rules.limits.fetchers, hooks.awaited)
         self._back = BackEnd(self._slots)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -55,7 +55,8 @@ class FrontierPart:
             "aside": queues.aside.save(),
             "set aside": (frontier.aside, frontier.hosts_aside),
             "lines": queues.lines.save(),
-            "queued": len(frontier),  # URLs in flight count as queued: after a crash they are handed out again
+            "queued": frontier.queued
+            + frontier.in_flight,  # URLs in flight count as queued: after a crash they are handed out again
             "width": frontier.width,
             "counters": frontier.counters,
             "random": self.random.getstate(),
@@ -66,16 +67,24 @@ class FrontierPart:
 
 
 def open_frontier(
-    db: CrawlDB, shape: Shape, rules: Rules, hooks: Hooks = NO_HOOKS, *, random: Random, now: float = 0.0
+    db: CrawlDB,
+    shape: Shape,
+    rules: Rules,
+    hooks: Hooks = NO_HOOKS,
+    *,
+    random: Random,
+    now: float = 0.0,
+    kind: Callable[..., Frontier] = Frontier,
 ) -> Frontier:
     """Opens the frontier as of the last checkpoint. `now`: every host waits its turn again, counted from then.
 
-    `now` is for a resumed crawl that did not stop cleanly: the requests since the checkpoint are unknown.
+    `now` is for a resumed crawl that did not stop cleanly: the requests since the checkpoint are unknown. `kind`:
+    Frontier, or what is made of it.
     """
     data = db.get(META)
     saved: dict[str, Any] = msgpack.unpackb(data) if data else {}
     queues = _open_queues(db, shape, rules, saved, random)
-    frontier = Frontier(queues, rules, hooks, resumed=now if saved else 0.0)
+    frontier = kind(queues, rules, hooks, resumed=now if saved else 0.0)
     if saved:
         frontier.queued, frontier.width = saved["queued"], max(saved["width"], rules.limits.queues)
         frontier.counters.update(saved["counters"])

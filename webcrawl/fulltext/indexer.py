@@ -98,6 +98,8 @@ class Indexer:
                 continue
             if line["ordinal"] != until:
                 raise StoreError(f"{self._jobdir}/text: page {until} is missing before page {line['ordinal']}")
+            if "change" in line:  # it was fetched before
+                self._index.drop(line["url"])
             document = fields(line, self._domain_of(host_of(line["url"])), *place)
             if self._obeys and "search" in line.get("forbidden", ()):
                 document = unfindable(document)

@@ -24,6 +24,7 @@ from webcrawl.crawl.assembly import purpose_of
 from webcrawl.items import Page
 from webcrawl.model import Exchange, Link
 from webcrawl.preferences.purpose import Purpose
+from webcrawl.revisit.change import Change
 from webcrawl.store.errors import StoreError
 from webcrawl.text.credentials import text_without_credentials
 from webcrawl.warc.writer import WarcFiles, WarcWriter
@@ -70,7 +71,8 @@ class WarcPipeline:
 
     def process_item(self, item: Any) -> Any:
         if isinstance(item, Page) and item.link is not None and item.exchange is not None:
-            write = partial(self._write, item, item.link, item.exchange, duplicate=item.duplicate)
+            again = item.duplicate or item.change is Change.CHANGED  # it may be what it was some time ago
+            write = partial(self._write, item, item.link, item.exchange, duplicate=again)
             try:
                 when_finished(write)
             except Exception as error:  # whatever it is, this page is not archived: it must not be booked
