@@ -237,8 +237,17 @@ FEED_LINKS = None
 # Links to follow per page, the first ones; 0 means all. FTP listings and Gopher menus are never cut.
 PAGE_MAX_LINKS = 50_000
 
-# Do not follow links marked nofollow, nor those of pages whose meta robots say so.
-OBEY_NOFOLLOW = False
+# What the crawl is for; what a site forbids for all of that is not kept (docs/preferences.md).
+PURPOSE = None
+
+# Do not follow links marked nofollow, nor those of pages whose robots words say so; None: on if PURPOSE has search.
+OBEY_NOFOLLOW = None
+
+# Leave pages whose owners forbid search out of the index; None: on if PURPOSE has search.
+OBEY_NOINDEX = None
+
+# Keep bodies of pages whose owners forbid archiving out of the archive; None: on if PURPOSE has archive.
+OBEY_NOARCHIVE = None
 
 # --- Revisits ---
 

@@ -41,6 +41,7 @@ from webcrawl.checks.metrics import MetricsFile, MetricsPort
 from webcrawl.checks.outputs import Outputs, OutputStore
 from webcrawl.checks.partition import PartitionWay
 from webcrawl.checks.places import File, Folder
+from webcrawl.checks.purposes import Purposes
 from webcrawl.checks.revisits import REVISIT_IMPORTANCE, REVISIT_POLICY
 from webcrawl.checks.sizes import Size
 from webcrawl.checks.sources import LinkSources
@@ -124,7 +125,10 @@ KINDS: dict[str, Kind] = {
     "SITEMAPS": MaybeSwitch(),
     "FEED_LINKS": MaybeSwitch(),
     "PAGE_MAX_LINKS": Whole(0, MANY),
-    "OBEY_NOFOLLOW": Switch(),
+    "PURPOSE": Purposes(),
+    "OBEY_NOFOLLOW": MaybeSwitch(),
+    "OBEY_NOINDEX": MaybeSwitch(),
+    "OBEY_NOARCHIVE": MaybeSwitch(),
     "REVISIT_POLICY": REVISIT_POLICY,
     "REVISIT_AGE": Number(0.1, MANY),
     "REVISIT_RATE": Number(0, 1_000_000),
