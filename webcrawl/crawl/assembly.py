@@ -36,6 +36,8 @@ from webcrawl.crawl.sheets import heed
 from webcrawl.crawl.terms import keep_terms, terms_of
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.crawl.visitor import LinkRules, Visitor
+from webcrawl.crawl.walking import open_walkers
+from webcrawl.crawl.withholding import Owners
 from webcrawl.formats.documents import DocumentReader
 from webcrawl.formats.kinds import LOGGED
 from webcrawl.frontier.addresses import Addresses
@@ -47,6 +49,8 @@ from webcrawl.frontier.parts import Hooks, Rules, Shape
 from webcrawl.frontier.politeness import Politeness
 from webcrawl.frontier.robots_rows import RobotsRows
 from webcrawl.frontier.state import open_frontier
+from webcrawl.frontier.walk import WalkFrontier
+from webcrawl.frontier.walkers import Walkers, WalkRules
 from webcrawl.hive.drone import Drone
 from webcrawl.hive.fingerprints import SlotFingerprints
 from webcrawl.hive.identity import keep_map, refuse_drone
@@ -63,6 +67,7 @@ from webcrawl.model import Link
 from webcrawl.net.outage import Detector
 from webcrawl.net.robots import product_token
 from webcrawl.net.robots_book import RobotsBook
+from webcrawl.preferences.purpose import Purpose
 from webcrawl.seeds.reader import Seeds
 from webcrawl.seen.content import ContentSeen
 from webcrawl.seen.layout import shares
@@ -101,6 +106,7 @@ def assemble(
     kind: type[Crawl] = Crawl,
     member: Membership | None = None,
     db: CrawlDB | None = None,
+    walk: WalkRules | None = None,
 ) -> tuple[Crawl, Visitor]:
     """The crawl in JOBDIR, new or resumed. OtherTerms if it is not this spider's, or cannot go on with these settings.
 
@@ -108,7 +114,7 @@ def assemble(
     errback must be called if the frontier drops them. `slots` is how many downloads there can be at once, if that is
     not CONCURRENT_REQUESTS. What a former run was ordered to do goes before settings, except those of `fixed`. `kind`:
     Crawl, or what is made of it. `member`: the crawl is one drone of a hive; `db`: its state, which had to be opened
-    before.
+    before. `walk`: instead of fetching every URL once, it walks at random.
     """
     with ExitStack() as opened:  # closed again if a later part cannot be opened
         db = opened.enter_context(closing(db or CrawlDB(Path(values["JOBDIR"]) / "state")))
@@ -126,6 +132,7 @@ def assemble(
             wants_refusal=wants_refusal,
             fixed=fixed,
             member=member,
+            walk=walk,
         )
         crawl = kind(parts)
         opened.callback(crawl.close)
@@ -148,6 +155,7 @@ def open_parts(
     wants_refusal: Callable[[Link], bool] = lambda _: False,
     fixed: Collection[str] = (),
     member: Membership | None = None,
+    walk: WalkRules | None = None,
 ) -> Parts:
     """What a crawl is made of, with its state from `db`."""
     with ExitStack() as opened:
@@ -160,6 +168,7 @@ def open_parts(
             wants_refusal=wants_refusal,
             fixed=fixed,
             member=member,
+            walk=walk,
         )
         opened.pop_all()
         return parts
@@ -175,6 +184,7 @@ def _parts(
     wants_refusal: Callable[[Link], bool],
     fixed: Collection[str],
     member: Membership | None,
+    walk: WalkRules | None,
 ) -> Parts:
     """The same; what must be closed if a later part cannot be opened is added to `opened`."""
     if seeds is not None:
@@ -201,10 +211,9 @@ def _parts(
     def chain(now: Mapping[str, Any]) -> Chain:
         return build_filters(now, key=key, domains=domains, last=last(now))
 
-    agent = product_token(values["ROBOTSTXT_USER_AGENT"] or values["USER_AGENT"])
     book = RobotsBook(
         RobotsRows(db),
-        agent,
+        _agent(values),
         sitemaps=bool(values["SITEMAPS"]),
         retry_wait=values["HOST_RETRY_WAIT"],
         patience=values["HOST_PATIENCE"],
@@ -229,7 +238,8 @@ def _parts(
     hooks = Hooks(admission, addresses, dropped, awaited=lambda: seen.pending > 0)
     counters: Counter[str] = Counter()
     SavedCounters(db, {"crawl": counters, "refused": pipeline.filtered})
-    frontier = _frontier(values, db, hooks, clock, domains)
+    walkers = open_walkers(values, db, walk, outputs, clock, key) if walk is not None else None
+    frontier = _frontier(values, db, hooks, clock, domains, walkers)
     ending = Ending(values["OUTAGE_END_WAIT"])
     in_force.listen([SCOPE, *OF_FILTERS], Filters(chain, pipeline, admission, states).change, now=False)
     in_force.listen([SCOPE], partial(change_scope, db), now=False)  # last: the terms are not changed back
@@ -253,7 +263,7 @@ def _parts(
             seeds,
             pipeline,
             seen,
-            all_first=_needs_all_seeds(values),
+            all_first=walk is not None or _needs_all_seeds(values),
             longest=values["URL_MAX_LENGTH"],
             elsewhere=elsewhere,
         ),
@@ -330,7 +340,12 @@ def _needs_all_seeds(values: Mapping[str, Any]) -> bool:
 
 
 def _frontier(
-    values: Mapping[str, Any], db: CrawlDB, hooks: Hooks, clock: CrawlClock, domains: RegisteredDomains
+    values: Mapping[str, Any],
+    db: CrawlDB,
+    hooks: Hooks,
+    clock: CrawlClock,
+    domains: RegisteredDomains,
+    walkers: Walkers | None,
 ) -> Frontier:
     return open_frontier(
         db,
@@ -344,6 +359,7 @@ def _frontier(
         hooks,
         random=Random(values["RANDOM_SEED"]),
         now=0.0 if db.get(CLEAN) else clock(),
+        kind=partial(WalkFrontier, walkers=walkers) if walkers is not None else Frontier,
     )
 
 
@@ -355,7 +371,7 @@ def _visitor(values: Mapping[str, Any], crawl: Crawl, db: CrawlDB) -> Visitor:
         redirects=values["REDIRECT_MAX_HOPS"],
         cookies=values["COOKIES"] == "redirects",
         skip_seen=values["CONTENT_SEEN"] == "skip",
-        obey_nofollow=values["OBEY_NOFOLLOW"],
+        obey_nofollow=bool(values["OBEY_NOFOLLOW"]),
         most=values["PAGE_MAX_LINKS"],
         home=homes.get(values["URL_SCOPE"]),
         requisites=values["REQUISITES"],
@@ -363,9 +379,22 @@ def _visitor(values: Mapping[str, Any], crawl: Crawl, db: CrawlDB) -> Visitor:
     )
     wanted = rules.followed.union(SOURCES if rules.requisites else ())
     wanted = LOGGED | wanted if values["LINK_LOG"] else wanted
-    first, second = (DocumentReader(wanted, anchor_text=values["LINK_LOG"]) for _ in range(2))
+    agent = _agent(values)
+    first, second = (DocumentReader(wanted, anchor_text=values["LINK_LOG"], agent=agent) for _ in range(2))
     digests = ContentDigests(_key(db))
-    return Visitor(crawl, digests, (first, second), rules, Shells(crawl.holds_body, digests, homes["domain"]))
+    shells = Shells(crawl.holds_body, digests, homes["domain"])
+    owners = Owners(crawl.robots_said if values["ROBOTSTXT_OBEY"] else None, agent, purpose_of(values))
+    return Visitor(crawl, digests, (first, second), rules, shells, owners)
+
+
+def purpose_of(values: Mapping[str, Any]) -> Purpose:
+    """What the crawl is for, and which of the owners' words are therefore obeyed."""
+    return Purpose.of(values["PURPOSE"], noindex=bool(values["OBEY_NOINDEX"]), noarchive=bool(values["OBEY_NOARCHIVE"]))
+
+
+def _agent(values: Mapping[str, Any]) -> str:
+    """The name by which owners speak to the crawler."""
+    return product_token(values["ROBOTSTXT_USER_AGENT"] or values["USER_AGENT"])
 
 
 def _rules(values: Mapping[str, Any], domains: RegisteredDomains, key: bytes) -> Rules:
