@@ -331,6 +331,10 @@ class Revisiting:
         else:
             sent = sent.completed(Validators(record.etag, record.modified))
         record.etag, record.modified = sent
+        record.said = exchange.said
+        if exchange.withheld is not None:  # the next answer is to come whole, and to be new if it may be kept
+            record.etag = record.modified = b""
+            record.digest = 0
         record.text = found.text or record.text
         record.fetched = now
 

@@ -280,7 +280,7 @@ class Revisits:
         self._policy.observe(record, found.fetched - record.fetched, changed)
         record.fetched, record.etag, record.modified = found.fetched, found.etag, found.modified
         record.digest, record.text, record.gone = found.digest, found.text, found.gone
-        record.stored = found.stored
+        record.stored, record.said = found.stored, found.said
         self._place(record, now, self._due(record, now) - (now - found.fetched))
         return True
 

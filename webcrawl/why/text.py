@@ -102,6 +102,7 @@ def _robots(details: Mapping[str, Any]) -> Iterator[str]:
         yield f"{robots['verdict']} by {robots['rule']}{line} {robots['url']}"
     if robots["fetched"] is not None:
         yield f"fetched at {moment(robots['fetched'])}"
+    yield from robots["use"]
     if robots["failed_tries"]:
         yield f"could not be fetched {count(robots['failed_tries'], 'time')} in a row since"
 
@@ -140,7 +141,8 @@ def _archive(details: Mapping[str, Any]) -> Iterator[str]:
     for one in details.get("archive", [])[-VISITS:]:
         what = f"{one['status'] or 'a record'}, {stamp(one['date'])}"
         yield f"{what}: byte {one['offset']:,} of {one['file']}, {one['length']:,} bytes"
-        yield one.get("command", "the file is no longer there")
+        gone = f"the file lies in the store: {one['stored']}" if "stored" in one else "the file is no longer there"
+        yield one.get("command", gone)
     yield from _before(details, "archive")
 
 
