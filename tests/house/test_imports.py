@@ -44,7 +44,7 @@ RINGS = {
         "supervisor",
     },
     "fast path": {"fastpath"},
-    "beside": {"dashboard", "laboratory", "simweb", "upgrade", "verify", "report", "wacz", "why"},
+    "beside": {"dashboard", "laboratory", "segments", "simweb", "upgrade", "verify", "report", "wacz", "why"},
 }
 RING = {room: ring for ring, rooms in RINGS.items() for room in rooms}
 OUTPUT_ROOMS = {
@@ -107,6 +107,10 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
         "warc",
     },
     "dashboard": {"control", "hive", "report", "revisit", "statistics", "store", "why"},
+    "segments": {
+        *("archives", "checks", "control", "crawl", "model", "net", "seeds", "store", "text", "urls", "verify", "warc"),
+        "why",
+    },
     "simweb": {"model"},
     "profiling": set(),
     "laboratory": {"hive", "logs", "report", "store", "urls"},

@@ -40,12 +40,16 @@ class Discovery:
         frontier: Frontier,
         elsewhere: Elsewhere | None = None,
         trace: Heard | None = None,
+        leave: Callable[[Sequence[bytes]], None] | None = None,
     ) -> None:
-        """`trace` gets each page and the URLs it links to, whatever becomes of them."""
+        """`trace` gets each page and the URLs it links to, whatever becomes of them.
+
+        `leave` gets the links that would be submitted, in a crawl that does not follow them.
+        """
         self._heard = _both(frontier.heard, trace)
         self._pipeline, self._seen, self._lately, self._portions = pipeline, seen, lately, portions
         self._site_of, self._counters, self._frontier = site_of, counters, frontier
-        self._elsewhere = elsewhere
+        self._elsewhere, self._leave = elsewhere, leave
 
     def __repr__(self) -> str:
         return f"<Discovery links={self._counters['links']}>"
@@ -129,9 +133,12 @@ class Discovery:
         keys: Sequence[int] = [key for key, _, _ in found]
         urls = [url for _, url, _ in found]
         records: Sequence[bytes] = pack_found(page, [(url, hop(at)) for _, url, at in found], chain)
-        if self._elsewhere is not None:
-            keys, records = self._elsewhere.keep_ours(keys, urls, records)
-        self._seen.submit(keys, records)
+        if self._leave is not None:
+            self._leave(records)
+        else:
+            if self._elsewhere is not None:
+                keys, records = self._elsewhere.keep_ours(keys, urls, records)
+            self._seen.submit(keys, records)
         self._lately.add(urls)
 
     def submit_portion(self, now: float) -> None:
