@@ -6,11 +6,10 @@ The graphs are those of the folder WEBCRAWL_CASES; without it only the cost is m
 from __future__ import annotations
 
 import argparse
-import heapq
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from itertools import chain
 from pathlib import Path
 
@@ -18,6 +17,8 @@ import numpy as np
 
 from benchmarks.support.report import report
 from benchmarks.support.seen_graphs import STREAMS
+from webcrawl.laboratory.compiled import vector
+from webcrawl.laboratory.policies import clairvoyant
 from webcrawl.seen.caches.chance import RandomCache
 from webcrawl.seen.caches.clock import ClockCache
 from webcrawl.seen.caches.lru import LruCache
@@ -28,34 +29,14 @@ SIZES = [1 << bits for bits in range(5, 14)]
 POLICIES: dict[str, Callable[[int], UrlCache]] = {"clock": ClockCache, "lru": LruCache, "random": RandomCache}
 
 
-def clairvoyant(requests: Sequence[int], size: int) -> int:
-    """The hits of MIN (the paper's section 3.2): evict the key whose next request is latest."""
-    never = len(requests)
-    following, last = [never] * never, dict[int, int]()
-    for at in range(never - 1, -1, -1):
-        following[at] = last.get(requests[at], never)
-        last[requests[at]] = at
-    held: dict[int, int] = {}
-    heap: list[tuple[int, int]] = []
-    hits = 0
-    for key, then in zip(requests, following, strict=True):
-        hits += key in held
-        if key not in held and len(held) == size:
-            while held.get(heap[0][1]) != -heap[0][0]:
-                heapq.heappop(heap)
-            del held[heapq.heappop(heap)[1]]
-        held[key] = then
-        heapq.heappush(heap, (-then, key))
-    return hits
-
-
 def rates(requests: list[int], size: int) -> Iterator[tuple[str, float]]:
-    """Policy and hit rate; STATIC knows the most popular keys in advance, as in the paper."""
+    """Policy and hit rate; STATIC knows the most popular keys in advance, as in the paper. MIN is the laboratory's."""
     popular = [key for key, _ in Counter(requests).most_common(size)]
     caches = {name: make(size) for name, make in POLICIES.items()} | {"static": StaticCache(size, popular)}
     for name, cache in caches.items():
         yield name, 1 - len(cache.misses(requests)) / len(requests)
-    yield "min", clairvoyant(requests, size) / len(requests)
+    trace = vector(np.array(requests, np.int64))
+    yield "min", clairvoyant(trace, max(requests) + 1, size) / len(requests)
 
 
 def main() -> None:

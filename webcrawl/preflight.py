@@ -29,6 +29,7 @@ from webcrawl.crawl.assembly import assemble
 from webcrawl.extensions import metrics, websub
 from webcrawl.fastpath.names import ForeignScrapy
 from webcrawl.fastpath.names import check as check_scrapy
+from webcrawl.frontier.walkers import WalkRules
 from webcrawl.hive.errors import HiveError
 from webcrawl.loading import load
 from webcrawl.net.dns_answer import Lookup
@@ -38,18 +39,25 @@ from webcrawl.net.listening import CannotListen, bound
 from webcrawl.seeds import top1m
 from webcrawl.seeds.errors import SeedError
 from webcrawl.seeds.reader import Seeds
-from webcrawl.since.sources import sources
+from webcrawl.since.index import check
+from webcrawl.since.sources import NoEarlier, sources
+from webcrawl.spiders.walk import BadWalk, WalkSpider, walk_rules
 from webcrawl.spiders.web import WebSpider
 from webcrawl.store.errors import StoreError
-from webcrawl.store.jobdirs import HIVE
+from webcrawl.store.jobdirs import HIVE, crawls_of
 from webcrawl.store.lock import Lock
 from webcrawl.text.credentials import text_without_credentials
 from webcrawl.urls.filters.scope import SCOPES
 from webcrawl.urls.rules_file import RulesError
 from webcrawl.verify.start import check_start
+from webcrawl.verify.stored import not_looked_at
+from webcrawl.warc.index import ARCHIVE, INDEX
+
+logger = logging.getLogger(__name__)
 
 REASONS = (
     SettingError,
+    BadWalk,
     RulesError,
     SeedError,
     StoreError,
@@ -78,6 +86,7 @@ def preflight(settings: BaseSettings, spider: type[Spider], arguments: Mapping[s
         check_scrapy()
         if issubclass(spider, WebSpider):
             _arguments(spider, arguments, elsewhere=bool(own.get("REDIS_URL") or own.get("REDIS_HOST")))
+        walk = walk_rules(arguments) if issubclass(spider, WalkSpider) else None
         values = plain_values(own, arguments.get("name", spider.name))
         check_handlers(own, values["FOREIGN_HANDLERS_ALLOWED"])
         check_feeds(own)
@@ -87,8 +96,8 @@ def preflight(settings: BaseSettings, spider: type[Spider], arguments: Mapping[s
                 values["URL_FOLLOW"] = arguments["follow"] == "1"
             _seeds(spider, arguments, values)
             if arguments.get("since"):
-                sources(arguments["since"], Path(values["JOBDIR"]))
-        _folder(values, arguments.get("name", spider.name), on_command_line(own))
+                _since(arguments["since"], Path(values["JOBDIR"]))
+        _folder(values, arguments.get("name", spider.name), on_command_line(own), walk)
         _await(_name_servers(load(values["DNS_LOOKUP"]), values["DNS_NAMESERVERS"]))
         _ports(values)
     except REASONS as error:
@@ -179,6 +188,19 @@ def _arguments(spider: type[WebSpider], given: Mapping[str, str], *, elsewhere: 
         raise CannotStart(f"-a limit={limit}: must be a whole number from 1")
 
 
+def _since(argument: str, jobdir: Path) -> None:
+    """What of earlier crawls lies in a store is not read, and said."""
+    folders = [Path(part.strip()) for part in argument.split(",") if part.strip()]
+    crawls = [crawl for folder in folders if folder.is_dir() for crawl in crawls_of(folder)]
+    lines = [line for crawl in crawls for line in not_looked_at(crawl, "warc", (ARCHIVE, INDEX))]
+    try:
+        check(sources(argument, jobdir).files)
+    except NoEarlier as error:
+        raise CannotStart("; ".join((_line(error), *lines))) from error
+    for line in lines:
+        logger.warning("since: %s", line)
+
+
 def _seeds(spider: type[WebSpider], arguments: Mapping[str, str], values: Mapping[str, Any]) -> None:
     src = arguments.get("seeds")
     if src:
@@ -198,7 +220,7 @@ def _lists(src: str, values: Mapping[str, Any]) -> None:
             seeds.close()
 
 
-def _folder(values: Mapping[str, Any], spider: str, fixed: Collection[str]) -> None:
+def _folder(values: Mapping[str, Any], spider: str, fixed: Collection[str], walk: WalkRules | None = None) -> None:
     """Opens everything in JOBDIR, which may be another process's or spider's, damaged, or of another version."""
     folder = Path(values["JOBDIR"])
     if (folder / HIVE).exists():
@@ -212,7 +234,7 @@ def _folder(values: Mapping[str, Any], spider: str, fixed: Collection[str]) -> N
     try:
         _check(folder)
         with _quiet("webcrawl.crawl.terms"):
-            crawl, _ = assemble(values, spider=spider, fixed=fixed)
+            crawl, _ = assemble(values, spider=spider, fixed=fixed, walk=walk)
     except OSError as error:
         path = f"{error.filename}: " if error.filename else ""
         raise CannotStart(f"JOBDIR = {folder}: {path}{error.strerror or error}") from error

@@ -16,6 +16,18 @@ COMMANDS_MODULE = "webcrawl.commands"
 # How the crawler identifies itself. Add a contact: a page that explains the crawl's purpose, or an address.
 USER_AGENT = "webcrawl/0.1"
 
+# File with the Ed25519 key that signs every request (Web Bot Auth), which only its owner may read (docs/identity.md).
+BOT_KEY = None
+
+# The https origin at which the public key is published, such as https://bot.example.org.
+BOT_AGENT = None
+
+# E-mail address to send as From with every request.
+BOT_FROM = None
+
+# Addresses and networks from which the crawl comes; their names in DNS are checked at the start.
+BOT_ADDRESSES: list[str] = []
+
 # The folder that holds all state and output of the crawl; if none, crawls/ and the spider's name. Run again to resume.
 JOBDIR = None
 
@@ -262,6 +274,15 @@ WARC_MAX_SIZE = 1000
 # Version of the archive's format; 1.0 is for old readers.
 WARC_VERSION = "1.1"
 
+# Keep the signatures of BOT_KEY in the request records, as they were sent.
+WARC_SIGNATURES = True
+
+# The bucket or folder to which finished archive, index and table files are copied; in a hive, drone-N in it.
+OUTPUT_STORE = None
+
+# Keep those files in JOBDIR, too; otherwise each is removed when its copy in the store was verified.
+OUTPUT_STORE_KEEP = True
+
 # --- Safety ---
 
 # Seconds between checkpoints.
@@ -422,6 +443,7 @@ EXTENSIONS = {
     "webcrawl.extensions.identity.Identity": 420,
     "webcrawl.extensions.following.Following": 430,
     "webcrawl.extensions.history.History": 435,
+    "webcrawl.extensions.output_store.OutputStore": 437,
     "webcrawl.extensions.redis_seeds.RedisSeeds": 440,
     "webcrawl.extensions.control.Control": 450,
     "webcrawl.extensions.garbage.Garbage": 500,

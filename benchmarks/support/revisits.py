@@ -154,7 +154,8 @@ class Weeks(Simulation):
     def _ask(self, link: Link) -> tuple[Exchange, Hit]:
         """The answer as the network room would bring it."""
         revisiting = self.crawl.revisiting
-        conditions = revisiting.headers(link) if revisiting is not None and link.history else {}
+        given = revisiting.headers(link) if revisiting is not None and link.history else []
+        conditions = {name.decode(): value for name, value in given}
         host, target = self.world.locate(link.url) or (0, "/never")
         etag, since = (conditions.get(name, b"").decode() for name in ("If-None-Match", "If-Modified-Since"))
         answer = self.world.answer(Ask(host, target, "", etag, since, 1, host_of(link.url)))

@@ -92,7 +92,8 @@ def subscribed(tmp_path, **more):
         documents["/feed"] = Document(feed(site, the_hub, ("/a", OLD)), media="application/atom+xml")
         port = free_port()
         settings = {"WEBSUB_PORT": port, "WEBSUB_ADDRESS": f"http://127.0.0.1:{port}/hubs", "CHECKPOINT_INTERVAL": 0.3}
-        crawl = site.crawl(tmp_path, REVISIT_POLICY=POLICY, REVISIT_AGE=3600, **LISTED, **settings)
+        policy = "tests.support.only_listings.OnlySignals"
+        crawl = site.crawl(tmp_path, REVISIT_POLICY=policy, REVISIT_AGE=0.2, **LISTED, **settings)
         runs = [crawl.start()]
         wait_until(lambda: the_hub.asked and site.of("/a"))
         yield site, the_hub, crawl, runs

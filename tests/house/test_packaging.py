@@ -67,7 +67,7 @@ def test_the_command_has_webcrawls_settings_in_any_folder(tmp_path):
     words = [sys.executable, "-c", code, "list"]
     run = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
 
-    assert (run.returncode, run.stdout, run.stderr) == (0, "web\n", "")
+    assert (run.returncode, run.stdout, run.stderr) == (0, "walk\nweb\n", "")
 
 
 def test_an_unknown_name_of_the_package():

@@ -8,7 +8,8 @@ from lxml import etree
 from tests.support.commands import command
 from tests.support.crawling import Crawl
 from tests.support.plain_site import Site, serving
-from webcrawl.laboratory.study import NAMES, Row, best_size, critical_region
+from webcrawl.laboratory.names import NAMES
+from webcrawl.laboratory.study import Row, best_size, critical_region
 from webcrawl.laboratory.traces import read_trace
 
 LINKS = {"/": ["/a", "/b", "/a", "/"], "/a": ["/b", "/c"], "/b": ["/a"], "/c": []}

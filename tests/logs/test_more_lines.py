@@ -24,11 +24,18 @@ def test_a_skipped_url():
 
 
 def test_a_request():
-    """Time, method, URL, discovery path, and how often it was tried, whoever was at fault."""
+    """Time, method, URL, discovery path, how often it was tried, whoever was at fault; the wait before it, and why."""
     again = Link("http://a.test/", "LP", attempt=1, struck=2)
 
-    assert request_line.line(AT, "GET", again.url, again) == b"2011-06-23T17:12:08.802Z\tGET\thttp://a.test/\tLP\t3\n"
-    assert request_line.line(AT, "GET", "http://u:p@a.test/", None).endswith(b"\tGET\thttp://a.test/\t-\t0\n")
+    assert (
+        request_line.line(AT, "GET", again.url, again)
+        == b"2011-06-23T17:12:08.802Z\tGET\thttp://a.test/\tLP\t3\t-\t0.000\t-\n"
+    )
+    assert request_line.line(AT, "GET", "http://u:p@a.test/", None).endswith(
+        b"\tGET\thttp://a.test/\t-\t0\t-\t0.000\t-\n"
+    )
+    waited = request_line.Pause(1.5, 1.0, "politeness")
+    assert request_line.line(AT, "GET", again.url, again, waited).endswith(b"\t3\t1.500\t1.000\tpoliteness\n")
 
 
 @pytest.mark.parametrize("name", ["skipped", "requests", "store"])

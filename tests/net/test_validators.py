@@ -21,9 +21,15 @@ def test_they_are_sent_back_as_they_came():
     assert Validators().headers == []
 
 
-@pytest.mark.parametrize("etag", [b"a", b'"a', b'"a b"', b'"a"\x00', b'"' + b"a" * 200 + b'"', b""])
+@pytest.mark.parametrize("etag", [b"abc", b"abc-123:456", b"W/abc"])
+def test_an_entity_tag_without_quotes_is_sent_back_as_it_came(etag):
+    """Who sends such a one compares bytes."""
+    assert of((b"ETag", etag)).etag == etag
+
+
+@pytest.mark.parametrize("etag", [b"*", b"a,*", b'"a', b'"a b"', b'"a"\x00', b'"' + b"a" * 200 + b'"', b"\xe4", b""])
 def test_what_is_no_entity_tag_is_none(etag):
-    """Without quotes, with a blank, too long."""
+    """What would mean any page at all; one with a blank; too long a one."""
     assert of((b"ETag", etag)).etag == b""
 
 

@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
+from scrapy import Request
 
 from webcrawl.pipelines import requests
 from webcrawl.pipelines.requests import RequestsPipeline
@@ -28,7 +29,7 @@ def test_no_timer_outlives_the_file(timers, tmp_path):
     """A crawl that takes long to close does not sync a file that is closed already."""
     pipeline = RequestsPipeline(None, tmp_path)
     pipeline._log = SyncedLog(Disk(), tmp_path / "logs/requests.log")
-    pipeline._sent(SimpleNamespace(method="GET", url="http://a/"), None)
+    pipeline._sent(Request("http://a/"), None)
     assert len(timers) == 1
 
     pipeline.close_spider()

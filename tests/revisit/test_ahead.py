@@ -37,10 +37,10 @@ def _revisits(db, policy):
     return revisits
 
 
-def begun(db, policy):
-    """The budget runs since NOW."""
-    revisits = made(db, policy)
-    revisits.take(NOW, 0)
+def begun(db, policy, rate=100.0):
+    """The budget has run for a day, and pages rest for half a second only."""
+    revisits = made(db, policy, rate=rate, floor=0.5)
+    revisits.take(NOW - DAY, 0)
     return revisits
 
 
@@ -60,9 +60,9 @@ def test_a_signal_makes_a_link(revisits):
 
 def test_one_link_at_a_time(revisits):
     """While such a link is under way, another signal makes none; if it is never heard of again, a day later."""
-    assert revisits.told(URL, NOW)
-    assert revisits.told(URL, NOW + UNDER_WAY - 1) is None
-    assert revisits.told(URL, NOW + UNDER_WAY)
+    assert revisits.told(URL, NOW + 1)
+    assert revisits.told(URL, NOW + UNDER_WAY) is None
+    assert revisits.told(URL, NOW + 1 + UNDER_WAY)
 
 
 def test_the_second_one_has_validators(revisits):
@@ -151,19 +151,21 @@ def test_a_fetch_that_failed(revisits):
 
 
 def test_signals_use_the_budget(db, policy):
-    """Pages fetched because of signals are saved on the others."""
-    revisits = made(db, policy, rate=1.0)
+    """Pages fetched because of signals are saved on half of the others."""
+    revisits = begun(db, policy, rate=1.0)
     for number in range(100):
         revisits.keep(page(number), NOW, NOW - 1)
+    assert len(revisits.take(NOW, 10)) == 5
     for number in range(30):
-        assert revisits.told(page(number).url, NOW)
-    assert revisits.take(NOW, 10) == []
-    assert revisits.next_take(NOW) == NOW + 30
-    assert len(revisits.take(NOW + 30, 10)) == 1
+        assert revisits.told(page(100 + number).url, NOW)
+    assert revisits.next_take(NOW) == NOW + 2
+    assert sum(len(revisits.take(NOW + second, 10)) for second in range(1, 61)) == 30
+    assert sum(len(revisits.take(NOW + second, 10)) for second in range(61, 81)) == 20
 
 
 def test_rows_are_dropped_in_the_end(revisits):
     """What no record has come for after a long time is forgotten, whether fetched or under way."""
+    revisits.take(NOW, 0)
     for number in range(2, 6):
         revisits.told(page(number).url, NOW)
     revisits.fetched_ahead(page(2, NOW))
@@ -179,38 +181,38 @@ def test_their_number_is_bounded(revisits, monkeypatch):
     for number in range(2, 5):
         found_ahead_of = revisits.told(page(number).url, NOW)
         revisits.fetched_ahead(replace(record_of(found_ahead_of), fetched=NOW))
-    assert revisits.told(URL, NOW) is None
-    assert revisits.told(page(3).url, NOW)
+    assert revisits.told(URL, NOW + 1) is None
+    assert revisits.told(page(3).url, NOW + 1)
     assert len(revisits._ahead) == 3
 
 
 def test_they_are_part_of_the_checkpoint(tmp_path):
     """After a kill the rows are those of the checkpoint."""
     with closing(CrawlDB(tmp_path)) as db:
-        revisits = made(db, Told())
+        revisits = begun(db, Told())
         found_ahead(revisits, NOW, etag=b'"1"')
         db.checkpoint()
         found_ahead(revisits, NOW + 1, etag=b'"2"')
         revisits.told(page(2).url, NOW)
     with closing(CrawlDB(tmp_path)) as db:
-        revisits = made(db, Told())
+        revisits = begun(db, Told())
         assert len(revisits._ahead) == 1
         assert record_of(revisits.told(URL, NOW + 2)).etag == b'"1"'
 
 
 def test_a_damaged_row_is_noticed(db, revisits):
     """A flipped bit never becomes a page's record."""
-    found_ahead(revisits, NOW)
+    found_ahead(revisits, NOW + 1)
     db.execute("UPDATE ahead SET since = since + 1")
     with pytest.raises(DamagedFile, match="checksum"):
-        revisits.told(URL, NOW)
+        revisits.told(URL, NOW + 2)
 
 
 def test_a_row_that_is_no_record_is_damage(db, revisits):
     """Nor does anything else."""
-    found_ahead(revisits, NOW)
+    found_ahead(revisits, NOW + 1)
     ((key,),) = db.query("SELECT key FROM ahead")
     row = (key, 5, b"junk")
     db.execute("UPDATE ahead SET since = ?, data = ?, crc = ?", (5, b"junk", rowcrc.ahead(*row)))
     with pytest.raises(DamagedFile, match="record"):
-        revisits.told(URL, NOW)
+        revisits.told(URL, NOW + 2)

@@ -108,6 +108,18 @@ class TestTrust:
         assert {*first, *second} == {*pages(count)}
         assert signals.read(MAP, dated(pages(count), 200.0), NOW) == []
 
+    @pytest.mark.parametrize("room", [0, 3])
+    def test_no_more_than_there_is_room_for(self, signals, room):
+        """Where signals wait; the dates of the others are not taken as known, and come with a later reading."""
+        believe(signals)
+        signals.read(MAP, dated(pages(10), 100.0), NOW)
+        signals.room = lambda _: room
+        first = signals.read(MAP, dated(pages(10), 200.0), NOW)
+        signals.room = lambda _: 100
+        second = signals.read(MAP, dated(pages(10), 200.0), NOW)
+        assert (len(first), len(second)) == (room, 10 - room)
+        assert {*first, *second} == {*pages(10)}
+
     def test_a_liar_is_checked_now_and_then(self, signals):
         """With all dates now at each reading, once an hour for four weeks, it costs one fetch per week."""
         disbelieve(signals)

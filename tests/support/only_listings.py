@@ -1,4 +1,4 @@
-"""A policy by which only sitemaps and feeds are fetched again in their turns: all else is by signals."""
+"""Policies by which only sitemaps and feeds are fetched again in their turns, or nothing: all else is by signals."""
 
 from webcrawl.revisit.policies.fixed import Fixed
 
@@ -12,3 +12,10 @@ class OnlyListings(Fixed):
 
     def due(self, record, now, missed=1.0):
         return super().due(record, now, missed) if record.url.endswith(("map.xml", "feed")) else NEVER
+
+
+class OnlySignals(OnlyListings):
+    """No page is due, whatever it is; with a small REVISIT_AGE it may be fetched again soon at a signal."""
+
+    def due(self, record, now, missed=1.0):
+        return NEVER

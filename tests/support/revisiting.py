@@ -95,9 +95,10 @@ class Web:
 
     def answered(self, link):
         revisiting = self.crawl.revisiting
-        conditions = revisiting.headers(link) if revisiting is not None and link.history else {}
+        given = revisiting.headers(link) if revisiting is not None and link.history else []
+        conditions = {name.decode(): value for name, value in given}
         document = self.documents.get(link.url.removeprefix(HOST), self.documents.get("*"))
-        self.asked.append((self.now, link.url.removeprefix(HOST), dict(conditions)))
+        self.asked.append((self.now, link.url.removeprefix(HOST), conditions))
         self.now += 0.05
         if document is None:
             return None, Outcome(Status.CONNECT_FAILED, 0.05, at=self.now, ended=self.now)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from webcrawl import settings as defaults
-from webcrawl.checks.kinds import Kind
+from webcrawl.checks.kinds import Kind, Secret
 from webcrawl.checks.revisits import NONE
 from webcrawl.checks.scrapys import Given, translated
 from webcrawl.checks.table import KINDS, OF_ONE_HOST, RULES, SCRAPYS
@@ -76,8 +76,10 @@ def _hold(values: Mapping[str, Any]) -> None:
 def _read(name: str, kind: Kind, value: Any) -> Any:
     try:
         return kind.read(value)
+    except Secret as error:
+        raise SettingError(name, error, kind.allowed, str(error)) from None
     except (ValueError, TypeError, OSError) as error:
-        raise SettingError(name, value, kind.allowed, str(error)) from error
+        raise SettingError(name, getattr(error, "shown", value), kind.allowed, str(error)) from error
 
 
 def _default_queues(values: Mapping[str, Any]) -> int:

@@ -18,6 +18,7 @@ from webcrawl.checks.code import (
     MaybeComponent,
 )
 from webcrawl.checks.connections import OF_ONE, HostConnections
+from webcrawl.checks.identity import AgentOrigin, KeyFile, MailAddress
 from webcrawl.checks.kinds import (
     Choice,
     Choices,
@@ -37,7 +38,7 @@ from webcrawl.checks.kinds import (
     Word,
 )
 from webcrawl.checks.metrics import MetricsFile, MetricsPort
-from webcrawl.checks.outputs import Outputs
+from webcrawl.checks.outputs import Outputs, OutputStore
 from webcrawl.checks.partition import PartitionWay
 from webcrawl.checks.places import File, Folder
 from webcrawl.checks.revisits import REVISIT_IMPORTANCE, REVISIT_POLICY
@@ -60,6 +61,10 @@ LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 KINDS: dict[str, Kind] = {
     "USER_AGENT": Line(),
+    "BOT_KEY": KeyFile(),
+    "BOT_AGENT": AgentOrigin(),
+    "BOT_FROM": MailAddress(),
+    "BOT_ADDRESSES": Networks(),
     "JOBDIR": Folder(),
     "RANDOM_SEED": Whole(0, 2**63 - 1),
     "TOP1M_URL": Line(),
@@ -130,6 +135,9 @@ KINDS: dict[str, Kind] = {
     "WARC_PREFIX": Name(),
     "WARC_MAX_SIZE": Whole(1, TEBIBYTE),
     "WARC_VERSION": Choice(("1.1", "1.0")),
+    "WARC_SIGNATURES": Switch(),
+    "OUTPUT_STORE": OutputStore(),
+    "OUTPUT_STORE_KEEP": Switch(),
     "CHECKPOINT_INTERVAL": Number(0.1, DAY),
     "ERROR_BREAKER": Rate(),
     "MIN_FREE_DISK": Whole(0, TEBIBYTE),
@@ -222,6 +230,16 @@ class Rule:
 
 
 RULES = (
+    Rule(
+        "BOT_AGENT",
+        lambda values: values["BOT_KEY"] is None or values["BOT_AGENT"] is not None,
+        "set with BOT_KEY: servers have to be told where its public key is",
+    ),
+    Rule(
+        "BOT_AGENT",
+        lambda values: values["BOT_AGENT"] is None or values["BOT_KEY"] is not None,
+        "none without BOT_KEY: nothing would be signed",
+    ),
     Rule(
         "HIVE_DRONE",
         lambda values: not values["HIVE_DRONES"] or values["HIVE_DRONE"] < values["HIVE_DRONES"],

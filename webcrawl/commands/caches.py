@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
+from webcrawl.hive.slots import SLOTS
+from webcrawl.laboratory.names import NAMES
 from webcrawl.logs.readable import readable
 from webcrawl.store.errors import StoreError
 
-NAMES = ("INFINITE", "MIN", "LRU", "CLOCK", "RANDOM", "STATIC", "SIEVE", "S3-FIFO", "W-TinyLFU")
 MOST = 1 << 30  # entries of a cache
-MOST_DRONES = 1024
 
 
 class Command(ScrapyCommand):
@@ -92,8 +92,8 @@ def _names(text: str | None) -> list[str]:
 def _drones(text: str | None) -> int:
     if text is None:
         return 0
-    if not (text.isascii() and text.isdecimal() and 2 <= int(text[:9]) <= MOST_DRONES):
-        raise UsageError(f"--drones {text}: must be a whole number from 2 to {MOST_DRONES}", print_help=False)
+    if not (text.isascii() and text.isdecimal() and 2 <= int(text[:9]) <= SLOTS):
+        raise UsageError(f"--drones {text}: must be a whole number from 2 to {SLOTS}", print_help=False)
     return int(text)
 
 

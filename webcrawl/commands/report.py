@@ -68,7 +68,7 @@ class Command(ScrapyCommand):
         if target is None:
             sys.stdout.buffer.write(text.encode())
         else:
-            _write(target, text)
+            write_page(target, text)
             sys.stdout.write(f"{readable(str(target))}\n")
 
 
@@ -96,7 +96,7 @@ def _target(jobdir: Path, name: str | None) -> Path:
     return path
 
 
-def _write(path: Path, text: str) -> None:
+def write_page(path: Path, text: str) -> None:
     """Replaces the file as a whole; what is no file, such as /dev/stdout, is written to."""
     if path.exists() and not path.is_file():
         path.write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What a running crawl knows of single URLs that its last checkpoint does not."""
+"""What a running crawl knows of single URLs, and its last checkpoint does not."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 from webcrawl.crawl.discovery import Discovery
 from webcrawl.crawl.elsewhere import Elsewhere
 from webcrawl.frontier.frontier import Frontier
+from webcrawl.urls.hosts import host_of
 
 
 class About:
@@ -22,3 +23,7 @@ class About:
         """`known`: a link to it was found lately, and is this crawl's own. `in_flight`: it is being fetched."""
         ours = self._elsewhere is None or self._elsewhere.is_ours(url)
         return {"known": ours and self._discovery.heard_of(url), "in_flight": self._frontier.look.in_flight(url)}
+
+    def pause(self, url: str) -> tuple[float, str]:
+        """Of a request that is made now: for how long its host was to be left alone before, and by which rule."""
+        return self._frontier.look.pause(host_of(url))

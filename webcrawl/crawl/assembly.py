@@ -37,6 +37,7 @@ from webcrawl.crawl.sheets import heed
 from webcrawl.crawl.terms import keep_terms, terms_of
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.crawl.visitor import LinkRules, Visitor
+from webcrawl.crawl.walking import open_walkers
 from webcrawl.formats.documents import DocumentReader
 from webcrawl.formats.kinds import LOGGED
 from webcrawl.frontier.addresses import Addresses
@@ -48,6 +49,8 @@ from webcrawl.frontier.parts import Hooks, Rules, Shape
 from webcrawl.frontier.politeness import Politeness
 from webcrawl.frontier.robots_rows import RobotsRows
 from webcrawl.frontier.state import open_frontier
+from webcrawl.frontier.walk import WalkFrontier
+from webcrawl.frontier.walkers import Walkers, WalkRules
 from webcrawl.hive.drone import Drone
 from webcrawl.hive.fingerprints import SlotFingerprints
 from webcrawl.hive.identity import keep_map, refuse_drone
@@ -102,6 +105,7 @@ def assemble(
     kind: type[Crawl] = Crawl,
     member: Membership | None = None,
     db: CrawlDB | None = None,
+    walk: WalkRules | None = None,
 ) -> tuple[Crawl, Visitor]:
     """The crawl in JOBDIR, new or resumed. OtherTerms if it is not this spider's, or cannot go on with these settings.
 
@@ -109,7 +113,7 @@ def assemble(
     errback must be called if the frontier drops them. `slots` is how many downloads there can be at once, if that is
     not CONCURRENT_REQUESTS. What a former run was ordered to do goes before settings, except those of `fixed`. `kind`:
     Crawl, or what is made of it. `member`: the crawl is one drone of a hive; `db`: its state, which had to be opened
-    before.
+    before. `walk`: instead of fetching every URL once, it walks at random.
     """
     with ExitStack() as opened:  # closed again if a later part cannot be opened
         db = opened.enter_context(closing(db or CrawlDB(Path(values["JOBDIR"]) / "state")))
@@ -127,6 +131,7 @@ def assemble(
             wants_refusal=wants_refusal,
             fixed=fixed,
             member=member,
+            walk=walk,
         )
         crawl = kind(parts)
         opened.callback(crawl.close)
@@ -149,6 +154,7 @@ def open_parts(
     wants_refusal: Callable[[Link], bool] = lambda _: False,
     fixed: Collection[str] = (),
     member: Membership | None = None,
+    walk: WalkRules | None = None,
 ) -> Parts:
     """What a crawl is made of, with its state from `db`."""
     with ExitStack() as opened:
@@ -161,6 +167,7 @@ def open_parts(
             wants_refusal=wants_refusal,
             fixed=fixed,
             member=member,
+            walk=walk,
         )
         opened.pop_all()
         return parts
@@ -176,6 +183,7 @@ def _parts(
     wants_refusal: Callable[[Link], bool],
     fixed: Collection[str],
     member: Membership | None,
+    walk: WalkRules | None,
 ) -> Parts:
     """The same; what must be closed if a later part cannot be opened is added to `opened`."""
     if seeds is not None:
@@ -230,7 +238,8 @@ def _parts(
     hooks = Hooks(admission, addresses, dropped, awaited=lambda: seen.pending > 0)
     counters: Counter[str] = Counter()
     SavedCounters(db, {"crawl": counters, "refused": pipeline.filtered})
-    frontier = _frontier(values, db, hooks, clock, domains)
+    walkers = open_walkers(values, db, walk, outputs, clock, key) if walk is not None else None
+    frontier = _frontier(values, db, hooks, clock, domains, walkers)
     ending = Ending(values["OUTAGE_END_WAIT"])
     in_force.listen([SCOPE, *OF_FILTERS], Filters(chain, pipeline, admission, states).change, now=False)
     in_force.listen([SCOPE], partial(change_scope, db), now=False)  # last: the terms are not changed back
@@ -254,7 +263,7 @@ def _parts(
             seeds,
             pipeline,
             seen,
-            all_first=needs_all_seeds(values),
+            all_first=walk is not None or needs_all_seeds(values),
             longest=values["URL_MAX_LENGTH"],
             elsewhere=elsewhere,
         ),
@@ -332,7 +341,12 @@ def needs_all_seeds(values: Mapping[str, Any]) -> bool:
 
 
 def _frontier(
-    values: Mapping[str, Any], db: CrawlDB, hooks: Hooks, clock: CrawlClock, domains: RegisteredDomains
+    values: Mapping[str, Any],
+    db: CrawlDB,
+    hooks: Hooks,
+    clock: CrawlClock,
+    domains: RegisteredDomains,
+    walkers: Walkers | None,
 ) -> Frontier:
     return open_frontier(
         db,
@@ -346,6 +360,7 @@ def _frontier(
         hooks,
         random=Random(values["RANDOM_SEED"]),
         now=0.0 if db.get(CLEAN) else clock(),
+        kind=partial(WalkFrontier, walkers=walkers) if walkers is not None else Frontier,
     )
 
 

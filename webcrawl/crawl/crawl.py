@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
@@ -112,6 +112,8 @@ class Parts:
 class Crawl:
     """Facade of one crawl: links, seen store, frontier, robots rules, seeds, outputs, and the checkpoint."""
 
+    rereads = False  # whether its pages come from archives, which may have one page many times
+
     def __init__(self, parts: Parts) -> None:
         self._db, self._pipeline = parts.db, parts.pipeline
         self._clock = parts.clock
@@ -152,6 +154,7 @@ class Crawl:
         )
         self.in_force, self.hosts = parts.in_force, parts.hosts
         self._followers: list[Follower] = []
+        self._figures: list[Callable[[], Mapping[str, int]]] = []
         self._merged_at = 0.0
         self.revisiting = parts.revisiting
         self._more = False  # the last slice of links had none that may be fetched now, and there may be another
@@ -321,6 +324,10 @@ class Crawl:
     def holds_body(self, digest: bytes) -> bool:
         """Whether a body with this digest was seen before."""
         return self._content.holds(digest)
+
+    def new_key(self, digest: bytes) -> None:
+        """Marks as seen what was not seen before."""
+        self._content.add(digest)
 
     def new_body(self, link: Link, body: bytes) -> None:
         """The answer to this link had a body that was not seen before."""
@@ -505,6 +512,7 @@ class Crawl:
 
     def stats(self) -> dict[str, int | float]:
         """All counters by name."""
+        told = [item for figures in self._figures for item in figures().items()]
         frontier, counters, seen = self._frontier, self._counters, self._seen.stats()
         known = counters["links/known"]  # hits too: without that cache this one would have seen them
         asked = seen["submitted"] + known
@@ -532,7 +540,12 @@ class Crawl:
             **{f"refused/{name}": value for name, value in self._pipeline.filtered.items()},
             **{f"seen/{name}": value for name, value in seen.items()},
             **({f"hive/{name}": value for name, value in self.post.stats().items()} if self.post is not None else {}),
+            **dict(told),
         }
+
+    def tell(self, figures: Callable[[], Mapping[str, int]]) -> None:
+        """Has the counters include these, from now on."""
+        self._figures.append(figures)
 
     def revisit_figures(self) -> RevisitFigures | None:
         """What became of pages that were fetched again; None if none are."""

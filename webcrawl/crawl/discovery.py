@@ -11,6 +11,7 @@ from webcrawl.crawl.elsewhere import Elsewhere
 from webcrawl.crawl.redirect_chain import cookie_header, has_asked
 from webcrawl.crawl.requisites import is_needed, may_need
 from webcrawl.frontier.frontier import Frontier
+from webcrawl.frontier.hearing import Heard, both
 from webcrawl.model import Link, pack_found, url_of
 from webcrawl.seen.portions import PORTION, Portions
 from webcrawl.seen.protocol import SeenStore
@@ -22,7 +23,6 @@ from webcrawl.urls.sites import entered
 
 logger = logging.getLogger(__name__)
 
-Heard = Callable[[str, Sequence[str]], None]
 KNOWN = b""  # placeholder for the seen store: mark as seen, never return
 
 
@@ -46,7 +46,7 @@ class Discovery:
 
         `leave` gets the links that would be submitted, in a crawl that does not follow them.
         """
-        self._heard = _both(frontier.heard, trace)
+        self._heard, self._found = both(frontier.heard, trace), frontier.found
         self._pipeline, self._seen, self._lately, self._portions = pipeline, seen, lately, portions
         self._site_of, self._counters, self._frontier = site_of, counters, frontier
         self._elsewhere, self._leave = elsewhere, leave
@@ -71,7 +71,7 @@ class Discovery:
         """
         self._counters["links"] += len(links)
         page = self._entered(page)
-        if len(links) > PORTION:
+        if len(links) > PORTION and self._found is None:
             self._portions.put(page, base, links, hop, PORTION)
             links = links[:PORTION]
         filters = self._pipeline.requisites if needed else None
@@ -98,7 +98,7 @@ class Discovery:
         self._counters["links"] += 1
         page = self._entered(page)
         cookies = cookie_header(chain, location) if chain else b""
-        if not (cookies and has_asked(chain, self._pipeline.key(location))):
+        if self._found is not None or not (cookies and has_asked(chain, self._pipeline.key(location))):
             filters = self._pipeline.requisites if is_needed(page.path) else None
             self._submit(page, "R", [location], lambda _: "R", "", chain, filters)
             return
@@ -123,8 +123,9 @@ class Discovery:
     ) -> None:
         absorbed = self._lately.absorbed
         depth = page.depth + (kind != "R")
+        lately = self._lately if self._found is None else None
         found = self._pipeline.process(
-            page.url, depth, links, base, self._lately, page.path + kind, self._heard, filters, targets
+            page.url, depth, links, base, lately, page.path + kind, self._heard, filters, targets
         )
         self._counters["links/known"] += self._lately.absorbed - absorbed
         self._counters["links/new"] += len(found)
@@ -133,6 +134,9 @@ class Discovery:
         keys: Sequence[int] = [key for key, _, _ in found]
         urls = [url for _, url, _ in found]
         records: Sequence[bytes] = pack_found(page, [(url, hop(at)) for _, url, at in found], chain)
+        if self._found is not None:
+            self._found(page, records, redirect=kind == "R")
+            return
         if self._leave is not None:
             self._leave(records)
         else:
@@ -200,14 +204,3 @@ class Discovery:
         learned = self._pipeline.learned(records)
         if learned:
             self._seen.submit(self._pipeline.keys([url_of(record) for record in learned]), learned)
-
-
-def _both(first: Heard | None, second: Heard | None) -> Heard | None:
-    if first is None or second is None:
-        return first or second
-
-    def heard(page: str, links: Sequence[str]) -> None:
-        first(page, links)
-        second(page, links)
-
-    return heard

@@ -66,7 +66,10 @@ def open_revisiting(
     floor = min(values["REVISIT_AGE"], FLOOR)
     signals = Signals(db, Fingerprints(key), random, counters) if on else None
     missed = signals.missed if signals is not None else None
-    revisits = Revisits(db, policy, rate=split.rate, random=random, memory=MEMORY, missed=missed, key=key, floor=floor)
+    more = {"memory": MEMORY, "missed": missed, "key": key, "floor": floor, "counters": counters}
+    revisits = Revisits(db, policy, rate=split.rate, random=random, **more)
+    if signals is not None:
+        signals.room = revisits.waiting.room
     importance = _importance(values["REVISIT_IMPORTANCE"], frontier)
     watched = Watched(db, key)
     if isinstance(policy, Steered):

@@ -13,6 +13,8 @@ from webcrawl.net.robots_fresh import Head
 class Rereading(Crawl):
     """Remembers bodies seen before; what its pages link to is no concern of its."""
 
+    rereads = True
+
     def discover(
         self,
         page: Link,

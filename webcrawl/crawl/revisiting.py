@@ -16,14 +16,15 @@ import msgpack
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.revisit_figures import RevisitCounts
 from webcrawl.crawl.split import Split
+from webcrawl.crawl.unused import Unused
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.model import Exchange, Link, Outcome, Status
-from webcrawl.revisit import validators
+from webcrawl.net.validators import Validators, validators
 from webcrawl.revisit.change import GONE, By, Change, Judged, judged
 from webcrawl.revisit.figures import RevisitFigures
 from webcrawl.revisit.honesty import Honesty
 from webcrawl.revisit.policy import Policy
-from webcrawl.revisit.record import PageRecord, is_ahead, link_of, record_of
+from webcrawl.revisit.record import LONGEST_ETAG, PageRecord, is_ahead, link_of, record_of
 from webcrawl.revisit.revisits import Revisits
 from webcrawl.revisit.signals import Signals
 from webcrawl.store.crawldb import CrawlDB
@@ -36,7 +37,6 @@ SOON, LATE = 60.0, 30 * 86_400.0  # seconds until a page is tried again that cou
 PRECONDITION_FAILED = 412
 RARE = 86_400.0  # the same if it is its host, or robots.txt, that keeps us out
 PROBES, AWAY = 5, 7 * 86_400.0  # a page that was gone so often in a row, and for so many seconds, is forgotten
-FORGET = frozenset((Status.OUT_OF_SCOPE, Status.DROPPED))  # somebody does not want it any more
 
 
 class Revisiting:
@@ -76,6 +76,7 @@ class Revisiting:
         self._plainly: set[str] = set()  # of these, asked for without a condition although there are validators
         self._moved: set[str] = set()  # of these, whose record has gone to where they were redirected
         self._next = 0.0
+        self._unused = Unused(split, self.__len__, revisits.floor)
         db.join(self)
 
     def __repr__(self) -> str:
@@ -101,6 +102,8 @@ class Revisiting:
         if now < self._next:
             return
         self._next = now + STEP
+        if self._on:
+            self._unused.look(now)
         self._out = min(self._out, len(self._frontier))  # some may have gone to other drones
         room = min(ROOM - self._out, SLICE) if self._on else 0
         if room > 0:
@@ -109,13 +112,17 @@ class Revisiting:
                 self._out += len(records)
                 self._remember(records)
                 self._frontier.revisit([link_of(record).pack() for record in records])
+        if self._on and self.revisits.waiting:
+            self._frontier.revisit([link.pack() for link in self.revisits.told_before(now, SLICE)])
         self._frontier.bring(now)
 
     def next_feed(self, now: float) -> float | None:
         """When `feed` may find something; None until a page is finished."""
-        if not self._on or self._out >= ROOM:
+        if not self._on:
             return None
-        ready = self.revisits.next_take(now)
+        turn = self.revisits.next_take(now) if self._out < ROOM else None
+        told = self.revisits.next_told(now)
+        ready = min((at for at in (turn, told) if at is not None), default=None)
         return ready if ready is None else max(ready, self._next)
 
     def receive(self, links: Sequence[Link]) -> None:
@@ -135,15 +142,15 @@ class Revisiting:
         self._frontier.revisit([link_of(record).pack() for record in records])
         return bool(records)
 
-    def headers(self, link: Link) -> validators.Headers:
+    def headers(self, link: Link) -> list[tuple[bytes, bytes]]:
         """What makes the request for this page conditional. Call it when the page is handed out."""
         record = self._record(link) if link.is_revisit else None
-        if record is None:
-            return {}
-        found = validators.headers(record) if not record.gone else {}  # who heard that it is gone needs all of it
+        if record is None or record.gone:  # who heard that it is gone needs all of it
+            return []
+        found = Validators(record.etag, record.modified).headers
         if found and self._honesty.asks_plainly(link.url, record, self._clock()):
             self._plainly.add(link.url)
-            return {}
+            return []
         return found
 
     # -- back
@@ -159,11 +166,15 @@ class Revisiting:
         """Whether the page was fetched before, though of that no record is at hand."""
         return bool(link.history) and is_ahead(link)
 
+    def knows(self, link: Link) -> bool:
+        """Whether the page was fetched before, and what came of that is at hand."""
+        record = None if link.request else self._record(link)
+        return record is not None and record.digest != 0
+
     def tell(self, url: str, now: float, via: str = "") -> bool:
-        """A signal, from the page `via`: fetches this page ahead of its turn; False if that is under way."""
-        link = self.revisits.told(url, now) if self._on else None
+        """A signal, from the page `via`: fetches this page ahead of its turn; False if it waits, or is under way."""
+        link = self.revisits.told(url, now, via=via) if self._on else None
         if link is not None:
-            link.via = via
             self._frontier.revisit([link.pack()])
         return link is not None
 
@@ -247,7 +258,7 @@ class Revisiting:
         """EXCLUDED is also what URLs of a host end with whose name led to a forbidden address: that may pass."""
         if outcome.status == Status.EXCLUDED:
             return self._excluded(link.url)
-        return outcome.status in FORGET
+        return outcome.status == Status.OUT_OF_SCOPE  # a host that was given up by command comes back after a day
 
     def _back(self, record: PageRecord, now: float) -> None:
         """One page less is on its way; but what a page that has moved hands on was not among those that were due."""
@@ -310,15 +321,16 @@ class Revisiting:
 
     def _update(self, record: PageRecord, exchange: Exchange, found: Judged, now: float) -> None:
         """The record is as this answer says."""
-        etag, modified = validators.of(exchange, now)
+        sent = validators(exchange.headers, now, longest=LONGEST_ETAG)
         if exchange.status == 200:
-            record.etag, record.modified, record.digest = etag, modified, found.digest
+            record.digest = found.digest
             if exchange.is_original:
                 record.stored = exchange.started
             elif found.change is not Change.UNCHANGED:
                 record.stored = 0.0  # the archive has it elsewhere, in part, or not at all
-        else:  # 304: what it does not repeat still holds
-            record.etag, record.modified = etag or record.etag, modified or record.modified
+        else:
+            sent = sent.completed(Validators(record.etag, record.modified))
+        record.etag, record.modified = sent
         record.text = found.text or record.text
         record.fetched = now
 

@@ -18,7 +18,7 @@ from webcrawl.items import Page
 from webcrawl.model import Exchange, Link, redirects_in_a_row
 from webcrawl.net.robots_book import robots_url
 from webcrawl.net.robots_fresh import head_of
-from webcrawl.revisit.change import By, Change
+from webcrawl.revisit.change import GONE, By, Change
 from webcrawl.seen.shells import SIZE, Shells
 from webcrawl.urls.redirects import target
 
@@ -26,6 +26,7 @@ KIND = itemgetter(0)  # of a link
 # Heritrix's letters for the ways to a URL; all other kinds of links are L.
 HOPS = {**dict.fromkeys(("img", "srcset", "script", "style", "media", "object", "link"), "E"), "refresh": "R"}
 FOR_GOOD = frozenset({301, 308})
+CHANGED, HERE = b"changed ", b" here "  # in digests that are kept beside those of bodies
 NEEDED = {"refresh": "R"}  # all other requisites are E
 
 
@@ -76,12 +77,15 @@ class Visitor:
         known = self._crawl.revisiting
         if known is not None:
             self._judge(page, known, link, exchange)
+        elif self._crawl.rereads:
+            self._compare(page, exchange)
         if location:
             if link.history and known is not None and self._moves(known, link, exchange, location):
+                page.change = Change.GONE
                 return page
             if redirects_in_a_row(link.path) < self._redirects:
                 self._crawl.redirected(link, location, self._chain(link, exchange))
-        elif 200 <= exchange.status < 300 and exchange.body and page.change is not Change.UNCHANGED:
+        elif 200 <= exchange.status < 300 and exchange.body and not _is_same(page, exchange):
             self._body(page, link, exchange)
         return page
 
@@ -96,14 +100,41 @@ class Visitor:
             page.digest = digest if exchange.payload is exchange.body else self._digests(exchange.body)
             number = int.from_bytes(digest[:8], "big") or 1
         found = known.judge(link, exchange, number, lambda: page.fingerprint)
-        if found is not None and found.change is Change.NEW and known.is_seen(link):
+        seen = known.is_seen(link)
+        if found is None:
+            if seen and exchange.status in GONE:
+                page.change = Change.GONE
+            elif seen or known.knows(link):  # an answer that says nothing of the page
+                page.change = Change.UNCHANGED
+            return
+        if found.change is Change.NEW and seen:
             same = self._crawl.holds_body(page.digest)
             found = replace(
                 found, change=Change.UNCHANGED if same else Change.CHANGED, by=By.DIGEST if same else By.TEXT
             )
-        if found is not None:
-            exchange.revisit, exchange.same_since = found, found.stored
-            page.change, page.revisit = found.change, found.visits + (found.change is not Change.NEW)
+        exchange.revisit, exchange.same_since = found, found.stored
+        page.change, page.revisit = found.change, found.visits + (found.change is not Change.NEW)
+        if found.change is Change.CHANGED:
+            self._crawl.seen_body(self._has_changed(page))
+        elif seen and found.digest_before == 0 and self._crawl.holds_body(self._has_changed(page)):
+            page.change = Change.CHANGED  # perhaps: which of its states was the last is not known here
+
+    def _compare(self, page: Page, exchange: Exchange) -> None:
+        """Of a page that an archive has more than once, each later answer is a change: what it is counts, not when."""
+        if exchange.request and not exchange.request.startswith((b"GET ", b"HEAD ")):
+            return
+        if 200 <= exchange.status < 300 and self._crawl.seen_body(self._has_changed(page)):
+            page.change = Change.CHANGED
+        elif exchange.status in GONE and self._crawl.holds_body(self._has_changed(page)):
+            page.change = Change.GONE
+
+    def _has_changed(self, page: Page) -> bytes:
+        """By which it is known that a page was ever found changed; of an archive, that it was ever there."""
+        return self._digests(CHANGED + page.url.encode())
+
+    def _was_here(self, page: Page) -> bytes:
+        """By which it is known that the first page with this body was this one."""
+        return self._digests(page.digest + HERE + page.url.encode())
 
     def _moves(self, known: Revisiting, link: Link, exchange: Exchange, location: str) -> bool:
         """A page that has moved for good takes what is known of it along, unless nothing is fetched where it is now."""
@@ -129,8 +160,10 @@ class Visitor:
         page.digest = page.digest or self._digests(exchange.body)
         page.duplicate = self._crawl.seen_body(page.digest)
         known = self._knows_links(page)
-        if page.duplicate and (self._crawl.comes_again(link) or _is_back(exchange)):  # first seen as this very page
-            page.duplicate = known = False
+        if page.duplicate and (self._crawl.comes_again(link) or _is_back(exchange) or self._returns(page, link)):
+            page.duplicate = known = False  # first seen as this very page
+        elif not page.duplicate and self._crawl.revisiting is not None:
+            self._crawl.new_key(self._was_here(page))
         if not (page.duplicate or link.history):  # budgets are about new pages
             self._crawl.new_body(link, exchange.body)
         exchange.duplicate = page.duplicate
@@ -140,6 +173,14 @@ class Visitor:
             self._read_shell(page, exchange, redirects_in_a_row(link.path))
         if self._requisites and page.found is None and may_need(link.path):
             self._read_requisites(page, exchange)
+
+    def _returns(self, page: Page, link: Link) -> bool:
+        """Whether a page has become again what it was before, or has moved here for good."""
+        if page.change is Change.NEW:
+            return bool(link.history)
+        if self._crawl.rereads:
+            return True
+        return page.change is Change.CHANGED and self._crawl.holds_body(self._was_here(page))
 
     def _read_requisites(self, page: Page, exchange: Exchange) -> None:
         """Reads a body whose links were submitted, for what it needs to be shown: here that may be other files."""
@@ -294,3 +335,8 @@ def _is_back(exchange: Exchange) -> bool:
     """Whether the page was away, and is again what it was."""
     found = exchange.revisit
     return found is not None and found.change is Change.CHANGED and found.digest == found.digest_before
+
+
+def _is_same(page: Page, exchange: Exchange) -> bool:
+    """Whether there is nothing to be read; of an answer that was cut short the links are read all the same."""
+    return page.change is Change.UNCHANGED and exchange.revisit is not None

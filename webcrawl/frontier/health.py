@@ -88,7 +88,7 @@ class HealthRules:
             only = only if only == before.only else 0
             origin = origin if before.origin in (-1, origin) else 0
         host.failures += 1
-        wait = self._wait(host.failures, gone=gone)
+        wait = self.wait(host.failures, gone=gone)
         planned, asked = float(max(wait, outcome.wait)), float(outcome.wait)
         row = FailedRow(now, away, _status(link, outcome), only, gone, origin, planned, asked)
         host.row = row
@@ -97,7 +97,7 @@ class HealthRules:
             host.retired = row.status
         return wait
 
-    def _wait(self, failures: int, *, gone: bool) -> float:
+    def wait(self, failures: int, *, gone: bool) -> float:
         """How long a host is left alone that has failed so often in a row."""
         wait = min(self.retry_wait * 2.0 ** min(failures - 1, 60), DAY)
         return min(max(wait, GONE * self.retry_wait), DAY) if gone else wait

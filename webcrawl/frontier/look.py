@@ -60,6 +60,19 @@ class Look:
         with self._opened(name) as host:
             return host.failures, bool(host.times), host.ip
 
+    def pause(self, name: str) -> tuple[float, str]:
+        """Seconds for which the host was to be left alone before the request that is made now, and by which rule."""
+        with self._opened(name) as host:
+            asked, seconds = self._book.asked(host), self._book.wait(host)
+            failed = self._book.health.wait(host.failures, gone=host.row.gone) if host.row and host.failures else 0.0
+            if asked and asked >= max(failed, seconds):
+                return asked, "retry-after"
+            if failed > seconds:
+                return failed, "failure"
+            if not (host.times or host.failures):
+                return seconds, "new"
+            return seconds, "crawl-delay" if self._delay(host)["source"] == ROBOTS else "politeness"
+
     def in_flight(self, url: str) -> bool:
         """Whether this URL was handed out and is not done."""
         host = self._back.active.get(host_of(url))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -19,7 +19,8 @@ from webcrawl.frontier.front import FrontEnd
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.hosts import HostTable
 from webcrawl.frontier.parts import Hooks, Queues, Rules, Shape
-from webcrawl.frontier.prioritizers import Informed
+from webcrawl.frontier.popularity import Popularity
+from webcrawl.frontier.prioritizers import Informed, Learning
 from webcrawl.frontier.reputation import Reputation
 from webcrawl.frontier.texts import Texts
 from webcrawl.frontier.told import Told
@@ -29,6 +30,7 @@ from webcrawl.urls.hosts import host_of
 HOST_BYTES = 768  # a host's record and empty queue as Python objects: 630 measured (docs/frontier.md)
 DOMAIN_BYTES = 640  # a domain's record as a Python object, most of them without a queue: 560 measured
 META = "frontier"
+POPULARITY = "popularity"
 NO_HOOKS = Hooks()
 
 
@@ -40,6 +42,7 @@ class FrontierPart:
     frontier: Frontier
     queues: Queues
     random: Random
+    table: Popularity | None = None  # what the prioritizer has learnt
 
     def prepare(self) -> Iterator[None]:
         yield from self.queues.hosts.prepare()
@@ -55,7 +58,8 @@ class FrontierPart:
             "aside": queues.aside.save(),
             "set aside": (frontier.aside, frontier.hosts_aside),
             "lines": queues.lines.save(),
-            "queued": len(frontier),  # URLs in flight count as queued: after a crash they are handed out again
+            "queued": frontier.queued
+            + frontier.in_flight,  # URLs in flight count as queued: after a crash they are handed out again
             "width": frontier.width,
             "counters": frontier.counters,
             "random": self.random.getstate(),
@@ -63,27 +67,48 @@ class FrontierPart:
         if queues.front.old is not None:
             state["revisits"] = queues.front.old.save()
         self.db.set(META, msgpack.packb(state))
+        if self.table is not None:
+            self.db.set(POPULARITY, self.table.save())
 
 
 def open_frontier(
-    db: CrawlDB, shape: Shape, rules: Rules, hooks: Hooks = NO_HOOKS, *, random: Random, now: float = 0.0
+    db: CrawlDB,
+    shape: Shape,
+    rules: Rules,
+    hooks: Hooks = NO_HOOKS,
+    *,
+    random: Random,
+    now: float = 0.0,
+    kind: Callable[..., Frontier] = Frontier,
 ) -> Frontier:
     """Opens the frontier as of the last checkpoint. `now`: every host waits its turn again, counted from then.
 
-    `now` is for a resumed crawl that did not stop cleanly: the requests since the checkpoint are unknown.
+    `now` is for a resumed crawl that did not stop cleanly: the requests since the checkpoint are unknown. `kind`:
+    Frontier, or what is made of it.
     """
     data = db.get(META)
     saved: dict[str, Any] = msgpack.unpackb(data) if data else {}
     queues = _open_queues(db, shape, rules, saved, random)
-    frontier = Frontier(queues, rules, hooks, resumed=now if saved else 0.0)
+    frontier = kind(queues, rules, hooks, resumed=now if saved else 0.0)
     if saved:
         frontier.queued, frontier.width = saved["queued"], max(saved["width"], rules.limits.queues)
         frontier.counters.update(saved["counters"])
         frontier.was_aside(*saved["set aside"])
         version, words, gauss = saved["random"]
         random.setstate((version, tuple(words), gauss))
-    db.join(FrontierPart(db, frontier, queues, random))
+    db.join(FrontierPart(db, frontier, queues, random, _learn(db, shape.memory // 32, rules)))
     return frontier
+
+
+def _learn(db: CrawlDB, memory: int, rules: Rules) -> Popularity | None:
+    """Gives the prioritizer what it has learnt up to the last checkpoint, if it learns."""
+    if not isinstance(rules.prioritizer, Learning):
+        return None
+    table, data = Popularity(rules.key, memory), db.get(POPULARITY)
+    if data is not None:
+        table.restore(data)
+    rules.prioritizer.learn(table)
+    return table
 
 
 def _open_queues(db: CrawlDB, shape: Shape, rules: Rules, saved: dict[str, Any], random: Random) -> Queues:
@@ -92,7 +117,8 @@ def _open_queues(db: CrawlDB, shape: Shape, rules: Rules, saved: dict[str, Any],
     The last eighth is for registered domains.
     """
     quarter, blocks = shape.memory // 4, Blocks(db)
-    pool = Pool(blocks, shape.memory // 2)
+    learnt = shape.memory // 32 if isinstance(rules.prioritizer, Learning) else 0
+    pool = Pool(blocks, shape.memory // 2 - learnt)
     hosts = HostTable(db, pool, quarter // HOST_BYTES, quarter // 2)
     levels: list[bytes | None] = list(saved.get("front", ()))
     levels += [None] * (shape.levels - len(levels))  # with fewer levels than before, the extra queues still run empty

@@ -88,6 +88,8 @@ class Indexer:
                 continue
             if line["ordinal"] != until:
                 raise StoreError(f"{self._jobdir}/text: page {until} is missing before page {line['ordinal']}")
+            if "change" in line:  # it was fetched before
+                self._index.drop(line["url"])
             self._index.add(fields(line, self._domain_of(host_of(line["url"])), *place))
             until += 1
             size += len(line["text"])

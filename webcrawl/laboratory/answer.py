@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from webcrawl.laboratory.study import NAMES, Row, best_size, critical_region, statistics
+from webcrawl.laboratory.names import NAMES
+from webcrawl.laboratory.study import Row, best_size, critical_region, statistics
 from webcrawl.laboratory.traces import Trace
 
 MOST = 1 << 24  # of URL_CACHE_SIZE

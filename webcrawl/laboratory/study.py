@@ -10,6 +10,7 @@ import numpy as np
 
 from webcrawl.laboratory import policies
 from webcrawl.laboratory.compiled import vector
+from webcrawl.laboratory.names import NAMES
 from webcrawl.laboratory.tinylfu import wtinylfu
 from webcrawl.laboratory.traces import Numbers, Trace
 
@@ -22,7 +23,6 @@ POLICIES: dict[str, Callable[[Any, int, int], int]] = {
     "S3-FIFO": policies.s3fifo,
     "W-TinyLFU": wtinylfu,
 }
-NAMES = ("INFINITE", "MIN", "LRU", "CLOCK", "RANDOM", "STATIC", "SIEVE", "S3-FIFO", "W-TinyLFU")
 LOW, HIGH = 0.1, 0.9  # of what there is to gain: between these lies the critical region
 
 

@@ -47,8 +47,7 @@ class Head(NamedTuple):
         """Of a 304: what it does not repeat still holds."""
         if before is None:
             return self
-        (etag, modified), known = self.validators, before.validators
-        return self._replace(validators=Validators(etag or known.etag, modified or known.modified))
+        return self._replace(validators=self.validators.completed(before.validators))
 
 
 def head_of(exchange: Exchange) -> Head:

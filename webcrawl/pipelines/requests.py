@@ -16,15 +16,19 @@ from webcrawl.adapter.downloader import downloader_of
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.trip import Trip
 from webcrawl.adapter.values import values_of
-from webcrawl.logs.request_line import line
+from webcrawl.crawl.about import About
+from webcrawl.logs.request_line import Pause, line
 from webcrawl.net.errors import Untried
 from webcrawl.pipelines.output import is_plain
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
 from webcrawl.store.outputs import Outputs
 from webcrawl.store.synced import SyncedLog
+from webcrawl.store.windows import Windows
+from webcrawl.urls.hosts import host_of
 
 EACH = 1.0  # seconds of requests that a power cut may take from the log; kill -9 takes none
+HOSTS = 1 << 16  # of which is remembered when they answered last
 
 
 class RequestsPipeline:
@@ -36,6 +40,10 @@ class RequestsPipeline:
         self._timer: Any = None
         self._log: SyncedLog | None = None
         self._ending = False
+        self._windows: Windows | None = None
+        self._about: About | None = None
+        self._sent_out: set[Request] = set()  # sent, and not answered
+        self._answered: dict[str, float] = {}  # when each host has ended its last answer, the latest last
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -46,25 +54,46 @@ class RequestsPipeline:
 
     def open_spider(self) -> None:
         if not is_plain(self._crawler):
-            scheduler_of(self._crawler).crawl.attach(self._open)
+            crawl = scheduler_of(self._crawler).crawl
+            self._about = crawl.about
+            crawl.attach(self._open)
             downloader_of(self._crawler).on_send = self._sent
+            self._crawler.signals.connect(self._left, signals.request_left_downloader)
             self._crawler.signals.connect(self._close, signals.spider_closed)
 
     def _open(self, db: CrawlDB, outputs: Outputs) -> None:
         del outputs  # they are cut back
-        self._worker, self._log = db.worker, SyncedLog(db.disk, self._path)
+        self._worker, self._log, self._windows = db.worker, SyncedLog(db.disk, self._path), Windows(db, time.time)
 
     def _sent(self, request: Request, trip: Trip | None) -> None:
         """Writes the line before the request goes out. Without a line it does not, and nobody is charged for that."""
         if self._log is None:
             return
+        now, link = time.time(), trip.link if trip is not None else None
         try:
-            self._log.write(line(time.time(), request.method, request.url, trip.link if trip is not None else None))
+            self._log.write(line(now, request.method, request.url, link, self._pause(request.url, now)))
         except StoreError as error:
             scheduler_of(self._crawler).fail(error)
             raise Untried(str(error)) from error
+        self._sent_out.add(request)
         if self._timer is None:
             self._timer = call_later(EACH, self._sync)
+
+    def _pause(self, url: str, now: float) -> Pause:
+        if self._about is None:
+            return Pause()
+        last = self._answered.get(host_of(url))
+        return Pause(max(now - last, 0.0) if last is not None else None, *self._about.pause(url))
+
+    def _left(self, request: Request) -> None:
+        """The answer has ended, or failed: from now on its host is left alone."""
+        if request in self._sent_out:
+            self._sent_out.remove(request)
+            host = host_of(request.url)
+            self._answered.pop(host, None)
+            self._answered[host] = time.time()
+            if len(self._answered) > HOSTS:
+                del self._answered[next(iter(self._answered))]
 
     def _sync(self) -> None:
         """In a thread; a sync that has not ended after EACH seconds is waited for."""
@@ -83,6 +112,8 @@ class RequestsPipeline:
     def close_spider(self) -> None:
         """Other pipelines may still await downloads while they close: the thread will not be there for them."""
         self._ending = True
+        if self._windows is not None:
+            self._windows.end()  # the last checkpoint is next
         self._sync_now()
 
     def _sync_now(self) -> None:

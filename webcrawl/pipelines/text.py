@@ -1,4 +1,4 @@
-"""text/*.jsonl.gz: the visible text of every new page; and index/, the full-text index made of it."""
+"""text/*.jsonl.gz: the visible text of every new or changed page; and index/, the full-text index made of it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.trip import when_finished
 from webcrawl.adapter.values import values_of
 from webcrawl.fulltext.files import TextFiles
-from webcrawl.fulltext.lines import line
+from webcrawl.fulltext.lines import blank, line
 from webcrawl.items import Page
+from webcrawl.model import Exchange, Link, Outcome
+from webcrawl.revisit.change import Change
 from webcrawl.store.errors import StoreError
 from webcrawl.urls.hosts import RegisteredDomains
 
@@ -23,10 +25,15 @@ MB = 1_000_000
 
 
 class TextPipeline:
-    """Writes a line for each page with a status of 2xx that shows any text; its files are part of the checkpoint."""
+    """Writes a line for each page with a status of 2xx that shows any text; its files are part of the checkpoint.
+
+    What is no longer so has a line, too: of pages that are gone, that show no text any more, or are by now what another
+    URL has, which is not processed.
+    """
 
     def __init__(self, crawler: Crawler, values: Mapping[str, Any]) -> None:
         self._crawler, self._values = crawler, values
+        self._skips = values["CONTENT_SEEN"] == "skip"
         self._files: TextFiles | None = None
 
     @classmethod
@@ -39,6 +46,7 @@ class TextPipeline:
     def open_spider(self) -> None:
         crawl = scheduler_of(self._crawler).crawl
         self._files = files = crawl.attach(partial(TextFiles, max_size=self._values["WARC_MAX_SIZE"] * MB))
+        crawl.hear(self._hear)
         if "index" in self._values["OUTPUTS"]:
             from webcrawl.fulltext.indexer import Indexer  # noqa: PLC0415 - tantivy is optional
 
@@ -46,7 +54,7 @@ class TextPipeline:
             crawl.follow(crawl.attach(lambda db, _: Indexer(db, jobdir, files, RegisteredDomains())))
 
     def process_item(self, item: Any) -> Any:
-        if isinstance(item, Page) and 200 <= item.status < 300:
+        if isinstance(item, Page) and _has_news(item):
             try:
                 when_finished(partial(self._write, item))
             except (StoreError, MemoryError) as error:
@@ -59,9 +67,23 @@ class TextPipeline:
         if self._files is not None:
             self._files.add(partial(line, page))
 
+    def _hear(self, link: Link, _outcome: Outcome, exchange: Exchange | None) -> None:
+        """A page that is dropped before it comes here, because another URL had its body before."""
+        if exchange is None or not exchange.duplicate or not self._skips or self._files is None:
+            return
+        if exchange.revisit is not None and exchange.revisit.change is Change.CHANGED:
+            page = Page.of(link, exchange)
+            page.change = Change.CHANGED
+            self._files.add(partial(blank, page))
+
     def close_spider(self) -> None:
         if self._files is not None:
             try:
                 self._files.close()
             except StoreError as error:
                 scheduler_of(self._crawler).fail(error)
+
+
+def _has_news(page: Page) -> bool:
+    """Unchanged pages come where a pipeline asks for them."""
+    return page.change is Change.GONE or (200 <= page.status < 300 and page.change is not Change.UNCHANGED)

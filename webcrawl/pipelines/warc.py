@@ -22,6 +22,7 @@ from webcrawl.adapter.trip import when_finished
 from webcrawl.adapter.values import values_of
 from webcrawl.items import Page
 from webcrawl.model import Exchange, Link
+from webcrawl.revisit.change import Change
 from webcrawl.store.errors import StoreError
 from webcrawl.text.credentials import text_without_credentials
 from webcrawl.warc.writer import WarcFiles, WarcWriter
@@ -66,7 +67,8 @@ class WarcPipeline:
 
     def process_item(self, item: Any) -> Any:
         if isinstance(item, Page) and item.link is not None and item.exchange is not None:
-            write = partial(self._write, item.link, item.exchange, duplicate=item.duplicate, title=item.title)
+            again = item.duplicate or item.change is Change.CHANGED  # it may be what it was some time ago
+            write = partial(self._write, item.link, item.exchange, duplicate=again, title=item.title)
             try:
                 when_finished(write)
             except Exception as error:  # whatever it is, this page is not archived: it must not be booked

@@ -58,6 +58,11 @@ class Ahead:
         self._set(key, -max(1, int(now)), found)
         return found or PageRecord(url, path)
 
+    def last(self, url: str) -> float:
+        """When this page was fetched ahead of its turn the last time; 0 if that is not known."""
+        row = self._row(self._fingerprint(url)) if self.count else None
+        return row[1].fetched if row is not None and row[1] is not None else 0.0
+
     def found(self, record: PageRecord) -> None:
         """What came of it."""
         self._set(self._fingerprint(record.url), int(record.fetched), record)

@@ -8,7 +8,6 @@ from enum import StrEnum
 
 from webcrawl.model import Exchange
 from webcrawl.revisit.record import PageRecord
-from webcrawl.revisit.validators import was_conditional
 
 ALIKE = 4  # bits in which the fingerprints of two texts may differ that count as the same
 GONE = frozenset({404, 410})
@@ -70,3 +69,9 @@ def judged(record: PageRecord | None, exchange: Exchange, digest: int, text: Cal
     distance = (seen ^ record.text).bit_count() if seen and record.text else None
     by = By.DIGEST if distance is not None and distance <= ALIKE and not record.gone else By.TEXT
     return Judged(Change.CHANGED, by, before, digest, was, distance, text=seen, visits=visits)
+
+
+def was_conditional(exchange: Exchange) -> bool:
+    """Whether the request said so: a 304 means nothing otherwise."""
+    sent = exchange.request.lower()
+    return b"\r\nif-none-match:" in sent or b"\r\nif-modified-since:" in sent

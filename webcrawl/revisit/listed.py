@@ -91,7 +91,7 @@ class Listed:
         # What had no date has changed since if it has one now that is later than our last look.
         newer = known & (now_dates > np.where(before > 0, before, np.uint32(min(max(read, 0), LATEST))))
         if newer.sum() > most:
-            later = np.flatnonzero(newer)[np.argsort(now_dates[newer], kind="stable")[:-most]]
+            later = np.flatnonzero(newer)[np.argsort(now_dates[newer], kind="stable")[: int(newer.sum()) - most]]
             newer[later], now_dates[later] = False, before[later]
         first = read < 0
         gone = len(was_keys) - int(known.sum())

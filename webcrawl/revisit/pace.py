@@ -11,7 +11,6 @@ SIZE = _LAYOUT.size  # of its state
 BACK = 1 / 32  # a page that comes late, because it is new in the queue, sets the queue back by so much of its lateness
 SMOOTH = 3600.0  # seconds over which the budget is averaged: a share of all fetches wavers with them
 SMOOTH_AHEAD = 86400.0  # the same for fetches at signals: a sitemap has the news of a day
-MOST_AHEAD = 0.5  # of the budget: what such fetches may have if there is no threshold for them
 YEAR = 365 * 86400.0  # the longest round: a budget of nothing may be one of something tomorrow
 
 
@@ -41,13 +40,6 @@ class Pace:
     def place(self, now: float) -> float:
         """Where the queue is; before it has begun, that is the present."""
         return self.front or now
-
-    def may_be_ahead(self) -> bool:
-        """Whether a page may be fetched at a signal; it is counted then. They have half of the budget at most."""
-        if self.ahead_rate > MOST_AHEAD * self.rate:
-            return False
-        self.ahead += 1
-        return True
 
     def round(self, now: float) -> float:
         """Seconds in which the budget suffices for every page once."""

@@ -22,8 +22,7 @@ from webcrawl.text.httpdate import http_date, read_http_date
 HEAD = struct.Struct("<BBIBQQfffHHBHI")
 DATE = struct.Struct("<I")
 LISTED, DATED, WORDED, HANDED = 1, 2, 4, 8  # flags; the second and third: how Last-Modified is kept
-LONGEST_ETAG = 128  # bytes; a longer one is not worth its room
-LONGEST_DATE = 64
+LONGEST_ETAG, LONGEST_DATE = 128, 64  # bytes; longer ones are not worth their room
 SECONDS = 0xFFFF_FFFF  # until 2106
 COUNT = 0xFFFF
 LARGEST = 3.0e38  # of a float of 4 bytes

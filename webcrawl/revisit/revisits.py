@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from heapq import heappop, heappush
 from random import Random
+
+import msgpack
 
 from webcrawl.frontier.blocks import Blocks
 from webcrawl.frontier.fifo import BLOCK, Pool
@@ -15,8 +18,10 @@ from webcrawl.revisit.ahead import Ahead
 from webcrawl.revisit.buckets import LAST, TIME, Buckets, seconds_of, stamp, ticks
 from webcrawl.revisit.pace import BACK
 from webcrawl.revisit.policy import Policy
+from webcrawl.revisit.recent import Recent
 from webcrawl.revisit.record import PageRecord, link_of, pack, unpack
 from webcrawl.revisit.tokens import Tokens
+from webcrawl.revisit.waiting import Signal, Waiting
 from webcrawl.store.crawldb import CrawlDB
 
 MEMORY = 16 << 20
@@ -29,7 +34,11 @@ RESTING = 4096  # records kept aside because they were fetched just now
 SPARE = 64  # records that one call of `take` may look at in vain
 EXPIRE = 3600.0  # seconds between two looks for rows of `ahead` that are too old
 SIGNALS = 10.0  # of a page, by which is judged how often they come
+PART = 0.5  # of the budget: what fetches at signals may have, so that pages have their turns whoever announces what
+BURST = 86_400.0  # seconds of that part which are saved: a sitemap has the news of a day at once
 POLICY, LEAD = "revisit.policy", "revisit.lead"
+WAITING, TOKENS = "revisit.waiting", "revisit.tokens"
+NOTHING = msgpack.packb((b"", b""))
 
 
 class Revisits:
@@ -50,10 +59,11 @@ class Revisits:
         missed: Callable[[str], float] | None = None,
         key: bytes = bytes(16),
         floor: float = FLOOR,
+        counters: Counter[str] | None = None,
     ) -> None:
         """`rate`: pages per second; `missed`: the share of a listed page's changes that no signal announces, by URL.
 
-        `key`: of fingerprints of URLs.
+        `key`: of fingerprints of URLs. `counters`: the crawl's.
         """
         db.need("revisit")
         # Of 16 MiB, 6 are for heads and tails; the ids of a hundred million pages' blocks take 4, what rests and what
@@ -62,12 +72,18 @@ class Revisits:
         self._db, self._policy, self._rate, self._random = db, policy, rate, random
         self._missed, self._floor = missed, floor
         self._buckets, self._ahead, self._tokens = Buckets(db, pool), Ahead(db, key), Tokens(rate)
+        self._told = Tokens(lambda: PART * rate(), BURST)  # for fetches at signals
+        self.waiting = Waiting(db.get(WAITING) or b"", counters)
+        self._recent = Recent(floor)
         self._resting: list[tuple[float, bytes]] = []  # a heap: until when, and the record
         self._front = 0  # the time of the last record taken, in ticks: where the queue is
         # Seconds by which the queue has come to be ahead of the clock while pages were taken early.
         self._lead = float(db.get(LEAD) or 0.0)
         self._expired = 0.0
         policy.restore(db.get(POLICY) or b"")
+        told, tokens = msgpack.unpackb(db.get(TOKENS) or NOTHING)
+        self._told.restore(told)
+        self._tokens.restore(tokens)
         db.join(self)
 
     def __len__(self) -> int:
@@ -76,12 +92,18 @@ class Revisits:
     def __repr__(self) -> str:
         return f"<Revisits {self._buckets!r}, {len(self._resting)} resting, {self._ahead!r}>"
 
+    @property
+    def floor(self) -> float:
+        """Seconds between two fetches of a page at least."""
+        return self._floor
+
     def keep(self, record: PageRecord, now: float, due: float | None = None) -> None:
         """After a fetch: until the policy's due time, or this one.
 
         Where pages are taken early, so long after what is taken now: it would be next otherwise.
         """
         if due is None:
+            self._recent.note(record.url, record.fetched)
             self._place(record, now, self._due(record, now))
         else:
             self._place(record, now, due + max(seconds_of(self._front) - now, 0.0))
@@ -97,6 +119,7 @@ class Revisits:
     def take(self, now: float, most: int) -> list[PageRecord]:
         """The next in order of due time, at most so many, and as the budget allows by now."""
         most = min(most, self._tokens.whole(now))
+        self._told.whole(now)
         self._wake(now)
         if now - self._expired > EXPIRE:
             self._ahead.expire(now)
@@ -174,6 +197,7 @@ class Revisits:
             return None
         self._front = place
         self._policy.took(record, now, at)
+        self.waiting.drop(record.url)  # this fetch comes after the signal
         return record
 
     def _wake(self, now: float) -> None:
@@ -182,17 +206,44 @@ class Revisits:
 
     # -- signals
 
-    def told(self, url: str, now: float, path: str = "L") -> Link | None:
+    def told(self, url: str, now: float, path: str = "L", via: str = "") -> Link | None:
         """A link that fetches this page ahead of its turn, as a signal asks for; None if one is under way.
 
-        None, too, if signals of this page come too often for the policy. The fetch is outside the budget, which saves
-        it afterwards. `fetched_ahead` or `ahead_failed` follows.
+        None, too, if signals of this page come too often for the policy, or if it has to wait: `told_before` gives it
+        then. The fetch is outside the budget, which saves it afterwards. `fetched_ahead` or `ahead_failed` follows.
         """
-        record = self._ahead.begin(url, path, now, partial(self._is_worth, now))
+        if url in self.waiting:
+            return None
+        at = max(self._recent.of(url), self._ahead.last(url))
+        if 0.0 <= now - at < self._floor or not self._told.whole(now):
+            self.waiting.add(Signal(url, path, via, max(now, at + self._floor)))
+            return None
+        return self._begin(Signal(url, path, via, now), now)
+
+    def told_before(self, now: float, most: int) -> Iterator[Link]:
+        """Links of signals that had to wait, as many as may be followed by now."""
+        while most > 0 and self.waiting and self._told.whole(now) and (signal := self.waiting.pop(now)) is not None:
+            most -= 1
+            link = self._begin(signal, now)
+            if link is not None:
+                yield link
+
+    def next_told(self, now: float) -> float | None:
+        """When `told_before` may give something; None if nothing waits, or if nothing is allowed at present."""
+        if not self.waiting:
+            return None
+        ready, allowed = self.waiting.next(now), self._told.next(now)
+        return max(now, ready, allowed) if ready is not None and allowed is not None else None
+
+    def _begin(self, signal: Signal, now: float) -> Link | None:
+        record = self._ahead.begin(signal.url, signal.path, now, partial(self._is_worth, now))
         if record is None:
             return None
+        self._told.spend(1)
         self._tokens.owe()
-        return link_of(record, ahead=True)
+        link = link_of(record, ahead=True)
+        link.via = signal.via
+        return link
 
     def _is_worth(self, now: float, found: PageRecord | None) -> bool:
         """Asks the policy, by how often signals come. `found`: what the last one led to, which counts them.
@@ -245,3 +296,6 @@ class Revisits:
         self._buckets.save()
         self._db.set(POLICY, self._policy.state())
         self._db.set(LEAD, repr(self._lead).encode())
+        self._db.set(TOKENS, msgpack.packb((self._told.state(), self._tokens.state())))
+        if self.waiting.is_stale:
+            self._db.set(WAITING, self.waiting.save())

@@ -7,7 +7,7 @@ a few of its signals at a time, and one that was found to lie is tried again now
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from random import Random
 
 from webcrawl.revisit.announcers import LISTINGS, Announcers
@@ -36,6 +36,7 @@ class Signals:
         self._listed, self._announcers = Listed(db), Announcers(db)
         self._keys, self._random = fingerprints, random
         self.counters: Counter[str] = Counter() if counters is None else counters
+        self.room: Callable[[str], int] = lambda _: TOLD  # for how many signals of a host there is room where they wait
 
     def __repr__(self) -> str:
         return f"<Signals {self._announcers!r}>"
@@ -50,7 +51,7 @@ class Signals:
         room = self._room(host, number)
         if room <= 0 or (len(urls) > SMALL and not any(dates)):
             return []
-        most = TOLD if self._trust(host).is_believed else MOST
+        most = min(TOLD, self.room(host)) if self._trust(host).is_believed else MOST
         found = self._listed.compare(number, self._keys(urls), dates, now, whole=whole, room=room, most=most)
         for named in {host, *map(host_of, urls[:SMALL])} if any(dates) else {host}:
             self._note(named, number, found.kept)

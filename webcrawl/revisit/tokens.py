@@ -3,29 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import exp
+from struct import Struct
 
 SAVED = 5.0  # seconds for which unused tokens are kept: a crawl that was busy does not rush afterwards
-DEBT = 60.0  # seconds of the budget that signals may use in advance
+PART = 0.5  # of the rate: what is owed is saved on so much of it, and the rest goes on
+_LAYOUT = Struct("<2d")
 
 
 class Tokens:
     """One per page. The rate may differ at each call."""
 
-    def __init__(self, rate: Callable[[], float]) -> None:
-        """`rate`: per second."""
-        self._rate = rate
+    def __init__(self, rate: Callable[[], float], saved: float = SAVED) -> None:
+        """`rate`: per second; `saved`: seconds for which unused ones are kept."""
+        self._rate, self._saved = rate, saved
         self._left = 1.0
+        self._owed = 0.0
         self._at: float | None = None
 
     def __repr__(self) -> str:
-        return f"<Tokens {self._left:.1f} at {self._at}>"
+        return f"<Tokens {self._left:.1f} owed={self._owed:.1f} at {self._at}>"
 
     def whole(self, now: float) -> int:
         """How many pages may be taken now."""
         rate = max(self._rate(), 0.0)
-        most = max(1.0, rate * SAVED)
+        most = max(1.0, rate * self._saved)
         since = self._at if self._at is not None else now
-        self._left = min(self._left + max(now - since, 0.0) * rate, most)
+        passed = max(now - since, 0.0)
+        paid = min(self._owed, passed * rate * PART)
+        self._owed -= paid
+        if self._left > most:  # more than is saved at this rate: it wavers, so they are not forgotten at once
+            self._left = most + (self._left - most) * exp(-passed / self._saved)
+        else:
+            self._left = min(self._left + passed * rate - paid, most)
         self._at = max(now, since)
         return max(int(self._left), 0)
 
@@ -33,12 +43,21 @@ class Tokens:
         self._left -= count
 
     def owe(self) -> None:
-        """One page is fetched without asking; it is saved on the next ones, up to a limit."""
-        self._left = max(self._left - 1.0, -1.0 - max(self._rate(), 0.0) * DEBT)
+        """One page is fetched without asking; it is saved on the next ones."""
+        self._owed += 1.0
 
     def next(self, now: float) -> float | None:
         """When there is a token; None if that cannot be said, since nothing is allowed at present."""
         if self.whole(now):
             return now
-        rate = self._rate()
-        return now + (1.0 - self._left) / rate if rate > 0.0 else None
+        rate, needed = self._rate(), 1.0 - self._left
+        return now + (needed + min(self._owed, needed * PART / (1 - PART))) / rate if rate > 0.0 else None
+
+    def state(self) -> bytes:
+        """What a checkpoint keeps of those whose number matters for long."""
+        return _LAYOUT.pack(self._left, self._owed)
+
+    def restore(self, data: bytes) -> None:
+        """Goes on from a state; the time in between gives nothing."""
+        if len(data) == _LAYOUT.size:
+            self._left, self._owed = _LAYOUT.unpack(data)

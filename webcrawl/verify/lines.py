@@ -23,7 +23,9 @@ SHAPES = {  # docs/logs.md
     "logs/history.jsonl": re.compile(rb'\{"at":\d+\.\d,[!-~]+\}\n'),
     "logs/neardup.log": re.compile(rb"([0-9a-f]{16}|-)\t[!-~]+\n"),
     "logs/skipped.log": re.compile(DATE + rb"\t[^\t\n]+\t[^\t\n]*\t[^\t\n]*\n"),
-    "logs/requests.log": re.compile(DATE + rb"\t[!-~]+\t[!-~]+\t([A-Z]+|-)\t\d+\n"),
+    "logs/requests.log": re.compile(
+        DATE + rb"\t[!-~]+\t[!-~]+\t([A-Z]+|-)\t\d+(\t(\d+\.\d{3}|-)\t\d+\.\d{3}\t[a-z-]+)?\n"
+    ),
     "logs/images.log": re.compile(rb"[!-~]+\t([a-z]+\t\d+\t\d+\t\d+|-\t\t\t)\t\d+\n"),
 }
 

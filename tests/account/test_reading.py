@@ -1,0 +1,129 @@
+"""What the account makes of lines."""
+
+import csv
+import io
+
+import pytest
+
+from webcrawl.account.account import Account, unknown
+from webcrawl.account.asked import Asked, End, asked_of, ends_of, joined
+from webcrawl.account.page import page
+from webcrawl.account.sheet import sheet
+from webcrawl.account.site import NoSite, Site, site_of
+from webcrawl.account.words import kept
+from webcrawl.text.dates import digits, iso, read_digits, read_iso
+
+AT = 1_795_312_744.514
+
+
+def end(started, status=200, **more):
+    given = {"size": 10, "url": "http://a.test/", "path": "", "via": "", "kind": "text/html", "notes": "", **more}
+    return End(started + 0.1, status, started=started, seconds=0.1, digest="", seed="", **given)
+
+
+def asked(at, tries=0, url="http://a.test/"):
+    return Asked(at, "GET", url, "", tries)
+
+
+def test_times_are_read_as_they_are_written():
+    """To the millisecond, in both forms."""
+    assert read_iso(iso(AT)) == pytest.approx(AT, abs=1e-3)
+    assert read_digits(digits(AT)) == pytest.approx(AT, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("A.test", "a.test"),
+        ("http://a.test:80/x", "a.test"),
+        ("bücher.example", "xn--bcher-kva.example"),
+        ("[::1]", "[::1]"),
+    ],
+)
+def test_the_name_of_a_site(text, name):
+    """As URLs have it; any URL of the site will do."""
+    assert site_of(text) == Site(name)
+
+
+@pytest.mark.parametrize("text", ["", "a b", "http://"])
+def test_no_name(text):
+    """One line says so."""
+    with pytest.raises(NoSite, match="not the name of a site"):
+        site_of(text)
+
+
+def test_a_site_has_the_names_below_it():
+    """But no other name that ends alike."""
+    site = site_of("a.test")
+
+    assert site.has("https://www.a.test:8443/")
+    assert not site.has("http://ba.test/a.test")
+
+
+def test_an_answer_belongs_to_the_last_request_before_its_end():
+    """Retries before it have none; neither has a request that was sent after it."""
+    first, again, later = asked(1.0), asked(2.0, 1), asked(5.0)
+    ends = [end(1.99), end(9.0, url="http://a.test/other")]
+
+    assert joined([first, again, later], ends) == [ends[1]]
+    assert (first.end, again.end, later.end) == (None, ends[0], None)
+
+
+def test_lines_of_other_sites_and_damaged_lines_are_left_out(tmp_path):
+    """A torn line is no request, and one of an earlier version has no wait."""
+    log = tmp_path / "requests.log"
+    time = iso(AT)
+    log.write_text(
+        f"{time}\tGET\thttp://a.test/\t-\t0\n{time}\tGET\thttp://b.test/?a.test\t-\t0\n{time}\tGET\thttp://a.test/x"
+        f"\n{time}\tGET\thttp://a.test/y\tP\t1\t0.500\t0.250\tpoliteness\n{time}\tGE"
+    )
+    found = [*asked_of(log, site_of("a.test").has, b"a.test")]
+
+    assert [(one.url, one.path, one.tries, one.waited, one.needed, one.rule) for one in found] == [
+        ("http://a.test/", "", 0, None, None, ""),
+        ("http://a.test/y", "P", 1, 0.5, 0.25, "politeness"),
+    ]
+    assert [*ends_of(tmp_path / "none", 100, site_of("a.test").has, b"a.test")] == []
+
+
+def test_only_what_a_kill_may_have_taken_is_unknown(tmp_path):
+    """A request without an outcome outside all windows was tried again, or had no whole answer."""
+    account = Account(tmp_path, Site("a.test"), windows=[(10.0, 20.0)])
+    answered = asked(15.0)
+    answered.end = end(15.0)
+
+    assert [unknown(account, one) for one in (asked(5.0), asked(15.0), asked(30.0), answered)] == [
+        False,
+        True,
+        False,
+        False,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("notes", "status", "words"),
+    [
+        ("-", 200, "head and body"),
+        ("truncated:length", 200, "head and part of the body"),
+        ("duplicate:digest", 200, "that it is the same as another page"),
+        ("revisit,unchanged", 304, "that it has not changed"),
+    ],
+)
+def test_what_was_kept(notes, status, words):
+    """From the annotations of crawl.log."""
+    one = asked(1.0)
+    one.end = end(1.0, status, notes=notes)
+
+    assert kept(one) == words
+    assert kept(asked(1.0)) == "nothing"
+
+
+def test_no_text_of_a_server_is_a_formula_or_markup(tmp_path):
+    """The page escapes, and the sheet puts an apostrophe before what a spreadsheet would reckon out."""
+    one = asked(1.0, url="http://a.test/<script>")
+    one.end = end(1.0, url=one.url, notes="=1+1")
+    account = Account(tmp_path, Site("a.test"), [one])
+    row = next(csv.DictReader(io.StringIO("".join(sheet(account)))))
+
+    assert row["notes"] == "'=1+1"
+    assert "<script>" not in page(account, 0.0)

@@ -1,0 +1,111 @@
+"""What signals may have of the budget, and what becomes of those that come too early or too often."""
+
+from contextlib import closing
+
+import pytest
+
+from tests.support.revisits import DAY, NOW, Told, made, page
+from webcrawl.revisit.record import record_of
+from webcrawl.revisit.revisits import FLOOR
+from webcrawl.store.crawldb import CrawlDB
+
+
+@pytest.fixture(name="db")
+def _db(tmp_path):
+    with closing(CrawlDB(tmp_path)) as db:
+        yield db
+
+
+def begun(db, *, rate=1.0, since=DAY):
+    """The budget has run for so long."""
+    revisits = made(db, Told(), rate=rate)
+    revisits.take(NOW - since, 0)
+    return revisits
+
+
+def fetched(revisits, link, now):
+    record = record_of(link)
+    record.fetched, record.digest = now, 1
+    revisits.fetched_ahead(record)
+
+
+def urls(links):
+    return [link.url for link in links]
+
+
+def test_a_page_that_was_fetched_at_a_signal_just_now(db):
+    """The next signal waits until the page has rested for a minute, and is followed then, once."""
+    revisits = begun(db)
+    fetched(revisits, revisits.told("http://h/1", NOW), NOW)
+    for second in range(1, 60, 2):
+        assert revisits.told("http://h/1", NOW + second) is None
+        assert urls(revisits.told_before(NOW + second, 9)) == []
+    assert revisits.next_told(NOW + 59) == NOW + FLOOR
+    assert urls(revisits.told_before(NOW + FLOOR, 9)) == ["http://h/1"]
+    assert revisits.next_told(NOW + FLOOR) is None
+
+
+def test_a_page_that_was_fetched_in_its_turn_just_now(db):
+    """The same."""
+    revisits = begun(db)
+    revisits.keep(page(1, NOW), NOW)
+    assert revisits.told("http://h/1", NOW + 1, "XL", "http://h/map") is None
+    (link,) = revisits.told_before(NOW + FLOOR, 9)
+    assert (link.url, link.path, link.via) == ("http://h/1", "XL", "http://h/map")
+
+
+def test_a_turn_that_comes_before_is_enough(db):
+    """A fetch in the page's own turn comes after the signal."""
+    revisits = begun(db, rate=0.1)
+    for number in range(3):
+        revisits.told(f"http://h/{number}", NOW)
+    spent(revisits, NOW)
+    revisits.keep(page(7), NOW, NOW - 1)
+    assert revisits.told("http://h/7", NOW) is None
+    assert [record.url for record in revisits.take(NOW, 9)] == ["http://h/7"]
+    assert urls(revisits.told_before(NOW + DAY, 9)) == []
+
+
+def spent(revisits, now):
+    """Uses up what signals may have."""
+    number = 0
+    while revisits.told(f"http://other/{number}", now) is not None:
+        number += 1
+    revisits.waiting.drop(f"http://other/{number}")
+    return number
+
+
+def test_a_day_of_half_of_the_budget_is_saved(db):
+    """A burst after quiet days is followed at once, up to so much; the others wait for what comes, and none is lost."""
+    revisits = begun(db, rate=0.01, since=30 * DAY)
+    assert spent(revisits, NOW) == 432
+    for number in range(50):
+        assert revisits.told(f"http://h/{number}", NOW + number) is None
+    assert revisits.next_told(NOW + 50) == NOW + 200
+    found = []
+    for step in range(110):
+        found += urls(revisits.told_before(NOW + 100 * step, 200))
+    assert found == [f"http://h/{number}" for number in range(50)]
+
+
+def test_a_kill_loses_and_doubles_none(tmp_path):
+    """What waits at a checkpoint waits after it, and what was given before it is not given again."""
+    with closing(CrawlDB(tmp_path)) as db:
+        revisits = begun(db, rate=0.01)
+        assert spent(revisits, NOW) == 432
+        for number in range(50):
+            revisits.told(f"http://h/{number}", NOW)
+        before = urls(revisits.told_before(NOW + 2000, 200))
+        assert len(before) == 10
+        for _ in db.prepare():
+            pass
+        db.checkpoint()
+        assert len(urls(revisits.told_before(NOW + 4000, 200))) == 10  # they are undone
+        revisits.told("http://h/late", NOW)
+    with closing(CrawlDB(tmp_path)) as db:
+        revisits = made(db, Told(), rate=0.01)
+        assert urls(revisits.told_before(NOW + 4000, 200)) == []  # the time in between gives nothing
+        after = []
+        for step in range(100):
+            after += urls(revisits.told_before(NOW + 4000 + 200 * step, 200))
+    assert before + after == [f"http://h/{number}" for number in range(50)]

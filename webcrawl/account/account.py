@@ -1,0 +1,119 @@
+"""All that a crawl, or the drones of a hive, asked one site, as far as its files tell."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from operator import attrgetter
+from pathlib import Path
+
+from webcrawl.account.asked import Asked, End, asked_of, ends_of, joined
+from webcrawl.account.site import Site
+from webcrawl.store.errors import StoreError
+from webcrawl.store.jobdirs import crawls_of, is_crawl
+from webcrawl.store.windows import KEY, Window, read
+from webcrawl.verify.snapshot import Changed, Snapshot
+
+REQUESTS, LOG = "logs/requests.log", "logs/crawl.log"
+FORBIDDEN = -9998  # by robots.txt
+TRIES = 3
+
+
+class NoAccount(StoreError):  # noqa: N818 - reads as what it is
+    """The folder holds no crawl."""
+
+
+@dataclass
+class Account:
+    """`requests` in the order of time, then what ended without one."""
+
+    jobdir: Path
+    site: Site
+    requests: list[Asked] = field(default_factory=list)
+    unasked: list[End] = field(default_factory=list)  # URLs that ended without a request, refused ones for instance
+    windows: list[Window] = field(default_factory=list)
+    terms: Mapping[str, str] = field(default_factory=dict)  # settings, as texts
+    running: bool = False  # or killed: what was done since the last checkpoint has no outcome yet
+    unlogged: list[str] = field(default_factory=list)  # crawls without requests.log
+
+    @property
+    def first(self) -> End | None:
+        """How the site was found first, of what has ended."""
+        ends = [*(one.end for one in self.requests if one.end is not None), *self.unasked]
+        pages = [end for end in ends if not end.path.endswith("P")]
+        return min(pages, key=attrgetter("at"), default=None)
+
+    @property
+    def refused(self) -> list[End]:
+        """What robots.txt kept the crawl from."""
+        return [end for end in self.unasked if end.status == FORBIDDEN]
+
+    @property
+    def robots(self) -> list[Asked]:
+        """Requests for robots.txt."""
+        return [one for one in self.requests if one.path.endswith("P")]
+
+
+def account_of(jobdir: Path, site: Site) -> Account:
+    """Reads everything; StoreError in one line if there is no crawl."""
+    crawls = [crawl for crawl in crawls_of(jobdir) if is_crawl(crawl)]
+    if not crawls:
+        raise NoAccount(f"{jobdir}: not a crawl: state/crawl.db is missing")
+    account = Account(jobdir, site)
+    for crawl in crawls:
+        for left in reversed(range(TRIES)):
+            try:
+                _add(account, crawl)
+            except Changed:
+                if not left:
+                    raise
+            else:
+                break
+    account.requests.sort(key=attrgetter("at"))
+    account.unasked.sort(key=attrgetter("at"))
+    account.windows.sort()
+    return account
+
+
+def _add(account: Account, crawl: Path) -> None:
+    site = account.site
+    with Snapshot(crawl / "state") as snapshot:
+        lengths = dict(snapshot.rows("SELECT path, length FROM output"))
+        terms = _terms(snapshot)
+        data = snapshot.get(KEY)
+        clean = snapshot.get("clean") == b"1"
+        snapshot.check_still()
+    ends = [*ends_of(crawl / LOG, lengths.get(LOG, 0), site.has, site.wanted)]
+    asked = [*asked_of(crawl / REQUESTS, site.has, site.wanted)]
+    alone = joined(asked, ends)
+    if not (crawl / REQUESTS).exists():
+        account.unlogged.append(crawl.name)
+    account.requests += asked
+    account.requests += [Asked(one.started or one.at, "GET", one.url, one.path, 0, end=one) for one in alone]
+    account.unasked += [end for end in ends if end.started is None]
+    saved_at, windows = read(data)
+    account.windows += windows
+    account.running = account.running or not clean
+    if saved_at and not clean:
+        account.windows.append((saved_at, float("inf")))
+    account.terms = {**terms, **account.terms}
+
+
+def _terms(snapshot: Snapshot) -> dict[str, str]:
+    """The crawl's settings, as it keeps them."""
+    data = snapshot.get("terms")
+    found = json.loads(data) if data is not None else {}
+    return {str(name): str(value) for name, value in found.items()}
+
+
+def unknown(account: Account, one: Asked) -> bool:
+    """Whether a request without an outcome lies in a window of which nobody knows what became."""
+    return one.end is None and any(since - 1 <= one.at <= until for since, until in account.windows)
+
+
+def waits(account: Account) -> Iterator[tuple[str, list[Asked]]]:
+    """Requests by the rule that set the wait before them, those of a version that did not write it left out."""
+    rules = sorted({one.rule for one in account.requests if one.rule})
+    for rule in rules:
+        yield rule, [one for one in account.requests if one.rule == rule]

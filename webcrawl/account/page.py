@@ -1,0 +1,195 @@
+"""The account as one HTML page that can be sent to a site's owner."""
+
+from __future__ import annotations
+
+from collections import Counter
+from importlib.resources import files
+from statistics import median
+
+from webcrawl.account.account import Account, unknown, waits
+from webcrawl.account.asked import Asked
+from webcrawl.account.words import RULES, kept, outcome
+from webcrawl.report import charts, numbers
+from webcrawl.report.markup import Html, tag
+from webcrawl.report.sections.overview import time_axis
+from webcrawl.report.sections.parts import note, section, tiles
+from webcrawl.report.tables import Column, table
+
+MOST = 5000  # requests on the page; the CSV has all
+SLOTS = 120  # of the chart
+NAMED = 500  # URLs that robots.txt forbids
+SETTINGS = (
+    *("USER_AGENT", "POLITENESS_POLICY", "POLITENESS_FACTOR", "POLITENESS_MIN_DELAY", "POLITENESS_MAX_DELAY"),
+    *("CRAWL_DELAY_MAX", "RETRY_AFTER_MAX", "ROBOTSTXT_OBEY", "HOST_MAX_PAGES", "OUTPUTS", "PURPOSE"),
+)
+
+
+def page(account: Account, now: float) -> str:
+    """The whole document. It has no script, and asks no other server for anything."""
+    style = Html((files("webcrawl.report") / "assets" / "style.css").read_text(encoding="utf-8"))
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content="default-src 'none'; style-src 'unsafe-inline'"),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="robots", content="noindex"),
+        tag("title", f"Requests to {account.site.name}"),
+        tag("style", style),
+    )
+    header = tag(
+        "header",
+        tag("p", "Account of a crawl", class_="kind"),
+        tag("h1", account.site.name),
+        tag("p", *_lead(account), class_="lead"),
+    )
+    sections = (
+        _doubts(account),
+        _figures(account),
+        _rate(account),
+        _waits(account),
+        _robots(account),
+        _requests(account),
+    )
+    footer = tag("footer", note(f"Made by scrapy account at {numbers.when(now)}. Times are UTC."))
+    return f"<!doctype html>\n{tag('html', head, tag('body', header, tag('main', *sections), footer), lang='en')}\n"
+
+
+def _lead(account: Account) -> list[str]:
+    if not account.requests:
+        return ["No request to this site is known of."]
+    first = account.first
+    words = [f"All requests to this site and the names below it, from {numbers.when(account.requests[0].at)} to "]
+    words.append(f"{numbers.when(account.requests[-1].at)}.")
+    if first is not None:
+        via = f"a link on {first.via}" if first.via else "a list of addresses with which the crawl began"
+        words.append(f" The first page asked for was {first.url}: it was found by {via}.")
+        if first.via and first.seed:
+            words.append(f" That way began at {first.seed}.")
+    return words
+
+
+def _doubts(account: Account) -> Html | None:
+    """What is not known, said before anything else."""
+    found = []
+    for since, until in account.windows:
+        end = "now" if until == float("inf") else numbers.when(until)
+        found.append(
+            f"Between {numbers.when(since)} and {end} the crawler was stopped hard, or is running. All requests of that"
+            " time are listed. What was answered is not known of those whose outcome is missing, and the very last ones"
+            " may not have been sent."
+        )
+    if account.unlogged:
+        found.append(
+            "The crawl kept no log of requests (its OUTPUTS has no `requests`): requests that were repeated after a"
+            " failure, and the waits before each, are not listed."
+        )
+    return tag("div", *map(note, found), class_="warn") if found else None
+
+
+def _figures(account: Account) -> Html:
+    requests = account.requests
+    answered = [one.end for one in requests if one.end is not None and one.end.size is not None]
+    size = sum(end.size or 0 for end in answered)
+    least = min((one.waited for one in requests if one.waited is not None), default=None)
+    lasted = requests[-1].at - requests[0].at if len(requests) > 1 else 0.0
+    return tiles(
+        (numbers.number(len(requests)), "requests", f"{numbers.number(len(account.robots))} for robots.txt"),
+        (numbers.size(size), "bytes of answers", f"{numbers.number(len(answered))} answers"),
+        ("-" if least is None else numbers.seconds(least), "shortest wait", "after an answer, before the next request"),
+        (numbers.number(len(requests) / lasted * 60) if lasted else "-", "requests a minute", "over the whole time"),
+        (numbers.number(len(account.refused)), "addresses not asked for", "because robots.txt forbids it"),
+    )
+
+
+def _rate(account: Account) -> Html:
+    """Requests over time."""
+    requests = account.requests
+    lasted = requests[-1].at - requests[0].at if requests else 0.0
+    if lasted < 1:
+        return section("rate", "Requests over time", note("All within a second." if requests else "There were none."))
+    width = lasted / SLOTS
+    counts = [0.0] * SLOTS
+    for one in requests:
+        counts[min(int((one.at - requests[0].at) / width), SLOTS - 1)] += 60 / width
+    high = max(counts)
+    return section(
+        "rate",
+        "Requests over time",
+        charts.area(
+            counts,
+            time_axis(lasted),
+            charts.linear(high, numbers.number),
+            ("Requests a minute", f"At most {numbers.number(round(high, 1))}, as means over {numbers.seconds(width)}."),
+            (f"time since {numbers.when(requests[0].at)}", "per minute"),
+        ),
+    )
+
+
+def _waits(account: Account) -> Html:
+    """Which rule set the wait before each request, and how long the crawler waited."""
+    rows = []
+    for rule, some in waits(account):
+        waited = [one.waited for one in some if one.waited is not None]
+        needed = [one.needed for one in some if one.needed is not None]
+        rows.append(
+            (
+                *(RULES.get(rule, rule), len(some), max(needed, default=None)),
+                *((min(waited), median(waited)) if waited else (None, None)),
+            )
+        )
+    columns = (
+        *(Column("Rule"), Column("Requests", "number"), Column("Longest wait it asked for", "seconds")),
+        *(Column("Shortest wait", "seconds"), Column("Median", "seconds")),
+    )
+    terms = [(name, account.terms[name]) for name in SETTINGS if name in account.terms]
+    return section(
+        "waits",
+        "Waits",
+        note("The time between the end of a host's answer and the next request to it, by the rule that decided."),
+        table("waits", columns, rows, "By rule"),
+        table("settings", (Column("Setting"), Column("Value")), terms, "How the crawl was set") if terms else None,
+    )
+
+
+def _robots(account: Account) -> Html:
+    rows = [(numbers.when(one.at), one.url, one.end.status if one.end else None, _bytes(one)) for one in account.robots]
+    columns = (Column("Time"), Column("URL"), Column("Status", "code"), Column("Bytes", "size"))
+    refused = Counter(end.url for end in account.refused)
+    named = [(url, many) for url, many in refused.most_common(NAMED)]
+    return section(
+        "robots",
+        "robots.txt",
+        note("It is read before anything else of a host, and again when its time is over."),
+        table("robots", columns, rows[-MOST:], "Requests for it"),
+        table("refused", (Column("URL"), Column("Times", "number")), named, "Not asked for") if named else None,
+    )
+
+
+def _requests(account: Account) -> Html:
+    columns = (
+        *(Column("Time"), Column("Request"), Column("Status", "code"), Column("Bytes", "size")),
+        *(Column("Waited", "seconds"), Column("Needed", "seconds"), Column("Rule"), Column("Kept"), Column("Outcome")),
+    )
+    shown = account.requests[-MOST:]
+    rows = [_row(account, one) for one in shown]
+    left = len(account.requests) - len(shown)
+    return section(
+        "requests",
+        "Every request",
+        note(f"The last {numbers.number(MOST)}; the CSV file has the {numbers.number(left)} before them.")
+        if left
+        else None,
+        table("requests", columns, rows, "In the order of time"),
+    )
+
+
+def _row(account: Account, one: Asked) -> tuple[str | float | None, ...]:
+    again = f" (try {one.tries + 1})" if one.tries else ""
+    return (
+        *(numbers.when(one.at), f"{one.method} {one.url}{again}", one.end.status if one.end else None, _bytes(one)),
+        *(one.waited, one.needed, one.rule or None, kept(one), outcome(one, lost=unknown(account, one))),
+    )
+
+
+def _bytes(one: Asked) -> float | None:
+    return one.end.size if one.end is not None else None

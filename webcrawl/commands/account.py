@@ -1,0 +1,68 @@
+"""`scrapy account`: all that was asked of a site, for its owner."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+from typing import Any, ClassVar
+
+from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+
+from webcrawl.logs.readable import readable
+from webcrawl.store.errors import StoreError
+
+
+class Command(ScrapyCommand):
+    """Reads the last checkpoint and the logs, and changes nothing; docs/account.md says what is on the page."""
+
+    requires_project = False
+    requires_crawler_process = False
+    default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
+
+    def syntax(self) -> str:
+        return "JOBDIR DOMAIN [options]"
+
+    def short_desc(self) -> str:
+        return "Give a site's owner an account: each request, the wait before it and why, what was kept"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="an .html page, or .csv (default: account-DOMAIN.html); - prints HTML",
+        )
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        if len(args) != 2:
+            raise UsageError("a folder and a site: scrapy account JOBDIR DOMAIN")
+        try:
+            self._give(Path(args[0]), args[1], opts.output)
+        except (StoreError, OSError) as error:
+            sys.stderr.write(f"{readable(' '.join(str(error).split()))}\n")
+            self.exitcode = 1
+
+    def _give(self, jobdir: Path, name: str, output: str | None) -> None:
+        from webcrawl.account.account import account_of  # noqa: PLC0415 - Scrapy imports every command for any
+        from webcrawl.account.page import page  # noqa: PLC0415
+        from webcrawl.account.sheet import sheet  # noqa: PLC0415
+        from webcrawl.account.site import site_of  # noqa: PLC0415
+        from webcrawl.commands.report import write_page  # noqa: PLC0415
+
+        site = site_of(name)
+        target = Path(output if output is not None else f"account-{site.name.strip('[]')}.html")
+        if output != "-" and target.suffix.lower() not in (".html", ".htm", ".csv"):
+            raise UsageError(f"-o {output}: must end in .html or .csv", print_help=False)
+        account = account_of(jobdir, site)
+        as_csv = output != "-" and target.suffix.lower() == ".csv"
+        text = "".join(sheet(account)) if as_csv else page(account, time.time())
+        if output == "-":
+            sys.stdout.buffer.write(text.encode())
+            return
+        write_page(target, text)
+        what = f"{len(account.requests)} requests" if account.requests else "no request to it is known of"
+        sys.stdout.write(f"{readable(str(target))}: {site.name}, {what}\n")

@@ -1,0 +1,174 @@
+"""Random walkers: where each of them is, and where it goes next (Henzinger and others, 1999 and 2000)."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from heapq import heappop, heappush
+from random import Random
+from typing import Any, NamedTuple
+
+import msgpack
+
+from webcrawl.frontier.starts import Starts
+from webcrawl.model import Link, Packed, unpack
+from webcrawl.store.crawldb import CrawlDB
+
+META = "walk"
+SEEDS, HOSTS = "seeds", "hosts"
+JUMPS = (SEEDS, HOSTS)
+START, LINK, REDIRECT, RESTART, DEADEND = "start", "link", "redirect", "restart", "deadend"
+REST = 1.0  # seconds until a walker whose URL got no answer goes on: where every start is refused none would ever wait
+
+
+@dataclass(frozen=True, slots=True)
+class WalkRules:
+    """What a walk is; all but `steps` belongs to its JOBDIR."""
+
+    walkers: int = 100
+    restart: float = 1 / 7  # Henzinger's: a life of seven pages on average
+    jump: str = HOSTS
+    steps: int = 0  # visits of all walkers together; 0: no end
+
+    def __str__(self) -> str:
+        return f"walkers={self.walkers} restart={self.restart:.6g} jump={self.jump}"
+
+
+@dataclass(slots=True)
+class Walker:
+    """`how` says how it came to where it is, or is about to come."""
+
+    number: int
+    step: int = 0
+    how: str = START
+
+
+class Choice(NamedTuple):
+    """Where a page leads its walker."""
+
+    degree: int = 0  # links among which it was chosen
+    link: Link | None = None
+    redirect: bool = False  # there is nothing to choose, and it is no step
+
+
+DEAD_END = Choice()
+
+
+class Walkers:
+    """A part of the checkpoint: all places, and the state of the random numbers.
+
+    Walkers at one URL are interchangeable: whichever of its downloads ends, the first one goes on.
+    """
+
+    def __init__(
+        self,
+        db: CrawlDB,
+        rules: WalkRules,
+        random: Random,
+        key: bytes,
+        write: Callable[[bytes], None],
+        clock: Callable[[], float],
+    ) -> None:
+        """`write` gets the lines of the log, `key` keys the hashes of pages."""
+        self._db, self.rules, self._random, self._write, self._clock = db, rules, random, write, clock
+        data = db.get(META)
+        saved: dict[str, Any] = msgpack.unpackb(data) if data is not None else {}
+        counts = tuple(saved.get("starts", (0, 0)))
+        self.starts = Starts(db, random, key, hosts=rules.jump == HOSTS, counts=counts)
+        self.visits: int = saved.get("visits", 0)
+        self._at: dict[str, deque[Walker]] = {}
+        self._next: dict[str, Choice] = {}  # of pages whose links were read, and that are not finished
+        self._idle: list[tuple[float, int, Walker]] = []  # a heap: from when on each may be placed
+        self._restore(saved)
+        db.join(self)
+
+    def __repr__(self) -> str:
+        return f"<Walkers {self.rules} visits={self.visits} idle={len(self._idle)}>"
+
+    def _restore(self, saved: dict[str, Any]) -> None:
+        if not saved:
+            self._idle = [(0.0, number, Walker(number)) for number in range(self.rules.walkers)]
+            return
+        for url, number, step, how in saved["at"]:
+            if url:
+                self._at.setdefault(url, deque()).append(Walker(number, step, how))
+            else:
+                heappush(self._idle, (0.0, number, Walker(number, step, how)))
+        version, words, gauss = saved["random"]
+        self._random.setstate((version, tuple(words), gauss))
+
+    @property
+    def idle(self) -> int:
+        """How many are nowhere, and wait to be placed."""
+        return len(self._idle) if self.starts else 0
+
+    @property
+    def next_start(self) -> float | None:
+        """When the first of them may be placed."""
+        return self._idle[0][0] if self.idle else None
+
+    def has_ended(self, in_flight: int = 0) -> bool:
+        """Whether all visits are made, or will be when so many downloads have ended."""
+        return 0 < self.rules.steps <= self.visits + in_flight
+
+    def start(self, now: float) -> Iterator[Link]:
+        """Places those that are nowhere: gives the links to fetch."""
+        while self.idle and self._idle[0][0] <= now:
+            walker, url = heappop(self._idle)[2], self.starts.draw()
+            yield self._go(walker, Link(url, seed=url))
+
+    def _go(self, walker: Walker, link: Link) -> Link:
+        self._at.setdefault(link.url, deque()).append(walker)
+        return link
+
+    def found(self, page: Link, records: Sequence[Packed], *, redirect: bool) -> None:
+        """A page has these links: one of them is chosen, to be followed when the page is finished."""
+        if page.url in self._at and records:
+            self._next[page.url] = Choice(len(records), unpack(self._random.choice(records)), redirect)
+
+    def ended(self, link: Link, status: int, *, asked: bool = True) -> Link | None:
+        """A URL is finished. Returns what its walker goes on to, unless that has to be placed anew."""
+        choice, here = self._next.pop(link.url, DEAD_END), self._at.get(link.url)
+        if here is None:  # a failure that was taken back after the walker had gone on
+            return None
+        walker = here.popleft()
+        if not here:
+            del self._at[link.url]
+        now = self._clock()
+        self._log(now, walker, link.url, choice.degree, status)
+        walker.step += 1
+        if 200 <= status < 300:
+            self.starts.visited(link.url)
+        if choice.redirect and choice.link is not None:
+            walker.how = REDIRECT
+            return self._go(walker, choice.link)
+        self.visits += asked
+        restarts = self._random.random() < self.rules.restart  # at dead ends too: so lives are geometric
+        if restarts or choice.link is None:
+            walker.how = RESTART if restarts else DEADEND
+            heappush(self._idle, (now + REST if status <= 0 else 0.0, walker.number, walker))
+            return None
+        walker.how = LINK
+        return self._go(walker, replace(choice.link, path=choice.link.path[-1:]))  # a walk has no depth
+
+    def _log(self, now: float, walker: Walker, url: str, degree: int, status: int) -> None:
+        line = f"{now:.3f}\t{walker.number}\t{walker.step}\t{url}\t{walker.how}\t{degree}\t{status}\n"
+        self._write(line.encode())
+
+    # -- the checkpoint
+
+    def prepare(self) -> Iterator[None]:
+        return iter(())
+
+    def save(self) -> None:
+        at = [(url, one.number, one.step, one.how) for url, some in self._at.items() for one in some]
+        at += [("", one.number, one.step, one.how) for _, _, one in sorted(self._idle, key=lambda entry: entry[:2])]
+        state = {
+            "rules": [self.rules.walkers, self.rules.restart, self.rules.jump],
+            "starts": self.starts.counts,
+            "visits": self.visits,
+            "at": at,
+            "random": self._random.getstate(),
+        }
+        self._db.set(META, msgpack.packb(state))
