@@ -240,8 +240,17 @@ FEED_LINKS = None
 # Links to follow per page, the first ones; 0 means all. FTP listings and Gopher menus are never cut.
 PAGE_MAX_LINKS = 50_000
 
-# Do not follow links marked nofollow, nor those of pages whose meta robots say so.
-OBEY_NOFOLLOW = False
+# What the crawl is for; what a site forbids for all of that is not kept (docs/preferences.md).
+PURPOSE = None
+
+# Do not follow links marked nofollow, nor those of pages whose robots words say so; None: on if PURPOSE has search.
+OBEY_NOFOLLOW = None
+
+# Leave pages whose owners forbid search out of the index; None: on if PURPOSE has search.
+OBEY_NOINDEX = None
+
+# Keep bodies of pages whose owners forbid archiving out of the archive; None: on if PURPOSE has archive.
+OBEY_NOARCHIVE = None
 
 # --- Revisits ---
 
@@ -276,6 +285,12 @@ WARC_VERSION = "1.1"
 
 # Keep the signatures of BOT_KEY in the request records, as they were sent.
 WARC_SIGNATURES = True
+
+# The bucket or folder to which finished archive, index and table files are copied; in a hive, drone-N in it.
+OUTPUT_STORE = None
+
+# Keep those files in JOBDIR, too; otherwise each is removed when its copy in the store was verified.
+OUTPUT_STORE_KEEP = True
 
 # --- Safety ---
 
@@ -437,6 +452,7 @@ EXTENSIONS = {
     "webcrawl.extensions.identity.Identity": 420,
     "webcrawl.extensions.following.Following": 430,
     "webcrawl.extensions.history.History": 435,
+    "webcrawl.extensions.output_store.OutputStore": 437,
     "webcrawl.extensions.redis_seeds.RedisSeeds": 440,
     "webcrawl.extensions.control.Control": 450,
     "webcrawl.extensions.garbage.Garbage": 500,

@@ -38,9 +38,10 @@ from webcrawl.checks.kinds import (
     Word,
 )
 from webcrawl.checks.metrics import MetricsFile, MetricsPort
-from webcrawl.checks.outputs import Outputs
+from webcrawl.checks.outputs import Outputs, OutputStore
 from webcrawl.checks.partition import PartitionWay
 from webcrawl.checks.places import File, Folder
+from webcrawl.checks.purposes import Purposes
 from webcrawl.checks.revisits import REVISIT_IMPORTANCE, REVISIT_POLICY
 from webcrawl.checks.sizes import Size
 from webcrawl.checks.sources import LinkSources
@@ -126,7 +127,10 @@ KINDS: dict[str, Kind] = {
     "SITEMAPS": MaybeSwitch(),
     "FEED_LINKS": MaybeSwitch(),
     "PAGE_MAX_LINKS": Whole(0, MANY),
-    "OBEY_NOFOLLOW": Switch(),
+    "PURPOSE": Purposes(),
+    "OBEY_NOFOLLOW": MaybeSwitch(),
+    "OBEY_NOINDEX": MaybeSwitch(),
+    "OBEY_NOARCHIVE": MaybeSwitch(),
     "REVISIT_POLICY": REVISIT_POLICY,
     "REVISIT_AGE": Number(0.1, MANY),
     "REVISIT_RATE": Number(0, 1_000_000),
@@ -137,6 +141,8 @@ KINDS: dict[str, Kind] = {
     "WARC_MAX_SIZE": Whole(1, TEBIBYTE),
     "WARC_VERSION": Choice(("1.1", "1.0")),
     "WARC_SIGNATURES": Switch(),
+    "OUTPUT_STORE": OutputStore(),
+    "OUTPUT_STORE_KEEP": Switch(),
     "CHECKPOINT_INTERVAL": Number(0.1, DAY),
     "ERROR_BREAKER": Rate(),
     "MIN_FREE_DISK": Whole(0, TEBIBYTE),

@@ -16,6 +16,7 @@ import msgpack
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.revisit_figures import RevisitCounts
 from webcrawl.crawl.split import Split
+from webcrawl.crawl.unused import Unused
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.model import Exchange, Link, Outcome, Status
 from webcrawl.net.validators import Validators, validators
@@ -36,7 +37,6 @@ SOON, LATE = 60.0, 30 * 86_400.0  # seconds until a page is tried again that cou
 PRECONDITION_FAILED = 412
 RARE = 86_400.0  # the same if it is its host, or robots.txt, that keeps us out
 PROBES, AWAY = 5, 7 * 86_400.0  # a page that was gone so often in a row, and for so many seconds, is forgotten
-FORGET = frozenset((Status.OUT_OF_SCOPE, Status.DROPPED))  # somebody does not want it any more
 
 
 class Revisiting:
@@ -76,6 +76,7 @@ class Revisiting:
         self._plainly: set[str] = set()  # of these, asked for without a condition although there are validators
         self._moved: set[str] = set()  # of these, whose record has gone to where they were redirected
         self._next = 0.0
+        self._unused = Unused(split, self.__len__, revisits.floor)
         db.join(self)
 
     def __repr__(self) -> str:
@@ -101,6 +102,8 @@ class Revisiting:
         if now < self._next:
             return
         self._next = now + STEP
+        if self._on:
+            self._unused.look(now)
         self._out = min(self._out, len(self._frontier))  # some may have gone to other drones
         room = min(ROOM - self._out, SLICE) if self._on else 0
         if room > 0:
@@ -162,6 +165,11 @@ class Revisiting:
     def is_seen(self, link: Link) -> bool:
         """Whether the page was fetched before, though of that no record is at hand."""
         return bool(link.history) and is_ahead(link)
+
+    def knows(self, link: Link) -> bool:
+        """Whether the page was fetched before, and what came of that is at hand."""
+        record = None if link.request else self._record(link)
+        return record is not None and record.digest != 0
 
     def tell(self, url: str, now: float, via: str = "") -> bool:
         """A signal, from the page `via`: fetches this page ahead of its turn; False if it waits, or is under way."""
@@ -250,7 +258,7 @@ class Revisiting:
         """EXCLUDED is also what URLs of a host end with whose name led to a forbidden address: that may pass."""
         if outcome.status == Status.EXCLUDED:
             return self._excluded(link.url)
-        return outcome.status in FORGET
+        return outcome.status == Status.OUT_OF_SCOPE  # a host that was given up by command comes back after a day
 
     def _back(self, record: PageRecord, now: float) -> None:
         """One page less is on its way; but what a page that has moved hands on was not among those that were due."""
@@ -323,6 +331,10 @@ class Revisiting:
         else:
             sent = sent.completed(Validators(record.etag, record.modified))
         record.etag, record.modified = sent
+        record.said = exchange.said
+        if exchange.withheld is not None:  # the next answer is to come whole, and to be new if it may be kept
+            record.etag = record.modified = b""
+            record.digest = 0
         record.text = found.text or record.text
         record.fetched = now
 

@@ -92,6 +92,11 @@ class Revisits:
     def __repr__(self) -> str:
         return f"<Revisits {self._buckets!r}, {len(self._resting)} resting, {self._ahead!r}>"
 
+    @property
+    def floor(self) -> float:
+        """Seconds between two fetches of a page at least."""
+        return self._floor
+
     def keep(self, record: PageRecord, now: float, due: float | None = None) -> None:
         """After a fetch: until the policy's due time, or this one.
 
@@ -275,7 +280,7 @@ class Revisits:
         self._policy.observe(record, found.fetched - record.fetched, changed)
         record.fetched, record.etag, record.modified = found.fetched, found.etag, found.modified
         record.digest, record.text, record.gone = found.digest, found.text, found.gone
-        record.stored = found.stored
+        record.stored, record.said = found.stored, found.said
         self._place(record, now, self._due(record, now) - (now - found.fetched))
         return True
 
