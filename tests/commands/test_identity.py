@@ -175,7 +175,9 @@ class TestPage:
 
     def test_of_another_project(self):
         """In a project that has none of webcrawl's settings its defaults count."""
-        assert who(Settings({"USER_AGENT": "own/1"}), "").name == "own"
+        found = who(Settings({"USER_AGENT": "own/1", "PURPOSE": "search research"}), "")
+
+        assert (found.name, found.purposes) == ("own", ("search", "research"))
 
     def test_a_setting_that_is_wrong(self):
         """A setting with an impossible value is one line."""

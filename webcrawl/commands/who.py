@@ -30,7 +30,7 @@ def who(settings: BaseSettings, why: str) -> Who:
         user_agent=value("USER_AGENT"),
         contact=value("BOT_FROM"),
         why=why,
-        purposes=settings.getlist("PURPOSE"),
+        purposes=value("PURPOSE"),
         waits=[(took, round(policy.wait([took]), 1)) for took in TOOK],
         several=sorted(value("HOST_CONNECTIONS").items()),
         obeys=value("ROBOTSTXT_OBEY"),
