@@ -22,6 +22,9 @@ BOT_KEY = None
 # The https origin at which the public key is published, such as https://bot.example.org.
 BOT_AGENT = None
 
+# How Signature-Agent is written: as a dictionary, or as a string, which some servers still want (docs/identity.md).
+BOT_AGENT_FORM = "dictionary"
+
 # E-mail address to send as From with every request.
 BOT_FROM = None
 

@@ -46,6 +46,7 @@ from webcrawl.checks.revisits import REVISIT_IMPORTANCE, REVISIT_POLICY
 from webcrawl.checks.sizes import Size
 from webcrawl.checks.sources import LinkSources
 from webcrawl.checks.tls import Ciphers, TlsVersion
+from webcrawl.identity.signing import FORMS
 from webcrawl.urls.canonical import SCHEMES
 from webcrawl.urls.filters.scope import SCOPES
 
@@ -64,6 +65,7 @@ KINDS: dict[str, Kind] = {
     "USER_AGENT": Line(),
     "BOT_KEY": KeyFile(),
     "BOT_AGENT": AgentOrigin(),
+    "BOT_AGENT_FORM": Choice(tuple(FORMS)),
     "BOT_FROM": MailAddress(),
     "BOT_ADDRESSES": Networks(),
     "JOBDIR": Folder(),
