@@ -47,6 +47,7 @@ from webcrawl.checks.revisits import REVISIT_IMPORTANCE, REVISIT_POLICY
 from webcrawl.checks.sizes import Size
 from webcrawl.checks.sources import LinkSources
 from webcrawl.checks.tls import Ciphers, TlsVersion
+from webcrawl.identity.signing import FORMS
 from webcrawl.urls.canonical import SCHEMES
 from webcrawl.urls.filters.scope import SCOPES
 
@@ -65,12 +66,14 @@ KINDS: dict[str, Kind] = {
     "USER_AGENT": Line(),
     "BOT_KEY": KeyFile(),
     "BOT_AGENT": AgentOrigin(),
+    "BOT_AGENT_FORM": Choice(tuple(FORMS)),
     "BOT_FROM": MailAddress(),
     "BOT_ADDRESSES": Networks(),
     "JOBDIR": Folder(),
     "RANDOM_SEED": Whole(0, 2**63 - 1),
     "TOP1M_URL": Line(),
     "URL_SCOPE": Choice(SCOPES),
+    "URL_FOLLOW": Switch(),
     "URL_SCHEMES": Choices(SCHEMES),
     "URL_MAX_LENGTH": Whole(64, 65_536),
     "URL_MAX_DEPTH": Whole(0, MANY),
