@@ -45,6 +45,9 @@ TOP1M_URL = "https://tranco-list.eu/top-1m.csv.zip"
 # Which links to follow: any, or only those in the seeds' registered domains, in the page's, or on the page's host.
 URL_SCOPE = "any"
 
+# Follow links. Without, only the seeds are fetched, and what pages link to is written to logs/found.log.
+URL_FOLLOW = True
+
 # Schemes to fetch.
 URL_SCHEMES = ["http", "https", "ftp", "gopher"]
 

@@ -72,6 +72,7 @@ KINDS: dict[str, Kind] = {
     "RANDOM_SEED": Whole(0, 2**63 - 1),
     "TOP1M_URL": Line(),
     "URL_SCOPE": Choice(SCOPES),
+    "URL_FOLLOW": Switch(),
     "URL_SCHEMES": Choices(SCHEMES),
     "URL_MAX_LENGTH": Whole(64, 65_536),
     "URL_MAX_DEPTH": Whole(0, MANY),

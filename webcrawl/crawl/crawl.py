@@ -104,6 +104,7 @@ class Parts:
     hosts: HostOrders
     post: Post | None = None  # if this is one drone of a hive
     trace: Callable[[str, Sequence[str]], None] | None = None  # hears of the links of each page
+    leave: Callable[[Sequence[Packed]], None] | None = None  # takes the links, if they are not to be followed
     signalling: Signalling | None = None  # what sitemaps, feeds and hubs say of pages that are fetched again
     sitemaps: bool = False  # whether they are looked for by name
     revisiting: Revisiting | None = None  # if pages are fetched again
@@ -132,6 +133,7 @@ class Crawl:
             parts.frontier,
             elsewhere,
             parts.trace,
+            parts.leave,
         )
         self._elsewhere, self.post = elsewhere, parts.post
         self.signalling = parts.signalling
