@@ -19,6 +19,7 @@ LOG = "logs/walk.log"
 UNLIMITED = "webcrawl.frontier.allowances.unlimited.Unlimited"
 NEEDS: Needs = {
     "FRONTIER": (OURS, "the default: a walk has a frontier of its own"),
+    "URL_FOLLOW": (True, "on: a walk follows links"),
     "HIVE_DRONES": (0, "0: drones divide URLs among them, and a walk goes wherever links lead"),
     "REVISIT_POLICY": ("none", "none: a walk comes back by itself"),
     "REQUISITES": (False, "off: a walk follows links"),

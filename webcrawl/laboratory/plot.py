@@ -1,8 +1,9 @@
-"""Hit rates by the size of the cache, a line per policy, as an SVG file that needs nothing else."""
+"""Lines from 0 to 100 %, such as hit rates by the size of the cache, as an SVG file that needs nothing else."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import log2
 
 from webcrawl.laboratory.names import NAMES
@@ -28,25 +29,45 @@ def plot(rows: Sequence[Row]) -> str:
     def x(size: int) -> float:
         return LEFT + (log2(size) - low) / (high - low) * WIDE
 
-    def y(rate: float) -> float:
-        return TOP + (1 - rate) * HIGH
-
-    shapes = [*_grid(y), *_sizes(sizes, x)]
-    names = [name for name in NAMES if any(row.policy == name for row in rows)]
-    for at, name in enumerate(names):
+    lines = []
+    for name in (name for name in NAMES if any(row.policy == name for row in rows)):
         found = sorted((row.size, row.hit_rate) for row in rows if row.policy == name)
         if name == "INFINITE":
             found = [(sizes[0], found[0][1]), (sizes[-1], found[0][1])]
-        line = "M" + " L".join(f"{x(size):.1f} {y(rate):.1f}" for size, rate in found)
-        look = {"stroke": COLOURS[NAMES.index(name)], "stroke_dasharray": "5 4" if name in NAMES[:2] else None}
-        shapes.append(tag("path", tag("title", name), d=line, class_="line", **look))
+        points = [(x(size), y(rate)) for size, rate in found]
+        lines.append(Line(name, points, COLOURS[NAMES.index(name)], dashed=name in NAMES[:2]))
+    return drawing("Hit rates of URL caches by size", lines, _sizes(sizes, x))
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a plot, by its places in the drawing."""
+
+    name: str
+    points: Sequence[tuple[float, float]]
+    colour: str
+    dashed: bool = False
+
+
+def y(share: float) -> float:
+    """The height at which a share from 0 to 1 is drawn."""
+    return TOP + (1 - share) * HIGH
+
+
+def drawing(title: str, lines: Sequence[Line], below: Sequence[Html]) -> str:
+    """An SVG document with these lines, their names beside them, and what is written below."""
+    shapes = [*_grid(), *below]
+    for at, one in enumerate(lines):
+        line = "M" + " L".join(f"{across:.1f} {height:.1f}" for across, height in one.points)
+        look = {"stroke": one.colour, "stroke_dasharray": "5 4" if one.dashed else None}
+        shapes.append(tag("path", tag("title", one.name), d=line, class_="line", **look))
         place = TOP + 12 + 20 * at
         shapes.append(tag("path", d=f"M{LEFT + WIDE + 12} {place - 4}h22", class_="line", **look))
-        shapes.append(tag("text", name, x=str(LEFT + WIDE + 40), y=str(place)))
+        shapes.append(tag("text", one.name, x=str(LEFT + WIDE + 40), y=str(place)))
     size = {"width": str(LEFT + WIDE + RIGHT), "height": str(TOP + HIGH + BOTTOM)}
     return tag(
         "svg",
-        tag("title", "Hit rates of URL caches by size"),
+        tag("title", title),
         tag("style", Html(STYLE)),
         *shapes,
         xmlns="http://www.w3.org/2000/svg",
@@ -56,7 +77,7 @@ def plot(rows: Sequence[Row]) -> str:
     )
 
 
-def _grid(y: Callable[[float], float]) -> list[Html]:
+def _grid() -> list[Html]:
     shapes = []
     for tenth in range(0, 11, 2):
         height = y(tenth / 10)

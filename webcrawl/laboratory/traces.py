@@ -10,7 +10,7 @@ import gzip
 import io
 import sys
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import chain
@@ -35,6 +35,7 @@ FIELDS, URL, HOPS, VIA = 12, 3, 4, 5  # of crawl.log
 ENDS = ("from_url", "to_url")  # of a row of the table `links`
 TEXTS = ("string", "large_string", "string_view")  # types of columns
 PLACES = ("logs/url.trace", "tables", "logs/links.log", "logs/crawl.log")  # what a JOBDIR may have, the best first
+LINKS = ("tables", "logs/links.log")  # of these, what has all the links of each page
 Numbers = npt.NDArray[np.int64]
 Looked = tuple[str, str]  # a page, "" if it is not known, and what it links to
 
@@ -75,10 +76,7 @@ def read_trace(paths: Iterable[Path], owner: Callable[[str], int] | None = None,
     `crawled`: the files are a graph, and the links come in the order in which a breadth-first crawl from the first page
     would find them.
     """
-    found = [file for path in paths for file in files_of(path)]
-    for path in found:
-        if path.exists() and not path.is_file():
-            raise NoTrace(f"{path}: not a file; what comes through a pipe has to be in one, for it is read twice")
+    found = _files(paths, PLACES)
     if len(found) == 1 and _is_ours(found[0]):
         if owner is not None:
             raise NoTrace(f"{found[0]}: has fingerprints only, so that it cannot be divided among drones")
@@ -95,11 +93,28 @@ def read_trace(paths: Iterable[Path], owner: Callable[[str], int] | None = None,
     return trace
 
 
-def files_of(path: Path) -> list[Path]:
+def links_of(paths: Iterable[Path]) -> Iterator[Looked]:
+    """Every link of these files with the page that it is on: of a crawl, from its tables or logs/links.log."""
+    found = _files(paths, LINKS)
+    for path in found:
+        if _is_ours(path):
+            raise NoTrace(f"{path}: has fingerprints only, and does not say on which page a link is")
+    return chain.from_iterable(map(_links, found))
+
+
+def _files(paths: Iterable[Path], places: Sequence[str]) -> list[Path]:
+    found = [file for path in paths for file in files_of(path, places)]
+    for path in found:
+        if path.exists() and not path.is_file():
+            raise NoTrace(f"{path}: not a file; what comes through a pipe has to be in one, for it is read twice")
+    return found
+
+
+def files_of(path: Path, places: Sequence[str] = PLACES) -> list[Path]:
     """What there is to read of a crawl, or of a folder of tables; else the path itself."""
     if not path.is_dir():
         return [path]
-    for place in (*PLACES, "."):
+    for place in (*places, "."):
         there = path / place
         if there.is_file():
             return [there]

@@ -1,0 +1,94 @@
+"""`scrapy orderings`: how soon a crawl has the important pages of a known graph, by the order in which it fetches."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any, ClassVar
+
+from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+
+from webcrawl.logs.readable import readable
+from webcrawl.settings import FRONTIER_BIAS, FRONTIER_LEVELS
+from webcrawl.store.errors import StoreError
+
+NAMES = ("breadth", "random", "indegree", "opic", "reputation", "pagerank", "best")
+MOST_LEVELS = 1000
+MOST_HOSTS = 1 << 20
+
+
+class Command(ScrapyCommand):
+    """Exit status 0, 1 if a graph cannot be read, 2 for a wrong command line."""
+
+    requires_project = False
+    requires_crawler_process = False
+    default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
+
+    def syntax(self) -> str:
+        return "GRAPH... [options]"
+
+    def short_desc(self) -> str:
+        return "Compare the orders in which a crawl may fetch a known graph, by PageRank"
+
+    def long_desc(self) -> str:
+        return (
+            "GRAPH: an edge list of two columns, a page and a link; a links.log; a table of links; or the JOBDIR of a"
+            " crawl that has one of these; also .gz or .zst. Prints which share of all PageRank each order has fetched"
+            " after which share of the pages."
+        )
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument("--orders", metavar="NAME,NAME", help=f"of {', '.join(NAMES)} (default: all)")
+        parser.add_argument(
+            "--seed",
+            metavar="PAGE",
+            action="append",
+            help="where the crawl begins, also several times (default: first page)",
+        )
+        parser.add_argument("--hosts", metavar="N", help="also as a polite crawl does it: so many hosts take turns")
+        parser.add_argument(
+            "--levels", metavar="N", help=f"queues of the front-end, as FRONTIER_LEVELS (default: {FRONTIER_LEVELS})"
+        )
+        parser.add_argument("--plot", metavar="FILE", help="also draw the curves, as SVG")
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        if not args:
+            raise UsageError("a graph: scrapy orderings GRAPH...", print_help=False)
+        names = _names(opts.orders)
+        hosts = _whole("--hosts", opts.hosts, 0, MOST_HOSTS)
+        levels = _whole("--levels", opts.levels, FRONTIER_LEVELS, MOST_LEVELS)
+        from webcrawl.laboratory.curves import as_json, as_text, plot  # noqa: PLC0415 - numpy takes 0.1 s
+        from webcrawl.laboratory.graph import read_graph  # noqa: PLC0415 - as above
+        from webcrawl.laboratory.orderings import Shape, compare  # noqa: PLC0415 - as above
+        from webcrawl.laboratory.pagerank import pagerank  # noqa: PLC0415 - as above
+
+        try:
+            graph = read_graph([Path(arg) for arg in args], opts.seed or ())
+            shape = Shape(levels, FRONTIER_BIAS, hosts)
+            rows = [*compare(graph, pagerank(graph.heads, graph.links, graph.pages), names, shape)]
+            if opts.plot:
+                Path(opts.plot).write_text(plot(rows), encoding="utf-8")
+        except (StoreError, OSError) as error:
+            sys.stderr.write(f"{readable(str(error))}\n")
+            self.exitcode = 1
+            return
+        sys.stdout.write(as_json(graph, rows) if opts.json else as_text(graph, rows, shape))
+
+
+def _names(text: str | None) -> list[str]:
+    found = [one.strip().lower() for one in text.split(",")] if text is not None else [*NAMES]
+    if not set(found) <= set(NAMES):
+        raise UsageError(f"--orders {text}: must be of {', '.join(NAMES)}", print_help=False)
+    return [*dict.fromkeys(found)]
+
+
+def _whole(name: str, text: str | None, default: int, most: int) -> int:
+    if text is None:
+        return default
+    if not (text.isascii() and text.isdecimal() and 1 <= int(text[:9]) <= most):
+        raise UsageError(f"{name} {text}: must be a whole number from 1 to {most}", print_help=False)
+    return int(text)
