@@ -246,7 +246,7 @@ def _parts(
     _heed(in_force, frontier, book, ending)
     statistics = SavedStatistics(db, log, key).statistics
     portions = Portions(db, site_of)
-    post = open_post(values, db, member, ours, seen) if member and ours else None
+    post = open_post(values, db, member, ours, seen) if member is not None and ours is not None else None
     elsewhere = post.drone if post is not None else None
     excludes = admission.excludes
     revisiting = (
