@@ -22,6 +22,9 @@ BOT_KEY = None
 # The https origin at which the public key is published, such as https://bot.example.org.
 BOT_AGENT = None
 
+# How Signature-Agent is written: as a dictionary, or as a string, which some servers still want (docs/identity.md).
+BOT_AGENT_FORM = "dictionary"
+
 # E-mail address to send as From with every request.
 BOT_FROM = None
 
@@ -173,6 +176,9 @@ CRAWL_DELAY_MAX = 300
 # Longest wait, in seconds, that a Retry-After can impose.
 RETRY_AFTER_MAX = 86_400
 
+# A host that answers more slowly or fails more often than at first is left alone up to so many times longer; 1: never.
+SLOW_DOWN_MAX = 8
+
 # Also keep the wait per IP address.
 POLITENESS_PER_IP = False
 
@@ -240,8 +246,17 @@ FEED_LINKS = None
 # Links to follow per page, the first ones; 0 means all. FTP listings and Gopher menus are never cut.
 PAGE_MAX_LINKS = 50_000
 
-# Do not follow links marked nofollow, nor those of pages whose meta robots say so.
-OBEY_NOFOLLOW = False
+# What the crawl is for; what a site forbids for all of that is not kept (docs/preferences.md).
+PURPOSE = None
+
+# Do not follow links marked nofollow, nor those of pages whose robots words say so; None: on if PURPOSE has search.
+OBEY_NOFOLLOW = None
+
+# Leave pages whose owners forbid search out of the index; None: on if PURPOSE has search.
+OBEY_NOINDEX = None
+
+# Keep bodies of pages whose owners forbid archiving out of the archive; None: on if PURPOSE has archive.
+OBEY_NOARCHIVE = None
 
 # --- Revisits ---
 
@@ -293,6 +308,9 @@ ERROR_BREAKER = "20/60"
 
 # Pause fetching while the disk of JOBDIR has less than this many MiB free.
 MIN_FREE_DISK = 1024
+
+# Times of the day, in UTC, at which nothing is fetched.
+QUIET_HOURS = ""
 
 # Bytes per second to receive at most, of answers' heads and bodies; of each drone of a hive.
 BANDWIDTH_MAX = 0
@@ -434,6 +452,7 @@ EXTENSIONS = {
     "webcrawl.extensions.checkpoints.Checkpoints": 100,
     "webcrawl.extensions.breaker.ErrorBreaker": 200,
     "webcrawl.extensions.disk_space.DiskSpace": 300,
+    "webcrawl.extensions.quiet_hours.QuietHours": 305,
     "webcrawl.extensions.byte_limit.ByteLimit": 310,
     "webcrawl.extensions.progress.Progress": 400,
     "webcrawl.extensions.statistics.Statistics": 410,

@@ -38,15 +38,17 @@ from webcrawl.adapter.since import Since
 from webcrawl.adapter.trip import Trip, trip_of
 from webcrawl.adapter.turns import Turns
 from webcrawl.adapter.values import values_of
+from webcrawl.adapter.withheld import Reader, withheld
 from webcrawl.crawl.crawl import NO_OUTCOMES
 from webcrawl.crawl.uplink import Uplink
+from webcrawl.crawl.visitor import Visitor
 from webcrawl.lack import lack
 from webcrawl.loading import load
 from webcrawl.model import Exchange, Outcome, Status
+from webcrawl.net.asked_wait import asked_wait
 from webcrawl.net.descriptors import Room, in_use, raise_limit, room
 from webcrawl.net.errors import FetchError, NoNetwork, Untried
 from webcrawl.net.network import Network
-from webcrawl.net.retry_after import retry_after
 from webcrawl.net.shortage import is_ours
 from webcrawl.net.sign import DOUBTFUL
 from webcrawl.since.lines import NOT_MODIFIED
@@ -66,7 +68,6 @@ EXPECTED = (
 
 GRACE = 5.0  # seconds that downloads under way get when the crawl is stopped
 NOT_ASKED = Outcome(Status.UNTRIED)
-ASKED_TO_WAIT = frozenset({429, 503})  # RFC 6585 4, RFC 9110 15.6.4
 
 
 class FrontierDownloader:
@@ -97,6 +98,8 @@ class FrontierDownloader:
         self.uplink: Uplink | None = None  # of the crawl that is open
         self.read_ahead: Callable[[Trip], Awaitable[None] | None] | None = None  # called for each answer, early
         self.since: Since | None = None  # of a crawl that begins from an earlier one
+        self.visitor: Visitor | None = None  # decides what may be processed, if the crawl has a purpose
+        self.reader = Reader.PAGES  # who reads the answers to the scheduler's requests
         self._under_way: dict[Trip, asyncio.Task[Any]] = {}
         crawler.signals.connect(self.network.close, signals.engine_stopped)
 
@@ -181,6 +184,8 @@ class FrontierDownloader:
                 reading = self.read_ahead(trip) if self.read_ahead is not None and not trip.inline else None
                 if reading is not None:
                     await self._read(trip, reading)
+                if self.visitor is not None:
+                    response = withheld(self.visitor, trip, response, self.reader)
             return response
         finally:
             self._send(signals.request_left_downloader, request)
@@ -379,8 +384,7 @@ def _add(outcome: Outcome, exchange: Exchange) -> None:
     outcome.seconds = exchange.timings.total  # of the server: a browser may have taken longer
     if exchange.unmodified:  # the page is another one's
         outcome.status = NOT_MODIFIED
-    if exchange.status in ASKED_TO_WAIT:
-        outcome.wait = retry_after(exchange.header(b"retry-after"), outcome.at)
+    outcome.wait = asked_wait(exchange.headers, outcome.at)
 
 
 def _nothing(error: Exception) -> None:

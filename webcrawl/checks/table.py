@@ -18,6 +18,7 @@ from webcrawl.checks.code import (
     MaybeComponent,
 )
 from webcrawl.checks.connections import OF_ONE, HostConnections
+from webcrawl.checks.hours import Hours
 from webcrawl.checks.identity import AgentOrigin, KeyFile, MailAddress
 from webcrawl.checks.kinds import (
     Choice,
@@ -41,10 +42,12 @@ from webcrawl.checks.metrics import MetricsFile, MetricsPort
 from webcrawl.checks.outputs import Outputs, OutputStore
 from webcrawl.checks.partition import PartitionWay
 from webcrawl.checks.places import File, Folder
+from webcrawl.checks.purposes import Purposes
 from webcrawl.checks.revisits import REVISIT_IMPORTANCE, REVISIT_POLICY
 from webcrawl.checks.sizes import Size
 from webcrawl.checks.sources import LinkSources
 from webcrawl.checks.tls import Ciphers, TlsVersion
+from webcrawl.identity.signing import FORMS
 from webcrawl.urls.canonical import SCHEMES
 from webcrawl.urls.filters.scope import SCOPES
 
@@ -63,6 +66,7 @@ KINDS: dict[str, Kind] = {
     "USER_AGENT": Line(),
     "BOT_KEY": KeyFile(),
     "BOT_AGENT": AgentOrigin(),
+    "BOT_AGENT_FORM": Choice(tuple(FORMS)),
     "BOT_FROM": MailAddress(),
     "BOT_ADDRESSES": Networks(),
     "JOBDIR": Folder(),
@@ -104,6 +108,7 @@ KINDS: dict[str, Kind] = {
     "POLITENESS_MAX_DELAY": Number(0, DAY),
     "CRAWL_DELAY_MAX": Number(0, DAY),
     "RETRY_AFTER_MAX": Number(0, DAY),
+    "SLOW_DOWN_MAX": Number(1, 1000),
     "POLITENESS_PER_IP": Switch(),
     "HOST_CONNECTIONS": HostConnections(),
     "HOST_MAX_PAGES": Whole(0, MANY),
@@ -125,7 +130,10 @@ KINDS: dict[str, Kind] = {
     "SITEMAPS": MaybeSwitch(),
     "FEED_LINKS": MaybeSwitch(),
     "PAGE_MAX_LINKS": Whole(0, MANY),
-    "OBEY_NOFOLLOW": Switch(),
+    "PURPOSE": Purposes(),
+    "OBEY_NOFOLLOW": MaybeSwitch(),
+    "OBEY_NOINDEX": MaybeSwitch(),
+    "OBEY_NOARCHIVE": MaybeSwitch(),
     "REVISIT_POLICY": REVISIT_POLICY,
     "REVISIT_AGE": Number(0.1, MANY),
     "REVISIT_RATE": Number(0, 1_000_000),
@@ -141,6 +149,7 @@ KINDS: dict[str, Kind] = {
     "CHECKPOINT_INTERVAL": Number(0.1, DAY),
     "ERROR_BREAKER": Rate(),
     "MIN_FREE_DISK": Whole(0, TEBIBYTE),
+    "QUIET_HOURS": Hours(),
     "BANDWIDTH_MAX": Size(10_000, 10**12),
     "CLOSESPIDER_BYTES": Size(1, 10**18),
     "CONTROL": Switch(),

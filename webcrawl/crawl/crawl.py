@@ -36,6 +36,7 @@ from webcrawl.hive.member import Post
 from webcrawl.model import Exchange, Link, Outcome, Packed, Status, url_of
 from webcrawl.net.robots_book import NO_HEAD
 from webcrawl.net.robots_fresh import Head
+from webcrawl.net.robots_said import RobotsSaid
 from webcrawl.revisit.change import By, Change
 from webcrawl.revisit.figures import RevisitFigures
 from webcrawl.seen.content import ContentSeen
@@ -356,6 +357,10 @@ class Crawl:
             self._frontier.crawl_delay(host_of(link.history + "/"), heard.crawl_delay)
         return heard.sitemaps if heard is not None else ()
 
+    def robots_said(self, url: str) -> RobotsSaid | None:
+        """What the robots.txt of its host says of the use of pages, if that is anything."""
+        return self._robots.book.said(url)
+
     def robots_conditions(self, link: Link) -> list[tuple[bytes, bytes]]:
         """Headers for the request of a robots.txt."""
         return self._robots.conditions(link)
@@ -418,7 +423,7 @@ class Crawl:
         counters["failures" if outcome.status < 0 else "pages"] += 1
         counters[f"status/{outcome.status}"] += 1
         if exchange is not None:
-            counters["bytes"] += len(exchange.head) + len(exchange.wire)
+            counters["bytes"] += exchange.received
             if exchange.refers is not None:
                 count_known(counters, exchange)
 
