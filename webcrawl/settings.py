@@ -16,6 +16,21 @@ COMMANDS_MODULE = "webcrawl.commands"
 # How the crawler identifies itself. Add a contact: a page that explains the crawl's purpose, or an address.
 USER_AGENT = "webcrawl/0.1"
 
+# File with the Ed25519 key that signs every request (Web Bot Auth), which only its owner may read (docs/identity.md).
+BOT_KEY = None
+
+# The https origin at which the public key is published, such as https://bot.example.org.
+BOT_AGENT = None
+
+# How Signature-Agent is written: as a dictionary, or as a string, which some servers still want (docs/identity.md).
+BOT_AGENT_FORM = "dictionary"
+
+# E-mail address to send as From with every request.
+BOT_FROM = None
+
+# Addresses and networks from which the crawl comes; their names in DNS are checked at the start.
+BOT_ADDRESSES: list[str] = []
+
 # The folder that holds all state and output of the crawl; if none, crawls/ and the spider's name. Run again to resume.
 JOBDIR = None
 
@@ -29,6 +44,9 @@ TOP1M_URL = "https://tranco-list.eu/top-1m.csv.zip"
 
 # Which links to follow: any, or only those in the seeds' registered domains, in the page's, or on the page's host.
 URL_SCOPE = "any"
+
+# Follow links. Without, only the seeds are fetched, and what pages link to is written to logs/found.log.
+URL_FOLLOW = True
 
 # Schemes to fetch.
 URL_SCHEMES = ["http", "https", "ftp", "gopher"]
@@ -225,8 +243,17 @@ FEED_LINKS = None
 # Links to follow per page, the first ones; 0 means all. FTP listings and Gopher menus are never cut.
 PAGE_MAX_LINKS = 50_000
 
-# Do not follow links marked nofollow, nor those of pages whose meta robots say so.
-OBEY_NOFOLLOW = False
+# What the crawl is for; what a site forbids for all of that is not kept (docs/preferences.md).
+PURPOSE = None
+
+# Do not follow links marked nofollow, nor those of pages whose robots words say so; None: on if PURPOSE has search.
+OBEY_NOFOLLOW = None
+
+# Leave pages whose owners forbid search out of the index; None: on if PURPOSE has search.
+OBEY_NOINDEX = None
+
+# Keep bodies of pages whose owners forbid archiving out of the archive; None: on if PURPOSE has archive.
+OBEY_NOARCHIVE = None
 
 # --- Revisits ---
 
@@ -258,6 +285,15 @@ WARC_MAX_SIZE = 1000
 
 # Version of the archive's format; 1.0 is for old readers.
 WARC_VERSION = "1.1"
+
+# Keep the signatures of BOT_KEY in the request records, as they were sent.
+WARC_SIGNATURES = True
+
+# The bucket or folder to which finished archive, index and table files are copied; in a hive, drone-N in it.
+OUTPUT_STORE = None
+
+# Keep those files in JOBDIR, too; otherwise each is removed when its copy in the store was verified.
+OUTPUT_STORE_KEEP = True
 
 # --- Safety ---
 
@@ -419,6 +455,7 @@ EXTENSIONS = {
     "webcrawl.extensions.identity.Identity": 420,
     "webcrawl.extensions.following.Following": 430,
     "webcrawl.extensions.history.History": 435,
+    "webcrawl.extensions.output_store.OutputStore": 437,
     "webcrawl.extensions.redis_seeds.RedisSeeds": 440,
     "webcrawl.extensions.control.Control": 450,
     "webcrawl.extensions.garbage.Garbage": 500,

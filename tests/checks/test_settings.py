@@ -71,6 +71,7 @@ ACCEPTED = [
     ("HOST_CONNECTIONS", '{"Example.ORG": 4, "[::1]": "2"}', {"example.org": 4, "[::1]": 2}),
     ("HOST_CONNECTIONS", "bücher.example=64, [::1]=2 10.1=1", {"xn--bcher-kva.example": 64, "[::1]": 2, "10.0.0.1": 1}),
     ("HOST_CONNECTIONS", {"a.org": 4, "A.org": 4}, {"a.org": 4}),
+    ("HOST_CONNECTIONS", "a.org.=4, a.org=4", {"a.org": 4}),
     ("FOREIGN_HANDLERS_ALLOWED", FILTER, (FILTER,)),
     ("FOREIGN_HANDLERS_ALLOWED", "none", ()),
     ("URL_FOLDINGS", f"{FILTER},{FILTER}", (FILTER, FILTER)),
@@ -118,6 +119,7 @@ REFUSED = [
             "*.a.org=4",
             {"a b": 2},
             {"a.org": 4, "A.org": 5},
+            "a.org.=4,a.org=5",
             {"a.org": None},
         )
     ],

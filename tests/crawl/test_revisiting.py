@@ -167,7 +167,7 @@ class TestAnswers:
         one.documents["/"] = Document(always=True)
         one.run(HOUR)
 
-        assert one.changes("/") == ["new", "new"]  # the second is a 304, and nobody's page
+        assert one.changes("/") == ["new", "unchanged"]  # the second is a 304, and nobody's page
         assert one.pages[-1].exchange.revisit is None
         assert one.known == 1
 
@@ -480,6 +480,23 @@ class TestNothingIsLostOrDoubled:
 
         assert (one.times("/"), one.known) == ([0], 0)
         assert not one.crawl.pending
+
+    def test_a_host_that_was_dropped_by_command(self, web):
+        """Its URLs end; its pages keep their records, whenever their turns come, and are fetched again after a day."""
+        pages = {f"/{number}": Document(b"<p>%d" % number) for number in range(5)}
+        one = web(pages, *pages, REVISIT_AGE=6 * HOUR)
+        one.run(0.5 * HOUR)
+        one.crawl.hosts.drop("a.test")
+        one.run(20 * HOUR)
+        assert len(one.asked) == 5
+        one.checkpoint()
+        one.kill()
+        one.run(60 * HOUR)
+
+        assert one.known == 5
+        assert all(one.changes(path)[:2] == ["new", "unchanged"] for path in pages)
+        assert min(one.times(path)[1] for path in pages) >= DAY
+        assert sound(one)
 
     def test_switched_off_and_on(self, web):
         """With REVISIT_POLICY = none the records stay, and the crawl ends; with a policy again they go on."""

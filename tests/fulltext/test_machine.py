@@ -1,4 +1,4 @@
-"""Text files and index against a list of pages, in any order of pages, checkpoints, crashes and losses."""
+"""Text files and index against a list of lines, in any order of pages, states, checkpoints, crashes and losses."""
 
 import shutil
 import tempfile
@@ -10,15 +10,26 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from tests.support.fulltext import Texts, indexed, page, written
 from webcrawl.fulltext import indexer
+from webcrawl.revisit.change import Change
+
+
+def kept(lines):
+    """What the index has of these lines, each a URL and whether it is of a page fetched again."""
+    found = {}
+    for number, (url, again) in enumerate(lines):
+        if again:
+            found = {at: one for at, one in found.items() if one != url}
+        found[number] = url
+    return sorted(found.items())
 
 
 class Machine(RuleBasedStateMachine):
-    """Each page has a URL of its own, so that one which is taken back and comes again is noticed."""
+    """Each new page has a URL of its own, so that one which is taken back and comes again is noticed."""
 
     def __init__(self):
         super().__init__()
         self.root = Path(tempfile.mkdtemp())
-        self.known, self.since, self.number = [], [], 0  # URLs in the last checkpoint, and those that came later
+        self.known, self.since, self.number = [], [], 0  # lines in the last checkpoint, and those that came later
         self.open()
 
     def open(self, max_size=1 << 30):
@@ -28,8 +39,16 @@ class Machine(RuleBasedStateMachine):
     def add(self, count):
         for _ in range(count):
             self.number += 1
-            self.since.append(f"http://a.test/{self.number}")
-            self.texts.add(page(self.since[-1]))
+            self.since.append((f"http://a.test/{self.number}", False))
+            self.texts.add(page(self.since[-1][0]))
+
+    @rule(numbers=st.lists(st.integers(1, 9), min_size=1, max_size=5), change=st.sampled_from(("changed", "gone")))
+    def again(self, numbers, change):
+        for number in numbers:
+            self.since.append((f"http://a.test/{number}", True))
+            one = page(self.since[-1][0])
+            one.change = Change(change)
+            self.texts.add(one)
 
     @rule(wait=st.booleans())
     def checkpoint(self, wait):
@@ -52,7 +71,7 @@ class Machine(RuleBasedStateMachine):
         self.texts.stop()
         self.known += self.since
         self.since = []
-        assert indexed(self.root) == list(enumerate(self.known))
+        assert indexed(self.root) == kept(self.known)
         self.open(max_size)
 
     @rule()
@@ -63,15 +82,16 @@ class Machine(RuleBasedStateMachine):
         self.open()
 
     @invariant()
-    def the_index_has_the_first_pages(self):
-        """All that it has is in the last checkpoint, in order and without gaps."""
+    def the_index_has_the_first_lines(self):
+        """All that it has is in the last checkpoint, in order and without gaps, and of each page the last state."""
         found = indexed(self.root) if (self.root / "index/meta.json").exists() else []
-        assert found == list(enumerate(self.known))[: len(found)]
+        assert found == kept(self.known[: found[-1][0] + 1] if found else [])
 
     def teardown(self):
         self.texts.stop()
-        assert [line["url"] for line in written(self.root)] == self.known + self.since
-        assert [url for _, url in indexed(self.root)] == self.known + self.since
+        lines = self.known + self.since
+        assert [line["url"] for line in written(self.root)] == [url for url, _ in lines]
+        assert indexed(self.root) == kept(lines)
         shutil.rmtree(self.root)
 
 

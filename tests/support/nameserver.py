@@ -6,7 +6,7 @@ import struct
 from contextlib import asynccontextmanager
 from ipaddress import ip_address
 
-A, CNAME, AAAA = 1, 5, 28
+A, CNAME, PTR, AAAA = 1, 5, 12, 28
 NOERROR, SERVFAIL, NXDOMAIN, REFUSED = 0, 2, 3, 5
 
 
@@ -15,7 +15,7 @@ def _name(text: str) -> bytes:
 
 
 def _record(owner: str, kind: int, ttl: int, value: str) -> bytes:
-    data = _name(value) if kind == CNAME else ip_address(value).packed
+    data = _name(value) if kind in (CNAME, PTR) else ip_address(value).packed
     return _name(owner) + struct.pack(">HHIH", kind, 1, ttl, len(data)) + data
 
 

@@ -1,8 +1,11 @@
-"""Random walks on graphs that tests make, through the frontier of walks, under a simulated clock."""
+"""Random walks on graphs, through the frontier of walks under a simulated clock, or by the walkers alone."""
 
-from collections import Counter
+from collections import Counter, defaultdict
+from itertools import pairwise
 from random import Random
 from typing import NamedTuple
+
+import numpy as np
 
 from webcrawl.frontier.allowances.unlimited import Unlimited
 from webcrawl.frontier.booking import Limits
@@ -11,7 +14,8 @@ from webcrawl.frontier.politeness.mercator import Mercator
 from webcrawl.frontier.prioritizers.depth import ByDepth
 from webcrawl.frontier.state import open_frontier
 from webcrawl.frontier.walk import WalkFrontier
-from webcrawl.frontier.walkers import Walkers
+from webcrawl.frontier.walkers import Walkers, WalkRules
+from webcrawl.laboratory.pagerank import pagerank
 from webcrawl.model import Link, Outcome, pack_found
 from webcrawl.urls.hosts import host_of
 
@@ -105,8 +109,82 @@ def impolite(asked, wait=1.1):
     return found
 
 
-def shares(found):
-    """The part of each page in the visits that these lines tell of."""
-    counts = Counter(line.url for line in found if line.status == 200)
-    total = sum(counts.values())
-    return {url: count / total for url, count in counts.items()}
+def walked(db, links, visits, *, walkers=100, restart=1 / 7, jump="seeds", seed=1):
+    """The log of walkers who get every page at once."""
+    log = []
+    rules = WalkRules(walkers, restart, jump, visits)
+    walk = Walkers(db, rules, Random(seed), KEY, log.append, lambda: 0.0)
+    walk.starts.add(links)
+    records = {url: pack_found(Link(url), [(link, "L") for link in found]) for url, found in links.items()}
+    at = []
+    while not walk.has_ended():
+        at = at or [*walk.start(0.0)]
+        link = at.pop(0)
+        walk.found(link, records.get(link.url, ()), redirect=False)
+        following = walk.ended(link, 200)
+        at += [following] if following is not None else walk.start(0.0)
+    return log
+
+
+def ends_of_lives(found):
+    """The pages from which walkers restarted.
+
+    Whether one does is decided anew at each page, so lives are independent, of geometric length; and the last page of
+    a life that begins at a uniformly random page is distributed exactly as PageRank.
+    """
+    by_walker = defaultdict(list)
+    for line in found:
+        by_walker[line.walker].append(line)
+    return [before.url for some in by_walker.values() for before, after in pairwise(some) if after.how == "restart"]
+
+
+def ranks(links, restart=1 / 7):
+    """The PageRank of each page, by power iteration."""
+    numbers = {url: number for number, url in enumerate(links)}
+    heads = np.array([numbers[url] for url, found in links.items() for _ in found], np.int64)
+    tails = np.array([numbers[link] for found in links.values() for link in found], np.int64)
+    return dict(zip(numbers, pagerank(heads, tails, len(numbers), 1 - restart), strict=True))
+
+
+def variation(pages, expected):
+    """The total-variation distance of these pages' shares from the expected ones."""
+    counts = Counter(pages)
+    return sum(abs(counts[page] / len(pages) - share) for page, share in expected.items()) / 2
+
+
+def bound(draws, expected):
+    """What `variation` of so many independent draws exceeds once in a thousand times at most.
+
+    Its mean is bounded by the standard deviation of each share, and McDiarmid's inequality bounds what is beyond.
+    """
+    mean = sum((share * (1 - share) / draws) ** 0.5 for share in expected.values()) / 2
+    return mean + (np.log(1000) / (2 * draws)) ** 0.5
+
+
+def chi_square(pages, expected, least=10):
+    """How many standard deviations chi-square is above its mean, by Wilson and Hilferty's approximation.
+
+    Pages of which fewer are expected are put together, by their ranks.
+    """
+    counts = Counter(pages)
+    total = degrees = 0.0
+    seen = hoped = 0.0
+    for page, share in sorted(expected.items(), key=lambda one: one[1]):
+        seen, hoped = seen + counts[page], hoped + share * len(pages)
+        if hoped >= least:
+            total, degrees = total + (seen - hoped) ** 2 / hoped, degrees + 1
+            seen = hoped = 0.0
+    degrees -= 1  # what is left over is less than one group, and left out
+    return ((total / degrees) ** (1 / 3) - (1 - 2 / (9 * degrees))) / (2 / (9 * degrees)) ** 0.5
+
+
+def copied(pages, degree=5, seed=1):
+    """A graph like the web: half of the links of a page are those of an earlier page, the others are random."""
+    random = Random(seed)
+    found = [[] for _ in range(pages)]
+    for page in range(pages):
+        for place in range(random.randrange(2 * degree) if page > degree else degree):
+            model = found[random.randrange(page)] if page else []
+            link = model[place] if place < len(model) and random.random() < 0.5 else random.randrange(pages)
+            found[page].append(link)
+    return {f"http://h/{page}": [f"http://h/{link}" for link in dict.fromkeys(some)] for page, some in enumerate(found)}

@@ -13,6 +13,7 @@ from tests.support.fulltext import Texts, page
 from webcrawl.fulltext.index import Index
 from webcrawl.logs.crawl_line import line
 from webcrawl.model import Link, Outcome
+from webcrawl.revisit.change import Change
 from webcrawl.store import rowcrc
 from webcrawl.verify import texts as checked
 from webcrawl.verify.outputs import check_outputs
@@ -147,19 +148,35 @@ class TestTheIndex:
 
         assert told(mine)[0] == []
 
-    @pytest.mark.parametrize(
-        ("field", "value", "why"),
-        [("ordinal", 3, "page 3, http://a.test/3: the index has nothing"), ("ordinal", 3, "7 pages, the last")],
-    )
-    def test_a_page_that_it_lacks(self, mine, field, value, why):
+    def test_a_page_that_it_lacks(self, mine):
         """A gap is named."""
         index = tantivy.Index.open(str(mine / "index"))
         writer = index.writer(15_000_000, 1)
-        writer.delete_documents_by_query(tantivy.Query.term_query(index.schema, field, value))
+        writer.delete_documents_by_query(tantivy.Query.term_query(index.schema, "ordinal", 3))
         writer.commit()
         writer.wait_merging_threads()
 
-        assert any(why in damage for damage in told(mine)[0])
+        assert any("page 3, http://a.test/3: the index has nothing" in damage for damage in told(mine)[0])
+
+    def test_pages_fetched_again(self, mine):
+        """Of these it has the last state alone; an earlier one beside it is named."""
+        texts = Texts(mine)
+        log = texts.outputs.open("logs/crawl.log")
+        for url in (URLS[2], URLS[2], URLS[7]):
+            again = page(url)
+            again.change = Change.CHANGED
+            texts.add(again)
+            log.write(line(1.7e9, Link(url), Outcome(200), None, []))
+        texts.stop()
+        damages, found = told(mine)
+
+        assert damages == []
+        assert (found["texts"], found["indexed"], found["replaced"]) == (11, 8, 3)
+        index = Index(mine / "index", end=11)
+        index.add({"ordinal": 8, "url": URLS[2]})
+        index.commit(11)
+        index.close()
+        assert any(f"page 9, {URLS[2]}: the index has page 8 too" in one for one in told(mine)[0])
 
     def test_a_page_that_it_has_twice(self, mine):
         """So is a page that came a second time."""

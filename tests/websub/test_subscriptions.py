@@ -137,6 +137,31 @@ class TestAsking:
             offer(subscriptions, f"http://b{number}.test/", site=f"b{number}.test")
         assert len(subscriptions.due(NOW, 100)) == 2
 
+    def test_what_is_gone_leaves_no_trace(self, db, subscriptions):
+        """A month after a hub was denied its row goes: a long crawl does not fill up with them."""
+        for number in range(5):
+            offer(subscriptions, f"http://a.test/{number}")
+        for one in subscriptions.due(NOW, 10):
+            subscriptions.sent(one.token, 404, NOW)
+        assert db.query("SELECT count(*) FROM subscription") == [(5,)]
+        assert subscriptions.due(NOW + GONE, 10) == []
+        assert db.query("SELECT count(*) FROM subscription") == [(0,)]
+
+    @pytest.mark.parametrize("bound", ["PER_SITE", "MOST"])
+    def test_what_is_gone_gives_way(self, subscriptions, monkeypatch, bound):
+        """Where there is no room, a new one takes the place of one that is gone, and of no other."""
+        monkeypatch.setattr(module, bound, 3)
+        for number in range(3):
+            offer(subscriptions, f"http://a.test/{number}")
+        first, *others = [one.token for one in subscriptions.due(NOW, 10)]
+        subscriptions.sent(first, 404, NOW)
+        for number in range(3, 6):
+            offer(subscriptions, f"http://a.test/{number}")
+
+        assert subscriptions.get(first) is None
+        assert all(subscriptions.get(token) is not None for token in others)
+        assert [one.topic for one in subscriptions.due(NOW, 10)] == ["http://a.test/3"]
+
 
 class TestVerification:
     def test_the_challenge_is_the_answer(self, subscriptions):
@@ -211,6 +236,9 @@ class TestVerification:
         assert verify(subscriptions, token, mode="denied") == ""
         assert subscriptions.due(NOW + GONE - 1, 10) == []
         assert subscriptions.pushed(token, sign(secret, b"x"), b"x", NOW) is None
+        offer(subscriptions, now=NOW + GONE - 1)
+        assert subscriptions.due(NOW + GONE, 10) == []
+        offer(subscriptions, now=NOW + GONE)
         assert [one.token for one in subscriptions.due(NOW + GONE, 10)] == [token]
 
 

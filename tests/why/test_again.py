@@ -7,10 +7,12 @@ import pytest
 from tests.support.changing_site import Document
 from tests.support.revisiting import Web
 from webcrawl.why.again import of_again
+from webcrawl.why.answer import VISITS, Crawls
 from webcrawl.why.facts import Facts
 from webcrawl.why.gather import Gathering
 from webcrawl.why.log import log_line
 from webcrawl.why.source import Source
+from webcrawl.why.text import text_of
 from webcrawl.why.verdict import verdict_on
 
 HOUR = 3600
@@ -83,3 +85,18 @@ def test_no_revisits():
     facts = Facts(URL, json.loads("null"), lines=[line])
 
     assert of_again(facts, line) == ""
+
+
+def test_many_visits(web):
+    """Of a page that was fetched very often the last visits are shown, with how many there were."""
+    web.run(130 * HOUR)
+    web.checkpoint()
+    with Crawls(web.folder, alive=False) as crawls:
+        (answer,) = crawls.answers([URL])
+    said, told = answer.to_json(), text_of(answer).splitlines()
+
+    assert said["counts"] == {"log": len(web.asked), "archive": 0}
+    assert len(web.asked) > VISITS == len(said["log"])
+    assert sum(line in "\n".join(told) for line in said["log"]) == 5
+    assert said["log"][-1] in "\n".join(told)
+    assert any(line.endswith(f"and {len(web.asked) - 5} before") for line in told)

@@ -20,7 +20,21 @@ pytestmark = pytest.mark.xdist_group("why command")  # one JOBDIR for most tests
 
 KEYS = {
     *("url", "state", "reason", "kind", "canonical", "filters", "refused_by", "seen", "found", "queue", "robots"),
-    *("domain", "host", "log", "skipped", "again", "archive", "redirect", "live", "now", "as_of", "looked", "odd"),
+    *(
+        "domain",
+        "host",
+        "log",
+        "skipped",
+        "again",
+        "archive",
+        "counts",
+        "redirect",
+        "live",
+        "now",
+        "as_of",
+        "looked",
+        "odd",
+    ),
 }
 
 

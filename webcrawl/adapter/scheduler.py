@@ -20,7 +20,7 @@ from scrapy.utils.log import get_scrapy_root_handler
 from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.internet.defer import Deferred
 
-from webcrawl.adapter.close import BROKEN, FINISHED, EndedBadly, close_spider
+from webcrawl.adapter.close import BROKEN, FINISHED, HURRIED, EndedBadly, close_spider
 from webcrawl.adapter.downloader import GRACE, FrontierDownloader, downloader_of
 from webcrawl.adapter.failures import as_failure, hush
 from webcrawl.adapter.given import on_command_line, warnings
@@ -37,6 +37,7 @@ from webcrawl.adapter.trip import Trip
 from webcrawl.adapter.turns import Turns
 from webcrawl.adapter.unheard_meta import UnheardMeta
 from webcrawl.adapter.values import values_of
+from webcrawl.adapter.withheld import Reader
 from webcrawl.control.changeable import OF_REQUESTS
 from webcrawl.control.errors import CommandError
 from webcrawl.control.in_force import InForce
@@ -91,6 +92,7 @@ class FrontierScheduler:
         self._others: Running | None = None
         self.others_done = True  # no drone has anything for us
         self.sources: list[Callable[[], bool]] = []  # whether URLs may come from elsewhere; asked when nothing is left
+        self.behind: list[Callable[[], bool]] = []  # whether something is left undone; asked when the crawl has ended
         self.kept = Kept()
         self.begun, self.stopping = time.monotonic(), False
         self.failed: StoreError | None = None
@@ -191,6 +193,9 @@ class FrontierScheduler:
             downloader.read_ahead = self._ahead = ReadingAhead(self.visitor, pdfs)
         if not makes_pages or getattr(spider, "has_callbacks", False):
             downloader.on_outcome = self._hide
+            downloader.reader = Reader.BOTH if makes_pages else Reader.CALLBACKS
+        if values["PURPOSE"]:
+            downloader.visitor = self.visitor
         self._lacks = Lacks(self.fail, loop)
         self._lacks.watch()
 
@@ -365,6 +370,11 @@ class FrontierScheduler:
             finally:
                 barrier.open()
 
+    @property
+    def hurries(self) -> bool:
+        """Whether the crawl was told to stop, by a signal or by command."""
+        return self._reason in HURRIED
+
     def fail(self, error: Exception) -> None:
         """Ends the crawl: the state on disk stays that of the last checkpoint.
 
@@ -385,6 +395,8 @@ class FrontierScheduler:
         bad = self.failed is not None or self._reason in BROKEN
         if not bad and self._reason == FINISHED:  # any other end is no promise that all was done
             bad = self.crawl.lacks_seeds
+        if not bad and not self.hurries:
+            bad = any(is_behind() for is_behind in self.behind)
         return EndedBadly(self._reason) if bad else None
 
     def _closing(self) -> None:
@@ -442,7 +454,7 @@ def _size(trip: Trip) -> int | None:
     """Bytes of an answer to go by for later ones: a robots.txt says nothing of pages, nor does a failure."""
     if trip.exchange is None or trip.link is None or trip.link.path.endswith("P"):
         return None
-    return len(trip.exchange.head) + len(trip.exchange.wire)
+    return trip.exchange.received
 
 
 async def by_turns(slices: Iterator[None]) -> None:

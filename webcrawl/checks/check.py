@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from webcrawl import settings as defaults
-from webcrawl.checks.kinds import Kind
+from webcrawl.checks.kinds import Kind, Secret
 from webcrawl.checks.revisits import NONE
 from webcrawl.checks.scrapys import Given, translated
 from webcrawl.checks.table import KINDS, OF_ONE_HOST, RULES, SCRAPYS
 
 RETRIES = {"RETRY_ENABLED": True, "RETRY_TIMES": 2}  # Scrapy's defaults, for a crawl without Scrapy
 WITH_REVISITS = ("SITEMAPS", "FEED_LINKS")  # on with them, if nothing else is said
+OBEYED = {"OBEY_NOFOLLOW": "search", "OBEY_NOINDEX": "search", "OBEY_NOARCHIVE": "archive"}  # by purpose
 LONGEST = 120  # characters shown of a value, and of the detail about it
 
 
@@ -46,6 +47,9 @@ def check(settings: Mapping[str, Any], given: Given = lambda _: False) -> dict[s
     for name in WITH_REVISITS:
         if values[name] is None and values["REVISIT_POLICY"] != NONE:
             values[name] = True
+    for name, purpose in OBEYED.items():
+        if values[name] is None:
+            values[name] = purpose in values["PURPOSE"]
     return values | {"FRONTIER_QUEUES": values["FRONTIER_QUEUES"] or _default_queues(values)}
 
 
@@ -76,8 +80,10 @@ def _hold(values: Mapping[str, Any]) -> None:
 def _read(name: str, kind: Kind, value: Any) -> Any:
     try:
         return kind.read(value)
+    except Secret as error:
+        raise SettingError(name, error, kind.allowed, str(error)) from None
     except (ValueError, TypeError, OSError) as error:
-        raise SettingError(name, value, kind.allowed, str(error)) from error
+        raise SettingError(name, getattr(error, "shown", value), kind.allowed, str(error)) from error
 
 
 def _default_queues(values: Mapping[str, Any]) -> int:

@@ -43,6 +43,7 @@ def _host(name: str) -> str:
     if MARKS.intersection(name) and not name.startswith("["):
         raise ValueError(f"{name} is neither a domain nor a host")
     try:
-        return host_of(canonical(f"http://{name}/"))
+        host = host_of(canonical(f"http://{name}/"))
     except InvalidUrl as error:
         raise ValueError(f"{name} is neither a domain nor a host") from error
+    return host.removesuffix(".")  # URLs hardly ever have the dot of DNS: a rule with it would hold for nobody

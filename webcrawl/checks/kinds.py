@@ -23,6 +23,13 @@ class Kind(Protocol):
     def read(self, value: Any, /) -> Any: ...
 
 
+class Secret(ValueError):  # noqa: N818 - reads as what it is
+    """An invalid value that must not be shown."""
+
+    def __repr__(self) -> str:
+        return "(not shown)"
+
+
 def number(value: Any) -> int | float:
     """A number, or text that is one. Booleans are not numbers, nor are the texts `nan` and `1_000`."""
     if isinstance(value, str):

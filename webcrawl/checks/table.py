@@ -18,6 +18,7 @@ from webcrawl.checks.code import (
     MaybeComponent,
 )
 from webcrawl.checks.connections import OF_ONE, HostConnections
+from webcrawl.checks.identity import AgentOrigin, KeyFile, MailAddress
 from webcrawl.checks.kinds import (
     Choice,
     Choices,
@@ -37,13 +38,15 @@ from webcrawl.checks.kinds import (
     Word,
 )
 from webcrawl.checks.metrics import MetricsFile, MetricsPort
-from webcrawl.checks.outputs import Outputs
+from webcrawl.checks.outputs import Outputs, OutputStore
 from webcrawl.checks.partition import PartitionWay
 from webcrawl.checks.places import File, Folder
+from webcrawl.checks.purposes import Purposes
 from webcrawl.checks.revisits import REVISIT_IMPORTANCE, REVISIT_POLICY
 from webcrawl.checks.sizes import Size
 from webcrawl.checks.sources import LinkSources
 from webcrawl.checks.tls import Ciphers, TlsVersion
+from webcrawl.identity.signing import FORMS
 from webcrawl.urls.canonical import SCHEMES
 from webcrawl.urls.filters.scope import SCOPES
 
@@ -60,10 +63,16 @@ LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 KINDS: dict[str, Kind] = {
     "USER_AGENT": Line(),
+    "BOT_KEY": KeyFile(),
+    "BOT_AGENT": AgentOrigin(),
+    "BOT_AGENT_FORM": Choice(tuple(FORMS)),
+    "BOT_FROM": MailAddress(),
+    "BOT_ADDRESSES": Networks(),
     "JOBDIR": Folder(),
     "RANDOM_SEED": Whole(0, 2**63 - 1),
     "TOP1M_URL": Line(),
     "URL_SCOPE": Choice(SCOPES),
+    "URL_FOLLOW": Switch(),
     "URL_SCHEMES": Choices(SCHEMES),
     "URL_MAX_LENGTH": Whole(64, 65_536),
     "URL_MAX_DEPTH": Whole(0, MANY),
@@ -119,7 +128,10 @@ KINDS: dict[str, Kind] = {
     "SITEMAPS": MaybeSwitch(),
     "FEED_LINKS": MaybeSwitch(),
     "PAGE_MAX_LINKS": Whole(0, MANY),
-    "OBEY_NOFOLLOW": Switch(),
+    "PURPOSE": Purposes(),
+    "OBEY_NOFOLLOW": MaybeSwitch(),
+    "OBEY_NOINDEX": MaybeSwitch(),
+    "OBEY_NOARCHIVE": MaybeSwitch(),
     "REVISIT_POLICY": REVISIT_POLICY,
     "REVISIT_AGE": Number(0.1, MANY),
     "REVISIT_RATE": Number(0, 1_000_000),
@@ -129,6 +141,9 @@ KINDS: dict[str, Kind] = {
     "WARC_PREFIX": Name(),
     "WARC_MAX_SIZE": Whole(1, TEBIBYTE),
     "WARC_VERSION": Choice(("1.1", "1.0")),
+    "WARC_SIGNATURES": Switch(),
+    "OUTPUT_STORE": OutputStore(),
+    "OUTPUT_STORE_KEEP": Switch(),
     "CHECKPOINT_INTERVAL": Number(0.1, DAY),
     "ERROR_BREAKER": Rate(),
     "MIN_FREE_DISK": Whole(0, TEBIBYTE),
@@ -221,6 +236,16 @@ class Rule:
 
 
 RULES = (
+    Rule(
+        "BOT_AGENT",
+        lambda values: values["BOT_KEY"] is None or values["BOT_AGENT"] is not None,
+        "set with BOT_KEY: servers have to be told where its public key is",
+    ),
+    Rule(
+        "BOT_AGENT",
+        lambda values: values["BOT_AGENT"] is None or values["BOT_KEY"] is not None,
+        "none without BOT_KEY: nothing would be signed",
+    ),
     Rule(
         "HIVE_DRONE",
         lambda values: not values["HIVE_DRONES"] or values["HIVE_DRONE"] < values["HIVE_DRONES"],

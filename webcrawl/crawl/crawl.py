@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
@@ -36,6 +36,7 @@ from webcrawl.hive.member import Post
 from webcrawl.model import Exchange, Link, Outcome, Packed, Status, url_of
 from webcrawl.net.robots_book import NO_HEAD
 from webcrawl.net.robots_fresh import Head
+from webcrawl.net.robots_said import RobotsSaid
 from webcrawl.revisit.change import By, Change
 from webcrawl.revisit.figures import RevisitFigures
 from webcrawl.seen.content import ContentSeen
@@ -103,6 +104,7 @@ class Parts:
     hosts: HostOrders
     post: Post | None = None  # if this is one drone of a hive
     trace: Callable[[str, Sequence[str]], None] | None = None  # hears of the links of each page
+    leave: Callable[[Sequence[Packed]], None] | None = None  # takes the links, if they are not to be followed
     signalling: Signalling | None = None  # what sitemaps, feeds and hubs say of pages that are fetched again
     sitemaps: bool = False  # whether they are looked for by name
     revisiting: Revisiting | None = None  # if pages are fetched again
@@ -110,6 +112,8 @@ class Parts:
 
 class Crawl:
     """Facade of one crawl: links, seen store, frontier, robots rules, seeds, outputs, and the checkpoint."""
+
+    rereads = False  # whether its pages come from archives, which may have one page many times
 
     def __init__(self, parts: Parts) -> None:
         self._db, self._pipeline = parts.db, parts.pipeline
@@ -129,6 +133,7 @@ class Crawl:
             parts.frontier,
             elsewhere,
             parts.trace,
+            parts.leave,
         )
         self._elsewhere, self.post = elsewhere, parts.post
         self.signalling = parts.signalling
@@ -150,6 +155,7 @@ class Crawl:
         )
         self.in_force, self.hosts = parts.in_force, parts.hosts
         self._followers: list[Follower] = []
+        self._figures: list[Callable[[], Mapping[str, int]]] = []
         self._merged_at = 0.0
         self.revisiting = parts.revisiting
         self._more = False  # the last slice of links had none that may be fetched now, and there may be another
@@ -320,6 +326,10 @@ class Crawl:
         """Whether a body with this digest was seen before."""
         return self._content.holds(digest)
 
+    def new_key(self, digest: bytes) -> None:
+        """Marks as seen what was not seen before."""
+        self._content.add(digest)
+
     def new_body(self, link: Link, body: bytes) -> None:
         """The answer to this link had a body that was not seen before."""
         self._frontier.new_body(link, body)
@@ -346,6 +356,10 @@ class Crawl:
         if heard is not None and heard.crawl_delay is not None:
             self._frontier.crawl_delay(host_of(link.history + "/"), heard.crawl_delay)
         return heard.sitemaps if heard is not None else ()
+
+    def robots_said(self, url: str) -> RobotsSaid | None:
+        """What the robots.txt of its host says of the use of pages, if that is anything."""
+        return self._robots.book.said(url)
 
     def robots_conditions(self, link: Link) -> list[tuple[bytes, bytes]]:
         """Headers for the request of a robots.txt."""
@@ -409,7 +423,7 @@ class Crawl:
         counters["failures" if outcome.status < 0 else "pages"] += 1
         counters[f"status/{outcome.status}"] += 1
         if exchange is not None:
-            counters["bytes"] += len(exchange.head) + len(exchange.wire)
+            counters["bytes"] += exchange.received
             if exchange.refers is not None:
                 count_known(counters, exchange)
 
@@ -503,6 +517,7 @@ class Crawl:
 
     def stats(self) -> dict[str, int | float]:
         """All counters by name."""
+        told = [item for figures in self._figures for item in figures().items()]
         frontier, counters, seen = self._frontier, self._counters, self._seen.stats()
         known = counters["links/known"]  # hits too: without that cache this one would have seen them
         asked = seen["submitted"] + known
@@ -530,7 +545,12 @@ class Crawl:
             **{f"refused/{name}": value for name, value in self._pipeline.filtered.items()},
             **{f"seen/{name}": value for name, value in seen.items()},
             **({f"hive/{name}": value for name, value in self.post.stats().items()} if self.post is not None else {}),
+            **dict(told),
         }
+
+    def tell(self, figures: Callable[[], Mapping[str, int]]) -> None:
+        """Has the counters include these, from now on."""
+        self._figures.append(figures)
 
     def revisit_figures(self) -> RevisitFigures | None:
         """What became of pages that were fetched again; None if none are."""

@@ -13,6 +13,8 @@ from webcrawl.net.robots_fresh import Head
 class Rereading(Crawl):
     """Remembers bodies seen before; what its pages link to is no concern of its."""
 
+    rereads = True
+
     def discover(
         self,
         page: Link,
@@ -48,6 +50,10 @@ class Rereading(Crawl):
         """Nobody is asked, so nobody's rules matter."""
         del link, status, body, location, now, chain, head
         return ()
+
+    def robots_said(self, url: str) -> None:
+        """Nothing: those of the time are not known."""
+        del url
 
     def finish(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
         """Logs an answer, each of them: an archive does not tell which was the last of its URL."""

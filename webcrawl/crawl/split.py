@@ -30,6 +30,16 @@ class Split:
         """REVISIT_AGE, REVISIT_RATE and REVISIT_SHARE from now on."""
         self._age, self._fixed, self._share = age, rate, share
 
+    @property
+    def is_fixed(self) -> bool:
+        """Whether REVISIT_RATE says how many, and not a share of all fetches."""
+        return self._fixed > 0.0
+
+    @property
+    def age(self) -> float:
+        """REVISIT_AGE."""
+        return self._age
+
     def known(self) -> int:
         """How many pages are fetched again, in all."""
         return self.pages()

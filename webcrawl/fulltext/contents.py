@@ -9,9 +9,11 @@ import tantivy
 from webcrawl.fulltext.index import opened, pages, told
 from webcrawl.fulltext.schema import ORDINAL
 
+MOST = 1000  # lines of one URL that are looked at
+
 
 class Contents:
-    """As of the last commit: `count` pages, the last of which has the number before `until`."""
+    """As of the last commit: `count` lines of pages, the last of which has the number before `until`."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -35,3 +37,10 @@ class Contents:
                 stored = self._searcher.doc(address).to_dict()
                 found.setdefault(stored[ORDINAL][0], []).append(stored["url"][0])
         return found
+
+    def numbers(self, url: str) -> list[int]:
+        """The numbers that a page has."""
+        with told(self._folder):
+            named = tantivy.Query.term_query(self._index.schema, "url", url)
+            hits = self._searcher.search(named, MOST, count=False).hits
+            return sorted(self._searcher.doc(address).to_dict()[ORDINAL][0] for _, address in hits)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from heapq import merge
-from itertools import islice
 from pathlib import Path
 
-from webcrawl.fulltext.search import Answer, Search
+from webcrawl.fulltext.search import Answer, Hit, Search
 from webcrawl.store.errors import StoreError
 
 
@@ -33,7 +32,28 @@ class SearchAll:
         """As Search.find does. Scores are compared although each index weighs words by its own pages.
 
         How rare a word is, and how long a page is on average, hardly differs between drones: hosts are spread by hash.
+        A page whose host has changed hands may be in several indexes: where it was fetched last counts. Of such pages
+        that are not among the best, the number knows nothing.
         """
-        found = [search.find(query, most) for search in self._open]
-        best = merge(*(answers for _, answers in found), key=lambda answer: -answer.score)
-        return sum(total for total, _ in found), islice(best, most)
+        parsed = [search.parse(query) for search in self._open]
+        total = sum(map(Search.total, self._open, parsed))
+        best: list[tuple[int, Hit]] = []
+        hits = [_named(number, search.hits(parsed[number], most)) for number, search in enumerate(self._open)]
+        for number, hit in merge(*hits, key=lambda one: -one[1].score):
+            if self._is_over(number, hit):
+                total -= 1
+                continue
+            best.append((number, hit))
+            if len(best) == most:
+                break
+        marks = list(map(Search.marks, self._open, parsed))
+        return total, (self._open[number].answer(hit, marks[number]) for number, hit in best)
+
+    def _is_over(self, number: int, hit: Hit) -> bool:
+        """Whether another index has a later state of this page."""
+        others = (other for at, other in enumerate(self._open) if at != number)
+        return any((at := other.fetched(hit.url)) is not None and at > hit.fetched_at for other in others)
+
+
+def _named(number: int, hits: Iterator[Hit]) -> Iterator[tuple[int, Hit]]:
+    return ((number, hit) for hit in hits)

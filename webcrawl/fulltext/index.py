@@ -1,4 +1,8 @@
-"""JOBDIR/index/: the full-text index, by tantivy. It holds the pages 0 to n - 1, each once, and nothing else."""
+"""JOBDIR/index/: the full-text index, by tantivy.
+
+It holds the lines 0 to n - 1 of the text files, each once, but those in whose place a later one has come: of a page
+that was fetched again only the last. That one is there even if it is blank, so the last of all lines is always there.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +48,7 @@ def opened(folder: Path) -> tantivy.Index:
 
 
 def pages(searcher: tantivy.Searcher) -> tuple[int, int]:
-    """How many pages the index has, and the number after the last one; they are equal if it is sound."""
+    """How many lines the index has, and the number after the last one; only pages fetched again make these differ."""
     last = searcher.search(tantivy.Query.all_query(), 1, count=False, order_by_field=ORDINAL).hits
     return searcher.num_docs, last[0][0] + 1 if last else 0
 
@@ -53,7 +57,10 @@ class Index:
     """The one writer. `until` pages are committed."""
 
     def __init__(self, folder: Path, *, end: int) -> None:
-        """Drops what belongs to pages from `end` on, which the crawl does not know."""
+        """Drops what belongs to pages from `end` on, which the crawl does not know.
+
+        If one of these may have come in the place of another, that is lost: then all are dropped, to be added anew.
+        """
         self._folder = folder
         with told(folder):
             folder.mkdir(exist_ok=True)
@@ -66,25 +73,31 @@ class Index:
                 ) from error
             register(self._index)
             self._writer: Any = self._index.writer(HEAP, 1)
-            self.until = self._pages()
+            count, self.until = self._pages()
             if self.until > end:
                 beyond = tantivy.Query.range_query(self._schema, ORDINAL, tantivy.FieldType.Unsigned, lower_bound=end)
-                self._writer.delete_documents_by_query(beyond)
+                whole = count == self.until
+                self._writer.delete_documents_by_query(beyond if whole else tantivy.Query.all_query())
                 self._writer.commit()
-                self.until = self._pages()
+                _, self.until = self._pages()
 
     def __repr__(self) -> str:
         return f"<Index {self._folder} {self.until} pages>"
 
-    def _pages(self) -> int:
+    def _pages(self) -> tuple[int, int]:
         self._index.reload()
         count, until = pages(self._index.searcher())
-        if count != until:
+        if count > until:
             raise BrokenIndex(
                 f"{self._folder}: has {count} pages, the last of which is number {until - 1}; if you remove the folder,"
                 " it is made anew of text/"
             )
-        return until
+        return count, until
+
+    def drop(self, url: str) -> None:
+        """What the index has of a page: another line of it follows."""
+        with told(self._folder):
+            self._writer.delete_documents_by_query(tantivy.Query.term_query(self._schema, "url", url))
 
     def add(self, document: dict[str, Any]) -> None:
         """The next page. Not searched before the commit, and forgotten without it."""

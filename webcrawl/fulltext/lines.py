@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from webcrawl.items import Page
+from webcrawl.revisit.change import Change
 from webcrawl.text.dates import iso
 
 LONGEST = 1 << 20  # characters of text: the rest is left out, and the line says so
@@ -18,31 +19,57 @@ _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
 
 
 def line(page: Page, ordinal: int) -> bytes:
-    """The line of a page, which has the number `ordinal`; empty for a page that shows no text."""
+    """The line of a page, which has the number `ordinal`; empty for a new page that shows no text.
+
+    One that was fetched again and shows none any more has a line without text: what was said of it before is over.
+    """
+    if page.change is Change.GONE:
+        return blank(page, ordinal)
+    again = page.change is not Change.NEW
     if page.content_type in PROGRAMS:
-        return b""
+        return blank(page, ordinal) if again else b""
     page.look_through()
     text = page.visible_text
     if not text or text.isspace():
-        return b""
+        return blank(page, ordinal) if again else b""
+    return _line(page, ordinal, text)
+
+
+def blank(page: Page, ordinal: int) -> bytes:
+    """The line of a page that is no longer what lines before it say, and of which no other text is kept."""
+    return _encode(_about(page, ordinal) | {"headings": [], "text": ""})
+
+
+def _line(page: Page, ordinal: int, text: str) -> bytes:
     exchange = page.exchange
-    value: dict[str, Any] = {
-        "ordinal": ordinal,
-        "url": page.url,
-        "title": page.title,
-        "language": page.language[:LANGUAGE],
-        "fetched_at": iso(page.fetched_at),
-        "type": page.content_type,
-        "digest": exchange.digest if exchange is not None else "",
-        "headings": [heading for _, heading in page.headings],
-        "text": _clean(text[:LONGEST]),
-    }
+    value = _about(page, ordinal)
+    value["title"], value["language"] = page.title, page.language[:LANGUAGE]
+    value["headings"] = [heading for _, heading in page.headings]
+    value["text"] = _clean(text[:LONGEST])
+    if forbidden := page.preferences.forbidden:
+        value["forbidden"] = forbidden
     if page.truncated or len(text) > LONGEST:
         value["truncated"] = page.truncated or "length"
     if exchange is not None and exchange.archived is not None:
         file, offset, length = exchange.archived
         value["warc"] = {"file": file, "offset": offset, "length": length}
     return _encode(value)
+
+
+def _about(page: Page, ordinal: int) -> dict[str, Any]:
+    exchange = page.exchange
+    value: dict[str, Any] = {
+        "ordinal": ordinal,
+        "url": page.url,
+        "title": "",  # here for its place in the line
+        "language": "",
+        "fetched_at": iso(page.fetched_at),
+        "type": page.content_type,
+        "digest": exchange.digest if exchange is not None else "",
+    }
+    if page.change is not Change.NEW:
+        value["change"] = page.change.value
+    return value
 
 
 def _clean(text: str) -> str:

@@ -14,6 +14,7 @@ ANALYZER = "words"
 LONGEST = 100  # bytes of a word; what is longer is data
 SEARCHED = {"title": 3.0, "headings": 1.5, "body": 1.0}  # fields in which a word is looked for, and their weights
 ORDINAL = "ordinal"
+BLANK = "(none)"  # in place of the host of a page that has no text any more: no search finds it
 
 
 def schema() -> tantivy.Schema:
@@ -39,8 +40,17 @@ def register(index: tantivy.Index) -> None:
     index.register_tokenizer(ANALYZER, words.build())
 
 
+def unfindable(document: dict[str, Any]) -> dict[str, Any]:
+    """The document of a page that no question may find: the index counts its pages, so it has one."""
+    nothing = {"host": "", "domain": "", "language": "", **dict.fromkeys(SEARCHED, "")}
+    return {**document, **nothing, "headings": []}
+
+
 def fields(line: dict[str, Any], domain: str, file: int, offset: int) -> dict[str, Any]:
-    """The document of a page's line."""
+    """The document of a page's line; of one without text only that there is none any more."""
+    if not line["text"]:
+        about = {ORDINAL: line["ordinal"], "url": line["url"], "host": BLANK, "file": file, "offset": offset}
+        return {**about, "fetched_at": datetime.fromisoformat(line["fetched_at"])}
     return {
         ORDINAL: line["ordinal"],
         "url": line["url"],

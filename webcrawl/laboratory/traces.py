@@ -201,7 +201,7 @@ def _links(path: Path) -> Iterator[Looked]:
         if path.suffix == ".parquet":
             yield from _of_table(path)
         else:
-            with _opened(path) as file:
+            with opened(path) as file:
                 yield from _of_text(path, file)
     except (OSError, EOFError, zstd.ZstdError) as error:
         raise NoTrace(f"{path}: {getattr(error, 'strerror', None) or error}") from error
@@ -209,7 +209,8 @@ def _links(path: Path) -> Iterator[Looked]:
         raise NoTrace(f"{path}: neither a trace nor a text") from error
 
 
-def _opened(path: Path) -> AbstractContextManager[IO[str]]:
+def opened(path: Path) -> AbstractContextManager[IO[str]]:
+    """A text, which may be packed."""
     if path.suffix == ".gz":
         return gzip.open(path, "rt", encoding="utf-8", newline="\n")
     if path.suffix == ".zst":

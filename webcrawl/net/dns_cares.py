@@ -44,7 +44,7 @@ class NameServers:
     """
 
     def __init__(self, servers: Iterable[tuple[str, int]] = (), *, timeout: float = 1.0, tries: int = 6) -> None:
-        self._servers = tuple(place for host, port in servers for place in _places(host, port))
+        self._servers = tuple(place for host, port in servers for place in places(host, port))
         self._timeout, self._tries = timeout, tries
         self._channels: list[Channel] = []  # queries go to the last one; the others wait for their last answers
         self._closed = False
@@ -122,7 +122,7 @@ class NameServers:
             channel.close()
 
 
-def _places(host: str, port: int) -> list[str]:
+def places(host: str, port: int) -> list[str]:
     """`address:port` of each address of this host: c-ares takes no names, and ignores what it cannot read."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)

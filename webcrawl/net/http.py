@@ -16,10 +16,10 @@ from webcrawl.net.errors import ConnectTimeout, EmptyAnswer, FetchError
 from webcrawl.net.http_answer import Answer
 from webcrawl.net.http_message import Message
 from webcrawl.net.http_metered import MeteredAnswer
-from webcrawl.net.http_request import Headers, RequestWriter
+from webcrawl.net.http_request import Headers, RequestWriter, with_fields
 from webcrawl.net.http_target import Target, parse_target
 from webcrawl.net.late import until
-from webcrawl.net.protocols import PLAIN, Access, Bounds, Options, Watch
+from webcrawl.net.protocols import PLAIN, Access, Bounds, Options, Signing, Watch
 from webcrawl.net.proxy import whole_url, with_credentials
 from webcrawl.net.tls import tls_context
 
@@ -44,8 +44,13 @@ class HttpClient:
         user_agent: str,
         keep_at_most: int = 256,
         tls: ssl.SSLContext | None = None,
+        contact: str = "",
+        signing: Signing | None = None,
+        show_signatures: bool = True,
     ) -> None:
-        self._writer = RequestWriter(user_agent)
+        """`show_signatures`: the request of an exchange has them, too."""
+        self._writer = RequestWriter(user_agent, contact, signed=signing is not None)
+        self._signing, self._show_signatures = signing, show_signatures
         self._bounds = bounds
         self._clock, self._now, self._bandwidth = access.clock, access.now, access.bandwidth
         self._opener = Opener(access, tls or tls_context())
@@ -88,7 +93,8 @@ class HttpClient:
         reader = None if target.secure else proxy  # who reads the request first, if not the server
         line = target if reader is None else whole_url(target)
         head = self._writer.head(line, headers, method=method, keep=keep > 0, length=len(body))
-        sent = head if reader is None else with_credentials(head, reader)
+        signed = head if self._signing is None else with_fields(head, self._signing.fields(target.authority))
+        sent = signed if reader is None else with_credentials(signed, reader)
         started, begun, timings = self._now(), self._clock(), Timings()
         deadline = asyncio.get_running_loop().time() + bounds.timeout
         connection = self._pool.take(key)
@@ -126,7 +132,8 @@ class HttpClient:
         if proxy is not None:
             self._proxied.answered(proxy, target, message.head.status)
         bounds.check(message.truncated)
-        return _exchange(url, head + body, started, timings, connection, message)
+        shown = signed if self._show_signatures else head
+        return _exchange(url, shown + body, started, timings, connection, message)
 
     async def close(self) -> None:
         """Close all connections and wait until their sockets are closed."""

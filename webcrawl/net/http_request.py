@@ -18,17 +18,21 @@ _VALUE = re.compile(rb"[\t -~\x80-\xff]*")  # RFC 9110 5.5: no CR, LF, NUL
 # uses none, and would send the proxy's password to every server.
 _FRAMING = (b"host", b"connection", b"content-length", b"transfer-encoding", b"te", b"upgrade")
 _OURS = frozenset((*_FRAMING, b"proxy-authorization", b"proxy-connection"))
+_SIGNATURE = frozenset((b"signature", b"signature-input", b"signature-agent"))  # ours if requests are signed
 
 
 class RequestWriter:
     """Writes heads that mostly differ only in their target."""
 
-    def __init__(self, user_agent: str) -> None:
+    def __init__(self, user_agent: str, contact: str = "", *, signed: bool = False) -> None:
+        """`contact`: an e-mail address to send as From. `signed`: the fields of a signature are added later."""
         self._defaults = [
             (b"User-Agent", user_agent.encode()),
             (b"Accept", b"text/html,application/xhtml+xml,*/*;q=0.8"),
             (b"Accept-Encoding", ACCEPTED),
+            *([(b"From", contact.encode())] if contact else ()),
         ]
+        self._ours = _OURS | _SIGNATURE if signed else _OURS
         self._usual = b"".join(_line(name, value) for name, value in self._defaults)
 
     def head(self, target: Target, headers: Headers = (), *, method: str = "GET", keep: bool, length: int = 0) -> bytes:
@@ -45,8 +49,13 @@ class RequestWriter:
     def _fields(self, given: list[tuple[bytes, bytes]]) -> bytes:
         names = {name.lower() for name, _ in given}
         fields = [(name, value) for name, value in self._defaults if name.lower() not in names]
-        fields += [(name, value) for name, value in given if name.lower() not in _OURS]
+        fields += [(name, value) for name, value in given if name.lower() not in self._ours]
         return b"".join(_line(name, value) for name, value in fields)
+
+
+def with_fields(head: bytes, fields: bytes) -> bytes:
+    """The head with more fields, each with its line's end."""
+    return b"%b%b\r\n" % (head[:-2], fields)
 
 
 def _line(name: bytes, value: bytes) -> bytes:

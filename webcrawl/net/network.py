@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from webcrawl.identity.keys import SigningKey
+from webcrawl.identity.signing import RequestSigning
 from webcrawl.net.dns import CachingResolver
 from webcrawl.net.dns_answer import Lookup
 from webcrawl.net.dns_cares import NameServers
@@ -39,6 +41,9 @@ class Network:
             user_agent=values["USER_AGENT"],
             keep_at_most=keep_at_most,
             tls=_tls(values),
+            contact=values["BOT_FROM"],
+            signing=self._signing(values),
+            show_signatures=values["WARC_SIGNATURES"],
         )
         self.ftp = FtpClient(self.access, bounds, user_agent=values["USER_AGENT"])
         self.gopher = GopherClient(self.access, bounds)
@@ -48,6 +53,13 @@ class Network:
         bounds = _bounds(values)
         for client in (self.http, self.ftp, self.gopher):
             client.use(bounds)
+
+    def _signing(self, values: Mapping[str, Any]) -> RequestSigning | None:
+        """The key's file is read once: another key is for the next run."""
+        if not values["BOT_KEY"]:
+            return None
+        key, form = SigningKey.read(values["BOT_KEY"]), values["BOT_AGENT_FORM"]
+        return RequestSigning(key, values["BOT_AGENT"], form=form, now=self.access.now)
 
     async def close(self) -> None:
         self.shortage.close()

@@ -38,6 +38,14 @@ class Clock(Protocol):
     def __call__(self) -> float: ...
 
 
+class Signing(Protocol):
+    """Says by whom a request is."""
+
+    def fields(self, authority: str, /) -> bytes:
+        """Header lines, for a request with this Host field."""
+        ...
+
+
 Bind = tuple[str, int]  # a local address, and 0 for any port
 
 

@@ -62,12 +62,16 @@ class ContentSeen:
         """Adds a digest; returns whether it was added before."""
         if self.holds(digest):
             return True
+        self.add(digest)
+        return False
+
+    def add(self, digest: bytes) -> None:
+        """Adds a digest that is known not to have been added before."""
         if len(self._fresh) >= self._limit:
             self._adopt(wait=True)  # waits only if the last merge is slower than the next set fills
             self._freeze()
         self._fresh.add(digest)
         self._changed = True
-        return False
 
     def holds(self, digest: bytes) -> bool:
         """Whether a digest was added before."""

@@ -15,9 +15,9 @@ Buffer = bytes | bytearray | memoryview
 class Disk:
     """Every change that our own code makes to a file goes through one of these methods."""
 
-    def create(self, path: Path) -> int:
+    def create(self, path: Path, mode: int = 0o644) -> int:
         """Opens a new, empty file for reading and writing. FileExistsError if there is one: it may be somebody's."""
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
 
     def append(self, path: Path) -> int:
         """Opens a file for appending; creates it if it does not exist."""

@@ -5,14 +5,24 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from webcrawl.store.errors import DamagedFile, StoreError
 
 if TYPE_CHECKING:
     from webcrawl.fulltext.contents import Contents
 
-AtOnce = dict[int, tuple[Path, int, str]]  # by its number: a page's text file, its member's first byte, its URL
+
+class Line(NamedTuple):
+    """Of a page: its text file, its member's first byte, its URL, and whether it was fetched before."""
+
+    path: Path
+    at: int
+    url: str
+    again: bool
+
+
+AtOnce = dict[int, Line]  # by the page's number
 UNREAD = "index unread"  # among the figures: the index is there, but tantivy is not
 
 
@@ -25,7 +35,10 @@ class Indexed:
         self._said = not self._folder.exists()
 
     def compare(self, lines: AtOnce) -> Iterator[DamagedFile]:
-        """Yields each page that is not in the index exactly once, unless the index has not got so far."""
+        """Yields each line that is not in the index exactly once, unless the index has not got so far.
+
+        In place of all lines of a page that was fetched again it has the last one.
+        """
         if not self._said:
             self._said = True
             yield from self._open()
@@ -33,17 +46,28 @@ class Indexed:
             return
         try:
             has = self._contents.urls(min(lines), max(lines) + 1)
+            for ordinal, line in lines.items():
+                why = self._flaw(self._contents, ordinal, line, has.get(ordinal, []))
+                if why:
+                    yield DamagedFile(line.path, line.at, f"page {ordinal}, {line.url}: the index has {why}")
         except StoreError as error:
             yield self._damaged(str(error))
-            return
-        for ordinal, (path, at, url) in lines.items():
-            urls = has.get(ordinal, [])
-            if urls == [url]:
-                self._found["indexed"] += 1
-            elif urls or ordinal < self._contents.until:
-                yield DamagedFile(path, at, f"page {ordinal}, {url}: the index has {' '.join(urls) or 'nothing'}")
-            else:
-                self._found["unindexed"] += 1
+
+    def _flaw(self, contents: Contents, ordinal: int, line: Line, urls: list[str]) -> str:
+        """What the index has in place of this line, if that is wrong; counts it otherwise."""
+        if urls == [line.url]:
+            before = next(iter(contents.numbers(line.url)), ordinal) if line.again else ordinal
+            self._found["indexed"] += before == ordinal
+            return "" if before == ordinal else f"page {before} too, which was the same page before"
+        if urls:
+            return " ".join(urls)
+        if ordinal >= contents.until:
+            self._found["unindexed"] += 1
+        elif not any(later > ordinal for later in contents.numbers(line.url)):
+            return "nothing"
+        else:
+            self._found["replaced"] += 1
+        return ""
 
     def _open(self) -> Iterator[DamagedFile]:
         try:
@@ -55,7 +79,7 @@ class Indexed:
         except StoreError as error:
             yield self._damaged(str(error))
         else:
-            if has.count != has.until:
+            if has.count > has.until:
                 yield self._damaged(f"{has.count} pages, the last of which is number {has.until - 1}")
 
     def _damaged(self, why: str) -> DamagedFile:

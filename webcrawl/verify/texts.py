@@ -11,7 +11,7 @@ from webcrawl.fulltext.files import FOLDER
 from webcrawl.fulltext.journal import members, pages
 from webcrawl.store.errors import DamagedFile
 from webcrawl.text.percent import visible
-from webcrawl.verify.indexed import AtOnce, Indexed
+from webcrawl.verify.indexed import AtOnce, Indexed, Line
 from webcrawl.verify.logged import URL, logged
 
 ENDING = ".jsonl.gz"
@@ -82,7 +82,7 @@ class Texts:
         self._next = ordinal + 1
         if not self._is_logged(visible(url)):
             yield DamagedFile(path, at, f"page {ordinal}, {url}: not in {LOG}")
-        self._lines[ordinal] = path, at, url
+        self._lines[ordinal] = Line(path, at, url, "change" in line)
         if len(self._lines) >= AROUND:
             yield from self._compare()
 

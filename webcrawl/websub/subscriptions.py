@@ -24,6 +24,7 @@ FIELDS = "token, topic, hub, page, site, state, due, until, tries"
 LOAD = f"SELECT {FIELDS}, crc FROM subscription WHERE token = ?"
 DUE = f"SELECT {FIELDS}, crc FROM subscription WHERE due <= ? ORDER BY due LIMIT ?"
 STORE = f"INSERT OR REPLACE INTO subscription ({FIELDS}, crc) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+REMOVE = "DELETE FROM subscription WHERE token = ?"
 MOST = 10_000  # subscriptions of a crawl
 PER_SITE = 100  # of one registered domain
 PERSON = b"webcrawl websub"  # blake2b: nobody else's hash of the same key
@@ -34,7 +35,7 @@ RENEWED = 0.9  # of a lease, after which it is renewed
 PATIENCE = HOUR  # for the hub's verification, after it has accepted a request
 RETRY = 5 * 60.0  # after a failure, doubled each time
 TRIES = 6
-GONE = 30 * DAY  # until a hub that denied, or failed so often, is asked again
+GONE = 30 * DAY  # until a hub that denied, or failed so often, may be asked again
 CHALLENGE = 4096  # characters
 REDIRECTS = (307, 308)
 HOPS = 3
@@ -103,22 +104,26 @@ class Subscriptions:
             token = self._token(topic, hub)
             known = self.get(token)
             if known is None:
-                if self._has_room(site):
+                if self._makes_room(site):
                     self._store(Subscription(token, topic, hub, page, site, due=now))
                 return
             if known.state != State.GONE:
                 return
 
     def due(self, now: float, most: int) -> list[Subscription]:
-        """Those to be asked for now; each one's end is told by `sent`."""
+        """Those to be asked for now; each one's end is told by `sent`.
+
+        What was denied or given up long ago is removed: if the page still names the hub, it is a new beginning.
+        """
         found = []
         for row in self._db.query(DUE, (now, most)):
             one = self._read(row)
+            if one.state == State.GONE:
+                self._db.execute(REMOVE, (one.token,))
+                continue
             live = one.state in LIVE and one.until > now
             asked = replace(one, state=State.RENEWING if live else State.ASKED, due=now + PATIENCE)
-            if one.state == State.GONE:  # a new beginning
-                asked = replace(asked, tries=0)
-            elif one.state in (State.ASKED, State.RENEWING):  # the hub has not verified
+            if one.state in (State.ASKED, State.RENEWING):  # the hub has not verified
                 asked = self._failed(asked, now)
             self._store(asked)
             if asked.state != State.GONE and asked.due == now + PATIENCE:
@@ -202,12 +207,18 @@ class Subscriptions:
     def _derived(self, text: str) -> str:
         return blake2b(text.encode(), key=self._key, digest_size=24, person=PERSON).hexdigest()
 
-    def _has_room(self, site: str) -> bool:
-        (every,), (of_site,) = (
-            self._db.query("SELECT count(*) FROM subscription")[0],
-            self._db.query("SELECT count(*) FROM subscription WHERE site = ?", (site,))[0],
-        )
-        return bool(every < MOST and of_site < PER_SITE)
+    def _makes_room(self, site: str) -> bool:
+        """Whether there is room for one more; one that is gone gives way."""
+        return self._makes_room_in("site = ?", (site,), PER_SITE) and self._makes_room_in("1", (), MOST)
+
+    def _makes_room_in(self, which: str, values: tuple[str, ...], most: int) -> bool:
+        if self._db.query(f"SELECT count(*) FROM subscription WHERE {which}", values)[0][0] < most:
+            return True
+        gone = f"SELECT token FROM subscription WHERE {which} AND state = ? ORDER BY due LIMIT 1"
+        oldest = self._db.query(gone, (*values, int(State.GONE)))
+        for row in oldest:
+            self._db.execute(REMOVE, row)
+        return bool(oldest)
 
     def _failed(self, one: Subscription, now: float) -> Subscription:
         """It is tried again, later each time; a lease that runs is kept meanwhile."""

@@ -32,6 +32,7 @@ from webcrawl.why.verdict import (
 )
 
 BATCH = 10_000  # URLs asked for at once
+VISITS = 100  # of a page that is fetched again: lines of the log, and records, the latest ones
 STRENGTH = {FETCHED: 4, QUEUED: 3, DROPPED: 2, REFUSED: 1}
 WEAK = (REFUSED, SEEN, UNKNOWN)  # what another drone of a hive may know better
 
@@ -158,9 +159,12 @@ def _details(source: Source, facts: Facts) -> dict[str, Any]:
         "robots": facts.robots.to_json(ahead) if facts.robots is not None else None,
         "domain": facts.budget.to_json() if facts.budget is not None else None,
         "host": record,
-        "log": [line.text for line in facts.lines],
+        "log": [line.text for line in facts.lines[-VISITS:]],
         "skipped": [dict(zip(("time", "reason", "via"), one, strict=True)) for one in facts.skipped],
-        "archive": [archived(source.jobdir, entry) for entry in facts.entries],
+        "archive": [
+            archived(source.jobdir, entry, source.stored.get(f"warc/{entry.file}")) for entry in facts.entries[-VISITS:]
+        ],
+        "counts": {"log": len(facts.lines), "archive": len(facts.entries)},
         "redirect": facts.redirect or None,
         "again": facts.turn.to_json(ahead) if facts.turn is not None else None,
         "live": facts.live,

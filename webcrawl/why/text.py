@@ -11,7 +11,8 @@ from webcrawl.why.answer import Answer
 from webcrawl.why.filtering import REFUSES, UNASKED
 from webcrawl.why.words import moment, stamp
 
-LINES = 20  # of the log, and of each list; --json has all
+LINES = 20  # of each list; --json has all
+VISITS = 5  # of the log, and of the archive; --json has more
 WIDTH = 10  # of the names of the lines
 
 
@@ -101,6 +102,7 @@ def _robots(details: Mapping[str, Any]) -> Iterator[str]:
         yield f"{robots['verdict']} by {robots['rule']}{line} {robots['url']}"
     if robots["fetched"] is not None:
         yield f"fetched at {moment(robots['fetched'])}"
+    yield from robots["use"]
     if robots["failed_tries"]:
         yield f"could not be fetched {count(robots['failed_tries'], 'time')} in a row since"
 
@@ -129,19 +131,26 @@ def _domain(details: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _log(details: Mapping[str, Any]) -> Iterator[str]:
-    lines = details.get("log", [])
-    yield from lines[-LINES:]
-    if len(lines) > LINES:
-        yield f"and {len(lines) - LINES} before"
+    yield from details.get("log", [])[-VISITS:]
+    yield from _before(details, "log")
     for one in details.get("skipped", [])[-LINES:]:
         yield f"left out at {moment(one['time'])}: {one['reason']}, on {one['via'] or 'no page'}"
 
 
 def _archive(details: Mapping[str, Any]) -> Iterator[str]:
-    for one in details.get("archive", [])[-LINES:]:
+    for one in details.get("archive", [])[-VISITS:]:
         what = f"{one['status'] or 'a record'}, {stamp(one['date'])}"
         yield f"{what}: byte {one['offset']:,} of {one['file']}, {one['length']:,} bytes"
-        yield one.get("command", "the file is no longer there")
+        gone = f"the file lies in the store: {one['stored']}" if "stored" in one else "the file is no longer there"
+        yield one.get("command", gone)
+    yield from _before(details, "archive")
+
+
+def _before(details: Mapping[str, Any], name: str) -> Iterator[str]:
+    """How many there are beside those that are shown."""
+    more = details.get("counts", {}).get(name, 0) - VISITS
+    if more > 0:
+        yield f"and {more:,} before"
 
 
 def _drone(details: Mapping[str, Any]) -> Iterator[str]:
