@@ -19,6 +19,10 @@ from webcrawl.html.mimetype import parse
 from webcrawl.html.robots_tag import directives
 from webcrawl.model import Exchange, Link, Timings, header
 from webcrawl.neardup.fingerprint import fingerprint
+from webcrawl.preferences.document import of_document
+from webcrawl.preferences.headers import of_headers
+from webcrawl.preferences.joining import NO_WORD, RobotsWord, earlier, joined
+from webcrawl.preferences.statement import DOCUMENT, HEADER, NONE, Preferences
 from webcrawl.revisit.change import Change
 from webcrawl.urls.canonical import canonical_links
 
@@ -79,7 +83,7 @@ def _all_found(page: Page) -> Found:
     url = page.exchange.url if page.exchange is not None else page.url  # a browser may have followed a redirect
     kind = page.header("content-type")
     encoding = page.find_encoding() if markup(kind, page.body) else page.encoding  # no guess at an image's
-    return documents.all_links(page.body, kind, url, encoding, page.headers)
+    return documents.all_links(page.body, kind, url, encoding, page.headers, page.robots_word.agent)
 
 
 def _columns(page: Page) -> LinkColumns:
@@ -108,6 +112,15 @@ def _about(page: Page) -> About:
 
 def _fingerprint(page: Page) -> int | None:
     return fingerprint(page.visible_text)
+
+
+def _preferences(page: Page) -> Preferences:
+    """Of a document whose links were not read, the head is read now."""
+    found = page.found or (page.looked_up or {}).get("all_found")
+    if found is None and page.body and markup(page.header("content-type"), page.body):
+        url, agent = page.exchange.url if page.exchange is not None else page.url, page.robots_word.agent
+        found = documents.head(page.body, page.header("content-type"), url, page.find_encoding(), agent)
+    return page.said(found)
 
 
 def _canonical(page: Page) -> str:
@@ -149,10 +162,11 @@ class _Answer:
 class Page(_Answer):
     """One answer, whatever its status. itemadapter knows it, so any Scrapy pipeline can process it."""
 
-    __slots__ = ("exchange", "flags", "followed", "found", "link", "looked_up")
+    __slots__ = ("earlier", "exchange", "flags", "followed", "found", "link", "looked_up", "robots_word")
     all_found: ClassVar[Any] = _Lazy(_all_found)  # links of all kinds as they were written
     columns: ClassVar[Any] = _Lazy(_columns)  # the same with their canonical URLs, for outputs that have all of them
     fingerprint: ClassVar[Any] = _Lazy(_fingerprint)  # of the text: near-duplicates share nearly all of its 64 bits
+    preferences: ClassVar[Any] = _Lazy(_preferences)  # what the owner says of its use (docs/preferences.md)
     about: ClassVar[Any] = _Lazy(_about)  # what the document says of itself; some fields are read from it
 
     # Read when they are asked for
@@ -174,6 +188,8 @@ class Page(_Answer):
         self.exchange: Exchange | None = None
         self.found: Found | None = None  # what was read of the body for the crawl
         self.followed: Sequence[FoundLink] = ()  # the links that were submitted
+        self.robots_word: RobotsWord = NO_WORD  # what robots.txt said of its use when it was fetched
+        self.earlier = (0, 0)  # what the answer said of which this one, a 304, says that it still holds
         self.flags: Sequence[bool] | None = None  # of each link in `found`, whether it was, if that is known anyway
 
     @classmethod
@@ -201,6 +217,22 @@ class Page(_Answer):
     def header(self, name: str) -> str:
         """The first header of this name, or the empty string."""
         return (header(self.headers, name.lower().encode()) or b"").decode("latin-1")
+
+    def said(self, found: Found | None) -> Preferences:
+        """What robots.txt and headers say of its use, and as much of the document as was read."""
+        image = self.content_type.startswith("image/")
+        header_ = of_headers(self.headers, self.url, self.robots_word.agent, image=image)
+        document = of_document(found.meta_robots, found.said, found.base) if found is not None else NONE
+        if any(self.earlier):  # this answer has no body, and its headers need not say what they said before
+            header_ = header_ if header_.statements else earlier(self.earlier[0], HEADER)
+            document = earlier(self.earlier[1], DOCUMENT)
+        return joined(self.robots_word, header_, document)
+
+    @property
+    def said_so_far(self) -> Preferences:
+        """`preferences`, without reading the document for them."""
+        known = self.looked_up or {}
+        return known["preferences"] if "preferences" in known else self.said(self.found or known.get("all_found"))
 
     def find_encoding(self) -> str:
         """The encoding, looked for if it is not known yet."""

@@ -238,6 +238,13 @@ class Referred(NamedTuple):
     digest: str  # of its payload
 
 
+class Withheld(NamedTuple):
+    """How many bytes of an answer came that is not kept, because its owner does not want it (docs/preferences.md)."""
+
+    size: int  # of the payload
+    wire: int
+
+
 @dataclass(slots=True)
 class Exchange:
     """One request and its answer as bytes: what the archive keeps and the page is made of."""
@@ -272,6 +279,8 @@ class Exchange:
     rendered: bool = False  # the body is the document that a browser made of the payload
     refers: Referred | None = None  # an earlier crawl has this payload
     unmodified: bool = False  # the server sent no body, as 304: that of the earlier capture is here
+    said: tuple[int, int] = (0, 0)  # of its use, by headers and by the document, if the page is fetched again
+    withheld: Withheld | None = None  # there was a body, and it is not kept
     _digest: str = field(default="", repr=False, compare=False)
     _type: str | None = field(default=None, repr=False, compare=False)
 
@@ -291,6 +300,16 @@ class Exchange:
     def header(self, name: bytes) -> bytes | None:
         """The first value of a header, by its name in lower case."""
         return header(self.headers, name)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the payload, as it came."""
+        return len(self.payload) if self.withheld is None else self.withheld.size
+
+    @property
+    def received(self) -> int:
+        """Bytes that came, head and all."""
+        return len(self.head) + (len(self.wire) if self.withheld is None else self.withheld.wire)
 
     @property
     def digest(self) -> str:

@@ -22,6 +22,9 @@ BOT_KEY = None
 # The https origin at which the public key is published, such as https://bot.example.org.
 BOT_AGENT = None
 
+# How Signature-Agent is written: as a dictionary, or as a string, which some servers still want (docs/identity.md).
+BOT_AGENT_FORM = "dictionary"
+
 # E-mail address to send as From with every request.
 BOT_FROM = None
 
@@ -41,6 +44,9 @@ TOP1M_URL = "https://tranco-list.eu/top-1m.csv.zip"
 
 # Which links to follow: any, or only those in the seeds' registered domains, in the page's, or on the page's host.
 URL_SCOPE = "any"
+
+# Follow links. Without, only the seeds are fetched, and what pages link to is written to logs/found.log.
+URL_FOLLOW = True
 
 # Schemes to fetch.
 URL_SCHEMES = ["http", "https", "ftp", "gopher"]
@@ -237,8 +243,17 @@ FEED_LINKS = None
 # Links to follow per page, the first ones; 0 means all. FTP listings and Gopher menus are never cut.
 PAGE_MAX_LINKS = 50_000
 
-# Do not follow links marked nofollow, nor those of pages whose meta robots say so.
-OBEY_NOFOLLOW = False
+# What the crawl is for; what a site forbids for all of that is not kept (docs/preferences.md).
+PURPOSE = None
+
+# Do not follow links marked nofollow, nor those of pages whose robots words say so; None: on if PURPOSE has search.
+OBEY_NOFOLLOW = None
+
+# Leave pages whose owners forbid search out of the index; None: on if PURPOSE has search.
+OBEY_NOINDEX = None
+
+# Keep bodies of pages whose owners forbid archiving out of the archive; None: on if PURPOSE has archive.
+OBEY_NOARCHIVE = None
 
 # --- Revisits ---
 

@@ -3,6 +3,7 @@
 import gzip
 import json
 from collections import Counter
+from hashlib import blake2b
 
 import pytest
 
@@ -87,3 +88,13 @@ class TestRealFiles:
     def test_all_files_are_read(self, real):
         """No file makes the parser raise, including those in unknown encodings."""
         assert len([parse(row["body"].encode("latin-1"), "webcrawl") for row in real]) == 1927
+
+    def test_rules_are_what_they_were(self, real):
+        """What files say of the use of pages changes nothing in the rules, delays and sitemaps of all real files."""
+        found = blake2b(digest_size=8)
+        for row in real:
+            for agent in ("webcrawl", "googlebot"):
+                txt = parse(row["body"].encode("latin-1"), agent)
+                found.update(repr((sorted(txt.rules.items()), txt.rules.crawl_delay, txt.sitemaps)).encode())
+
+        assert found.hexdigest() == "f4b295b3267e0bc4"  # as computed before these fields were known

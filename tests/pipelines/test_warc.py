@@ -55,6 +55,7 @@ def test_the_names_of_a_drones_files(tmp_path, monkeypatch, drones, begins):
     scheduler = SimpleNamespace(crawl=SimpleNamespace(attach=opened.append))
     monkeypatch.setattr(warc, "scheduler_of", lambda crawler: scheduler)
     values = {"WARC_PREFIX": "web", "WARC_MAX_SIZE": 1, "WARC_VERSION": "1.1", "OUTPUTS": "warc"}
+    values |= {"PURPOSE": (), "OBEY_NOINDEX": False, "OBEY_NOARCHIVE": False}
     crawler = SimpleNamespace(settings=Settings())
     WarcPipeline(crawler, {**values, "HIVE_DRONES": drones, "HIVE_DRONE": 2}).open_spider()
     db = CrawlDB(tmp_path / "state")

@@ -90,6 +90,8 @@ class TestPages:
             "canonical": "https://www.example.co.uk:8443/c",
             "robots": None,
             "neardup": None,
+            **dict.fromkeys(("forbidden", "allowed", "preferences")),
+            "withheld": False,
         }
 
     @pytest.mark.parametrize(

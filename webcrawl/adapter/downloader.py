@@ -38,8 +38,10 @@ from webcrawl.adapter.since import Since
 from webcrawl.adapter.trip import Trip, trip_of
 from webcrawl.adapter.turns import Turns
 from webcrawl.adapter.values import values_of
+from webcrawl.adapter.withheld import Reader, withheld
 from webcrawl.crawl.crawl import NO_OUTCOMES
 from webcrawl.crawl.uplink import Uplink
+from webcrawl.crawl.visitor import Visitor
 from webcrawl.lack import lack
 from webcrawl.loading import load
 from webcrawl.model import Exchange, Outcome, Status
@@ -97,6 +99,8 @@ class FrontierDownloader:
         self.uplink: Uplink | None = None  # of the crawl that is open
         self.read_ahead: Callable[[Trip], Awaitable[None] | None] | None = None  # called for each answer, early
         self.since: Since | None = None  # of a crawl that begins from an earlier one
+        self.visitor: Visitor | None = None  # decides what may be processed, if the crawl has a purpose
+        self.reader = Reader.PAGES  # who reads the answers to the scheduler's requests
         self._under_way: dict[Trip, asyncio.Task[Any]] = {}
         crawler.signals.connect(self.network.close, signals.engine_stopped)
 
@@ -181,6 +185,8 @@ class FrontierDownloader:
                 reading = self.read_ahead(trip) if self.read_ahead is not None and not trip.inline else None
                 if reading is not None:
                     await self._read(trip, reading)
+                if self.visitor is not None:
+                    response = withheld(self.visitor, trip, response, self.reader)
             return response
         finally:
             self._send(signals.request_left_downloader, request)

@@ -37,6 +37,7 @@ from webcrawl.adapter.trip import Trip
 from webcrawl.adapter.turns import Turns
 from webcrawl.adapter.unheard_meta import UnheardMeta
 from webcrawl.adapter.values import values_of
+from webcrawl.adapter.withheld import Reader
 from webcrawl.control.changeable import OF_REQUESTS
 from webcrawl.control.errors import CommandError
 from webcrawl.control.in_force import InForce
@@ -192,6 +193,9 @@ class FrontierScheduler:
             downloader.read_ahead = self._ahead = ReadingAhead(self.visitor, pdfs)
         if not makes_pages or getattr(spider, "has_callbacks", False):
             downloader.on_outcome = self._hide
+            downloader.reader = Reader.BOTH if makes_pages else Reader.CALLBACKS
+        if values["PURPOSE"]:
+            downloader.visitor = self.visitor
         self._lacks = Lacks(self.fail, loop)
         self._lacks.watch()
 
@@ -450,7 +454,7 @@ def _size(trip: Trip) -> int | None:
     """Bytes of an answer to go by for later ones: a robots.txt says nothing of pages, nor does a failure."""
     if trip.exchange is None or trip.link is None or trip.link.path.endswith("P"):
         return None
-    return len(trip.exchange.head) + len(trip.exchange.wire)
+    return trip.exchange.received
 
 
 async def by_turns(slices: Iterator[None]) -> None:

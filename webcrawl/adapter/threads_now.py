@@ -67,7 +67,7 @@ def _row(trip: Trip, url: str, phase: str, now: float) -> dict[str, Any]:
 
 def _received(trip: Trip) -> int:
     if trip.exchange is not None:
-        return len(trip.exchange.head) + len(trip.exchange.wire)
+        return trip.exchange.received
     return trip.source.received if trip.source is not None else 0
 
 

@@ -13,6 +13,7 @@ from webcrawl.checks.table import KINDS, OF_ONE_HOST, RULES, SCRAPYS
 
 RETRIES = {"RETRY_ENABLED": True, "RETRY_TIMES": 2}  # Scrapy's defaults, for a crawl without Scrapy
 WITH_REVISITS = ("SITEMAPS", "FEED_LINKS")  # on with them, if nothing else is said
+OBEYED = {"OBEY_NOFOLLOW": "search", "OBEY_NOINDEX": "search", "OBEY_NOARCHIVE": "archive"}  # by purpose
 LONGEST = 120  # characters shown of a value, and of the detail about it
 
 
@@ -46,6 +47,9 @@ def check(settings: Mapping[str, Any], given: Given = lambda _: False) -> dict[s
     for name in WITH_REVISITS:
         if values[name] is None and values["REVISIT_POLICY"] != NONE:
             values[name] = True
+    for name, purpose in OBEYED.items():
+        if values[name] is None:
+            values[name] = purpose in values["PURPOSE"]
     return values | {"FRONTIER_QUEUES": values["FRONTIER_QUEUES"] or _default_queues(values)}
 
 

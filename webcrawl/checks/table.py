@@ -41,10 +41,12 @@ from webcrawl.checks.metrics import MetricsFile, MetricsPort
 from webcrawl.checks.outputs import Outputs, OutputStore
 from webcrawl.checks.partition import PartitionWay
 from webcrawl.checks.places import File, Folder
+from webcrawl.checks.purposes import Purposes
 from webcrawl.checks.revisits import REVISIT_IMPORTANCE, REVISIT_POLICY
 from webcrawl.checks.sizes import Size
 from webcrawl.checks.sources import LinkSources
 from webcrawl.checks.tls import Ciphers, TlsVersion
+from webcrawl.identity.signing import FORMS
 from webcrawl.urls.canonical import SCHEMES
 from webcrawl.urls.filters.scope import SCOPES
 
@@ -63,12 +65,14 @@ KINDS: dict[str, Kind] = {
     "USER_AGENT": Line(),
     "BOT_KEY": KeyFile(),
     "BOT_AGENT": AgentOrigin(),
+    "BOT_AGENT_FORM": Choice(tuple(FORMS)),
     "BOT_FROM": MailAddress(),
     "BOT_ADDRESSES": Networks(),
     "JOBDIR": Folder(),
     "RANDOM_SEED": Whole(0, 2**63 - 1),
     "TOP1M_URL": Line(),
     "URL_SCOPE": Choice(SCOPES),
+    "URL_FOLLOW": Switch(),
     "URL_SCHEMES": Choices(SCHEMES),
     "URL_MAX_LENGTH": Whole(64, 65_536),
     "URL_MAX_DEPTH": Whole(0, MANY),
@@ -124,7 +128,10 @@ KINDS: dict[str, Kind] = {
     "SITEMAPS": MaybeSwitch(),
     "FEED_LINKS": MaybeSwitch(),
     "PAGE_MAX_LINKS": Whole(0, MANY),
-    "OBEY_NOFOLLOW": Switch(),
+    "PURPOSE": Purposes(),
+    "OBEY_NOFOLLOW": MaybeSwitch(),
+    "OBEY_NOINDEX": MaybeSwitch(),
+    "OBEY_NOARCHIVE": MaybeSwitch(),
     "REVISIT_POLICY": REVISIT_POLICY,
     "REVISIT_AGE": Number(0.1, MANY),
     "REVISIT_RATE": Number(0, 1_000_000),

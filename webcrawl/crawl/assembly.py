@@ -23,6 +23,7 @@ from webcrawl.crawl.crawl import CLEAN, Crawl, Parts
 from webcrawl.crawl.crawl_log import CrawlLog
 from webcrawl.crawl.ending import Ending
 from webcrawl.crawl.filter_states import FilterStates
+from webcrawl.crawl.found_log import FOUND, FoundLog
 from webcrawl.crawl.halfway import Halfway
 from webcrawl.crawl.host_orders import HostOrders
 from webcrawl.crawl.inspection import Watched
@@ -37,6 +38,7 @@ from webcrawl.crawl.terms import keep_terms, terms_of
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.crawl.visitor import LinkRules, Visitor
 from webcrawl.crawl.walking import open_walkers
+from webcrawl.crawl.withholding import Owners
 from webcrawl.formats.documents import DocumentReader
 from webcrawl.formats.kinds import LOGGED
 from webcrawl.frontier.addresses import Addresses
@@ -66,6 +68,7 @@ from webcrawl.model import Link
 from webcrawl.net.outage import Detector
 from webcrawl.net.robots import product_token
 from webcrawl.net.robots_book import RobotsBook
+from webcrawl.preferences.purpose import Purpose
 from webcrawl.seeds.reader import Seeds
 from webcrawl.seen.content import ContentSeen
 from webcrawl.seen.layout import shares
@@ -209,10 +212,9 @@ def _parts(
     def chain(now: Mapping[str, Any]) -> Chain:
         return build_filters(now, key=key, domains=domains, last=last(now))
 
-    agent = product_token(values["ROBOTSTXT_USER_AGENT"] or values["USER_AGENT"])
     book = RobotsBook(
         RobotsRows(db),
-        agent,
+        _agent(values),
         sitemaps=bool(values["SITEMAPS"]),
         retry_wait=values["HOST_RETRY_WAIT"],
         patience=values["HOST_PATIENCE"],
@@ -262,7 +264,7 @@ def _parts(
             seeds,
             pipeline,
             seen,
-            all_first=walk is not None or _needs_all_seeds(values),
+            all_first=walk is not None or needs_all_seeds(values),
             longest=values["URL_MAX_LENGTH"],
             elsewhere=elsewhere,
         ),
@@ -281,6 +283,7 @@ def _parts(
         hosts=HostOrders(watched, _sheets(db, in_force, frontier, pipeline), PausedHosts(db), in_force),
         post=post,
         trace=_trace(outputs, pipeline) if values["URL_TRACE"] else None,
+        leave=None if values["URL_FOLLOW"] else FoundLog(outputs.open(FOUND)).add,
         sitemaps=bool(values["SITEMAPS"]),
         revisiting=revisiting,
         signalling=open_signalling(revisiting, pipeline, site_of, elsewhere),
@@ -332,7 +335,7 @@ def _last(in_force: InForce, domains: RegisteredDomains, values: Mapping[str, An
     return [in_force.excluded, *([PageScope(domains)] if values["URL_SCOPE"] == "any" else ())]
 
 
-def _needs_all_seeds(values: Mapping[str, Any]) -> bool:
+def needs_all_seeds(values: Mapping[str, Any]) -> bool:
     """Whether it is the seeds that say what is inside the crawl."""
     scope = values["URL_SCOPE"]
     return scope == "seeds" or (values["REQUISITES"] and scope in SELF_CONTAINED)
@@ -370,7 +373,7 @@ def _visitor(values: Mapping[str, Any], crawl: Crawl, db: CrawlDB) -> Visitor:
         redirects=values["REDIRECT_MAX_HOPS"],
         cookies=values["COOKIES"] == "redirects",
         skip_seen=values["CONTENT_SEEN"] == "skip",
-        obey_nofollow=values["OBEY_NOFOLLOW"],
+        obey_nofollow=bool(values["OBEY_NOFOLLOW"]),
         most=values["PAGE_MAX_LINKS"],
         home=homes.get(values["URL_SCOPE"]),
         requisites=values["REQUISITES"],
@@ -378,9 +381,22 @@ def _visitor(values: Mapping[str, Any], crawl: Crawl, db: CrawlDB) -> Visitor:
     )
     wanted = rules.followed.union(SOURCES if rules.requisites else ())
     wanted = LOGGED | wanted if values["LINK_LOG"] else wanted
-    first, second = (DocumentReader(wanted, anchor_text=values["LINK_LOG"]) for _ in range(2))
+    agent = _agent(values)
+    first, second = (DocumentReader(wanted, anchor_text=values["LINK_LOG"], agent=agent) for _ in range(2))
     digests = ContentDigests(_key(db))
-    return Visitor(crawl, digests, (first, second), rules, Shells(crawl.holds_body, digests, homes["domain"]))
+    shells = Shells(crawl.holds_body, digests, homes["domain"])
+    owners = Owners(crawl.robots_said if values["ROBOTSTXT_OBEY"] else None, agent, purpose_of(values))
+    return Visitor(crawl, digests, (first, second), rules, shells, owners)
+
+
+def purpose_of(values: Mapping[str, Any]) -> Purpose:
+    """What the crawl is for, and which of the owners' words are therefore obeyed."""
+    return Purpose.of(values["PURPOSE"], noindex=bool(values["OBEY_NOINDEX"]), noarchive=bool(values["OBEY_NOARCHIVE"]))
+
+
+def _agent(values: Mapping[str, Any]) -> str:
+    """The name by which owners speak to the crawler."""
+    return product_token(values["ROBOTSTXT_USER_AGENT"] or values["USER_AGENT"])
 
 
 def _rules(values: Mapping[str, Any], domains: RegisteredDomains, key: bytes) -> Rules:

@@ -36,6 +36,7 @@ from webcrawl.hive.member import Post
 from webcrawl.model import Exchange, Link, Outcome, Packed, Status, url_of
 from webcrawl.net.robots_book import NO_HEAD
 from webcrawl.net.robots_fresh import Head
+from webcrawl.net.robots_said import RobotsSaid
 from webcrawl.revisit.change import By, Change
 from webcrawl.revisit.figures import RevisitFigures
 from webcrawl.seen.content import ContentSeen
@@ -103,6 +104,7 @@ class Parts:
     hosts: HostOrders
     post: Post | None = None  # if this is one drone of a hive
     trace: Callable[[str, Sequence[str]], None] | None = None  # hears of the links of each page
+    leave: Callable[[Sequence[Packed]], None] | None = None  # takes the links, if they are not to be followed
     signalling: Signalling | None = None  # what sitemaps, feeds and hubs say of pages that are fetched again
     sitemaps: bool = False  # whether they are looked for by name
     revisiting: Revisiting | None = None  # if pages are fetched again
@@ -131,6 +133,7 @@ class Crawl:
             parts.frontier,
             elsewhere,
             parts.trace,
+            parts.leave,
         )
         self._elsewhere, self.post = elsewhere, parts.post
         self.signalling = parts.signalling
@@ -354,6 +357,10 @@ class Crawl:
             self._frontier.crawl_delay(host_of(link.history + "/"), heard.crawl_delay)
         return heard.sitemaps if heard is not None else ()
 
+    def robots_said(self, url: str) -> RobotsSaid | None:
+        """What the robots.txt of its host says of the use of pages, if that is anything."""
+        return self._robots.book.said(url)
+
     def robots_conditions(self, link: Link) -> list[tuple[bytes, bytes]]:
         """Headers for the request of a robots.txt."""
         return self._robots.conditions(link)
@@ -416,7 +423,7 @@ class Crawl:
         counters["failures" if outcome.status < 0 else "pages"] += 1
         counters[f"status/{outcome.status}"] += 1
         if exchange is not None:
-            counters["bytes"] += len(exchange.head) + len(exchange.wire)
+            counters["bytes"] += exchange.received
             if exchange.refers is not None:
                 count_known(counters, exchange)
 

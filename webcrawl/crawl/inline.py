@@ -105,7 +105,7 @@ class InlineDownloads:
         self._counters["inline"] += 1
         self._counters["inline/failures"] += outcome.status < 0
         if exchange is not None:
-            self._counters["bytes"] += len(exchange.head) + len(exchange.wire)
+            self._counters["bytes"] += exchange.received
             if exchange.refers is not None:
                 count_known(self._counters, exchange)
         if last:

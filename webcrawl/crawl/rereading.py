@@ -51,6 +51,10 @@ class Rereading(Crawl):
         del link, status, body, location, now, chain, head
         return ()
 
+    def robots_said(self, url: str) -> None:
+        """Nothing: those of the time are not known."""
+        del url
+
     def finish(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
         """Logs an answer, each of them: an archive does not tell which was the last of its URL."""
         self._counted(outcome, exchange)

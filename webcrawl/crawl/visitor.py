@@ -12,13 +12,15 @@ from webcrawl.crawl.listings import LISTINGS
 from webcrawl.crawl.redirect_chain import follow
 from webcrawl.crawl.requisites import FRAMES, is_needed, is_requisite, may_need
 from webcrawl.crawl.revisiting import Revisiting
+from webcrawl.crawl.withholding import Owners, forget_links, withhold
 from webcrawl.formats.documents import DocumentReader
 from webcrawl.html.found import Found, FoundLink, is_nofollow
 from webcrawl.items import Page
 from webcrawl.model import Exchange, Link, redirects_in_a_row
 from webcrawl.net.robots_book import robots_url
 from webcrawl.net.robots_fresh import head_of
-from webcrawl.revisit.change import GONE, By, Change
+from webcrawl.preferences.joining import kept
+from webcrawl.revisit.change import GONE, By, Change, Judged
 from webcrawl.seen.shells import SIZE, Shells
 from webcrawl.urls.redirects import target
 
@@ -26,6 +28,7 @@ KIND = itemgetter(0)  # of a link
 # Heritrix's letters for the ways to a URL; all other kinds of links are L.
 HOPS = {**dict.fromkeys(("img", "srcset", "script", "style", "media", "object", "link"), "E"), "refresh": "R"}
 FOR_GOOD = frozenset({301, 308})
+WITHHELD = b"withheld"  # before what is kept of a body that is not
 CHANGED, HERE = b"changed ", b" here "  # in digests that are kept beside those of bodies
 NEEDED = {"refresh": "R"}  # all other requisites are E
 
@@ -56,8 +59,10 @@ class Visitor:
         readers: tuple[DocumentReader, DocumentReader],
         rules: LinkRules,
         shells: Shells,
+        owners: Owners,
     ) -> None:
         """The second of the readers, which are equal, is for `read_ahead`."""
+        self._owners, self._judges = owners, owners.judges
         self._crawl, self._digests, self._shells = crawl, digests, shells
         self._reader, self._ahead = readers
         self._followed, self._redirects, self._cookies = rules.followed, rules.redirects, rules.cookies
@@ -74,6 +79,37 @@ class Visitor:
         if link.path.endswith("P"):
             self._robots(page, link, exchange, location)
             return page
+        page.robots_word = self._owners.word(link.url)
+        self._visit(page, link, exchange, location)
+        if self._judges:
+            self._judge_use(page, exchange)
+        if exchange.revisit is not None:
+            exchange.said = _kept(page, exchange.revisit)
+        return page
+
+    def withholds(self, link: Link, exchange: Exchange) -> bool:
+        """Whether an answer that somebody else processes is not to be kept; then only its head is left."""
+        return self._judges and self._judge_use(self.unread(link, exchange), exchange)
+
+    def forbids(self, link: Link, exchange: Exchange) -> bool:
+        """The same question, after which the answer is whole: a page is still to be made of it."""
+        return self._judges and self._owners.withholds(self.unread(link, exchange))
+
+    def _judge_use(self, page: Page, exchange: Exchange) -> bool:
+        if not (exchange.wire or exchange.body or page.change is Change.UNCHANGED) or not self._owners.withholds(page):
+            return False
+        sources = withhold(page, exchange, self._owners.purpose)
+        self._crawl.count(["withheld", *(f"withheld/{source}" for source in sources)])
+        return True
+
+    def unread(self, link: Link, exchange: Exchange) -> Page:
+        """The page of an answer that somebody else processes: nothing follows from it."""
+        page = Page.of(link, exchange)
+        if not link.path.endswith("P"):
+            page.robots_word = self._owners.word(link.url)
+        return page
+
+    def _visit(self, page: Page, link: Link, exchange: Exchange, location: str) -> None:
         known = self._crawl.revisiting
         if known is not None:
             self._judge(page, known, link, exchange)
@@ -82,12 +118,11 @@ class Visitor:
         if location:
             if link.history and known is not None and self._moves(known, link, exchange, location):
                 page.change = Change.GONE
-                return page
+                return
             if redirects_in_a_row(link.path) < self._redirects:
                 self._crawl.redirected(link, location, self._chain(link, exchange))
         elif 200 <= exchange.status < 300 and exchange.body and not _is_same(page, exchange):
             self._body(page, link, exchange)
-        return page
 
     def _judge(self, page: Page, known: Revisiting, link: Link, exchange: Exchange) -> None:
         """Whether the page is new, or as it was when it was fetched last.
@@ -113,6 +148,7 @@ class Visitor:
                 found, change=Change.UNCHANGED if same else Change.CHANGED, by=By.DIGEST if same else By.TEXT
             )
         exchange.revisit, exchange.same_since = found, found.stored
+        page.earlier = found.said if found.by is By.STATUS else page.earlier
         page.change, page.revisit = found.change, found.visits + (found.change is not Change.NEW)
         if found.change is Change.CHANGED:
             self._crawl.seen_body(self._has_changed(page))
@@ -158,6 +194,8 @@ class Visitor:
 
     def _body(self, page: Page, link: Link, exchange: Exchange) -> None:
         page.digest = page.digest or self._digests(exchange.body)
+        if self._judges and self._is_withheld(page, link, exchange):
+            return
         page.duplicate = self._crawl.seen_body(page.digest)
         known = self._knows_links(page)
         if page.duplicate and (self._crawl.comes_again(link) or _is_back(exchange) or self._returns(page, link)):
@@ -168,11 +206,27 @@ class Visitor:
             self._crawl.new_body(link, exchange.body)
         exchange.duplicate = page.duplicate
         if not (known and self._skip_seen):
-            self._read(page, exchange)
+            if page.found is None:
+                self._read(page, exchange)
         elif len(exchange.body) <= SIZE and self._home is None:
             self._read_shell(page, exchange, redirects_in_a_row(link.path))
         if self._requisites and page.found is None and may_need(link.path):
             self._read_requisites(page, exchange)
+
+    def _is_withheld(self, page: Page, link: Link, exchange: Exchange) -> bool:
+        """Whether the body is not to be kept; then its links are followed, and it does not count as seen.
+
+        Another URL may have the same one, with an owner who allows it.
+        """
+        if not (self._owners.purpose.withholds(page.said_so_far) or self._crawl.holds_body(page.digest)):
+            self._read(page, exchange)  # the document has its say, too
+        if not self._owners.withholds(page):
+            return False
+        if page.found is None:
+            self._read(page, exchange)
+        if not (self._crawl.seen_body(self._digests(WITHHELD + page.digest)) or link.history):
+            self._crawl.new_body(link, exchange.body)
+        return True
 
     def _returns(self, page: Page, link: Link) -> bool:
         """Whether a page has become again what it was before, or has moved here for good."""
@@ -259,10 +313,15 @@ class Visitor:
 
     def follow(self, page: Page, links: Sequence[FoundLink] | None = None) -> None:
         """Submits the links of a page that was visited, or only these."""
+        self._follow(page, links)
+        if page.exchange is not None and page.exchange.withheld is not None:
+            forget_links(page)
+
+    def _follow(self, page: Page, links: Sequence[FoundLink] | None) -> None:
         link, found = page.link, links
         if found is None:
             found = page.found.links if page.found is not None else ()
-        if link is None or not found or (self._obey_nofollow and "nofollow" in page.meta_robots):
+        if link is None or not found or (self._obey_nofollow and "nofollow" in page.said_so_far.directives):
             return
         needed: Sequence[FoundLink] = ()
         flags: Sequence[bool] | None = None
@@ -329,6 +388,12 @@ class Visitor:
         if self._obey_nofollow:
             return [one[0] in kinds and not (one[3] and is_nofollow(one[3])) for one in found]
         return list(map(kinds.__contains__, map(KIND, found)))
+
+
+def _kept(page: Page, found: Judged) -> tuple[int, int]:
+    """What is kept of what the owner said. A document that is the same says the same, and need not be read again."""
+    header, document = kept(page.said_so_far.statements)
+    return header, found.said[1] if found.by is By.DIGEST and found.change is Change.UNCHANGED else document
 
 
 def _is_back(exchange: Exchange) -> bool:

@@ -26,9 +26,9 @@ class DocumentReader:
     A format is looked at only if the kind that is called after it is wanted.
     """
 
-    def __init__(self, wanted: Iterable[str] = kinds.FOLLOWED, *, anchor_text: bool = False) -> None:
+    def __init__(self, wanted: Iterable[str] = kinds.FOLLOWED, *, anchor_text: bool = False, agent: str = "") -> None:
         self.wanted = frozenset(wanted)
-        self._html = LinkReader(self.wanted, anchor_text=anchor_text)
+        self._html = LinkReader(self.wanted, anchor_text=anchor_text, agent=agent)
         self._formats = self.wanted & set(OF_DOCUMENTS)
         self._of_headers = self.wanted & OF_HEADERS
         self._packed = bool(self._formats & {"sitemap", "feed"})
@@ -76,16 +76,31 @@ class DocumentReader:
 
 
 @cache
-def _everything() -> DocumentReader:
-    return DocumentReader(LOGGED, anchor_text=True)
+def _everything(agent: str) -> DocumentReader:
+    return DocumentReader(LOGGED, anchor_text=True, agent=agent)
+
+
+@cache
+def _nothing(agent: str) -> LinkReader:
+    return LinkReader((), agent=agent)
+
+
+def head(body: bytes, content_type: str, url: str, encoding: str, agent: str) -> Found:
+    """What a document says of itself, without its links."""
+    return _nothing(agent).links(body, content_type, url, encoding)
 
 
 def all_links(
-    body: bytes, content_type: str, url: str, encoding: str = "", headers: Iterable[tuple[bytes, bytes]] = ()
+    body: bytes,
+    content_type: str,
+    url: str,
+    encoding: str = "",
+    headers: Iterable[tuple[bytes, bytes]] = (),
+    agent: str = "",
 ) -> Found:
     """Links of all kinds but a PDF's, with their texts, of a document that came from `url`."""
-    found = _everything().links(body, content_type, url, encoding)
-    _everything().add_headers(found, headers, url)
+    found = _everything(agent).links(body, content_type, url, encoding)
+    _everything(agent).add_headers(found, headers, url)
     return found
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from webcrawl.fulltext.files import TextFiles
 from webcrawl.fulltext.index import FOLDER, Index
 from webcrawl.fulltext.journal import Place, lines
-from webcrawl.fulltext.schema import fields
+from webcrawl.fulltext.schema import fields, unfindable
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
 from webcrawl.store.worker import SYSTEMS, Worker
@@ -34,7 +34,17 @@ CHARACTERS, PAGES = 16 << 20, 4000
 class Indexer:
     """A Part, and a follower of checkpoints; the crawl's thread never waits for it before the end."""
 
-    def __init__(self, db: CrawlDB, jobdir: Path, text: TextFiles, domain_of: Callable[[str], str]) -> None:
+    def __init__(
+        self,
+        db: CrawlDB,
+        jobdir: Path,
+        text: TextFiles,
+        domain_of: Callable[[str], str],
+        *,
+        obeys_noindex: bool = False,
+    ) -> None:
+        """`obeys_noindex`: no word leads to pages whose owners forbid search."""
+        self._obeys = obeys_noindex
         self._db, self._jobdir, self._text, self._domain_of = db, jobdir, text, domain_of
         self._saved = self._end = text.ordinal  # pages in the open checkpoint, and in the last one
         self._index = Index(jobdir / FOLDER, end=text.ordinal)
@@ -90,7 +100,10 @@ class Indexer:
                 raise StoreError(f"{self._jobdir}/text: page {until} is missing before page {line['ordinal']}")
             if "change" in line:  # it was fetched before
                 self._index.drop(line["url"])
-            self._index.add(fields(line, self._domain_of(host_of(line["url"])), *place))
+            document = fields(line, self._domain_of(host_of(line["url"])), *place)
+            if self._obeys and "search" in line.get("forbidden", ()):
+                document = unfindable(document)
+            self._index.add(document)
             until += 1
             size += len(line["text"])
             if size >= CHARACTERS or until - first >= PAGES:

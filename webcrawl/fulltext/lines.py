@@ -46,6 +46,8 @@ def _line(page: Page, ordinal: int, text: str) -> bytes:
     value["title"], value["language"] = page.title, page.language[:LANGUAGE]
     value["headings"] = [heading for _, heading in page.headings]
     value["text"] = _clean(text[:LONGEST])
+    if forbidden := page.preferences.forbidden:
+        value["forbidden"] = forbidden
     if page.truncated or len(text) > LONGEST:
         value["truncated"] = page.truncated or "length"
     if exchange is not None and exchange.archived is not None:

@@ -40,6 +40,12 @@ def register(index: tantivy.Index) -> None:
     index.register_tokenizer(ANALYZER, words.build())
 
 
+def unfindable(document: dict[str, Any]) -> dict[str, Any]:
+    """The document of a page that no question may find: the index counts its pages, so it has one."""
+    nothing = {"host": "", "domain": "", "language": "", **dict.fromkeys(SEARCHED, "")}
+    return {**document, **nothing, "headings": []}
+
+
 def fields(line: dict[str, Any], domain: str, file: int, offset: int) -> dict[str, Any]:
     """The document of a page's line; of one without text only that there is none any more."""
     if not line["text"]:

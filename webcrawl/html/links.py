@@ -11,7 +11,7 @@ from webcrawl.html.elements import ElementReader, document
 from webcrawl.html.encoding import encoding_of
 from webcrawl.html.found import Found
 from webcrawl.html.query import with_query
-from webcrawl.html.reading import Reading
+from webcrawl.html.reading import SPOKEN, Reading
 
 _NO_BASE = ("data:", "javascript:")  # HTML Standard 4.2.3: these cannot be a document's base
 
@@ -19,9 +19,11 @@ _NO_BASE = ("data:", "javascript:")  # HTML Standard 4.2.3: these cannot be a do
 class LinkReader:
     """Reads links of the wanted kinds. One per crawl, used by one thread."""
 
-    def __init__(self, wanted: Iterable[str] = kinds.FOLLOWED, *, anchor_text: bool = False) -> None:
+    def __init__(self, wanted: Iterable[str] = kinds.FOLLOWED, *, anchor_text: bool = False, agent: str = "") -> None:
+        """`agent`: the crawler's name, by which robots meta elements may speak to it alone."""
         self.wanted = frozenset(wanted)
         self._anchor_text = anchor_text
+        self._names = SPOKEN | {agent.lower()} - {""}
         self._table = {
             tag: tuple(pair for pair in attributes if pair[1] in self.wanted)
             for tag, attributes in kinds.ATTRIBUTES.items()
@@ -45,7 +47,7 @@ class LinkReader:
         text, kind = document(body, content_type, encoding)
         if not kind:
             return found
-        reading = Reading(found, self._table, self.wanted, anchor_text=self._anchor_text)
+        reading = Reading(found, self._table, self.wanted, anchor_text=self._anchor_text, names=self._names)
         reading.read(self._reader.elements(text, kind), len(text))
         if reading.hidden:  # parsed once, together: a page may contain very many
             reading.read(self._reader.elements("".join(reading.hidden).encode(), "html"), len(text))

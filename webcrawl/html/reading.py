@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from webcrawl.html import css, data, jsonld, kinds, srcset
 from webcrawl.html.encodings import SPACE
-from webcrawl.html.found import Found, FoundLink
+from webcrawl.html.found import LICENSE, Found, FoundLink, Said
 from webcrawl.html.refresh import refresh
 from webcrawl.html.trees import Element
 
@@ -16,6 +16,9 @@ ANCHOR_TEXT = 500  # characters per link
 ANCHOR_TEXTS = 1 << 20  # characters per page: links nested in links repeat the same text
 TITLE = 1000
 FEEDS = ("application/rss+xml", "application/atom+xml", "application/feed+json")
+RSL = "application/rsl+xml"  # of a licence: other licences are for people
+SPOKEN = frozenset(("tdm-reservation", "tdm-policy"))  # names of meta elements, beside `robots`
+MOST_SAID, LONGEST_SAID = 32, 1000  # of a document; characters of each
 ONCE = frozenset(("html", "base", "noframes", "title"))
 LANGUAGE = 100
 LANG = ("lang", "xml:lang", "{http://www.w3.org/XML/1998/namespace}lang")  # the last in XHTML
@@ -24,8 +27,12 @@ LANG = ("lang", "xml:lang", "{http://www.w3.org/XML/1998/namespace}lang")  # the
 class Reading:
     """Fills a Found from elements in document order."""
 
-    def __init__(self, found: Found, table: Table, wanted: frozenset[str], *, anchor_text: bool) -> None:
-        self._found, self._links = found, found.links
+    def __init__(
+        self, found: Found, table: Table, wanted: frozenset[str], *, anchor_text: bool, names: frozenset[str] = SPOKEN
+    ) -> None:
+        """`names`: of meta elements whose contents are kept as they are."""
+        self._found, self._links, self._names = found, found.links, names
+        self._said: list[Said] = []
         self._table, self._wanted = table, wanted
         self._with_texts = anchor_text
         self._texts = ANCHOR_TEXTS if anchor_text else 0  # how much more of them is read
@@ -66,7 +73,7 @@ class Reading:
         if self._with_texts:
             _tidy(links, first)
         self._texts = texts
-        self._found.meta_robots = frozenset(self._robots)
+        self._found.meta_robots, self._found.said = frozenset(self._robots), self._said
 
     def _element(self, tag: str, attributes: Attributes, element: Element) -> None:
         if tag == "link":
@@ -113,8 +120,10 @@ class Reading:
             return
         href = attributes["href"] or ""
         rels = (attributes.get("rel") or "").lower().split()
+        if LICENSE in rels and _type(attributes) == RSL:
+            self._say(LICENSE, href)
         kind = "canonical" if "canonical" in rels else "link"
-        if kind == "link" and "alternate" in rels and (attributes.get("type") or "").strip(SPACE).lower() in FEEDS:
+        if kind == "link" and "alternate" in rels and _type(attributes) in FEEDS:
             kind = "feed"
         if kind == "canonical" and not self._found.canonical:
             self._found.canonical = href
@@ -125,12 +134,19 @@ class Reading:
         content = attributes.get("content")
         if not content:
             return
-        if (attributes.get("name") or "").strip(SPACE).lower() == "robots":
+        name = (attributes.get("name") or "").strip(SPACE).lower()
+        if name == "robots":
             self._robots |= {part.strip(SPACE) for part in content.lower().split(",")} - {""}
+        elif name in self._names:
+            self._say(name, content)
         if self._found.refresh is None and (attributes.get("http-equiv") or "").lower() == "refresh":
             self._found.refresh = found = refresh(content)  # the first valid one counts
             if found and found[1] and "refresh" in self._wanted:
                 self._add("refresh", found[1], {})
+
+    def _say(self, name: str, content: str) -> None:
+        if len(self._said) < MOST_SAID:
+            self._said.append((name, content[:LONGEST_SAID]))
 
     def _markup(self, element: Element) -> str:
         """The element's text, at most `room` characters per document in all."""
@@ -164,6 +180,10 @@ def _tidy(links: list[FoundLink], first: int) -> None:
     if tidy != joined:
         texts = zip(links[first:], tidy.split("\0"), strict=True)  # one that was cut may end in a space, and is left so
         links[first:] = [(one[0], one[1], text if len(one[2]) < ANCHOR_TEXT else one[2], one[3]) for one, text in texts]
+
+
+def _type(attributes: Attributes) -> str:
+    return (attributes.get("type") or "").strip(SPACE).lower()
 
 
 def _long(text: str) -> str:

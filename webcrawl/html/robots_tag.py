@@ -7,17 +7,21 @@ from collections.abc import Iterable
 _WITH_VALUES = frozenset(("max-snippet", "max-image-preview", "max-video-preview", "unavailable_after"))
 
 
-def directives(headers: Iterable[tuple[bytes, bytes]]) -> frozenset[str]:
-    """Those that hold for all crawlers, in lower case.
+def directives(headers: Iterable[tuple[bytes, bytes]], agent: str = "") -> frozenset[str]:
+    """Those that hold for all crawlers, and for the one of this name if there is one, in lower case.
 
-    One that begins with a crawler's name and a colon is for that crawler alone, and so is all behind it in its header.
+    One that begins with a crawler's name and a colon is for that crawler alone, and so is all behind it in its header,
+    up to the next name.
     """
     found: set[str] = set()
+    agent = agent.lower()
     for name, value in headers:
         if name.lower() == b"x-robots-tag":
+            ours = True
             for word in value.decode("latin-1").lower().split(","):
-                before, colon, _ = word.partition(":")
+                before, colon, after = word.partition(":")
                 if colon and before.strip() not in _WITH_VALUES:
-                    break
-                found.add(word.strip())
+                    ours, word = bool(agent) and before.strip() == agent, after  # noqa: PLW2901
+                if ours:
+                    found.add(word.strip())
     return frozenset(found - {""})

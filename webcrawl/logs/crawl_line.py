@@ -20,7 +20,7 @@ def line(now: float, link: Link, outcome: Outcome, exchange: Exchange | None, an
     if exchange is None:
         size, kind, fetched, digest = NOTHING, "", NOTHING, ""
     else:
-        size, kind = str(len(exchange.payload)), exchange.content_type.partition(";")[0].strip()
+        size, kind = str(exchange.size), exchange.content_type.partition(";")[0].strip()
         fetched, digest = f"{digits(exchange.started)}+{max(0, round(outcome.seconds * 1000))}", exchange.digest
     texts = (link.url, link.hops, link.via, digest, link.seed)
     url, path, via, digest, seed = [visible(text) or NOTHING for text in texts]

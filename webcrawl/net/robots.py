@@ -9,10 +9,13 @@ from dataclasses import dataclass, field
 
 from webcrawl.net.robots_lines import records
 from webcrawl.net.robots_pattern import is_plain, matches, path_of, pattern_of
+from webcrawl.net.robots_said import LICENSE, SIGNAL, USAGE, Collecting, RobotsSaid, said_by
 
 # Patterns with `*` or `$` in one group: each may cost 6 us per verdict, so a host with 30,000 of them could slow the
 # whole crawl. 1,927 real files have at most 528; a file with more than this forbids everything.
 MOST_SPECIAL = 4096
+SAID = frozenset((USAGE, SIGNAL, LICENSE))
+RULES = frozenset(("allow", "disallow", USAGE))  # no user-agent line behind these is for the same group
 _token = re.compile(rb"[A-Za-z_-]*").match  # RFC 9309 2.2.1; what follows, such as a version, is ignored
 
 
@@ -22,12 +25,13 @@ class Rules:
     `weight` estimates their bytes of memory: 4 KB on average for real files, where a Protego takes 21.
     """
 
-    __slots__ = ("_allowing", "_plain", "_special", "crawl_delay", "weight")
+    __slots__ = ("_allowing", "_plain", "_special", "crawl_delay", "said", "weight")
 
-    def __init__(self, rules: Mapping[str, bool], crawl_delay: float = 0.0) -> None:
+    def __init__(self, rules: Mapping[str, bool], crawl_delay: float = 0.0, said: RobotsSaid | None = None) -> None:
         if all(rules.values()):
             rules = {}  # without a prohibition everything is allowed
         self.crawl_delay = crawl_delay  # seconds
+        self.said = said  # of the use of the pages; None for nothing, as nearly everywhere
         # Longest first, and at equal length allow first (RFC 9309 2.2.2), so that the first match decides.
         ordered = sorted(rules, key=lambda pattern: (-len(pattern), not rules[pattern]))
         self._plain = tuple(filter(is_plain, ordered))
@@ -35,7 +39,7 @@ class Rules:
         if len(self._special) > MOST_SPECIAL:
             self._plain, self._special, rules = ("/",), (), {"/": False}
         self._allowing = frozenset(pattern for pattern, allow in rules.items() if allow)
-        self.weight = 550 + 80 * len(rules) + sum(map(len, rules))
+        self.weight = 550 + 80 * len(rules) + sum(map(len, rules)) + (said.weight if said is not None else 0)
 
     def __len__(self) -> int:
         return len(self._plain) + len(self._special)
@@ -82,6 +86,17 @@ class _Group:
     named: bool = False
     rules: dict[str, bool] = field(default_factory=dict)
     crawl_delay: float = 0.0
+    said: Collecting | None = None
+
+    def take(self, kind: str, value: bytes) -> None:
+        """A line of the group."""
+        if kind == "crawl-delay":
+            self.crawl_delay = _seconds(value)
+        elif kind in SAID:
+            self.said = self.said or Collecting()  # few files say anything of the use of pages
+            self.said.add(kind, value)
+        elif pattern := pattern_of(value):
+            self.add(pattern, allow=kind == "allow")
 
     def add(self, pattern: str, *, allow: bool) -> None:
         """Of two equal patterns the allowing one wins (RFC 9309 2.2.2)."""
@@ -93,11 +108,11 @@ class _Group:
 
 def parse(body: bytes, agent: str) -> RobotsTxt:
     """Parse the file for the crawler with this product token. Any bytes are valid, though maybe without rules."""
-    ours, everyones = _Group(), _Group()
+    ours, everyones, nobodys = _Group(), _Group(), _Group()
     token = agent.lower().encode()
-    groups: list[_Group] = []  # to which the current lines apply
+    groups = [nobodys]  # to which the current lines apply
     sitemaps: list[str] = []
-    closed = False  # after a rule, the next user-agent line begins another group
+    closed = True  # after a rule, the next user-agent line begins another group
     for kind, value in records(body):
         if kind == "user-agent":
             if closed:
@@ -108,16 +123,12 @@ def parse(body: bytes, agent: str) -> RobotsTxt:
                 groups.append(group)
         elif kind == "sitemap":
             sitemaps.append(value.decode("utf-8", "replace"))
-        elif kind == "crawl-delay":
-            for group in groups:
-                group.crawl_delay = _seconds(value)
         else:
-            closed = True
-            if groups and (pattern := pattern_of(value)):
-                for group in groups:
-                    group.add(pattern, allow=kind == "allow")
+            closed = closed or kind in RULES
+            for group in groups:
+                group.take(kind, value)
     chosen = ours if ours.named else everyones
-    return RobotsTxt(Rules(chosen.rules, chosen.crawl_delay), sitemaps)
+    return RobotsTxt(Rules(chosen.rules, chosen.crawl_delay, said_by(chosen.said, nobodys.said)), sitemaps)
 
 
 def product_token(user_agent: str) -> str:

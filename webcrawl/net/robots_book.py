@@ -14,6 +14,7 @@ from webcrawl.net.robots_entry import KEEP, Entry, Heard, InForce
 from webcrawl.net.robots_fresh import HOUR, NOT_MODIFIED, Fresh, Head, look
 from webcrawl.net.robots_packed import Away, pack, pack_away, pack_fresh, split, unpack
 from webcrawl.net.robots_policy import Meaning, meaning
+from webcrawl.net.robots_said import RobotsSaid
 from webcrawl.net.robots_table import RobotsTable, Row
 from webcrawl.net.validators import Validators
 
@@ -100,6 +101,14 @@ class RobotsBook:
         if entry is not None:
             entry.owes, entry.asked = before
         return verdict
+
+    def said(self, url: str) -> RobotsSaid | None:
+        """What the robots.txt of its host says of the use of pages, if that is anything."""
+        if not url.startswith(SCHEMES):
+            return None
+        origin = origin_of(url)
+        entry = self._entries.get(origin) or self._entry(origin)
+        return entry.rules.said if entry is not None and entry.rules is not None else None
 
     def next_try(self, url: str) -> float:
         """When to try a waiting URL again."""

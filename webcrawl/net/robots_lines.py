@@ -22,6 +22,9 @@ SPELLINGS = {
     b"crawldelay": "crawl-delay",
     b"sitemap": "sitemap",
     b"site-map": "sitemap",
+    b"content-usage": "content-usage",
+    b"content-signal": "content-signal",
+    b"license": "license",
 }
 _LINE = re.compile(rb"[^\r\n]+").finditer
 

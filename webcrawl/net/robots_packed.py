@@ -9,6 +9,7 @@ its sitemaps were read, and the rules.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import msgpack
@@ -16,7 +17,9 @@ import zstandard
 
 from webcrawl.net.robots import Rules
 from webcrawl.net.robots_fresh import Fresh
+from webcrawl.net.robots_said import LICENSE, RobotsSaid
 from webcrawl.net.validators import Validators
+from webcrawl.preferences.purposes import LARGEST
 
 FIELDS = {True: "Allow: ", False: "Disallow: "}
 AWAY, IN_FORCE = b"!", b";"  # neither begins a zstd frame, nor do these
@@ -27,10 +30,11 @@ _decompressor = zstandard.ZstdDecompressor()
 
 def pack(rules: Rules, agent: str) -> bytes:
     """The row for these rules; empty if everything is allowed."""
-    if not len(rules) and not rules.crawl_delay:
+    if not len(rules) and not rules.crawl_delay and rules.said is None:
         return b""
     lines = [f"User-agent: {agent or '*'}", f"Crawl-delay: {rules.crawl_delay!r}"]
     lines += [FIELDS[allow] + pattern for pattern, allow in rules.items()]
+    lines += _said_lines(rules.said) if rules.said is not None else ()
     return _compressor.compress("\n".join(lines).encode())
 
 
@@ -42,9 +46,31 @@ def unpack(data: bytes, agent: str) -> Rules | None:
         head, delay, *lines = _decompressor.decompress(data).decode().split("\n")
         if head != f"User-agent: {agent or '*'}":
             return None
-        return Rules({line.partition(" ")[2]: line[0] == "A" for line in lines}, float(delay.partition(" ")[2]))
+        said = _said([line for line in lines if line[:1].islower()])
+        rules = {line.partition(" ")[2]: line[0] == "A" for line in lines if not line[:1].islower()}
+        return Rules(rules, float(delay.partition(" ")[2]), said)
     except (zstandard.ZstdError, ValueError):
         return None
+
+
+def _said_lines(said: RobotsSaid) -> Iterator[str]:
+    """The fields in small letters, by which they differ from rules; a statement in figures, then its path."""
+    for name, paths in said.fields().items():
+        yield from (f"{name}: {statement:x} {path}" for path, statement in paths.items())
+    yield from (f"{LICENSE}: {one}" for one in said.licenses)
+
+
+def _said(lines: list[str]) -> RobotsSaid | None:
+    fields: dict[str, dict[str, int]] = {}
+    licenses = []
+    for line in lines:
+        name, _, value = line.partition(": ")
+        if name == LICENSE:
+            licenses.append(value)
+        else:
+            number, _, path = value.partition(" ")
+            fields.setdefault(name, {})[path] = int(number, 16) & LARGEST
+    return RobotsSaid(fields, tuple(licenses)) if lines else None
 
 
 class Away(NamedTuple):

@@ -1,4 +1,4 @@
-"""Drops pages that are no news after the archive: bodies seen before, unchanged pages, the crawl's own robots.txt."""
+"""Drops pages that are no news after the archive: bodies seen before, unchanged pages, robots.txt, what is withheld."""
 
 from __future__ import annotations
 
@@ -31,6 +31,8 @@ class NewsPipeline:
         if isinstance(item, Page):
             if item.is_prerequisite:
                 raise DropItem("robots.txt")
+            if item.exchange is not None and item.exchange.withheld is not None:
+                raise DropItem("its owner does not want it kept")
             if item.duplicate and self._skip_seen:
                 raise DropItem("seen under another URL")
             if item.change is Change.UNCHANGED and not self.wanted:

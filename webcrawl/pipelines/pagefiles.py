@@ -9,6 +9,8 @@ from scrapy.exceptions import DropItem
 
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.trip import when_finished
+from webcrawl.adapter.values import values_of
+from webcrawl.crawl.assembly import purpose_of
 from webcrawl.items import Page
 from webcrawl.logs.store_line import About
 from webcrawl.pagefiles import PageFiles
@@ -26,10 +28,13 @@ class PageFilesPipeline(Chosen):
     def open_spider(self) -> None:
         if not is_plain(self._crawler):
             crawl = scheduler_of(self._crawler).crawl
+            self._purpose = purpose_of(values_of(self._crawler))
             self._files, self._compared = crawl.attach(PageFiles), crawl.compared
 
     def process_item(self, item: Any) -> Any:
         if self._files is not None and isinstance(item, Page) and item.link and 200 <= item.status < 300:
+            if self._purpose.obeys_noarchive and self._purpose.forbids(item.preferences, "archive"):
+                return item
             about = About(self._compared(item.url), item.status, item.content_type, item.title)
             try:
                 when_finished(partial(self._files.write, item.link, about, item.body))

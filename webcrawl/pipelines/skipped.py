@@ -9,6 +9,7 @@ from scrapy.crawler import Crawler
 
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.crawl.refusals import reason_of
+from webcrawl.crawl.withholding import NOTE
 from webcrawl.logs.skip_line import lines
 from webcrawl.model import Exchange, Link, Outcome
 from webcrawl.pipelines.chosen import LogPipeline
@@ -21,7 +22,7 @@ NO_URL = "scheme"  # why mailto:, javascript: and their like are no URLs for a c
 
 
 class SkippedPipeline(LogPipeline):
-    """No pipeline of pages: it hears of what the filters drop, and of URLs that end without an answer."""
+    """No pipeline of pages: it hears of dropped links, of URLs without an answer, and of what is withheld."""
 
     output, path = "skipped", "logs/skipped.log"
 
@@ -42,7 +43,7 @@ class SkippedPipeline(LogPipeline):
             self._lately.add(fresh)
 
     def _ended(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
-        del exchange
-        if outcome.status < 0 and not link.path.endswith("P"):
-            reason = reason_of(outcome.status).replace(" ", "_")
+        withheld = exchange is not None and exchange.withheld is not None
+        if withheld or (outcome.status < 0 and not link.path.endswith("P")):
+            reason = NOTE if withheld else reason_of(outcome.status).replace(" ", "_")
             self._log.write_now(lines(outcome.at or time.time(), reason, [link.url], link.via))

@@ -13,6 +13,7 @@ from scrapy.exceptions import DropItem, NotConfigured
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.trip import when_finished
 from webcrawl.adapter.values import values_of
+from webcrawl.crawl.assembly import purpose_of
 from webcrawl.fulltext.files import TextFiles
 from webcrawl.fulltext.lines import blank, line
 from webcrawl.items import Page
@@ -50,8 +51,11 @@ class TextPipeline:
         if "index" in self._values["OUTPUTS"]:
             from webcrawl.fulltext.indexer import Indexer  # noqa: PLC0415 - tantivy is optional
 
+            obeys = purpose_of(self._values).obeys_noindex
             jobdir = Path(self._values["JOBDIR"])
-            crawl.follow(crawl.attach(lambda db, _: Indexer(db, jobdir, files, RegisteredDomains())))
+            crawl.follow(
+                crawl.attach(lambda db, _: Indexer(db, jobdir, files, RegisteredDomains(), obeys_noindex=obeys))
+            )
 
     def process_item(self, item: Any) -> Any:
         if isinstance(item, Page) and _has_news(item):
@@ -68,10 +72,13 @@ class TextPipeline:
             self._files.add(partial(line, page))
 
     def _hear(self, link: Link, _outcome: Outcome, exchange: Exchange | None) -> None:
-        """A page that is dropped before it comes here, because another URL had its body before."""
-        if exchange is None or not exchange.duplicate or not self._skips or self._files is None:
+        """A page that is dropped before it comes here: another URL had its body before, or it may not be kept now."""
+        if exchange is None or exchange.revisit is None or self._files is None:
             return
-        if exchange.revisit is not None and exchange.revisit.change is Change.CHANGED:
+        withheld, change = exchange.withheld is not None, exchange.revisit.change
+        if not withheld and not (exchange.duplicate and self._skips):
+            return
+        if change is Change.CHANGED or (withheld and change is Change.UNCHANGED):
             page = Page.of(link, exchange)
             page.change = Change.CHANGED
             self._files.add(partial(blank, page))

@@ -20,8 +20,10 @@ from webcrawl import settings as defaults
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.trip import when_finished
 from webcrawl.adapter.values import values_of
+from webcrawl.crawl.assembly import purpose_of
 from webcrawl.items import Page
 from webcrawl.model import Exchange, Link
+from webcrawl.preferences.purpose import Purpose
 from webcrawl.revisit.change import Change
 from webcrawl.store.errors import StoreError
 from webcrawl.text.credentials import text_without_credentials
@@ -36,6 +38,7 @@ class WarcPipeline:
     def __init__(self, crawler: Crawler, values: Mapping[str, Any]) -> None:
         self._crawler, self._values = crawler, values
         self._writer: WarcWriter | None = None
+        self._purpose = Purpose()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -49,6 +52,7 @@ class WarcPipeline:
         prefix, max_size = self._values["WARC_PREFIX"], self._values["WARC_MAX_SIZE"]
         if self._values["HIVE_DRONES"]:  # drones that start in the same second must not use the same names
             prefix = f"{prefix}-{self._values['HIVE_DRONE']:03d}"
+        self._purpose = purpose_of(self._values)
         scheduler.archive, scheduler.end_archive = self.archive, self.close_spider
         self._writer = scheduler.crawl.attach(
             partial(
@@ -68,7 +72,7 @@ class WarcPipeline:
     def process_item(self, item: Any) -> Any:
         if isinstance(item, Page) and item.link is not None and item.exchange is not None:
             again = item.duplicate or item.change is Change.CHANGED  # it may be what it was some time ago
-            write = partial(self._write, item.link, item.exchange, duplicate=again, title=item.title)
+            write = partial(self._write, item, item.link, item.exchange, duplicate=again)
             try:
                 when_finished(write)
             except Exception as error:  # whatever it is, this page is not archived: it must not be booked
@@ -78,12 +82,24 @@ class WarcPipeline:
 
     def archive(self, link: Link, exchange: Exchange) -> None:
         """Any other answer, of any spider. One with a payload that was archived recently becomes a revisit record."""
-        self._write(link, exchange, duplicate=200 <= exchange.status < 300)
+        page = scheduler_of(self._crawler).visitor.unread(link, exchange)
+        self._write(page, link, exchange, duplicate=200 <= exchange.status < 300)
 
-    def _write(self, link: Link, exchange: Exchange, *, duplicate: bool, title: str = "") -> None:
-        if self._writer is not None and not exchange.archived and _is_record(exchange):
-            about = {"title": title} if title else {}
-            exchange.archived = self._writer.write(link, exchange, duplicate=duplicate, metadata=about)
+    def _write(self, page: Page, link: Link, exchange: Exchange, *, duplicate: bool) -> None:
+        if self._writer is None or exchange.archived or not _is_record(exchange):
+            return
+        if self._purpose.obeys_noarchive and not page.is_prerequisite:
+            said = page.preferences
+            bare = self._purpose.forbids(said, "archive")
+        else:
+            said, bare = page.said_so_far, False
+        about = {"title": page.title} if page.title else {}
+        if said and not page.is_prerequisite:
+            about["preferences"] = str(said)
+        if exchange.withheld is not None or bare:
+            about["withheld"] = "body"
+        bare = bare or exchange.withheld is not None
+        exchange.archived = self._writer.write(link, exchange, duplicate=duplicate, metadata=about, bare=bare)
 
     def close_spider(self) -> None:
         if self._writer is not None:

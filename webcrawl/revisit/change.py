@@ -45,6 +45,7 @@ class Judged:
     text: int = 0  # the fingerprint of the visible text, if it was wanted; 0: none
     visits: int = 0  # how often the page was fetched again before
     stored: float = 0.0  # when the answer was fetched that the archive has, if this one is the same; 0: it has none
+    said: tuple[int, int] = (0, 0)  # of an unchanged page: what the answer before said of its use
 
 
 def judged(record: PageRecord | None, exchange: Exchange, digest: int, text: Callable[[], int | None]) -> Judged | None:
@@ -58,13 +59,13 @@ def judged(record: PageRecord | None, exchange: Exchange, digest: int, text: Cal
         return Judged(Change.NEW, digest=digest) if status == 200 else None
     before, was, visits, stored = record.fetched, record.digest, record.visits, record.stored
     if status == 304 and was_conditional(exchange):
-        return Judged(Change.UNCHANGED, By.STATUS, before, was, was, visits=visits, stored=stored)
+        return Judged(Change.UNCHANGED, By.STATUS, before, was, was, visits=visits, stored=stored, said=record.said)
     if status in GONE:
         return Judged(Change.GONE, None, before, 0, was, visits=visits)
     if status != 200 or exchange.truncated not in WHOLE:
         return None
     if digest == was and not record.gone:  # of one that was gone, pipelines were told so
-        return Judged(Change.UNCHANGED, By.DIGEST, before, digest, was, visits=visits, stored=stored)
+        return Judged(Change.UNCHANGED, By.DIGEST, before, digest, was, visits=visits, stored=stored, said=record.said)
     seen = text() or 0
     distance = (seen ^ record.text).bit_count() if seen and record.text else None
     by = By.DIGEST if distance is not None and distance <= ALIKE and not record.gone else By.TEXT

@@ -6,8 +6,9 @@
     1  and 256ths of a second    4  span of the change rate      1  gone
                                                                  6  when it was archived, milliseconds
 
-Then the ETag; the Last-Modified date, in 4 bytes if it has HTTP's usual form, else as sent after its length; and, in a
-queue, discovery path, space and URL. Inside a link the same bytes are text, and URL and path are the link's.
+Then the ETag; the Last-Modified date, in 4 bytes if it has HTTP's usual form, else as sent after its length; what the
+owner said of its use, in 4 bytes if that was anything; and, in a queue, discovery path, space and URL. Inside a link
+the same bytes are text, and URL and path are the link's.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from webcrawl.text.httpdate import http_date, read_http_date
 
 HEAD = struct.Struct("<BBIBQQfffHHBHI")
 DATE = struct.Struct("<I")
-LISTED, DATED, WORDED, HANDED = 1, 2, 4, 8  # flags; the second and third: how Last-Modified is kept
+LISTED, DATED, WORDED, HANDED, SPOKEN = 1, 2, 4, 8, 16  # flags; the second and third: how Last-Modified is kept
+SAID = struct.Struct("<HH")
 LONGEST_ETAG, LONGEST_DATE = 128, 64  # bytes; longer ones are not worth their room
 SECONDS = 0xFFFF_FFFF  # until 2106
 COUNT = 0xFFFF
@@ -48,6 +50,7 @@ class PageRecord:
     gone: int = 0  # 404 or 410 in a row, up to 255
     listed: bool = False  # a sitemap or feed of its site names it with a date: signals may come
     stored: float = 0.0  # when the answer was fetched that the archive has, to the millisecond; 0: it has none
+    said: tuple[int, int] = (0, 0)  # of its use, by headers and by the document (webcrawl.preferences)
     handed: bool = False  # it has moved for good, and what was known of it went along: that happens once
 
 
@@ -112,6 +115,8 @@ def _packed(record: PageRecord) -> bytes:
             flags, modified = flags | WORDED, bytes((len(modified),)) + modified
         else:
             modified = b""
+    if any(record.said):
+        flags, modified = flags | SPOKEN, modified + SAID.pack(*record.said)
     try:
         return _head(record, flags, len(etag)) + etag + modified
     except (OverflowError, ValueError, struct.error):  # a number beyond its room, which costs a look at all of them
@@ -171,9 +176,13 @@ def _unpacked(data: bytes) -> tuple[PageRecord, int]:
         elif flags & WORDED:
             start, at = at + 1, at + 1 + data[at]
             modified = data[start:at]
+        said = (0, 0)
+        if flags & SPOKEN:
+            said = SAID.unpack_from(data, at)
+            at += SAID.size
     except (struct.error, IndexError) as error:
         raise ValueError(f"not a page's record: {data[:80]!r}") from error
-    if at > len(data) or size > LONGEST_ETAG or flags >= 2 * HANDED:
+    if at > len(data) or size > LONGEST_ETAG or flags >= 2 * SPOKEN:
         raise ValueError(f"not a page's record: {data[:80]!r}")
     shape, span, weight = floats
     listed, fetched = bool(flags & LISTED), seconds + part / 256
@@ -193,5 +202,6 @@ def _unpacked(data: bytes) -> tuple[PageRecord, int]:
         gone,
         listed,
         ((high << 32) + low) / 1000,
+        (said[0], said[1]),
         bool(flags & HANDED),
     ), at

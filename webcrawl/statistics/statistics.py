@@ -59,7 +59,7 @@ class Statistics:
             self.ended(outcome.status, link.url, link.path)
         else:
             milliseconds = max(0, round(outcome.seconds * 1000))
-            at, size = round(outcome.at * 1000), len(exchange.payload)
+            at, size = round(outcome.at * 1000), exchange.size
             kind = exchange.content_type
             self.answered(outcome.status, link.url, link.path, at, milliseconds, size, kind)
             if exchange.duplicate:

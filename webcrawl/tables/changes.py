@@ -78,7 +78,7 @@ def change_row(url: str, status: int, exchange: Exchange, judged: Judged) -> tup
         int(status),
         _text(exchange.header(b"etag")),
         _text(exchange.header(b"last-modified")),
-        exchange.digest[5:] if exchange.payload else None,  # without "sha1:"
+        exchange.digest[5:] if exchange.size else None,  # without "sha1:"
         judged.digest or None,
         judged.digest_before or None,
         judged.distance,

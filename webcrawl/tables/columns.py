@@ -61,6 +61,10 @@ PAGES = {
     "canonical": TEXT,
     "robots": TEXT,
     "neardup": pa.uint64(),
+    "forbidden": TEXT,
+    "allowed": TEXT,
+    "preferences": TEXT,
+    "withheld": FLAG,
 }
 LINKS = {
     "from_url": TEXT,
@@ -153,7 +157,7 @@ def page_row(end: Ended) -> tuple[Any, ...]:
         timings and timings.tls,
         timings and timings.first_byte,
         outcome.seconds if outcome.ended else None,
-        len(exchange.payload) if exchange is not None else None,
+        exchange.size if exchange is not None else None,
         len(exchange.body) if exchange is not None else None,
         end.page.duplicate if end.page is not None else None,
         end.links,
@@ -162,4 +166,5 @@ def page_row(end: Ended) -> tuple[Any, ...]:
         end.canonical,
         end.robots,
         end.fingerprint,
+        *end.preferences,
     )

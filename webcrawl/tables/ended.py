@@ -106,6 +106,18 @@ class Ended:
         return (self.page.looked_up or {}).get("fingerprint") if self.page is not None else None
 
     @property
+    def preferences(self) -> tuple[str | None, str | None, str | None, bool | None]:
+        """The purposes that the owner forbids, and allows; all that was said; whether the page is not kept."""
+        page = self.page
+        if page is None or page.is_prerequisite:
+            return None, None, None, None
+        said = page.preferences if self.found is not None else page.said_so_far
+        withheld = page.exchange is not None and page.exchange.withheld is not None
+        if not said:
+            return None, None, None, withheld
+        return ",".join(said.forbidden) or None, ",".join(said.allowed) or None, str(said)[:LONGEST], withheld
+
+    @property
     def robots(self) -> str | None:
         """What document and answer say to robots."""
         return ",".join(sorted(self.page.robots))[:LONGEST] or None if self.page is not None else None

@@ -24,7 +24,10 @@ from webcrawl.verify.snapshot import Snapshot
 RECORD = (float, list, float, int, int, int, str, list, list | None, float | None, bytes | None)  # of a host, packed
 FAILED = (float, float, int, int, bool, int, float, float)  # its failures in a row; older ones lack the last fields
 QUEUE = len(RECORD) - 1  # index of a host's queue; its queues by priority may follow
-RULES = re.compile(r"User-agent: [^\n]+\nCrawl-delay: [-+.0-9a-z]+(\n(Allow|Disallow): [^\n]*)*")
+RULES = re.compile(
+    r"User-agent: [^\n]+\nCrawl-delay: [-+.0-9a-z]+(\n(Allow|Disallow): [^\n]*)*"
+    r"(\ncontent-(usage|signal): [0-9a-f]{1,4} [^\n]*)*(\nlicense: [^\n]+)*"
+)
 AWAY = re.compile(rb"!\d+ \d+\.\d+(e[-+]\d+)?(?P<rules>;?)")  # failures, when the first was, whether rules follow
 
 

@@ -14,7 +14,7 @@ from webcrawl.verify.members import Member, Torn
 
 PIECE = 1 << 18
 HEAD = 1 << 20  # bytes of a record's fields at most
-TYPES = (b"response", b"revisit", b"resource", b"conversion")
+TYPES = (b"response", b"revisit", b"resource", b"conversion", b"metadata")  # the last of what is withheld
 FIELD = re.compile(rb"^(WARC-Type|WARC-Date|WARC-Payload-Digest): (.*)\r$", re.MULTILINE)
 
 

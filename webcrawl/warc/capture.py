@@ -30,6 +30,7 @@ class Capture:
     size: int  # bytes of the first record
     document: str = ""  # the payload digest of the last record, if that is a browser's document
     document_size: int = 0
+    bare: bool = False  # the answer is not kept: there is nothing to replay
 
 
 class Captures:
@@ -40,7 +41,14 @@ class Captures:
         self._profiles = f"http://netpreserve.org/warc/{version}/revisit/"
 
     def take(
-        self, link: Link, exchange: Exchange, *, warcinfo: str, duplicate: bool, metadata: Mapping[str, str]
+        self,
+        link: Link,
+        exchange: Exchange,
+        *,
+        warcinfo: str,
+        duplicate: bool,
+        metadata: Mapping[str, str],
+        bare: bool = False,
     ) -> Capture:
         """A response, revisit or resource record, then request and metadata, which refer to it (WARC 1.1, 5.7).
 
@@ -51,6 +59,9 @@ class Captures:
         identifier, address, digest = self._new_id(), visible(exchange.url), exchange.digest
         place = f"{line('WARC-Target-URI', address)}WARC-Date: {when}\r\nWARC-Warcinfo-ID: {warcinfo}\r\n"
         common = place if exchange.rendered and not exchange.head else place + line("WARC-IP-Address", exchange.ip)
+        if bare:
+            data, size = self._bare(link, exchange, digest, metadata, (identifier, common))
+            return Capture(data, digest, identifier, address, when, False, size, bare=True)
         original = self._original(exchange, digest, address, duplicate=duplicate)
         first = self._revisit(exchange, digest, original) if original else _answer(exchange, digest)
         request = Record("request", "", HTTP_REQUEST, exchange.request)
@@ -71,6 +82,23 @@ class Captures:
             capture.document_size = len(records[-1])
         capture.data = b"".join(records)
         return capture
+
+    def _bare(
+        self, link: Link, exchange: Exchange, digest: str, metadata: Mapping[str, str], shared: tuple[str, str]
+    ) -> tuple[bytes, int]:
+        """What is kept of an answer whose body may not be: metadata, which the request and the head refer to."""
+        identifier, common = shared
+        values = {**_about(link, exchange, digest, metadata), "payloadDigest": digest}
+        about = Record("metadata", "", WARC_FIELDS, fields(values))
+        records = [member(self._version, about, label(sha1(about.block)), f"WARC-Record-ID: {identifier}\r\n{common}")]
+        common += f"WARC-Concurrent-To: {identifier}\r\n"
+        request = Record("request", "", HTTP_REQUEST, exchange.request)
+        head = Record("metadata", "", HTTP_RESPONSE, exchange.head)
+        for record in (request, head):
+            if record.block:
+                named = f"WARC-Record-ID: {self._new_id()}\r\n{common}"
+                records.append(member(self._version, record, label(sha1(record.block)), named))
+        return b"".join(records), len(records[0])
 
     def _original(
         self, exchange: Exchange, digest: str, address: str, *, duplicate: bool

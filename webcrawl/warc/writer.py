@@ -74,19 +74,25 @@ class WarcWriter:
     def __repr__(self) -> str:
         return f"<WarcWriter serial={self._serial} {self._output!r}>"
 
-    def write(self, link: Link, exchange: Exchange, *, duplicate: bool, metadata: Mapping[str, str]) -> Archived:
+    def write(
+        self, link: Link, exchange: Exchange, *, duplicate: bool, metadata: Mapping[str, str], bare: bool = False
+    ) -> Archived:
         """Writes all records of the exchange, or raises and writes none. Returns where the first of them lies.
 
         A `duplicate`, a body seen before, becomes a revisit record if its payload was written recently. Otherwise it is
         written whole: an archive must not refer to a record that it does not hold. Where only the index takes no more,
         that is raised as well: the crawl ends, and the next start cuts the archive back.
+
+        `bare`: of an answer whose body may not be kept; it has no line in the index.
         """
         output = self._output or self._begin()
-        capture = self._captures.take(link, exchange, warcinfo=self._warcinfo, duplicate=duplicate, metadata=metadata)
+        capture = self._captures.take(
+            link, exchange, warcinfo=self._warcinfo, duplicate=duplicate, metadata=metadata, bare=bare
+        )
         head = b"" if output.tell() else self._head(output)
         at = output.tell() + len(head)
         output.write(head + capture.data)
-        if self._index is not None:
+        if self._index is not None and not capture.bare:
             self._index.add(capture, exchange, at)
         exchange.is_original = capture.is_original
         if capture.is_original and exchange.payload and not exchange.truncated:

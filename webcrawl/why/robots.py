@@ -38,6 +38,7 @@ class RobotsVerdict:
     crawl_delay: float = 0.0
     line: int = 0
     written: str = ""  # that line
+    use: tuple[str, ...] = ()  # what the file says of the use of the page
 
     @property
     def rule(self) -> str:
@@ -55,6 +56,7 @@ class RobotsVerdict:
             "fetched": iso(self.fetched + wall) if self.fetched else None,
             "valid_until": iso(self.until + wall) if self.until else None,
             "failed_tries": self.tries,
+            "use": list(self.use),
             "crawl_delay": self.crawl_delay,
         }
 
@@ -87,7 +89,9 @@ def robots_verdict(snapshot: Snapshot, url: str, values: Mapping[str, Any]) -> R
             return RobotsVerdict(verdict, origin, until=row[1], tries=tries)
         fetched = row[1] - KEEP if away is None else 0.0
         pattern, allows = rules.deciding(url) or ("", True)
-        return RobotsVerdict(
-            ALLOWED if allows else FORBIDDEN, origin, pattern, allows, fetched, row[1], tries, rules.crawl_delay
-        )
+        verdict = ALLOWED if allows else FORBIDDEN
+        found = RobotsVerdict(verdict, origin, pattern, allows, fetched, row[1], tries, rules.crawl_delay)
+        if allows and rules.said is not None:
+            found.use = (*map(str, rules.said.of(url)), *(f"license {one}" for one in rules.said.licenses))
+        return found
     return RobotsVerdict(UNKNOWN, origin)

@@ -102,6 +102,7 @@ def _robots(details: Mapping[str, Any]) -> Iterator[str]:
         yield f"{robots['verdict']} by {robots['rule']}{line} {robots['url']}"
     if robots["fetched"] is not None:
         yield f"fetched at {moment(robots['fetched'])}"
+    yield from robots["use"]
     if robots["failed_tries"]:
         yield f"could not be fetched {count(robots['failed_tries'], 'time')} in a row since"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from webcrawl.crawl.withholding import NOTE
 from webcrawl.html.kinds import REDIRECT
 from webcrawl.model import Status
 from webcrawl.net.robots_book import robots_url
@@ -136,7 +137,15 @@ def _linked(page: str, kind: str) -> str:
 def _answered(facts: Facts, answered: LogLine) -> str:
     size = f", {count(int(answered.size), 'byte')}" if answered.size.isdecimal() else ""
     what = f"answered {answered.status}{_leads(facts)} ({answered.mime or 'no type'}{size}) at {moment(answered.time)}"
-    return what + of_again(facts, answered)
+    return what + of_again(facts, answered) + _withheld(answered)
+
+
+def _withheld(answered: LogLine) -> str:
+    """Why there is nothing but the head of what was fetched."""
+    notes = [note.partition(":")[2] for note in answered.notes.split(",") if note.startswith(f"{NOTE}:")]
+    if not notes:
+        return ""
+    return f"; but withheld: its owner forbids it for all of PURPOSE, by {notes[0].replace('+', ' and ')}"
 
 
 def _leads(facts: Facts) -> str:

@@ -1,0 +1,39 @@
+"""What others than the crawl itself see of an answer whose owner does not want it used (docs/preferences.md)."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import Response
+
+from webcrawl.adapter.trip import Trip
+from webcrawl.crawl.visitor import Visitor
+
+FLAG = "withheld"  # of a response
+
+
+class Reader(Enum):
+    """Who processes the answers to the scheduler's requests."""
+
+    PAGES = "the crawl, which makes pages of them"
+    BOTH = "callbacks of a spider, and then the crawl"
+    CALLBACKS = "callbacks alone"
+
+
+def withheld(visitor: Visitor, trip: Trip, response: Response, reader: Reader) -> Response:
+    """The response for callbacks, and for whoever awaits it: without a body, or IgnoreRequest instead.
+
+    The latter is for those who would take an empty page for the page. Of a WebSpider's callbacks the page is made all
+    the same, for the sake of its links.
+    """
+    link, exchange = trip.link, trip.exchange
+    if link is None or exchange is None or trip.is_prerequisite or (reader is Reader.PAGES and not trip.inline):
+        return response
+    if reader is Reader.BOTH and not trip.inline:
+        if not visitor.forbids(link, exchange):
+            return response
+        return response.replace(body=b"", flags=[*response.flags, FLAG])
+    if visitor.withholds(link, exchange):
+        raise IgnoreRequest(f"{FLAG}: the owner forbids it for every purpose of this crawl")
+    return response

@@ -1,0 +1,63 @@
+"""Owners' preferences obeyed: what is forbidden for all that the crawl is for leaves nothing but its head."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from webcrawl.html.found import Found
+from webcrawl.items import Page
+from webcrawl.model import Exchange, Withheld
+from webcrawl.net.robots_said import RobotsSaid
+from webcrawl.preferences.joining import RobotsWord
+from webcrawl.preferences.purpose import Purpose
+
+NOTE = "withheld"
+
+
+class Owners:
+    """What the owners of hosts say to this crawler, and which of their pages are not kept."""
+
+    def __init__(self, said: Callable[[str], RobotsSaid | None] | None, agent: str, purpose: Purpose) -> None:
+        """`said`: what the robots.txt of a URL's host says; None if the crawl asks for none."""
+        self._said, self._agent, self.purpose = said, agent, purpose
+        self._plain = RobotsWord(agent=agent)
+        self.judges = bool(purpose.declared)
+
+    def __repr__(self) -> str:
+        return f"<Owners {self.purpose}>"
+
+    def word(self, url: str) -> RobotsWord:
+        """One look for each page; nearly all hosts say nothing."""
+        said = self._said(url) if self._said is not None else None
+        return self._plain if said is None else RobotsWord(said.of(url), said.licenses, self._agent)
+
+    def withholds(self, page: Page) -> bool:
+        """Whether it is not to be kept. Reads the head of its document if that was not done."""
+        return self.purpose.withholds(page.said_so_far) or self.purpose.withholds(page.preferences)
+
+
+def withhold(page: Page, exchange: Exchange, purpose: Purpose) -> tuple[str, ...]:
+    """Takes from a page and its answer all that is not the head; returns who has forbidden it.
+
+    The addresses of the links stay until they are followed, without the texts that the page has for them.
+    """
+    preferences = page.preferences
+    sources = purpose.sources(preferences)
+    exchange.withheld = Withheld(len(exchange.payload), len(exchange.wire))
+    exchange.notes += (f"{NOTE}:{'+'.join(sources)}",)
+    exchange.digest  # noqa: B018 - of what came: it is kept, and found now
+    exchange.wire = exchange.payload = exchange.body = page.body = b""
+    exchange.found = exchange.refers = None
+    exchange.rendered = exchange.is_original = False
+    page.title, page.looked_up = "", {"preferences": preferences}
+    if page.found is not None:
+        links = [(kind, address, "", rel) for kind, address, _, rel in page.found.links]
+        page.found = Found(page.found.base, page.found.encoding, links, whole=page.found.whole)
+    return sources
+
+
+def forget_links(page: Page) -> None:
+    """They were followed: no output lists them."""
+    if page.found is not None:
+        page.found = Found(page.found.base, page.found.encoding)
+    page.followed, page.flags = (), None
