@@ -39,16 +39,21 @@ from webcrawl.net.listening import CannotListen, bound
 from webcrawl.seeds import top1m
 from webcrawl.seeds.errors import SeedError
 from webcrawl.seeds.reader import Seeds
-from webcrawl.since.sources import sources
+from webcrawl.since.index import check
+from webcrawl.since.sources import NoEarlier, sources
 from webcrawl.spiders.walk import BadWalk, WalkSpider, walk_rules
 from webcrawl.spiders.web import WebSpider
 from webcrawl.store.errors import StoreError
-from webcrawl.store.jobdirs import HIVE
+from webcrawl.store.jobdirs import HIVE, crawls_of
 from webcrawl.store.lock import Lock
 from webcrawl.text.credentials import text_without_credentials
 from webcrawl.urls.filters.scope import SCOPES
 from webcrawl.urls.rules_file import RulesError
 from webcrawl.verify.start import check_start
+from webcrawl.verify.stored import not_looked_at
+from webcrawl.warc.index import ARCHIVE, INDEX
+
+logger = logging.getLogger(__name__)
 
 REASONS = (
     SettingError,
@@ -87,9 +92,11 @@ def preflight(settings: BaseSettings, spider: type[Spider], arguments: Mapping[s
         check_feeds(own)
         if issubclass(spider, WebSpider):
             values["URL_SCOPE"] = arguments.get("scope") or values["URL_SCOPE"]
+            if "follow" in arguments:
+                values["URL_FOLLOW"] = arguments["follow"] == "1"
             _seeds(spider, arguments, values)
             if arguments.get("since"):
-                sources(arguments["since"], Path(values["JOBDIR"]))
+                _since(arguments["since"], Path(values["JOBDIR"]))
         _folder(values, arguments.get("name", spider.name), on_command_line(own), walk)
         _await(_name_servers(load(values["DNS_LOOKUP"]), values["DNS_NAMESERVERS"]))
         _ports(values)
@@ -174,9 +181,24 @@ def _arguments(spider: type[WebSpider], given: Mapping[str, str], *, elsewhere: 
         raise CannotStart(f"{spider.name}: allowed_domains has no effect here: use -a scope=, URL_SCOPE or URL_INCLUDE")
     if given.get("scope", "any") not in SCOPES:
         raise CannotStart(f"-a scope={given['scope']}: must be {', '.join(SCOPES)}")
+    if given.get("follow", "1") not in ("0", "1"):
+        raise CannotStart(f"-a follow={given['follow']}: must be 0 or 1")
     limit = given.get("limit", "1")
     if not (limit.isascii() and limit.isdecimal() and int(limit[:20])):
         raise CannotStart(f"-a limit={limit}: must be a whole number from 1")
+
+
+def _since(argument: str, jobdir: Path) -> None:
+    """What of earlier crawls lies in a store is not read, and said."""
+    folders = [Path(part.strip()) for part in argument.split(",") if part.strip()]
+    crawls = [crawl for folder in folders if folder.is_dir() for crawl in crawls_of(folder)]
+    lines = [line for crawl in crawls for line in not_looked_at(crawl, "warc", (ARCHIVE, INDEX))]
+    try:
+        check(sources(argument, jobdir).files)
+    except NoEarlier as error:
+        raise CannotStart("; ".join((_line(error), *lines))) from error
+    for line in lines:
+        logger.warning("since: %s", line)
 
 
 def _seeds(spider: type[WebSpider], arguments: Mapping[str, str], values: Mapping[str, Any]) -> None:

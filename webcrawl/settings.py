@@ -22,6 +22,9 @@ BOT_KEY = None
 # The https origin at which the public key is published, such as https://bot.example.org.
 BOT_AGENT = None
 
+# How Signature-Agent is written: as a dictionary, or as a string, which some servers still want (docs/identity.md).
+BOT_AGENT_FORM = "dictionary"
+
 # E-mail address to send as From with every request.
 BOT_FROM = None
 
@@ -41,6 +44,9 @@ TOP1M_URL = "https://tranco-list.eu/top-1m.csv.zip"
 
 # Which links to follow: any, or only those in the seeds' registered domains, in the page's, or on the page's host.
 URL_SCOPE = "any"
+
+# Follow links. Without, only the seeds are fetched, and what pages link to is written to logs/found.log.
+URL_FOLLOW = True
 
 # Schemes to fetch.
 URL_SCHEMES = ["http", "https", "ftp", "gopher"]
@@ -283,6 +289,12 @@ WARC_VERSION = "1.1"
 # Keep the signatures of BOT_KEY in the request records, as they were sent.
 WARC_SIGNATURES = True
 
+# The bucket or folder to which finished archive, index and table files are copied; in a hive, drone-N in it.
+OUTPUT_STORE = None
+
+# Keep those files in JOBDIR, too; otherwise each is removed when its copy in the store was verified.
+OUTPUT_STORE_KEEP = True
+
 # --- Safety ---
 
 # Seconds between checkpoints.
@@ -443,6 +455,7 @@ EXTENSIONS = {
     "webcrawl.extensions.identity.Identity": 420,
     "webcrawl.extensions.following.Following": 430,
     "webcrawl.extensions.history.History": 435,
+    "webcrawl.extensions.output_store.OutputStore": 437,
     "webcrawl.extensions.redis_seeds.RedisSeeds": 440,
     "webcrawl.extensions.control.Control": 450,
     "webcrawl.extensions.garbage.Garbage": 500,

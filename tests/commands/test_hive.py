@@ -52,6 +52,15 @@ class TestStart:
                 "REDIS_URL": f"unix://{hive.jobdir}/server/valkey.sock",
             }
 
+    def test_an_earlier_crawl_without_a_capture(self, hive, tmp_path):
+        """What no drone could begin from is refused once, in one line, before any drone is started."""
+        (tmp_path / "jan.cdxj").write_text("no line of an index\n")
+        done = hive.run("-n", 2, "-a", f"since={tmp_path}/jan.cdxj")
+
+        assert done.returncode == 1
+        assert done.stderr == f"-a since: no capture in {tmp_path}/jan.cdxj: nothing to compare with\n"
+        assert not list(hive.jobdir.glob("logs/drone-*"))
+
     def test_a_server_of_the_operators(self, hive, tmp_path):
         """A server that the settings name is the drones' server; none is started."""
         hive.script(0, "finish")

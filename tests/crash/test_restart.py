@@ -160,13 +160,13 @@ def test_changed_settings_are_told(server, crawl):
 
 def test_with_other_settings(server, crawl):
     """Memory, levels, queues and cache may change with every run: the same pages are fetched."""
-    caches = "webcrawl.seen.caches"
+    caches, orders = "webcrawl.seen.caches", "webcrawl.frontier.prioritizers"
     settings = [
         {},
-        {"CONCURRENT_REQUESTS": 2, "FRONTIER_LEVELS": 3},
+        {"CONCURRENT_REQUESTS": 2, "FRONTIER_LEVELS": 3, "FRONTIER_PRIORITIZER": f"{orders}.opic.ByOpic"},
         {"FRONTIER_MEMORY": 8, "SEEN_MEMORY": 16, "FRONTIER_LEVELS": 1, "URL_CACHE": f"{caches}.lru.LruCache"},
         {"FRONTIER_LEVELS": 40, "FRONTIER_QUEUES": 1, "FRONTIER_MAX_QUEUES": 2, "URL_CACHE_SIZE": 1},
-        {"FRONTIER_PRIORITIZER": "webcrawl.frontier.prioritizers.arrival.ByArrival", "POLITENESS_PER_IP": True},
+        {"FRONTIER_PRIORITIZER": f"{orders}.indegree.ByIndegree", "POLITENESS_PER_IP": True},
         {"URL_CACHE": f"{caches}.chance.RandomCache", "FRONTIER_LEVELS": 2, "WARC_MAX_SIZE": 1},
     ]
 

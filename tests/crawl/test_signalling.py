@@ -52,13 +52,13 @@ def signalling(db, told):
     signals = Signals(db, Fingerprints(bytes(16)), Random(1))
     believe(signals, "a.test")
     return Signalling(
-        signals, lambda url, now, via: told.append(url), Passing(), site_of, lambda url: "/others" not in url
+        signals, lambda url, now, via: not told.append(url), Passing(), site_of, lambda url: "/others" not in url
     )
 
 
 def believe(signals, host):
     for _ in range(20):
-        signals.followed(f"http://{host}/", changed=True)
+        signals.followed(f"http://{host}/", NOW, changed=True)
 
 
 def page(url, entries, truncated=""):
@@ -154,7 +154,7 @@ def test_real_listings(name, db, told):
         signals = Signals(db, Fingerprints(bytes(16)), Random(1))
         for one in {host, *filter(None, hosts)}:
             believe(signals, one)
-        signalling = Signalling(signals, lambda url, now, via: told.append(url), Passing(), site_of)
+        signalling = Signalling(signals, lambda url, now, via: not told.append(url), Passing(), site_of)
         told.clear()
 
         before = [

@@ -52,6 +52,7 @@ class FrontierMachine(RuleBasedStateMachine):
     """Every URL comes out until it is finished or its host given up; no host is contacted early or twice at once."""
 
     limits = LIMITS
+    prioritizer = None
 
     def admission(self, link, now):
         return Status.EXCLUDED if link.url.endswith("bad") else 0
@@ -87,6 +88,7 @@ class FrontierMachine(RuleBasedStateMachine):
             self.db,
             self.limits,
             memory=4096,
+            prioritizer=self.prioritizer,
             domain=_domain,
             admission=self.admission,
             dropped=lambda link, status: self.drop(link.url, status),

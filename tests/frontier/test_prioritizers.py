@@ -4,8 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from webcrawl.frontier.popularity import Popularity
+from webcrawl.frontier.prioritizers import Choosing, Learning
 from webcrawl.frontier.prioritizers.arrival import ByArrival
+from webcrawl.frontier.prioritizers.chance import ByChance
 from webcrawl.frontier.prioritizers.depth import ByDepth
+from webcrawl.frontier.prioritizers.indegree import ByIndegree
+from webcrawl.frontier.prioritizers.opic import ByOpic
 from webcrawl.frontier.prioritizers.reputation import ByReputation
 from webcrawl.model import Link, unpack
 
@@ -20,7 +25,7 @@ LINKS = st.builds(
 )
 
 
-@pytest.mark.parametrize("prioritizer", [ByDepth, ByArrival, ByReputation])
+@pytest.mark.parametrize("prioritizer", [ByDepth, ByArrival, ByReputation, ByChance, ByIndegree, ByOpic])
 class TestContract:
     @given(link=LINKS, levels=st.integers(1, 20))
     def test_the_level_exists(self, prioritizer, link, levels):
@@ -50,6 +55,57 @@ class TestPrioritizers:
         levels = [prioritizer.level(Link(f"http://{name}/")) for name in ("none", "one", "two", "most")]
 
         assert levels == [7, 7, 6, 1]
+
+
+class TestLearning:
+    def test_who_learns_and_who_chooses(self):
+        """In-degree and OPIC hear links; these and chance choose among what waits; the others do neither."""
+        others = [ByDepth(8), ByArrival(8), ByReputation(8)]
+        assert all(isinstance(one, Learning) and isinstance(one, Choosing) for one in (ByIndegree(8), ByOpic(8)))
+        assert isinstance(ByChance(8), Choosing)
+        assert not isinstance(ByChance(8), Learning)
+        assert not any(isinstance(one, Learning | Choosing) for one in others)
+
+    def test_indegree_counts_pages(self):
+        """Each page that links to a URL counts, and the URL itself does not; a page that was fetched is forgotten."""
+        prioritizer = _taught(ByIndegree(8))
+        prioritizer.heard("http://a/", ["http://b/", "http://c/", "http://a/"])
+        prioritizer.heard("http://d/", ["http://c/"])
+        assert [prioritizer.worth(f"http://{name}/") for name in "abcd"] == [0, 1, 2, 0]
+        prioritizer.heard("http://c/", [])
+        assert prioritizer.worth("http://c/") == 0
+
+    def test_opic_gives_all(self):
+        """A page has 1 and what it was given, and gives that in equal parts; without links it keeps that."""
+        prioritizer = _taught(ByOpic(8))
+        prioritizer.heard("http://a/", ["http://b/", "http://c/", "http://a/"])
+        prioritizer.heard("http://b/", ["http://c/"])
+        assert [prioritizer.worth(f"http://{name}/") for name in "abc"] == [0, 0, 2]
+        prioritizer.heard("http://c/", ["http://c/"])
+        assert prioritizer.worth("http://c/") == 2
+
+    @given(st.lists(st.tuples(st.integers(0, 40), st.lists(st.integers(0, 40), unique=True)), max_size=60))
+    def test_cash_is_conserved(self, pages):
+        """Every page with links brings 1, and all of it is in the table, or is what the table says it has forgotten."""
+        prioritizer, table = ByOpic(8), Popularity(bytes(16), 0)
+        prioritizer.learn(table)
+        brought = 0
+        for page, links in pages:
+            prioritizer.heard(f"http://{page}/", [f"http://{link}/" for link in links])
+            brought += links not in ([], [page])
+        assert sum(amount for _, amount in table) + table.forgotten == pytest.approx(brought)
+
+    def test_one_page_is_not_preferred_by_chance(self):
+        """Chance has no favourites, and is the same in each run."""
+        first, second = ByChance(8), ByChance(8)
+        drawn = [first.worth("http://a/") for _ in range(100)]
+        assert len(set(drawn)) == 100
+        assert drawn == [second.worth("http://b/") for _ in range(100)]
+
+
+def _taught(prioritizer):
+    prioritizer.learn(Popularity(bytes(16), 1 << 16))
+    return prioritizer
 
 
 class TestLink:

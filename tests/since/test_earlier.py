@@ -241,3 +241,23 @@ def test_the_same_payload_refers_to_the_same_urls_capture(earlier):
     assert known.answered(page()).refers == known.referred
     assert known.answered(page(b"other")).refers is None
     assert known.answered(page(truncated="length")).refers is None
+
+
+@pytest.mark.parametrize("method", ["POST", "HEAD", "PUT"])
+def test_another_request(tmp_path, method):
+    """The answer to another request than GET is nobody's page, though the index does not say what it answers."""
+    archive = Archive(tmp_path / "job0")
+    archive.write(page(request=f"{method} / HTTP/1.1\r\nHost: a.test\r\n\r\n".encode()))
+    archive.stop()
+    (path,) = (tmp_path / "job0/warc").glob("*.cdxj")
+    assert f'"method": "{method}"' in path.read_text()
+    path.write_text(path.read_text().replace(f', "method": "{method}"', ""))
+    (tmp_path / "state").mkdir()
+    index = Index(Disk(), tmp_path / "state", [path])
+    for _ in index.open():
+        pass
+    known = Earlier(index, TRUNCATE).of_url(URL)
+    index.close()
+
+    assert (known.page, known.conditions) == (None, [])
+    assert known.referred.digest == page().digest

@@ -14,7 +14,10 @@ CHOICES = {
     "FRONTIER_LEVELS": (1, 2, 8, 40),
     "FRONTIER_QUEUES": (0, 1, 20),
     "FRONTIER_MAX_QUEUES": (30, 30_000),
-    "FRONTIER_PRIORITIZER": (f"{_PRIORITIZERS}.arrival.ByArrival", f"{_PRIORITIZERS}.depth.ByDepth"),
+    "FRONTIER_PRIORITIZER": (
+        *(f"{_PRIORITIZERS}.arrival.ByArrival", f"{_PRIORITIZERS}.depth.ByDepth", f"{_PRIORITIZERS}.chance.ByChance"),
+        *(f"{_PRIORITIZERS}.indegree.ByIndegree", f"{_PRIORITIZERS}.opic.ByOpic"),
+    ),
     "SEEN_MEMORY": (16, 64, 256),
     "URL_CACHE": (f"{_CACHES}.lru.LruCache", f"{_CACHES}.chance.RandomCache", f"{_CACHES}.clock.ClockCache"),
     "URL_CACHE_SIZE": (1, 100, 65_536),

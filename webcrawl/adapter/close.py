@@ -8,6 +8,7 @@ from scrapy.utils.defer import deferred_from_coro
 # Reasons; `start_error` is Scrapy's, for a `start` that raised: what it had not yet asked for is not in the crawl.
 BROKEN = frozenset({"browser_failed", "error_breaker", "no_seeds", "start_error", "store_failed"})
 FINISHED = "finished"  # Scrapy's: nothing is left to do
+HURRIED = frozenset(("shutdown", "stopped"))  # by a signal (Scrapy's) or by command: within seconds
 
 
 class EndedBadly(Exception):  # noqa: N818 - reads as what it is

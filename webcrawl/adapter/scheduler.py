@@ -20,7 +20,7 @@ from scrapy.utils.log import get_scrapy_root_handler
 from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.internet.defer import Deferred
 
-from webcrawl.adapter.close import BROKEN, FINISHED, EndedBadly, close_spider
+from webcrawl.adapter.close import BROKEN, FINISHED, HURRIED, EndedBadly, close_spider
 from webcrawl.adapter.downloader import GRACE, FrontierDownloader, downloader_of
 from webcrawl.adapter.failures import as_failure, hush
 from webcrawl.adapter.given import on_command_line, warnings
@@ -92,6 +92,7 @@ class FrontierScheduler:
         self._others: Running | None = None
         self.others_done = True  # no drone has anything for us
         self.sources: list[Callable[[], bool]] = []  # whether URLs may come from elsewhere; asked when nothing is left
+        self.behind: list[Callable[[], bool]] = []  # whether something is left undone; asked when the crawl has ended
         self.kept = Kept()
         self.begun, self.stopping = time.monotonic(), False
         self.failed: StoreError | None = None
@@ -369,6 +370,11 @@ class FrontierScheduler:
             finally:
                 barrier.open()
 
+    @property
+    def hurries(self) -> bool:
+        """Whether the crawl was told to stop, by a signal or by command."""
+        return self._reason in HURRIED
+
     def fail(self, error: Exception) -> None:
         """Ends the crawl: the state on disk stays that of the last checkpoint.
 
@@ -389,6 +395,8 @@ class FrontierScheduler:
         bad = self.failed is not None or self._reason in BROKEN
         if not bad and self._reason == FINISHED:  # any other end is no promise that all was done
             bad = self.crawl.lacks_seeds
+        if not bad and not self.hurries:
+            bad = any(is_behind() for is_behind in self.behind)
         return EndedBadly(self._reason) if bad else None
 
     def _closing(self) -> None:

@@ -83,7 +83,7 @@ def _read(name: str, kind: Kind, value: Any) -> Any:
     except Secret as error:
         raise SettingError(name, error, kind.allowed, str(error)) from None
     except (ValueError, TypeError, OSError) as error:
-        raise SettingError(name, value, kind.allowed, str(error)) from error
+        raise SettingError(name, getattr(error, "shown", value), kind.allowed, str(error)) from error
 
 
 def _default_queues(values: Mapping[str, Any]) -> int:

@@ -1,4 +1,4 @@
-"""The kind of value of OUTPUTS."""
+"""The kinds of values of OUTPUTS and OUTPUT_STORE."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from webcrawl.checks.kinds import words
+from webcrawl.objectstore.place import ALLOWED, check_packages, read_address
 from webcrawl.outputs import BESIDE, BRINGS, NAMES
 
 
@@ -24,3 +25,21 @@ class Outputs:
                 raise ValueError(f"{name} is written beside {BESIDE[name]}, and not without it")
         found.update(BRINGS[name] for name in found & BRINGS.keys())
         return tuple(name for name in NAMES if name in found)
+
+
+@dataclass(frozen=True, slots=True)
+class OutputStore:
+    """The address of a store, or None."""
+
+    allowed: str = ALLOWED
+
+    def read(self, value: Any, /) -> str | None:
+        if value is None or value == "":
+            return None
+        if not isinstance(value, str):
+            raise TypeError
+        if value.strip().lower() == "none":
+            return None
+        address = read_address(value.strip())
+        check_packages(address)
+        return address

@@ -38,7 +38,7 @@ from webcrawl.checks.kinds import (
     Word,
 )
 from webcrawl.checks.metrics import MetricsFile, MetricsPort
-from webcrawl.checks.outputs import Outputs
+from webcrawl.checks.outputs import Outputs, OutputStore
 from webcrawl.checks.partition import PartitionWay
 from webcrawl.checks.places import File, Folder
 from webcrawl.checks.purposes import Purposes
@@ -46,6 +46,7 @@ from webcrawl.checks.revisits import REVISIT_IMPORTANCE, REVISIT_POLICY
 from webcrawl.checks.sizes import Size
 from webcrawl.checks.sources import LinkSources
 from webcrawl.checks.tls import Ciphers, TlsVersion
+from webcrawl.identity.signing import FORMS
 from webcrawl.urls.canonical import SCHEMES
 from webcrawl.urls.filters.scope import SCOPES
 
@@ -64,12 +65,14 @@ KINDS: dict[str, Kind] = {
     "USER_AGENT": Line(),
     "BOT_KEY": KeyFile(),
     "BOT_AGENT": AgentOrigin(),
+    "BOT_AGENT_FORM": Choice(tuple(FORMS)),
     "BOT_FROM": MailAddress(),
     "BOT_ADDRESSES": Networks(),
     "JOBDIR": Folder(),
     "RANDOM_SEED": Whole(0, 2**63 - 1),
     "TOP1M_URL": Line(),
     "URL_SCOPE": Choice(SCOPES),
+    "URL_FOLLOW": Switch(),
     "URL_SCHEMES": Choices(SCHEMES),
     "URL_MAX_LENGTH": Whole(64, 65_536),
     "URL_MAX_DEPTH": Whole(0, MANY),
@@ -139,6 +142,8 @@ KINDS: dict[str, Kind] = {
     "WARC_MAX_SIZE": Whole(1, TEBIBYTE),
     "WARC_VERSION": Choice(("1.1", "1.0")),
     "WARC_SIGNATURES": Switch(),
+    "OUTPUT_STORE": OutputStore(),
+    "OUTPUT_STORE_KEEP": Switch(),
     "CHECKPOINT_INTERVAL": Number(0.1, DAY),
     "ERROR_BREAKER": Rate(),
     "MIN_FREE_DISK": Whole(0, TEBIBYTE),

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 
 from scrapy import Spider
 from scrapy.commands import BaseRunSpiderCommand
@@ -44,10 +47,13 @@ class Command(CrawlCommand):
         from webcrawl.adapter.rereading import RereadingSpider  # noqa: PLC0415 - 0.4 s, here and below
         from webcrawl.archives.files import NoArchive, archive_files  # noqa: PLC0415
 
+        lines = [line for argument in args for line in _in_store(argument)]
         try:
             self._files, again = archive_files(args)
         except NoArchive as error:
-            raise CannotStart(str(error)) from error
+            raise CannotStart("; ".join((str(error), *lines))) from error
+        for line in lines:
+            sys.stderr.write(f"{line}\n")
         for path in again:
             sys.stderr.write(f"{path}: named more than once: read once\n")
         return RereadingSpider
@@ -76,3 +82,16 @@ class Command(CrawlCommand):
         stats = self._crawler.stats
         if not self.exitcode and stats is not None and stats.get_value(STAT, 0):
             self.exitcode = 1
+
+
+def _in_store(argument: str) -> Iterator[str]:
+    """A line for each crawl that the argument names whose archive lies in a store, in part or whole."""
+    from webcrawl.store.errors import StoreError  # noqa: PLC0415
+    from webcrawl.store.jobdirs import crawls_of  # noqa: PLC0415
+    from webcrawl.verify.stored import not_looked_at  # noqa: PLC0415
+
+    path = Path(argument)
+    if path.is_dir():
+        with suppress(StoreError):  # a damaged state says nothing of archives, which can be read all the same
+            for crawl in crawls_of(path.parent if path.name == "warc" else path):
+                yield from not_looked_at(crawl, "warc", (".warc.gz",))

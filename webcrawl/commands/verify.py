@@ -63,6 +63,7 @@ def verified(jobdir: str) -> int:
 
 def _summary(jobdir: str, found: Counter[str]) -> list[str]:
     from webcrawl.verify.outputs import ABSENT  # noqa: PLC0415 - as above
+    from webcrawl.verify.stored import IN_STORE  # noqa: PLC0415 - as above
     from webcrawl.verify.tables import UNREAD  # noqa: PLC0415 - as above
 
     over = f" ({found['over budget']} over their domains' budgets)" if found["over budget"] else ""
@@ -81,6 +82,11 @@ def _summary(jobdir: str, found: Counter[str]) -> list[str]:
     if found["texts"]:
         lines.append(f"text: {found['texts']} pages{_of_index(found)}")
     lines += [f"{name.removeprefix(ABSENT)}: finished, and no longer here" for name in found if name.startswith(ABSENT)]
+    lines += [
+        f"{count(found[name], 'file')} in {name.removeprefix(IN_STORE)}, not looked at: scrapy store --verify does"
+        for name in found
+        if name.startswith(IN_STORE)
+    ]
     if found["rows"]:
         lines.append(f"tables: {found['rows']} pages, as crawl.log and the archive have them")
     if found["changes"]:

@@ -23,6 +23,7 @@ from webcrawl.crawl.crawl import CLEAN, Crawl, Parts
 from webcrawl.crawl.crawl_log import CrawlLog
 from webcrawl.crawl.ending import Ending
 from webcrawl.crawl.filter_states import FilterStates
+from webcrawl.crawl.found_log import FOUND, FoundLog
 from webcrawl.crawl.halfway import Halfway
 from webcrawl.crawl.host_orders import HostOrders
 from webcrawl.crawl.inspection import Watched
@@ -263,7 +264,7 @@ def _parts(
             seeds,
             pipeline,
             seen,
-            all_first=walk is not None or _needs_all_seeds(values),
+            all_first=walk is not None or needs_all_seeds(values),
             longest=values["URL_MAX_LENGTH"],
             elsewhere=elsewhere,
         ),
@@ -282,6 +283,7 @@ def _parts(
         hosts=HostOrders(watched, _sheets(db, in_force, frontier, pipeline), PausedHosts(db), in_force),
         post=post,
         trace=_trace(outputs, pipeline) if values["URL_TRACE"] else None,
+        leave=None if values["URL_FOLLOW"] else FoundLog(outputs.open(FOUND)).add,
         sitemaps=bool(values["SITEMAPS"]),
         revisiting=revisiting,
         signalling=open_signalling(revisiting, pipeline, site_of, elsewhere),
@@ -333,7 +335,7 @@ def _last(in_force: InForce, domains: RegisteredDomains, values: Mapping[str, An
     return [in_force.excluded, *([PageScope(domains)] if values["URL_SCOPE"] == "any" else ())]
 
 
-def _needs_all_seeds(values: Mapping[str, Any]) -> bool:
+def needs_all_seeds(values: Mapping[str, Any]) -> bool:
     """Whether it is the seeds that say what is inside the crawl."""
     scope = values["URL_SCOPE"]
     return scope == "seeds" or (values["REQUISITES"] and scope in SELF_CONTAINED)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
@@ -104,6 +104,7 @@ class Parts:
     hosts: HostOrders
     post: Post | None = None  # if this is one drone of a hive
     trace: Callable[[str, Sequence[str]], None] | None = None  # hears of the links of each page
+    leave: Callable[[Sequence[Packed]], None] | None = None  # takes the links, if they are not to be followed
     signalling: Signalling | None = None  # what sitemaps, feeds and hubs say of pages that are fetched again
     sitemaps: bool = False  # whether they are looked for by name
     revisiting: Revisiting | None = None  # if pages are fetched again
@@ -132,6 +133,7 @@ class Crawl:
             parts.frontier,
             elsewhere,
             parts.trace,
+            parts.leave,
         )
         self._elsewhere, self.post = elsewhere, parts.post
         self.signalling = parts.signalling
@@ -153,6 +155,7 @@ class Crawl:
         )
         self.in_force, self.hosts = parts.in_force, parts.hosts
         self._followers: list[Follower] = []
+        self._figures: list[Callable[[], Mapping[str, int]]] = []
         self._merged_at = 0.0
         self.revisiting = parts.revisiting
         self._more = False  # the last slice of links had none that may be fetched now, and there may be another
@@ -514,6 +517,7 @@ class Crawl:
 
     def stats(self) -> dict[str, int | float]:
         """All counters by name."""
+        told = [item for figures in self._figures for item in figures().items()]
         frontier, counters, seen = self._frontier, self._counters, self._seen.stats()
         known = counters["links/known"]  # hits too: without that cache this one would have seen them
         asked = seen["submitted"] + known
@@ -541,7 +545,12 @@ class Crawl:
             **{f"refused/{name}": value for name, value in self._pipeline.filtered.items()},
             **{f"seen/{name}": value for name, value in seen.items()},
             **({f"hive/{name}": value for name, value in self.post.stats().items()} if self.post is not None else {}),
+            **dict(told),
         }
+
+    def tell(self, figures: Callable[[], Mapping[str, int]]) -> None:
+        """Has the counters include these, from now on."""
+        self._figures.append(figures)
 
     def revisit_figures(self) -> RevisitFigures | None:
         """What became of pages that were fetched again; None if none are."""

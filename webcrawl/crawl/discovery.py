@@ -11,6 +11,7 @@ from webcrawl.crawl.elsewhere import Elsewhere
 from webcrawl.crawl.redirect_chain import cookie_header, has_asked
 from webcrawl.crawl.requisites import is_needed, may_need
 from webcrawl.frontier.frontier import Frontier
+from webcrawl.frontier.hearing import Heard, both
 from webcrawl.model import Link, pack_found, url_of
 from webcrawl.seen.portions import PORTION, Portions
 from webcrawl.seen.protocol import SeenStore
@@ -22,7 +23,6 @@ from webcrawl.urls.sites import entered
 
 logger = logging.getLogger(__name__)
 
-Heard = Callable[[str, Sequence[str]], None]
 KNOWN = b""  # placeholder for the seen store: mark as seen, never return
 
 
@@ -40,12 +40,16 @@ class Discovery:
         frontier: Frontier,
         elsewhere: Elsewhere | None = None,
         trace: Heard | None = None,
+        leave: Callable[[Sequence[bytes]], None] | None = None,
     ) -> None:
-        """`trace` gets each page and the URLs it links to, whatever becomes of them."""
-        self._heard, self._found = _both(frontier.heard, trace), frontier.found
+        """`trace` gets each page and the URLs it links to, whatever becomes of them.
+
+        `leave` gets the links that would be submitted, in a crawl that does not follow them.
+        """
+        self._heard, self._found = both(frontier.heard, trace), frontier.found
         self._pipeline, self._seen, self._lately, self._portions = pipeline, seen, lately, portions
         self._site_of, self._counters, self._frontier = site_of, counters, frontier
-        self._elsewhere = elsewhere
+        self._elsewhere, self._leave = elsewhere, leave
 
     def __repr__(self) -> str:
         return f"<Discovery links={self._counters['links']}>"
@@ -133,9 +137,12 @@ class Discovery:
         if self._found is not None:
             self._found(page, records, redirect=kind == "R")
             return
-        if self._elsewhere is not None:
-            keys, records = self._elsewhere.keep_ours(keys, urls, records)
-        self._seen.submit(keys, records)
+        if self._leave is not None:
+            self._leave(records)
+        else:
+            if self._elsewhere is not None:
+                keys, records = self._elsewhere.keep_ours(keys, urls, records)
+            self._seen.submit(keys, records)
         self._lately.add(urls)
 
     def submit_portion(self, now: float) -> None:
@@ -197,14 +204,3 @@ class Discovery:
         learned = self._pipeline.learned(records)
         if learned:
             self._seen.submit(self._pipeline.keys([url_of(record) for record in learned]), learned)
-
-
-def _both(first: Heard | None, second: Heard | None) -> Heard | None:
-    if first is None or second is None:
-        return first or second
-
-    def heard(page: str, links: Sequence[str]) -> None:
-        first(page, links)
-        second(page, links)
-
-    return heard

@@ -62,6 +62,10 @@ class RevisitCounts:
         """A page was fetched, so many seconds after the last time; 0 if there was none."""
         self._watched.put(record, interval)
 
+    def kept_listing(self, url: str) -> None:
+        """A sitemap or feed was fetched: how fresh its copy is does not matter."""
+        self._watched.drop(url)
+
     def kept_ahead(self, record: PageRecord) -> None:
         """A page was fetched ahead of its turn, and its own record does not know of it yet."""
         self._watched.renew(record.url, record.fetched)

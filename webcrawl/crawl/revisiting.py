@@ -20,6 +20,7 @@ from webcrawl.crawl.unused import Unused
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.model import Exchange, Link, Outcome, Status
 from webcrawl.net.validators import Validators, validators
+from webcrawl.revisit import readings
 from webcrawl.revisit.change import GONE, By, Change, Judged, judged
 from webcrawl.revisit.figures import RevisitFigures
 from webcrawl.revisit.honesty import Honesty
@@ -105,6 +106,8 @@ class Revisiting:
         if self._on:
             self._unused.look(now)
         self._out = min(self._out, len(self._frontier))  # some may have gone to other drones
+        if self._on and self.revisits.waiting:
+            self._frontier.revisit([link.pack() for link in self.revisits.told_before(now, SLICE)])
         room = min(ROOM - self._out, SLICE) if self._on else 0
         if room > 0:
             records = self.revisits.take(now, room)
@@ -112,8 +115,6 @@ class Revisiting:
                 self._out += len(records)
                 self._remember(records)
                 self._frontier.revisit([link_of(record).pack() for record in records])
-        if self._on and self.revisits.waiting:
-            self._frontier.revisit([link.pack() for link in self.revisits.told_before(now, SLICE)])
         self._frontier.bring(now)
 
     def next_feed(self, now: float) -> float | None:
@@ -172,11 +173,11 @@ class Revisiting:
         return record is not None and record.digest != 0
 
     def tell(self, url: str, now: float, via: str = "") -> bool:
-        """A signal, from the page `via`: fetches this page ahead of its turn; False if it waits, or is under way."""
+        """A signal, from the page `via`, which has this page fetched ahead of its turn; False if that is under way."""
         link = self.revisits.told(url, now, via=via) if self._on else None
         if link is not None:
             self._frontier.revisit([link.pack()])
-        return link is not None
+        return link is not None or url in self.revisits.waiting
 
     def moved(self, link: Link) -> None:
         """Its record has gone to where it was redirected."""
@@ -303,19 +304,33 @@ class Revisiting:
         self.revisits.fetched_ahead(record)
         self.counts.kept_ahead(record)
         if self.signals is not None:
-            self.signals.followed(link.url, changed=_is_changed(found))
+            self.signals.followed(link.url, now, changed=_is_changed(found))
+            self.signals.brought(link.url)
+            if found.change is Change.UNCHANGED:
+                self.signals.unread(link.url)
 
     def _fetched(self, record: PageRecord, link: Link, exchange: Exchange, found: Judged, now: float) -> None:
+        changed = record.digest != 0 and _is_changed(found)
+        brought = self.signals.brought(link.url) if self.signals is not None else None
+        listing = brought if self._policy.early else None  # else it is a page like others
         if record.digest and found.change is not Change.NEW:
-            changed = _is_changed(found)
-            self._policy.observe(record, max(now - record.fetched, 0.0), changed)
-            if changed and record.listed and self.signals is not None:
-                self.signals.unannounced(link.url)
+            seconds = max(now - record.fetched, 0.0)
+            if listing is not None:
+                readings.learn(record, seconds, listing.news, changed=changed)
+            else:
+                self._policy.observe(record, seconds, changed)
         if self.signals is not None:
-            record.listed = self.signals.is_listed(link.url)
+            before = record.fetched if record.digest else 0.0
+            record.listed = self.signals.visited(link.url, now, before, changed=changed)
+            if found.change is Change.UNCHANGED:
+                self.signals.unread(link.url)
         interval = max(now - record.fetched, 0.0) if record.fetched else 0.0
         self._update(record, exchange, found, now)
         record.gone, record.weight = 0, self._importance(link)
+        if listing is not None:  # the freshness of copies is that of pages
+            self.counts.kept_listing(link.url)
+            self.revisits.keep_listing(record, now, readings.HOUR * listing.listings)
+            return
         self.counts.kept(record, interval)
         self.revisits.keep(record, now)
 

@@ -14,7 +14,7 @@ from webcrawl.urls.hosts import host_of
 from webcrawl.urls.pipeline import LinkPipeline
 
 ROLES = frozenset(("item", "sitemap", "guid"))
-Tell = Callable[[str, float, str], object]
+Tell = Callable[[str, float, str], bool]
 
 
 class Signalling:
@@ -43,22 +43,23 @@ class Signalling:
         if page.found is None or page.link is None or not page.found.entries:
             return
         entries = dated(page.found.entries, page.url, page.base, self.site_of)
-        self._say(self.signals.read(page.url, entries, now, whole=not page.truncated), page.link, now)
+        newer = self.signals.read(page.url, entries, now, whole=not page.truncated)
+        self.signals.told(page.url, self._say(newer, page.link, now))
 
     def pushed(self, topic: Link, entries: Sequence[Entry], now: float) -> None:
         """A hub has sent entries of this feed, or something else: then it is the page itself that has news."""
         found = dated(entries, topic.url, topic.url, self.site_of)
         self._say(self.signals.pushed(topic.url, found, now) if found else [topic.url], topic, now)
 
-    def _say(self, urls: list[str], page: Link, now: float) -> None:
+    def _say(self, urls: list[str], page: Link, now: float) -> int:
+        """How many of them are fetched ahead of their turns."""
         ours = list(filter(self.is_ours, urls))
         if len(ours) < len(urls):
             self.signals.counters["signals/elsewhere"] += len(urls) - len(ours)
-        if ours:
-            kept = self._pipeline.passing(page.url, page.depth + 1, ours, "", f"{page.path}L")
-            for url in ours:
-                if url in kept:
-                    self._tell(url, now, page.url)
+        if not ours:
+            return 0
+        kept = self._pipeline.passing(page.url, page.depth + 1, ours, "", f"{page.path}L")
+        return sum(self._tell(url, now, page.url) for url in ours if url in kept)
 
 
 def dated(entries: Sequence[Entry], url: str, base: str, site_of: Callable[[str], str]) -> list[Dated]:

@@ -73,7 +73,7 @@ def summary(folder: Path, figures: Mapping[str, Any], seconds: float, before: in
     kept = f"{sum(archives) / 1e6:.1f} MB in {count(len(archives), 'WARC file')}; " if archives else ""
     first = f"{done}; {queued}, {count(figures['failures'], 'failure')}"
     lines = [first, *_seeds(figures), *_revisits(figures), *_aside(figures)]
-    return [*lines, *_known(figures), f"{kept}everything is in {folder}"]
+    return [*lines, *_known(figures), *_stored(figures), f"{kept}everything is in {folder}"]
 
 
 def _known(figures: Mapping[str, Any]) -> Iterator[str]:
@@ -82,6 +82,13 @@ def _known(figures: Mapping[str, Any]) -> Iterator[str]:
     if same or known:
         again, megabytes = f"{known} sent again the same", f"{figures['since/bytes'] / 1e6:.1f} MB"
         yield f"{count(same, 'page')} unchanged since the earlier crawl, {again}: {megabytes} not stored"
+
+
+def _stored(figures: Mapping[str, Any]) -> Iterator[str]:
+    """What the store has, over all runs, and what it has not yet."""
+    if "store/files" in figures:
+        waits = f", {figures['store/waiting']} not yet" if figures["store/waiting"] else ""
+        yield f"{count(figures['store/files'], 'file')} in the store ({figures['store/bytes'] / 1e6:.1f} MB){waits}"
 
 
 def _seeds(figures: Mapping[str, Any]) -> Iterator[str]:

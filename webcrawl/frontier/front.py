@@ -8,6 +8,7 @@ from itertools import accumulate
 from random import Random
 
 from webcrawl.frontier.fifo import Fifo
+from webcrawl.frontier.sift import Sift
 
 
 class FrontEnd:
@@ -18,6 +19,7 @@ class FrontEnd:
         self.queues = list(queues)
         self.last = len(self.queues) - 1
         self.old, self.share = old, 0.5
+        self.sift: Sift[bytes] | None = None  # chooses from the last level for the first
         self._random = random.random
         self.filled: list[Fifo] = []  # the queues that are not empty
         self._bounds: list[float] = []
@@ -47,6 +49,15 @@ class FrontEnd:
         queue = self.queues[level]
         queue.push(record)
         if queue.count == 1:
+            self._survey()
+
+    def choose(self) -> None:
+        """Moves the best of what is next in the last level to the first level, if that is empty."""
+        if self.sift is None or self.queues[0].count:
+            return
+        last = next((queue for queue in reversed(self.queues[1:]) if queue.count), None)
+        if last is not None and last.count > 1:
+            self.sift.choose(last, self.queues[0])
             self._survey()
 
     def divide(self, share: float) -> None:

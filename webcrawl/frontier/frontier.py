@@ -15,6 +15,7 @@ from webcrawl.frontier.charges import Charges
 from webcrawl.frontier.gate import Gate
 from webcrawl.frontier.giving import Giving
 from webcrawl.frontier.health import Health, given_up
+from webcrawl.frontier.hearing import Heard, both
 from webcrawl.frontier.hosts import FIRST, Host, State
 from webcrawl.frontier.lending import NO_PAGE, Lender, Lending
 from webcrawl.frontier.look import Look
@@ -23,13 +24,14 @@ from webcrawl.frontier.overstay import Overstay
 from webcrawl.frontier.pardon import Pardon
 from webcrawl.frontier.parts import Hooks, Queues, Rules
 from webcrawl.frontier.politeness import Politeness
-from webcrawl.frontier.prioritizers import Informed
+from webcrawl.frontier.prioritizers import Choosing, Informed, Learning
 from webcrawl.frontier.protocol import Found
 from webcrawl.frontier.rotation import Rotation
 from webcrawl.frontier.several import Several
+from webcrawl.frontier.sift import Sift
 from webcrawl.frontier.slots import ANSWERED, DOUBTFUL, NEW, PROVEN, Slots
 from webcrawl.frontier.steering import Steering
-from webcrawl.model import Link, Outcome, Status, unpack
+from webcrawl.model import Link, Outcome, Status, unpack, url_of
 from webcrawl.urls.hosts import host_of
 
 STEPS = 64  # hosts examined by one `take` before it gives up for this turn of the event loop
@@ -50,9 +52,13 @@ class Frontier:
         self._level, self._book = rules.prioritizer.level, Booking(rules.politeness, rules.limits)
         self._addresses, self._dropped = hooks.addresses, hooks.dropped
         self._budgets, self._domain = queues.budgets, rules.domain
-        self.heard: Callable[[str, Sequence[str]], None] | None = None  # wants the links of each page, or nobody does
+        self._learns: Heard | None = rules.prioritizer.heard if isinstance(rules.prioritizer, Learning) else None
+        self.heard = self._learns  # wants the links of each page, or nobody does
         if self._budgets.counts or isinstance(rules.prioritizer, Informed):
-            self.heard = self._budgets.reputation.heard
+            self.hear_links()
+        if isinstance(rules.prioritizer, Choosing):
+            worth = rules.prioritizer.worth
+            queues.front.sift = Sift(lambda record: worth(url_of(record)))
         self.found: Found | None = None
         self._new: set[str] = set()  # URLs in flight whose answers are new
         self._slots = Slots(rules.limits.fetchers, hooks.awaited)
@@ -251,7 +257,7 @@ class Frontier:
 
     def hear_links(self) -> None:
         """Somebody wants to know who links to whom."""
-        self.heard = self._budgets.reputation.heard
+        self.heard = both(self._budgets.reputation.heard, self._learns)
 
     def votes_go(self, elsewhere: Callable[[str, str], bool]) -> None:
         """Offers it who links to whom, as a domain and a URL. What it takes is not counted here."""

@@ -10,6 +10,7 @@ from webcrawl.frontier.front import FrontEnd
 from webcrawl.frontier.health import spares
 from webcrawl.frontier.hosts import Host, HostTable
 from webcrawl.frontier.several import Several
+from webcrawl.frontier.sift import Sift
 from webcrawl.frontier.slots import Slots
 from webcrawl.model import Link, Status, unpack
 
@@ -44,7 +45,7 @@ class Giving:
         given: Link | None = None
         passed: list[tuple[float | Link, bytes]] = []
         for _ in range(DROPS):
-            record = _next_record(host, now, self._front)
+            record = self._next(host, now)
             if record is None:
                 break
             self._hosts.touch(host)
@@ -74,6 +75,16 @@ class Giving:
             if isinstance(decision, float) and decision <= now + SOON:
                 break
         return self._pass_over(host, passed, now, given) if passed else given
+
+    def _next(self, host: Host, now: float) -> bytes | None:
+        if self._front.sift is not None:
+            self._choose(self._front.sift, host)
+        return _next_record(host, now, self._front)
+
+    def _choose(self, sift: Sift[bytes], host: Host) -> None:
+        """Lets the best of what is next go first; for a retired host the order does not matter."""
+        if host.queue.count > 1 and not host.retired and not (host.ranked is not None and host.ranked.before()):
+            sift.choose(host.queue, self._hosts.chosen(host))
 
     def _decide(self, host: Host, link: Link, now: float) -> Decision:
         decision = self._ends(host, link, now) if host.retired else None

@@ -13,7 +13,7 @@ import msgpack
 from webcrawl.frontier.fifo import Fifo, Pool
 from webcrawl.frontier.health import FailedRow
 from webcrawl.frontier.lanes import Lanes
-from webcrawl.frontier.ranked import REVISITS, Ranked
+from webcrawl.frontier.ranked import CHOSEN, REVISITS, Ranked
 from webcrawl.frontier.rows import HostRows, Row
 from webcrawl.model import is_revisit, priority_of
 from webcrawl.store.crawldb import CrawlDB
@@ -169,6 +169,10 @@ class HostTable:
             return self._ranked(host, REVISITS)
         priority = priority_of(record)
         return self._ranked(host, priority) if priority else host.queue
+
+    def chosen(self, host: Host) -> Fifo:
+        """The queue of this host's URLs that go before the others because they are worth more."""
+        return self._ranked(host, CHOSEN)
 
     def _ranked(self, host: Host, priority: int, saved: bytes | None = None) -> Fifo:
         if host.ranked is None:

@@ -10,6 +10,7 @@ from webcrawl.frontier.fifo import Fifo
 # Queues on each side of 0, whatever priorities a spider thinks of; each is an object of some 150 bytes in memory.
 MOST = 16
 LARGEST = 1 << 31  # priorities beyond are all one
+CHOSEN = 1  # of what goes before the host's queue because it is worth more (sift.py)
 REVISITS = -LARGEST - 1  # of the queue of what is fetched again, which has no priority: the two take turns
 
 

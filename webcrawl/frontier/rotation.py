@@ -112,6 +112,8 @@ class Rotation:
     def _from_front(self) -> bool:
         """Moves URLs from the front-end until one makes a host active."""
         front, gate = self._front, self.gate
+        if front.sift is not None:  # once: what is moved beyond has a turn at its host
+            front.choose()
         for _ in range(MOVES if front.filled else 0):
             record = front.pop()
             if record is None:

@@ -19,7 +19,8 @@ from webcrawl.frontier.front import FrontEnd
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.hosts import HostTable
 from webcrawl.frontier.parts import Hooks, Queues, Rules, Shape
-from webcrawl.frontier.prioritizers import Informed
+from webcrawl.frontier.popularity import Popularity
+from webcrawl.frontier.prioritizers import Informed, Learning
 from webcrawl.frontier.reputation import Reputation
 from webcrawl.frontier.texts import Texts
 from webcrawl.frontier.told import Told
@@ -29,6 +30,7 @@ from webcrawl.urls.hosts import host_of
 HOST_BYTES = 768  # a host's record and empty queue as Python objects: 630 measured (docs/frontier.md)
 DOMAIN_BYTES = 640  # a domain's record as a Python object, most of them without a queue: 560 measured
 META = "frontier"
+POPULARITY = "popularity"
 NO_HOOKS = Hooks()
 
 
@@ -40,6 +42,7 @@ class FrontierPart:
     frontier: Frontier
     queues: Queues
     random: Random
+    table: Popularity | None = None  # what the prioritizer has learnt
 
     def prepare(self) -> Iterator[None]:
         yield from self.queues.hosts.prepare()
@@ -64,6 +67,8 @@ class FrontierPart:
         if queues.front.old is not None:
             state["revisits"] = queues.front.old.save()
         self.db.set(META, msgpack.packb(state))
+        if self.table is not None:
+            self.db.set(POPULARITY, self.table.save())
 
 
 def open_frontier(
@@ -91,8 +96,19 @@ def open_frontier(
         frontier.was_aside(*saved["set aside"])
         version, words, gauss = saved["random"]
         random.setstate((version, tuple(words), gauss))
-    db.join(FrontierPart(db, frontier, queues, random))
+    db.join(FrontierPart(db, frontier, queues, random, _learn(db, shape.memory // 32, rules)))
     return frontier
+
+
+def _learn(db: CrawlDB, memory: int, rules: Rules) -> Popularity | None:
+    """Gives the prioritizer what it has learnt up to the last checkpoint, if it learns."""
+    if not isinstance(rules.prioritizer, Learning):
+        return None
+    table, data = Popularity(rules.key, memory), db.get(POPULARITY)
+    if data is not None:
+        table.restore(data)
+    rules.prioritizer.learn(table)
+    return table
 
 
 def _open_queues(db: CrawlDB, shape: Shape, rules: Rules, saved: dict[str, Any], random: Random) -> Queues:
@@ -101,7 +117,8 @@ def _open_queues(db: CrawlDB, shape: Shape, rules: Rules, saved: dict[str, Any],
     The last eighth is for registered domains.
     """
     quarter, blocks = shape.memory // 4, Blocks(db)
-    pool = Pool(blocks, shape.memory // 2)
+    learnt = shape.memory // 32 if isinstance(rules.prioritizer, Learning) else 0
+    pool = Pool(blocks, shape.memory // 2 - learnt)
     hosts = HostTable(db, pool, quarter // HOST_BYTES, quarter // 2)
     levels: list[bytes | None] = list(saved.get("front", ()))
     levels += [None] * (shape.levels - len(levels))  # with fewer levels than before, the extra queues still run empty

@@ -44,6 +44,12 @@ def merged(stats: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     return total
 
 
+def revisits(each: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Figures of pages that are fetched again; none if no drone has any."""
+    found = [*filter(None, map(figures_of, each))]
+    return {PREFIX + name: number for name, number in together(found).numbers().items()} if found else {}
+
+
 def _apart(each: list[Mapping[str, Any]], total: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if any(RATE in one for one in each):
@@ -56,8 +62,7 @@ def _apart(each: list[Mapping[str, Any]], total: Mapping[str, Any]) -> dict[str,
         found["reason"] = _reason([one.get("reason") for one in each])
     if any("trouble" in one for one in each):
         found["trouble"] = _trouble(each)
-    if revisits := [*filter(None, map(figures_of, each))]:
-        found |= {PREFIX + name: number for name, number in together(revisits).numbers().items()}
+    found |= revisits(each)
     if any("statistics" in one for one in each):
         found["statistics"] = tables.merged(one["statistics"] for one in each if "statistics" in one)
     return found

@@ -21,13 +21,13 @@ from webcrawl.store.errors import DamagedFile
 from webcrawl.store.rowcrc import crc32_of_many
 
 LOAD = "SELECT listing, count, read, keys, dates, crc FROM listed WHERE listing = ?"
-LOAD_KEYS = "SELECT count, keys FROM listed WHERE listing = ?"
+LOAD_BOTH = "SELECT count, keys, dates FROM listed WHERE listing = ?"
 STORE = "INSERT OR REPLACE INTO listed VALUES (?, ?, ?, ?, ?, ?)"
 DROP = "DELETE FROM listed WHERE listing = ?"
 MOST = 50_000  # URLs of one listing: sitemaps.org's limit
 AHEAD = 86_400.0  # seconds that a date may lie in the future: zones, and dates without a time of day
 LATEST = (1 << 32) - 1
-CACHED = 4 << 20  # bytes of keys kept in memory for `holds`
+CACHED = 4 << 20  # bytes of keys and dates kept in memory for `date`
 HALF = 1 << 63  # SQLite's integers are signed
 
 Keys = NDArray[np.uint64]
@@ -60,7 +60,7 @@ class Listed:
         self._db = db
         db.need("listed")
         self._compressor = zstandard.ZstdCompressor(level=1, write_checksum=True)
-        self._cache: OrderedDict[int, Keys] = OrderedDict()
+        self._cache: OrderedDict[int, tuple[Keys, Dates]] = OrderedDict()
         self._cached = 0
 
     def __repr__(self) -> str:
@@ -105,11 +105,11 @@ class Listed:
         rows = self._db.query("SELECT count FROM listed WHERE listing = ?", (listing - HALF,))
         return int(rows[0][0]) if rows else 0
 
-    def holds(self, listing: int, key: int) -> bool:
-        """Whether the listing has this URL."""
-        keys = self._keys(listing)
+    def date(self, listing: int, key: int) -> int | None:
+        """The date that the listing gives of this URL, 0 if it gives none; None if it has no such URL."""
+        keys, dates = self._both(listing)
         at = int(np.searchsorted(keys, np.uint64(key)))
-        return at < len(keys) and int(keys[at]) == key
+        return int(dates[at]) if at < len(keys) and int(keys[at]) == key else None
 
     def drop(self, listing: int) -> None:
         """Forgets what the listing said."""
@@ -149,25 +149,31 @@ class Listed:
 
     # -- the cache
 
-    def _keys(self, listing: int) -> Keys:
+    def _both(self, listing: int) -> tuple[Keys, Dates]:
         found = self._cache.get(listing)
         if found is not None:
             self._cache.move_to_end(listing)
             return found
-        rows = self._db.query(LOAD_KEYS, (listing - HALF,))
-        count, data = rows[0] if rows else (0, b"")
-        deltas = self._columns(listing, count, data, 8).view(np.uint64) if count else np.empty(0, np.uint64)
-        found = np.cumsum(deltas, dtype=np.uint64)
+        rows = self._db.query(LOAD_BOTH, (listing - HALF,))
+        count, keys, dates = rows[0] if rows else (0, b"", b"")
+        found = np.empty(0, np.uint64), np.empty(0, np.uint32)
+        if count:
+            deltas = self._columns(listing, count, keys, 8).view(np.uint64)
+            found = np.cumsum(deltas, dtype=np.uint64), self._columns(listing, count, dates, 4).view(np.uint32)
         self._cache[listing] = found
-        self._cached += found.nbytes
+        self._cached += _size(found)
         while self._cached > CACHED and len(self._cache) > 1:
-            self._cached -= self._cache.popitem(last=False)[1].nbytes
+            self._cached -= _size(self._cache.popitem(last=False)[1])
         return found
 
     def _uncache(self, listing: int) -> None:
         found = self._cache.pop(listing, None)
         if found is not None:
-            self._cached -= found.nbytes
+            self._cached -= _size(found)
+
+
+def _size(both: tuple[Keys, Dates]) -> int:
+    return both[0].nbytes + both[1].nbytes
 
 
 def columns(count: int, data: bytes, width: int) -> NDArray[np.uint8]:

@@ -14,9 +14,10 @@ from webcrawl.frontier.blocks import Blocks
 from webcrawl.frontier.fifo import BLOCK, Pool
 from webcrawl.model import Link
 from webcrawl.neardup.search import DISTANCE
+from webcrawl.revisit import readings
 from webcrawl.revisit.ahead import Ahead
 from webcrawl.revisit.buckets import LAST, TIME, Buckets, seconds_of, stamp, ticks
-from webcrawl.revisit.pace import BACK
+from webcrawl.revisit.pace import BACK, YEAR
 from webcrawl.revisit.policy import Policy
 from webcrawl.revisit.recent import Recent
 from webcrawl.revisit.record import PageRecord, link_of, pack, unpack
@@ -29,7 +30,9 @@ FLOOR = 60.0  # seconds between two fetches of a page at least
 FAR = 2 * 365 * 86_400.0  # seconds; what is due later is asked about before
 LOOK = 30 * 86_400.0  # seconds until a page that is never due by now is asked about again
 UNDER_WAY = 600.0  # seconds that a record waits for a fetch ahead of its turn
-DUE, ASK = b"\0", b"\1"  # behind the stamp: whether that is when the page is due, or when to ask the policy again
+# Behind the stamp: whether that is when the page is due, when to ask the policy again, or when a listing is due.
+DUE, ASK, LISTING = b"\0", b"\1", b"\2"
+TRIES = 16  # signals that one call looks at in vain
 RESTING = 4096  # records kept aside because they were fetched just now
 SPARE = 64  # records that one call of `take` may look at in vain
 EXPIRE = 3600.0  # seconds between two looks for rows of `ahead` that are too old
@@ -73,6 +76,7 @@ class Revisits:
         self._missed, self._floor = missed, floor
         self._buckets, self._ahead, self._tokens = Buckets(db, pool), Ahead(db, key), Tokens(rate)
         self._told = Tokens(lambda: PART * rate(), BURST)  # for fetches at signals
+        self._readings = Tokens(lambda: readings.PART * rate(), readings.SAVED)
         self.waiting = Waiting(db.get(WAITING) or b"", counters)
         self._recent = Recent(floor)
         self._resting: list[tuple[float, bytes]] = []  # a heap: until when, and the record
@@ -116,10 +120,28 @@ class Revisits:
             at, mark = ticks(max(now, seconds_of(self._front)) + wait), ASK
         self._buckets.push(stamp(at) + mark + pack(record))
 
+    def keep_listing(self, record: PageRecord, now: float, least: float = readings.HOUR) -> None:
+        """After a fetch of a sitemap or feed, which has a rule of its own (readings.py) where pages are taken early."""
+        if self._policy.early:
+            self._recent.note(record.url, record.fetched)
+            self._put_listing(record, now, readings.wait(record, self._round(), least))
+        else:
+            self.keep(record, now)
+
+    def _put_listing(self, record: PageRecord, now: float, seconds: float) -> None:
+        place = seconds_of(self._front) if self._front and self._is_early() else now
+        self._buckets.push(stamp(ticks(place + seconds)) + LISTING + pack(record))
+
+    def _round(self) -> float:
+        """Seconds in which the budget suffices for every page once."""
+        rate, pages = self._rate(), max(len(self), 1)
+        return pages / rate if rate * YEAR > pages else YEAR
+
     def take(self, now: float, most: int) -> list[PageRecord]:
         """The next in order of due time, at most so many, and as the budget allows by now."""
         most = min(most, self._tokens.whole(now))
         self._told.whole(now)
+        self._readings.whole(now)
         self._wake(now)
         if now - self._expired > EXPIRE:
             self._ahead.expire(now)
@@ -193,12 +215,28 @@ class Revisits:
         if mark == ASK and at <= now and not (due := self._due(record, now)) <= now:
             self._place(record, now, due)
             return None
-        if self._absorbs(record, now):  # listed or not: a listing may have named it since
+        if self._absorbs(record, now, mark):  # listed or not: a listing may have named it since
             return None
-        self._front = place
-        self._policy.took(record, now, at)
+        if mark == LISTING:
+            # The queue has come here, whether the listing is read or not. If it stood still, what is put back just
+            # behind it would be next for ever, before all pages that are due later.
+            self._front = max(self._front, place)
+            if not self._may_read(record, now):
+                return None
+        else:
+            self._front = place
+            self._policy.took(record, now, at)
         self.waiting.drop(record.url)  # this fetch comes after the signal
         return record
+
+    def _may_read(self, record: PageRecord, now: float) -> bool:
+        """Whether this listing may be fetched now; else its turn comes again, at random, so that all have theirs."""
+        if self._readings.whole(now):
+            self._readings.spend(1)
+            self._policy.worth(record.weight, None, now)  # which counts it: it is no page that the policy has chosen
+            return True
+        self._put_listing(record, now, readings.wait(record, self._round()) * (0.5 + self._random.random()))
+        return False
 
     def _wake(self, now: float) -> None:
         while self._resting and self._resting[0][0] <= now:
@@ -215,18 +253,40 @@ class Revisits:
         if url in self.waiting:
             return None
         at = max(self._recent.of(url), self._ahead.last(url))
-        if 0.0 <= now - at < self._floor or not self._told.whole(now):
-            self.waiting.add(Signal(url, path, via, max(now, at + self._floor)))
-            return None
-        return self._begin(Signal(url, path, via, now), now)
+        signal = Signal(url, path, via, max(now, at + self._floor))
+        if not 0.0 <= now - at < self._floor and (bucket := self._may_follow(url, now)) is not None:
+            return self._begin(signal, now, bucket)
+        self.waiting.add(signal)
+        return None
 
     def told_before(self, now: float, most: int) -> Iterator[Link]:
-        """Links of signals that had to wait, as many as may be followed by now."""
-        while most > 0 and self.waiting and self._told.whole(now) and (signal := self.waiting.pop(now)) is not None:
+        """Links of signals that had to wait, as many as may be followed by now. Call it before `take`."""
+        vain = 0
+        while most > 0 and vain < TRIES and (self._told.whole(now) or self._tokens.whole(now)):
+            signal = self.waiting.turn(now)
+            if signal is None:
+                break
+            bucket = self._may_follow(signal.url, now)
+            if bucket is None:
+                vain += 1
+                continue
             most -= 1
-            link = self._begin(signal, now)
+            self.waiting.drop(signal.url)
+            link = self._begin(signal, now, bucket)
             if link is not None:
                 yield link
+
+    def _may_follow(self, url: str, now: float) -> Tokens | None:
+        """Of which tokens this signal may have one; None if it has to wait.
+
+        Pages in their turns lend theirs to hosts that are believed while none is due within a round.
+        """
+        if self._told.whole(now):
+            return self._told
+        if self._missed is None or self._missed(url) >= 1.0 or not self._tokens.whole(now):
+            return None
+        at = self._buckets.first()
+        return self._tokens if at is None or seconds_of(at) - now > self._round() else None
 
     def next_told(self, now: float) -> float | None:
         """When `told_before` may give something; None if nothing waits, or if nothing is allowed at present."""
@@ -235,12 +295,13 @@ class Revisits:
         ready, allowed = self.waiting.next(now), self._told.next(now)
         return max(now, ready, allowed) if ready is not None and allowed is not None else None
 
-    def _begin(self, signal: Signal, now: float) -> Link | None:
+    def _begin(self, signal: Signal, now: float, bucket: Tokens) -> Link | None:
         record = self._ahead.begin(signal.url, signal.path, now, partial(self._is_worth, now))
         if record is None:
             return None
-        self._told.spend(1)
-        self._tokens.owe()
+        bucket.spend(1)
+        if bucket is self._told:
+            self._tokens.owe()
         link = link_of(record, ahead=True)
         link.via = signal.via
         return link
@@ -268,7 +329,7 @@ class Revisits:
         """Nothing came of it, and the page's record knows no more than before."""
         self._ahead.give_up(url)
 
-    def _absorbs(self, record: PageRecord, now: float) -> bool:
+    def _absorbs(self, record: PageRecord, now: float, mark: bytes) -> bool:
         """Whether the record need not be fetched: it takes over what was found ahead of its turn, or waits for it."""
         found = self._ahead.of(record, now)
         if isinstance(found, bool):
@@ -277,11 +338,18 @@ class Revisits:
             return found
         alike = found.text and record.text and (found.text ^ record.text).bit_count() <= DISTANCE
         changed = found.digest != record.digest and not alike
-        self._policy.observe(record, found.fetched - record.fetched, changed)
+        seconds = found.fetched - record.fetched
+        if mark == LISTING:  # it needed no reading in its turn
+            readings.learn(record, seconds, 0, changed=changed)
+        else:
+            self._policy.observe(record, seconds, changed)
         record.fetched, record.etag, record.modified = found.fetched, found.etag, found.modified
         record.digest, record.text, record.gone = found.digest, found.text, found.gone
         record.stored, record.said = found.stored, found.said
-        self._place(record, now, self._due(record, now) - (now - found.fetched))
+        if mark == LISTING:
+            self.keep_listing(record, now)
+        else:
+            self._place(record, now, self._due(record, now) - (now - found.fetched))
         return True
 
     # -- the checkpoint

@@ -7,11 +7,13 @@ a few of its signals at a time, and one that was found to lie is tried again now
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from random import Random
+from typing import NamedTuple
 
 from webcrawl.revisit.announcers import LISTINGS, Announcers
 from webcrawl.revisit.listed import MOST, Listed, stamp
+from webcrawl.revisit.since_read import SinceRead, is_after
 from webcrawl.revisit.trust import Trust
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.urls.fingerprint import Fingerprints
@@ -21,10 +23,19 @@ TOLD = 2000  # signals of one reading at most, the latest dates first; the other
 PER_HOST = 2_000_000  # URLs of all listings of a host that are remembered: 20 MB on disk
 SEARCHED = 200_000  # of a host whose listings have more URLs, each page counts as listed
 SEARCHED_LISTINGS = 16  # and of one with more listings, which would take long to look through
+META = "revisit.since_read"
+UNSURE = 10_000  # URLs of which a false signal may be none
 SMALL = 1000  # URLs of a listing that is remembered although it has no dates: feeds
 
 Dated = tuple[str, float | None]
 """A canonical URL, and when it changed by what its listing says."""
+
+
+class Brought(NamedTuple):
+    """What a fetch of a listing brought."""
+
+    news: int  # pages that are fetched because of it, and new ones
+    listings: int  # of its host
 
 
 class Signals:
@@ -34,9 +45,13 @@ class Signals:
         self, db: CrawlDB, fingerprints: Fingerprints, random: Random, counters: Counter[str] | None = None
     ) -> None:
         self._listed, self._announcers = Listed(db), Announcers(db)
-        self._keys, self._random = fingerprints, random
+        self._db, self._keys, self._random = db, fingerprints, random
+        self._since = SinceRead(db.get(META) or b"")
+        self._brought: dict[str, int] = {}  # by listing that was read and whose fetch has not ended
+        self._unsure: set[str] = set()  # followed for a date of the day on which a visit had found a change
         self.counters: Counter[str] = Counter() if counters is None else counters
         self.room: Callable[[str], int] = lambda _: TOLD  # for how many signals of a host there is room where they wait
+        db.join(self)
 
     def __repr__(self) -> str:
         return f"<Signals {self._announcers!r}>"
@@ -52,41 +67,132 @@ class Signals:
         if room <= 0 or (len(urls) > SMALL and not any(dates)):
             return []
         most = min(TOLD, self.room(host)) if self._trust(host).is_believed else MOST
-        found = self._listed.compare(number, self._keys(urls), dates, now, whole=whole, room=room, most=most)
+        keys = self._keys(urls)
+        found = self._listed.compare(number, keys, dates, now, whole=whole, room=room, most=most)
         for named in {host, *map(host_of, urls[:SMALL])} if any(dates) else {host}:
             self._note(named, number, found.kept)
+        self._brought[listing] = 0 if found.first else len(found.new)
         if len(found.newer):
             self.counters["signals"] += len(found.newer)
         by_host: dict[str, list[str]] = {}
-        for at in sorted(found.newer.tolist(), key=lambda at: -dates[at]):
+        told = {keys[at]: at for at in found.newer.tolist()}
+        for at in self._known(number, told, urls, dates, whole=whole):
+            del told[keys[at]]
+        for at in sorted(told.values(), key=lambda at: -dates[at]):
             by_host.setdefault(host_of(urls[at]), []).append(urls[at])
         return [url for one, newer in by_host.items() for url in self._worth(one, newer, now)]
 
     def pushed(self, listing: str, entries: Sequence[Dated], now: float) -> list[str]:
         """The same of entries that a hub has sent: only those with news, so one without a date is news too."""
         number, urls = self._keys([listing])[0], [url for url, modified in entries if modified is None]
-        known = [url for url, key in zip(urls, self._keys(urls), strict=True) if self._listed.holds(number, key)]
-        return [*self.read(listing, entries, now, whole=False), *dict.fromkeys(known)]
+        dates = {url: self._listed.date(number, key) for url, key in zip(urls, self._keys(urls), strict=True)}
+        known = [url for url, date in dates.items() if date is not None]
+        news = [*self.read(listing, entries, now, whole=False), *known]
+        self._brought.pop(listing, None)  # not by a reading
+        return news
 
-    def followed(self, url: str, *, changed: bool) -> None:
+    def told(self, listing: str, count: int) -> None:
+        """So many signals of this listing were worth a fetch, not of a host that is known to be wrong."""
+        trust = self._trust(host_of(listing))
+        if listing in self._brought and (trust.is_believed or not trust.is_judged):
+            self._brought[listing] += count
+
+    def brought(self, url: str) -> Brought | None:
+        """What the fetch of a listing brought that ends here; None of any other page."""
+        news = self._brought.pop(url, 0)
+        announcer = self._announcers.get(host_of(url))
+        if announcer is None or self._keys([url])[0] not in announcer.listings:
+            return None
+        return Brought(news, len(announcer.listings))
+
+    def followed(self, url: str, at: float, *, changed: bool) -> None:
         """A page was fetched because of a signal."""
-        self.counters["signals/true" if changed else "signals/false"] += 1
-        self._announcers.change(host_of(url)).trust.signalled(changed=changed)
+        host = host_of(url)
+        if changed or url not in self._unsure:
+            self.counters["signals/true" if changed else "signals/false"] += 1
+            self._announcers.change(host).trust.signalled(changed=changed)
+        self._unsure.discard(url)
+        listings = self._naming(url, host) or ()
+        if listings:
+            self._since.note(self._keys([url])[0], [*listings], host, at, may_be_told=False)
 
-    def unannounced(self, url: str) -> None:
-        """A page that listings name was changed when its turn came, and no signal had told of it."""
-        self.counters["signals/missed"] += 1
-        self._announcers.change(host_of(url)).trust.found()
+    def visited(self, url: str, at: float, before: float, *, changed: bool) -> bool:
+        """A page was fetched in its turn, for the last time before that at `before`, or never.
+
+        True if a listing of its site names it with dates: changes may be announced.
+        """
+        host = host_of(url)
+        listings = self._naming(url, host)
+        if listings is None:
+            if changed:
+                self._missed(host)
+            return True
+        if listings and (changed or not before):
+            known = changed and before and any(date and is_after(date, before) for date in listings.values())
+            if known:  # by a signal that was not followed
+                self._announcers.change(host).trust.tells()
+            new = bool(changed and before and not known)
+            self._since.note(self._keys([url])[0], [*listings], host, at, may_be_told=new)
+            while (overdue := self._since.overdue(at)) is not None:
+                self._settle(overdue)
+        return bool(listings)
+
+    def unread(self, url: str) -> None:
+        """A page is as it was when it was fetched last: if it is a listing, it tells of no change."""
+        announcer = self._announcers.get(host_of(url))
+        if announcer is not None and (number := self._keys([url])[0]) in announcer.listings:
+            self._settle(number)
+
+    def _naming(self, url: str, host: str) -> dict[int, int] | None:
+        """The listings of its site that name this page, and their dates of it; None if there are too many to look."""
+        announcer = self._announcers.get(host)
+        if announcer is None or not announcer.listings:
+            return {}
+        if len(announcer.listings) > SEARCHED_LISTINGS or announcer.entries > SEARCHED:
+            return None
+        key = self._keys([url])[0]
+        found = ((listing, self._listed.date(listing, key)) for listing in announcer.listings)
+        return {listing: date for listing, date in found if date is not None}
 
     def is_listed(self, url: str) -> bool:
         """Whether a listing of its site names this page with dates, so that a change may be announced."""
-        announcer = self._announcers.get(host_of(url))
-        if announcer is None or not announcer.listings:
-            return False
-        if len(announcer.listings) > SEARCHED_LISTINGS or announcer.entries > SEARCHED:
-            return True
-        key = self._keys([url])[0]
-        return any(self._listed.holds(listing, key) for listing in announcer.listings)
+        return self._naming(url, host_of(url)) != {}
+
+    def _known(
+        self, listing: int, told: dict[int, int], urls: Sequence[str], dates: Sequence[int], *, whole: bool
+    ) -> list[int]:
+        """A listing was read, and has these pages with later dates: their positions by key.
+
+        Gives those that are no news, for the page was fetched since. `whole`: of other pages it tells nothing.
+        """
+        known = []
+        for page, position in told.items():
+            visit = self._since.of(page)
+            if visit is None:
+                continue
+            if visit.left:
+                visit.left = 0
+                self._announcers.change(visit.host).trust.tells()
+            if not is_after(dates[position], visit.at):
+                known.append(position)
+            elif dates[position] <= visit.at and len(self._unsure) < UNSURE:
+                self._unsure.add(urls[position])
+        if whole:
+            self._settle(listing)
+        return known
+
+    def _settle(self, listing: int) -> None:
+        """A listing tells of no other changes than those that it has told of by now."""
+        for visit in self._since.take(listing):
+            if visit.left:
+                visit.left -= 1
+                if not visit.left:
+                    self._missed(visit.host)
+
+    def _missed(self, host: str) -> None:
+        """A page that listings name was changed, and no signal has told of it."""
+        self.counters["signals/missed"] += 1
+        self._announcers.change(host).trust.found()
 
     def has_listing(self, host: str) -> bool:
         """Whether a listing of this host was read."""
@@ -126,3 +232,12 @@ class Signals:
         listings = self._announcers.change(host).listings
         if listing in listings or len(listings) < LISTINGS:
             listings[listing] = entries
+
+    # -- the checkpoint
+
+    def prepare(self) -> Iterator[None]:
+        return iter(())
+
+    def save(self) -> None:
+        if self._since.is_stale:
+            self._db.set(META, self._since.save())

@@ -5,13 +5,16 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
-LAYOUT = struct.Struct("<4fd")
+LAYOUT = struct.Struct("<4fdf")
+OLDER = struct.Struct("<4fd")  # before changes in a row were counted
 FADE = 0.98  # what is known loses so much of its weight with each thing that is learned
 PRIOR = 1.0  # signals, true and false, that a host is given before anything is known
 DOUBT = 0.5  # changes that it may not have announced, though none was found
 TRIED = 4.0  # signals that must have been followed before a host is judged
 BELIEVED = 0.8  # share of them that must have been true: at a random time, most pages have changed since the last visit
 TRY = 8  # signals of one reading of a listing that are followed, of a host that is not judged yet
+SILENT = 5  # changes in a row that were not announced: a host that said all does not say anything any more
+LEAST = 0.05  # of the changes of a host that never failed are looked for all the same: it may fall silent one day
 AGAIN = 7 * 86_400.0  # seconds after which a host that is not believed is tried with one signal more
 
 
@@ -24,6 +27,7 @@ class Trust:
     announced: float = 0.0  # changes that a signal told of
     unannounced: float = 0.0
     asked: float = 0.0  # when it was last tried although it was not believed, seconds since 1970
+    silent: float = 0.0  # changes in a row that no signal told of
 
     @property
     def tried(self) -> float:
@@ -35,9 +39,14 @@ class Trust:
         return (self.true + PRIOR) / (self.tried + 2 * PRIOR)
 
     @property
+    def is_judged(self) -> bool:
+        """Whether enough is known of it."""
+        return self.tried >= TRIED
+
+    @property
     def is_believed(self) -> bool:
         """Whether a signal is worth a fetch."""
-        return self.tried >= TRIED and self.precision >= BELIEVED
+        return self.is_judged and self.precision >= BELIEVED
 
     @property
     def recall(self) -> float:
@@ -47,13 +56,13 @@ class Trust:
     @property
     def missed(self) -> float:
         """The share of changes that no signal announces; if signals are not followed, they announce nothing."""
-        return 1.0 - self.recall if self.is_believed else 1.0
+        return max(1.0 - self.recall, LEAST) if self.is_believed and self.silent < SILENT else 1.0
 
     def worth(self, signals: int, now: float) -> int:
         """How many of these signals are worth a fetch."""
         if self.is_believed:
             return signals
-        if self.tried < TRIED:
+        if not self.is_judged:
             return min(TRY, signals)
         if not signals or 0.0 <= now - self.asked < AGAIN:
             return 0
@@ -64,15 +73,21 @@ class Trust:
         """A page was fetched because of a signal."""
         self.true, self.false = FADE * self.true + changed, FADE * self.false + (not changed)
         if changed:
-            self.announced, self.unannounced = FADE * self.announced + 1.0, FADE * self.unannounced
+            self.tells()
+
+    def tells(self) -> None:
+        """It has announced a change, whether that was known or not."""
+        self.announced, self.unannounced = FADE * self.announced + 1.0, FADE * self.unannounced
+        self.silent = 0.0
 
     def found(self) -> None:
         """A page that listings name was changed, and no signal had told of it."""
         self.announced, self.unannounced = FADE * self.announced, FADE * self.unannounced + 1.0
+        self.silent += 1.0
 
     def pack(self) -> bytes:
-        return LAYOUT.pack(self.true, self.false, self.announced, self.unannounced, self.asked)
+        return LAYOUT.pack(self.true, self.false, self.announced, self.unannounced, self.asked, self.silent)
 
     @classmethod
     def unpack(cls, data: bytes) -> Trust:
-        return cls(*LAYOUT.unpack(data))
+        return cls(*(LAYOUT if len(data) == LAYOUT.size else OLDER).unpack(data))

@@ -78,19 +78,17 @@ class Waiting:
         """For how many more signals of a host there is room, about."""
         return max(min(MEMORY - self._bytes, MEMORY // PART - self._held[host]) // ROUGH, 0)
 
-    def pop(self, now: float) -> Signal | None:
-        """The next one whose page has rested."""
+    def turn(self, now: float) -> Signal | None:
+        """The next one whose page has rested. It stays until it is dropped, but its host's next turn comes last."""
         self._wake(now)
         if not self._ready:
             return None
         host, urls = self._ready.popitem(last=False)
-        signal = self._known[next(iter(urls))]
-        self._ready[host] = urls  # at the end; without URLs `drop` removes it
-        self.drop(signal.url)
-        return signal
+        self._ready[host] = urls
+        return self._known[next(iter(urls))]
 
     def drop(self, url: str) -> None:
-        """The page is fetched now; nothing if it does not wait."""
+        """The page is fetched now, or not at all; nothing if it does not wait."""
         if self._known.pop(url, None) is None:
             return
         host, size = host_of(url), len(url) + EACH

@@ -124,6 +124,21 @@ class Building:
             raise
 
 
+def has_captures(files: Sequence[Path]) -> bool:
+    """Whether there is anything to compare with: reads as far as the first line that is a capture."""
+    return any(map(_has_capture, files))
+
+
+def _has_capture(path: Path) -> bool:
+    with contextlib.suppress(FileReadError):
+        for lines in _lines(path):
+            for line in lines:
+                with contextlib.suppress(BadLine):
+                    if read_line(line) is not None:
+                        return True
+    return False
+
+
 class FileReadError(Exception):
     """A file of the earlier crawl cannot be read."""
 

@@ -28,6 +28,7 @@ TOLD = 100  # files of which the log has a line
 _VALIDATOR = re.compile(rb"\n(?:etag|last-modified)[ \t]*:", re.IGNORECASE)
 _ID, _DATE = re.compile("<[!-~]+>"), re.compile(r"[0-9T:.Z-]+")  # of a record that anybody may have written
 NONE = Validators()
+GET = b"GET"
 
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
@@ -114,9 +115,9 @@ class Earlier:
     # -- records
 
     def _whole(self, line: Line, path: Path) -> Known:
-        record = self._record(line, path, self._most)
+        record, method = self._asked(line, path, self._most, looks=True)
         known = Known(_referred(line, record))
-        if record is not None and _VALIDATOR.search(record.block):
+        if record is not None and method == GET and _VALIDATOR.search(record.block):
             _give(known, self._page(line, path, record))
         return known
 
@@ -163,27 +164,32 @@ class Earlier:
 
     def _record(self, line: Line, path: Path, keep: int) -> Record | None:
         """The record of a line; None if its file is not there any more. `keep`: so many bytes of its block."""
+        return self._asked(line, path, keep)[0]
+
+    def _asked(self, line: Line, path: Path, keep: int, *, looks: bool = False) -> tuple[Record | None, bytes]:
+        """The same, and the method of its request, if somebody looks for that and it follows: few indexes name it."""
         damage: list[Lost] = []
         is_there = False
         error: Exception = FileNotFoundError(f"{line.file}: not found")
         for file in archive_of(path, line.file):
             try:
                 with Records(file, keep, damage.append, Place(line.offset, 0)) as records:
-                    record = records.next()
+                    record, failed = records.next(), bool(damage)
+                    method = _method(records, record) if looks and record is not None else GET
             except FileNotFoundError:
                 continue
             except (OSError, NotWarc) as failure:
                 error, is_there = failure, is_there or isinstance(failure, NotWarc)
                 continue
             right = record is not None and sum(record.place) == line.offset and visible(record.url) == line.url
-            if right and not damage:
-                return record
+            if right and not failed:
+                return record, method
             error, is_there = ValueError(f"{file}: no such record at byte {line.offset}"), True
             break
         self._lose(path, error)
         if is_there:
             raise Damaged from error
-        return None
+        return None, GET
 
     def _lose(self, path: Path, error: Exception) -> None:
         """Counts it, and says so once of each index file: the pages of its archive are fetched whole."""
@@ -191,6 +197,14 @@ class Earlier:
         if path not in self._told and len(self._told) < TOLD:
             self._told.add(path)
             logger.warning("since: %s: %s; without their records, pages are fetched whole", path, error)
+
+
+def _method(records: Records, answer: Record) -> bytes:
+    """GET, unless the request of this answer follows it and says otherwise."""
+    record = records.next()
+    if record is None or record.kind != "request" or not record.names(answer.id, "warc-concurrent-to"):
+        return GET
+    return record.block.partition(b" ")[0]
 
 
 def _referred(line: Line, record: Record | None) -> Referred:

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from webcrawl.since.building import OFFSET_BITS, Building
+from webcrawl.since.building import OFFSET_BITS, Building, has_captures
 from webcrawl.since.kept import FILES, FOLDER, Sign, read_kept, sign, write_kept
 from webcrawl.since.lines import LONGEST, BadLine, Line, digest_key, read_line, url_key
 from webcrawl.since.sources import NoEarlier
@@ -17,6 +17,16 @@ from webcrawl.store.runs import Run
 logger = logging.getLogger(__name__)
 
 RUN = "captures.run"
+
+
+def check(files: Sequence[Path]) -> None:
+    """NoEarlier if none of the files has a capture: a hive says so once, and not each drone after its start."""
+    if not has_captures(files):
+        raise NoEarlier(nothing_in(files))
+
+
+def nothing_in(files: Sequence[Path]) -> str:
+    return f"-a since: no capture in {', '.join(map(str, files[:3]))}: nothing to compare with"
 
 
 class Index:
@@ -87,7 +97,7 @@ class Index:
         for line in building.told:
             logger.warning("since: %s", line)
         if not building.captures:
-            raise NoEarlier(f"-a since: no capture in {', '.join(map(str, self._files[:3]))}: nothing to compare with")
+            raise NoEarlier(nothing_in(self._files))
         logger.info("since: %d captures", building.captures)
         write_kept(self._disk, self._folder, signs)
 

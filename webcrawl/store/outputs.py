@@ -26,6 +26,7 @@ FORGET = "DELETE FROM output WHERE path = ?"
 USED = "DELETE FROM meta WHERE name = ?"
 AT_ONCE = 1 << 16  # bytes buffered per file: one system call for 5 pages instead of one for each
 FINISHED = "finished."  # before a file's name, in the table meta: the crawl needs it no more
+STORED = "stored."  # before such a name, too: where a copy lies (objectstore/listing.py)
 SORTED = ".cdxj"  # the ending of files whose lines are sorted when they get their final names
 NOTHING: Mark = 0, 0
 
@@ -63,7 +64,8 @@ class Outputs:
         self._unnamed = {name for name in here if not (root / name).exists()}  # still with .open
         for name in here:
             self._cut(self._where(name), self._noted[name][0])
-        if gone := len(self._noted) - len(here):
+        stored = {name.removeprefix(STORED) for name, _ in db.named(STORED)}
+        if gone := len(self._noted.keys() - here - stored):
             logger.info("%s: %d finished files are no longer there: scrapy verify names them", root, gone)
         self._rename()
         db.join(self)
@@ -156,6 +158,12 @@ class Outputs:
     def holds(self, path: str) -> bool:
         """Whether a checkpoint has noted this file."""
         return path in self._noted
+
+    def finished(self) -> Iterator[tuple[str, Mark]]:
+        """The finished files that a checkpoint has noted and that have their final names; some may be gone."""
+        for name in self._finished:
+            if name in self._noted and name not in self._unnamed:
+                yield name, self._noted[name]
 
     def length(self, path: str) -> int:
         """The length of an open file, buffered bytes included."""

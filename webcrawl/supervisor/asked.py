@@ -21,6 +21,7 @@ from webcrawl.control.wire import NAME as SOCKET
 from webcrawl.control.wire import UNKEPT
 from webcrawl.hive.errors import Away, HiveError
 from webcrawl.hive.folder import HiveFolder
+from webcrawl.hive.merging import revisits
 from webcrawl.hive.operator import Look
 from webcrawl.hive.partition import partition_of
 from webcrawl.hive.report import State
@@ -154,6 +155,7 @@ def status(look: Look) -> Mapping[str, Any]:
         "state": str(alike if alike in (State.PAUSED, State.STOPPING) else State.RUNNING),
         "seconds": max((row["seconds"] for row in rows), default=0.0),
         **{name: sum(row[name] for row in rows) for name in SUMMED},
+        **revisits(look.reports[drone].figures for drone in look.drones if drone in look.reports),
         "drones": rows,
     }
 

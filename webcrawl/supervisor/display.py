@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
+from webcrawl.revisit.said import figures_of, fresh
 from webcrawl.text.quantities import count, short
 
 logger = logging.getLogger(__name__)
@@ -69,8 +70,13 @@ def line(figures: Mapping[str, Any], rate: float, drones: int, down: Sequence[in
     trouble = f"{figures['trouble']}, " if figures.get("trouble") else ""
     return (
         f"{trouble}{pages} pages ({rate:.1f}/s), {queued} queued, {count(hosts, 'host')}, {seen} seen, "
-        f"{failures} failures, {size / 1e6:.1f} MB, {count(drones, 'drone')}{away}"
+        f"{failures} failures, {size / 1e6:.1f} MB{_revisits(figures)}, {count(drones, 'drone')}{away}"
     )
+
+
+def _revisits(figures: Mapping[str, Any]) -> str:
+    found = figures_of(figures)
+    return "" if found is None else f", {found.taken} revisits ({fresh(found)} fresh)"
 
 
 def short_line(figures: Mapping[str, Any], rate: float, drones: int, down: Sequence[int]) -> str:
@@ -80,9 +86,10 @@ def short_line(figures: Mapping[str, Any], rate: float, drones: int, down: Seque
     )
     working = f"{drones - len(down)}/{drones}" if down else str(drones)
     trouble = f"{figures['trouble']}  " if figures.get("trouble") else ""
+    revisits = figures_of(figures)
+    known = f"hosts {hosts}" if revisits is None else f"fresh {fresh(revisits)}"
     return (
-        f"{trouble}{pages} pages {short(rate)}/s  queue {queued}  hosts {hosts}  failed {failed}  {size}B"
-        f"  drones {working}"
+        f"{trouble}{pages} pages {short(rate)}/s  queue {queued}  {known}  failed {failed}  {size}B  drones {working}"
     )
 
 

@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from webcrawl.hive.errors import Away
+from webcrawl.hive.merging import revisits
 from webcrawl.hive.operator import Look
 from webcrawl.hive.report import State
+from webcrawl.revisit.said import figures_of, in_words
 from webcrawl.supervisor.servers import MakeOperator
 from webcrawl.supervisor.target import Target
 from webcrawl.text.quantities import count
@@ -32,10 +34,13 @@ TEXTS = ("state", "seen", "place")
 def rows(target: Target, lease: float) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """A row for each drone, and what concerns all. `lease`: seconds for which a sign of life holds."""
     found: dict[int, dict[str, Any]] = {}
+    stats: dict[int, Mapping[str, Any]] = {}
     common: dict[str, Any] = {"name": target.name, "queen": None, "server_bytes": 0, "generation": 0}
     if target.folder is not None:
         for drone in target.folder.all_drones():
-            found[drone] = _from_file(drone, target.folder.figures(drone), str(target.folder.drone(drone)))
+            stats[drone] = target.folder.figures(drone)
+            found[drone] = _from_file(drone, stats[drone], str(target.folder.drone(drone)))
+    common |= revisits(stats.values())
     make_operator = target.server()
     if make_operator is not None:
         try:
@@ -43,6 +48,7 @@ def rows(target: Target, lease: float) -> tuple[list[dict[str, Any]], dict[str, 
         except Away:  # a server of the hive's own, which is about to end, or to start again
             return [found[drone] for drone in sorted(found)], common
         common |= {"queen": now.queen, "server_bytes": now.bytes, "generation": now.map.generation if now.map else 0}
+        common |= revisits({**stats, **{drone: report.figures for drone, report in now.reports.items()}}.values())
         for drone in now.drones:
             found[drone] = found.get(drone, _from_file(drone, {}, "")) | _from_report(drone, before, now, lease)
     return [found[drone] for drone in sorted(found)], common
@@ -120,5 +126,9 @@ def table(found: Sequence[Mapping[str, Any]], common: Mapping[str, Any]) -> list
     rate = sum(row["rate"] for row in found)
     queen = f", the queen is drone {common['queen']}" if common["queen"] is not None else ""
     size = f"; {common['server_bytes'] / 1e6:.1f} MB of links on their way" if common["server_bytes"] else ""
-    drones = count(len(found), "drone")
-    return [*lines, f"{common['name']}: {drones}{queen}; {pages} pages ({rate:.1f}/s), {queued} queued{size}"]
+    drones, again = count(len(found), "drone"), figures_of(common)
+    return [
+        *lines,
+        f"{common['name']}: {drones}{queen}; {pages} pages ({rate:.1f}/s), {queued} queued{size}",
+        *([in_words(again)] if again is not None else []),
+    ]

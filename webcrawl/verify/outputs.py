@@ -10,6 +10,7 @@ from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
+from webcrawl.objectstore.listing import goes
 from webcrawl.store import rowcrc
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.output import OPEN, Mark
@@ -19,6 +20,7 @@ from webcrawl.verify.archive import check_archive
 from webcrawl.verify.index import Index, archive_of
 from webcrawl.verify.lines import SHAPES, check_lines
 from webcrawl.verify.snapshot import Snapshot
+from webcrawl.verify.stored import IN_STORE, stored_in
 from webcrawl.verify.texts import LOG, Texts
 from webcrawl.warc.index import INDEX
 
@@ -33,11 +35,16 @@ def check_outputs(snapshot: Snapshot, jobdir: Path, found: Counter[str]) -> Iter
     indexes: dict[str, Index] = {}  # until their archives follow, which come next by name
 
     texts = Texts(jobdir, _log_length(snapshot), found)
+    stored, store = stored_in(snapshot)
 
     def absent(name: str, length: int) -> Iterator[DamagedFile]:
         if texts.holds(name):
             texts.absent()
-        if name.endswith(INDEX) and (jobdir / archive_of(name)).exists():
+        if name in stored and not stored[name].is_taken:
+            found[f"{IN_STORE}{stored[name].address}"] += 1
+        elif store and goes(name) and name not in stored:
+            yield DamagedFile(jobdir / name, 0, f"missing, {length} bytes expected: neither here nor in {store}")
+        elif name.endswith(INDEX) and (jobdir / archive_of(name)).exists():
             yield DamagedFile(jobdir / name, 0, f"missing, {length} bytes expected: its archive is here")
         else:
             found[f"{ABSENT}{name}"] += 1

@@ -12,7 +12,7 @@ import msgpack
 from webcrawl.frontier.records import count_records, some
 from webcrawl.revisit.buckets import BUCKET, COUNT, DIVIDED, SORTED, TIME, WIDTHS
 from webcrawl.revisit.record import unpack
-from webcrawl.revisit.revisits import ASK, DUE
+from webcrawl.revisit.revisits import ASK, DUE, LISTING
 from webcrawl.store import rowcrc
 from webcrawl.store.errors import DamagedFile
 from webcrawl.verify.queues import Queues
@@ -89,7 +89,7 @@ def _framed(data: bytes) -> Iterator[bytes]:
 
 def _look(record: bytes) -> None:
     """Raises ValueError if this is no entry of a bucket."""
-    if record[TIME : TIME + 1] not in (DUE, ASK):
+    if record[TIME : TIME + 1] not in (DUE, ASK, LISTING):
         raise ValueError(f"not a page's record: {record[:80]!r}")
     unpack(record[TIME + 1 :])
 

@@ -13,6 +13,7 @@ from webcrawl.store.lock import Lock
 from webcrawl.store.output import OPEN
 from webcrawl.store.outputs import FINISHED
 from webcrawl.verify.seenfiles import opened
+from webcrawl.verify.stored import elsewhere
 from webcrawl.wacz.errors import CannotPack, NothingToPack
 from webcrawl.warc.index import ARCHIVE, INDEX, index_of
 
@@ -45,10 +46,17 @@ def archives_of(jobdir: Path, *, running: bool) -> Archives:
     gone = sorted(_noted(jobdir).union(_indexed(names)).difference(here))
     if not here:
         why = ": the crawl has not finished its first" if begun else ""
+        if gone and elsewhere(jobdir):
+            why = ": they lie in the store (scrapy store -l says where); copy them back first"
         raise NothingToPack(f"{folder}: no finished archive file{why}")
-    left_out = [f"{FOLDER}/{name}: finished, and no longer here: left out" for name in gone]
+    stored = elsewhere(jobdir)
+    left_out = [f"{FOLDER}/{name}: {_why_gone(stored.get(f'{FOLDER}/{name}'))}: left out" for name in gone]
     left_out += [f"{FOLDER}/{name}: not finished, because the crawl is running: left out" for name in begun]
     return Archives([folder / name for name in here], left_out)
+
+
+def _why_gone(address: str | None) -> str:
+    return "finished, and no longer here" if address is None else f"lies in the store: {address}"
 
 
 def archives_of_all(stills: Sequence[Still]) -> Archives:

@@ -161,7 +161,9 @@ def _details(source: Source, facts: Facts) -> dict[str, Any]:
         "host": record,
         "log": [line.text for line in facts.lines[-VISITS:]],
         "skipped": [dict(zip(("time", "reason", "via"), one, strict=True)) for one in facts.skipped],
-        "archive": [archived(source.jobdir, entry) for entry in facts.entries[-VISITS:]],
+        "archive": [
+            archived(source.jobdir, entry, source.stored.get(f"warc/{entry.file}")) for entry in facts.entries[-VISITS:]
+        ],
         "counts": {"log": len(facts.lines), "archive": len(facts.entries)},
         "redirect": facts.redirect or None,
         "again": facts.turn.to_json(ahead) if facts.turn is not None else None,

@@ -17,8 +17,8 @@ from webcrawl.warc.unpacking import Place
 from webcrawl.why.index import Entry
 
 
-def archived(jobdir: Path, entry: Entry) -> dict[str, Any]:
-    """The place of a record, and the command that prints it."""
+def archived(jobdir: Path, entry: Entry, address: str | None = None) -> dict[str, Any]:
+    """The place of a record, and the command that prints it; or the address where the file lies if it is not here."""
     path = jobdir / "warc" / entry.file
     found: dict[str, Any] = {
         "file": str(path),
@@ -30,7 +30,7 @@ def archived(jobdir: Path, entry: Entry) -> dict[str, Any]:
         "digest": entry.digest or None,
     }
     if not path.exists():
-        return found | {"missing": True}
+        return found | {"missing": True, **({"stored": address} if address else {})}
     name = shlex.quote(str(path))
     return found | {"command": f"tail -c +{entry.offset + 1} {name} | head -c {entry.length} | gzip -dc"}
 

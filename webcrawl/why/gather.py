@@ -90,7 +90,8 @@ class Gathering:
             if facts.lines:
                 facts.looked.append(f"{CRAWL_LOG}: around the time of its last record")
             if not facts.entries and indexes.gone:
-                facts.looked.append(f"{indexes.gone} indexes of the archive are no longer in the folder")
+                gone = "lie in the store" if self._source.has_stored_indexes else "are no longer in the folder"
+                facts.looked.append(f"{indexes.gone} indexes of the archive {gone}")
             if not facts.entries and indexes.cut:
                 facts.looked.append("the index of the archive file that is being written: its first 64 MiB")
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from webcrawl.revisit.buckets import TIME, seconds_of, stamped
 from webcrawl.revisit.record import PageRecord, unpack
-from webcrawl.revisit.revisits import DUE
+from webcrawl.revisit.revisits import ASK
 from webcrawl.text.dates import iso
 from webcrawl.verify.queues import Queues
 from webcrawl.verify.revisits import number_of_records, places
@@ -53,6 +53,6 @@ def among_records(
                     record = unpack(entry[TIME + 1 :])
                 except ValueError as error:
                     raise snapshot.damaged(f"table meta, {what}: {error}") from error
-                is_due = entry[TIME : TIME + 1] == DUE
+                is_due = entry[TIME : TIME + 1] != ASK
                 found[record.url] = Again(record, seconds_of(stamped(entry)), is_due)
     return found, (looked, looked)

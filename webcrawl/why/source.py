@@ -26,6 +26,8 @@ from webcrawl.urls.foldings import Folding
 from webcrawl.urls.host_rules import read_host_rules
 from webcrawl.urls.hosts import RegisteredDomains, host_of
 from webcrawl.urls.rules_file import RulesError
+from webcrawl.verify.stored import stored_in
+from webcrawl.warc.index import INDEX
 from webcrawl.why import meta
 from webcrawl.why.filtering import Filters
 from webcrawl.why.form import Form, form_of
@@ -97,6 +99,17 @@ class Source:
     def written(self) -> list[str]:
         """The OUTPUTS of the last run."""
         return self.terms.get("OUTPUTS", "").split(", ")
+
+    @cached_property
+    def stored(self) -> dict[str, str]:
+        """The files of which a store has verified copies, by name, each with its address there."""
+        found, _ = stored_in(self.snapshot)
+        return {name: f"{one.address}/{name}" for name, one in found.items() if not one.is_taken}
+
+    @property
+    def has_stored_indexes(self) -> bool:
+        """Whether indexes of the archive are among them."""
+        return any(name.endswith(INDEX) for name in self.stored)
 
     # -- URLs
 

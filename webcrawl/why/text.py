@@ -141,7 +141,8 @@ def _archive(details: Mapping[str, Any]) -> Iterator[str]:
     for one in details.get("archive", [])[-VISITS:]:
         what = f"{one['status'] or 'a record'}, {stamp(one['date'])}"
         yield f"{what}: byte {one['offset']:,} of {one['file']}, {one['length']:,} bytes"
-        yield one.get("command", "the file is no longer there")
+        gone = f"the file lies in the store: {one['stored']}" if "stored" in one else "the file is no longer there"
+        yield one.get("command", gone)
     yield from _before(details, "archive")
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol, runtime_checkable
 
+from webcrawl.frontier.popularity import Popularity
 from webcrawl.model import Link
 
 
@@ -22,3 +23,22 @@ class Informed(Protocol):
     """A prioritizer that wants to know how many other domains link to that of a URL: it is given a function."""
 
     def inform(self, links_to: Callable[[str], int], /) -> None: ...
+
+
+@runtime_checkable
+class Choosing(Protocol):
+    """A prioritizer whose order changes while URLs wait: it is asked again when they reach the head of their queue."""
+
+    def worth(self, url: str, /) -> float:
+        """The more the sooner."""
+
+
+@runtime_checkable
+class Learning(Protocol):
+    """A prioritizer that hears the links of every page, and keeps what it learns in a table, which is saved."""
+
+    def learn(self, table: Popularity, /) -> None:
+        """Gets the table, as the last checkpoint left it."""
+
+    def heard(self, page: str, urls: Sequence[str], /) -> None:
+        """A page that was fetched links to these distinct canonical URLs."""

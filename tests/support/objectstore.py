@@ -1,0 +1,112 @@
+"""A store in memory that can be away, lie or lose, and crawls that finish files for it."""
+
+import time
+
+from tests.support.outputs import Crawl
+from webcrawl.objectstore.storing import Storing
+
+ADDRESS = "test://store/crawl"
+
+
+class FakePlace:
+    """Keeps files in a dictionary. `away`: what every call raises; `cuts`: bytes of a file that arrive, at most."""
+
+    def __init__(self):
+        self.files, self.sent, self.removed = {}, [], []
+        self.away, self.cuts, self.sums = None, None, {}
+        self.on_piece = lambda name: None
+        self.keeps_part = False  # of an upload that fails
+
+    def _answer(self):
+        if self.away is not None:
+            raise self.away
+
+    def look(self):
+        self._answer()
+
+    def size(self, name):
+        self._answer()
+        return len(self.files[name]) if name in self.files else None
+
+    def put(self, name, size, pieces):
+        self._answer()
+        data = b""
+        try:
+            for piece in pieces:
+                data += piece
+                self.on_piece(name)
+                self._answer()
+        except BaseException:
+            if self.keeps_part:
+                self.files[name] = data
+            raise
+        self.sent.append(name)
+        self.files[name] = data[: self.cuts]
+
+    def says(self, name):
+        self._answer()
+        return self.sums.get(name, "")
+
+    def read(self, name):
+        self._answer()
+        yield self.files[name]
+
+    def remove(self, name):
+        self._answer()
+        self.removed.append(name)
+        self.files.pop(name, None)
+
+
+class StoredCrawl(Crawl):
+    """Outputs of a crawl that has a store; its time is `now`."""
+
+    def __init__(self, root, place, *, keep=True, disk=None, address=ADDRESS):
+        super().__init__(root, disk)
+        self.place, self.now, self.hurries = place, 1000.0, False
+        self.storing = Storing(
+            self.db,
+            self.outputs,
+            root=root,
+            address=address,
+            keep=keep,
+            place_of=lambda: place,
+            hurry=lambda: self.hurries,
+            clock=self._clock,
+            now=lambda: 1_700_000_000.0,
+        )
+
+    def _clock(self):
+        return self.now
+
+    def finish(self, name="warc/a.warc.gz", data=b"record"):
+        """A file that ends now; the next checkpoint notes it, the one after it gives it its name."""
+        output = self.outputs.open(f"{name}.open")
+        output.write(data)
+        output.finish()
+
+    def checkpoint(self):
+        super().checkpoint()
+        self.storing.committed()
+
+    def sent(self):
+        """Waits until the thread has done what it was asked for."""
+        jobs = [*self.storing._jobs.values(), *self.storing._removals.values()]
+        for job in jobs:
+            while not self.storing._sender.done(job):
+                time.sleep(0.0005)
+
+    def rounds(self, number=4):
+        """Checkpoints, each after the sending that the last one began."""
+        for _ in range(number):
+            self.checkpoint()
+            self.sent()
+
+    def rest(self, tick=1.0):
+        """The end of the crawl, by a clock that goes on by `tick` in each slice."""
+        for _ in self.storing.rest():
+            self.now += tick
+            time.sleep(0.0005)
+
+    def close(self):
+        self.storing.close()
+        super().close()

@@ -1,0 +1,76 @@
+"""A folder of this machine, or of a disk that is mounted on it: `file:///mnt/archive`. It needs no package."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+from webcrawl.objectstore.place import PIECE
+from webcrawl.store.disk import Disk, remove_unnamed
+
+PART = ".part"  # after the name, while it is written
+
+
+class Folder:
+    """Files get their names when they are whole and synced. The folder itself must exist.
+
+    If it were created, a disk that is not mounted would go unnoticed, and its files would fill the one below.
+    """
+
+    def __init__(self, root: str, disk: Disk | None = None) -> None:
+        self._root, self._disk = Path(root), disk or Disk()
+
+    def __repr__(self) -> str:
+        return f"<Folder {self._root}>"
+
+    def size(self, name: str) -> int | None:
+        self.look()
+        try:
+            return (self._root / name).stat().st_size
+        except FileNotFoundError:
+            return None
+
+    def put(self, name: str, size: int, pieces: Iterator[bytes]) -> None:
+        del size
+        path = self._root / name
+        part = path.with_name(path.name + PART)
+        self._make(path.parent)
+        self._disk.unlink(part)
+        fd = self._disk.create(part)
+        try:
+            try:
+                for piece in pieces:
+                    self._disk.write(fd, piece)
+                self._disk.sync(fd)
+            finally:
+                os.close(fd)
+            self._disk.rename(part, path)
+        except BaseException:
+            remove_unnamed(self._disk, part)
+            raise
+
+    def says(self, name: str) -> str:
+        del name
+        return ""
+
+    def read(self, name: str) -> Generator[bytes]:
+        with (self._root / name).open("rb") as file:
+            while piece := file.read(PIECE):
+                yield piece
+
+    def remove(self, name: str) -> None:
+        self.look()
+        self._disk.unlink(self._root / name)
+
+    def look(self) -> None:
+        if not self._root.is_dir():
+            raise FileNotFoundError(f"{self._root}: no such folder; it is not created")
+
+    def _make(self, folder: Path) -> None:
+        """Makes the folders below the root, and syncs what has a new entry."""
+        self.look()
+        missing = [one for one in (folder, *folder.parents) if self._root in one.parents and not one.exists()]
+        for one in reversed(missing):
+            one.mkdir(exist_ok=True)
+            self._disk.sync_folder(one.parent)
