@@ -44,6 +44,7 @@ def page(account: Account, now: float) -> str:
     )
     sections = (
         _doubts(account),
+        _wishes(account, now),
         _figures(account),
         _rate(account),
         _waits(account),
@@ -84,6 +85,20 @@ def _doubts(account: Account) -> Html | None:
             " failure, and the waits before each, are not listed."
         )
     return tag("div", *map(note, found), class_="warn") if found else None
+
+
+def _wishes(account: Account, now: float) -> Html | None:
+    """Who asked that the site, or a part of it, be left alone."""
+    rows = [
+        (
+            *(one.rule, numbers.when(one.since) if one.since else None, one.by or None, one.why or None),
+            *(numbers.when(one.until) if one.until else "for good", "yes" if one.holds(now) else "over"),
+        )
+        for one in account.wishes
+    ]
+    columns = (Column("Rule"), Column("Since"), Column("By"), Column("Why"), Column("Until"), Column("In force"))
+    said = note("Nothing that these rules name is asked for while they are in force.")
+    return section("wishes", "Left alone", said, table("wishes", columns, rows, "Records")) if rows else None
 
 
 def _figures(account: Account) -> Html:
