@@ -92,6 +92,8 @@ def preflight(settings: BaseSettings, spider: type[Spider], arguments: Mapping[s
         check_feeds(own)
         if issubclass(spider, WebSpider):
             values["URL_SCOPE"] = arguments.get("scope") or values["URL_SCOPE"]
+            if "follow" in arguments:
+                values["URL_FOLLOW"] = arguments["follow"] == "1"
             _seeds(spider, arguments, values)
             if arguments.get("since"):
                 _since(arguments["since"], Path(values["JOBDIR"]))
@@ -179,6 +181,8 @@ def _arguments(spider: type[WebSpider], given: Mapping[str, str], *, elsewhere: 
         raise CannotStart(f"{spider.name}: allowed_domains has no effect here: use -a scope=, URL_SCOPE or URL_INCLUDE")
     if given.get("scope", "any") not in SCOPES:
         raise CannotStart(f"-a scope={given['scope']}: must be {', '.join(SCOPES)}")
+    if given.get("follow", "1") not in ("0", "1"):
+        raise CannotStart(f"-a follow={given['follow']}: must be 0 or 1")
     limit = given.get("limit", "1")
     if not (limit.isascii() and limit.isdecimal() and int(limit[:20])):
         raise CannotStart(f"-a limit={limit}: must be a whole number from 1")

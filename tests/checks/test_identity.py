@@ -61,6 +61,26 @@ class TestTogether:
             check({"BOT_AGENT": AGENT})
 
 
+class TestMoved:
+    def test_a_key_that_was_there(self, tmp_path):
+        """The settings of a crawl that runs stay right when its key's file is moved."""
+        SigningKey.new(tmp_path / "key")
+        assert read("BOT_KEY", tmp_path / "key") == str(tmp_path / "key")
+        (tmp_path / "key").unlink()
+
+        assert read("BOT_KEY", tmp_path / "key") == str(tmp_path / "key")
+
+    def test_a_key_that_was_wrong(self, tmp_path):
+        """A file that was refused is looked at again."""
+        SigningKey.new(tmp_path / "key")
+        (tmp_path / "key").chmod(0o644)
+        with pytest.raises(SettingError, match="mode is 0644"):
+            read("BOT_KEY", tmp_path / "key")
+        (tmp_path / "key").chmod(0o600)
+
+        assert read("BOT_KEY", tmp_path / "key") == str(tmp_path / "key")
+
+
 class TestContact:
     @pytest.mark.parametrize("value", ["bot@example.org", "a.b+c@x", " bot@example.org "])
     def test_an_address(self, value):

@@ -5,9 +5,11 @@ import stat
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
+from scrapy.settings import Settings
 
 from tests.support.commands import command
 from tests.support.identities import fields_of, pem_of, serving
+from webcrawl.commands.who import who
 from webcrawl.identity.directory import MEDIA_TYPE, PATH
 from webcrawl.identity.keys import SigningKey
 from webcrawl.identity.signing import RequestSigning
@@ -171,6 +173,12 @@ class TestPage:
 
         assert (done.returncode, done.stdout[:15], done.stderr) == (0, "<!DOCTYPE html>", "")
 
+    def test_of_another_project(self):
+        """In a project that has none of webcrawl's settings its defaults count."""
+        found = who(Settings({"USER_AGENT": "own/1", "PURPOSE": "search research"}), "")
+
+        assert (found.name, found.purposes) == ("own", ("search", "research"))
+
     def test_a_setting_that_is_wrong(self):
         """A setting with an impossible value is one line."""
         done = identity("page", "-s", "BOT_FROM=nobody")
@@ -189,6 +197,7 @@ class TestPage:
         ["verify"],
         ["directory", "--key", "a"],
         ["directory", "--key", "a", "--agent", AGENT, "-o", "b", "--days", "0"],
+        ["directory", "--key", "a", "--agent", "none", "-o", "b"],
         ["page", "a"],
     ],
 )

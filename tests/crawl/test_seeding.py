@@ -1,9 +1,11 @@
 """Seeds of the command line, and those that come by command."""
 
+from contextlib import closing
+
 import pytest
 
 from webcrawl.crawl.seeding import Seeding
-from webcrawl.model import unpack
+from webcrawl.model import Link, unpack
 from webcrawl.seeds.errors import SeedError
 from webcrawl.seeds.reader import Seeds
 from webcrawl.store.crawldb import CrawlDB
@@ -144,3 +146,52 @@ class TestMoreSeeds:
             seeding.add(str(lists[0].with_name("none")))
 
         assert seeding.ended
+
+
+class TestSegments:
+    def test_a_url_keeps_how_it_was_found(self, tmp_path):
+        """It is no seed: it brings path, page, seed and cookies, and is not filtered again."""
+
+        class Nothing(Everything):
+            def process(self, page, depth, urls):
+                self.asked = [*urls]
+                return []
+
+            def keys(self, urls):
+                return [*range(len(urls))]
+
+            def submit(self, keys, records):
+                self.urls += map(unpack, records)
+
+        (tmp_path / "s.csv").write_text(
+            "rank,url,path,via,seed,chain\n1,http://a.test/x,Ll,http://b.test/,http://s.test/,.1~aGk=\n2,http://c.test/,,,,\n"
+        )
+        all_of_it = Nothing()
+        with closing(CrawlDB(tmp_path / "state")) as db:
+            read(Seeding(db, Seeds(str(tmp_path / "s.csv")), all_of_it, all_of_it))
+
+        assert all_of_it.urls == [Link("http://a.test/x", "Ll", "http://b.test/", "http://s.test/", chain=".1~aGk=")]
+        assert all_of_it.asked == []
+
+    def test_their_seeds_say_what_is_inside(self, tmp_path):
+        """With the scope `seeds` those that a segment's URLs were found from are noted."""
+        noted = []
+
+        class Noting(Everything):
+            def process(self, page, depth, urls):
+                noted.extend(urls)
+                return super().process(page, depth, urls)
+
+            def keys(self, urls):
+                return [*range(len(urls))]
+
+        (tmp_path / "s.csv").write_text(
+            "url,path,via,seed,chain\n"
+            + "".join(f"http://a.test/{at},L,http://b.test/,http://s{at % 2}.test/,\n" for at in range(4))
+        )
+        all_of_it = Noting()
+        with closing(CrawlDB(tmp_path / "state")) as db:
+            read(Seeding(db, Seeds(str(tmp_path / "s.csv")), all_of_it, all_of_it, all_first=True))
+
+        assert {*noted} == {"http://s0.test/", "http://s1.test/"}
+        assert len(all_of_it.urls) == 4

@@ -35,6 +35,16 @@ class TestRefused:
 
         assert str(caught.value) == "crawls/web: belongs to the spider web, not follow: use another JOBDIR"
 
+    def test_another_frontier(self):
+        """What waits lies in a form of each frontier's own; a crawl of which nothing is noted has ours."""
+        fifo = "webcrawl.frontier.fifo_frontier.FifoFrontier"
+        before = {name: value for name, value in terms().items() if name != "FRONTIER"}
+
+        refuse(JOB, before, terms())
+        for old in (before, terms()):
+            with pytest.raises(OtherTerms, match=f"FRONTIER was webcrawl.frontier.state.open_frontier, now {fifo}: "):
+                refuse(JOB, old, terms(FRONTIER=fifo))
+
     @pytest.mark.parametrize(
         ("before", "now"),
         [
@@ -73,6 +83,20 @@ class TestRefused:
         for other in ("less", "empty", "no file"):
             with pytest.raises(OtherTerms, match=r"URL_HOST_RULES was .*/one \([0-9a-f]{12}\), now "):
                 refuse(JOB, of["one"], of[other])
+
+    @pytest.mark.parametrize(("before", "now"), [(True, False), (False, True)])
+    def test_another_follow(self, before, now):
+        """Links that one kind of crawl has found are not where the other looks for them."""
+        with pytest.raises(OtherTerms, match=r"URL_FOLLOW was o[nf]+, now o[nf]+: links that were found would be lost"):
+            refuse(JOB, terms(URL_FOLLOW=before), terms(URL_FOLLOW=now))
+
+    def test_a_crawl_of_before_follows(self):
+        """One that was begun when there was no such setting has followed links."""
+        before = {name: value for name, value in terms().items() if name != "URL_FOLLOW"}
+
+        refuse(JOB, before, terms())
+        with pytest.raises(OtherTerms):
+            refuse(JOB, before, terms(URL_FOLLOW=False))
 
     @pytest.mark.parametrize("before", ["any", "domain", "host"])
     def test_the_scope_seeds_later(self, before):

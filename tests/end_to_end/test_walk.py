@@ -101,6 +101,7 @@ class TestWrongUses:
             ("jump=up", "-a jump=up: must be seeds or hosts"),
             ("steps=none", "-a steps=none: must be a whole number from 1 to 1000000000000"),
             ("since=old", "-a since=old: not with a walk, which fetches every page each time"),
+            ("follow=0", "-a follow=0: not with a walk, which is made of links"),
             ("limit=0", "-a limit=0: must be a whole number from 1"),
         ],
     )

@@ -57,7 +57,18 @@ RINGS = {
         "supervisor",
     },
     "fast path": {"fastpath"},
-    "beside": {"account", "dashboard", "laboratory", "simweb", "upgrade", "verify", "report", "wacz", "why"},
+    "beside": {
+        "account",
+        "dashboard",
+        "laboratory",
+        "segments",
+        "simweb",
+        "upgrade",
+        "verify",
+        "report",
+        "wacz",
+        "why",
+    },
 }
 RING = {room: ring for ring, rooms in RINGS.items() for room in rooms}
 OUTPUT_ROOMS = {
@@ -129,6 +140,10 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     },
     "account": {"report", "store", "text", "urls", "verify"},
     "dashboard": {"control", "hive", "report", "revisit", "statistics", "store", "why"},
+    "segments": {
+        *("archives", "checks", "control", "crawl", "model", "net", "seeds", "store", "text", "urls", "verify", "warc"),
+        "why",
+    },
     "simweb": {"model"},
     "profiling": set(),
     "laboratory": {"frontier", "hive", "logs", "report", "store", "urls"},

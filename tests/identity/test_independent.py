@@ -37,8 +37,8 @@ def verified(message):
     )
 
 
-def request(url, authority):
-    lines = RequestSigning(KEY, AGENT).fields(authority).decode().split("\r\n")[:-1]
+def request(url, authority, form="dictionary"):
+    lines = RequestSigning(KEY, AGENT, form=form).fields(authority).decode().split("\r\n")[:-1]
     return Message(url, dict(line.split(": ", 1) for line in lines))
 
 
@@ -57,6 +57,13 @@ def test_requests(url, authority):
 
     assert result.parameters["tag"] == "web-bot-auth"
     assert list(result.covered_components)[:2] == ['"@authority"', '"signature-agent";key="sig1"']
+
+
+def test_the_older_form():
+    """Signature-Agent as a string is verified, too."""
+    (result,) = verified(request("http://example.org/", "example.org", "string"))
+
+    assert list(result.covered_components)[:2] == ['"@authority"', '"signature-agent"']
 
 
 def test_elsewhere():

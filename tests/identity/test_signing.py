@@ -65,6 +65,14 @@ class TestFields:
         assert wrong(fields, wall.now, authority) == []
         assert wrong(fields, wall.now, "other.test") == [f"sig1: not a signature of this by key {KEY.keyid}"]
 
+    def test_as_a_string(self, wall):
+        """Servers of earlier drafts get Signature-Agent as a string, which is covered as a whole."""
+        fields = RequestSigning(KEY, AGENT, form="string", now=wall).fields("example.org")
+
+        assert fields.startswith(b'Signature-Agent: "https://bot.example.org"\r\n')
+        assert b'\r\nSignature-Input: sig1=("@authority" "signature-agent");created=' in fields
+        assert wrong(fields, wall.now) == []
+
     def test_no_nonce(self, wall):
         """Fields that are sent again have no nonce: a nonce sent twice is a replay."""
         assert b"nonce" not in RequestSigning(KEY, AGENT, now=wall).fields("example.org")

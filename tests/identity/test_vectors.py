@@ -112,6 +112,10 @@ class TestChecked:
             f"sig2: signed by key {KEYID}, from 2025-01-01T00:00:00.000Z to 2124-12-08T00:00:00.000Z"
         )
 
+    def test_the_form_of_earlier_drafts(self):
+        """Signature-Agent as a string is right, too."""
+        assert wrong(check_request(LEGACY, {KEYID: PUBLIC}, NOW)) == []
+
     def test_what_is_not_web_bot_auth(self):
         """A signature for another use is none."""
         with pytest.raises(Unreadable, match="no signature has the tag web-bot-auth"):

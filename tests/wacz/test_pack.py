@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.commands import command
 from tests.support.warc_crawl import NOW, Archive, exchange, files, indexes
-from webcrawl.model import Link
+from webcrawl.model import Link, Referred
 from webcrawl.store.errors import StoreError
 from webcrawl.wacz import index, package
 from webcrawl.wacz.errors import CannotPack
@@ -362,3 +362,21 @@ class TestCommand:
 
         assert (done.returncode, done.stdout) == (1, "")
         assert done.stderr == f"{tmp_path}/none/a.wacz.part: No such file or directory\n"
+
+
+@pytest.mark.parametrize("since", [True, False])
+def test_what_earlier_archives_have(tmp_path, since):
+    """Records that refer to an earlier archive are counted, in one line; those that refer to this one are not."""
+    archive = Archive(tmp_path / "job")
+    archive.write(exchange(SEED, b"<p>here"), Link(SEED))
+    archive.write(exchange("http://a.test/same", b"<p>here"), Link("http://a.test/same"), duplicate=True)
+    if since:
+        for number in range(2):
+            one = exchange(f"http://a.test/{number}", b"<p>%d" % number)
+            one.refers = Referred("<urn:uuid:1>", one.url, "2022-01-01T00:00:00Z", one.digest)
+            archive.write(one, Link(one.url))
+    archive.stop()
+    said = list(pack(tmp_path / "job", tmp_path / "job.wacz", NOW, Counter()))
+
+    line = "2 records without a body, which is in earlier archives: they are not in this package"
+    assert said == ([line] if since else [])

@@ -66,3 +66,10 @@ def is_ours(component: Any) -> bool:
     """Whether a component, given as a class or by its path, is one of webcrawl's."""
     path = component if isinstance(component, str) else getattr(component, "__module__", "")
     return bool(path.startswith(PACKAGE))
+
+
+def trusted_code(settings: BaseSettings) -> frozenset[str]:
+    """Code that the settings of this project name; a JOBDIR may come from anywhere."""
+    filters, foldings = settings.getdict("URL_FILTERS"), settings.getlist("URL_FOLDINGS")
+    others = (settings.get(name) for name in ("POLITENESS_POLICY", "DOMAIN_BUDGET"))
+    return frozenset(map(str, (*filters, *foldings, *others)))

@@ -58,9 +58,14 @@ class Since:
         return f"<Since {self._earlier!r} held={self._held}>"
 
     async def latest(self, request: Request, trip: Trip | None) -> Known | None:
-        """What is known of a page that is about to be asked for; of any other request nothing."""
+        """What is known of a page that is about to be asked for; of any other request nothing.
+
+        Nor of a page that is fetched again: this crawl knows later states of it than the earlier one.
+        """
         plain = request.method == "GET" and not request.body and request.url.startswith(("http://", "https://"))
         if trip is None or trip.inline or trip.is_prerequisite or not plain:
+            return None
+        if trip.link is not None and trip.link.is_revisit:
             return None
         if not PARTICULAR.isdisjoint(request.headers):
             return None

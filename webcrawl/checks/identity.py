@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from webcrawl.checks.kinds import Secret, text
@@ -33,7 +34,7 @@ class KeyFile:
         if "\0" in found:
             raise ValueError("a path cannot contain a NUL")
         try:
-            SigningKey.read(found)
+            _hold_key(found)
         except FileNotFoundError as error:
             if _BARE.fullmatch(found):
                 raise Secret("there is no such file, and it may be a key itself") from None
@@ -75,6 +76,16 @@ class MailAddress:
         if len(found) > LONGEST or not _MAIL.fullmatch(found):
             raise ValueError
         return found
+
+
+@cache
+def _hold_key(path: str) -> None:
+    """Raises BadKey or OSError unless the file holds a key.
+
+    Settings are checked at any time of a crawl, which has read its key at the start: a file that held one is not looked
+    at again, so that it may be moved or exchanged.
+    """
+    SigningKey.read(path)
 
 
 def _is_none(value: Any) -> bool:

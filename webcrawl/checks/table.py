@@ -18,6 +18,7 @@ from webcrawl.checks.code import (
     MaybeComponent,
 )
 from webcrawl.checks.connections import OF_ONE, HostConnections
+from webcrawl.checks.hours import Hours
 from webcrawl.checks.identity import AgentOrigin, KeyFile, MailAddress
 from webcrawl.checks.kinds import (
     Choice,
@@ -46,6 +47,7 @@ from webcrawl.checks.revisits import REVISIT_IMPORTANCE, REVISIT_POLICY
 from webcrawl.checks.sizes import Size
 from webcrawl.checks.sources import LinkSources
 from webcrawl.checks.tls import Ciphers, TlsVersion
+from webcrawl.identity.signing import FORMS
 from webcrawl.urls.canonical import SCHEMES
 from webcrawl.urls.filters.scope import SCOPES
 
@@ -64,12 +66,14 @@ KINDS: dict[str, Kind] = {
     "USER_AGENT": Line(),
     "BOT_KEY": KeyFile(),
     "BOT_AGENT": AgentOrigin(),
+    "BOT_AGENT_FORM": Choice(tuple(FORMS)),
     "BOT_FROM": MailAddress(),
     "BOT_ADDRESSES": Networks(),
     "JOBDIR": Folder(),
     "RANDOM_SEED": Whole(0, 2**63 - 1),
     "TOP1M_URL": Line(),
     "URL_SCOPE": Choice(SCOPES),
+    "URL_FOLLOW": Switch(),
     "URL_SCHEMES": Choices(SCHEMES),
     "URL_MAX_LENGTH": Whole(64, 65_536),
     "URL_MAX_DEPTH": Whole(0, MANY),
@@ -88,6 +92,7 @@ KINDS: dict[str, Kind] = {
     "URL_CACHE": Dotted(),
     "URL_CACHE_SIZE": Whole(1, 1 << 24),
     "URL_TRACE": Switch(),
+    "FRONTIER": Dotted(),
     "FRONTIER_MEMORY": Whole(8, TEBIBYTE),
     "FRONTIER_LEVELS": Whole(1, 1000),
     "FRONTIER_PRIORITIZER": Dotted(),
@@ -104,6 +109,7 @@ KINDS: dict[str, Kind] = {
     "POLITENESS_MAX_DELAY": Number(0, DAY),
     "CRAWL_DELAY_MAX": Number(0, DAY),
     "RETRY_AFTER_MAX": Number(0, DAY),
+    "SLOW_DOWN_MAX": Number(1, 1000),
     "POLITENESS_PER_IP": Switch(),
     "HOST_CONNECTIONS": HostConnections(),
     "HOST_MAX_PAGES": Whole(0, MANY),
@@ -144,6 +150,7 @@ KINDS: dict[str, Kind] = {
     "CHECKPOINT_INTERVAL": Number(0.1, DAY),
     "ERROR_BREAKER": Rate(),
     "MIN_FREE_DISK": Whole(0, TEBIBYTE),
+    "QUIET_HOURS": Hours(),
     "BANDWIDTH_MAX": Size(10_000, 10**12),
     "CLOSESPIDER_BYTES": Size(1, 10**18),
     "CONTROL": Switch(),

@@ -175,9 +175,12 @@ def _agent(origin: str) -> str:
     from webcrawl.checks import SettingError, read  # noqa: PLC0415 - as above
 
     try:
-        return str(read("BOT_AGENT", origin))
+        found = read("BOT_AGENT", origin)
     except SettingError as error:
         raise UsageError(str(error).replace("BOT_AGENT =", "--agent"), print_help=False) from error
+    if found is None:
+        raise UsageError(f"--agent {origin}: an https origin is needed", print_help=False)
+    return str(found)
 
 
 def _one(action: str, rest: list[str]) -> str:

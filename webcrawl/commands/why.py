@@ -83,12 +83,9 @@ class Command(ScrapyCommand):
                 sys.stdout.write(_json(answer.to_json()) if opts.json else text_of(answer))
 
     def _trusted(self) -> frozenset[str]:
-        """Code that the settings of this project name; a JOBDIR may come from anywhere."""
-        if self.settings is None:
-            return frozenset()
-        filters, foldings = self.settings.getdict("URL_FILTERS"), self.settings.getlist("URL_FOLDINGS")
-        others = (self.settings.get(name) for name in ("POLITENESS_POLICY", "DOMAIN_BUDGET"))
-        return frozenset(map(str, (*filters, *foldings, *others)))
+        from webcrawl.adapter.plain import trusted_code  # noqa: PLC0415 - as above
+
+        return trusted_code(self.settings) if self.settings is not None else frozenset()
 
 
 def _is_number(text: str) -> bool:

@@ -10,8 +10,8 @@ from dataclasses import replace
 from webcrawl.crawl.elsewhere import Elsewhere
 from webcrawl.crawl.redirect_chain import cookie_header, has_asked
 from webcrawl.crawl.requisites import is_needed, may_need
-from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.hearing import Heard, both
+from webcrawl.frontier.protocol import Frontier
 from webcrawl.model import Link, pack_found, url_of
 from webcrawl.seen.portions import PORTION, Portions
 from webcrawl.seen.protocol import SeenStore
@@ -40,12 +40,16 @@ class Discovery:
         frontier: Frontier,
         elsewhere: Elsewhere | None = None,
         trace: Heard | None = None,
+        leave: Callable[[Sequence[bytes]], None] | None = None,
     ) -> None:
-        """`trace` gets each page and the URLs it links to, whatever becomes of them."""
+        """`trace` gets each page and the URLs it links to, whatever becomes of them.
+
+        `leave` gets the links that would be submitted, in a crawl that does not follow them.
+        """
         self._heard, self._found = both(frontier.heard, trace), frontier.found
         self._pipeline, self._seen, self._lately, self._portions = pipeline, seen, lately, portions
         self._site_of, self._counters, self._frontier = site_of, counters, frontier
-        self._elsewhere = elsewhere
+        self._elsewhere, self._leave = elsewhere, leave
 
     def __repr__(self) -> str:
         return f"<Discovery links={self._counters['links']}>"
@@ -133,9 +137,12 @@ class Discovery:
         if self._found is not None:
             self._found(page, records, redirect=kind == "R")
             return
-        if self._elsewhere is not None:
-            keys, records = self._elsewhere.keep_ours(keys, urls, records)
-        self._seen.submit(keys, records)
+        if self._leave is not None:
+            self._leave(records)
+        else:
+            if self._elsewhere is not None:
+                keys, records = self._elsewhere.keep_ours(keys, urls, records)
+            self._seen.submit(keys, records)
         self._lately.add(urls)
 
     def submit_portion(self, now: float) -> None:

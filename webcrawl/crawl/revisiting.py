@@ -19,6 +19,7 @@ from webcrawl.crawl.split import Split
 from webcrawl.crawl.unused import Unused
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.model import Exchange, Link, Outcome, Status
+from webcrawl.net.max_age import max_age
 from webcrawl.net.validators import Validators, validators
 from webcrawl.revisit import readings
 from webcrawl.revisit.ahead import lacks
@@ -37,6 +38,7 @@ STEP = 0.05  # seconds between two looks at what is due
 SLICE = 200  # pages that become due in one look
 ROOM = 10_000  # pages due that wait in the frontier: beyond, those of other hosts would not come to their turn earlier
 SOON, LATE = 60.0, 30 * 86_400.0  # seconds until a page is tried again that could not be fetched, at least and at most
+HELD = 86_400.0  # seconds for which a page's own max-age is believed at most: many a site gives a year to everything
 PRECONDITION_FAILED = 412
 RARE = 86_400.0  # the same if it is its host, or robots.txt, that keeps us out
 PROBES, AWAY = 5, 7 * 86_400.0  # a page that was gone so often in a row, and for so many seconds, is forgotten
@@ -349,7 +351,7 @@ class Revisiting:
             self.revisits.keep_listing(record, now, readings.HOUR * listing.listings)
             return
         self.counts.kept(record, interval)
-        self.revisits.keep(record, now)
+        self.revisits.keep(record, now, least=min(max_age(exchange.headers) or 0.0, HELD))
 
     def _update(self, record: PageRecord, exchange: Exchange, found: Judged, now: float) -> None:
         """The record is as this answer says."""

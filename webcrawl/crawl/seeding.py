@@ -10,6 +10,7 @@ import msgpack
 from webcrawl.crawl.elsewhere import Elsewhere
 from webcrawl.model import Link
 from webcrawl.seeds.errors import SeedError
+from webcrawl.seeds.listing import Seed
 from webcrawl.seeds.reader import Seeds
 from webcrawl.seeds.source import BELOW_JOBDIR
 from webcrawl.seen.protocol import SeenStore
@@ -138,19 +139,33 @@ class Seeding:
 
     def read(self, most: int) -> bool:
         """Submits the next seeds; False when there are no more."""
-        urls = list(self._next(most))
-        found = self._pipeline.process("", 0, urls)
-        keys: Sequence[int] = [key for key, _, _ in found]
-        records: Sequence[bytes] = [Link(url, seed=url).pack() for _, url, _ in found]
+        seeds = list(self._next(most))
+        passed = self._pipeline.process("", 0, self._starts(seeds))
+        links = [Link(url, seed=url) for _, url, _ in passed]
+        keys: Sequence[int] = [key for key, _, _ in passed]
+        if len(links) < len(seeds) and (others := list(_of_segment(seeds))):
+            links += others
+            keys = [*keys, *self._pipeline.keys([link.url for link in others])]
+        urls = [link.url for link in links]
+        records: Sequence[bytes] = [link.pack() for link in links]
         if self._elsewhere is not None:  # each drone reads all, and keeps its own
-            keys, records = self._elsewhere.keep_seeds(keys, [url for _, url, _ in found], records)
+            keys, records = self._elsewhere.keep_seeds(keys, urls, records)
         self._seen.submit(keys, records)
-        return bool(urls)
+        return bool(seeds)
 
-    def _next(self, most: int) -> Iterator[str]:
+    def _starts(self, seeds: Sequence[Seed]) -> list[str]:
+        """The seeds. What a segment says was found passed the filters when it was, and is not judged again.
+
+        But the seeds that it was found from say what is inside.
+        """
+        if self._all_first:
+            self._pipeline.process("", 0, list({link.seed: None for link in _of_segment(seeds) if link.seed}))
+        return [one.url for one in seeds if one.found is None]
+
+    def _next(self, most: int) -> Iterator[Seed]:
         while self._seeds is not None and not self.ended and most:
             try:
-                url = next(self._seeds).url
+                seed = next(self._seeds)
             except StopIteration:
                 self._leave()
             except SeedError as error:  # go on with the next list
@@ -163,7 +178,7 @@ class Seeding:
             else:
                 self.waits = False
                 most -= 1
-                yield url
+                yield seed
 
     def again(self) -> None:
         """Reads all seeds once more: some may have become ours."""
@@ -190,3 +205,11 @@ class Seeding:
     def close(self) -> None:
         for seeds in self._sources():
             seeds.close()
+
+
+def _of_segment(seeds: Sequence[Seed]) -> Iterator[Link]:
+    """The links among these that an earlier segment's pages had."""
+    for one in seeds:
+        if one.found is not None:
+            path, via, seed, chain = one.found
+            yield Link(one.url, path, via, seed, chain=chain)

@@ -78,7 +78,7 @@ def check_response(
 ) -> Iterator[Finding]:
     """The signatures of a directory's response: one of each key, which says for how long it holds."""
     if "signature-input" not in fields:
-        yield Finding("the response is not signed: keys may be copied from it, but not under this name")
+        yield Finding("the response is not signed: anybody could publish these keys as his own")
         return
     signed = set()
     digest = f"sha-256=:{b64encode(sha256(content).digest()).decode('ascii')}:"
@@ -110,14 +110,16 @@ def check_request(raw: bytes, keys: Mapping[str, bytes], now: float) -> Iterator
 
 
 def _agent(label: str, member: InnerList, fields: Mapping[str, str]) -> Iterator[Finding]:
-    try:
-        agent = dictionary(fields.get("signature-agent", ""))[label]
-    except (ValueError, KeyError):
-        yield Finding(f"{label}: Signature-Agent has no member of this name", wrong=True)
-        return
-    yield Finding(f"{label}: says that its keys are at {agent.text}")
+    agent, name = fields.get("signature-agent", ""), None
+    if not agent.startswith('"'):  # else it is the string of earlier drafts
+        try:
+            agent, name = dictionary(agent)[label].text, label
+        except (ValueError, KeyError):
+            yield Finding(f"{label}: Signature-Agent has no member of this name", wrong=True)
+            return
+    yield Finding(f"{label}: says that its keys are at {agent}")
     covered = {(item.value, item.parameters.get("key")) for item in member.items}
-    if ("signature-agent", label) not in covered:
+    if ("signature-agent", name) not in covered:
         yield Finding(f"{label}: does not cover its member of Signature-Agent", wrong=True)
     if not {"@authority", "@target-uri"} & {item.value for item in member.items}:
         yield Finding(f"{label}: does not cover the authority", wrong=True)

@@ -16,6 +16,11 @@ from webcrawl.identity.keys import SigningKey
 
 LABEL = "sig1"
 TAG = "web-bot-auth"
+DICTIONARY, STRING = "dictionary", "string"
+FORMS = {  # of Signature-Agent: what its value begins with, and how it is named where it is covered
+    DICTIONARY: (f"{LABEL}=", f'"signature-agent";key="{LABEL}"'),
+    STRING: ("", '"signature-agent"'),  # of the drafts until draft-meunier-web-bot-auth-architecture-03
+}
 LIFETIME = 300  # seconds from `created` to `expires`
 BACK = 10  # seconds before now that `created` says: the server's clock may be behind ours
 REUSE = 120  # seconds for which fields are sent again; the last request has LIFETIME - BACK - REUSE left
@@ -25,7 +30,15 @@ MOST = 8192  # authorities in each of two generations: with 0.6 KB each, 10 MB i
 class RequestSigning:
     """Makes the three fields of a request. It remembers those of twice `most` authorities, and no more."""
 
-    def __init__(self, key: SigningKey, agent: str, *, now: Callable[[], float] = time.time, most: int = MOST) -> None:
+    def __init__(
+        self,
+        key: SigningKey,
+        agent: str,
+        *,
+        form: str = DICTIONARY,
+        now: Callable[[], float] = time.time,
+        most: int = MOST,
+    ) -> None:
         """`agent`: the origin of the key directory. `now`: seconds since 1970 by the machine's clock.
 
         It is not the crawl's clock, which keeps even time when the machine's is set: servers compare with theirs.
@@ -34,8 +47,10 @@ class RequestSigning:
         self._key, self._now, self._most = key, now, most
         self._young: dict[str, tuple[float, bytes]] = {}
         self._old: dict[str, tuple[float, bytes]] = {}
-        self._fixed = f'\n"signature-agent";key="{LABEL}": "{agent}"\n"@signature-params": '.encode("ascii")
-        self._shown = f'Signature-Agent: {LABEL}="{agent}"\r\nSignature-Input: {LABEL}='.encode("ascii")
+        before, covered = FORMS[form]
+        self._components = f'("@authority" {covered})'
+        self._fixed = f'\n{covered}: "{agent}"\n"@signature-params": '.encode("ascii")
+        self._shown = f'Signature-Agent: {before}"{agent}"\r\nSignature-Input: {LABEL}='.encode("ascii")
         self._last = -1
         self._parameters = b""
 
@@ -63,7 +78,7 @@ class RequestSigning:
         if now != self._last:
             self._last, created = now, now - BACK
             self._parameters = (
-                f'("@authority" "signature-agent";key="{LABEL}");created={created};expires={created + LIFETIME}'
+                f"{self._components};created={created};expires={created + LIFETIME}"
                 f';keyid="{self.keyid}";alg="ed25519";tag="{TAG}"'
             ).encode("ascii")
         signed = self._key.sign(b'"@authority": %b%b%b' % (authority.encode("ascii"), self._fixed, self._parameters))

@@ -10,15 +10,20 @@ import pycares
 from webcrawl.net.dns_answer import Failure
 from webcrawl.net.dns_cares import FAILURES, places
 from webcrawl.net.dns_channel import Channel
+from webcrawl.net.errors import DnsFailed
 
 EMPTY = (Failure.NO_ADDRESS, Failure.NO_NAME)
 
 
 class ReverseNames:
-    """A few questions at the start of a crawl, by the name servers that the crawl asks."""
+    """A few questions at the start of a crawl, by the name servers that it asks; or DnsFailed."""
 
     def __init__(self, servers: Iterable[tuple[str, int]] = (), *, timeout: float = 2.0, tries: int = 2) -> None:
-        self._channel = Channel(tuple(place for host, port in servers for place in places(host, port)), timeout, tries)
+        found = tuple(place for host, port in servers for place in places(host, port))
+        try:
+            self._channel = Channel(found, timeout, tries)
+        except pycares.AresError as error:  # it lacks memory or descriptors
+            raise DnsFailed(Failure.NO_SOCKET.words) from error
 
     async def names(self, address: str) -> tuple[str, ...] | None:
         """The names of an address, none if it has none; None if there is no answer."""

@@ -58,7 +58,8 @@ class Network:
         """The key's file is read once: another key is for the next run."""
         if not values["BOT_KEY"]:
             return None
-        return RequestSigning(SigningKey.read(values["BOT_KEY"]), values["BOT_AGENT"], now=self.access.now)
+        key, form = SigningKey.read(values["BOT_KEY"]), values["BOT_AGENT_FORM"]
+        return RequestSigning(key, values["BOT_AGENT"], form=form, now=self.access.now)
 
     async def close(self) -> None:
         self.shortage.close()

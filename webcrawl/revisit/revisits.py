@@ -101,14 +101,14 @@ class Revisits:
         """Seconds between two fetches of a page at least."""
         return self._floor
 
-    def keep(self, record: PageRecord, now: float, due: float | None = None) -> None:
-        """After a fetch: until the policy's due time, or this one.
+    def keep(self, record: PageRecord, now: float, due: float | None = None, least: float = 0.0) -> None:
+        """After a fetch: until the policy's due time, or this one; for so many seconds at least.
 
         Where pages are taken early, so long after what is taken now: it would be next otherwise.
         """
         if due is None:
             self._recent.note(record.url, record.fetched)
-            self._place(record, now, self._due(record, now))
+            self._place(record, now, max(self._due(record, now), now + least if least else 0.0))
         else:
             self._place(record, now, due + max(seconds_of(self._front) - now, 0.0))
 

@@ -11,7 +11,7 @@ from webcrawl.seeds.address import seed_url
 from webcrawl.seeds.errors import BadLineError, SeedError
 from webcrawl.seeds.lines import LONGEST, lines
 from webcrawl.seeds.position import Place, digest
-from webcrawl.seeds.rows import rows
+from webcrawl.seeds.rows import Found, rows
 from webcrawl.text.quantities import count
 
 if TYPE_CHECKING:
@@ -26,10 +26,14 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Seed:
-    """A starting point of the crawl: a canonical URL, and its line in the list."""
+    """A starting point of the crawl: a canonical URL, and its line in the list.
+
+    A segment says how each URL was found (`found`); that of a seed is empty.
+    """
 
     url: str
     line: int
+    found: Found | None = None
 
 
 class SeedList:
@@ -52,13 +56,13 @@ class SeedList:
             at.offset += dropped + len(line)
             self._last = line
             try:
-                url = self._url(line, dropped)
+                seed = self._seed(line, dropped)
             except BadLineError as why:
                 self._count_bad(line, why)
                 continue
-            if url is not None:
+            if seed is not None:
                 at.good += 1
-                return Seed(url, at.line)
+                return seed
         return None
 
     def place(self) -> Place:
@@ -77,7 +81,7 @@ class SeedList:
     def close(self) -> None:
         self._blocks.close()
 
-    def _url(self, line: bytes, dropped: int) -> str | None:
+    def _seed(self, line: bytes, dropped: int) -> Seed | None:
         if dropped:
             raise BadLineError(f"is longer than {LONGEST} bytes")
         try:
@@ -85,7 +89,9 @@ class SeedList:
         except UnicodeDecodeError as error:
             raise BadLineError("is not UTF-8") from error
         text = self._rows.seed(written)
-        return None if text is None else seed_url(text, self._max_length)
+        if text is None:
+            return None
+        return Seed(seed_url(text, self._max_length), self.at.line, self._rows.found(written))
 
     def _count_bad(self, line: bytes, why: BadLineError) -> None:
         at = self.at

@@ -9,6 +9,7 @@ from webcrawl.simweb.dress import DRESSES
 from webcrawl.simweb.hosts import DOWN
 from webcrawl.simweb.kinds import KINDS
 from webcrawl.simweb.names import BY_NAME, NAMES
+from webcrawl.simweb.owners import OWNERS
 from webcrawl.simweb.robots import ROBOTS
 
 # Fractional parts of square roots of primes: independent of each other, and each spreads evenly (see Shares).
@@ -24,6 +25,7 @@ SLOPES = {
     "odd": 23**0.5 % 1,
     "sitemap": 29**0.5 % 1,
     "feed": 31**0.5 % 1,
+    "owner": 37**0.5 % 1,
 }
 GROUPS: dict[str, tuple[str, ...]] = {
     "page": tuple(KINDS),
@@ -32,6 +34,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "host": (*DOWN, *DRESSES),
     "scheme": ("https",),
     "name": ("subdomain",),
+    "owner": tuple(OWNERS),
     **living.GROUPS,
 }
 OF_PAGES = frozenset({"page", "change"})  # the other groups are of hosts

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from webcrawl.simweb import dress, hosts, names
+from webcrawl.simweb import dress, hosts, names, owners
 from webcrawl.simweb.answers import Answer, Ask, Ending
 from webcrawl.simweb.names import Standing
 
@@ -149,6 +149,7 @@ def answer(world: World, ask: Ask) -> Answer:
         target = kind.location.replace("{other}", world.origin((ask.host + 1) % world.hosts))
         return Answer(kind.status, headers=(f"Location: {target}",), location=target)
     text = kind.text.replace("{agent}", world.agent).replace("{delay}", f"{world.slow:g}")
+    text += owners.of(world, ask.host).robots.replace("{agent}", world.agent)
     if world.living is not None:
         text += world.living.robots_lines(ask.host)
     return Answer(kind.status, kind.encode(text), kind.type, kind.headers)

@@ -9,13 +9,14 @@ from functools import lru_cache
 from itertools import count
 from math import gcd, log
 
-from webcrawl.simweb import dress, hosts, names, pages, paths, robots, static
+from webcrawl.simweb import dress, hosts, names, owners, pages, paths, robots, static
 from webcrawl.simweb.annex import Annex
 from webcrawl.simweb.answers import Answer, Ask
 from webcrawl.simweb.chance import Shares, draws
 from webcrawl.simweb.kinds import KINDS, LANDING
 from webcrawl.simweb.living.living import Living
 from webcrawl.simweb.mix import OF_PAGES, SLOPES, by_group, has_changes
+from webcrawl.simweb.owners import OWNERS
 from webcrawl.simweb.place import Place
 from webcrawl.simweb.zoo import pages as zoo_pages
 
@@ -167,6 +168,8 @@ class World:
         if kind in hosts.DOWN:
             return hosts.DOWN[kind](self)
         answer = (self.living.answer(ask) if self.living is not None else None) or self._tree(ask)
+        if (owner := self.kind("owner", ask.host)) and not robots.is_robots(ask.path):
+            answer = owners.speak(OWNERS[owner], answer, self.agent)
         return dress.DRESSES[kind](self, ask, answer) if kind in dress.DRESSES else answer
 
     def _tree(self, ask: Ask) -> Answer:

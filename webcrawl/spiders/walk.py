@@ -55,6 +55,8 @@ def walk_rules(arguments: Mapping[str, str]) -> WalkRules:
     given = {name: value for name, value in arguments.items() if value}
     if "since" in given:
         raise BadWalk(f"-a since={given['since']}: not with a walk, which fetches every page each time")
+    if given.get("follow") == "0":
+        raise BadWalk("-a follow=0: not with a walk, which is made of links")
     default = WalkRules()
     jump = given.get("jump", default.jump)
     if jump not in JUMPS:

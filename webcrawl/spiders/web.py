@@ -39,7 +39,8 @@ OF_CALLBACKS = {"SPIDER_MIDDLEWARES_BASE": {**default_settings.SPIDER_MIDDLEWARE
 
 
 class WebSpider(Spider):
-    """scrapy crawl web -a seeds=SRC [-a scope=any|seeds|domain|host] [-a limit=N] [-a since=JOBDIR_OR_CDXJ].
+    """scrapy crawl web -a seeds=SRC [-a scope=any|seeds|domain|host] [-a limit=N] [-a since=JOBDIR_OR_CDXJ]
+    [-a follow=0].
 
     A subclass may override `links_to_follow`, and have a `parse` and other callbacks (docs/extending.md).
     """
@@ -49,12 +50,13 @@ class WebSpider(Spider):
     has_callbacks: ClassVar[bool] = False  # a subclass looks at responses itself: they are Scrapy's in full
     chooses_links: ClassVar[bool] = False  # a subclass has a `links_to_follow`: the texts of links are read too
 
-    def __init__(  # scope is from_crawler's
+    def __init__(  # scope and follow are from_crawler's
         self,
         seeds: str = "",
         scope: str = "",  # noqa: ARG002
         limit: str = "",
         since: str = "",
+        follow: str = "",  # noqa: ARG002
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -77,6 +79,8 @@ class WebSpider(Spider):
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
         if kwargs.get("scope"):
             crawler.settings.set("URL_SCOPE", kwargs["scope"], priority="spider")
+        if kwargs.get("follow"):
+            crawler.settings.set("URL_FOLLOW", kwargs["follow"], priority="spider")
         return super().from_crawler(crawler, *args, **kwargs)
 
     @classmethod

@@ -13,8 +13,10 @@ from pathlib import Path
 from tempfile import TemporaryFile
 
 from webcrawl.store.jobdirs import crawls_of
+from webcrawl.text.quantities import count
 from webcrawl.verify.members import Torn
 from webcrawl.wacz.archives import Still, archives_of_all, index_path
+from webcrawl.wacz.elsewhere import elsewhere, first_of
 from webcrawl.wacz.errors import CannotPack
 from webcrawl.wacz.index import NAME, blocks, make_index, merged
 from webcrawl.wacz.package import Package
@@ -40,6 +42,9 @@ def pack(jobdir: Path, target: Path, now: float, found: Counter[str]) -> Iterato
         _refuse_full(target.parent, archives.paths)
         yield from archives.left_out
         indexes = [_index(path, folder) for path in archives.paths]
+        both = list(zip(archives.paths, indexes, strict=True))
+        if more := _elsewhere(both):
+            yield f"{count(more, 'record')} without a body, which is in earlier archives: they are not in this package"
         with (folder / "package").open("wb+") as file:
             with Package(file, now) as package:
                 for path in archives.paths:
@@ -47,7 +52,7 @@ def pack(jobdir: Path, target: Path, now: float, found: Counter[str]) -> Iterato
                         package.add(f"archive/{path.name}", archive)
                 found["files"] = len(archives.paths)
                 _add_index(package, indexes, folder, found)
-                main = _add_pages(package, list(zip(archives.paths, indexes, strict=True)), folder, found)
+                main = _add_pages(package, both, folder, found)
                 package.close({"title": jobdir.resolve().name, **main})
             file.flush()
             os.fsync(file.fileno())
@@ -66,6 +71,20 @@ def _index(archive: Path, folder: Path) -> Path:
     except Torn as torn:
         raise CannotPack(f"{archive}: damaged ({torn}): scrapy verify says where") from torn
     return made
+
+
+def _elsewhere(both: list[tuple[Path, Path]]) -> int:
+    first, found = first_of(index for _, index in both), 0
+    for archive, index in both:
+        try:
+            found += elsewhere(archive, index, first)
+        except (Torn, ValueError, KeyError, IndexError) as error:
+            raise _damaged(archive, error) from error
+    return found
+
+
+def _damaged(archive: Path, error: Exception) -> CannotPack:
+    return CannotPack(f"{archive}: not as its index says ({error}): scrapy verify says where")
 
 
 def _add_index(package: Package, indexes: list[Path], folder: Path, found: Counter[str]) -> None:
@@ -105,7 +124,7 @@ def _pages(archive: Path, index: Path) -> Iterator[PageEntry]:
         try:
             yield from pages(lines, file, archive.stat().st_size)
         except (Torn, ValueError, KeyError) as error:
-            raise CannotPack(f"{archive}: not as its index says ({error}): scrapy verify says where") from error
+            raise _damaged(archive, error) from error
 
 
 @contextmanager

@@ -1,0 +1,231 @@
+"""Offline crawling fetches what online crawling fetches: segment by segment, built of what the last ones found."""
+
+import time
+from collections import Counter
+
+import pytest
+
+from tests.segments.crawls import urls_of, values
+from tests.support.commands import command
+from tests.support.crawling import POLITE, SETTINGS, Crawl
+from webcrawl.segments.run import Run
+from webcrawl.simweb import by_host, even, gaps, mercator, overlaps, robots_first, truth, wait_until_idle
+from webcrawl.simweb.robots import is_robots
+from webcrawl.verify.whole import verify
+
+SIZE = (2000, 3000)
+KINDS = [
+    "redirect_301",
+    "redirect_chain",
+    "redirect_elsewhere",
+    "redirect_spelled",
+    "redirect_endless",
+    "refresh",
+    "refresh_loop",
+    "duplicate",
+    "spellings",
+    "robots_meta",
+    "status_404",
+    "status_503_thrice",
+    "trap_session",
+    "source_frame",
+    "source_canonical",
+]
+
+
+class Offline:
+    """A run of segments whose crawls are forked, as those of a user's are started."""
+
+    def __init__(self, server, folder, seeds=(), most=10_000, **settings):
+        self.server, self.folder, self.most = server, folder, most
+        folder.mkdir(exist_ok=True)
+        self.seeds = folder / "seeds.txt"
+        self.seeds.write_text("\n".join(seeds or server.world.seeds()))
+        self.arguments = {name: settings.pop(name) for name in ("scope",) if name in settings}
+        # between two segments a host is not asked, which must not make it be given up
+        self.settings = {"DNS_NAMESERVERS": server.nameserver, "HOST_PATIENCE": 60, **settings}
+        self.jobdir, self.segments, self.said = folder / "job", [], []
+        self.kill_after, self.killed = 0, set()  # so many requests: then the crawl of each segment is killed, once
+
+    def crawl(self, segment, *, wait):
+        self.segments.append(urls_of(segment))
+        given = self.settings if wait else {**self.settings, "OUTAGE_END_WAIT": 0}
+        crawl = Crawl(self.jobdir, {**self.arguments, "seeds": segment, "follow": 0}, given)
+        if not self.kill_after or segment in self.killed:
+            return crawl.run()
+        self.killed.add(segment)
+        running, end = crawl.start(CHECKPOINT_INTERVAL=0.2), len(self.server.log.hits) + self.kill_after
+        while len(self.server.log.hits) < end and running.process.is_alive():
+            time.sleep(0.01)
+        running.process.kill()
+        return running.wait()
+
+    def run(self):
+        made = {**values(), "URL_SCOPE": self.arguments.get("scope", "any"), "URL_MAX_DEPTH": 60}
+        return Run(self.jobdir, made, str(self.seeds), self.most, 1000, self.crawl, self.said.append).run()
+
+    def times(self):
+        """In how many segments each URL is."""
+        return Counter(url for path in (self.jobdir / "segments").glob("segment-*.csv") for url in urls_of(path))
+
+
+def online(server, folder, seeds=(), **settings):
+    """The URLs that an ordinary crawl asks for."""
+    folder.mkdir()
+    (folder / "seeds.txt").write_text("\n".join(seeds or server.world.seeds()))
+    arguments = {name: settings.pop(name) for name in ("scope",) if name in settings}
+    arguments["seeds"] = folder / "seeds.txt"
+    assert Crawl(folder / "job", arguments, {"DNS_NAMESERVERS": server.nameserver, **settings}).run() == 0
+    return asked(server)
+
+
+def asked(server):
+    """The URLs of all requests since the last call."""
+    wait_until_idle(server)
+    hits = list(server.log.hits)
+    server.log.hits.clear()
+    return hits
+
+
+def pages(hits):
+    return {hit.url for hit in hits if not is_robots(hit.path)}
+
+
+def test_the_same_pages_as_online(simweb, tmp_path):
+    """On the same web, with redirects, cookies, copies, refreshes and errors: each URL once, politely, and no other."""
+    server = simweb(5, 30, mix=even(KINDS), size=SIZE)
+    expected = online(server, tmp_path / "online")
+    offline = Offline(server, tmp_path / "offline")
+
+    assert offline.run() == 0
+
+    hits = asked(server)
+    world = server.world
+    assert pages(hits) == pages(expected)
+    assert [*truth(world, world.seeds()).complaints(hits)] == []
+    assert [*overlaps(hits, by_host), *gaps(hits, mercator(world, **POLITE), by_host), *robots_first(hits)] == []
+    assert max(offline.times().values()) == 1
+    assert len(offline.segments) > 2
+    assert offline.said[-1].endswith("nothing is new")
+    assert [*verify(offline.jobdir, Counter()), *verify(offline.jobdir / "segments", Counter())] == []
+
+
+def test_killed_in_each_segment(simweb, tmp_path):
+    """The same command goes on with the segment; no page is lost, and none is in two segments."""
+    server = simweb(4, 24, mix=even(["redirect_301", "duplicate"]), size=SIZE, latency=0.02)
+    offline = Offline(server, tmp_path / "offline")
+    offline.kill_after = 6
+
+    runs = 0
+    while offline.run():
+        runs += 1
+        assert runs < 20
+
+    assert runs > 1
+    assert truth(server.world, server.world.seeds()).must <= pages(asked(server))
+    assert [*verify(offline.jobdir, Counter()), *verify(offline.jobdir / "segments", Counter())] == []
+    assert max(offline.times().values()) == 1
+
+
+def test_depth(simweb, tmp_path):
+    """A limit of depth holds over all segments: the path of each URL comes along."""
+    server = simweb(3, 40, size=SIZE, mix=even(["redirect_301"]))
+    offline = Offline(server, tmp_path / "offline", URL_MAX_DEPTH=2)
+
+    assert offline.run() == 0
+
+    lines = (offline.jobdir / "logs/crawl.log").read_text().splitlines()
+    paths = {line.split()[4] for line in lines if not line.split()[4].endswith("P")}
+    assert max(path.count("L") for path in paths) == 2
+    assert len(offline.segments) > 2
+
+
+def test_within_a_scope(simweb, tmp_path):
+    """The scope holds as online, with seeds that a segment's URLs were found from."""
+    server = simweb(5, 24, mix={"subdomain": 0.5} | even(["redirect_elsewhere", "duplicate"]), size=SIZE)
+    seeds = [f"{server.world.origin(host)}/" for host in (0, 1)]
+    offline = Offline(server, tmp_path / "offline", seeds, scope="seeds")
+
+    assert offline.run() == 0
+
+    hits = asked(server)
+    assert [*truth(server.world, seeds, "seeds").complaints(hits)] == []
+    assert pages(hits) == pages(online(server, tmp_path / "online", seeds, scope="seeds"))
+
+
+def test_a_segment_and_nothing_else(simweb, tmp_path):
+    """`-a follow=0` fetches what the segment names; what its pages link to is left for the next, which has that."""
+    server = simweb(4, 30, mix=even(["redirect_301"]), size=SIZE)
+    (tmp_path / "seeds.txt").write_text("\n".join(server.world.seeds()))
+    settings = {"DNS_NAMESERVERS": server.nameserver}
+    crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt", "follow": 0}, settings)
+    assert crawl.run() == 0
+    assert pages(asked(server)) == {*server.world.seeds()}
+
+    done = command("scrapy", "segments", "build", crawl.jobdir, "-o", tmp_path / "segment.csv")
+    assert (done.returncode, done.stderr) == (0, "")
+    segment = urls_of(tmp_path / "segment.csv")
+    assert segment
+    assert segment == sorted(segment, key=lambda url: url.split("/")[2])
+
+    crawl.arguments["seeds"] = tmp_path / "segment.csv"
+    assert crawl.run() == 0
+    assert pages(asked(server)) == {*segment}
+
+
+@pytest.mark.parametrize(
+    ("outputs", "scope"),
+    [("warc cdxj", "any"), ("warc cdxj", "seeds"), ("links tables warc", "any"), ("tables", "host")],
+)
+def test_of_a_crawl_that_followed_links(simweb, tmp_path, outputs, scope):
+    """From its archive, or its tables, come the links that it had not fetched when it was stopped."""
+    server = simweb(5, 60, mix=even(["redirect_301", "duplicate"]), size=SIZE)
+    seeds = [*server.world.seeds()][: 5 if scope == "any" else 2]
+    (tmp_path / "seeds.txt").write_text("\n".join(seeds))
+    settings = {"DNS_NAMESERVERS": server.nameserver, "OUTPUTS": outputs, "CLOSESPIDER_PAGECOUNT": 12}
+    crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt", "scope": scope}, settings)
+    assert crawl.run() == 0
+    before = pages(asked(server))
+    tables = ["--tables"] if "links" in outputs else []
+
+    done = command("scrapy", "segments", "build", crawl.jobdir, *tables, "-o", tmp_path / "segment.csv")
+    assert (done.returncode, done.stderr) == (0, "")
+
+    crawl.settings.pop("CLOSESPIDER_PAGECOUNT")
+    assert crawl.run() == 0
+    queued_or_found_later = pages(asked(server))
+    segment = {*urls_of(tmp_path / "segment.csv")}
+    assert segment
+    assert segment <= queued_or_found_later
+    assert not segment & before
+
+
+def test_another_follow_is_refused(simweb, tmp_path):
+    """What one kind of crawl has found is not where the other looks for it."""
+    server = simweb(1, 3, size=SIZE)
+    settings = {"DNS_NAMESERVERS": server.nameserver}
+    crawl = Crawl(tmp_path / "job", {"seeds": next(iter(server.world.seeds())), "follow": 0}, settings)
+    assert crawl.run() == 0
+    crawl.arguments["follow"] = 1
+
+    assert crawl.run() == 1
+    assert "URL_FOLLOW was off, now on: links that were found would be lost" in crawl.output.read_text()
+
+
+def test_the_command(simweb, tmp_path):
+    """`scrapy segments run` crawls all, says so in a line per segment, and finds nothing to do the next time."""
+    server = simweb(2, 4, size=SIZE)
+    (tmp_path / "seeds.txt").write_text("\n".join(server.world.seeds()))
+    given = {**SETTINGS, "DNS_NAMESERVERS": server.nameserver}
+    words = [f"-s{name}={value}" for name, value in given.items()]
+    words = ["segments", "run", tmp_path / "job", "-a", f"seeds={tmp_path / 'seeds.txt'}", *words]
+
+    done = command("scrapy", *words)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("segment 1: 2 URLs of 2 hosts, 0 left for later; ")
+    assert lines[-1].endswith("nothing is new")
+    assert [*truth(server.world, server.world.seeds()).complaints(asked(server))] == []
+
+    assert command("scrapy", *words).stdout.splitlines() == lines[-1:]
+    assert asked(server) == []

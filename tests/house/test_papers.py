@@ -1,0 +1,55 @@
+"""docs/papers.md: what it says of the five sources is there to be found."""
+
+import re
+
+import pytest
+
+from tests.support.places import ROOT
+from webcrawl.checks.table import KINDS, SCRAPYS
+
+PAGE = (ROOT / "docs/papers.md").read_text(encoding="utf-8")
+SOURCES = ["Mercator", "Nielsen", "Broder, Najork and Wiener", "LARM", "Mischel"]
+CODE = sorted(set(re.findall(r"`([a-z_0-9]+(?:/[a-z_0-9]*)*/?(?:\.py)?)`", PAGE)))
+FILES = [name for name in CODE if "/" in name or name.endswith(".py")]
+SETTINGS = sorted(set(re.findall(r"`([A-Z][A-Z0-9_]*_[A-Z0-9_]+|[A-Z]{7,})`", PAGE)))
+SCRAPY = {"DOWNLOAD_HANDLERS", "ITEM_PIPELINES", "USER_AGENT", "CLOSESPIDER_TIMEOUT", "ROBOTSTXT_OBEY"}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_file_exists(name):
+    """Files and folders are named as they lie in the package."""
+    assert (ROOT / "webcrawl" / name).exists()
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_every_setting_exists(name):
+    """Settings are webcrawl's own, or those of Scrapy's that it takes."""
+    assert name in KINDS or name in SCRAPYS or name in SCRAPY
+
+
+def test_it_has_all_sources():
+    """Each has a table of its sections, and says what was improved on and left out."""
+    sections = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
+
+    assert list(sections) == SOURCES
+    for text in sections.values():
+        assert "| section | what it says | here | setting |" in text
+        assert "**Improved on**" in text
+        assert "**Left out**" in text
+
+
+def test_it_names_enough():
+    """The expressions above find what there is to check."""
+    assert len(FILES) > 100
+    assert len(SETTINGS) > 40
+
+
+@pytest.mark.parametrize("figure", sorted(set(re.findall(r"\[([^]]*\d[^]]*)\]\(([a-z]+\.md)#", PAGE))))
+def test_every_figure_is_on_its_page(figure):
+    """A figure that is quoted is one of the page that is linked, as it is written there."""
+    text, page = figure
+    numbers = re.findall(r"\d[\d.,]*\d|\d", text)
+    there = (ROOT / "docs" / page).read_text(encoding="utf-8")
+
+    for number in numbers:
+        assert number in there or number.replace(".", ",") in there

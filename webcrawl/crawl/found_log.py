@@ -1,0 +1,27 @@
+"""Where a crawl that follows no links leaves them: one packed link per line, for `scrapy segments` to read.
+
+It is an output like all others, so that each checkpoint has a page together with its links. The links passed all
+filters, and bring what travels with a link (model.Link): nothing that a crawl knows of them is lost on the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from webcrawl.model import Packed
+from webcrawl.store.output import Output
+
+FOUND = "logs/found.log"
+
+
+class FoundLog:
+    """The links of one page after the other. No packed link contains the end of a line."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+
+    def __repr__(self) -> str:
+        return f"<FoundLog {self._output}>"
+
+    def add(self, records: Sequence[Packed]) -> None:
+        self._output.write(b"\n".join(records) + b"\n")

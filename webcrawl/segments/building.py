@@ -1,0 +1,72 @@
+"""The crawl without a frontier and without a fetcher: its seen store is the index of all segments.
+
+Links enter as in any crawl, so that they are canonicalised, filtered and compared by the same code; what is new comes
+out again, and waits for a segment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from webcrawl.crawl.crawl import Crawl
+from webcrawl.crawl.discovery import KNOWN
+from webcrawl.model import Link, Packed, url_of
+from webcrawl.net.robots_book import NO_HEAD
+from webcrawl.net.robots_fresh import Head
+
+AT_ONCE = 1 << 14  # records
+NEVER = float("inf")
+
+
+class Building(Crawl):
+    """Asks nobody, and has no hosts: budgets and rules of hosts are the business of whoever crawls a segment."""
+
+    def know(self, urls: Sequence[str]) -> None:
+        """These were asked for, or are going to be: they are in no segment."""
+        self._seen.submit(self._pipeline.keys([*urls]), [KNOWN] * len(urls))
+
+    def start_from(self, urls: Sequence[str]) -> None:
+        """These were the seeds of a crawl: with the scope `seeds` they say what is inside."""
+        self._pipeline.process("", 0, [*urls])
+
+    def found(self, records: Sequence[Packed]) -> None:
+        """Links that have passed the filters."""
+        self._seen.submit(self._pipeline.keys([*map(url_of, records)]), records)
+
+    def read_seeds(self, most: int) -> bool:
+        """Takes the next seeds of the lists; False when there are no more."""
+        return self._seeding.read(most)
+
+    def submit_all_portions(self) -> None:
+        """The rest of the links of large pages."""
+        while self.submit_portion(NEVER):
+            pass
+
+    def take_new(self) -> Iterator[list[Packed]]:
+        """What is known to be new, some at a time."""
+        while records := self._seen.take(AT_ONCE):
+            yield [record for record in records if record]
+
+    def decide(self) -> bool:
+        """Has the seen store decide about what waits there; whether something still does."""
+        self._seen.merge()
+        return self._seen.pending > 0
+
+    # -- what has to do with hosts
+
+    def new_body(self, link: Link, body: bytes) -> None:
+        """Nobody's budget grows."""
+
+    def robots_answered(
+        self,
+        link: Link,
+        status: int,
+        body: bytes,
+        location: str | None,
+        now: float,
+        chain: str = "",
+        head: Head = NO_HEAD,
+    ) -> Sequence[str]:
+        """Nobody's rules matter."""
+        del link, status, body, location, now, chain, head
+        return ()
