@@ -438,6 +438,7 @@ def _limits(values: Mapping[str, Any]) -> Limits:
         retry_wait=values["HOST_RETRY_WAIT"],
         crawl_delay_max=values["CRAWL_DELAY_MAX"],
         retry_after_max=values["RETRY_AFTER_MAX"],
+        slow_down=values["SLOW_DOWN_MAX"],
         patience=values["HOST_PATIENCE"],
         connections=Connections.given(values["HOST_CONNECTIONS"]),
         attempts=values["RETRY_TIMES"] + 1 if values["RETRY_ENABLED"] else 1,

@@ -31,6 +31,7 @@ from webcrawl.frontier.several import Several
 from webcrawl.frontier.sift import Sift
 from webcrawl.frontier.slots import ANSWERED, DOUBTFUL, NEW, PROVEN, Slots
 from webcrawl.frontier.steering import Steering
+from webcrawl.frontier.told import LONG
 from webcrawl.model import Link, Outcome, Status, unpack, url_of
 from webcrawl.urls.hosts import host_of
 
@@ -471,8 +472,8 @@ class Frontier:
         self.counters["finished" if again is None else "tried again"] += 1
         if host.failures > failures:
             self._failed(host, retired)
-            if outcome.wait:
-                self._told.note(host.name, host.ready_at)
+        if outcome.wait >= LONG or (outcome.wait and host.failures > failures):
+            self._told.note(host.name, host.ready_at)
         host.ip = outcome.ip or host.ip
         self._settle(host, now)
         if len(self._back.active) < self._rotation.width:
