@@ -50,8 +50,8 @@ def links(n: int) -> Iterator[list[bytes]]:
 def build(n: int, most: int, store: str, memory: int, folder: Path) -> None:
     settings = Settings()
     settings.setmodule("webcrawl.settings")
-    settings.setdict({"SEEN_STORE": STORES[store], "SEEN_MEMORY": memory}, "cmdline")
-    with Builder(folder, plain_values(settings, "web")) as builder:
+    settings.set("SEEN_MEMORY", memory, "cmdline")
+    with Builder(folder, plain_values(settings, "web"), store=STORES[store]) as builder:
         few = min(n, FEW)
         with timed() as making:
             for _ in links(few):

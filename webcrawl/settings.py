@@ -126,6 +126,9 @@ URL_TRACE = False
 
 # --- The frontier ---
 
+# Where URLs wait for their turn: ours, or a plain one (docs/extending.md#a-frontier).
+FRONTIER = "webcrawl.frontier.state.open_frontier"
+
 # MiB of memory for the frontier, whatever the size of the crawl.
 FRONTIER_MEMORY = 128
 
@@ -175,6 +178,9 @@ CRAWL_DELAY_MAX = 300
 
 # Longest wait, in seconds, that a Retry-After can impose.
 RETRY_AFTER_MAX = 86_400
+
+# A host that answers more slowly or fails more often than at first is left alone up to so many times longer; 1: never.
+SLOW_DOWN_MAX = 8
 
 # Also keep the wait per IP address.
 POLITENESS_PER_IP = False
@@ -305,6 +311,9 @@ ERROR_BREAKER = "20/60"
 
 # Pause fetching while the disk of JOBDIR has less than this many MiB free.
 MIN_FREE_DISK = 1024
+
+# Times of the day, in UTC, at which nothing is fetched.
+QUIET_HOURS = ""
 
 # Bytes per second to receive at most, of answers' heads and bodies; of each drone of a hive.
 BANDWIDTH_MAX = 0
@@ -446,6 +455,7 @@ EXTENSIONS = {
     "webcrawl.extensions.checkpoints.Checkpoints": 100,
     "webcrawl.extensions.breaker.ErrorBreaker": 200,
     "webcrawl.extensions.disk_space.DiskSpace": 300,
+    "webcrawl.extensions.quiet_hours.QuietHours": 305,
     "webcrawl.extensions.byte_limit.ByteLimit": 310,
     "webcrawl.extensions.progress.Progress": 400,
     "webcrawl.extensions.statistics.Statistics": 410,

@@ -123,6 +123,17 @@ class TestAnswers:
         assert one.changes("/") == ["new", "unchanged", "unchanged"]
         assert [page.revisit for page in one.pages] == [0, 1, 2]
 
+    def test_a_page_that_says_how_long_it_holds(self, web):
+        """It is not fetched again before, but a day later at the latest, whatever it says."""
+        hours, year = ({"Cache-Control": f"public, max-age={seconds}"} for seconds in (3 * 3600, 365 * 86_400))
+        one = web({"/": Document(b"<a href=/year>", headers=hours), "/year": Document(b"<p>", headers=year)})
+        one.run(30 * HOUR)
+
+        first, *later = [at for at, path, _ in one.asked if path == "/"]
+        assert min(after - before for before, after in pairwise([first, *later])) >= 3 * HOUR - 1
+        assert len(later) >= 8
+        assert len([at for at, path, _ in one.asked if path == "/year"]) == 2
+
     def test_the_same_bytes(self, web):
         """A page without validators is unchanged if its bytes are."""
         one = web({"/": Document(b"<a href=/a>")})

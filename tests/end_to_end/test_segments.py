@@ -173,13 +173,17 @@ def test_a_segment_and_nothing_else(simweb, tmp_path):
     assert pages(asked(server)) == {*segment}
 
 
-@pytest.mark.parametrize("outputs", ["warc cdxj", "links tables warc", "tables"])
-def test_of_a_crawl_that_followed_links(simweb, tmp_path, outputs):
+@pytest.mark.parametrize(
+    ("outputs", "scope"),
+    [("warc cdxj", "any"), ("warc cdxj", "seeds"), ("links tables warc", "any"), ("tables", "host")],
+)
+def test_of_a_crawl_that_followed_links(simweb, tmp_path, outputs, scope):
     """From its archive, or its tables, come the links that it had not fetched when it was stopped."""
     server = simweb(5, 60, mix=even(["redirect_301", "duplicate"]), size=SIZE)
-    (tmp_path / "seeds.txt").write_text("\n".join(server.world.seeds()))
-    settings = {"DNS_NAMESERVERS": server.nameserver, "OUTPUTS": outputs, "CLOSESPIDER_PAGECOUNT": 25}
-    crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
+    seeds = [*server.world.seeds()][: 5 if scope == "any" else 2]
+    (tmp_path / "seeds.txt").write_text("\n".join(seeds))
+    settings = {"DNS_NAMESERVERS": server.nameserver, "OUTPUTS": outputs, "CLOSESPIDER_PAGECOUNT": 12}
+    crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt", "scope": scope}, settings)
     assert crawl.run() == 0
     before = pages(asked(server))
     tables = ["--tables"] if "links" in outputs else []

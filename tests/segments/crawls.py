@@ -45,13 +45,13 @@ def crawled(jobdir, asked=(), found=(), *, clean=True, **settings):
     return jobdir
 
 
-def builder(jobdir, disk=None, **settings):
-    return Builder(jobdir / FOLDER, values(**settings), left_by(jobdir)[0], disk=disk)
+def builder(jobdir, disk=None, store="", **settings):
+    return Builder(jobdir / FOLDER, values(**settings), left_by(jobdir)[0], disk=disk, store=store)
 
 
-def build(*jobdirs, most=1000, needed=10, disk=None, **settings):
+def build(*jobdirs, most=1000, needed=10, disk=None, store="", **settings):
     """The URLs of the next segment, and what was cut."""
-    with builder(jobdirs[0], disk, **settings) as made:
+    with builder(jobdirs[0], disk, store, **settings) as made:
         if made.waiting is None:
             made.read([left for jobdir in jobdirs for left in left_by(jobdir)])
             made.make(most, needed)

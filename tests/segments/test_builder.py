@@ -25,18 +25,29 @@ def test_what_is_new(tmp_path, store):
     """Not what was asked for, whenever it was found; each once; by domain."""
     crawl = crawled(tmp_path / "job", asked=[A, D], found=[[D, C, A], [B, C, A]])
 
-    assert build(crawl, SEEN_STORE=store) == [B, C]
+    assert build(crawl, store=store) == [B, C]
 
 
 @pytest.mark.parametrize("store", [EXACT, BLOOM])
 def test_the_next_segment_has_only_what_came_since(tmp_path, store):
     """The index lasts from build to build."""
     crawl = crawled(tmp_path / "job", asked=[A], found=[[B]])
-    assert build(crawl, SEEN_STORE=store) == [B]
-    assert build(crawl, SEEN_STORE=store) == []
+    assert build(crawl, store=store) == [B]
+    assert build(crawl, store=store) == []
     crawled(crawl, asked=[B], found=[[A, B, C]])
 
-    assert build(crawl, SEEN_STORE=store) == [C]
+    assert build(crawl, store=store) == [C]
+
+
+def test_an_index_keeps_its_kind(tmp_path):
+    """It need not be said again; another one is refused in a line."""
+    crawl = crawled(tmp_path / "job", found=[[B]])
+    assert build(crawl, store=BLOOM) == [B]
+    crawled(crawl, found=[[B, C]])
+
+    assert build(crawl) == [C]
+    with pytest.raises(StoreError, match="started with the seen store 'bloom', not 'disk'"):
+        build(crawl, store=EXACT)
 
 
 def test_what_one_crawl_asked_for_another_need_not(tmp_path):

@@ -1,6 +1,7 @@
 """URLs that wait for a segment: in their order, in bounded memory, whole after a crash."""
 
 from contextlib import closing
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -135,6 +136,15 @@ def test_blocks_come_back(tmp_path):
     with pytest.raises(ZeroDivisionError), BlockWriter(Disk(), tmp_path / "c"):
         _ = 1 / 0
     assert not (tmp_path / "c").exists()
+
+
+def test_very_long_lines(tmp_path):
+    """Lines as long as URLs may be are in blocks that can be read."""
+    written = [Random(at).randbytes(200_000).replace(b"\n", b"n").replace(b"\r", b"r") + b"\n" for at in range(150)]
+    with BlockWriter(Disk(), tmp_path / "b") as file:
+        file.write(written)
+    with BlockReader(tmp_path / "b") as reader:
+        assert [line for some in reader for line in some] == written
 
 
 class Twin:

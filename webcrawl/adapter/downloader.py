@@ -45,10 +45,10 @@ from webcrawl.crawl.visitor import Visitor
 from webcrawl.lack import lack
 from webcrawl.loading import load
 from webcrawl.model import Exchange, Outcome, Status
+from webcrawl.net.asked_wait import asked_wait
 from webcrawl.net.descriptors import Room, in_use, raise_limit, room
 from webcrawl.net.errors import FetchError, NoNetwork, Untried
 from webcrawl.net.network import Network
-from webcrawl.net.retry_after import retry_after
 from webcrawl.net.shortage import is_ours
 from webcrawl.net.sign import DOUBTFUL
 from webcrawl.since.lines import NOT_MODIFIED
@@ -68,7 +68,6 @@ EXPECTED = (
 
 GRACE = 5.0  # seconds that downloads under way get when the crawl is stopped
 NOT_ASKED = Outcome(Status.UNTRIED)
-ASKED_TO_WAIT = frozenset({429, 503})  # RFC 6585 4, RFC 9110 15.6.4
 
 
 class FrontierDownloader:
@@ -385,8 +384,7 @@ def _add(outcome: Outcome, exchange: Exchange) -> None:
     outcome.seconds = exchange.timings.total  # of the server: a browser may have taken longer
     if exchange.unmodified:  # the page is another one's
         outcome.status = NOT_MODIFIED
-    if exchange.status in ASKED_TO_WAIT:
-        outcome.wait = retry_after(exchange.header(b"retry-after"), outcome.at)
+    outcome.wait = asked_wait(exchange.headers, outcome.at)
 
 
 def _nothing(error: Exception) -> None:

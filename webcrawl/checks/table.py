@@ -18,6 +18,7 @@ from webcrawl.checks.code import (
     MaybeComponent,
 )
 from webcrawl.checks.connections import OF_ONE, HostConnections
+from webcrawl.checks.hours import Hours
 from webcrawl.checks.identity import AgentOrigin, KeyFile, MailAddress
 from webcrawl.checks.kinds import (
     Choice,
@@ -91,6 +92,7 @@ KINDS: dict[str, Kind] = {
     "URL_CACHE": Dotted(),
     "URL_CACHE_SIZE": Whole(1, 1 << 24),
     "URL_TRACE": Switch(),
+    "FRONTIER": Dotted(),
     "FRONTIER_MEMORY": Whole(8, TEBIBYTE),
     "FRONTIER_LEVELS": Whole(1, 1000),
     "FRONTIER_PRIORITIZER": Dotted(),
@@ -107,6 +109,7 @@ KINDS: dict[str, Kind] = {
     "POLITENESS_MAX_DELAY": Number(0, DAY),
     "CRAWL_DELAY_MAX": Number(0, DAY),
     "RETRY_AFTER_MAX": Number(0, DAY),
+    "SLOW_DOWN_MAX": Number(1, 1000),
     "POLITENESS_PER_IP": Switch(),
     "HOST_CONNECTIONS": HostConnections(),
     "HOST_MAX_PAGES": Whole(0, MANY),
@@ -147,6 +150,7 @@ KINDS: dict[str, Kind] = {
     "CHECKPOINT_INTERVAL": Number(0.1, DAY),
     "ERROR_BREAKER": Rate(),
     "MIN_FREE_DISK": Whole(0, TEBIBYTE),
+    "QUIET_HOURS": Hours(),
     "BANDWIDTH_MAX": Size(10_000, 10**12),
     "CLOSESPIDER_BYTES": Size(1, 10**18),
     "CONTROL": Switch(),

@@ -18,6 +18,7 @@ from webcrawl.commands.cannot_start import CannotStart
 from webcrawl.commands.saying import say
 from webcrawl.logs.readable import readable
 from webcrawl.text.credentials import text_without_credentials
+from webcrawl.text.quantities import count
 
 INTERRUPTED = 130
 URLS = 1_000_000
@@ -48,7 +49,9 @@ class Command(ScrapyCommand):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         parser.add_argument("--urls", metavar="N", help=f"URLs in a segment, at most (default: {URLS})")
-        parser.add_argument("--seen", choices=[*STORES], help="the index: exact (default), or a Bloom filter")
+        parser.add_argument(
+            "--seen", choices=[*STORES], help="the index: exact, or a Bloom filter (default: as it is, at first exact)"
+        )
         parser.add_argument("-o", metavar="FILE", help="build: the segment (default: segment.csv)")
         parser.add_argument("--tables", action="store_true", help="build: take links from tables, where there are both")
         parser.add_argument("--json", action="store_true", help="build: print one JSON object")
@@ -105,9 +108,11 @@ def _build(settings: Settings, jobdirs: list[Path], opts: argparse.Namespace) ->
     if opts.spargs:
         raise UsageError("-a is for scrapy segments run; settings are -s NAME=VALUE", print_help=False)
     target = Path(opts.o or "segment.csv")
+    if not target.parent.is_dir() or target.is_dir():
+        raise CannotStart(f"-o {target}: {'is a folder' if target.is_dir() else 'no such folder'}")
     crawls = [left for jobdir in jobdirs for left in left_by(jobdir, trusted_code(settings))]
-    values = _values(settings, opts.seen, crawls[0].values)
-    with Builder(jobdirs[0] / FOLDER, values, crawls[0]) as builder:
+    values = _values(settings, crawls[0].values)
+    with Builder(jobdirs[0] / FOLDER, values, crawls[0], store=STORES.get(opts.seen, "")) as builder:
         before = builder.lost
         if builder.waiting is None:
             builder.read(crawls, tables=opts.tables)
@@ -129,7 +134,7 @@ def _build(settings: Settings, jobdirs: list[Path], opts: argparse.Namespace) ->
     else:
         say(f"{target}: segment {builder.number}, which had been made and not handed over")
     if lost:
-        sys.stderr.write(f"{lost} records or files could not be read: their links are missing\n")
+        sys.stderr.write(f"{count(lost, 'record')} could not be read: the links are missing\n")
     return int(lost > 0)
 
 
@@ -139,30 +144,28 @@ def _run(settings: Settings, folder: Path, opts: argparse.Namespace) -> int:
     from webcrawl.supervisor.segments import SegmentCrawls, check_run  # noqa: PLC0415
 
     check_run(settings, folder, opts.spargs)
-    values = _values(settings, opts.seen, {})
+    values = _values(settings, {})
     if opts.spargs.get("scope"):
         values["URL_SCOPE"] = opts.spargs["scope"]
     limit = opts.spargs.get("limit")
     with SegmentCrawls(settings, folder, opts.spargs, folder / FOLDER / "crawls.log") as crawls:
         seeds, most = opts.spargs["seeds"], int(limit) if limit else None
         try:
-            return Run(folder, values, seeds, opts.urls, _needed(values), crawls.crawl, say, most).run()
+            store = STORES.get(opts.seen, "")
+            return Run(folder, values, seeds, opts.urls, _needed(values), crawls.crawl, say, most, store).run()
         except KeyboardInterrupt:  # while building: as of the last checkpoint
             say(f"{folder}: stopped: run it again to resume")
             return 0
 
 
-def _values(settings: Settings, seen: str | None, of_crawl: Mapping[str, Any]) -> dict[str, Any]:
+def _values(settings: Settings, of_crawl: Mapping[str, Any]) -> dict[str, Any]:
     """Those of the project, then the crawl's own, then those of the command line."""
     from webcrawl.adapter.given import on_command_line  # noqa: PLC0415 - as above
     from webcrawl.adapter.values import plain_values  # noqa: PLC0415 - as above
 
     given = plain_values(settings, "web")
     named = on_command_line(settings)
-    values = {**given, **{name: value for name, value in of_crawl.items() if name not in named}}
-    if seen is not None:
-        values["SEEN_STORE"] = STORES[seen]
-    return values
+    return {**given, **{name: value for name, value in of_crawl.items() if name not in named}}
 
 
 def _needed(values: Mapping[str, Any]) -> int:

@@ -19,8 +19,10 @@ from webcrawl.crawl.split import Split
 from webcrawl.crawl.unused import Unused
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.model import Exchange, Link, Outcome, Status
+from webcrawl.net.max_age import max_age
 from webcrawl.net.validators import Validators, validators
 from webcrawl.revisit import readings
+from webcrawl.revisit.ahead import lacks
 from webcrawl.revisit.change import GONE, By, Change, Judged, judged
 from webcrawl.revisit.figures import RevisitFigures
 from webcrawl.revisit.honesty import Honesty
@@ -29,12 +31,14 @@ from webcrawl.revisit.record import LONGEST_ETAG, PageRecord, is_ahead, link_of,
 from webcrawl.revisit.revisits import Revisits
 from webcrawl.revisit.signals import Signals
 from webcrawl.store.crawldb import CrawlDB
+from webcrawl.urls.hosts import host_of
 
 META = "revisiting"
 STEP = 0.05  # seconds between two looks at what is due
 SLICE = 200  # pages that become due in one look
 ROOM = 10_000  # pages due that wait in the frontier: beyond, those of other hosts would not come to their turn earlier
 SOON, LATE = 60.0, 30 * 86_400.0  # seconds until a page is tried again that could not be fetched, at least and at most
+HELD = 86_400.0  # seconds for which a page's own max-age is believed at most: many a site gives a year to everything
 PRECONDITION_FAILED = 412
 RARE = 86_400.0  # the same if it is its host, or robots.txt, that keeps us out
 PROBES, AWAY = 5, 7 * 86_400.0  # a page that was gone so often in a row, and for so many seconds, is forgotten
@@ -165,7 +169,8 @@ class Revisiting:
 
     def is_seen(self, link: Link) -> bool:
         """Whether the page was fetched before, though of that no record is at hand."""
-        return bool(link.history) and is_ahead(link)
+        record = record_of(link) if is_ahead(link) else None
+        return record is not None and not lacks(record)
 
     def knows(self, link: Link) -> bool:
         """Whether the page was fetched before, and what came of that is at hand."""
@@ -225,7 +230,14 @@ class Revisiting:
             self.split.fetched_new(now)
             found = exchange.revisit if exchange is not None else None
             if exchange is not None and found is not None and self._on:
+                if self._may_be_told(link.url):
+                    self.revisits.fill(link.url)
                 self._fetched(PageRecord(link.url, link.path), link, exchange, found, now)
+            elif self._may_be_told(link.url):
+                self.revisits.lack(link.url, link.path, now)
+
+    def _may_be_told(self, url: str) -> bool:
+        return self._on and self.signals is not None and self.signals.has_listing(host_of(url))
 
     def _again(self, link: Link, outcome: Outcome, exchange: Exchange | None, now: float, *, asked: bool) -> None:
         record = self._record(link)
@@ -289,6 +301,8 @@ class Revisiting:
         record.gone += 1
         if record.gone >= PROBES and now - record.fetched >= AWAY:
             self.counts.forgot(record.url)
+            if self._may_be_told(record.url):
+                self.revisits.lack(record.url, record.path, now)
         else:
             self._later(record, now, SOON)
 
@@ -298,6 +312,11 @@ class Revisiting:
         """The page's own record is still waiting, and takes over what was found when its turn comes."""
         if exchange is None or found is None or found.change is Change.GONE:
             self.revisits.ahead_failed(link.url)
+            return
+        if self.revisits.fill(link.url):
+            self._fetched(PageRecord(link.url, link.path), link, exchange, found, now)
+            if self.signals is not None:
+                self.signals.followed(link.url, now, changed=True)
             return
         self._update(record, exchange, found, now)
         record.weight = self._importance(link)
@@ -332,7 +351,7 @@ class Revisiting:
             self.revisits.keep_listing(record, now, readings.HOUR * listing.listings)
             return
         self.counts.kept(record, interval)
-        self.revisits.keep(record, now)
+        self.revisits.keep(record, now, least=min(max_age(exchange.headers) or 0.0, HELD))
 
     def _update(self, record: PageRecord, exchange: Exchange, found: Judged, now: float) -> None:
         """The record is as this answer says."""

@@ -13,6 +13,7 @@ from scrapy import signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
+from webcrawl.adapter.holds import hold
 from webcrawl.adapter.looping import Loop
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
@@ -51,21 +52,18 @@ class DiskSpace:
         self._loop.stop()
 
     def look(self) -> None:
-        engine = self._crawler.engine
         try:
             free = shutil.disk_usage(self._folder).free // MIB
         except OSError:  # JOBDIR was moved or removed: the next checkpoint finds out, and says so
             return
         short = free < self._least
-        if engine is None or short == self._paused:
+        if short == self._paused:
             return
         self._paused = short
         if short:
             logger.warning(
                 "%d MiB free for %s, less than MIN_FREE_DISK = %d: fetching is paused", free, self._folder, self._least
             )
-            engine.pause()
         else:
             logger.info("%d MiB free for %s: fetching resumes", free, self._folder)
-            engine.unpause()
-            scheduler_of(self._crawler).wake()
+        hold(self._crawler, self, held=short)

@@ -10,6 +10,7 @@ from webcrawl.frontier.health import DAY, STRIKES, HealthRules, answered, echoed
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.outcomes import has_failed, rule
 from webcrawl.frontier.politeness import Politeness
+from webcrawl.frontier.strain import Strain
 from webcrawl.model import Link, Outcome, Status
 
 # These kept the server busy too, a time-out longer than any answer, so they count for Mercator's wait.
@@ -28,6 +29,7 @@ class Limits:
     retry_wait: float = 60.0  # HOST_RETRY_WAIT
     crawl_delay_max: float = 300.0  # CRAWL_DELAY_MAX
     retry_after_max: float = 86_400.0  # RETRY_AFTER_MAX
+    slow_down: float = 1.0  # SLOW_DOWN_MAX; 1: never
     patience: float = 259_200.0  # HOST_PATIENCE
     attempts: int = 3  # per URL, the first included: RETRY_TIMES + 1
     retry_codes: frozenset[int] | None = None  # RETRY_HTTP_CODES; None: those of the table in outcomes.py
@@ -48,6 +50,7 @@ class Booking:
     def change(self, politeness: Politeness, limits: Limits) -> None:
         """From now on these hold, for waits that begin from now on."""
         self._general, self._limits = (politeness, limits), limits
+        self._strain = Strain(limits.slow_down) if limits.slow_down > 1.0 else None
         self.health = HealthRules(limits.host_failures, limits.retry_wait, limits.patience)
 
     def of(self, name: str) -> Own:
@@ -68,6 +71,8 @@ class Booking:
         if status > 0 or status in UNANSWERED:
             host.times.append(outcome.seconds)
             del host.times[:-5]
+            if self._strain is not None:
+                self._strain.heard(host.name, outcome.seconds, failed=status < 0 or status >= 500)
         host.pages += _is_page(link, outcome)
         wait = self.wait(host)
         if outcome.wait:
@@ -130,6 +135,8 @@ class Booking:
         """Seconds between two requests to the host if none fails."""
         politeness, limits = self.of(host.name)
         wait = politeness.wait(host.times)
+        if self._strain is not None and getattr(politeness, "slows_down", True):
+            wait *= self._strain.times(host.name)
         return max(wait, min(host.crawl_delay, limits.crawl_delay_max)) if host.crawl_delay else wait
 
     @property

@@ -31,6 +31,7 @@ from webcrawl.frontier.several import Several
 from webcrawl.frontier.sift import Sift
 from webcrawl.frontier.slots import ANSWERED, DOUBTFUL, NEW, PROVEN, Slots
 from webcrawl.frontier.steering import Steering
+from webcrawl.frontier.told import LONG
 from webcrawl.model import Link, Outcome, Status, unpack, url_of
 from webcrawl.urls.hosts import host_of
 
@@ -186,6 +187,20 @@ class Frontier:
     def ready(self, now: float) -> int:
         """The number of hosts that are due."""
         return self._back.ready(now)
+
+    def figures(self) -> dict[str, int | float]:
+        """How many URLs and hosts wait, and for what."""
+        return {
+            "queued": self.queued,
+            "in_flight": self.in_flight,
+            "over_budget": self._budgets.held,
+            "over_budget/domains": self._budgets.domains,
+            "hosts": self.hosts,
+            "aside": self.aside,
+            "hosts_aside": self.hosts_aside,
+            "hosts_paused": len(self.steering.held),
+            "aside_due": self.next_aside() or 0.0,
+        }
 
     def change(self, politeness: Politeness, limits: Limits) -> None:
         """Books by other waits and limits from now on: those of hosts and URLs, not those of the rotation."""
@@ -457,8 +472,8 @@ class Frontier:
         self.counters["finished" if again is None else "tried again"] += 1
         if host.failures > failures:
             self._failed(host, retired)
-            if outcome.wait:
-                self._told.note(host.name, host.ready_at)
+        if outcome.wait >= LONG or (outcome.wait and host.failures > failures):
+            self._told.note(host.name, host.ready_at)
         host.ip = outcome.ip or host.ip
         self._settle(host, now)
         if len(self._back.active) < self._rotation.width:

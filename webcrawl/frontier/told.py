@@ -10,6 +10,7 @@ from pathlib import Path
 from webcrawl.store.crawldb import CrawlDB
 
 NAME = "told."
+LONG = 60.0  # seconds: a shorter wait of a host that has not failed is not worth a line
 
 
 class Told:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from webcrawl.model import Exchange, header
+from webcrawl.model import Exchange
+from webcrawl.net.max_age import max_age
 from webcrawl.net.validators import Validators, validators
 
 HOUR, DAY = 3600.0, 86_400.0
@@ -14,8 +14,6 @@ BUSY = 100  # URLs since the last look: one look costs at most a hundredth of th
 LONGEST = 128  # bytes of an entity tag
 NONE = Validators()
 NOT_MODIFIED = 304
-_DIRECTIVE = re.compile(rb'(?:^|[,\s])(no-cache|no-store|max-age)(?:=\s*"?(\d{1,10})"?)?\s*(?=,|$)', re.IGNORECASE)
-_AGE = re.compile(rb"\d{1,10}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +53,8 @@ def head_of(exchange: Exchange) -> Head:
     headers = exchange.headers
     is_whole = 200 <= exchange.status < 300 and exchange.truncated in ("", "length")
     if not is_whole and exchange.status != NOT_MODIFIED:
-        return Head(NONE, _max_age(headers))
-    return Head(validators(headers, exchange.started, longest=LONGEST), _max_age(headers))
+        return Head(NONE, max_age(headers))
+    return Head(validators(headers, exchange.started, longest=LONGEST), max_age(headers))
 
 
 def look(now: float, before: Fresh | None, *, changed: bool, head: Head) -> Fresh:
@@ -70,20 +68,3 @@ def look(now: float, before: Fresh | None, *, changed: bool, head: Head) -> Fres
     soon = step if head.max_age is None else min(step, max(head.max_age, HOUR))
     read = before is not None and before.sitemaps
     return Fresh(now + soon, step, head.validators, read)
-
-
-def _max_age(headers: list[tuple[bytes, bytes]]) -> float | None:
-    """RFC 9111 4.2.1 and 5.2.2, as far as a cache of one user's needs it."""
-    said = header(headers, b"cache-control")
-    if said is None:
-        return None
-    least: float | None = None
-    for name, seconds in _DIRECTIVE.findall(said):
-        if name.lower() != b"max-age":
-            least = 0.0
-        elif seconds:
-            least = min(float(seconds), least if least is not None else float(seconds))
-    age = header(headers, b"age") or b""
-    if least is not None and _AGE.fullmatch(age):
-        least = max(0.0, least - float(age))
-    return least

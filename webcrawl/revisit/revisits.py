@@ -101,14 +101,14 @@ class Revisits:
         """Seconds between two fetches of a page at least."""
         return self._floor
 
-    def keep(self, record: PageRecord, now: float, due: float | None = None) -> None:
-        """After a fetch: until the policy's due time, or this one.
+    def keep(self, record: PageRecord, now: float, due: float | None = None, least: float = 0.0) -> None:
+        """After a fetch: until the policy's due time, or this one; for so many seconds at least.
 
         Where pages are taken early, so long after what is taken now: it would be next otherwise.
         """
         if due is None:
             self._recent.note(record.url, record.fetched)
-            self._place(record, now, self._due(record, now))
+            self._place(record, now, max(self._due(record, now), now + least if least else 0.0))
         else:
             self._place(record, now, due + max(seconds_of(self._front) - now, 0.0))
 
@@ -328,6 +328,14 @@ class Revisits:
     def ahead_failed(self, url: str) -> None:
         """Nothing came of it, and the page's record knows no more than before."""
         self._ahead.give_up(url)
+
+    def lack(self, url: str, path: str, now: float) -> None:
+        """A page that may be announced was not there: if it is fetched at a signal one day, it has no record."""
+        self._ahead.lack(url, path, now)
+
+    def fill(self, url: str) -> bool:
+        """Whether this page is known to have had no record until now; it is kept next."""
+        return self._ahead.fill(url)
 
     def _absorbs(self, record: PageRecord, now: float, mark: bytes) -> bool:
         """Whether the record need not be fetched: it takes over what was found ahead of its turn, or waits for it."""

@@ -19,7 +19,8 @@ from webcrawl.store.errors import DamagedFile
 
 HEAD = struct.Struct("<II")
 BLOCK = 1 << 18  # bytes of lines
-MOST = 1 << 24  # bytes of a packed block: what is more is damage
+AT_ONCE = 100  # lines that enter a block together, whose size is looked at afterwards
+MOST = 1 << 26  # bytes of a packed block: what is more is damage
 
 
 class BlockWriter:
@@ -58,8 +59,8 @@ class BlockWriter:
 
     def write(self, lines: Sequence[bytes]) -> None:
         """Adds lines; each ends in a line's end."""
-        for at in range(0, len(lines), 1000):
-            some = lines[at : at + 1000]
+        for at in range(0, len(lines), AT_ONCE):
+            some = lines[at : at + AT_ONCE]
             self._waiting.extend(some)
             self._size += sum(map(len, some))
             self._lines += len(some)

@@ -21,6 +21,7 @@ import msgpack
 from webcrawl.crawl.assembly import UNLIMITED, assemble, needs_all_seeds
 from webcrawl.crawl.filter_states import META as LEARNED
 from webcrawl.crawl.found_log import FOUND
+from webcrawl.crawl.terms import META as TERMS
 from webcrawl.model import Packed
 from webcrawl.seeds.reader import Seeds
 from webcrawl.segments.building import Building
@@ -41,6 +42,7 @@ logger = logging.getLogger(__name__)
 
 FOLDER = "segments"  # below the JOBDIR of the first crawl
 SPIDER = "segments"  # whose state it is: no crawl may go on with it
+EXACT = "webcrawl.seen.disk.DiskSeen"
 META = "segments.made"
 PLACE = "segments.place."  # before a file's path: how far it was read
 NAME = re.compile(r"segment-(\d{6,})\.csv(\.new)?")
@@ -68,8 +70,12 @@ class Builder:
         seeds: str = "",
         limit: int | None = None,
         disk: Disk | None = None,
+        store: str = "",
     ) -> None:
-        """`first`: whose seeds' domains are known, if the index is new. `seeds`: where a whole run begins."""
+        """`first`: whose seeds' domains are known, if the index is new. `seeds`: where a whole run begins.
+
+        `store`: the seen store that is the index; by default an index stays what it is, and a new one is exact.
+        """
         self.folder = folder
         domains = RegisteredDomains()
         values = {**values, **OWN, "JOBDIR": str(folder)}
@@ -79,6 +85,8 @@ class Builder:
             if first is not None and db.get("key") is None and first.key:
                 db.set("key", first.key)
                 db.set(LEARNED, msgpack.packb({name: one for name, one in first.learned.items() if name == "scope"}))
+            terms = json.loads(db.get(TERMS) or b"{}")
+            values["SEEN_STORE"] = store or terms.get("SEEN_STORE", EXACT)
             lists = Seeds(seeds, limit, values["URL_MAX_LENGTH"]) if seeds else None
             crawl, self._visitor = assemble(values, spider=SPIDER, seeds=lists, kind=Building, db=db)
             assert isinstance(crawl, Building)  # noqa: S101 - as asked for

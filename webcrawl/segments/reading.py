@@ -142,9 +142,11 @@ class _Pages:
 
 
 def _rows(path: Path, *columns: str) -> Iterator[tuple[Any, ...]]:
-    import pyarrow as pa  # noqa: PLC0415 - it is optional
-    import pyarrow.parquet as pq  # noqa: PLC0415 - as above
-
+    try:
+        import pyarrow as pa  # noqa: PLC0415 - it is optional
+        import pyarrow.parquet as pq  # noqa: PLC0415 - as above
+    except ImportError as error:
+        raise StoreError(f"{path}: pyarrow is not installed: pip install 'webcrawl[tables]'") from error
     try:
         with pq.ParquetFile(path) as file:
             for batch in file.iter_batches(ROWS, columns=[*columns]):

@@ -43,6 +43,7 @@ class Run:
     crawl: Crawl
     say: Callable[[str], None]
     limit: int | None = None  # of seeds
+    store: str = ""  # the index; empty: as it is, or exact
     _pages: int = field(default=0, init=False)
 
     def run(self) -> int:
@@ -70,7 +71,7 @@ class Run:
 
     def _next(self) -> tuple[int, Path, Cut | None]:
         """The segment to crawl: one that was made before (None), or what was made now."""
-        with Builder(self.jobdir / FOLDER, self.values, seeds=self.seeds, limit=self.limit) as builder:
+        with self._builder() as builder:
             if builder.waiting is not None:
                 return builder.number, builder.path(builder.number), None
             builder.read_seeds()
@@ -81,8 +82,12 @@ class Run:
                 raise StoreError(f"{self.seeds}: no seed is left that may be fetched")
             return builder.number, builder.path(builder.number), made
 
+    def _builder(self) -> Builder:
+        folder = self.jobdir / FOLDER
+        return Builder(folder, self.values, seeds=self.seeds, limit=self.limit, store=self.store)
+
     def _crawled(self, number: int, made: Cut | None) -> None:
-        with Builder(self.jobdir / FOLDER, self.values, seeds=self.seeds, limit=self.limit) as builder:
+        with self._builder() as builder:
             builder.given()
         pages = self._stat("pages")
         if made is None or made.urls:

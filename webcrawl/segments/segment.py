@@ -20,6 +20,7 @@ from webcrawl.segments.balance import most_per_host
 from webcrawl.segments.blocks import BlockWriter
 from webcrawl.segments.pool import Line, Pool
 from webcrawl.store.disk import Disk
+from webcrawl.store.errors import StoreError
 
 HEADER = b"rank,url,path,via,seed,chain\n"
 AGE = 1 << 14  # links in a row that count as found at one time
@@ -179,9 +180,9 @@ def copied(segment: Path | None, target: Path) -> None:
     """The segment under another name, whole or not at all. Without one the file has no rows: an old one must go."""
     new = target.with_name(f"{target.name}.new")
     disk = Disk()
-    disk.unlink(new)
-    fd = disk.create(new)
     try:
+        disk.unlink(new)
+        fd = disk.create(new)
         try:
             with segment.open("rb") if segment is not None else BytesIO(HEADER) as file:
                 while data := file.read(AT_ONCE):
@@ -190,6 +191,7 @@ def copied(segment: Path | None, target: Path) -> None:
         finally:
             os.close(fd)
         disk.rename(new, target)
-    except BaseException:
-        disk.unlink(new)
-        raise
+    except OSError as error:
+        with suppress(OSError):
+            disk.unlink(new)
+        raise StoreError(f"{target}: {error.strerror or error}") from error

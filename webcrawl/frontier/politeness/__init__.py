@@ -7,7 +7,10 @@ from typing import Protocol
 
 
 class Politeness(Protocol):
-    """A policy is constructed with POLITENESS_FACTOR, POLITENESS_MIN_DELAY and POLITENESS_MAX_DELAY."""
+    """A policy is constructed with POLITENESS_FACTOR, POLITENESS_MIN_DELAY and POLITENESS_MAX_DELAY.
+
+    One that has an attribute `slows_down = False` is kept to even for a host under strain (frontier/strain.py).
+    """
 
     def __init__(self, factor: float, minimum: float, maximum: float) -> None: ...
 

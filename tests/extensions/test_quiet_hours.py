@@ -1,0 +1,82 @@
+"""Times of the day at which nothing is fetched."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from webcrawl.adapter.holds import hold
+from webcrawl.checks.hours import Hours
+from webcrawl.extensions import quiet_hours
+from webcrawl.extensions.quiet_hours import QuietHours, quiet_until
+
+NIGHT, NOON = (22 * 60, 6 * 60), (12 * 60, 13 * 60 + 30)
+
+
+def at(hour, minute=0, day=20_000):
+    return day * 86_400.0 + hour * 3600 + minute * 60
+
+
+@pytest.mark.parametrize(
+    ("now", "until"),
+    [
+        (at(21, 59), None),
+        (at(22), 6 * 60),
+        (at(0), 6 * 60),
+        (at(5, 59), 6 * 60),
+        (at(6), None),
+        (at(13, 29), NOON[1]),
+        (at(13, 30), None),
+    ],
+)
+def test_spans(now, until):
+    """From their first minute to the one before their last, over midnight too."""
+    assert quiet_until(now, [NIGHT, NOON]) == until
+
+
+def test_spans_that_overlap():
+    """The one that lasts longer counts."""
+    assert quiet_until(at(23), [(23 * 60, 1), NIGHT]) == NIGHT[1]
+
+
+@pytest.mark.parametrize("text", ["22:00", "24:00-06:00", "22:00-22:00", "22-6", "22:00-06:00;", "9:00-10:00", 7])
+def test_what_is_no_span(text):
+    """It is refused before the crawl starts."""
+    with pytest.raises(ValueError):  # noqa: PT011 - the check names setting and value
+        Hours().read(text)
+
+
+def test_how_they_are_written():
+    """Several with commas between; none at all by default."""
+    assert Hours().read("22:00-06:00, 12:00-13:30") == [NIGHT, NOON]
+    assert Hours().read("") == Hours().read("none") == Hours().read(None) == []
+
+
+class Crawler:
+    """As far as extensions that pause it need it."""
+
+    def __init__(self):
+        self.paused = []
+        self.engine = SimpleNamespace(pause=lambda: self.paused.append(True), unpause=lambda: self.paused.append(False))
+        self.spider = None
+
+
+def test_it_goes_on_afterwards(monkeypatch):
+    """The engine is paused once, and goes on once."""
+    crawler, now = Crawler(), [at(21)]
+    monkeypatch.setattr(quiet_hours, "time", SimpleNamespace(time=lambda: now[0]))
+    monkeypatch.setattr("webcrawl.adapter.holds.scheduler_of", lambda _: SimpleNamespace(wake=lambda: None))
+    extension = QuietHours(crawler, [NIGHT])
+    for hour in (21, 22, 23, 24, 29, 30, 31):
+        now[0] = at(hour)
+        extension.look()
+
+    assert crawler.paused == [True, False]
+
+
+def test_who_else_holds_the_crawl_is_waited_for(monkeypatch):
+    """A full disk in a quiet night: fetching resumes when both are over."""
+    monkeypatch.setattr("webcrawl.adapter.holds.scheduler_of", lambda _: SimpleNamespace(wake=lambda: None))
+    crawler = Crawler()
+    for holder, held in (("disk", True), ("night", True), ("disk", False), ("night", False)):
+        hold(crawler, holder, held=held)
+        assert crawler.paused == ([True] if holder == "disk" or held else [True, False])

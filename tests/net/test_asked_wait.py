@@ -1,0 +1,59 @@
+"""How long an answer asks to be left alone."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from webcrawl.net.asked_wait import asked_wait
+from webcrawl.text.httpdate import http_date
+
+NOW = 1_790_000_000.0
+
+
+def wait(*headers):
+    return asked_wait([(name.encode(), value.encode("latin-1")) for name, value in headers], NOW)
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ([], 0),
+        ([("Content-Type", "text/html"), ("Referrer-Policy", "x")], 0),
+        ([("Retry-After", "120")], 120),
+        ([("retry-after", http_date(int(NOW) + 10).decode())], 10),
+        ([("Retry-After", "soon")], 0),
+        ([("RateLimit", '"default";r=50;t=30')], 0.6),
+        ([("RateLimit", '"default";r=0;t=30')], 30),
+        ([("RateLimit", '"default";r=1;t=30')], 30),
+        ([("RateLimit-Policy", '"day";q=1000;w=86400'), ("RateLimit", '"day";r=432')], 200),
+        ([("RateLimit", '"burst";r=10;t=1, "day";r=10;t=1000')], 100),
+        ([("RateLimit", '"bytes";qu="content-bytes";r=0;t=1000')], 0),
+        ([("RateLimit-Policy", '"a";q=10;w=60')], 0),
+        ([("RateLimit", "limit=100, remaining=4, reset=20")], 5),
+        ([("RateLimit-Limit", "100"), ("RateLimit-Remaining", "0"), ("RateLimit-Reset", "7")], 7),
+        ([("X-RateLimit-Remaining", "2"), ("X-RateLimit-Reset", "1790000060")], 30),
+        ([("X-RateLimit-Remaining", "0"), ("X-RateLimit-Reset", "1780000000")], 0),
+        ([("X-RateLimit-Remaining", "0")], 0),
+        ([("Retry-After", "3"), ("RateLimit", '"a";r=0;t=9')], 9),
+        ([("Retry-After", "30"), ("RateLimit", '"a";r=0;t=9')], 30),
+        ([("RateLimit", '"a";r=-1;t=9')], 0),
+        ([("RateLimit", "nonsense"), ("RateLimit-Remaining", "x")], 0),
+    ],
+)
+def test_what_is_asked_for(headers, seconds):
+    """Retry-After on any status; a limit's rest is spread over its time; the longest of all counts."""
+    assert wait(*headers) == pytest.approx(seconds)
+
+
+NAMES = [b"Retry-After", b"RateLimit", b"ratelimit-policy", b"X-RateLimit-Reset", b"RateLimit-Remaining", b"R", b""]
+PIECES = st.sampled_from(
+    ['"a"', ";r=", ";t=", "9" * 15, "0", "1.5", ", ", "reset=", "remaining=", "-", "\xff", "qu=", "."]
+)
+
+
+@given(st.lists(st.tuples(st.sampled_from(NAMES), st.lists(PIECES | st.text(max_size=5)).map("".join)), max_size=6))
+def test_nothing_breaks_it(headers):
+    """Whatever a server sends, it is a number of seconds that is not negative."""
+    encoded = [(name, value.encode("utf-8", "replace")) for name, value in headers]
+
+    assert 0.0 <= asked_wait(encoded, NOW) < float("inf")

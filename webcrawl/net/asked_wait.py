@@ -1,0 +1,74 @@
+"""How long an answer asks to be left alone: Retry-After on any status, and what is left of a rate limit.
+
+Rate limits: draft-ietf-httpapi-ratelimit-headers-10, `RateLimit: "name";r=3;t=20` with `RateLimit-Policy:
+"name";q=100;w=60`; its versions up to 07, `limit=100, remaining=3, reset=20` in one field or in three; and the same
+three with `X-` before, whose `Reset` many servers give as a time since 1970.
+"""
+
+from __future__ import annotations
+
+import re
+
+from webcrawl.net.retry_after import retry_after
+
+FIRST = frozenset(b"rRxX")  # first letters of all names below: nearly all other headers end here
+LONGEST = 2048  # bytes of a field that is read
+EPOCH = 1e8  # seconds: a `Reset` beyond that is a time, as nobody asks for three years
+_ITEM = re.compile(r'"([^"]{0,64})"((?:\s*;\s*[a-z]{1,8}=(?:"[^"]{0,64}"|[\d.]{1,15}))*)')
+_PARAMETER = re.compile(r'([a-z]{1,8})=(?:"([^"]*)"|([\d.]{1,15}))')
+_OLD = re.compile(r"\b(limit|remaining|reset)\s*=\s*(\d{1,12})")
+_NUMBER = re.compile(r"\d{1,12}(?:\.\d{1,6})?")
+
+
+def asked_wait(headers: list[tuple[bytes, bytes]], now: float) -> float:
+    """Seconds that the host asks for before the next request; 0 if it asks for nothing, or for nonsense."""
+    told: dict[str, str] = {}
+    for name, value in headers:
+        if name[:1] and name[0] in FIRST:
+            known = name.lower().decode("latin-1").removeprefix("x-")
+            if known == "retry-after" or known.startswith("ratelimit"):
+                told.setdefault(known, value[:LONGEST].decode("latin-1"))
+    if not told:
+        return 0.0
+    again = retry_after(told.pop("retry-after", "").encode("latin-1"), now)
+    return max(again, _limited(told, now)) if told else again
+
+
+def _limited(told: dict[str, str], now: float) -> float:
+    """What is left is spread evenly over the time that is left; if nothing is left, all of that time is to pass."""
+    field = told.get("ratelimit", "")
+    policies = dict(_items(told.get("ratelimit-policy", "")))
+    waits = [_spread(given.get("r"), given.get("t"), policies.get(name, {})) for name, given in _items(field)]
+    old = dict(_OLD.findall(field))
+    for name in ("remaining", "reset"):
+        value = told.get(f"ratelimit-{name}", "")
+        if name not in old and (found := _NUMBER.match(value.strip())):
+            old[name] = found[0]
+    if "remaining" in old and "reset" in old:
+        reset = float(old["reset"])
+        waits.append(_spread(old["remaining"], str(reset - now if reset > EPOCH else reset), {}))
+    return max(waits, default=0.0)
+
+
+def _items(field: str) -> list[tuple[str, dict[str, str]]]:
+    """The members of a list, and their parameters; those that count something else than requests are left out."""
+    found = []
+    for name, parameters in _ITEM.findall(field):
+        given = {key: text or number for key, text, number in _PARAMETER.findall(parameters)}
+        if given.get("qu", "requests") == "requests":
+            found.append((name, given))
+    return found
+
+
+def _spread(left: str | None, until: str | None, policy: dict[str, str]) -> float:
+    remaining, window = _number(left), _number(until if until is not None else policy.get("w"))
+    if remaining is None or window is None or window <= 0:
+        return 0.0
+    return window / max(remaining, 1.0)
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        return float(text) if text is not None else None
+    except ValueError:
+        return None
