@@ -126,6 +126,9 @@ URL_TRACE = False
 
 # --- The frontier ---
 
+# Where URLs wait for their turn: ours, or a plain one (docs/extending.md#a-frontier).
+FRONTIER = "webcrawl.frontier.state.open_frontier"
+
 # MiB of memory for the frontier, whatever the size of the crawl.
 FRONTIER_MEMORY = 128
 

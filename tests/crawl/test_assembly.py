@@ -10,7 +10,16 @@ from webcrawl.crawl import assembly
 from webcrawl.crawl.assembly import assemble
 from webcrawl.store import worker
 
-PARTS = ("keep_terms", "CrawlClock", "FilterStates", "RobotsRows", "ContentSeen", "_frontier", "Seeding", "_visitor")
+PARTS = (
+    "keep_terms",
+    "CrawlClock",
+    "FilterStates",
+    "RobotsRows",
+    "ContentSeen",
+    "open_frontier",
+    "Seeding",
+    "_visitor",
+)
 
 
 def values(folder):

@@ -35,6 +35,16 @@ class TestRefused:
 
         assert str(caught.value) == "crawls/web: belongs to the spider web, not follow: use another JOBDIR"
 
+    def test_another_frontier(self):
+        """What waits lies in a form of each frontier's own; a crawl of which nothing is noted has ours."""
+        fifo = "webcrawl.frontier.fifo_frontier.FifoFrontier"
+        before = {name: value for name, value in terms().items() if name != "FRONTIER"}
+
+        refuse(JOB, before, terms())
+        for old in (before, terms()):
+            with pytest.raises(OtherTerms, match=f"FRONTIER was webcrawl.frontier.state.open_frontier, now {fifo}: "):
+                refuse(JOB, old, terms(FRONTIER=fifo))
+
     @pytest.mark.parametrize(
         ("before", "now"),
         [

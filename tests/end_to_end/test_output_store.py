@@ -123,6 +123,17 @@ class TestStopped:
         assert (names(tmp_path / "store/one"), names(crawl.jobdir)) == (here, [])
         assert list(verify(crawl.jobdir, Counter())) == []
 
+    def test_ctrl_c_while_it_waits(self, tmp_path, simweb):
+        """A crawl that has finished waits for a store that is away; Ctrl-C makes it no success: exit status 1."""
+        crawl = crawl_of(tmp_path, simweb(2, 4), LOG_LEVEL="INFO")
+        running = crawl.start()
+        wait_until(lambda: crawl.output.exists() and "on the way" in crawl.output.read_text())
+        os.kill(running.process.pid, signal.SIGINT)
+
+        assert running.wait() == 1
+        assert crawl.stats["reason"] == "finished"
+        assert "does it, or the next start" in crawl.output.read_text()
+
 
 class TestKilled:
     def test_kill_9_loses_and_doubles_nothing(self, tmp_path, simweb):

@@ -8,6 +8,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from tests.support.changing_site import Document, changing_site, log_of
 from tests.support.crawling import wait_until
+from tests.support.fulltext import written
 from webcrawl.verify.whole import verify
 
 
@@ -126,6 +127,10 @@ def test_it_ends_by_a_limit(tmp_path):
     assert len(site.asked) >= 3
 
 
+def _stored(crawl):
+    return (crawl.jobdir / "logs/store.log").read_text().splitlines()
+
+
 @pytest.mark.parametrize("asking", [True, False])
 def test_what_pipelines_get(tmp_path, asking):
     """Changed pages and those that are gone are pages like new ones; unchanged ones are for who asks for them."""
@@ -133,7 +138,8 @@ def test_what_pipelines_get(tmp_path, asking):
     pipelines = {f"tests.support.changing_pipelines.{name}": 300 + at for at, name in enumerate(names)}
     documents = {"/": Document(b"<p>1", etag='"1"'), "/typed": Document(b"<p>2"), "/gone": Document(b"<p>3")}
     with changing_site(documents) as site:
-        crawl = site.crawl(tmp_path, *documents, ITEM_PIPELINES=json.dumps(pipelines), NOTES=tmp_path)
+        more = {"OUTPUTS": "text pagefiles", "ITEM_PIPELINES": json.dumps(pipelines), "NOTES": tmp_path}
+        crawl = site.crawl(tmp_path, *documents, **more)
         running = crawl.start()
         wait_until(lambda: all(len(site.of(path)) >= 3 for path in documents))
         documents["/"] = Document(b"<p>one", etag='"2"')
@@ -142,6 +148,9 @@ def test_what_pipelines_get(tmp_path, asking):
         assert site.until("/typed", len(site.of("/typed")) + 2, running) == 0
 
     found = {name: (tmp_path / name).read_text().splitlines() for name in names}
+    stored = Counter("/" + line.split()[1].split("/", 3)[3] for line in _stored(crawl))
+    assert stored == Counter("/" + one["url"].split("/", 3)[3] for one in written(crawl.jobdir) if one["text"])
+    assert (stored["/"], stored["/typed"]) == (2, 1)  # an output has each state once, whoever asks for more
     changes = {name: {tuple(line.split()[:2]) for line in lines} for name, lines in found.items()}
     known = {("/", "new"), ("/typed", "new"), ("/gone", "new"), ("/", "changed")}
     everything = {*known, ("/gone", "gone"), *((path, "unchanged") for path in ("/", "/typed", "/gone"))}

@@ -65,7 +65,7 @@ def test_saved_and_restored(gifts):
     """A restored table is the same."""
     table, again = table_of(gifts), Popularity(KEY, 16 * CELL)
     again.restore(table.save())
-    assert ([*again], again.forgotten) == ([*table], pytest.approx(table.forgotten))
+    assert ({*again}, again.forgotten) == ({*table}, pytest.approx(table.forgotten))
 
 
 @given(GIFTS, st.sampled_from((16, 32, 256)))
@@ -81,4 +81,29 @@ def test_restored_with_other_memory(gifts, cells):
 
 def test_memory_is_bounded():
     """It has as many cells as fit, a power of two."""
-    assert len([*zip(Popularity(KEY, 1000 * CELL)._owners, strict=True)]) == 512
+    assert len(Popularity(KEY, 1000 * CELL)._owners) == 512
+
+
+@given(GIFTS)
+def test_what_was_fetched_gets_nothing(gifts):
+    """A page that was fetched takes no cell from those that wait, also after a restart."""
+    table, again = Popularity(KEY, 1 << 16), Popularity(KEY, 1 << 16)
+    table.take(url(7))
+    again.restore(table.save())
+    for one in (table, again):
+        for number, amount in gifts:
+            one.add([url(number)], amount)
+        assert one.of(url(7)) == 0
+        assert total(one) + one.forgotten == pytest.approx(sum(amount for _, amount in gifts))
+
+
+def test_popular_pages_are_remembered_for_longest():
+    """Of fetched pages that share a cell those stay to which links still lead."""
+    table = Popularity(KEY, 16 * CELL)
+    table.take(url(0))
+    for number in range(1, 400):
+        table.add([url(0)], 1.0)
+        table.take(url(number))
+    assert table.of(url(0)) == 0
+    table.add([url(0)], 1.0)
+    assert table.of(url(0)) == 0

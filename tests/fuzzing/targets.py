@@ -11,11 +11,27 @@ from tests.fuzzing import (
     letters,
     lists,
     modules,
+    owners,
     pages,
     records,
     talks,
 )
 from tests.fuzzing.target import Target
 
-ROOMS = (answers, cookies, pages, formats, hubs, talks, lists, addresses, records, archives, modules, letters, earlier)
+ROOMS = (
+    answers,
+    cookies,
+    pages,
+    formats,
+    hubs,
+    talks,
+    lists,
+    addresses,
+    records,
+    archives,
+    modules,
+    letters,
+    earlier,
+    owners,
+)
 TARGETS: dict[str, Target] = {target.name: target for room in ROOMS for target in room.TARGETS}

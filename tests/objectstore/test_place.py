@@ -108,6 +108,17 @@ class TestFolder:
                 call()
         assert not (tmp_path / "mnt").exists()
 
+    def test_the_folder_of_a_drone_is_created(self, tmp_path):
+        """In that of the hive, which must exist."""
+        place = Folder(str(tmp_path / "drone-3"))
+        place.look()
+        assert place.size(NAME) is None
+        place.put(NAME, 6, iter([b"record"]))
+
+        assert (tmp_path / "drone-3" / NAME).read_bytes() == b"record"
+        with pytest.raises(FileNotFoundError, match="it is not created"):
+            Folder(str(tmp_path / "mnt" / "drone-3")).look()
+
 
 class TestRemote:
     @pytest.fixture(name="place")

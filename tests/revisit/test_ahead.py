@@ -216,3 +216,16 @@ def test_a_row_that_is_no_record_is_damage(db, revisits):
     db.execute("UPDATE ahead SET since = ?, data = ?, crc = ?", (5, b"junk", rowcrc.ahead(*row)))
     with pytest.raises(DamagedFile, match="record"):
         revisits.told(URL, NOW + 2)
+
+
+def test_pages_without_a_record(db, revisits, monkeypatch):
+    """What is noted of them is told once, is nothing of other pages, and is bounded."""
+    monkeypatch.setattr(module, "LACKING", 3)
+    assert not revisits.fill("http://h/2")
+    found_ahead(revisits, NOW + 1, digest=2)
+    for number in (1, 2, 3, 4):
+        revisits.lack(f"http://h/{number}", "L", NOW)
+    assert record_of(revisits.told("http://h/2", NOW + DAY)).digest == 0
+    revisits.ahead_failed("http://h/2")
+    assert [revisits.fill(f"http://h/{number}") for number in (1, 2, 2, 3, 4)] == [False, True, False, True, False]
+    assert len(revisits._ahead) == 1

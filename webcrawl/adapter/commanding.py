@@ -97,12 +97,15 @@ class Commanding:
     def hosts(self) -> HostOrders:
         scheduler = self._scheduler
         scheduler.wake()  # once the command is carried out: more may be due then
+        if scheduler.crawl.hosts is None:
+            raise CommandError("the FRONTIER of this crawl takes no commands on hosts")
         return scheduler.crawl.hosts
 
     def errors(self, most: int) -> Mapping[str, Any]:
-        scheduler = self._scheduler
         folder = Path(self._crawler.settings["JOBDIR"])
-        ends = [{"urls": urls, "outcome": _said(status)} for status, urls in scheduler.crawl.hosts.outcomes().items()]
+        hosts = self._scheduler.crawl.hosts
+        outcomes = hosts.outcomes() if hosts is not None else {}
+        ends = [{"urls": urls, "outcome": _said(status)} for status, urls in outcomes.items()]
         errors = {f"{place}": one.splitlines() for place, one in enumerate(last_errors(folder, most), start=1)}
         return {"outcomes": ends, "errors": errors}
 
@@ -123,7 +126,7 @@ class Commanding:
             "state": state,
             "seconds": round(time.monotonic() - scheduler.begun, 1),
             **crawl.glance(),
-            "in_force": [*crawl.in_force.told(), *crawl.hosts.told()],
+            "in_force": [*crawl.in_force.told(), *(crawl.hosts.told() if crawl.hosts is not None else ())],
         }
 
 

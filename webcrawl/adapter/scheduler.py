@@ -372,8 +372,8 @@ class FrontierScheduler:
 
     @property
     def hurries(self) -> bool:
-        """Whether the crawl was told to stop, by a signal or by command."""
-        return self._reason in HURRIED
+        """Whether the crawl was told to stop, by a signal or by command; a signal may come while it closes."""
+        return self._reason in HURRIED or (self._engine is not None and self._engine.told_to_stop)
 
     def fail(self, error: Exception) -> None:
         """Ends the crawl: the state on disk stays that of the last checkpoint.
@@ -395,7 +395,7 @@ class FrontierScheduler:
         bad = self.failed is not None or self._reason in BROKEN
         if not bad and self._reason == FINISHED:  # any other end is no promise that all was done
             bad = self.crawl.lacks_seeds
-        if not bad and not self.hurries:
+        if not bad and self._reason not in HURRIED:
             bad = any(is_behind() for is_behind in self.behind)
         return EndedBadly(self._reason) if bad else None
 

@@ -92,6 +92,7 @@ KINDS: dict[str, Kind] = {
     "URL_CACHE": Dotted(),
     "URL_CACHE_SIZE": Whole(1, 1 << 24),
     "URL_TRACE": Switch(),
+    "FRONTIER": Dotted(),
     "FRONTIER_MEMORY": Whole(8, TEBIBYTE),
     "FRONTIER_LEVELS": Whole(1, 1000),
     "FRONTIER_PRIORITIZER": Dotted(),

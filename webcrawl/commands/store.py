@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import sys
 from pathlib import Path
 from typing import Any, ClassVar
@@ -53,6 +54,9 @@ class Command(ScrapyCommand):
         except OSError as error:
             sys.stderr.write(f"{readable(f'{error.filename or jobdir}: {error.strerror or error}')}\n")
             sound = False
+        except KeyboardInterrupt:
+            sys.stderr.write("interrupted: the same command goes on\n")
+            sound = False
         self.exitcode = 0 if sound else 1
 
     def _looked(self, jobdir: Path, opts: argparse.Namespace) -> bool:
@@ -79,6 +83,7 @@ def _copied(jobdir: Path, settings: BaseSettings) -> bool:
     from webcrawl.objectstore.place import below, open_place  # noqa: PLC0415 - as above
     from webcrawl.store.jobdirs import crawls_of, hive_of, is_crawl  # noqa: PLC0415 - as above
 
+    _aloud()
     given, keep = (read(name, settings.get(name, getattr(defaults, name))) for name in SETTINGS)
     drones = hive_of(jobdir) is not None
     sound = True
@@ -90,3 +95,16 @@ def _copied(jobdir: Path, settings: BaseSettings) -> bool:
             sound = sound and is_sound
             say(line)
     return sound
+
+
+class _Lines(logging.Handler):
+    """Prints what is said meanwhile: which file is stored, and why one is not."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        say(record.getMessage())
+
+
+def _aloud() -> None:
+    logger = logging.getLogger("webcrawl.objectstore")
+    logger.setLevel(logging.INFO)
+    logger.handlers[:] = [_Lines()]

@@ -6,7 +6,7 @@ from typing import Any
 
 from webcrawl.crawl.discovery import Discovery
 from webcrawl.crawl.elsewhere import Elsewhere
-from webcrawl.frontier.frontier import Frontier
+from webcrawl.frontier.protocol import Frontier
 from webcrawl.urls.hosts import host_of
 
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
-from random import Random
 from typing import Any
 
 from webcrawl.control.changeable import OF_FILTERS, OF_FRONTIER, SCOPE
@@ -19,15 +18,16 @@ from webcrawl.crawl.admission import CrawlAdmission
 from webcrawl.crawl.changing import Filters, change_scope
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.counters import SavedCounters
-from webcrawl.crawl.crawl import CLEAN, Crawl, Parts
+from webcrawl.crawl.crawl import Crawl, Parts
 from webcrawl.crawl.crawl_log import CrawlLog
 from webcrawl.crawl.ending import Ending
 from webcrawl.crawl.filter_states import FilterStates
 from webcrawl.crawl.found_log import FOUND, FoundLog
+from webcrawl.crawl.frontiers import open_frontier
 from webcrawl.crawl.halfway import Halfway
 from webcrawl.crawl.host_orders import HostOrders
 from webcrawl.crawl.inspection import Watched
-from webcrawl.crawl.open_revisits import NONE, open_revisiting, open_signalling
+from webcrawl.crawl.open_revisits import open_revisiting, open_signalling
 from webcrawl.crawl.refusals import Refusals
 from webcrawl.crawl.requisites import SOURCES
 from webcrawl.crawl.robots import RobotsAdmission
@@ -37,7 +37,6 @@ from webcrawl.crawl.sheets import heed
 from webcrawl.crawl.terms import keep_terms, terms_of
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.crawl.visitor import LinkRules, Visitor
-from webcrawl.crawl.walking import open_walkers
 from webcrawl.crawl.withholding import Owners
 from webcrawl.formats.documents import DocumentReader
 from webcrawl.formats.kinds import LOGGED
@@ -45,13 +44,12 @@ from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.allowances import Allowance
 from webcrawl.frontier.booking import Limits, Own
 from webcrawl.frontier.connections import Connections
-from webcrawl.frontier.frontier import Frontier
-from webcrawl.frontier.parts import Hooks, Rules, Shape
+from webcrawl.frontier.frontier import Frontier as OurFrontier
+from webcrawl.frontier.parts import Hooks, Rules
 from webcrawl.frontier.politeness import Politeness
+from webcrawl.frontier.protocol import Frontier
 from webcrawl.frontier.robots_rows import RobotsRows
-from webcrawl.frontier.state import open_frontier
-from webcrawl.frontier.walk import WalkFrontier
-from webcrawl.frontier.walkers import Walkers, WalkRules
+from webcrawl.frontier.walkers import WalkRules
 from webcrawl.hive.drone import Drone
 from webcrawl.hive.fingerprints import SlotFingerprints
 from webcrawl.hive.identity import keep_map, refuse_drone
@@ -75,6 +73,7 @@ from webcrawl.seen.layout import shares
 from webcrawl.seen.portions import Portions
 from webcrawl.seen.protocol import SeenStore
 from webcrawl.seen.shells import Shells
+from webcrawl.statistics.statistics import Statistics
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import Outputs
 from webcrawl.urls.assembly import build_filters, build_pipeline
@@ -239,18 +238,22 @@ def _parts(
     hooks = Hooks(admission, addresses, dropped, awaited=lambda: seen.pending > 0)
     counters: Counter[str] = Counter()
     SavedCounters(db, {"crawl": counters, "refused": pipeline.filtered})
-    walkers = open_walkers(values, db, walk, outputs, clock, key) if walk is not None else None
-    frontier = _frontier(values, db, hooks, clock, domains, walkers)
+    frontier = open_frontier(values, db, _rules(values, domains, key), hooks, clock, walk, outputs, key)
+    ours = frontier if isinstance(frontier, OurFrontier) else None
     ending = Ending(values["OUTAGE_END_WAIT"])
     in_force.listen([SCOPE, *OF_FILTERS], Filters(chain, pipeline, admission, states).change, now=False)
     in_force.listen([SCOPE], partial(change_scope, db), now=False)  # last: the terms are not changed back
     _heed(in_force, frontier, book, ending)
     statistics = SavedStatistics(db, log, key).statistics
-    watched = Watched(frontier, robots, statistics, clock, domains)
     portions = Portions(db, site_of)
-    post = open_post(values, db, member, frontier, seen) if member is not None else None
+    post = open_post(values, db, member, ours, seen) if member is not None and ours is not None else None
     elsewhere = post.drone if post is not None else None
-    revisiting = open_revisiting(values, db, frontier, clock, log, counters, in_force, post, key, admission.excludes)
+    excludes = admission.excludes
+    revisiting = (
+        open_revisiting(values, db, ours, clock, log, counters, in_force, post, key, excludes)
+        if ours is not None
+        else None
+    )
     return Parts(
         db=db,
         clock=clock,
@@ -280,7 +283,9 @@ def _parts(
         uplink=Uplink(Detector(domains), frontier, robots.book, clock, counters),
         statistics=statistics,
         in_force=in_force,
-        hosts=HostOrders(watched, _sheets(db, in_force, frontier, pipeline), PausedHosts(db), in_force),
+        hosts=_host_orders(ours, robots, statistics, clock, domains, db, in_force, pipeline)
+        if ours is not None
+        else None,
         post=post,
         trace=_trace(outputs, pipeline) if values["URL_TRACE"] else None,
         leave=None if values["URL_FOLLOW"] else FoundLog(outputs.open(FOUND)).add,
@@ -305,12 +310,15 @@ def _heed(in_force: InForce, frontier: Frontier, book: RobotsBook, ending: Endin
         book.change(retry_wait=now["HOST_RETRY_WAIT"], patience=now["HOST_PATIENCE"])
 
     in_force.listen(OF_FRONTIER, of_frontier, now=False)
-    in_force.listen(["FRONTIER_BIAS"], lambda now: frontier.weigh(now["FRONTIER_BIAS"]), now=False)
-    in_force.listen(["DOMAIN_BUDGET_PAGES"], lambda now: frontier.allow(_allowance(now)), now=False)
+    if isinstance(frontier, OurFrontier):
+        in_force.listen(["FRONTIER_BIAS"], lambda now: frontier.weigh(now["FRONTIER_BIAS"]), now=False)
+        in_force.listen(["DOMAIN_BUDGET_PAGES"], lambda now: frontier.allow(_allowance(now)), now=False)
     in_force.listen(["OUTAGE_END_WAIT"], lambda now: setattr(ending, "wait", now["OUTAGE_END_WAIT"]), now=False)
 
 
-def open_post(values: Mapping[str, Any], db: CrawlDB, member: Membership, frontier: Frontier, seen: SeenStore) -> Post:
+def open_post(
+    values: Mapping[str, Any], db: CrawlDB, member: Membership, frontier: OurFrontier, seen: SeenStore
+) -> Post:
     """What a drone has for the others, with its state from `db`."""
     slot_of = member.partition.slot
     outbox = Outbox(db, member.me, member.hive)
@@ -324,7 +332,21 @@ def open_post(values: Mapping[str, Any], db: CrawlDB, member: Membership, fronti
     return Post(drone, outbox, Inbox(db, member.hive, drone.take), Obeyed(db))
 
 
-def _sheets(db: CrawlDB, in_force: InForce, frontier: Frontier, pipeline: LinkPipeline) -> Sheets:
+def _host_orders(
+    frontier: OurFrontier,
+    robots: RobotsAdmission,
+    statistics: Statistics,
+    clock: CrawlClock,
+    domains: RegisteredDomains,
+    db: CrawlDB,
+    in_force: InForce,
+    pipeline: LinkPipeline,
+) -> HostOrders:
+    watched = Watched(frontier, robots, statistics, clock, domains)
+    return HostOrders(watched, _sheets(db, in_force, frontier, pipeline), PausedHosts(db), in_force)
+
+
+def _sheets(db: CrawlDB, in_force: InForce, frontier: OurFrontier, pipeline: LinkPipeline) -> Sheets:
     sheets = Sheets(db)
     heed(sheets, in_force, frontier, pipeline, own=_own, allowance=_allowance)
     return sheets
@@ -339,30 +361,6 @@ def needs_all_seeds(values: Mapping[str, Any]) -> bool:
     """Whether it is the seeds that say what is inside the crawl."""
     scope = values["URL_SCOPE"]
     return scope == "seeds" or (values["REQUISITES"] and scope in SELF_CONTAINED)
-
-
-def _frontier(
-    values: Mapping[str, Any],
-    db: CrawlDB,
-    hooks: Hooks,
-    clock: CrawlClock,
-    domains: RegisteredDomains,
-    walkers: Walkers | None,
-) -> Frontier:
-    return open_frontier(
-        db,
-        Shape(
-            values["FRONTIER_LEVELS"],
-            values["FRONTIER_BIAS"],
-            values["FRONTIER_MEMORY"] * MIB,
-            revisits=values["REVISIT_POLICY"] != NONE,
-        ),
-        _rules(values, domains, _key(db)),
-        hooks,
-        random=Random(values["RANDOM_SEED"]),
-        now=0.0 if db.get(CLEAN) else clock(),
-        kind=partial(WalkFrontier, walkers=walkers) if walkers is not None else Frontier,
-    )
 
 
 def _visitor(values: Mapping[str, Any], crawl: Crawl, db: CrawlDB) -> Visitor:

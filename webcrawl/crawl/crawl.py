@@ -30,8 +30,8 @@ from webcrawl.crawl.seeding import Seeding
 from webcrawl.crawl.signalling import Signalling
 from webcrawl.crawl.since import count_known, note_of
 from webcrawl.crawl.uplink import Uplink
-from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.overstay import R
+from webcrawl.frontier.protocol import Frontier
 from webcrawl.hive.member import Post
 from webcrawl.model import Exchange, Link, Outcome, Packed, Status, url_of
 from webcrawl.net.robots_book import NO_HEAD
@@ -101,7 +101,7 @@ class Parts:
     uplink: Uplink
     statistics: Statistics
     in_force: InForce
-    hosts: HostOrders
+    hosts: HostOrders | None  # with our frontier
     post: Post | None = None  # if this is one drone of a hive
     trace: Callable[[str, Sequence[str]], None] | None = None  # hears of the links of each page
     leave: Callable[[Sequence[Packed]], None] | None = None  # takes the links, if they are not to be followed
@@ -521,21 +521,12 @@ class Crawl:
         frontier, counters, seen = self._frontier, self._counters, self._seen.stats()
         known = counters["links/known"]  # hits too: without that cache this one would have seen them
         asked = seen["submitted"] + known
-        over_budget, domains = frontier.held
         seen["cache_hit_rate"] = (seen["cache_hits"] + known) / asked if asked else 0.0
         return {
             **{name: counters[name] for name in ("pages", "failures", "bytes")},
             **counters,
             "links/waiting": self._portions.links,
-            "queued": frontier.queued,
-            "in_flight": frontier.in_flight,
-            "over_budget": over_budget,
-            "over_budget/domains": domains,
-            "hosts": frontier.hosts,
-            "aside": frontier.aside,
-            "hosts_aside": frontier.hosts_aside,
-            "hosts_paused": len(frontier.steering.held),
-            "aside_due": frontier.next_aside() or 0.0,
+            **frontier.figures(),
             "outage/seconds": counters["outage/seconds"] + round(self.uplink.seconds),
             "seeds": self._seeding.taken,
             "bad_seeds": self._seeding.bad,

@@ -10,8 +10,8 @@ from dataclasses import replace
 from webcrawl.crawl.elsewhere import Elsewhere
 from webcrawl.crawl.redirect_chain import cookie_header, has_asked
 from webcrawl.crawl.requisites import is_needed, may_need
-from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.hearing import Heard, both
+from webcrawl.frontier.protocol import Frontier
 from webcrawl.model import Link, pack_found, url_of
 from webcrawl.seen.portions import PORTION, Portions
 from webcrawl.seen.protocol import SeenStore

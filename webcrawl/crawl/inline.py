@@ -14,7 +14,7 @@ from webcrawl.crawl.halfway import Halfway
 from webcrawl.crawl.robots import RobotsAdmission
 from webcrawl.crawl.since import count_known, note_of
 from webcrawl.frontier.admission import Decision
-from webcrawl.frontier.lending import Lending
+from webcrawl.frontier.protocol import Lends
 from webcrawl.model import Exchange, Link, Outcome, Packed, Status, url_of
 from webcrawl.urls.canonical import canonical
 from webcrawl.urls.hosts import host_of
@@ -35,7 +35,7 @@ class InlineDownloads:
 
     def __init__(
         self,
-        lending: Lending,
+        lending: Lends,
         robots: RobotsAdmission,
         clock: CrawlClock,
         log: CrawlLog,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from webcrawl.crawl.discovery import Discovery
 from webcrawl.crawl.revisiting import Revisiting
 from webcrawl.crawl.seeding import Seeding
-from webcrawl.frontier.frontier import Frontier
+from webcrawl.frontier.protocol import Frontier
 from webcrawl.model import Link, is_prerequisite, is_revisit, unpack
 
 RobotsHeard = Callable[[Link, int, bytes, str, str], None]

@@ -22,6 +22,7 @@ from webcrawl.model import Exchange, Link, Outcome, Status
 from webcrawl.net.max_age import max_age
 from webcrawl.net.validators import Validators, validators
 from webcrawl.revisit import readings
+from webcrawl.revisit.ahead import lacks
 from webcrawl.revisit.change import GONE, By, Change, Judged, judged
 from webcrawl.revisit.figures import RevisitFigures
 from webcrawl.revisit.honesty import Honesty
@@ -30,6 +31,7 @@ from webcrawl.revisit.record import LONGEST_ETAG, PageRecord, is_ahead, link_of,
 from webcrawl.revisit.revisits import Revisits
 from webcrawl.revisit.signals import Signals
 from webcrawl.store.crawldb import CrawlDB
+from webcrawl.urls.hosts import host_of
 
 META = "revisiting"
 STEP = 0.05  # seconds between two looks at what is due
@@ -167,7 +169,8 @@ class Revisiting:
 
     def is_seen(self, link: Link) -> bool:
         """Whether the page was fetched before, though of that no record is at hand."""
-        return bool(link.history) and is_ahead(link)
+        record = record_of(link) if is_ahead(link) else None
+        return record is not None and not lacks(record)
 
     def knows(self, link: Link) -> bool:
         """Whether the page was fetched before, and what came of that is at hand."""
@@ -227,7 +230,14 @@ class Revisiting:
             self.split.fetched_new(now)
             found = exchange.revisit if exchange is not None else None
             if exchange is not None and found is not None and self._on:
+                if self._may_be_told(link.url):
+                    self.revisits.fill(link.url)
                 self._fetched(PageRecord(link.url, link.path), link, exchange, found, now)
+            elif self._may_be_told(link.url):
+                self.revisits.lack(link.url, link.path, now)
+
+    def _may_be_told(self, url: str) -> bool:
+        return self._on and self.signals is not None and self.signals.has_listing(host_of(url))
 
     def _again(self, link: Link, outcome: Outcome, exchange: Exchange | None, now: float, *, asked: bool) -> None:
         record = self._record(link)
@@ -291,6 +301,8 @@ class Revisiting:
         record.gone += 1
         if record.gone >= PROBES and now - record.fetched >= AWAY:
             self.counts.forgot(record.url)
+            if self._may_be_told(record.url):
+                self.revisits.lack(record.url, record.path, now)
         else:
             self._later(record, now, SOON)
 
@@ -300,6 +312,11 @@ class Revisiting:
         """The page's own record is still waiting, and takes over what was found when its turn comes."""
         if exchange is None or found is None or found.change is Change.GONE:
             self.revisits.ahead_failed(link.url)
+            return
+        if self.revisits.fill(link.url):
+            self._fetched(PageRecord(link.url, link.path), link, exchange, found, now)
+            if self.signals is not None:
+                self.signals.followed(link.url, now, changed=True)
             return
         self._update(record, exchange, found, now)
         record.weight = self._importance(link)

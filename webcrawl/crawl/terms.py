@@ -22,6 +22,8 @@ logger = logging.getLogger(__name__)
 
 META = "terms"
 FIXED = ("URL_FOLDINGS", "URL_HOST_RULES")  # which URLs count as one
+FRONTIER = "FRONTIER"
+OURS = "webcrawl.frontier.state.open_frontier"  # also that of crawls which have not noted any
 REQUISITES = "REQUISITES"  # may be switched on, unless it is the seeds' hosts or domains that are within
 FOLLOW = "URL_FOLLOW"  # what one kind of crawl has found is not where the other looks
 SCOPE = "URL_SCOPE"  # may become wider, but domains of seeds are noted only while it is `seeds`
@@ -78,6 +80,12 @@ def refuse(jobdir: Path, before: Terms, now: Terms) -> None:
                 f"{name} was {old}, now {new}: it decides which URLs count as one, which cannot change within a crawl; "
                 f"change it back, or use another JOBDIR than {jobdir}"
             )
+    old, new = (terms.get(FRONTIER, OURS) for terms in (before, now))
+    if old != new:
+        raise OtherTerms(
+            f"{FRONTIER} was {old}, now {new}: each keeps the URLs that wait in its own form; change it back, "
+            f"or use another JOBDIR than {jobdir}"
+        )
     followed, follows = before.get(FOLLOW, ON), now.get(FOLLOW, ON)
     if followed != follows:
         raise OtherTerms(

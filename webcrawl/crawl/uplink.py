@@ -8,7 +8,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 
 from webcrawl.crawl.clock import CrawlClock
-from webcrawl.frontier.frontier import Frontier
+from webcrawl.frontier.protocol import Frontier
 from webcrawl.model import Link, Outcome, Status
 from webcrawl.net.errors import FetchError
 from webcrawl.net.outage import Detector, Failure, Record

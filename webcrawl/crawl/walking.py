@@ -9,15 +9,17 @@ from typing import Any
 import msgpack
 
 from webcrawl.crawl.clock import CrawlClock
-from webcrawl.crawl.terms import OtherTerms
+from webcrawl.crawl.needs import Needs, need
+from webcrawl.crawl.terms import OURS, OtherTerms
 from webcrawl.frontier.walkers import META, Walkers, WalkRules
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.store.errors import StoreError
 from webcrawl.store.outputs import Outputs
 
 LOG = "logs/walk.log"
 UNLIMITED = "webcrawl.frontier.allowances.unlimited.Unlimited"
-NEEDED: dict[str, tuple[object, str]] = {
+NEEDS: Needs = {
+    "FRONTIER": (OURS, "the default: a walk has a frontier of its own"),
+    "URL_FOLLOW": (True, "on: a walk follows links"),
     "HIVE_DRONES": (0, "0: drones divide URLs among them, and a walk goes wherever links lead"),
     "REVISIT_POLICY": ("none", "none: a walk comes back by itself"),
     "REQUISITES": (False, "off: a walk follows links"),
@@ -27,17 +29,11 @@ NEEDED: dict[str, tuple[object, str]] = {
 }
 
 
-class NoWalk(StoreError):  # noqa: N818 - reads as what it is
-    """A crawl with these settings cannot be a walk."""
-
-
 def open_walkers(
     values: Mapping[str, Any], db: CrawlDB, rules: WalkRules, outputs: Outputs, clock: CrawlClock, key: bytes
 ) -> Walkers:
-    """The walkers as of the last checkpoint. NoWalk or OtherTerms if they cannot walk, or go on, like this."""
-    for name, (needed, why) in NEEDED.items():
-        if (values[name] or None) != (needed or None):
-            raise NoWalk(f"{name} = {values[name]!r}: must be {why} (a random walk)")
+    """The walkers as of the last checkpoint. Unfit or OtherTerms if they cannot walk, or go on, like this."""
+    need(values, NEEDS, "a random walk")
     data = db.get(META)
     before = WalkRules(*msgpack.unpackb(data)["rules"]) if data is not None else rules
     if str(before) != str(rules):

@@ -42,6 +42,7 @@ class Engine:
         self.engine.start_async = start_and_judge  # type: ignore[method-assign]
         self._closing: asyncio.Future[None] | None = None
         self._stopped = False
+        self.told_to_stop = False  # while the crawl closes
         close_spider, stop = self.engine.close_spider_async, self.engine.stop_async
 
         async def close_and_say(*, reason: str = "cancelled") -> None:
@@ -58,6 +59,7 @@ class Engine:
             # Ctrl-C while the crawl closes by itself: Scrapy would wait for the requests only, and then leave the rest
             # of the closing undone, the last checkpoint among it, with exit status 0.
             if self._closing is not None and self.engine.spider is not None:
+                self.told_to_stop = True
                 await asyncio.shield(self._closing)
             if not self._stopped:
                 self._stopped = True

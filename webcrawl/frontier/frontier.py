@@ -188,6 +188,20 @@ class Frontier:
         """The number of hosts that are due."""
         return self._back.ready(now)
 
+    def figures(self) -> dict[str, int | float]:
+        """How many URLs and hosts wait, and for what."""
+        return {
+            "queued": self.queued,
+            "in_flight": self.in_flight,
+            "over_budget": self._budgets.held,
+            "over_budget/domains": self._budgets.domains,
+            "hosts": self.hosts,
+            "aside": self.aside,
+            "hosts_aside": self.hosts_aside,
+            "hosts_paused": len(self.steering.held),
+            "aside_due": self.next_aside() or 0.0,
+        }
+
     def change(self, politeness: Politeness, limits: Limits) -> None:
         """Books by other waits and limits from now on: those of hosts and URLs, not those of the rotation."""
         self._book.change(politeness, limits)

@@ -1,7 +1,8 @@
 """How much links give to URLs, in fixed memory: what prioritizers learn while URLs wait.
 
-Each URL has one cell that it may be in. A stranger to the one that is there takes as much from it as it brings itself,
-and takes its place if it brings at least as much (Boyer and Moore's vote): so what many links lead to stays.
+Each URL has two cells that it may be in. Where others are in both it takes as much from the poorer one as it was given
+itself, and takes its place if it was given at least as much (Boyer and Moore's vote): so what many links lead to stays.
+Links to pages that were fetched would fill the table; a second one remembers these, the popular ones for longest.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 import zstandard
 from siphashc import siphash
 
-CELL = 16  # bytes
+CELL = 25  # bytes: two hashes, an amount, a mark
 
 
 class Popularity:
@@ -24,6 +25,7 @@ class Popularity:
         cells = 1 << max(4, (memory // CELL).bit_length() - 1)
         self._key, self._mask = key, cells - 1
         self._owners, self._amounts = array("Q", bytes(8 * cells)), array("d", bytes(8 * cells))
+        self._fetched, self._asked = array("Q", bytes(8 * cells)), bytearray(cells)
         self.forgotten = 0.0
 
     def __repr__(self) -> str:
@@ -35,48 +37,71 @@ class Popularity:
 
     def add(self, urls: Iterable[str], amount: float) -> None:
         """Gives each of these URLs so much."""
-        owners, amounts, mask, key = self._owners, self._amounts, self._mask, self._key
+        owners, amounts, fetched, mask, key = self._owners, self._amounts, self._fetched, self._mask, self._key
         for url in urls:
             number = siphash(key, url)
             at = number & mask
             if owners[at] == number:
                 amounts[at] += amount
-            elif amounts[at] <= amount:
-                self.forgotten += amounts[at]
-                owners[at], amounts[at] = number, amount
+            elif fetched[at] == number:
+                self._asked[at] = 1
+                self.forgotten += amount
+            elif owners[at ^ 1] == number:
+                amounts[at ^ 1] += amount
             else:
-                amounts[at] -= amount
-                self.forgotten += 2 * amount
+                self._challenge(at if amounts[at] <= amounts[at ^ 1] else at ^ 1, number, amount)
+
+    def _challenge(self, at: int, number: int, amount: float) -> None:
+        held = self._amounts[at]
+        if held <= amount:
+            self._owners[at], self._amounts[at] = number, amount
+            self.forgotten += held
+        else:
+            self._amounts[at] -= amount
+            self.forgotten += 2 * amount
 
     def of(self, url: str) -> float:
         """What a URL has, as far as it is known."""
         number = siphash(self._key, url)
         at = number & self._mask
-        return self._amounts[at] if self._owners[at] == number else 0.0
+        if self._owners[at] == number:
+            return self._amounts[at]
+        return self._amounts[at ^ 1] if self._owners[at ^ 1] == number else 0.0
 
     def take(self, url: str) -> float:
-        """Takes all that a URL has."""
+        """Takes all that a URL has: it was fetched, and gets nothing more as long as that is remembered."""
         number = siphash(self._key, url)
         at = number & self._mask
-        if self._owners[at] != number:
-            return 0.0
-        amount, self._amounts[at] = self._amounts[at], 0.0
-        return amount
+        if self._asked[at]:  # the one that is there is popular: it has a second chance, as in CLOCK
+            self._asked[at] = 0
+        else:
+            self._fetched[at] = number
+        for place in (at, at ^ 1):
+            if self._owners[place] == number:
+                amount = self._amounts[place]
+                self._owners[place], self._amounts[place] = 0, 0.0
+                return amount
+        return 0.0
 
     def save(self) -> bytes:
         """What `restore` needs."""
-        amounts = np.frombuffer(self._amounts)
-        filled = amounts > 0
-        rows = np.frombuffer(self._owners, np.uint64)[filled].tobytes(), amounts[filled].tobytes(), self.forgotten
+        amounts, fetched = np.frombuffer(self._amounts), np.frombuffer(self._fetched, np.uint64)
+        held = amounts > 0
+        owners = np.frombuffer(self._owners, np.uint64)[held]
+        rows = owners.tobytes(), amounts[held].tobytes(), fetched[fetched > 0].tobytes(), self.forgotten
         return zstandard.compress(msgpack.packb(rows), 1)
 
     def restore(self, data: bytes) -> None:
-        """Puts back what was saved. If there are fewer cells than before, those with more stay."""
-        owners, amounts, self.forgotten = msgpack.unpackb(zstandard.decompress(data))
-        numbers, values = np.frombuffer(owners, np.uint64), np.frombuffer(amounts)
-        order = np.argsort(values)  # of several in one cell the last one stays
-        places = (numbers & np.uint64(self._mask)).astype(np.int64)[order]
-        table, sums = np.array(self._owners), np.array(self._amounts)
-        table[places], sums[places] = numbers[order], values[order]
-        self.forgotten += float(values.sum() - sums.sum())
-        self._owners, self._amounts = array("Q", table.tobytes()), array("d", sums.tobytes())
+        """Fills an empty table with what was saved. If there are fewer cells than before, those with more stay."""
+        owners, amounts, fetched, self.forgotten = msgpack.unpackb(zstandard.decompress(data))
+        mask = self._mask
+        for number in array("Q", fetched):
+            self._fetched[number & mask] = number
+        rows = sorted(zip(array("d", amounts), array("Q", owners), strict=True), reverse=True)
+        for amount, number in rows:
+            at = number & mask
+            at = at if not self._amounts[at] else at ^ 1
+            if self._amounts[at]:
+                self.forgotten += amount
+            else:
+                self._owners[at], self._amounts[at] = number, amount

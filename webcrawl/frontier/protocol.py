@@ -1,14 +1,194 @@
-"""What the crawl needs of a frontier."""
+"""What the crawl needs of a frontier, so that another one may take the place of ours.
+
+`Frontier` is all of it. `bare.py` has an answer for each part that a simple frontier does without, and
+`fifo_frontier.py` is a simple one. `tests/frontier/test_contract.py` is the contract.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from random import Random
+from typing import Any, Protocol
 
-from webcrawl.model import Link, Packed
+from webcrawl.frontier.admission import Decision
+from webcrawl.frontier.booking import Limits
+from webcrawl.frontier.overstay import R
+from webcrawl.frontier.parts import Hooks, Rules, Shape
+from webcrawl.frontier.politeness import Politeness
+from webcrawl.model import Link, Outcome, Packed
+from webcrawl.store.crawldb import CrawlDB
+
+InFlight = Callable[[Packed], tuple[Outcome, float] | None]
+
+
+class Queue(Protocol):
+    """Links go in, come out when their hosts may be asked, and end. Never two of a host are out at once.
+
+    All of it is saved with every checkpoint: what was out by then comes out again.
+    """
+
+    queued: int  # URLs that wait
+    in_flight: int  # and those that are out
+    counters: Counter[str]  # at least `added`, `taken` and `finished`
+
+    def __len__(self) -> int:
+        """URLs that are not finished."""
+
+    def add(self, records: Iterable[Packed]) -> None:
+        """Packed links that are known to be new."""
+
+    def expedite(self, record: Packed) -> None:
+        """One that others wait for: it comes out before all others of its host."""
+
+    def take(self, now: float, *, spare: bool = True) -> Link | None:
+        """A link whose host is due, and which the admission check lets through; without `spare`, none that may wait."""
+
+    def next_ready(self) -> float | None:
+        """When `take` may return a link: a time (0 is now), or None until something is added or done."""
+
+    def next_turn(self, link: Link) -> float:
+        """Estimated seconds until the next request to the host of a link just taken; 0 if it has no more URLs."""
+
+    def done(self, link: Link, outcome: Outcome, now: float) -> bool:
+        """Books how a download ended; False if the link comes again."""
+
+    def tries_again(self, link: Link, outcome: Outcome, now: float) -> bool:
+        """Whether `done` would return False."""
+
+    def unasked(self, link: Link, now: float) -> None:
+        """Ends a link for which no host was asked."""
+
+    def put_back(self, link: Link, now: float, wait: float = 0.0) -> None:
+        """Takes back a link that could not be requested for so many seconds: it comes first again, as it was."""
+
+    def cut(self, link: Link, seconds: float, now: float) -> None:
+        """Takes back a link that had its slot for too long: it comes again, and its host is asked later."""
+
+    def crawl_delay(self, name: str, seconds: float) -> None:
+        """What a host's robots.txt asks for; 0 withdraws it."""
 
 
 class Found(Protocol):
     """Gets all links of a page that pass the filters, or where it is redirected, instead of the seen store."""
 
     def __call__(self, page: Link, records: Sequence[Packed], /, *, redirect: bool) -> None: ...
+
+
+class Lends(Protocol):
+    """Hosts for downloads that somebody awaits: `lending.py`."""
+
+    def lend(self, link: Link, now: float, in_flight: InFlight) -> Decision: ...
+
+    def give_back(self, name: str, outcome: Outcome | None, now: float) -> None: ...
+
+    def release(self, name: str, now: float) -> None: ...
+
+    def ready_at(self, name: str) -> float: ...
+
+    def wait(self, name: str) -> float: ...
+
+    def is_retired(self, name: str) -> bool: ...
+
+    def again(self, link: Link, outcome: Outcome) -> bool: ...
+
+
+class Looks(Protocol):
+    """What is known of a host: `look.py`."""
+
+    def record(self, name: str) -> tuple[int, bool, str]:
+        """How often it has failed in a row, whether it was ever asked, and its address if that is known."""
+
+    def pause(self, name: str) -> tuple[float, str]:
+        """Seconds for which it was left alone before the request that is made now, and by which rule."""
+
+    def in_flight(self, url: str) -> bool:
+        """Whether this URL is out."""
+
+
+class Cuts(Protocol):
+    """Which downloads are cut because others wait for their slots: `overstay.py`."""
+
+    def downloads(self, running: Sequence[R], *, full: bool) -> list[R]: ...
+
+    def starved(self, now: float, *, full: bool) -> int: ...
+
+
+class Pardons(Protocol):
+    """Takes back what an outage of our own network has cost: `pardon.py`."""
+
+    def since(self, when: float) -> int:
+        """Everything since then; returns how many failures."""
+
+
+class Frontier(Queue, Protocol):
+    """A queue, and what it may do beyond."""
+
+    found: Found | None  # the links of pages go here
+    heard: Callable[[str, Sequence[str]], None] | None  # is told of each page and the URLs it links to
+    on_grown: Callable[[Link], None] | None  # gets the page with which a host has become worth a look for a sitemap
+
+    @property
+    def lending(self) -> Lends: ...
+
+    @property
+    def look(self) -> Looks: ...
+
+    @property
+    def overstay(self) -> Cuts: ...
+
+    @property
+    def pardon(self) -> Pardons: ...
+
+    def probe(self, now: float, *, anyone: bool) -> Link | None:
+        """While our own network is out: a link of a host that answered last time, or with `anyone` of another."""
+
+    def holds_back(self, now: float) -> bool:
+        """Whether there are links, and others should go before them if there are any."""
+
+    def wants_hosts(self, now: float) -> bool:
+        """Whether links of any new host would go before those."""
+
+    def takes_new(self) -> bool:
+        """Whether a host that was never asked would get a slot."""
+
+    def new_body(self, link: Link, body: bytes = b"") -> None:
+        """The answer to a link that is out has a body that was not seen before."""
+
+    def resting(self) -> bool:
+        """Whether nothing is left but what need not be done now."""
+
+    @property
+    def over_budget(self) -> int:
+        """URLs that can only wait for a larger budget: with nothing else left, the crawl ends."""
+
+    def figures(self) -> dict[str, int | float]:
+        """How many wait, and for what: for stats.json."""
+
+    @property
+    def levels(self) -> list[int]:
+        """URLs by priority."""
+
+    def ready(self, now: float) -> int:
+        """Hosts that are due."""
+
+    def paused_until(self, now: float) -> None:
+        """Nothing was taken until now, whoever was due."""
+
+    def change(self, politeness: Politeness, limits: Limits) -> None:
+        """These hold from now on."""
+
+    def share(self, slots: int) -> None:
+        """There are so many slots from now on; 0: no limit."""
+
+    def vote(self, source: str, url: str) -> None:
+        """A page of this registered domain, fetched by another drone of a hive, links to this URL."""
+
+
+class FrontierFactory(Protocol):
+    """What FRONTIER names: a class or function that opens a frontier as of the last checkpoint."""
+
+    def __call__(
+        self, db: CrawlDB, shape: Shape, rules: Rules, hooks: Hooks, *, random: Random, now: float = 0.0, **more: Any
+    ) -> Frontier:
+        """`now`: the last run did not stop cleanly, so that every host waits its turn from then; else 0."""

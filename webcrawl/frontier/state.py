@@ -31,6 +31,7 @@ HOST_BYTES = 768  # a host's record and empty queue as Python objects: 630 measu
 DOMAIN_BYTES = 640  # a domain's record as a Python object, most of them without a queue: 560 measured
 META = "frontier"
 POPULARITY = "popularity"
+LEARNT = 16  # part of the memory for what a prioritizer learns, if it does: it comes off the queues'
 NO_HOOKS = Hooks()
 
 
@@ -96,7 +97,7 @@ def open_frontier(
         frontier.was_aside(*saved["set aside"])
         version, words, gauss = saved["random"]
         random.setstate((version, tuple(words), gauss))
-    db.join(FrontierPart(db, frontier, queues, random, _learn(db, shape.memory // 32, rules)))
+    db.join(FrontierPart(db, frontier, queues, random, _learn(db, shape.memory // LEARNT, rules)))
     return frontier
 
 
@@ -117,7 +118,7 @@ def _open_queues(db: CrawlDB, shape: Shape, rules: Rules, saved: dict[str, Any],
     The last eighth is for registered domains.
     """
     quarter, blocks = shape.memory // 4, Blocks(db)
-    learnt = shape.memory // 32 if isinstance(rules.prioritizer, Learning) else 0
+    learnt = shape.memory // LEARNT if isinstance(rules.prioritizer, Learning) else 0
     pool = Pool(blocks, shape.memory // 2 - learnt)
     hosts = HostTable(db, pool, quarter // HOST_BYTES, quarter // 2)
     levels: list[bytes | None] = list(saved.get("front", ()))

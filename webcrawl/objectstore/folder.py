@@ -8,18 +8,20 @@ from pathlib import Path
 
 from webcrawl.objectstore.place import PIECE
 from webcrawl.store.disk import Disk, remove_unnamed
+from webcrawl.store.jobdirs import number_of
 
 PART = ".part"  # after the name, while it is written
 
 
 class Folder:
-    """Files get their names when they are whole and synced. The folder itself must exist.
+    """Files get their names when they are whole and synced. The folder itself must exist; of a drone's, the one above.
 
     If it were created, a disk that is not mounted would go unnoticed, and its files would fill the one below.
     """
 
     def __init__(self, root: str, disk: Disk | None = None) -> None:
         self._root, self._disk = Path(root), disk or Disk()
+        self._mount = self._root if number_of(self._root) is None else self._root.parent
 
     def __repr__(self) -> str:
         return f"<Folder {self._root}>"
@@ -64,13 +66,13 @@ class Folder:
         self._disk.unlink(self._root / name)
 
     def look(self) -> None:
-        if not self._root.is_dir():
-            raise FileNotFoundError(f"{self._root}: no such folder; it is not created")
+        if not self._mount.is_dir():
+            raise FileNotFoundError(f"{self._mount}: no such folder; it is not created")
 
     def _make(self, folder: Path) -> None:
-        """Makes the folders below the root, and syncs what has a new entry."""
+        """Makes the folders below, and syncs what has a new entry."""
         self.look()
-        missing = [one for one in (folder, *folder.parents) if self._root in one.parents and not one.exists()]
+        missing = [one for one in (folder, *folder.parents) if self._mount in one.parents and not one.exists()]
         for one in reversed(missing):
             one.mkdir(exist_ok=True)
             self._disk.sync_folder(one.parent)

@@ -94,6 +94,7 @@ class Sender:
     def _send(self, name: str, path: Path, crc: int | None) -> Sent | None:
         if self._stopped or not self.is_due:
             return None
+        moved = self.moved
         try:
             sums, by = upload(self._opened(), path, name, crc, self._begun, self._going)
         except Refused:
@@ -102,6 +103,7 @@ class Sender:
             return None
         except Exception as error:  # noqa: BLE001 - as above
             self._fails(error)
+            self.moved = moved  # nothing came of it
             return None
         self._answers()
         return Sent(sums, by)

@@ -21,7 +21,7 @@ from webcrawl.text.quantities import count
 
 logger = logging.getLogger(__name__)
 
-PATIENCE = 60.0  # seconds without any progress after which the end of a crawl waits no more
+PATIENCE = 30.0  # seconds without any progress after which the end of a crawl waits no more
 GRACE = 5.0  # seconds that it waits when it was told to stop
 OFTEN = 5.0  # seconds between two checkpoints at the end
 
@@ -172,6 +172,8 @@ class Storing:
         """After the last checkpoint: sends what is left as long as that goes on, and notes it."""
         yield from self._commit()
         self.committed()
+        if self._waiting:
+            logger.info("%s: %s on the way", self._address, count(len(self._waiting), "file"))
         begun = noted = self._clock()
         while self._may_go_on(begun):
             if self._harvest() and self._clock() - noted > OFTEN:

@@ -16,6 +16,7 @@ from webcrawl.logs.store_line import About
 from webcrawl.pagefiles import PageFiles
 from webcrawl.pipelines.chosen import Chosen
 from webcrawl.pipelines.output import is_plain
+from webcrawl.revisit.change import Change
 from webcrawl.store.errors import StoreError
 
 
@@ -32,7 +33,9 @@ class PageFilesPipeline(Chosen):
             self._files, self._compared = crawl.attach(PageFiles), crawl.compared
 
     def process_item(self, item: Any) -> Any:
-        if self._files is not None and isinstance(item, Page) and item.link and 200 <= item.status < 300:
+        if not isinstance(item, Page) or item.change is Change.UNCHANGED:  # which comes where a pipeline asks for it
+            return item
+        if self._files is not None and item.link and 200 <= item.status < 300:
             if self._purpose.obeys_noarchive and self._purpose.forbids(item.preferences, "archive"):
                 return item
             about = About(self._compared(item.url), item.status, item.content_type, item.title)

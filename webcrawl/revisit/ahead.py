@@ -1,7 +1,8 @@
 """What was found of pages that were fetched ahead of their turns, because a signal said that they have changed.
 
 The record of such a page is still in a bucket, and there is no way from a URL to it. So what the fetch found waits
-here, by the URL's fingerprint, until the record's turn comes and takes it over.
+here, by the URL's fingerprint, until the record's turn comes and takes it over. A page that could not be fetched has no
+record: of those that may be announced that is noted here too, so that they get one when they are there.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from webcrawl.store.errors import DamagedFile
 
 MOST = 1_000_000  # rows; nobody's signals fill the disk
 UNDER_WAY = 86_400  # seconds after which a link that was never heard of again is no longer waited for
+LACKING = 200_000  # rows beyond which pages without a record are not noted
 KEPT = 90 * 86_400  # seconds that a row waits for its record: a page that is not due by then is fetched once more
 SIGN = 1 << 63  # SQLite's integers are signed
 
@@ -62,6 +64,23 @@ class Ahead:
         """When this page was fetched ahead of its turn the last time; 0 if that is not known."""
         row = self._row(self._fingerprint(url)) if self.count else None
         return row[1].fetched if row is not None and row[1] is not None else 0.0
+
+    def lack(self, url: str, path: str, now: float) -> None:
+        """Notes that this page has no record: it was not there, and never before, or was forgotten."""
+        key = self._fingerprint(url)
+        if self.count < LACKING and self._row(key) is None:
+            self._set(key, int(now), PageRecord(url, path, now, gone=1))
+
+    def fill(self, url: str) -> bool:
+        """It gets one, if it has none: then nothing of it stays here."""
+        if not self.count:
+            return False
+        key = self._fingerprint(url)
+        row = self._row(key)
+        if row is None or row[1] is None or not lacks(row[1]):
+            return False
+        self._remove(key)
+        return True
 
     def found(self, record: PageRecord) -> None:
         """What came of it."""
@@ -130,3 +149,8 @@ class Ahead:
     def _remove(self, key: int) -> None:
         self._db.execute("DELETE FROM ahead WHERE key = ?", (key,))
         self.count -= 1
+
+
+def lacks(found: PageRecord) -> bool:
+    """Whether what is known of a page that is fetched ahead of its turn is that it has no record."""
+    return found.gone > 0 and not found.digest

@@ -329,6 +329,14 @@ class Revisits:
         """Nothing came of it, and the page's record knows no more than before."""
         self._ahead.give_up(url)
 
+    def lack(self, url: str, path: str, now: float) -> None:
+        """A page that may be announced was not there: if it is fetched at a signal one day, it has no record."""
+        self._ahead.lack(url, path, now)
+
+    def fill(self, url: str) -> bool:
+        """Whether this page is known to have had no record until now; it is kept next."""
+        return self._ahead.fill(url)
+
     def _absorbs(self, record: PageRecord, now: float, mark: bytes) -> bool:
         """Whether the record need not be fetched: it takes over what was found ahead of its turn, or waits for it."""
         found = self._ahead.of(record, now)

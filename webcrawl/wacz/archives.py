@@ -18,6 +18,7 @@ from webcrawl.wacz.errors import CannotPack, NothingToPack
 from webcrawl.warc.index import ARCHIVE, INDEX, index_of
 
 FOLDER = "warc"
+IN_STORE = ": they lie in the store (scrapy store -l says where); copy them back first"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ def archives_of(jobdir: Path, *, running: bool) -> Archives:
     if not here:
         why = ": the crawl has not finished its first" if begun else ""
         if gone and elsewhere(jobdir):
-            why = ": they lie in the store (scrapy store -l says where); copy them back first"
+            why = IN_STORE
         raise NothingToPack(f"{folder}: no finished archive file{why}")
     stored = elsewhere(jobdir)
     left_out = [f"{FOLDER}/{name}: {_why_gone(stored.get(f'{FOLDER}/{name}'))}: left out" for name in gone]
@@ -77,7 +78,8 @@ def archives_of_all(stills: Sequence[Still]) -> Archives:
                 raise CannotPack(f"{path}: the same name as {paths[path.name]}: pack the drones one by one")
             paths[path.name] = path
     if not paths:
-        raise NothingToPack(f"{stills[0].jobdir.parent}: no drone has a finished archive file")
+        stored = IN_STORE if any(elsewhere(still.jobdir) for still in stills) else ""
+        raise NothingToPack(f"{stills[0].jobdir.parent}: no drone has a finished archive file{stored}")
     return Archives([*paths.values()], left_out)
 
 

@@ -1,0 +1,277 @@
+"""A plain frontier: hosts in turns, the URLs of each in the order in which they came."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from heapq import heappop, heappush
+from random import Random
+from typing import Any
+
+import msgpack
+
+from webcrawl.frontier.bare import Bare
+from webcrawl.frontier.booking import Limits
+from webcrawl.frontier.outcomes import has_failed, rule
+from webcrawl.frontier.parts import Hooks, Rules, Shape
+from webcrawl.frontier.politeness import Politeness
+from webcrawl.frontier.told import Told
+from webcrawl.model import Link, Outcome, Packed, Status, unpack, url_of
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.urls.hosts import host_of
+
+META, URL, END = "fifo", "fifo/", "fifo0"  # END follows all names that begin with URL
+LONGEST = 86_400.0  # seconds between two tries of a host that fails
+STEPS, TURN = 16, 256  # hosts that one `take` looks at, and URLs of one host that may end then
+
+
+@dataclass(slots=True, eq=False)
+class Host:
+    """`first` goes before `urls`, which are numbers of rows; a request of robots.txt has none."""
+
+    name: str
+    ready_at: float = 0.0
+    times: list[float] = field(default_factory=list)
+    delay: float = 0.0
+    failures: int = 0
+    urls: deque[int] = field(default_factory=deque)
+    first: deque[Link] = field(default_factory=deque)
+    out: tuple[Link, int | None] | None = None  # what is in flight, and the number of its row
+    retired: int = 0  # if not 0, the Status with which all its URLs end
+    scheduled: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.urls or self.first)
+
+
+class FifoFrontier(Bare):
+    """One request to a host at a time, its wait, Crawl-delay, Retry-After and retries; and a row per URL on disk.
+
+    Its memory grows by some hundred bytes for each URL and host. What is a host's fault uses up its URLs' attempts, and
+    a host that fails HOST_MAX_FAILURES times in a row is given up for good. All that Bare lacks it lacks as well.
+    """
+
+    def __init__(
+        self, db: CrawlDB, _shape: Shape, rules: Rules, hooks: Hooks, *, random: Random, now: float = 0.0
+    ) -> None:  # `random` is a part of the interface
+        del random
+        self._db, self._politeness, self._limits = db, rules.politeness, rules.limits
+        self._admission, self._dropped = hooks.admission, hooks.dropped
+        self.counters: Counter[str] = Counter()
+        self.queued = self.in_flight = self._ticket = 0
+        self._hosts: dict[str, Host] = {}
+        self._heap: list[tuple[float, int, Host]] = []
+        self._told = Told(db)
+        self._restore(now)
+        db.join(self)
+
+    def __repr__(self) -> str:
+        return f"<FifoFrontier queued={self.queued} in_flight={self.in_flight} hosts={len(self._hosts)}>"
+
+    def __len__(self) -> int:
+        return self.queued + self.in_flight
+
+    def _restore(self, now: float) -> None:
+        data = self._db.get(META)
+        saved: dict[str, Any] = msgpack.unpackb(data) if data is not None else {}
+        self._number: int = saved.get("number", 0)
+        self.counters.update(saved.get("counters", {}))
+        for name, ready_at, times, delay, failures, retired in saved.get("hosts", ()):
+            host = self._hosts[name] = Host(name, ready_at, times, delay, failures, retired=retired)
+            if now:  # it may have been asked since
+                host.ready_at = max(ready_at, now + self._wait(host))
+        for name, until in self._told.until.items():
+            self._host(name).ready_at = max(self._host(name).ready_at, until)
+        for name, record in self._db.between(URL, END):
+            self._host(host_of(url_of(record))).urls.append(int(name.removeprefix(URL)))
+            self.queued += 1
+        for host in self._hosts.values():
+            self._schedule(host)
+
+    def _host(self, name: str) -> Host:
+        return self._hosts.setdefault(name, Host(name))
+
+    def _schedule(self, host: Host) -> None:
+        if host and host.out is None and not host.scheduled:
+            self._ticket += 1
+            host.scheduled = True
+            heappush(self._heap, (host.ready_at, self._ticket, host))
+
+    # -- in
+
+    def add(self, records: Iterable[Packed]) -> None:
+        for record in records:
+            host = self._host(host_of(url_of(record)))
+            host.urls.append(self._keep(self._number, record))
+            self._number += 1
+            self.queued += 1
+            self.counters["added"] += 1
+            self._schedule(host)
+
+    def _keep(self, number: int, record: Packed) -> int:
+        self._db.set(f"{URL}{number:012}", record)
+        return number
+
+    def expedite(self, record: Packed) -> None:
+        link = unpack(record)
+        host = self._host(host_of(link.url))
+        host.first.append(link)
+        self.queued += 1
+        self.counters["added"] += 1
+        self._schedule(host)
+
+    # -- out
+
+    def take(self, now: float, *, spare: bool = True) -> Link | None:  # noqa: ARG002 - it has no shares
+        for _ in range(STEPS):
+            if not self._heap or self._heap[0][0] > now:
+                break
+            host = heappop(self._heap)[2]
+            host.scheduled = False
+            link = self._first_allowed(host, now)
+            if link is not None:
+                return link
+            self._schedule(host)
+        return None
+
+    def probe(self, now: float, *, anyone: bool) -> Link | None:  # noqa: ARG002 - it does not know who answers
+        return self.take(now)
+
+    def _first_allowed(self, host: Host, now: float) -> Link | None:
+        for _ in range(TURN):
+            if not host:
+                break
+            number = None if host.first else host.urls[0]
+            link = host.first[0] if number is None else unpack(self._record(number))
+            decision = host.retired or (self._admission(link, now) if self._admission is not None else None)
+            if isinstance(decision, float):
+                host.ready_at = max(host.ready_at, decision)
+                break
+            if isinstance(decision, Link):  # robots.txt goes first, and the URL keeps its place
+                return self._give(host, decision, None)
+            (host.first if number is None else host.urls).popleft()
+            self.queued -= 1
+            if not decision:
+                return self._give(host, link, number)
+            self._forget(number)
+            self.counters[f"dropped/{decision}"] += 1
+            if self._dropped is not None:
+                self._dropped(link, decision)
+        return None
+
+    def _record(self, number: int) -> Packed:
+        ((_, record),) = self._db.between(f"{URL}{number:012}", f"{URL}{number + 1:012}")
+        return record
+
+    def _forget(self, number: int | None) -> None:
+        if number is not None:
+            self._db.delete(f"{URL}{number:012}", f"{URL}{number + 1:012}")
+
+    def _give(self, host: Host, link: Link, number: int | None) -> Link:
+        host.out = link, number
+        self.in_flight += 1
+        self.counters["taken"] += 1
+        return link
+
+    def next_ready(self) -> float | None:
+        return self._heap[0][0] if self._heap else None
+
+    def next_turn(self, link: Link) -> float:
+        host = self._hosts[host_of(link.url)]
+        return self._wait(host) if host else 0.0
+
+    def ready(self, now: float) -> int:
+        return sum(entry[0] <= now for entry in self._heap)
+
+    # -- done
+
+    def done(self, link: Link, outcome: Outcome, now: float) -> bool:
+        host, number = self._received(link)
+        again = self.tries_again(link, outcome, now)
+        self.counters["hosts answered"] += outcome.status > 0 and not host.times
+        host.times = [*host.times[-4:], outcome.seconds]
+        wait = max(self._wait(host), min(outcome.wait, self._limits.retry_after_max))
+        host.failures = host.failures + 1 if has_failed(link, outcome) else 0
+        if host.failures:
+            wait = max(wait, min(self._limits.retry_wait * 2.0 ** min(host.failures - 1, 60), LONGEST))
+        host.ready_at = max(host.ready_at, now + wait)
+        if outcome.wait:
+            self._told.note(host.name, host.ready_at)
+        if host.failures >= self._limits.host_failures:
+            host.retired, host.ready_at = self._why(link, outcome), now
+        if again and number is not None:
+            host.urls.append(self._keep(number, replace(link, attempt=link.attempt + 1).pack()))
+            self.queued += 1
+        else:
+            self._forget(number)
+        self.counters["tried again" if again else "finished"] += 1
+        self._schedule(host)
+        return not again
+
+    def _why(self, link: Link, outcome: Outcome) -> int:
+        if link.path.endswith("P"):
+            return Status.ROBOTS_UNREACHABLE
+        return outcome.status if outcome.status < 0 else Status.HOST_RETIRED
+
+    def tries_again(self, link: Link, outcome: Outcome, now: float) -> bool:  # noqa: ARG002 - now or later is the same
+        codes, status = self._limits.retry_codes, outcome.status
+        again = rule(outcome).again if status < 0 or codes is None else status in codes
+        most = self._limits.attempts if outcome.retries is None else outcome.retries + 1
+        return again and not link.path.endswith("P") and link.attempt + 1 < most
+
+    def unasked(self, link: Link, now: float) -> None:  # noqa: ARG002 - its host does not wait
+        host, number = self._received(link)
+        self._forget(number)
+        self.counters["finished"] += 1
+        self._schedule(host)
+
+    def put_back(self, link: Link, now: float, wait: float = 0.0) -> None:
+        self._return(link, now + wait, "put back")
+
+    def cut(self, link: Link, seconds: float, now: float) -> None:
+        self._return(link, now + max(self._politeness.wait([seconds]), self._limits.retry_wait), "cut")
+
+    def _return(self, link: Link, ready_at: float, why: str) -> None:
+        host, number = self._received(link)
+        host.ready_at = max(host.ready_at, ready_at)
+        if number is None:
+            host.first.appendleft(link)
+        else:
+            host.urls.appendleft(number)
+        self.queued += 1
+        self.counters[why] += 1
+        self._schedule(host)
+
+    def _received(self, link: Link) -> tuple[Host, int | None]:
+        host = self._hosts[host_of(link.url)]
+        if host.out is None:
+            raise ValueError(f"not handed out: {link.url}")
+        number, host.out = host.out[1], None
+        self.in_flight -= 1
+        return host, number
+
+    def _wait(self, host: Host) -> float:
+        return max(self._politeness.wait(host.times), min(host.delay, self._limits.crawl_delay_max))
+
+    def crawl_delay(self, name: str, seconds: float) -> None:
+        self._host(name).delay = seconds
+
+    # -- as it is
+
+    def change(self, politeness: Politeness, limits: Limits) -> None:
+        self._politeness, self._limits = politeness, limits
+
+    def figures(self) -> dict[str, int | float]:
+        return {**super().figures(), "hosts": len(self._heap)}
+
+    # -- the checkpoint
+
+    def prepare(self) -> Iterator[None]:
+        return iter(())
+
+    def save(self) -> None:
+        hosts = [
+            (one.name, one.ready_at, one.times, one.delay, one.failures, one.retired) for one in self._hosts.values()
+        ]
+        self._db.set(META, msgpack.packb({"number": self._number, "counters": self.counters, "hosts": hosts}))
