@@ -27,12 +27,16 @@ from webcrawl.seeds.reader import Seeds
 from webcrawl.segments.building import Building
 from webcrawl.segments.left import LOG, Left, crawled
 from webcrawl.segments.pool import Pool
-from webcrawl.segments.reading import ArchiveReader, TableReader
+from webcrawl.segments.reading import PLACE as READ
+from webcrawl.segments.reading import TABLE, ArchiveReader, TableReader
 from webcrawl.segments.segment import Cut, cut
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import StoreError
+from webcrawl.text.quantities import count
 from webcrawl.urls.hosts import RegisteredDomains, host_of
+from webcrawl.verify.stored import elsewhere
+from webcrawl.warc.index import INDEX
 
 logger = logging.getLogger(__name__)
 
@@ -138,9 +142,19 @@ class Builder:
             if left.has_found_log:
                 self._log(left, FOUND, self._crawl.found)
             elif left.tables("links") and (tables or not left.archives()[0]):
+                self._miss(left, "tables/links-", TABLE)
                 self._each(self._tables.read(left))
             else:
+                self._miss(left, "warc/", READ)
                 self._each(self._archives.read(left))
+
+    def _miss(self, left: Left, beginning: str, read: str) -> None:
+        """Counts files that lie in a store and were not read before; `read`: before the names of those that were."""
+        names = [name for name in elsewhere(left.jobdir) if name.startswith(beginning) and not name.endswith(INDEX)]
+        missed = sum(self._db.get(f"{read}{left.jobdir.resolve() / name}") is None for name in names)
+        if missed:
+            logger.warning("%s: %s in the store, not read: copy them back", left.jobdir, count(missed, "file"))
+            self._archives.lose(missed)
 
     def take(self, batches: Iterable[Sequence[Packed]]) -> None:
         """Links that were found and have passed the filters."""

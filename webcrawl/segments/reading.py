@@ -66,7 +66,7 @@ class ArchiveReader:
         for answer in Archives(files, self._place, self._originals, self._truncate):
             links = self._page(*answer.found) if answer.found is not None else 0
             self._db.set(PLACE + answer.name, msgpack.packb(answer.next))
-            self._lose(sum(name.startswith(LOST) for name in answer.lost))
+            self.lose(sum(name.startswith(LOST) for name in answer.lost))
             yield links
 
     def _place(self, name: str) -> Place | None:
@@ -85,11 +85,12 @@ class ArchiveReader:
             self._told += 1
             if self._told <= TOLD:
                 logger.exception("%s: its links cannot be read", link.url)
-            self._lose(1)
+            self.lose(1)
             return 1
         return len(page.followed or ()) + 1
 
-    def _lose(self, number: int) -> None:
+    def lose(self, number: int) -> None:
+        """So many records or files could not be read."""
         if number:
             self.lost += number
             self._db.set(LOST_META, b"%d" % self.lost)
