@@ -60,7 +60,7 @@ class TestBodiesSeenBefore:
 
         def answer(host, path, _):
             if path == "/robots.txt":
-                return None
+                return b"User-agent: *\nContent-Signal: search=yes\n"
             return 200, NOINDEX if path == "/2" else [], body
 
         with sites(answer) as site:
@@ -70,6 +70,10 @@ class TestBodiesSeenBefore:
 
         lines = (crawl.jobdir / "logs/crawl.log").read_text().splitlines()
         assert [line.split()[-1] for line in lines if "/2 " in line] == ["withheld:header+document"]
+        assert scrapy(["why", str(crawl.jobdir), urls[1]], ROOT, tmp_path / "why") == 0
+        why = (tmp_path / "why").read_text()
+        assert "but withheld: its owner forbids it for all of PURPOSE, by header and document" in why
+        assert "robots.txt content-signal search=y" in why
 
 
 class TestSpiders:

@@ -2,12 +2,15 @@
 
 from contextlib import closing
 
+import msgpack
+
 from tests.segments.crawls import builder, values
 from tests.support.objectstore import FakePlace, StoredCrawl
 from webcrawl.crawl.crawl import CLEAN
 from webcrawl.crawl.terms import keep_terms, terms_of
 from webcrawl.segments.left import left_by
 from webcrawl.segments.reading import PLACE
+from webcrawl.warc.unpacking import Place
 
 NAME = "warc/a.warc.gz"
 
@@ -25,8 +28,8 @@ def test_archives_in_a_store_are_counted_as_lost(tmp_path, caplog):
     with builder(tmp_path) as made:
         made.read(left_by(tmp_path))
         assert made.lost == 1
-        made._db.set(f"{PLACE}{tmp_path.resolve() / NAME}", b"read")
+        made._db.set(f"{PLACE}{tmp_path.resolve() / NAME}", msgpack.packb(Place(1 << 30, 0)))
         made.read(left_by(tmp_path))
 
         assert made.lost == 1
-    assert "1 file in the store, not read: copy them back" in caplog.text
+    assert f"{NAME}: taken away before all of it was read: copy it back" in caplog.text

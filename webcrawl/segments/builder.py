@@ -22,21 +22,17 @@ from webcrawl.crawl.assembly import UNLIMITED, assemble, needs_all_seeds
 from webcrawl.crawl.filter_states import META as LEARNED
 from webcrawl.crawl.found_log import FOUND
 from webcrawl.crawl.terms import META as TERMS
-from webcrawl.model import Packed
+from webcrawl.model import Packed, is_link
 from webcrawl.seeds.reader import Seeds
 from webcrawl.segments.building import Building
 from webcrawl.segments.left import LOG, Left, crawled
 from webcrawl.segments.pool import Pool
-from webcrawl.segments.reading import PLACE as READ
-from webcrawl.segments.reading import TABLE, ArchiveReader, TableReader
+from webcrawl.segments.reading import ArchiveReader, TableReader
 from webcrawl.segments.segment import Cut, cut
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import StoreError
-from webcrawl.text.quantities import count
 from webcrawl.urls.hosts import RegisteredDomains, host_of
-from webcrawl.verify.stored import elsewhere
-from webcrawl.warc.index import INDEX
 
 logger = logging.getLogger(__name__)
 
@@ -97,7 +93,7 @@ class Builder:
             made = json.loads(db.get(META) or b'{"number": 0, "given": 0}')
             self.number, self._given = made["number"], made["given"]  # of the last segment, and of the last given away
             self._archives = opened.enter_context(ArchiveReader(crawl, self._visitor, db, values))
-            self._tables = TableReader(crawl, db)
+            self._tables = TableReader(crawl, db, self._archives.lose)
             self._sweep()
             self._closing = opened.pop_all()
         self._since = 0
@@ -140,27 +136,24 @@ class Builder:
             self._log(left, LOG, self._asked)
         for left in crawls:
             if left.has_found_log:
-                self._log(left, FOUND, self._crawl.found)
+                self._log(left, FOUND, self._found)
             elif left.tables("links") and (tables or not left.archives()[0]):
-                self._miss(left, "tables/links-", TABLE)
                 self._each(self._tables.read(left))
-            else:
-                self._miss(left, "warc/", READ)
+            elif left.has_archives:
                 self._each(self._archives.read(left))
-
-    def _miss(self, left: Left, beginning: str, read: str) -> None:
-        """Counts files that lie in a store and were not read before; `read`: before the names of those that were."""
-        names = [name for name in elsewhere(left.jobdir) if name.startswith(beginning) and not name.endswith(INDEX)]
-        missed = sum(self._db.get(f"{read}{left.jobdir.resolve() / name}") is None for name in names)
-        if missed:
-            logger.warning("%s: %s in the store, not read: copy them back", left.jobdir, count(missed, "file"))
-            self._archives.lose(missed)
+            else:
+                self._archives.lose(1, f"{left.jobdir}: no archive, no tables, no {FOUND}: nobody knows its links")
 
     def take(self, batches: Iterable[Sequence[Packed]]) -> None:
         """Links that were found and have passed the filters."""
         for records in batches:
             self._crawl.found(records)
             self._step(len(records))
+
+    def _found(self, records: Sequence[Packed]) -> None:
+        if not all(map(is_link, records)):
+            raise StoreError(f"{FOUND}: damaged: a line that is no link")
+        self._crawl.found(records)
 
     def _asked(self, lines: Sequence[bytes]) -> None:
         urls, seeds = crawled(lines)
