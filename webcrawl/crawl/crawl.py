@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from webcrawl.control.in_force import InForce
+from webcrawl.control.optouts import FileOptOuts
 from webcrawl.crawl.about import About
 from webcrawl.crawl.by_name import SitemapsByName
 from webcrawl.crawl.clock import CrawlClock
@@ -51,6 +52,7 @@ from webcrawl.store.outputs import Outputs
 from webcrawl.urls.filters.protocol import Dropped
 from webcrawl.urls.hosts import host_of
 from webcrawl.urls.lately import Lately
+from webcrawl.urls.optout import OptOut
 from webcrawl.urls.pipeline import LinkPipeline
 
 logger = logging.getLogger(__name__)
@@ -101,6 +103,7 @@ class Parts:
     uplink: Uplink
     statistics: Statistics
     in_force: InForce
+    file_optouts: FileOptOuts
     hosts: HostOrders | None  # with our frontier
     post: Post | None = None  # if this is one drone of a hive
     trace: Callable[[str, Sequence[str]], None] | None = None  # hears of the links of each page
@@ -153,7 +156,7 @@ class Crawl:
             parts.halfway,
             elsewhere,
         )
-        self.in_force, self.hosts = parts.in_force, parts.hosts
+        self.in_force, self.hosts, self._file_optouts = parts.in_force, parts.hosts, parts.file_optouts
         self._followers: list[Follower] = []
         self._figures: list[Callable[[], Mapping[str, int]]] = []
         self._merged_at = 0.0
@@ -546,6 +549,10 @@ class Crawl:
     def revisit_figures(self) -> RevisitFigures | None:
         """What became of pages that were fetched again; None if none are."""
         return self.revisiting.counts.figures() if self.revisiting is not None else None
+
+    def optouts(self) -> list[OptOut]:
+        """Who asked to be left alone: what was given by command, then what the exclusion file says."""
+        return [*self.in_force.excluded.records, *self._file_optouts.records()]
 
     @property
     def trouble(self) -> str:
