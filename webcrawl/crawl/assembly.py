@@ -269,6 +269,7 @@ def _parts(
             pipeline,
             seen,
             all_first=walk is not None or needs_all_seeds(values),
+            in_turns=not values["URL_FOLLOW"],
             longest=values["URL_MAX_LENGTH"],
             elsewhere=elsewhere,
         ),
