@@ -18,7 +18,7 @@ from webcrawl.crawl.admission import CrawlAdmission
 from webcrawl.crawl.changing import Filters, change_scope
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.counters import SavedCounters
-from webcrawl.crawl.crawl import Crawl, Parts
+from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.crawl_log import CrawlLog
 from webcrawl.crawl.ending import Ending
 from webcrawl.crawl.filter_states import FilterStates
@@ -28,6 +28,7 @@ from webcrawl.crawl.halfway import Halfway
 from webcrawl.crawl.host_orders import HostOrders
 from webcrawl.crawl.inspection import Watched
 from webcrawl.crawl.open_revisits import open_revisiting, open_signalling
+from webcrawl.crawl.parts import Parts
 from webcrawl.crawl.refusals import Refusals
 from webcrawl.crawl.requisites import SOURCES
 from webcrawl.crawl.robots import RobotsAdmission
