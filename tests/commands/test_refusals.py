@@ -129,7 +129,7 @@ class TestArguments:
         [
             ({}, "no seeds: scrapy crawl web -a seeds=FILE or a URL, several with commas between"),
             ({"seeds": " "}, "no seeds: scrapy crawl web -a seeds=FILE or a URL, several with commas between"),
-            ({"sedes": "a.txt"}, "-a sedes=…: unknown argument; allowed are seeds, scope, limit, since"),
+            ({"sedes": "a.txt"}, "-a sedes=…: unknown argument; allowed are seeds, scope, limit, since, follow"),
             ({"seeds": "a.txt", "scope": "all"}, "-a scope=all: must be any, seeds, domain, host"),
             ({"seeds": "a.txt", "limit": "0"}, "-a limit=0: must be a whole number from 1"),
             ({"seeds": "a.txt", "limit": "ten"}, "-a limit=ten: must be a whole number from 1"),
@@ -153,7 +153,7 @@ class TestSpiders:
         """A spider that the project does not have is one line with those that it has."""
         line = refused(Crawl(tmp_path / "job", {"seeds": seeds}, spider=spider))
 
-        assert line.endswith(": no such spider; this project has web")
+        assert line.endswith(": no such spider; this project has walk, web")
 
     @pytest.mark.parametrize("words", [[], ["web", "web"]])
     def test_not_one_spider(self, tmp_path, words):

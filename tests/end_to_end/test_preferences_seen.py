@@ -7,8 +7,9 @@ from collections import Counter
 import pytest
 
 from tests.support.changing_site import Document, changing_site, log_of
-from tests.support.crawling import wait_until
+from tests.support.crawling import scrapy, wait_until
 from tests.support.named_sites import sites
+from tests.support.places import ROOT
 from tests.support.projects import OURS, Project
 from tests.support.warc_crawl import files
 from tests.support.warc_reader import read
@@ -59,7 +60,7 @@ class TestBodiesSeenBefore:
 
         def answer(host, path, _):
             if path == "/robots.txt":
-                return None
+                return b"User-agent: *\nContent-Signal: search=yes\n"
             return 200, NOINDEX if path == "/2" else [], body
 
         with sites(answer) as site:
@@ -69,6 +70,10 @@ class TestBodiesSeenBefore:
 
         lines = (crawl.jobdir / "logs/crawl.log").read_text().splitlines()
         assert [line.split()[-1] for line in lines if "/2 " in line] == ["withheld:header+document"]
+        assert scrapy(["why", str(crawl.jobdir), urls[1]], ROOT, tmp_path / "why") == 0
+        why = (tmp_path / "why").read_text()
+        assert "but withheld: its owner forbids it for all of PURPOSE, by header and document" in why
+        assert "robots.txt content-signal search=y" in why
 
 
 class TestSpiders:
@@ -207,3 +212,27 @@ class TestResuming:
         assert "PURPOSE was none, now search" in crawl.output.read_text()
         assert 0 < kept == len(texts(crawl.jobdir)) < 9
         assert crawl.stats["withheld"] == 9 - kept
+
+
+class TestArchives:
+    def test_pages_of_an_archive(self, tmp_path):
+        """`scrapy process` withholds what headers, documents, and robots.txt files of the archive forbid."""
+
+        def answer(host, path, _):
+            if path == "/robots.txt":
+                return b"User-agent: *\nContent-Usage: /robots search=n\n"
+            if path == "/":
+                return b"<p>root<a href=/robots>r</a><a href=/header>h</a><a href=/document>d</a><a href=/open>o</a>"
+            meta = b"<meta name=robots content=noindex>" if path == "/document" else b""
+            return 200, NOINDEX if path == "/header" else [], meta + b"<p>words of " + path.encode()
+
+        with sites(answer) as site:
+            crawl = site.crawl(tmp_path, ["a.test"])
+            assert crawl.run() == 0
+        job, said = tmp_path / "again", tmp_path / "said"
+        words = ["process", *map(str, files(crawl.jobdir)), "-s", f"JOBDIR={job}", "-s", "OUTPUTS=text"]
+        assert scrapy([*words, "-s", "PURPOSE=search"], ROOT, said) == 0, said.read_text()
+
+        assert {url.rpartition("/")[2] for url, _ in texts(job)} == {"", "open"}
+        notes = {line.split()[-1] for line in (job / "logs/crawl.log").read_text().splitlines()}
+        assert notes == {"-", "withheld:robots.txt", "withheld:header", "withheld:document"}

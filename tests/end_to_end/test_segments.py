@@ -5,9 +5,11 @@ from collections import Counter
 
 import pytest
 
+from tests.end_to_end.test_cookies import check, lines_of
 from tests.segments.crawls import urls_of, values
 from tests.support.commands import command
 from tests.support.crawling import POLITE, SETTINGS, Crawl
+from tests.support.named_sites import sites
 from webcrawl.segments.run import Run
 from webcrawl.simweb import by_host, even, gaps, mercator, overlaps, robots_first, truth, wait_until_idle
 from webcrawl.simweb.robots import is_robots
@@ -171,6 +173,7 @@ def test_a_segment_and_nothing_else(simweb, tmp_path):
     crawl.arguments["seeds"] = tmp_path / "segment.csv"
     assert crawl.run() == 0
     assert pages(asked(server)) == {*segment}
+    assert "reading from the beginning" not in crawl.output.read_text()
 
 
 @pytest.mark.parametrize(
@@ -229,3 +232,28 @@ def test_the_command(simweb, tmp_path):
 
     assert command("scrapy", *words).stdout.splitlines() == lines[-1:]
     assert asked(server) == []
+
+
+def test_cookies_of_redirects(tmp_path):
+    """A site that sends to a check and back: the cookie that it sets travels with the segment."""
+    with sites(check) as served:
+        logged = {}
+        for way in ("online", "offline"):
+            (tmp_path / way).mkdir()
+            crawl = served.crawl(tmp_path / way, ["a.test"])
+            logged[way] = crawl
+            if way == "online":
+                assert crawl.run() == 0
+                continue
+            seeds = str(crawl.arguments["seeds"])
+
+            def one(segment, *, wait, crawl=crawl):
+                del wait
+                crawl.arguments.update(seeds=segment, follow=0)
+                return crawl.run()
+
+            assert Run(crawl.jobdir, values(), seeds, 100, 10, one, print).run() == 0
+
+    online, offline = (sorted(lines_of(crawl)) for crawl in logged.values())
+    assert offline == online
+    assert ("200", "/next", "RRL") in offline

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from webcrawl.frontier.sift import Sift
 from webcrawl.laboratory.graph import crawled
-from webcrawl.laboratory.orderings import CRAWL, EXACT, LEVELS, NAMES, Row, Shape, compare, replay, ways
+from webcrawl.laboratory.names import ORDERS
+from webcrawl.laboratory.orderings import CRAWL, EXACT, LEVELS, Row, Shape, compare, replay, ways
 from webcrawl.laboratory.pagerank import pagerank
 from webcrawl.laboratory.signals import Cash, Depth, Indegree, Known, KnownPageRank, Votes
 from webcrawl.laboratory.waiting import ByDomain, Exact, Levels, SiftedFront, Turns
@@ -165,8 +166,10 @@ class TestAll:
         graph = graph_of(edges, sites)
         rank = np.ones(graph.pages)
         shape = Shape(levels=3, hosts=hosts)
-        rows = [*compare(graph, rank, NAMES, shape)]
-        assert [(row.ordering, row.how) for row in rows] == [(name, how) for name in NAMES for how in ways(name, shape)]
+        rows = [*compare(graph, rank, ORDERS, shape)]
+        assert [(row.ordering, row.how) for row in rows] == [
+            (name, how) for name in ORDERS for how in ways(name, shape)
+        ]
         assert all(row.curve.tolist() == [*range(1, graph.pages + 1)] for row in rows)
 
     def test_hosts_take_turns(self):

@@ -87,8 +87,8 @@ def test_table_and_plot(edges, tmp_path):
     """A table with a line per order and way, and a drawing with a line per order."""
     status, said, error = run("orderings", edges, "--plot", tmp_path / "plot.svg", "--levels", "4")
     assert (status, error) == (0, "")
-    assert "300 pages of 7 hosts" in said
-    assert "levels: 4 levels" in said
+    assert "pages: 300, hosts: 7" in said
+    assert "levels: FIFO queues (4)" in said
     names = {line.split()[0] for line in said.splitlines() if " exact " in line}
     drawing = etree.parse(tmp_path / "plot.svg")
     assert {one.text for one in drawing.iter("{http://www.w3.org/2000/svg}text")} >= {*names, "100 %"}

@@ -107,6 +107,14 @@ class TestText:
         }
         assert not any(key[0].startswith("webcrawl_hive") for key in other)
 
+    def test_a_store(self, tmp_path):
+        """How much is in the store, and what waits, are there if the crawl has one."""
+        stored = {"store/files": 3, "store/bytes": 600, "store/waiting": 1}
+        crawl, other = (read(collector(tmp_path, **more).text()) for more in (stored, {}))
+
+        assert crawl["webcrawl_store_waiting_files",] == 1
+        assert not any(key[0].startswith("webcrawl_store") for key in other)
+
     def test_revisits(self, tmp_path):
         """What became of pages that are fetched again is there if any are."""
         crawl, other = (read(collector(tmp_path, **more).text()) for more in (REVISITS, {}))

@@ -24,7 +24,7 @@ def _names(tmp_path):
 def _keys():
     rows = (
         *(*families.COUNTERS, *families.GAUGES, *families.HIVE_COUNTERS, *families.HIVE_GAUGES),
-        *(*families.REVISIT_COUNTERS, *families.REVISIT_GAUGES),
+        *(*families.REVISIT_COUNTERS, *families.REVISIT_GAUGES, *families.STORE_GAUGES),
     )
     return {row.key for row in rows} - DRONE.keys() | {f"{one.prefix}-1" for one in families.LABELLED}
 
@@ -51,7 +51,7 @@ def test_the_page_has_all(names):
     assert rows.keys() == told
     for row in (*families.COUNTERS, *families.HIVE_COUNTERS, *families.REVISIT_COUNTERS):
         assert rows[f"webcrawl_{row.name}_total"] == row.says
-    for row in (*families.GAUGES, *families.HIVE_GAUGES, *families.REVISIT_GAUGES):
+    for row in (*families.GAUGES, *families.HIVE_GAUGES, *families.REVISIT_GAUGES, *families.STORE_GAUGES):
         assert rows[f"webcrawl_{row.name}"] == row.says
     assert set(NAME.findall(text)) - {"webcrawl_process_"} <= told | names
 

@@ -29,16 +29,24 @@ def link(url, via="http://s.test/", path="L"):
     return Link(url, path, via, "http://s.test/")
 
 
-def crawled(jobdir, asked=(), found=(), *, clean=True, **settings):
-    """A crawl that followed no links has asked for these, and found those: one page's links after the other."""
-    with closing(CrawlDB(jobdir / "state")) as db, closing(Outputs(db, jobdir)) as outputs:
+def crawled(jobdir, asked=(), found=(), *, clean=True, outputs=None, **settings):
+    """A crawl that followed no links has asked for these, and found those: one page's links after the other.
+
+    With None it has followed them. `outputs`: other finished files.
+    """
+    with closing(CrawlDB(jobdir / "state")) as db, closing(Outputs(db, jobdir)) as files:
         keep_terms(db, terms_of("web", {}, values(**settings)))
         if db.get("key") is None:
             db.set("key", bytes(16))
-        log, left = CrawlLog(outputs.open("logs/crawl.log")), FoundLog(outputs.open(FOUND))
+        log = CrawlLog(files.open("logs/crawl.log"))
+        left = FoundLog(files.open(FOUND)) if found is not None else None
+        for name, data in (outputs or {}).items():
+            file = files.open(f"{name}.open")
+            file.write(data)
+            file.finish()
         for one in asked:
             log.finished(one if isinstance(one, Link) else link(one), Outcome(200, 0.1), None, [])
-        for links in found:
+        for links in found or ():
             left.add([one.pack() if isinstance(one, Link) else link(one).pack() for one in links])
         db.set(CLEAN, b"1" if clean else b"")
         db.checkpoint()

@@ -130,6 +130,39 @@ def test_a_log_that_ends_early_is_damage(tmp_path):
         build(crawl)
 
 
+def test_a_line_that_is_no_link_is_damage(tmp_path):
+    """One line, and nothing is built of the rest."""
+    crawl = crawled(tmp_path / "job", found=[[A, B]])
+    data = (crawl / FOUND).read_bytes()
+    (crawl / FOUND).write_bytes(data.replace(b" ", b"_", 1))
+    with pytest.raises(StoreError, match="a line that is no link"):
+        build(crawl)
+
+    (crawl / FOUND).write_bytes(data[:-1] + b"x")
+    with pytest.raises(StoreError, match="no end of the line"):
+        build(crawl)
+
+
+def test_a_crawl_whose_links_nobody_knows(tmp_path, caplog):
+    """It followed links, and left neither archive nor tables: that is told, and counts as lost."""
+    crawl = crawled(tmp_path / "job", asked=[A], found=None)
+    with builder(crawl) as made:
+        made.read(left_by(crawl))
+        assert made.lost == 1
+    assert "nobody knows its links" in caplog.text
+
+
+def test_archives_that_were_taken_away(tmp_path, caplog):
+    """A finished file that is not here and was not read counts as lost, each time until it is back."""
+    crawl = crawled(tmp_path / "job", asked=[A], found=None, outputs={"warc/x-00000.warc.gz": b"12345"})
+    (crawl / "warc/x-00000.warc.gz").unlink()
+    with builder(crawl) as made:
+        for times in (1, 2):
+            made.read(left_by(crawl))
+            assert made.lost == times
+    assert "x-00000.warc.gz: taken away before all of it was read" in caplog.text
+
+
 def test_no_crawl(tmp_path):
     """One line that names the folder."""
     with pytest.raises(NoCrawl, match="no such folder"):

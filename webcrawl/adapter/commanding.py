@@ -107,7 +107,8 @@ class Commanding:
 
     def errors(self, most: int) -> Mapping[str, Any]:
         folder = Path(self._crawler.settings["JOBDIR"])
-        outcomes = self.hosts.outcomes()
+        hosts = self._scheduler.crawl.hosts
+        outcomes = hosts.outcomes() if hosts is not None else {}
         ends = [{"urls": urls, "outcome": _said(status)} for status, urls in outcomes.items()]
         errors = {f"{place}": one.splitlines() for place, one in enumerate(last_errors(folder, most), start=1)}
         return {"outcomes": ends, "errors": errors}

@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
+from webcrawl.laboratory.names import ORDERS
 from webcrawl.logs.readable import readable
 from webcrawl.settings import FRONTIER_BIAS, FRONTIER_LEVELS
 from webcrawl.store.errors import StoreError
 
-NAMES = ("breadth", "random", "indegree", "opic", "reputation", "pagerank", "best")
 MOST_LEVELS = 1000
 MOST_HOSTS = 1 << 20
 
@@ -41,7 +41,7 @@ class Command(ScrapyCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        parser.add_argument("--orders", metavar="NAME,NAME", help=f"of {', '.join(NAMES)} (default: all)")
+        parser.add_argument("--orders", metavar="NAME,NAME", help=f"of {', '.join(ORDERS)} (default: all)")
         parser.add_argument(
             "--seed",
             metavar="PAGE",
@@ -80,9 +80,9 @@ class Command(ScrapyCommand):
 
 
 def _names(text: str | None) -> list[str]:
-    found = [one.strip().lower() for one in text.split(",")] if text is not None else [*NAMES]
-    if not set(found) <= set(NAMES):
-        raise UsageError(f"--orders {text}: must be of {', '.join(NAMES)}", print_help=False)
+    found = [one.strip().lower() for one in text.split(",")] if text is not None else [*ORDERS]
+    if not set(found) <= set(ORDERS):
+        raise UsageError(f"--orders {text}: must be of {', '.join(ORDERS)}", print_help=False)
     return [*dict.fromkeys(found)]
 
 

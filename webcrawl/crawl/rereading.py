@@ -5,15 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from webcrawl.crawl.crawl import Crawl
+from webcrawl.crawl.parts import Parts
 from webcrawl.model import Exchange, Link, Outcome
-from webcrawl.net.robots_book import NO_HEAD
+from webcrawl.net.robots_book import NO_HEAD, SCHEMES, origin_of, robots_url
 from webcrawl.net.robots_fresh import Head
+from webcrawl.net.robots_said import RobotsSaid
+
+SILENT = 1 << 14
 
 
 class Rereading(Crawl):
     """Remembers bodies seen before; what its pages link to is no concern of its."""
 
     rereads = True
+
+    def __init__(self, parts: Parts) -> None:
+        super().__init__(parts)
+        self._silent: set[str] = set()  # origins of which no robots.txt is known that says anything of use
 
     def discover(
         self,
@@ -47,13 +55,27 @@ class Rereading(Crawl):
         chain: str = "",
         head: Head = NO_HEAD,
     ) -> Sequence[str]:
-        """Nobody is asked, so nobody's rules matter."""
-        del link, status, body, location, now, chain, head
+        """Nobody is asked, so its rules do not matter. What it says of the use of pages holds for those that follow."""
+        del location, chain, head
+        origin = origin_of(link.url)
+        if link.url == robots_url(origin):
+            self._robots.book.answered(origin, status, body, now)
+            self._silent.discard(origin)
         return ()
 
-    def robots_said(self, url: str) -> None:
-        """Nothing: those of the time are not known."""
-        del url
+    def robots_said(self, url: str) -> RobotsSaid | None:
+        """Of most archives no robots.txt is known: a look into the table for each page would cost 20 us."""
+        if not url.startswith(SCHEMES):
+            return None
+        origin = origin_of(url)
+        if origin in self._silent:
+            return None
+        said = super().robots_said(url)
+        if said is None:
+            if len(self._silent) >= SILENT:
+                self._silent.clear()
+            self._silent.add(origin)
+        return said
 
     def finish(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
         """Logs an answer, each of them: an archive does not tell which was the last of its URL."""

@@ -6,7 +6,8 @@ import json
 from collections.abc import Sequence
 
 from webcrawl.laboratory.graph import Graph
-from webcrawl.laboratory.orderings import CRAWL, EXACT, LEVELS, NAMES, SHARES, Row, Shape
+from webcrawl.laboratory.names import ORDERS
+from webcrawl.laboratory.orderings import CRAWL, EXACT, LEVELS, SHARES, Row, Shape
 from webcrawl.laboratory.plot import COLOURS, HIGH, LEFT, TOP, WIDE, Line, drawing, y
 from webcrawl.report.markup import Html, tag
 
@@ -31,8 +32,8 @@ def as_text(graph: Graph, rows: Sequence[Row], shape: Shape) -> str:
         lines.append(f"{row.ordering:<12}{row.how:<10}{values}{100 * row.mean:>8.1f}")
     meanings = {
         EXACT: "one queue, always in order",
-        LEVELS: f"{shape.levels} levels, each drawn {shape.bias:g} times as often as the next",
-        CRAWL: f"as a crawl does it, with {shape.hosts} hosts that take turns",
+        LEVELS: f"FIFO queues ({shape.levels}), each drawn {shape.bias:g} times as often as the next",
+        CRAWL: f"as a crawl does it, hosts in turns ({shape.hosts} at a time)",
     }
     used = {row.how for row in rows}
     lines += ["", *(f"{how}: {meaning}" for how, meaning in meanings.items() if how in used), ""]
@@ -42,7 +43,7 @@ def as_text(graph: Graph, rows: Sequence[Row], shape: Shape) -> str:
 def _about(graph: Graph) -> str:
     hosts = int(graph.hosts.max()) + 1
     left = f"; {graph.unreached:,} more that no seed leads to are left out" if graph.unreached else ""
-    return f"{graph.pages:,} pages of {hosts:,} hosts, {len(graph.links):,} links{left}"
+    return f"pages: {graph.pages:,}, hosts: {hosts:,}, links: {len(graph.links):,}{left}"
 
 
 def plot(rows: Sequence[Row]) -> str:
@@ -52,7 +53,7 @@ def plot(rows: Sequence[Row]) -> str:
     for row in (row for row in rows if row.how == how):
         shares = [step / POINTS for step in range(POINTS + 1)]
         points = [(LEFT + share * WIDE, y(row.at(share))) for share in shares]
-        lines.append(Line(row.ordering, points, COLOURS[NAMES.index(row.ordering)], dashed=row.ordering == "best"))
+        lines.append(Line(row.ordering, points, COLOURS[ORDERS.index(row.ordering)], dashed=row.ordering == "best"))
     below = [
         tag("text", f"{ten}0 %", x=f"{LEFT + ten / 10 * WIDE:.1f}", y=str(TOP + HIGH + 18), text_anchor="middle")
         for ten in range(0, 11, 2)

@@ -15,7 +15,6 @@ from webcrawl.laboratory.graph import Graph, Numbers
 from webcrawl.laboratory.signals import Cash, Depth, Indegree, Known, KnownPageRank, Signal, Votes
 from webcrawl.laboratory.waiting import AtRandom, ByDomain, Exact, Levels, SiftedFront, Turns, Waiting
 
-NAMES = ("breadth", "random", "indegree", "opic", "reputation", "pagerank", "best")
 SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7)  # of all pages
 EXACT, LEVELS, CRAWL = "exact", "levels", "crawl"
 LEVELLED = ("breadth", "indegree", "opic", "reputation")

@@ -22,6 +22,7 @@ from webcrawl.metrics.families import (
     REVISIT_COUNTERS,
     REVISIT_GAUGES,
     REVISIT_LABELLED,
+    STORE_GAUGES,
     TROUBLE,
     TROUBLES,
     Labelled,
@@ -82,7 +83,7 @@ def _families(look: Look) -> Iterator[Metric]:
         yield CounterMetricFamily(PREFIX + row.name, row.says, value=figures.get(row.key, 0))
     for labelled in (*LABELLED, *(REVISIT_LABELLED if revisits else ())):
         yield _labelled(labelled, figures)
-    for row in (*GAUGES, *(HIVE_GAUGES if is_drone else ()), *REVISIT_GAUGES):
+    for row in (*GAUGES, *(HIVE_GAUGES if is_drone else ()), *REVISIT_GAUGES, *STORE_GAUGES):
         if row.key in figures:
             yield GaugeMetricFamily(PREFIX + row.name, row.says, value=figures[row.key])
     yield _gauges(HOSTS, "state", _hosts(figures))

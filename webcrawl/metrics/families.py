@@ -147,6 +147,11 @@ REVISIT_LABELLED = (
         VERDICTS,
     ),
 )
+STORE_GAUGES = (
+    Row("store/files", "store_files", "Finished files that have a verified copy in the store."),
+    Row("store/bytes", "store_bytes", "Bytes of these."),
+    Row("store/waiting", "store_waiting_files", "Finished files that have none yet."),
+)
 REVISIT_GAUGES = (
     Row("revisit/records", "revisit_pages", "Pages that are fetched again."),
     Row(

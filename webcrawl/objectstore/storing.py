@@ -109,7 +109,7 @@ class Storing:
         if not self._sender.is_due:
             return
         marks = dict(self._outputs.finished())
-        for name in self._waiting.keys() - self._jobs.keys() - self._refused:
+        for name in sorted(self._waiting.keys() - self._jobs.keys() - self._refused):
             crc = marks[name][1] if name in marks and not name.endswith(SORTED) else None
             self._jobs[name] = self._sender.send(name, self._root / name, crc)
         for name, stored in self._stored.items():

@@ -48,7 +48,7 @@ class Signals:
         self._db, self._keys, self._random = db, fingerprints, random
         self._since = SinceRead(db.get(META) or b"")
         self._brought: dict[str, int] = {}  # by listing that was read and whose fetch has not ended
-        self._unsure: set[str] = set()  # followed for a date of the day on which a visit had found a change
+        self._unsure: set[str] = set()  # followed for a date that may be older than their last fetch
         self.counters: Counter[str] = Counter() if counters is None else counters
         self.room: Callable[[str], int] = lambda _: TOLD  # for how many signals of a host there is room where they wait
         db.join(self)
@@ -114,7 +114,7 @@ class Signals:
         self._unsure.discard(url)
         listings = self._naming(url, host) or ()
         if listings:
-            self._since.note(self._keys([url])[0], [*listings], host, at, may_be_told=False)
+            self._since.note(self._keys([url])[0], [*listings], host, at, changed=changed, may_be_told=False)
 
     def visited(self, url: str, at: float, before: float, *, changed: bool) -> bool:
         """A page was fetched in its turn, for the last time before that at `before`, or never.
@@ -132,7 +132,7 @@ class Signals:
             if known:  # by a signal that was not followed
                 self._announcers.change(host).trust.tells()
             new = bool(changed and before and not known)
-            self._since.note(self._keys([url])[0], [*listings], host, at, may_be_told=new)
+            self._since.note(self._keys([url])[0], [*listings], host, at, changed=changed, may_be_told=new)
             while (overdue := self._since.overdue(at)) is not None:
                 self._settle(overdue)
         return bool(listings)
@@ -173,7 +173,7 @@ class Signals:
             if visit.left:
                 visit.left = 0
                 self._announcers.change(visit.host).trust.tells()
-            if not is_after(dates[position], visit.at):
+            if visit.changed and not is_after(dates[position], visit.at):
                 known.append(position)
             elif dates[position] <= visit.at and len(self._unsure) < UNSURE:
                 self._unsure.add(urls[position])

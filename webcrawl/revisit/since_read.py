@@ -16,17 +16,18 @@ MOST = 50_000
 PATIENCE = 30 * 86_400.0  # seconds after which a listing that was not read again has told of nothing
 DAY = 86_400
 _ROW = Struct("<2Qd")
-_PAGE = Struct("<QdBI")
+_PAGE = Struct("<Qd?BI")
 
 
 class Visit:
     """The last fetch of a page that is noted."""
 
-    __slots__ = ("at", "host", "left", "listings")
+    __slots__ = ("at", "changed", "host", "left", "listings")
 
-    def __init__(self, at: float, host: str, left: int = 0) -> None:
+    def __init__(self, at: float, host: str, *, changed: bool = False, left: int = 0) -> None:
         self.at = at  # seconds since 1970
         self.host = host
+        self.changed = changed  # one of the fetches since then has found a change, of which earlier dates tell
         self.left = left  # listings that have not been read since it found a change; 0: none may tell of one any more
         self.listings = 0  # in which it is noted
 
@@ -45,12 +46,12 @@ class SinceRead:
     def __repr__(self) -> str:
         return f"<SinceRead {self.count} of {len(self._pages)} listings>"
 
-    def note(self, page: int, listings: list[int], host: str, at: float, *, may_be_told: bool) -> None:
+    def note(self, page: int, listings: list[int], host: str, at: float, *, changed: bool, may_be_told: bool) -> None:
         """A page of these listings was fetched. `may_be_told`: it was changed, and they may tell of that yet."""
         visit = self._visits.get(page)
         if visit is None:
             visit = self._visits[page] = Visit(at, host)
-        visit.at = at
+        visit.at, visit.changed = at, visit.changed or changed
         if may_be_told:
             visit.left = len(listings)
         for listing in listings:
@@ -92,14 +93,16 @@ class SinceRead:
         self.is_stale = False
         names = dict.fromkeys(visit.host for visit in self._visits.values())
         hosts = {host: number for number, host in enumerate(names)}
-        visits = (_PAGE.pack(page, one.at, one.left, hosts[one.host]) for page, one in self._visits.items())
+        visits = (
+            _PAGE.pack(page, one.at, one.changed, one.left, hosts[one.host]) for page, one in self._visits.items()
+        )
         rows = (_ROW.pack(one, page, at) for one, pages in self._pages.items() for page, at in pages.items())
         return bytes(msgpack.packb(([*hosts], b"".join(visits), b"".join(rows))))
 
     def _restore(self, saved: bytes) -> None:
         hosts, visits, rows = msgpack.unpackb(saved)
-        for page, at, left, host in _PAGE.iter_unpack(visits):
-            self._visits[page] = Visit(at, hosts[host], left)
+        for page, at, changed, left, host in _PAGE.iter_unpack(visits):
+            self._visits[page] = Visit(at, hosts[host], changed=changed, left=left)
         for listing, page, at in _ROW.iter_unpack(rows):
             self._put(listing, page, at)
 

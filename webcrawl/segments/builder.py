@@ -18,11 +18,12 @@ from typing import Any, Self
 
 import msgpack
 
-from webcrawl.crawl.assembly import UNLIMITED, assemble, needs_all_seeds
+from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.filter_states import META as LEARNED
 from webcrawl.crawl.found_log import FOUND
+from webcrawl.crawl.rules import UNLIMITED, needs_all_seeds
 from webcrawl.crawl.terms import META as TERMS
-from webcrawl.model import Packed
+from webcrawl.model import Packed, is_link
 from webcrawl.seeds.reader import Seeds
 from webcrawl.segments.building import Building
 from webcrawl.segments.left import LOG, Left, crawled
@@ -93,7 +94,7 @@ class Builder:
             made = json.loads(db.get(META) or b'{"number": 0, "given": 0}')
             self.number, self._given = made["number"], made["given"]  # of the last segment, and of the last given away
             self._archives = opened.enter_context(ArchiveReader(crawl, self._visitor, db, values))
-            self._tables = TableReader(crawl, db)
+            self._tables = TableReader(crawl, db, self._archives.lose)
             self._sweep()
             self._closing = opened.pop_all()
         self._since = 0
@@ -136,17 +137,24 @@ class Builder:
             self._log(left, LOG, self._asked)
         for left in crawls:
             if left.has_found_log:
-                self._log(left, FOUND, self._crawl.found)
+                self._log(left, FOUND, self._found)
             elif left.tables("links") and (tables or not left.archives()[0]):
                 self._each(self._tables.read(left))
-            else:
+            elif left.has_archives:
                 self._each(self._archives.read(left))
+            else:
+                self._archives.lose(1, f"{left.jobdir}: no archive, no tables, no {FOUND}: nobody knows its links")
 
     def take(self, batches: Iterable[Sequence[Packed]]) -> None:
         """Links that were found and have passed the filters."""
         for records in batches:
             self._crawl.found(records)
             self._step(len(records))
+
+    def _found(self, records: Sequence[Packed]) -> None:
+        if not all(map(is_link, records)):
+            raise StoreError(f"{FOUND}: damaged: a line that is no link")
+        self._crawl.found(records)
 
     def _asked(self, lines: Sequence[bytes]) -> None:
         urls, seeds = crawled(lines)

@@ -20,6 +20,7 @@ from webcrawl.crawl.terms import META as TERMS
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.jobdirs import crawls_of, is_crawl
 from webcrawl.verify.snapshot import Snapshot
+from webcrawl.verify.stored import stored_in
 from webcrawl.warc.reader import OPEN
 from webcrawl.why import meta
 from webcrawl.why.settings import values_of
@@ -42,13 +43,18 @@ class Left:
     values: Mapping[str, Any]
     key: bytes
     learned: Mapping[str, bytes]  # the states of its filters
-    outputs: Mapping[str, int]  # lengths by path
+    outputs: Mapping[str, int]  # lengths by path, of finished files that were taken away, too
     clean: bool  # it was stopped, or has ended
 
     @property
     def has_found_log(self) -> bool:
         """Whether the crawl followed no links, and left them."""
         return FOUND in self.outputs
+
+    @property
+    def has_archives(self) -> bool:
+        """Whether the crawl has written any, be they here or not."""
+        return bool(any(self.archives()) or any(True for _ in self.gone("warc", *ENDINGS)))
 
     def archives(self) -> tuple[list[Path], int]:
         """The WARC files, and how many may still be changed."""
@@ -61,6 +67,14 @@ class Left:
     def tables(self, name: str) -> list[Path]:
         """The finished files of a table."""
         return sorted((self.jobdir / "tables").glob(f"{name}-*.parquet"))
+
+    def gone(self, folder: str, *endings: str) -> Iterator[tuple[Path, int]]:
+        """Finished files that the crawl has written there and that were taken away since, with their lengths."""
+        for name, length in self.outputs.items():
+            path = self.jobdir / name
+            here = path.exists() or path.with_name(f"{path.name}{OPEN}").exists()
+            if not here and name.startswith(f"{folder}/") and name.endswith(endings):
+                yield path, length
 
     def lines(self, path: str, start: int) -> Iterator[tuple[list[bytes], int]]:
         """The lines of a log from this place on, some at a time, and the place after them."""
@@ -79,6 +93,8 @@ class Left:
                     if newline:
                         at += len(whole) + 1
                         yield whole.split(b"\n"), at
+                if rest:
+                    raise DamagedFile(self.jobdir / path, at, "no end of the line")
         except OSError as error:
             raise StoreError(f"{self.jobdir / path}: {error.strerror or error}") from error
 
@@ -101,7 +117,8 @@ def _read(jobdir: Path, trusted: Collection[str]) -> Left:
             _values(terms, in_force.get("set") or {}, trusted),
             snapshot.get("key") or b"",
             learned,
-            dict(snapshot.rows("SELECT path, length FROM output ORDER BY path")),
+            {name: one.length for name, one in stored_in(snapshot)[0].items()}
+            | dict(snapshot.rows("SELECT path, length FROM output ORDER BY path")),
             bool(snapshot.get(CLEAN)),
         )
         snapshot.check_still()

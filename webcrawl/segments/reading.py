@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, Self
 
 import msgpack
 
-from webcrawl.archives.archives import LOST, Archives
+from webcrawl.archives.archives import LOST, Archives, name_of
+from webcrawl.archives.files import ENDINGS
 from webcrawl.archives.originals import NAME, Originals
 from webcrawl.crawl.visitor import HOPS, Visitor
 from webcrawl.model import Exchange, Link
@@ -66,8 +67,12 @@ class ArchiveReader:
         for answer in Archives(files, self._place, self._originals, self._truncate):
             links = self._page(*answer.found) if answer.found is not None else 0
             self._db.set(PLACE + answer.name, msgpack.packb(answer.next))
-            self._lose(sum(name.startswith(LOST) for name in answer.lost))
+            self.lose(sum(name.startswith(LOST) for name in answer.lost))
             yield links
+        for path, length in left.gone("warc", *ENDINGS):
+            place = self._place(name_of(path))
+            if place is None or place.offset < length:
+                self.lose(1, f"{path}: taken away before all of it was read: copy it back, or its links are missing")
 
     def _place(self, name: str) -> Place | None:
         data = self._db.get(PLACE + name)
@@ -85,11 +90,14 @@ class ArchiveReader:
             self._told += 1
             if self._told <= TOLD:
                 logger.exception("%s: its links cannot be read", link.url)
-            self._lose(1)
+            self.lose(1)
             return 1
         return len(page.followed or ()) + 1
 
-    def _lose(self, number: int) -> None:
+    def lose(self, number: int, why: str = "") -> None:
+        """So many records or files could not be read."""
+        if why:
+            logger.warning("%s", why)
         if number:
             self.lost += number
             self._db.set(LOST_META, b"%d" % self.lost)
@@ -101,8 +109,8 @@ class TableReader:
     Both tables have pages in the order in which they ended, so that some thousand pages at hand are enough.
     """
 
-    def __init__(self, crawl: Building, db: CrawlDB) -> None:
-        self._crawl, self._db = crawl, db
+    def __init__(self, crawl: Building, db: CrawlDB, lose: Callable[[int, str], None]) -> None:
+        self._crawl, self._db, self._lose = crawl, db, lose
 
     def read(self, left: Left) -> Iterator[int]:
         """Submits the links of each page; yields after each, with their number."""
@@ -113,6 +121,9 @@ class TableReader:
             for page, links in groupby(_rows(path, "from_url", "to_url", "kind", "followed"), lambda row: row[0]):
                 yield self._page(pages.find(page), [(url, kind) for _, url, kind, followed in links if followed])
             self._db.set(f"{TABLE}{path.resolve()}", b"1")
+        for path, _ in left.gone("tables", ".parquet"):
+            if path.name.startswith("links-") and self._db.get(f"{TABLE}{path.resolve()}") is None:
+                self._lose(1, f"{path}: taken away before it was read: copy it back, or its links are missing")
 
     def _page(self, page: Link, links: list[tuple[str, str]]) -> int:
         if len(links) == 1 and links[0][1] == "redirect":

@@ -57,11 +57,14 @@ class Run:
                 waited = True
             elif made is not None:
                 waited = False
-            self._pages = self._stat("pages")
+            self._pages, before = self._stat("pages"), self._stamp()
             status = self.crawl(path, wait=waited)
-            reason = self._stats().get("reason")
+            written = self._stamp() != before  # else what stands there is of another crawl
+            reason = self._stats().get("reason") if written else None
             if status or reason != FINISHED:
-                ended = f"exit status {status}" if status else f"it ended by {reason or 'a signal'}"
+                ended = f"exit status {status}" if status else f"it ended by {reason}"
+                if not (status or reason):
+                    status, ended = 1, "it has not said how it ended"
                 self.say(f"{self.jobdir}: segment {number} is not crawled to its end ({ended}): run it again to resume")
                 return status
             self._crawled(number, made)
@@ -98,6 +101,14 @@ class Run:
     def _waits(self) -> bool:
         """Whether the crawl has URLs of hosts that are away."""
         return self._stat("queued") > self._stat("over_budget")
+
+    def _stamp(self) -> tuple[int, int]:
+        """What changes when the figures are written: an older file says nothing of a crawl."""
+        try:
+            about = (self.jobdir / STATS).stat()
+        except FileNotFoundError:
+            return 0, 0
+        return about.st_ino, about.st_mtime_ns
 
     def _stat(self, name: str) -> int:
         return int(self._stats().get(name) or 0)

@@ -75,7 +75,8 @@ class SegmentCrawls:
             )
         self._process = process
         try:
-            return process.wait()
+            status = process.wait()
+            return status if status >= 0 else 128 - status  # as a shell has it for a signal
         finally:
             self._process = None
             if process.stdin is not None:
