@@ -131,9 +131,10 @@ class TestCommands:
     def test_a_wish_is_dated_for_all(self, url):
         """Every drone, also one that hears of it later, gets the time of the order with an exclude."""
         with Members(url, 2) as members:
-            hive("exclude", "a.test", url)
+            hive("exclude", "a.test", "--by", "joe", "--forget", url)
 
-        ((_, _, option, date),) = members.commands
+        ((*words, option, date),) = members.commands
+        assert words == ["exclude", "a.test", "--by", "joe", "--forget"]
         assert (option, date[-1]) == ("--since", "Z")
 
     def test_what_a_drone_refuses(self, url):
