@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
+from webcrawl.commands.saying import say_all
 from webcrawl.logs.readable import readable
 from webcrawl.store.errors import StoreError
 
@@ -70,11 +71,10 @@ class Command(ScrapyCommand):
                 found = _quality(walked, read_index(Path(opts.index)))
             else:
                 found = _about(walked)
+            say_all(f"{json.dumps(found)}\n" if opts.json else _as_text(found))
         except (StoreError, OSError) as error:
             sys.stderr.write(f"{readable(str(error))}\n")
             self.exitcode = 1
-            return
-        sys.stdout.write(f"{json.dumps(found)}\n" if opts.json else _as_text(found))
 
 
 def _whole(name: str, text: str, least: int) -> int:
