@@ -15,6 +15,7 @@ from scrapy.settings import Settings
 from scrapy.utils.conf import arglist_to_dict
 
 from webcrawl.commands.cannot_start import CannotStart
+from webcrawl.commands.numbers import whole
 from webcrawl.commands.saying import say
 from webcrawl.logs.readable import readable
 from webcrawl.text.credentials import text_without_credentials
@@ -48,7 +49,9 @@ class Command(ScrapyCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        parser.add_argument("--urls", metavar="N", help=f"URLs in a segment, at most (default: {URLS})")
+        parser.add_argument(
+            "--urls", metavar="N", default=str(URLS), help=f"URLs in a segment, at most (default: {URLS})"
+        )
         parser.add_argument(
             "--seen", choices=[*STORES], help="the index: exact, or a Bloom filter (default: as it is, at first exact)"
         )
@@ -71,7 +74,7 @@ class Command(ScrapyCommand):
         if name not in ("build", "run") or not folders or not all(folders):
             raise UsageError("scrapy segments build JOBDIR... | run DIR -a seeds=SRC", print_help=False)
         assert self.settings is not None  # noqa: S101 - Scrapy sets them before it asks for anything
-        opts.urls = _number(opts.urls)
+        opts.urls = whole("--urls", opts.urls, 1, MOST)
         from webcrawl.preflight import REASONS  # noqa: PLC0415 - Scrapy imports every command for any
 
         try:
@@ -89,14 +92,6 @@ class Command(ScrapyCommand):
                 sys.stdout.write(f"{json.dumps({'error': line})}\n")
         except KeyboardInterrupt:
             self.exitcode = INTERRUPTED
-
-
-def _number(text: str | None) -> int:
-    if text is None:
-        return URLS
-    if not (text.isascii() and text.isdecimal() and 0 < int(text[:12]) <= MOST):
-        raise UsageError(f"--urls {text}: must be a whole number from 1 to {MOST}", print_help=False)
-    return int(text)
 
 
 def _build(settings: Settings, jobdirs: list[Path], opts: argparse.Namespace) -> int:
