@@ -70,8 +70,8 @@ class Follower(Protocol):
     def committed(self) -> None:
         """A checkpoint was taken."""
 
-    def rest(self) -> Iterator[None]:
-        """After the last checkpoint: ends the work, in slices."""
+    def rest(self) -> Iterator[float | None]:
+        """After the last checkpoint: ends the work, in slices. A number: seconds until the next one makes sense."""
 
     def close(self) -> None:
         """Stops as soon as possible; the work may be unfinished."""
@@ -605,7 +605,7 @@ class Crawl:
         """Has this told of each checkpoint from now on, and closed before the crawl."""
         self._followers.append(follower)
 
-    def rest(self) -> Iterator[None]:
+    def rest(self) -> Iterator[float | None]:
         """What followers have to do after the last checkpoint, in slices."""
         for follower in self._followers:
             yield from follower.rest()
