@@ -13,7 +13,7 @@ from webcrawl.account.site import Site
 from webcrawl.leaving.records import records_of
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdirs import crawls_of, is_crawl
-from webcrawl.store.windows import KEY, Window, read
+from webcrawl.store.windows import KEY, Window, is_open, read
 from webcrawl.urls.canonical import InvalidUrl, canonical
 from webcrawl.urls.hosts import host_of
 from webcrawl.urls.optout import OptOut
@@ -98,11 +98,11 @@ def _add(account: Account, crawl: Path) -> None:
     account.requests += asked
     account.requests += [Asked(one.started or one.at, "GET", one.url, one.path, 0, end=one) for one in alone]
     account.unasked += [end for end in ends if end.started is None]
-    saved_at, windows = read(data)
-    account.windows += windows
+    saved = read(data)
+    account.windows += saved.windows
     account.running = account.running or not clean
-    if saved_at and not clean:
-        account.windows.append((saved_at, float("inf")))
+    if is_open(saved, max((one.at for one in asked), default=0.0)):
+        account.windows.append((saved.at, float("inf")))
     account.terms = {**terms, **account.terms}
 
 
