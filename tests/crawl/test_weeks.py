@@ -35,3 +35,10 @@ def test_the_weeks_are_worth_it(found):
 def test_old_and_new_pages_share_the_fetches(tmp_path, wanted):
     """While there are new pages, known ones have REVISIT_SHARE of all fetches."""
     assert share(tmp_path, SLOW, wanted) == pytest.approx(wanted, abs=0.05)
+
+
+def test_honest_sitemaps_are_worth_it(tmp_path):
+    """With them the crawl goes on as well, and is nearly as fresh as known rates make possible without, or fresher."""
+    found = weeks(tmp_path, Scale(hosts=8, pages=160, days=14, kills=3, sitemaps="sitemap_plain", seed=2))
+    assert [name for name, check in CHECKS.items() if not check(found)] == []
+    assert found.fresh > 0.97 * found.optimum
