@@ -365,14 +365,19 @@ class _Engine:
         self.paused = False
 
 
+class _Crawler:
+    def __init__(self, engine):
+        self.engine = engine
+
+
 class TestDiskSpace:
     def test_it_pauses_and_goes_on(self, tmp_path, monkeypatch):
         """Below MIN_FREE_DISK fetching pauses, and resumes as soon as there is room again."""
         free, woken, engine = [], [], _Engine()
         monkeypatch.setattr(disk_space.shutil, "disk_usage", lambda path: SimpleNamespace(free=free[-1] << 20))
-        scheduler = SimpleNamespace(wake=lambda: woken.append(True))
-        monkeypatch.setattr(disk_space, "scheduler_of", lambda crawler: scheduler)
-        extension = DiskSpace(SimpleNamespace(engine=engine), tmp_path, least=100)
+        scheduler = SimpleNamespace(wake=lambda: woken.append(True), crawl=SimpleNamespace())
+        monkeypatch.setattr("webcrawl.adapter.holds.scheduler_of", lambda crawler: scheduler)
+        extension = DiskSpace(_Crawler(engine), tmp_path, least=100)
 
         paused = []
         for now in (500, 99, 50, 100):

@@ -153,6 +153,7 @@ class Crawl:
             parts.counters,
             parts.halfway,
             elsewhere,
+            rests=lambda: self.held != "",
         )
         self.in_force, self.hosts = parts.in_force, parts.hosts
         self._followers: list[Follower] = []
