@@ -173,6 +173,7 @@ def test_a_segment_and_nothing_else(simweb, tmp_path):
     crawl.arguments["seeds"] = tmp_path / "segment.csv"
     assert crawl.run() == 0
     assert pages(asked(server)) == {*segment}
+    assert "reading from the beginning" not in crawl.output.read_text()
 
 
 @pytest.mark.parametrize(

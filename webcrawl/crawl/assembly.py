@@ -12,6 +12,7 @@ from typing import Any
 
 from webcrawl.control.changeable import OF_FILTERS, OF_FRONTIER, SCOPE
 from webcrawl.control.in_force import InForce, ordered
+from webcrawl.control.optouts import FileOptOuts
 from webcrawl.control.paused import PausedHosts
 from webcrawl.control.sheets import Sheets
 from webcrawl.crawl.admission import CrawlAdmission
@@ -269,6 +270,7 @@ def _parts(
             pipeline,
             seen,
             all_first=walk is not None or needs_all_seeds(values),
+            in_turns=not values["URL_FOLLOW"],
             longest=values["URL_MAX_LENGTH"],
             elsewhere=elsewhere,
         ),
@@ -284,6 +286,7 @@ def _parts(
         uplink=Uplink(Detector(domains), frontier, robots.book, clock, counters),
         statistics=statistics,
         in_force=in_force,
+        file_optouts=FileOptOuts(db, lambda: pipeline.chain.filters),
         hosts=_host_orders(ours, robots, statistics, clock, domains, db, in_force, pipeline)
         if ours is not None
         else None,

@@ -33,6 +33,7 @@ from webcrawl.store.output import Output
 from webcrawl.store.outputs import Outputs
 from webcrawl.urls.filters.protocol import Dropped
 from webcrawl.urls.hosts import host_of
+from webcrawl.urls.optout import OptOut
 
 logger = logging.getLogger(__name__)
 
@@ -88,7 +89,7 @@ class Crawl:
             parts.halfway,
             elsewhere,
         )
-        self.in_force, self.hosts = parts.in_force, parts.hosts
+        self.in_force, self.hosts, self._file_optouts = parts.in_force, parts.hosts, parts.file_optouts
         self._followers: list[Follower] = []
         self._figures: list[Callable[[], Mapping[str, int]]] = []
         self._merged_at = 0.0
@@ -478,6 +479,10 @@ class Crawl:
     def revisit_figures(self) -> RevisitFigures | None:
         """What became of pages that were fetched again; None if none are."""
         return self.revisiting.counts.figures() if self.revisiting is not None else None
+
+    def optouts(self) -> list[OptOut]:
+        """Who asked to be left alone: what was given by command, then what the exclusion file says."""
+        return [*self.in_force.excluded.records, *self._file_optouts.records()]
 
     @property
     def trouble(self) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from webcrawl.control.in_force import InForce
+from webcrawl.control.optouts import FileOptOuts
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.crawl_log import CrawlLog
 from webcrawl.crawl.ending import Ending
@@ -69,6 +70,7 @@ class Parts:
     uplink: Uplink
     statistics: Statistics
     in_force: InForce
+    file_optouts: FileOptOuts
     hosts: HostOrders | None  # with our frontier
     post: Post | None = None  # if this is one drone of a hive
     trace: Callable[[str, Sequence[str]], None] | None = None  # hears of the links of each page
