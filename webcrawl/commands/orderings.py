@@ -11,6 +11,7 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from webcrawl.commands.numbers import whole
+from webcrawl.commands.saying import say_all
 from webcrawl.laboratory.names import ORDERS
 from webcrawl.logs.readable import readable
 from webcrawl.settings import FRONTIER_BIAS, FRONTIER_LEVELS
@@ -76,11 +77,10 @@ class Command(ScrapyCommand):
             rows = [*compare(graph, pagerank(graph.heads, graph.links, graph.pages), names, shape)]
             if opts.plot:
                 Path(opts.plot).write_text(plot(rows), encoding="utf-8")
+            say_all(as_json(graph, rows) if opts.json else as_text(graph, rows, shape))
         except (StoreError, OSError) as error:
             sys.stderr.write(f"{readable(str(error))}\n")
             self.exitcode = 1
-            return
-        sys.stdout.write(as_json(graph, rows) if opts.json else as_text(graph, rows, shape))
 
 
 def _names(text: str | None) -> list[str]:

@@ -61,11 +61,14 @@ class Command(ScrapyCommand):
         try:
             from webcrawl.fulltext.drones import SearchAll  # noqa: PLC0415 - tantivy is optional
             from webcrawl.fulltext.search import BadQuery  # noqa: PLC0415 - as above
+            from webcrawl.leaving.records import records_of  # noqa: PLC0415 - Scrapy imports every command for any
+            from webcrawl.urls.forgotten import Forgotten  # noqa: PLC0415 - as above
         except ImportError:
             self._fail(1, "tantivy is not installed: pip install 'webcrawl[index]'")
             return
         try:
-            search = SearchAll(crawls_of(Path(args[0])))
+            crawls = crawls_of(Path(args[0]))
+            search = SearchAll(crawls, Forgotten(records_of(crawls)))
             total, answers = search.find(query, most)
             (_as_json if opts.json else _as_text)(total, answers)
             for error in search.unread:

@@ -105,6 +105,8 @@ def _build(settings: Settings, jobdirs: list[Path], opts: argparse.Namespace) ->
     target = Path(opts.o or "segment.csv")
     if not target.parent.is_dir() or target.is_dir():
         raise CannotStart(f"-o {target}: {'is a folder' if target.is_dir() else 'no such folder'}")
+    if target.exists() and not target.is_file():  # a file would take the place of a device, or of /dev/stdout
+        raise CannotStart(f"-o {target}: is no file")
     crawls = [left for jobdir in jobdirs for left in left_by(jobdir, trusted_code(settings))]
     values = _values(settings, crawls[0].values)
     with Builder(jobdirs[0] / FOLDER, values, crawls[0], store=STORES.get(opts.seen, "")) as builder:
@@ -114,7 +116,7 @@ def _build(settings: Settings, jobdirs: list[Path], opts: argparse.Namespace) ->
             made = vars(builder.make(opts.urls, _needed(values)))
         else:  # it was made, and the process ended before the file was where it should be
             made = {}
-        copied(builder.path(builder.number) if builder.waiting else None, target)
+        copied(builder.path(builder.number) if builder.waiting else None, target.resolve())
         builder.given()
         figures = builder.sizes()
         lost = builder.lost - before

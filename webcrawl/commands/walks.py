@@ -12,6 +12,7 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from webcrawl.commands.numbers import whole
+from webcrawl.commands.saying import say_all
 from webcrawl.logs.readable import readable
 from webcrawl.store.errors import StoreError
 
@@ -71,11 +72,10 @@ class Command(ScrapyCommand):
                 found = _quality(walked, read_index(Path(opts.index)))
             else:
                 found = _about(walked)
+            say_all(f"{json.dumps(found)}\n" if opts.json else _as_text(found))
         except (StoreError, OSError) as error:
             sys.stderr.write(f"{readable(str(error))}\n")
             self.exitcode = 1
-            return
-        sys.stdout.write(f"{json.dumps(found)}\n" if opts.json else _as_text(found))
 
 
 def _sample(walked: Walked, kind: str, most: int, seed: int) -> list[str]:

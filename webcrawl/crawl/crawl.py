@@ -80,6 +80,7 @@ class Crawl:
         self.about = About(self._discovery, parts.frontier, elsewhere)
         self._halfway = parts.halfway
         self.uplink, self.statistics = parts.uplink, parts.statistics
+        self.held = ""  # why somebody around the crawl has it fetch nothing, in a few words; nothing if nobody has
         self.inline = InlineDownloads(
             parts.frontier.lending,
             parts.robots,
@@ -487,7 +488,7 @@ class Crawl:
     @property
     def trouble(self) -> str:
         """Why nothing is fetched, in a few words, or nothing."""
-        return "paused" if self.in_force.paused else self.uplink.trouble
+        return "paused" if self.in_force.paused else self.uplink.trouble or self.held
 
     def glance(self) -> dict[str, Any]:
         """What the progress line says; URLs by level; what became of URLs, and how long downloads took."""
