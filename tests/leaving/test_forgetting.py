@@ -81,16 +81,28 @@ class TestOffsets:
         assert {path: path.read_bytes() for path in job.rglob("*") if path.is_file()} == before
 
     def test_what_cannot_be_read_is_said(self, job):
-        """An archive that is not finished is named, and a damaged one ends the list with its place."""
-        first, second, *_ = files(job)
+        """An archive that is not finished, or not here, is named; a damaged one ends the list with its place."""
+        first, second, third, *_ = files(job)
         second.rename(f"{second}.open")
+        third.unlink()
         offsets = Offsets(job, "b.test")
         assert [*offsets]
-        assert [line.partition(": ")[0] for line in offsets.unread] == [f"{second}.open"]
+        named = {line.partition(": ")[0] for line in offsets.unread}
+        assert named >= {f"warc/{third.name}", f"warc/{second.name}.open"}
 
         first.write_bytes(b"\0" * 100)
         with pytest.raises(DamagedFile):
             list(Offsets(job, "b.test"))
+
+    def test_an_archive_that_is_elsewhere(self, job):
+        """A folder without its archives is no crawl that has nothing of the site."""
+        for path in files(job):
+            path.unlink()
+
+        done = command("scrapy", "account", job, "b.test", "--offsets")
+
+        assert (done.returncode, done.stdout) == (1, "")
+        assert "no finished archive file" in done.stderr
 
     def test_no_rule(self, job):
         """What is neither a domain nor a prefix is refused."""

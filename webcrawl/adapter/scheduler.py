@@ -435,10 +435,13 @@ def _size(trip: Trip) -> int | None:
     return trip.exchange.received
 
 
-async def by_turns(slices: Iterator[None]) -> None:
-    """Runs work in slices, with pauses between them: without a pause the loop would spin while the disk syncs."""
-    for _ in slices:
-        await asyncio.sleep(PAUSE)
+async def by_turns(slices: Iterator[float | None]) -> None:
+    """Runs work in slices, with pauses between them: without a pause the loop would spin while the disk syncs.
+
+    A slice may say how long its pause is, in seconds.
+    """
+    for pause in slices:
+        await asyncio.sleep(PAUSE if pause is None else pause)
 
 
 def _from_thread(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:

@@ -543,7 +543,7 @@ class Crawl:
         """Has this told of each checkpoint from now on, and closed before the crawl."""
         self._followers.append(follower)
 
-    def rest(self) -> Iterator[None]:
+    def rest(self) -> Iterator[float | None]:
         """What followers have to do after the last checkpoint, in slices."""
         for follower in self._followers:
             yield from follower.rest()

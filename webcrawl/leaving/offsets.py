@@ -13,11 +13,9 @@ from webcrawl.urls.hosts import host_of
 from webcrawl.urls.optout import OptOut
 from webcrawl.urls.rules_file import RulesError
 from webcrawl.verify.members import Torn
+from webcrawl.wacz.archives import archives_of
+from webcrawl.wacz.errors import CannotPack
 from webcrawl.wacz.records import Record, records
-from webcrawl.warc.index import ARCHIVE, INDEX
-from webcrawl.warc.reader import OPEN
-
-FOLDER = "warc"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +47,14 @@ class Offsets:
     def __iter__(self) -> Iterator[Place]:
         """File by file, in the order of each. DamagedFile: a record that should be there cannot be read."""
         for crawl in crawls_of(self._jobdir):
-            folder = crawl / FOLDER
-            names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
-            for name in sorted(names):
-                archive = folder / name
-                if name.endswith(ARCHIVE):
-                    yield from self._of(archive)
-                elif name.endswith(OPEN) and name.removesuffix(OPEN).endswith(ARCHIVE):
-                    self.unread.append(f"{archive}: not finished: look again once the crawl has ended")
-                elif name.endswith(INDEX) and names.isdisjoint(_archives(name)):
-                    self.unread.append(f"{folder / _archives(name)[0]}: not here: copy it back first")
-                elif ".warc" in name and not name.endswith(OPEN):
-                    self.unread.append(f"{archive}: its records are not gzip members: not looked at")
+            try:
+                archives = archives_of(crawl, running=True)  # or killed: then its last file is not finished either
+            except CannotPack as error:
+                self.unread.append(str(error))
+                continue
+            self.unread += archives.left_out
+            for archive in archives.paths:
+                yield from self._of(archive)
 
     def _of(self, archive: Path) -> Iterator[Place]:
         """The whole file is read: records of answers whose bodies were withheld are in no index."""
@@ -81,12 +75,6 @@ class Offsets:
         except IndexError:  # a record about the archive itself
             return False
         return self._rules.excludes(url)
-
-
-def _archives(index: str) -> tuple[str, str]:
-    """The names that the archive file of an index may have."""
-    name = ARCHIVE.join(index.rsplit(INDEX, 1))
-    return name, f"{name}{OPEN}"
 
 
 def _url(record: Record) -> str:
