@@ -22,7 +22,8 @@ from benchmarks.support.report import percent, report, timed
 from benchmarks.support.seen_streams import Strided
 from webcrawl.adapter.values import plain_values
 from webcrawl.crawl.assembly import open_parts
-from webcrawl.crawl.crawl import SLICE, Crawl, Parts
+from webcrawl.crawl.crawl import SLICE, Crawl
+from webcrawl.crawl.parts import Parts
 from webcrawl.model import Link
 from webcrawl.profiling.profile import profiled
 from webcrawl.profiling.stages import OTHER, START

@@ -17,6 +17,7 @@ from warcio import ArchiveIterator
 from tests.support.crawling import SETTINGS, Crawl, wait_until
 from tests.support.places import ROOT
 from webcrawl import settings as defaults
+from webcrawl.adapter import holds
 from webcrawl.extensions import disk_space, progress
 from webcrawl.extensions.disk_space import DiskSpace
 from webcrawl.extensions.progress import Lines
@@ -355,6 +356,10 @@ def _all_of(terminal):
     return said.decode()
 
 
+class _Crawler:
+    """As far as extensions that pause it need it."""
+
+
 class _Engine:
     paused = False
 
@@ -371,8 +376,10 @@ class TestDiskSpace:
         free, woken, engine = [], [], _Engine()
         monkeypatch.setattr(disk_space.shutil, "disk_usage", lambda path: SimpleNamespace(free=free[-1] << 20))
         scheduler = SimpleNamespace(wake=lambda: woken.append(True))
-        monkeypatch.setattr(disk_space, "scheduler_of", lambda crawler: scheduler)
-        extension = DiskSpace(SimpleNamespace(engine=engine), tmp_path, least=100)
+        monkeypatch.setattr(holds, "scheduler_of", lambda crawler: scheduler)
+        crawler = _Crawler()
+        crawler.engine = engine
+        extension = DiskSpace(crawler, tmp_path, least=100)
 
         paused = []
         for now in (500, 99, 50, 100):

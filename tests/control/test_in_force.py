@@ -8,6 +8,7 @@ from webcrawl.checks import check
 from webcrawl.control.errors import CommandError
 from webcrawl.control.in_force import InForce
 from webcrawl.store.crawldb import CrawlDB
+from webcrawl.urls.optout import OptOut
 
 NAMES = ("POLITENESS_MIN_DELAY", "POLITENESS_MAX_DELAY", "HOST_MAX_PAGES")
 
@@ -123,9 +124,9 @@ class TestExclude:
     def test_after_a_restart(self, run):
         """Rules hold for links and for queued URLs, in the next run too, until they are taken back."""
         in_force, _, end = run()
-        assert in_force.exclude("example.com")
-        assert in_force.exclude("example.org/a/")
-        assert not in_force.exclude("example.com")
+        assert in_force.exclude(OptOut("example.com"))
+        assert in_force.exclude(OptOut("example.org/a/"))
+        assert not in_force.exclude(OptOut("example.com"))
         end()
 
         in_force, _, end = run()
@@ -143,10 +144,10 @@ class TestExclude:
     def test_refused(self, run, rule):
         """What is neither a domain nor a prefix is refused, and the rules before stay."""
         in_force, _, _ = run()
-        in_force.exclude("example.com")
+        in_force.exclude(OptOut("example.com"))
 
         with pytest.raises(CommandError, match="neither a domain nor a URL prefix"):
-            in_force.exclude(rule)
+            in_force.exclude(OptOut(rule))
 
         assert in_force.excluded.rules == ["example.com"]
 
@@ -155,7 +156,7 @@ class TestExclude:
         in_force, _, _ = run()
         with pytest.raises(CommandError, match=r"x\.org is not excluded by command; nothing is"):
             in_force.include("x.org")
-        in_force.exclude("example.com")
+        in_force.exclude(OptOut("example.com"))
 
         with pytest.raises(CommandError, match=r"x\.org is not excluded by command; those are: example\.com"):
             in_force.include("x.org")

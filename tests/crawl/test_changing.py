@@ -12,6 +12,7 @@ from webcrawl.crawl.assembly import assemble
 from webcrawl.model import Link
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
+from webcrawl.urls.optout import OptOut
 
 
 @contextmanager
@@ -70,7 +71,7 @@ class TestFilters:
     def test_what_was_excluded_stays(self, tmp_path):
         """Rules by command hold under other filters too."""
         with crawl(tmp_path) as opened:
-            opened.in_force.exclude("b.test")
+            opened.in_force.exclude(OptOut("b.test"))
             opened.in_force.set("URL_MAX_LENGTH", "100")
 
             assert dropped(opened, LONG, IMAGE, OTHER) == {LONG, OTHER}

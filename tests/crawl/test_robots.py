@@ -9,7 +9,8 @@ import pytest
 
 from tests.support.frontiers import OK, add, make
 from webcrawl.crawl import robots
-from webcrawl.crawl.crawl import Crawl, Parts
+from webcrawl.crawl.crawl import Crawl
+from webcrawl.crawl.parts import Parts
 from webcrawl.crawl.robots import CHASE, RobotsAdmission
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.politeness.mercator import Mercator

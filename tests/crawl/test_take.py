@@ -6,7 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from tests.support.frontiers import OK, add, make
-from webcrawl.crawl.crawl import Crawl, Parts
+from webcrawl.crawl.crawl import Crawl
+from webcrawl.crawl.parts import Parts
 from webcrawl.frontier.booking import Limits
 from webcrawl.model import Link
 from webcrawl.seen.portions import Portions

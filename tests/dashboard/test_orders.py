@@ -6,15 +6,15 @@ import pytest
 
 from webcrawl.control.commands import COMMANDS
 from webcrawl.control.errors import CommandError
-from webcrawl.dashboard.orders import LONGEST, MOST_WORDS, Order, fields, read
+from webcrawl.dashboard.orders import LONGEST, MOST_WORDS, Order, fields, read, sent
 
 
 def test_every_command_has_a_form():
-    """A command has a field for each of its words, one for any number of them, or none."""
+    """A command has a field for each of its words and options, one for any number of them, or none."""
     for command in COMMANDS.values():
         names = fields(command)
         assert bool(names) == (command.most != 0), command.name
-        assert len(names) in (0, 1, command.most)
+        assert len(names) in (0, 1, command.most) or any(name.startswith("--") for name in names)
 
 
 def row(words, least, most):
@@ -44,11 +44,15 @@ def test_words_of_their_own(monkeypatch):
         ({"command": "pause", "word0": "left out"}, ()),
         ({"command": "exclude", "word0": " example.com "}, ("example.com",)),
         ({"command": "exclude", "word0": "a b"}, ("a b",)),
+        (
+            {"command": "exclude", "word0": "a.b", "word1": "the owner", "word3": "2030-01-01", "word4": "on"},
+            ("a.b", "--by=the owner", "--until=2030-01-01", "--forget"),
+        ),
         ({"command": "seeds", "word0": "add 'my seeds.txt' b.csv"}, ("add", "my seeds.txt", "b.csv")),
     ],
 )
 def test_words(form, words):
-    """Each field is a word; a field for many words is read as a shell reads it."""
+    """Each field is a word, or an option with its value; a field for many words is read as a shell reads it."""
     assert read(form) == Order(form["command"], words)
 
 
@@ -83,3 +87,11 @@ def test_what_is_no_order(form):
 def test_what_destroys(order, destroys):
     """What ends a run or drops URLs must be said twice."""
     assert order.destroys is destroys
+
+
+def test_the_fields_of_an_order():
+    """Whoever is asked once more whether an order is meant sends the same order again."""
+    form = {"command": "exclude", "word0": "a.b", "word2": "a letter", "word4": "on"}
+    order = read(form)
+
+    assert read({"command": "exclude", **{f"word{at}": word for at, word in sent(order)}}) == order

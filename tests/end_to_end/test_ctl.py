@@ -100,7 +100,7 @@ def test_refused(ctl):
     assert ctl("jump") == (1, ctl("jump")[1])
     assert ctl("jump")[1].startswith("'jump' is no command; there are: stop, ")
     assert ctl.json("set", "X", "1")[1]["error"].startswith("X is no setting of the crawl")
-    assert ctl("exclude")[1] == "usage: exclude RULE\n"
+    assert ctl("exclude")[1].startswith("usage: exclude RULE [--by WHO]")
     assert ctl()[0] == 1
 
 

@@ -76,6 +76,32 @@ def test_orders(hive):
     assert asked(jobdir, "get", "RETRY_AFTER_MAX")[1]["value"] == 78
 
 
+def test_who_leaves_is_asked_no_more(hive):
+    """A wish given in the middle of the crawl is one record on all drones, and no request of any of them follows."""
+    jobdir, server = hive
+    drones = [Client(jobdir / f"drone-{drone}") for drone in (0, 1)]
+    wait_until(lambda: all(drone.ask("hosts", "--by", "queue")["hosts"] for drone in drones))
+    out = [drone.ask("hosts", "--by", "queue")["hosts"][0]["host"] for drone in drones]
+
+    def hits(*, of_them):
+        return sum((hit.host in out) == of_them for hit in server.log.hits)
+
+    wait_until(lambda: hits(of_them=True) > 4)
+    for host in out:
+        assert asked(jobdir, "exclude", host, "--by", "joe", "--until", "2999-12-31")[0] == 0
+    begun = hits(of_them=False)
+    wait_until(lambda: hits(of_them=False) > begun + 20)  # what was under way has ended
+    before, begun = hits(of_them=True), hits(of_them=False)
+    wait_until(lambda: hits(of_them=False) > begun + 60)
+
+    assert hits(of_them=True) == before
+    first, second = (drone.ask("excluded") for drone in drones)
+    assert first == second == asked(jobdir, "excluded")[1]
+    assert [(one["rule"], one["by"]) for one in first["excluded"]] == [(host, "joe") for host in out]
+    for host in out:
+        assert asked(jobdir, "include", host)[0] == 0
+
+
 def test_refused(hive):
     """An order that no drone would carry out is given to none."""
     jobdir, _ = hive

@@ -80,6 +80,33 @@ def test_policies_that_forbid_it(policy, seconds):
     assert booked(policy, MOST, 1.2) == seconds
 
 
+def test_a_failure_counts_once():
+    """Whether the link comes again is asked before the outcome is booked: to ask is not to hear of another failure."""
+    waits = []
+    for looks in (0, 1):
+        book, host = Booking(Mercator(10.0, 1.0, 300.0), Limits(1, 1, slow_down=MOST)), Host("a.test", None)
+        for at in range(40):
+            outcome = Outcome(500 if at % 4 == 3 else 200, seconds=0.2)
+            for _ in range(looks):
+                book.tries_again(host, Link("http://a.test/"), outcome, float(at))
+            book(host, Link("http://a.test/"), outcome, float(at))
+        waits.append(book.wait(host))
+
+    assert waits[0] == waits[1]
+
+
+def test_other_settings_do_not_forget_it():
+    """Who changes a setting of politeness while the crawl runs gets the new wait, as many times longer as before."""
+    policy, host = Mercator(10.0, 1.0, 300.0), Host("a.test", None)
+    book = Booking(policy, Limits(1, 1, slow_down=MOST))
+    for at, took in enumerate([0.2] * 100 + [1.2] * 100):
+        book(host, Link("http://a.test/"), Outcome(200, seconds=took), float(at))
+    before = book.wait(host)
+    book.change(Mercator(5.0, 1.0, 300.0), Limits(1, 1, slow_down=MOST))
+
+    assert book.wait(host) == pytest.approx(before / 2)
+
+
 def load(most, *, others):
     """Requests an hour, and the mean time of an answer, at a server whose other visitors come and go in two hours.
 

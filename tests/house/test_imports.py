@@ -61,6 +61,7 @@ RINGS = {
         "account",
         "dashboard",
         "laboratory",
+        "leaving",
         "segments",
         "simweb",
         "upgrade",
@@ -138,12 +139,13 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
         "tables",
         "warc",
     },
-    "account": {"report", "store", "text", "urls", "verify"},
+    "account": {"leaving", "report", "store", "text", "urls", "verify"},
     "dashboard": {"control", "hive", "report", "revisit", "statistics", "store", "why"},
     "segments": {
         *("archives", "checks", "control", "crawl", "model", "net", "seeds", "store", "text", "urls", "verify", "warc"),
         "why",
     },
+    "leaving": {"control", "store", "urls", "verify", "wacz", "warc"},
     "simweb": {"model"},
     "profiling": set(),
     "laboratory": {"frontier", "hive", "logs", "report", "store", "urls"},
@@ -151,7 +153,7 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "report": {
         *("frontier", "html", "logs", "model", "neardup", "revisit", "seeds", "statistics", "store", "urls", "verify"),
     },
-    "wacz": {"model", "store", "text", "verify", "warc"},
+    "wacz": {"model", "store", "text", "urls", "verify", "warc"},
     "why": {
         *("archives", "checks", "control", "crawl", "frontier", "hive", "html", "loading", "logs", "model", "net"),
         *("revisit", "seen", "settings", "store", "tables", "text", "urls", "verify", "warc"),

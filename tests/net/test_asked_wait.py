@@ -1,5 +1,7 @@
 """How long an answer asks to be left alone."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -33,6 +35,10 @@ def wait(*headers):
         ([("RateLimit-Limit", "100"), ("RateLimit-Remaining", "0"), ("RateLimit-Reset", "7")], 7),
         ([("X-RateLimit-Remaining", "2"), ("X-RateLimit-Reset", "1790000060")], 30),
         ([("X-RateLimit-Remaining", "0"), ("X-RateLimit-Reset", "1780000000")], 0),
+        ([("X-RateLimit-Remaining", "2"), ("X-RateLimit-Reset", "1790000060000")], 30),
+        ([("RateLimit", "limit=9, remaining=2, reset=1790000060000")], 30),
+        ([("X-RateLimit-Remaining", "0"), ("X-RateLimit-Reset", "2026-09-21T15:33:20Z")], 0),
+        ([("X-RateLimit-Remaining", "0, 5"), ("X-RateLimit-Reset", "7;w=60")], 7),
         ([("X-RateLimit-Remaining", "0")], 0),
         ([("Retry-After", "3"), ("RateLimit", '"a";r=0;t=9')], 9),
         ([("Retry-After", "30"), ("RateLimit", '"a";r=0;t=9')], 30),
@@ -43,6 +49,19 @@ def wait(*headers):
 def test_what_is_asked_for(headers, seconds):
     """Retry-After on any status; a limit's rest is spread over its time; the longest of all counts."""
     assert wait(*headers) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("form", ["%a %b %d %H:%M:%S %Y", "%a, %d %b %Y %H:%M:%S", "%a, %d %b %Y %H:%M:%S -0000"])
+def test_dates_without_a_zone(form, monkeypatch):
+    """They are in UTC, whatever the zone of this machine."""
+    date = time.strftime(form, time.gmtime(NOW + 60))
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    try:
+        assert wait(("Retry-After", date)) == 60
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 NAMES = [b"Retry-After", b"RateLimit", b"ratelimit-policy", b"X-RateLimit-Reset", b"RateLimit-Remaining", b"R", b""]

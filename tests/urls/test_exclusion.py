@@ -7,8 +7,9 @@ import pytest
 from tests.support.url_settings import url_settings
 from webcrawl.urls.assembly import build_filters
 from webcrawl.urls.filters.exclusion import ExclusionFilter
-from webcrawl.urls.filters.exclusion_rules import parse_exclusions
+from webcrawl.urls.filters.exclusion_rules import optouts_in, parse_exclusions
 from webcrawl.urls.filters.protocol import Origin
+from webcrawl.urls.optout import OptOut
 from webcrawl.urls.rules_file import RulesError
 
 LIST = """\ufeff# who asked
@@ -154,3 +155,38 @@ class TestExclusionFilter:
 
         with pytest.raises(RulesError, match=rf"exclude\.txt{why}"):
             ExclusionFilter(path, 30, Time())
+
+
+class TestDetails:
+    def test_of_a_line(self):
+        """A comment may say by whom, why, since and until when, and that what is stored is to be forgotten."""
+        text = "a.test # by: Joe Doe why: letter of 3 May until: 2027-01-31 forget: yes\n"
+
+        found, odd = optouts_in(text, "list")
+
+        assert found == [OptOut("a.test", 0.0, "Joe Doe", "letter of 3 May", 1801440000.0, forget=True, source="file")]
+        assert odd == []
+
+    def test_any_other_comment_is_the_reason(self):
+        """A comment that begins with none of these words is free text, whatever stands in it."""
+        found, odd = optouts_in("a.test # asked by: phone, until: they say so\n", "list")
+
+        assert (found[0].why, found[0].until, odd) == ("asked by: phone, until: they say so", 0.0, [])
+
+    def test_a_bad_date_lets_the_rule_hold(self, tmp_path, caplog):
+        """An end that is no date is warned of, with its line, and the rule holds for good."""
+        path = tmp_path / "exclude.txt"
+        path.write_text("x.test\na.test # until: spring\n")
+
+        assert ExclusionFilter(path, 30, Time()).reject("http://a.test/")
+        assert "line 2: until: spring is not a date" in caplog.text
+
+    def test_an_end(self, tmp_path):
+        """A rule ends by itself at its time; the others stay."""
+        clock, path = Time(), tmp_path / "exclude.txt"
+        path.write_text("x.test\na.test # until: 1970-01-01T00:20Z\n")
+        one = ExclusionFilter(path, 30, clock)
+
+        assert one.reject("http://a.test/")
+        clock.now = 1200.0
+        assert (one.reject("http://a.test/"), one.reject("http://x.test/")) == (False, True)

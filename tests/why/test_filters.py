@@ -10,6 +10,7 @@ from webcrawl.crawl.terms import terms_of
 from webcrawl.urls.assembly import build_filters
 from webcrawl.urls.filters.protocol import Origin
 from webcrawl.urls.hosts import RegisteredDomains
+from webcrawl.urls.optout import OptOut
 from webcrawl.why.filtering import Filters, first_refusal
 from webcrawl.why.settings import values_of
 from webcrawl.why.sheets import SavedSheets
@@ -73,10 +74,14 @@ def test_a_line_of_the_exclusion_file(tmp_path):
 
 def test_what_was_excluded_by_command():
     """The command is quoted."""
-    found = first_refusal(filters(excluded=["b.test", "a.test"]).ask("http://a.test/", HERE))
+    found = first_refusal(
+        filters(excluded=[OptOut("b.test"), OptOut("a.test", by="the owner", why="a letter")]).ask(
+            "http://a.test/", HERE
+        )
+    )
 
     assert found is not None
-    assert found.rule == "excluded by command: exclude a.test"
+    assert found.rule == "excluded by command: exclude a.test (by the owner, a letter)"
 
 
 def test_asking_teaches_nothing():

@@ -22,6 +22,7 @@ from webcrawl.crawl.refusals import reason_of
 from webcrawl.logs.error_tail import last_errors
 from webcrawl.seeds.errors import SeedError
 from webcrawl.text.credentials import text_without_credentials
+from webcrawl.urls.optout import OptOut
 
 STOPPED = "stopped"  # the reason of a crawl that was stopped by command
 
@@ -61,11 +62,14 @@ class Commanding:
         scheduler.wants_checkpoint()
         return scheduler.kept.next()
 
-    def exclude(self, rule: str) -> bool:
-        return self._scheduler.crawl.in_force.exclude(rule)
+    def exclude(self, wish: OptOut) -> bool:
+        return self._scheduler.crawl.in_force.exclude(wish)
 
     def include(self, rule: str) -> None:
         self._scheduler.crawl.in_force.include(rule)
+
+    def excluded(self) -> Sequence[OptOut]:
+        return self._scheduler.crawl.optouts()
 
     def seeds(self, source: str) -> None:
         scheduler = self._scheduler

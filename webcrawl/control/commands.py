@@ -14,14 +14,14 @@ from webcrawl.control.changeable import ALIASES, check_set
 from webcrawl.control.errors import CommandError
 from webcrawl.control.hosts import ROWS as OF_HOSTS
 from webcrawl.control.hosts import Steered
+from webcrawl.control.leaving import ROWS as OF_LEAVING
+from webcrawl.control.leaving import Leaves
 from webcrawl.control.row import Answer, Command
 from webcrawl.control.sheet_words import FOR
 from webcrawl.control.sheet_words import ROWS as OF_SHEETS
-from webcrawl.urls.filters.commanded import CommandedFilter
-from webcrawl.urls.rules_file import RulesError
 
 
-class Commanded(Steered, Protocol):
+class Commanded(Steered, Leaves, Protocol):
     """A crawl that can be commanded. What raises CommandError has done nothing."""
 
     def stop(self) -> None:
@@ -35,12 +35,6 @@ class Commanded(Steered, Protocol):
 
     def checkpoint(self) -> Awaitable[None]:
         """Takes a checkpoint as soon as possible; done when it is taken, which has all that was done before."""
-
-    def exclude(self, rule: str) -> bool:
-        """Fetches nothing any more that this rule names; False if it was excluded already. May raise CommandError."""
-
-    def include(self, rule: str) -> None:
-        """Takes such a rule back. May raise CommandError."""
 
     def seeds(self, source: str) -> None:
         """Reads the seeds of one more source. May raise CommandError."""
@@ -81,15 +75,6 @@ async def checkpoint(crawl: Commanded) -> Answer:
     return "a checkpoint was taken"
 
 
-def exclude(crawl: Commanded, rule: str) -> Answer:
-    return f"{rule} is excluded" if crawl.exclude(rule) else f"{rule} is excluded already"
-
-
-def include(crawl: Commanded, rule: str) -> Answer:
-    crawl.include(rule)
-    return f"{rule} is no longer excluded; what was dropped meanwhile does not come back"
-
-
 def seeds(crawl: Commanded, *words: str) -> Answer:
     sources = words[1:] if words[0] == "add" and len(words) > 1 else words
     for source in sources:
@@ -121,13 +106,6 @@ def check_sources(*words: str) -> None:
         raise CommandError("usage: seeds add SRC…")
 
 
-def check_rule(rule: str) -> None:
-    try:
-        CommandedFilter().use([rule])
-    except RulesError as error:
-        raise CommandError(str(error)) from error
-
-
 COMMANDS: dict[str, Command] = {
     one.name: one
     for one in (
@@ -135,8 +113,7 @@ COMMANDS: dict[str, Command] = {
         Command("pause", pause, "", "fetch nothing more for now", lasting=True),
         Command("resume", resume, "", "go on after a pause", lasting=True),
         Command("checkpoint", checkpoint, "", "take a checkpoint now"),
-        Command("exclude", exclude, "RULE", "fetch nothing of a domain or prefix any more", 1, 1, True, check_rule),
-        Command("include", include, "RULE", "take an exclude back", 1, 1, lasting=True),
+        *OF_LEAVING,
         Command("seeds", seeds, "add SRC…", "read more seeds", 1, None, True, check_sources),
         Command("get", get, "[NAME]", "what a setting is and who says so; all of them", 0, 1),
         Command("set", set_value, "NAME VALUE", "change a setting that may change", 2, 2, True, check_value),

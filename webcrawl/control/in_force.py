@@ -6,6 +6,7 @@ It is part of the checkpoint, and in force again after a restart. What the comma
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
@@ -14,8 +15,11 @@ import msgpack
 from webcrawl.checks import SettingError, changed
 from webcrawl.control.changeable import check_set
 from webcrawl.control.errors import CommandError
+from webcrawl.control.leaving import renewed
+from webcrawl.control.optouts import SavedOptOuts
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.urls.filters.commanded import CommandedFilter
+from webcrawl.urls.optout import OptOut
 from webcrawl.urls.rules_file import RulesError
 
 logger = logging.getLogger(__name__)
@@ -38,11 +42,18 @@ class InForce:
     Only settings that somebody listens to may change: all others are read once, at the start.
     """
 
-    def __init__(self, db: CrawlDB, values: Mapping[str, Any], fixed: Collection[str] = ()) -> None:
-        self._db = db
+    def __init__(
+        self,
+        db: CrawlDB,
+        values: Mapping[str, Any],
+        fixed: Collection[str] = (),
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._db, self._clock = db, clock
+        self._optouts = SavedOptOuts(db)
         self._listeners: dict[str, list[Listener]] = {}
         self.paused = False
-        self.excluded = CommandedFilter()
+        self.excluded = CommandedFilter(clock)
         self.set_values: dict[str, Any] = {}
         self.values: Mapping[str, Any] = values
         data = db.get(META)
@@ -55,7 +66,7 @@ class InForce:
 
     def _restore(self, saved: dict[str, Any], fixed: Collection[str]) -> None:
         self.paused = saved["paused"]
-        self.excluded.use(saved["excluded"])
+        self.excluded.use(self._optouts.commanded(saved["excluded"]))
         kept = saved["set"]
         for name in [name for name in kept if name in fixed]:
             ordered, given = kept.pop(name), self.values.get(name)
@@ -94,27 +105,33 @@ class InForce:
         """A line for each."""
         if self.paused:
             yield "pause"
-        yield from (f"exclude {rule}" for rule in self.excluded.rules)
+        now = self._clock()
+        for one in self.excluded.records:
+            if one.holds(now):
+                yield f"exclude {one.rule}{f' ({one.details})' if one.by or one.why or one.until or one.forget else ''}"
         yield from (f"set {name} {value}" for name, value in self.set_values.items())
 
     # -- commands
 
-    def exclude(self, rule: str) -> bool:
-        """False if it was excluded already."""
-        if rule in self.excluded.rules:
+    def exclude(self, wish: OptOut) -> bool:
+        """False if its rule was excluded already, and it says nothing new."""
+        now, records = self._clock(), {one.rule: one for one in self.excluded.records}
+        old = records.get(wish.rule)
+        new = wish if old is None else renewed(old, wish, now)
+        if new is None:
             return False
         try:
-            self.excluded.use([*self.excluded.rules, rule])
+            self.excluded.use([*(records | {wish.rule: new}).values()])
         except RulesError as error:
             raise CommandError(str(error)) from error
         return True
 
     def include(self, rule: str) -> None:
-        rules = self.excluded.rules
-        if rule not in rules:
-            by_command = f"those are: {', '.join(rules[-5:])}" if rules else "nothing is"
-            raise CommandError(f"{rule} is not excluded by command; {by_command}")
-        self.excluded.use([one for one in rules if one != rule])
+        records = self.excluded.records
+        if all(one.rule != rule for one in records):
+            last = ", ".join(one.rule for one in records[-5:])
+            raise CommandError(f"{rule} is not excluded by command; {f'those are: {last}' if last else 'nothing is'}")
+        self.excluded.use([one for one in records if one.rule != rule])
 
     def set(self, name: str, value: str) -> Any:
         """The value as it is understood."""
@@ -160,3 +177,4 @@ class InForce:
         data = msgpack.packb(kept)
         if any(kept.values()) or self._db.get(META) is not None:
             self._db.set(META, data)
+        self._optouts.save(self.excluded.records)

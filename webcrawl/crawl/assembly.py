@@ -12,13 +12,14 @@ from typing import Any
 
 from webcrawl.control.changeable import OF_FILTERS, OF_FRONTIER, SCOPE
 from webcrawl.control.in_force import InForce, ordered
+from webcrawl.control.optouts import FileOptOuts
 from webcrawl.control.paused import PausedHosts
 from webcrawl.control.sheets import Sheets
 from webcrawl.crawl.admission import CrawlAdmission
 from webcrawl.crawl.changing import Filters, change_scope
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.counters import SavedCounters
-from webcrawl.crawl.crawl import Crawl, Parts
+from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.crawl_log import CrawlLog
 from webcrawl.crawl.ending import Ending
 from webcrawl.crawl.filter_states import FilterStates
@@ -28,9 +29,19 @@ from webcrawl.crawl.halfway import Halfway
 from webcrawl.crawl.host_orders import HostOrders
 from webcrawl.crawl.inspection import Watched
 from webcrawl.crawl.open_revisits import open_revisiting, open_signalling
+from webcrawl.crawl.parts import Parts
 from webcrawl.crawl.refusals import Refusals
 from webcrawl.crawl.requisites import SOURCES
 from webcrawl.crawl.robots import RobotsAdmission
+from webcrawl.crawl.rules import (
+    agent_of,
+    allowance_of,
+    limits_of,
+    needs_all_seeds,
+    politeness_of,
+    purpose_of,
+    rules_of,
+)
 from webcrawl.crawl.saved_statistics import SavedStatistics
 from webcrawl.crawl.seeding import Seeding
 from webcrawl.crawl.sheets import heed
@@ -41,12 +52,8 @@ from webcrawl.crawl.withholding import Owners
 from webcrawl.formats.documents import DocumentReader
 from webcrawl.formats.kinds import LOGGED
 from webcrawl.frontier.addresses import Addresses
-from webcrawl.frontier.allowances import Allowance
-from webcrawl.frontier.booking import Limits, Own
-from webcrawl.frontier.connections import Connections
 from webcrawl.frontier.frontier import Frontier as OurFrontier
-from webcrawl.frontier.parts import Hooks, Rules
-from webcrawl.frontier.politeness import Politeness
+from webcrawl.frontier.parts import Hooks
 from webcrawl.frontier.protocol import Frontier
 from webcrawl.frontier.robots_rows import RobotsRows
 from webcrawl.frontier.walkers import WalkRules
@@ -64,9 +71,7 @@ from webcrawl.loading import load
 from webcrawl.logs.url_trace import MAGIC, UrlTrace
 from webcrawl.model import Link
 from webcrawl.net.outage import Detector
-from webcrawl.net.robots import product_token
 from webcrawl.net.robots_book import RobotsBook
-from webcrawl.preferences.purpose import Purpose
 from webcrawl.seeds.reader import Seeds
 from webcrawl.seen.content import ContentSeen
 from webcrawl.seen.layout import shares
@@ -86,9 +91,6 @@ from webcrawl.urls.lately import Lately
 from webcrawl.urls.pipeline import LinkPipeline
 
 MIB = 1 << 20
-SELF_CONTAINED = ("host", "domain")
-BY_REPUTATION = "webcrawl.frontier.allowances.reputed.ByReputation"
-UNLIMITED = "webcrawl.frontier.allowances.unlimited.Unlimited"
 MORE = {"SITEMAPS": "sitemap", "FEED_LINKS": "feed"}  # settings that add a kind to LINK_SOURCES
 LATELY = 16  # places for each entry of the URL cache: together they take half of its memory
 
@@ -213,7 +215,7 @@ def _parts(
 
     book = RobotsBook(
         RobotsRows(db),
-        _agent(values),
+        agent_of(values),
         sitemaps=bool(values["SITEMAPS"]),
         retry_wait=values["HOST_RETRY_WAIT"],
         patience=values["HOST_PATIENCE"],
@@ -238,7 +240,7 @@ def _parts(
     hooks = Hooks(admission, addresses, dropped, awaited=lambda: seen.pending > 0)
     counters: Counter[str] = Counter()
     SavedCounters(db, {"crawl": counters, "refused": pipeline.filtered})
-    frontier = open_frontier(values, db, _rules(values, domains, key), hooks, clock, walk, outputs, key)
+    frontier = open_frontier(values, db, rules_of(values, domains, key), hooks, clock, walk, outputs, key)
     ours = frontier if isinstance(frontier, OurFrontier) else None
     ending = Ending(values["OUTAGE_END_WAIT"])
     in_force.listen([SCOPE, *OF_FILTERS], Filters(chain, pipeline, admission, states).change, now=False)
@@ -268,6 +270,7 @@ def _parts(
             pipeline,
             seen,
             all_first=walk is not None or needs_all_seeds(values),
+            in_turns=not values["URL_FOLLOW"],
             longest=values["URL_MAX_LENGTH"],
             elsewhere=elsewhere,
         ),
@@ -283,6 +286,7 @@ def _parts(
         uplink=Uplink(Detector(domains), frontier, robots.book, clock, counters),
         statistics=statistics,
         in_force=in_force,
+        file_optouts=FileOptOuts(db, lambda: pipeline.chain.filters),
         hosts=_host_orders(ours, robots, statistics, clock, domains, db, in_force, pipeline)
         if ours is not None
         else None,
@@ -306,13 +310,13 @@ def _heed(in_force: InForce, frontier: Frontier, book: RobotsBook, ending: Endin
     """Passes on what may change while the crawl runs."""
 
     def of_frontier(now: Mapping[str, Any]) -> None:
-        frontier.change(_politeness(now), _limits(now))
+        frontier.change(politeness_of(now), limits_of(now))
         book.change(retry_wait=now["HOST_RETRY_WAIT"], patience=now["HOST_PATIENCE"])
 
     in_force.listen(OF_FRONTIER, of_frontier, now=False)
     if isinstance(frontier, OurFrontier):
         in_force.listen(["FRONTIER_BIAS"], lambda now: frontier.weigh(now["FRONTIER_BIAS"]), now=False)
-        in_force.listen(["DOMAIN_BUDGET_PAGES"], lambda now: frontier.allow(_allowance(now)), now=False)
+        in_force.listen(["DOMAIN_BUDGET_PAGES"], lambda now: frontier.allow(allowance_of(now)), now=False)
     in_force.listen(["OUTAGE_END_WAIT"], lambda now: setattr(ending, "wait", now["OUTAGE_END_WAIT"]), now=False)
 
 
@@ -348,19 +352,13 @@ def _host_orders(
 
 def _sheets(db: CrawlDB, in_force: InForce, frontier: OurFrontier, pipeline: LinkPipeline) -> Sheets:
     sheets = Sheets(db)
-    heed(sheets, in_force, frontier, pipeline, own=_own, allowance=_allowance)
+    heed(sheets, in_force, frontier, pipeline)
     return sheets
 
 
 def _last(in_force: InForce, domains: RegisteredDomains, values: Mapping[str, Any]) -> list[UrlFilter]:
     """What is ordered comes after the filters of the settings."""
     return [in_force.excluded, *([PageScope(domains)] if values["URL_SCOPE"] == "any" else ())]
-
-
-def needs_all_seeds(values: Mapping[str, Any]) -> bool:
-    """Whether it is the seeds that say what is inside the crawl."""
-    scope = values["URL_SCOPE"]
-    return scope == "seeds" or (values["REQUISITES"] and scope in SELF_CONTAINED)
 
 
 def _visitor(values: Mapping[str, Any], crawl: Crawl, db: CrawlDB) -> Visitor:
@@ -379,71 +377,12 @@ def _visitor(values: Mapping[str, Any], crawl: Crawl, db: CrawlDB) -> Visitor:
     )
     wanted = rules.followed.union(SOURCES if rules.requisites else ())
     wanted = LOGGED | wanted if values["LINK_LOG"] else wanted
-    agent = _agent(values)
+    agent = agent_of(values)
     first, second = (DocumentReader(wanted, anchor_text=values["LINK_LOG"], agent=agent) for _ in range(2))
     digests = ContentDigests(_key(db))
     shells = Shells(crawl.holds_body, digests, homes["domain"])
     owners = Owners(crawl.robots_said if values["ROBOTSTXT_OBEY"] else None, agent, purpose_of(values))
     return Visitor(crawl, digests, (first, second), rules, shells, owners)
-
-
-def purpose_of(values: Mapping[str, Any]) -> Purpose:
-    """What the crawl is for, and which of the owners' words are therefore obeyed."""
-    return Purpose.of(values["PURPOSE"], noindex=bool(values["OBEY_NOINDEX"]), noarchive=bool(values["OBEY_NOARCHIVE"]))
-
-
-def _agent(values: Mapping[str, Any]) -> str:
-    """The name by which owners speak to the crawler."""
-    return product_token(values["ROBOTSTXT_USER_AGENT"] or values["USER_AGENT"])
-
-
-def _rules(values: Mapping[str, Any], domains: RegisteredDomains, key: bytes) -> Rules:
-    return Rules(
-        load(values["FRONTIER_PRIORITIZER"])(values["FRONTIER_LEVELS"]),
-        _politeness(values),
-        _limits(values),
-        domains,
-        _allowance(values),
-        key,
-        requisites=values["REQUISITES"],
-    )
-
-
-def _own(values: Mapping[str, Any]) -> Own:
-    return _politeness(values), _limits(values)
-
-
-def _allowance(values: Mapping[str, Any]) -> Allowance:
-    budget = values["DOMAIN_BUDGET"]
-    if values["URL_SCOPE"] in SELF_CONTAINED and budget == BY_REPUTATION:  # every page is of a seed's own site
-        budget = UNLIMITED  # or needed to show one
-    policy: Allowance = load(budget)(values["DOMAIN_BUDGET_PAGES"])
-    return policy
-
-
-def _politeness(values: Mapping[str, Any]) -> Politeness:
-    delays = (values["POLITENESS_FACTOR"], values["POLITENESS_MIN_DELAY"], values["POLITENESS_MAX_DELAY"])
-    policy: Politeness = load(values["POLITENESS_POLICY"])(*delays)
-    return policy
-
-
-def _limits(values: Mapping[str, Any]) -> Limits:
-    return Limits(
-        queues=values["FRONTIER_QUEUES"],
-        max_queues=values["FRONTIER_MAX_QUEUES"],
-        domain_share=values["FRONTIER_DOMAIN_SHARE"],
-        fetchers=values["CONCURRENT_REQUESTS"],
-        host_pages=values["HOST_MAX_PAGES"],
-        host_failures=values["HOST_MAX_FAILURES"],
-        retry_wait=values["HOST_RETRY_WAIT"],
-        crawl_delay_max=values["CRAWL_DELAY_MAX"],
-        retry_after_max=values["RETRY_AFTER_MAX"],
-        slow_down=values["SLOW_DOWN_MAX"],
-        patience=values["HOST_PATIENCE"],
-        connections=Connections.given(values["HOST_CONNECTIONS"]),
-        attempts=values["RETRY_TIMES"] + 1 if values["RETRY_ENABLED"] else 1,
-        retry_codes=frozenset(values["RETRY_HTTP_CODES"]) if values["RETRY_HTTP_CODES"] is not None else None,
-    )
 
 
 def _key(db: CrawlDB) -> bytes:

@@ -6,52 +6,34 @@ A fetcher calls `take`, `discover` for the links of the page, and `finish`.
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
-from webcrawl.control.in_force import InForce
 from webcrawl.crawl.about import About
+from webcrawl.crawl.annotations import notes_of
 from webcrawl.crawl.by_name import SitemapsByName
-from webcrawl.crawl.clock import CrawlClock
-from webcrawl.crawl.crawl_log import CrawlLog, Hearer
+from webcrawl.crawl.crawl_log import Hearer
 from webcrawl.crawl.discovery import Discovery
-from webcrawl.crawl.ending import Ending
-from webcrawl.crawl.halfway import Halfway
-from webcrawl.crawl.host_orders import HostOrders
 from webcrawl.crawl.inline import InlineDownloads
 from webcrawl.crawl.mailbox import Mailbox, RobotsHeard
-from webcrawl.crawl.refusals import Refusal, Refusals
-from webcrawl.crawl.revisiting import Revisiting
-from webcrawl.crawl.robots import RobotsAdmission
-from webcrawl.crawl.seeding import Seeding
-from webcrawl.crawl.signalling import Signalling
-from webcrawl.crawl.since import count_known, note_of
-from webcrawl.crawl.uplink import Uplink
+from webcrawl.crawl.parts import Follower, Parts
+from webcrawl.crawl.refusals import Refusal
+from webcrawl.crawl.since import count_known
 from webcrawl.frontier.overstay import R
-from webcrawl.frontier.protocol import Frontier
-from webcrawl.hive.member import Post
 from webcrawl.model import Exchange, Link, Outcome, Packed, Status, url_of
 from webcrawl.net.robots_book import NO_HEAD
 from webcrawl.net.robots_fresh import Head
 from webcrawl.net.robots_said import RobotsSaid
-from webcrawl.revisit.change import By, Change
 from webcrawl.revisit.figures import RevisitFigures
-from webcrawl.seen.content import ContentSeen
-from webcrawl.seen.portions import Portions
-from webcrawl.seen.protocol import SeenStore
 from webcrawl.statistics.history import mix
-from webcrawl.statistics.statistics import Statistics
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import TakenAway
 from webcrawl.store.output import Output
 from webcrawl.store.outputs import Outputs
 from webcrawl.urls.filters.protocol import Dropped
 from webcrawl.urls.hosts import host_of
-from webcrawl.urls.lately import Lately
-from webcrawl.urls.pipeline import LinkPipeline
+from webcrawl.urls.optout import OptOut
 
 logger = logging.getLogger(__name__)
 
@@ -62,52 +44,6 @@ PATIENCE = 1.0  # seconds between two early merges while the frontier has URLs, 
 
 
 T = TypeVar("T")
-
-
-class Follower(Protocol):
-    """Does, beside the crawl, what may be done only with what a checkpoint has."""
-
-    def committed(self) -> None:
-        """A checkpoint was taken."""
-
-    def rest(self) -> Iterator[float | None]:
-        """After the last checkpoint: ends the work, in slices. A number: seconds until the next one makes sense."""
-
-    def close(self) -> None:
-        """Stops as soon as possible; the work may be unfinished."""
-
-
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """What a crawl is made of. The crawl owns all parts, and closes those that hold files or threads."""
-
-    db: CrawlDB
-    clock: CrawlClock
-    pipeline: LinkPipeline
-    seen: SeenStore
-    content: ContentSeen
-    frontier: Frontier
-    robots: RobotsAdmission
-    seeding: Seeding
-    outputs: Outputs
-    log: CrawlLog
-    lately: Lately
-    portions: Portions
-    site_of: Callable[[str], str]
-    refusals: Refusals
-    counters: Counter[str]
-    halfway: Halfway
-    ending: Ending
-    uplink: Uplink
-    statistics: Statistics
-    in_force: InForce
-    hosts: HostOrders | None  # with our frontier
-    post: Post | None = None  # if this is one drone of a hive
-    trace: Callable[[str, Sequence[str]], None] | None = None  # hears of the links of each page
-    leave: Callable[[Sequence[Packed]], None] | None = None  # takes the links, if they are not to be followed
-    signalling: Signalling | None = None  # what sitemaps, feeds and hubs say of pages that are fetched again
-    sitemaps: bool = False  # whether they are looked for by name
-    revisiting: Revisiting | None = None  # if pages are fetched again
 
 
 class Crawl:
@@ -144,6 +80,7 @@ class Crawl:
         self.about = About(self._discovery, parts.frontier, elsewhere)
         self._halfway = parts.halfway
         self.uplink, self.statistics = parts.uplink, parts.statistics
+        self.held = ""  # why somebody around the crawl has it fetch nothing, in a few words; nothing if nobody has
         self.inline = InlineDownloads(
             parts.frontier.lending,
             parts.robots,
@@ -153,7 +90,7 @@ class Crawl:
             parts.halfway,
             elsewhere,
         )
-        self.in_force, self.hosts = parts.in_force, parts.hosts
+        self.in_force, self.hosts, self._file_optouts = parts.in_force, parts.hosts, parts.file_optouts
         self._followers: list[Follower] = []
         self._figures: list[Callable[[], Mapping[str, int]]] = []
         self._merged_at = 0.0
@@ -428,10 +365,7 @@ class Crawl:
                 count_known(counters, exchange)
 
     def _logged(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
-        notes = [] if exchange is None else _annotations(exchange)
-        if link.history and link.is_revisit:
-            notes = [*_of_revisit(exchange), *notes]
-        self._log.finished(link, outcome, exchange, notes)
+        self._log.finished(link, outcome, exchange, notes_of(link, exchange))
 
     def _ended(self, outcome: Outcome) -> float:
         return self._clock.at(outcome.ended) if outcome.ended else 0.0
@@ -547,10 +481,14 @@ class Crawl:
         """What became of pages that were fetched again; None if none are."""
         return self.revisiting.counts.figures() if self.revisiting is not None else None
 
+    def optouts(self) -> list[OptOut]:
+        """Who asked to be left alone: what was given by command, then what the exclusion file says."""
+        return [*self.in_force.excluded.records, *self._file_optouts.records()]
+
     @property
     def trouble(self) -> str:
         """Why nothing is fetched, in a few words, or nothing."""
-        return "paused" if self.in_force.paused else self.uplink.trouble
+        return "paused" if self.in_force.paused else self.uplink.trouble or self.held
 
     def glance(self) -> dict[str, Any]:
         """What the progress line says; URLs by level; what became of URLs, and how long downloads took."""
@@ -625,25 +563,3 @@ class Crawl:
                 rest.callback(part.close)
             for follower in self._followers:
                 rest.callback(follower.close)
-
-
-def _of_revisit(exchange: Exchange | None) -> list[str]:
-    """What the crawl log says of a page that was fetched again; `same-text`: other bytes that show the same."""
-    found = exchange.revisit if exchange is not None else None
-    if found is None:
-        return ["revisit"]
-    same = found.change is Change.CHANGED and found.by is By.DIGEST
-    return ["revisit", str(found.change), *(["same-text"] if same else [])]
-
-
-def _annotations(exchange: Exchange) -> list[str]:
-    """What the crawl log says of an answer that was not taken whole."""
-    notes = [f"truncated:{exchange.truncated}"] if exchange.truncated else []
-    if exchange.duplicate:
-        notes.append("duplicate:digest")  # Heritrix's words
-    if exchange.followed:
-        notes.append("seen:followed")
-    if exchange.refers is not None:
-        notes.append(note_of(exchange))
-    notes += exchange.notes
-    return [*notes, f"links_cut:{exchange.links_cut}"] if exchange.links_cut else notes

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from webcrawl.crawl.crawl import Crawl, Parts
+from webcrawl.crawl.crawl import Crawl
+from webcrawl.crawl.parts import Parts
 from webcrawl.model import Exchange, Link, Outcome
 from webcrawl.net.robots_book import NO_HEAD, SCHEMES, origin_of, robots_url
 from webcrawl.net.robots_fresh import Head

@@ -311,7 +311,10 @@ class Revisiting:
     ) -> None:
         """The page's own record is still waiting, and takes over what was found when its turn comes."""
         if exchange is None or found is None or found.change is Change.GONE:
-            self.revisits.ahead_failed(link.url)
+            if exchange is not None and exchange.status in GONE and not lacks(record):
+                self.revisits.gone_ahead(record, now)
+            else:
+                self.revisits.ahead_failed(link.url)
             return
         if self.revisits.fill(link.url):
             self._fetched(PageRecord(link.url, link.path), link, exchange, found, now)
@@ -319,7 +322,7 @@ class Revisiting:
                 self.signals.followed(link.url, now, changed=True)
             return
         self._update(record, exchange, found, now)
-        record.weight = self._importance(link)
+        record.gone, record.weight = 0, self._importance(link)
         self.revisits.fetched_ahead(record)
         self.counts.kept_ahead(record)
         if self.signals is not None:

@@ -38,6 +38,7 @@ class Seeding:
         seen: SeenStore,
         *,
         all_first: bool = False,
+        in_turns: bool = False,
         longest: int = MAX_LENGTH,
         elsewhere: Elsewhere | None = None,
     ) -> None:
@@ -51,7 +52,7 @@ class Seeding:
         self.waits = False  # for what our machine lacks to read on
         position = db.get(META)
         if seeds is not None and position is not None:
-            seeds.resume(position)
+            seeds.resume(position, in_turns=in_turns)
         self._all_first, self._elsewhere = all_first, elsewhere
         self._restore()
         self._seeds = self._next_source()

@@ -139,6 +139,7 @@ class Visitor:
         if found is None:
             if seen and exchange.status in GONE:
                 page.change = Change.GONE
+                self._crawl.seen_body(self._has_changed(page))
             elif seen or known.knows(link):  # an answer that says nothing of the page
                 page.change = Change.UNCHANGED
             return
@@ -150,7 +151,7 @@ class Visitor:
         exchange.revisit, exchange.same_since = found, found.stored
         page.earlier = found.said if found.by is By.STATUS else page.earlier
         page.change, page.revisit = found.change, found.visits + (found.change is not Change.NEW)
-        if found.change is Change.CHANGED:
+        if found.change in (Change.CHANGED, Change.GONE):
             self._crawl.seen_body(self._has_changed(page))
         elif seen and found.digest_before == 0 and self._crawl.holds_body(self._has_changed(page)):
             page.change = Change.CHANGED  # perhaps: which of its states was the last is not known here
@@ -165,7 +166,7 @@ class Visitor:
             page.change = Change.GONE
 
     def _has_changed(self, page: Page) -> bytes:
-        """By which it is known that a page was ever found changed; of an archive, that it was ever there."""
+        """By which it is known that a page was ever found changed, or gone; of an archive, that it was ever there."""
         return self._digests(CHANGED + page.url.encode())
 
     def _was_here(self, page: Page) -> bytes:

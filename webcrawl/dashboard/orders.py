@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -11,6 +12,7 @@ from webcrawl.control.commands import COMMANDS, checked
 from webcrawl.control.errors import CommandError
 
 MOST_WORDS, LONGEST = 200, 4096  # words of a command, and characters of all of them
+OPTION = re.compile(r"\[(--[a-z]+(?: [A-Z]+)?)\]")  # of a command, which has a field of its own
 DESTROYING = {"stop", "exclude", "drop"}  # commands, or a word of one, that cannot be taken back
 
 
@@ -53,10 +55,17 @@ class Row(Protocol):
 
 def fields(command: Row) -> list[str]:
     """Names of the fields of a form: one for each word, or a single one for any number of them."""
+    if _has_options(command):
+        return [*OPTION.sub("", command.words).split(), *OPTION.findall(command.words)]
     names = command.words.split()
     if not command.most and command.most is not None:
         return []
     return names if command.least == command.most == len(names) else [command.words or "words"]
+
+
+def _has_options(command: Row) -> bool:
+    """Whether options follow the words of a command."""
+    return not command.words.startswith("[") and OPTION.search(command.words) is not None
 
 
 def read(form: Mapping[str, str]) -> Order:
@@ -68,12 +77,39 @@ def read(form: Mapping[str, str]) -> Order:
     given = [form.get(f"word{at}", "").strip() for at in range(len(fields(command)))]
     if sum(map(len, given)) > LONGEST:
         raise CommandError(f"longer than {LONGEST} characters")
+    if _has_options(command):
+        return Order(name, tuple(_with_options(fields(command), given)))
     words = given if len(given) != 1 or command.most == 1 else _split(given[0])
     while words and not words[-1]:
         words.pop()
     if len(words) > MOST_WORDS:
         raise CommandError(f"more than {MOST_WORDS} words")
     return Order(name, tuple(words))
+
+
+def _with_options(names: Sequence[str], given: Sequence[str]) -> Iterator[str]:
+    """What was written into such fields, as words of a command."""
+    for name, text in zip(names, given, strict=True):
+        option, _, value = name.partition(" ")
+        if not name.startswith("--"):
+            yield text
+        elif text and value:
+            yield f"{option}={text}"
+        elif text:
+            yield option
+
+
+def sent(order: Order) -> list[tuple[int, str]]:
+    """The words as the fields of the order's form have them."""
+    command = COMMANDS[order.name]
+    if _has_options(command):
+        options = [name.partition(" ")[0] for name in fields(command)]
+        rest = [word.partition("=") for word in order.words if word.startswith("--")]
+        plain = [word for word in order.words if not word.startswith("--")]
+        return [*enumerate(plain), *((options.index(name), value or "yes") for name, _, value in rest)]
+    if len(fields(command)) == 1 and command.most != 1:
+        return [(0, order.text.removeprefix(order.name).strip())]
+    return [*enumerate(order.words)]
 
 
 def _split(text: str) -> list[str]:

@@ -45,12 +45,12 @@ class Booking:
 
     def __init__(self, politeness: Politeness, limits: Limits) -> None:
         self.own: Mapping[str, Own | None] | None = None  # of hosts for which other waits and limits are in force
+        self._strain = Strain(limits.slow_down) if limits.slow_down > 1.0 else None
         self.change(politeness, limits)
 
     def change(self, politeness: Politeness, limits: Limits) -> None:
-        """From now on these hold, for waits that begin from now on."""
+        """From now on these hold, for waits that begin from now on. Hosts under strain are still under strain."""
         self._general, self._limits = (politeness, limits), limits
-        self._strain = Strain(limits.slow_down) if limits.slow_down > 1.0 else None
         self.health = HealthRules(limits.host_failures, limits.retry_wait, limits.patience)
 
     def of(self, name: str) -> Own:
@@ -58,11 +58,12 @@ class Booking:
         return self._general if self.own is None else self.own[name] or self._general
 
     def __call__(
-        self, host: Host, link: Link, outcome: Outcome, now: float, *, news: bool = True
+        self, host: Host, link: Link, outcome: Outcome, now: float, *, news: bool = True, happened: bool = True
     ) -> tuple[float, Link] | None:
         """Returns when to retry the link, and how it is queued then; None if it is finished.
 
         `news`: a failure says something of the host. It does not if the request was under way when the last one failed.
+        `happened`: if not, somebody only wants to know what would follow, and strain is not told.
 
         A prerequisite neither counts as a page nor is retried: admission asks for it again while a URL needs it.
         """
@@ -71,7 +72,7 @@ class Booking:
         if status > 0 or status in UNANSWERED:
             host.times.append(outcome.seconds)
             del host.times[:-5]
-            if self._strain is not None:
+            if self._strain is not None and happened:
                 self._strain.heard(host.name, outcome.seconds, failed=status < 0 or status >= 500)
         host.pages += _is_page(link, outcome)
         wait = self.wait(host)
@@ -106,7 +107,7 @@ class Booking:
         """Whether booking this outcome will lead to a retry."""
         if not self._most(link, outcome):  # most are answers
             return False
-        return self(replace(host, times=[*host.times]), link, outcome, now, news=news) is not None
+        return self(replace(host, times=[*host.times]), link, outcome, now, news=news, happened=False) is not None
 
     def is_worth(self, link: Link, outcome: Outcome) -> bool:
         """Whether the link is worth another attempt, if this one is charged to it."""

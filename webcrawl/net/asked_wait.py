@@ -2,7 +2,7 @@
 
 Rate limits: draft-ietf-httpapi-ratelimit-headers-10, `RateLimit: "name";r=3;t=20` with `RateLimit-Policy:
 "name";q=100;w=60`; its versions up to 07, `limit=100, remaining=3, reset=20` in one field or in three; and the same
-three with `X-` before, whose `Reset` many servers give as a time since 1970.
+three with `X-` before, whose `Reset` many servers give as a time since 1970, in seconds or milliseconds.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from webcrawl.net.retry_after import retry_after
 FIRST = frozenset(b"rRxX")  # first letters of all names below: nearly all other headers end here
 LONGEST = 2048  # bytes of a field that is read
 EPOCH = 1e8  # seconds: a `Reset` beyond that is a time, as nobody asks for three years
+MILLISECONDS = 1e11  # a time beyond that is not in seconds: it would be the year 5138
 _ITEM = re.compile(r'"([^"]{0,64})"((?:\s*;\s*[a-z]{1,8}=(?:"[^"]{0,64}"|[\d.]{1,15}))*)')
 _PARAMETER = re.compile(r'([a-z]{1,8})=(?:"([^"]*)"|([\d.]{1,15}))')
-_OLD = re.compile(r"\b(limit|remaining|reset)\s*=\s*(\d{1,12})")
-_NUMBER = re.compile(r"\d{1,12}(?:\.\d{1,6})?")
+_OLD = re.compile(r"\b(limit|remaining|reset)\s*=\s*(\d{1,15})\b")
+_NUMBER = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)\s*(?:[,;].*)?")  # alone, or the first of a list; no date
 
 
 def asked_wait(headers: list[tuple[bytes, bytes]], now: float) -> float:
@@ -42,11 +43,12 @@ def _limited(told: dict[str, str], now: float) -> float:
     old = dict(_OLD.findall(field))
     for name in ("remaining", "reset"):
         value = told.get(f"ratelimit-{name}", "")
-        if name not in old and (found := _NUMBER.match(value.strip())):
-            old[name] = found[0]
+        if name not in old and (found := _NUMBER.fullmatch(value.strip())):
+            old[name] = found[1]
     if "remaining" in old and "reset" in old:
         reset = float(old["reset"])
-        waits.append(_spread(old["remaining"], str(reset - now if reset > EPOCH else reset), {}))
+        at = reset / 1000 if reset > MILLISECONDS else reset
+        waits.append(_spread(old["remaining"], str(at - now if reset > EPOCH else reset), {}))
     return max(waits, default=0.0)
 
 

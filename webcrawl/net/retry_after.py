@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC
 from email.utils import parsedate_to_datetime
 
 
@@ -11,6 +12,9 @@ def retry_after(value: bytes | None, now: float) -> float:
     if text.isascii() and text.isdigit():
         return float(text[:9])
     try:
-        return max(parsedate_to_datetime(text).timestamp() - now, 0.0)
+        date = parsedate_to_datetime(text)
+        if date.tzinfo is None:  # as in the old forms of dates: HTTP knows no time but UTC
+            date = date.replace(tzinfo=UTC)
+        return max(date.timestamp() - now, 0.0)
     except (ValueError, OverflowError):
         return 0.0

@@ -10,7 +10,7 @@ from scrapy.exceptions import DropItem
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.trip import when_finished
 from webcrawl.adapter.values import values_of
-from webcrawl.crawl.assembly import purpose_of
+from webcrawl.crawl.rules import purpose_of
 from webcrawl.items import Page
 from webcrawl.logs.store_line import About
 from webcrawl.pagefiles import PageFiles

@@ -13,7 +13,7 @@ from scrapy.exceptions import DropItem, NotConfigured
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.trip import when_finished
 from webcrawl.adapter.values import values_of
-from webcrawl.crawl.assembly import purpose_of
+from webcrawl.crawl.rules import purpose_of
 from webcrawl.fulltext.files import TextFiles
 from webcrawl.fulltext.lines import blank, line
 from webcrawl.items import Page

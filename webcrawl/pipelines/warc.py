@@ -20,7 +20,7 @@ from webcrawl import settings as defaults
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.trip import when_finished
 from webcrawl.adapter.values import values_of
-from webcrawl.crawl.assembly import purpose_of
+from webcrawl.crawl.rules import purpose_of
 from webcrawl.items import Page
 from webcrawl.model import Exchange, Link
 from webcrawl.preferences.purpose import Purpose

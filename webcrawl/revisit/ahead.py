@@ -153,4 +153,4 @@ class Ahead:
 
 def lacks(found: PageRecord) -> bool:
     """Whether what is known of a page that is fetched ahead of its turn is that it has no record."""
-    return found.gone > 0 and not found.digest
+    return found.gone > 0 and not found.digest and not found.visits

@@ -329,6 +329,11 @@ class Revisits:
         """Nothing came of it, and the page's record knows no more than before."""
         self._ahead.give_up(url)
 
+    def gone_ahead(self, record: PageRecord, now: float) -> None:
+        """The page is not there: who hears of that is to hear, too, when it is there again, though it be as before."""
+        record.gone, record.visits, record.fetched = record.gone + 1, record.visits or 1, record.fetched or now
+        self._ahead.found(record)
+
     def lack(self, url: str, path: str, now: float) -> None:
         """A page that may be announced was not there: if it is fetched at a signal one day, it has no record."""
         self._ahead.lack(url, path, now)
@@ -344,6 +349,9 @@ class Revisits:
             if found:
                 self.keep(record, now, now + UNDER_WAY)
             return found
+        if found.gone and not found.digest:  # it is asked for now, without a condition
+            record.gone = max(record.gone, found.gone)
+            return False
         alike = found.text and record.text and (found.text ^ record.text).bit_count() <= DISTANCE
         changed = found.digest != record.digest and not alike
         seconds = found.fetched - record.fetched

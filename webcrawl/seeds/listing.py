@@ -39,12 +39,14 @@ class Seed:
 class SeedList:
     """A list and the place up to which it was read. A fresh one opens its file at the first call of `next`."""
 
-    def __init__(self, source: Source | Lone, place: Place, max_length: int) -> None:
+    def __init__(self, source: Source | Lone, place: Place, max_length: int, *, changes: bool = False) -> None:
+        """`changes`: that it is another list now needs no warning."""
         self.source = source
         self._max_length = max_length
         self._rows = rows(source.kind, source.first)
         if not self._start(place):
-            logger.warning("%s: changed since it was last read; reading it again from the beginning", source.path)
+            level = logging.INFO if changes else logging.WARNING
+            logger.log(level, "%s: changed since it was last read; reading it again from the beginning", source.path)
             self.close()
             self._start(Place())
 

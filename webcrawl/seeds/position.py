@@ -35,6 +35,7 @@ class Position:
     good: int = 0  # seeds in the lists before this one
     bad: int = 0
     place: Place = field(default_factory=Place)
+    ended: bool = False  # nothing was left to read
 
     def pack(self) -> bytes:
         return json.dumps(asdict(self)).encode()

@@ -52,21 +52,30 @@ class Seeds:
     @property
     def position(self) -> bytes:
         """The place after the seed that was returned last, for `resume` in this process or another."""
-        before = self._before
-        return Position(before.src, before.file, before.good, before.bad, self._list.place()).pack()
+        before, ended = self._before, self._ended or self.taken >= self._limit
+        return Position(before.src, before.file, before.good, before.bad, self._list.place(), ended).pack()
 
-    def resume(self, position: bytes) -> None:
+    def resume(self, position: bytes, *, in_turns: bool = False) -> None:
         """Continue after this position.
 
         If SRC names other lists now, or the part of a list that was read has changed, reading starts again from the
         beginning. No seed is lost, and the seen store recognises those that were taken already.
+
+        `in_turns`: the lists are segments, of which one follows the other. That they are others now needs no warning,
+        unless the last ones were not read to their end: what they still had is in no later one.
         """
         before, src = unpack(position), self._before.src
-        if before.src != src or not 0 <= before.file < len(self._sources):
+        expected, read = in_turns and before.ended, before.good + before.place.good
+        others = before.src != src or not 0 <= before.file < len(self._sources)
+        if others and not in_turns:
             logger.warning("the seeds were %s and are now %s: reading from the beginning", before.src, src)
-            before = Position(src)
         self.close()
-        self._begin(before)
+        self._begin(Position(src) if others else before, expected=expected)
+        if in_turns and not expected and read and self.taken < read:
+            unread = (
+                "the segment before was not read to its end: its URLs after the first %d are not crawled; it was %s"
+            )
+            logger.warning(unread, read, before.src)
 
     def restart(self) -> None:
         """Begin again with the first seed."""
@@ -98,10 +107,10 @@ class Seeds:
         self.close()
         raise StopIteration
 
-    def _begin(self, before: Position) -> None:
+    def _begin(self, before: Position, *, expected: bool = False) -> None:
         self._ended = self._cut_off = False
         self._before = before
-        self._list = SeedList(self._sources[before.file], before.place, self._max_length)
+        self._list = SeedList(self._sources[before.file], before.place, self._max_length, changes=expected)
 
     def _leave(self) -> None:
         """Go to the next list. After the last one the place stays at its end, so that lines added later are found."""

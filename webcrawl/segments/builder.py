@@ -18,9 +18,10 @@ from typing import Any, Self
 
 import msgpack
 
-from webcrawl.crawl.assembly import UNLIMITED, assemble, needs_all_seeds
+from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.filter_states import META as LEARNED
 from webcrawl.crawl.found_log import FOUND
+from webcrawl.crawl.rules import UNLIMITED, needs_all_seeds
 from webcrawl.crawl.terms import META as TERMS
 from webcrawl.model import Packed, is_link
 from webcrawl.seeds.reader import Seeds
@@ -141,7 +142,7 @@ class Builder:
                 self._each(self._tables.read(left))
             elif left.has_archives:
                 self._each(self._archives.read(left))
-            else:
+            elif left.outputs.get(LOG):  # else it has asked for nothing yet
                 self._archives.lose(1, f"{left.jobdir}: no archive, no tables, no {FOUND}: nobody knows its links")
 
     def take(self, batches: Iterable[Sequence[Packed]]) -> None:

@@ -55,7 +55,7 @@ class AskedHive:
             return answer
         if name in OF_ONE_HOST and words:
             return self._client(look, self._owner(look, words[0])).ask(name, *words)
-        if name == "get":
+        if name in ("get", "excluded"):
             return self._client(look, min(look.leases)).ask(name, *words)
         here = self._here(look)
         return {"drones": [{"drone": drone, "answer": self._client(look, drone).ask(name, *words)} for drone in here]}

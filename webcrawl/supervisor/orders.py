@@ -12,6 +12,7 @@ from typing import Any
 from webcrawl.commands.cannot_start import CannotStart
 from webcrawl.control.commands import COMMANDS, checked
 from webcrawl.control.errors import CommandError
+from webcrawl.control.leaving import dated
 from webcrawl.hive.errors import Away
 from webcrawl.hive.operator import Look, Operator, unsettled
 from webcrawl.hive.slots import MOST_DRONES
@@ -20,6 +21,7 @@ from webcrawl.supervisor.target import Target
 from webcrawl.text.quantities import count
 
 FOR_ALL = ("stop", "pause", "resume", "checkpoint", "exclude", "include", "seeds", "set")
+EXCLUDE = "exclude"
 PATIENCE = 60.0  # seconds in which a command is in force on every drone that is there
 LOOKS = 0.5  # seconds between two
 
@@ -41,6 +43,8 @@ def given(target: Target, name: str, arguments: Sequence[str]) -> str:
         checked(name, *arguments)
     except CommandError as error:
         raise CannotStart(str(error)) from error
+    if name == EXCLUDE:
+        arguments = dated(arguments, time.time())
     return asyncio.run(_given(target.running(), name, arguments))
 
 

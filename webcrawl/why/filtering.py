@@ -14,6 +14,7 @@ from webcrawl.urls.filters.lines import Lines
 from webcrawl.urls.filters.protocol import Bounds, Origin, Remembers, Setup, Suspects, UrlFilter
 from webcrawl.urls.filters.scope import PageScope, ScopeFilter
 from webcrawl.urls.hosts import RegisteredDomains, host_of
+from webcrawl.urls.optout import OptOut
 from webcrawl.urls.rules_file import RulesError
 from webcrawl.why.rules import rule_of
 from webcrawl.why.settings import may_load
@@ -42,7 +43,7 @@ class Filters:
         key: bytes,
         domains: RegisteredDomains,
         learned: Mapping[str, bytes],
-        excluded: list[str],
+        excluded: list[OptOut],
         sheets: SavedSheets,
         trusted: Collection[str] = (),
     ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -88,14 +89,16 @@ def _excluded(url: str, _: Origin, values: Values, __: RegisteredDomains, ___: U
 
 
 def _commanded(url: str, _: Origin, __: Values, ___: RegisteredDomains, one: UrlFilter) -> str:
-    rules = getattr(one, "rules", [])
-    rule = next((rule for rule in rules if _excludes(rule, url)), "")
-    return f"excluded by command: exclude {rule}"
+    now = time.time()
+    for wish in getattr(one, "records", []):
+        if wish.holds(now) and _excludes(wish.rule, url):
+            return f"excluded by command: exclude {wish.rule}{f' ({wish.details})' if wish.details else ''}"
+    return "excluded by command"
 
 
 def _excludes(line: str, url: str) -> bool:
     try:
-        return parse_exclusions(line, "").excludes(url)
+        return parse_exclusions(line, "", time.time()).excludes(url)
     except RulesError:
         return False
 

@@ -12,6 +12,7 @@ from typing import Any, Self
 import msgpack
 
 from webcrawl.control.in_force import META as IN_FORCE
+from webcrawl.control.optouts import saved_optouts
 from webcrawl.crawl.clock import META as CLOCK
 from webcrawl.crawl.filter_states import META as LEARNED
 from webcrawl.crawl.terms import META as TERMS
@@ -25,6 +26,7 @@ from webcrawl.urls.fingerprint import KEY_BYTES, Fingerprints
 from webcrawl.urls.foldings import Folding
 from webcrawl.urls.host_rules import read_host_rules
 from webcrawl.urls.hosts import RegisteredDomains, host_of
+from webcrawl.urls.optout import COMMAND
 from webcrawl.urls.rules_file import RulesError
 from webcrawl.verify.stored import stored_in
 from webcrawl.warc.index import INDEX
@@ -116,7 +118,8 @@ class Source:
     @cached_property
     def filters(self) -> Filters:
         learned = meta.value(self.snapshot, LEARNED, meta.mapping, dict[str, Any]())
-        excluded = self.in_force.get("excluded") or []
+        excluded = saved_optouts(self.snapshot, self.in_force.get("excluded") or [])
+        excluded = [one for one in excluded if one.source == COMMAND]
         return Filters(self.values, self.key, self.domains, learned, excluded, self.sheets, self._trusted)
 
     @cached_property

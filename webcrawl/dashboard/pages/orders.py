@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from webcrawl.dashboard.answers import answered
-from webcrawl.dashboard.orders import DESTROYING, Order, Row, fields, known
+from webcrawl.dashboard.orders import DESTROYING, Order, Row, fields, known, sent
 from webcrawl.dashboard.pages.crawl import Shown
 from webcrawl.dashboard.pages.frame import button, field, note, section
 from webcrawl.dashboard.pages.tabs import linker
@@ -79,7 +79,7 @@ def _form(shown: Shown, command: Row, host: str) -> Html:
 
 def sure_content(shown: Shown, order: Order, back: str) -> Html:
     """Asks once more before something is done that cannot be taken back."""
-    hidden = [tag("input", type="hidden", name=f"word{at}", value=word) for at, word in _sent(order)]
+    hidden = [tag("input", type="hidden", name=f"word{at}", value=word) for at, word in sent(order)]
     form = shown.site.form(
         shown.at("commands"),
         *hidden,
@@ -98,14 +98,6 @@ SURE = {
     "exclude": "Queued URLs that this rule names are dropped as they come up; include does not bring them back.",
     "drop": "The URLs that wait there are given up, and do not come back.",
 }
-
-
-def _sent(order: Order) -> list[tuple[int, str]]:
-    """The words as the fields of its form have them."""
-    (command,) = known((order.name,))
-    if len(fields(command)) == 1 and command.most != 1:
-        return [(0, order.text.removeprefix(order.name).strip())]
-    return [*enumerate(order.words)]
 
 
 def answer_content(shown: Shown, order: Order, answer: Any, *, refused: bool) -> Html:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
-from webcrawl.urls.filters.exclusion_rules import ExclusionRules, parse_exclusions
-from webcrawl.urls.rules_file import RulesError
+from webcrawl.urls.filters.exclusion_rules import ExclusionRules, rules_of
+from webcrawl.urls.optout import OptOut
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from webcrawl.urls.filters.protocol import Origin
+    from webcrawl.urls.filters.protocol import Clock, Origin
 
 
 class CommandedFilter:
@@ -18,22 +19,32 @@ class CommandedFilter:
 
     name = "commanded"
 
-    def __init__(self) -> None:
-        self.rules: list[str] = []
-        self._excludes = ExclusionRules().excludes
+    def __init__(self, clock: Clock = time.time) -> None:
+        self._clock = clock
+        self.records: list[OptOut] = []
+        self._rules = ExclusionRules()
 
-    def use(self, rules: Sequence[str]) -> None:
+    @property
+    def rules(self) -> list[str]:
+        """Those that hold."""
+        now = self._clock()
+        return [one.rule for one in self.records if one.holds(now)]
+
+    def use(self, records: Sequence[OptOut]) -> None:
         """These, and no others. Raises RulesError, and then those before stay."""
-        for rule in rules:
-            if len(rule.splitlines()) != 1 or not rule.partition("#")[0].strip():
-                raise RulesError(f"{rule[:80]!r} is neither a domain nor a URL prefix")
-        parsed = parse_exclusions("\n".join(rules), "exclude")
-        self.rules, self._excludes = [*rules], parsed.excludes
+        self._rules = rules_of(records, self._clock())
+        self.records = [*records]
 
     def keep(self, urls: list[str], _origin: Origin, /) -> list[str]:
-        if not self.rules:
+        if not self.records:
             return urls
-        return [url for url in urls if not self._excludes(url)]
+        excludes = self._current().excludes
+        return [url for url in urls if not excludes(url)]
 
     def reject(self, url: str) -> bool:
-        return bool(self.rules) and self._excludes(url)
+        return bool(self.records) and self._current().excludes(url)
+
+    def _current(self) -> ExclusionRules:
+        if self._clock() >= self._rules.ends:
+            self.use(self.records)
+        return self._rules

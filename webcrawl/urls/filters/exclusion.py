@@ -6,11 +6,12 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from webcrawl.urls.filters.exclusion_rules import ExclusionRules, parse_exclusions
+from webcrawl.urls.filters.exclusion_rules import ExclusionRules, optouts_in, parse_exclusions
 from webcrawl.urls.rules_file import RulesError, readable
 
 if TYPE_CHECKING:
     from webcrawl.urls.filters.protocol import Clock, Origin, Setup
+    from webcrawl.urls.optout import OptOut
 
 logger = logging.getLogger(__name__)
 
@@ -29,9 +30,11 @@ class ExclusionFilter:
         self._clock = clock
         self._looked = clock()
         self._complaint = ""
+        self._rules = ExclusionRules()
+        self.text, self.read_at = "", 0.0
         with readable(path):
             self._stamp = self._look()
-            self._rules = self._read()
+            self._read()
 
     @classmethod
     def from_setup(cls, setup: Setup, /) -> Self | None:
@@ -50,7 +53,13 @@ class ExclusionFilter:
         if not 0 <= now - self._looked < self._interval:  # less than 0: the clock was set back
             self._looked = now
             self._reread()
+        if now >= self._rules.ends:
+            self._rules = parse_exclusions(self.text, str(self._path), now)
         return self._rules
+
+    def records(self) -> list[OptOut]:
+        """What the file says of each rule, those that are over too."""
+        return optouts_in(self.text, str(self._path))[0]
 
     def _reread(self) -> None:
         try:
@@ -59,7 +68,7 @@ class ExclusionFilter:
                 if stamp == self._stamp:
                     return
                 self._stamp = stamp
-                self._rules = self._read()
+                self._read()
             self._complaint = ""
             logger.info("%s: read again, now %s", self._path, self._rules)
         except RulesError as error:
@@ -71,5 +80,9 @@ class ExclusionFilter:
         stat = self._path.stat()
         return stat.st_mtime_ns, stat.st_size
 
-    def _read(self) -> ExclusionRules:
-        return parse_exclusions(self._path.read_text(encoding="utf-8-sig"), str(self._path))
+    def _read(self) -> None:
+        text, now = self._path.read_text(encoding="utf-8-sig"), self._clock()
+        self._rules = parse_exclusions(text, str(self._path), now)
+        self.text, self.read_at = text, now
+        for line in optouts_in(text, str(self._path))[1]:
+            logger.warning("%s", line)

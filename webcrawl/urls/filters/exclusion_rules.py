@@ -3,24 +3,30 @@
 example.com               the domain and every name below it, whatever the scheme
 example.com/private/      this prefix, whatever the scheme
 http://example.com/~joe   this prefix, exactly
+
+What follows a `#` may say more of the wish that is behind a line (urls/optout.py).
 """
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING
 
 from webcrawl.urls.canonical import SCHEMES, InvalidUrl, canonical
 from webcrawl.urls.hosts import host_of
+from webcrawl.urls.optout import OptOut, noted
 from webcrawl.urls.rules_file import RulesError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 
 class ExclusionRules:
     """Decides whether a canonical URL is excluded, with a few dictionary lookups however long the list."""
 
-    def __init__(self, domains: Iterable[str] = (), prefixes: Iterable[str] = ()) -> None:
+    def __init__(self, domains: Iterable[str] = (), prefixes: Iterable[str] = (), ends: float = inf) -> None:
+        """`ends`: when the first of them is over."""
+        self.ends = ends
         self._domains = frozenset(domains)
         self._prefixes: dict[str, tuple[str, ...]] = {}
         for prefix in prefixes:
@@ -44,23 +50,69 @@ class ExclusionRules:
         return True
 
 
-def parse_exclusions(text: str, source: str) -> ExclusionRules:
-    """Parses the text of a file. Raises RulesError, which names the source and the line that is not a rule."""
+def parse_exclusions(text: str, source: str, now: float = 0.0) -> ExclusionRules:
+    """Parses the text of a file. Raises RulesError, which names the source and the line that is not a rule.
+
+    Rules that are over at `now` are left out.
+    """
     domains: list[str] = []
     prefixes: list[str] = []
-    for number, raw in enumerate(text.splitlines(), 1):
-        line = raw.partition("#")[0].strip()
-        if not line:
-            continue
+    ends = inf
+    for number, line, comment in _lines(text):
         try:
-            if "/" in line:
-                prefixes += _prefixes(line)
-            else:
-                domains.append(_domain(line))
+            kind, names = (prefixes, _prefixes(line)) if "/" in line else (domains, [_domain(line)])
         except InvalidUrl as error:
-            why = f"{line[:80]!r} is neither a domain nor a URL prefix ({error.reason})"
-            raise RulesError(f"{source}, line {number}: {why}") from error
-    return ExclusionRules(domains, prefixes)
+            raise RulesError(f"{source}, line {number}: {_no_rule(line, error)}") from error
+        if comment:
+            until = noted(line, comment)[0].until
+            if until and until <= now:
+                continue
+            ends = min(ends, until or inf)
+        kind += names
+    return ExclusionRules(domains, prefixes, ends)
+
+
+def optouts_in(text: str, source: str) -> tuple[list[OptOut], list[str]]:
+    """The records of a file that can be parsed, and a line for each detail that is not understood."""
+    found, odd = [], []
+    for number, line, comment in _lines(text):
+        record, unread = noted(line, comment)
+        found.append(record)
+        if unread:
+            odd.append(f"{source}, line {number}: {unread} is not a date: passed over, the rule itself holds")
+    return found, odd
+
+
+def rules_of(records: Iterable[OptOut], now: float = 0.0) -> ExclusionRules:
+    """Those of the records that hold. RulesError if one is no rule."""
+    domains: list[str] = []
+    prefixes: list[str] = []
+    ends = inf
+    for one in records:
+        rule = one.rule.partition("#")[0].strip()
+        if len(one.rule.splitlines()) != 1 or not rule:
+            raise RulesError(f"{one.rule[:80]!r} is neither a domain nor a URL prefix")
+        try:
+            kind, names = (prefixes, _prefixes(rule)) if "/" in rule else (domains, [_domain(rule)])
+        except InvalidUrl as error:
+            raise RulesError(f"exclude: {_no_rule(one.rule, error)}") from error
+        if one.holds(now):
+            kind += names
+            ends = min(ends, one.until or inf)
+    return ExclusionRules(domains, prefixes, ends)
+
+
+def _lines(text: str) -> Iterator[tuple[int, str, str]]:
+    """The number, the rule and the comment of each line that has a rule."""
+    for number, raw in enumerate(text.splitlines(), 1):
+        rule, _, comment = raw.partition("#")
+        line = rule.strip()
+        if line:
+            yield number, line, comment
+
+
+def _no_rule(line: str, error: InvalidUrl) -> str:
+    return f"{line[:80]!r} is neither a domain nor a URL prefix ({error.reason})"
 
 
 def _prefixes(line: str) -> list[str]:

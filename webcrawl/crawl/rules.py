@@ -1,0 +1,90 @@
+"""What checked settings say, as the values that parts of a crawl are made with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from webcrawl.frontier.allowances import Allowance
+from webcrawl.frontier.booking import Limits, Own
+from webcrawl.frontier.connections import Connections
+from webcrawl.frontier.parts import Rules
+from webcrawl.frontier.politeness import Politeness
+from webcrawl.loading import load
+from webcrawl.net.robots import product_token
+from webcrawl.preferences.purpose import Purpose
+from webcrawl.urls.hosts import RegisteredDomains
+
+SELF_CONTAINED = ("host", "domain")
+BY_REPUTATION = "webcrawl.frontier.allowances.reputed.ByReputation"
+UNLIMITED = "webcrawl.frontier.allowances.unlimited.Unlimited"
+
+
+def purpose_of(values: Mapping[str, Any]) -> Purpose:
+    """What the crawl is for, and which of the owners' words are therefore obeyed."""
+    return Purpose.of(values["PURPOSE"], noindex=bool(values["OBEY_NOINDEX"]), noarchive=bool(values["OBEY_NOARCHIVE"]))
+
+
+def agent_of(values: Mapping[str, Any]) -> str:
+    """The name by which owners speak to the crawler."""
+    return product_token(values["ROBOTSTXT_USER_AGENT"] or values["USER_AGENT"])
+
+
+def needs_all_seeds(values: Mapping[str, Any]) -> bool:
+    """Whether it is the seeds that say what is inside the crawl."""
+    scope = values["URL_SCOPE"]
+    return scope == "seeds" or (values["REQUISITES"] and scope in SELF_CONTAINED)
+
+
+def rules_of(values: Mapping[str, Any], domains: RegisteredDomains, key: bytes) -> Rules:
+    """What holds for all hosts of the frontier."""
+    return Rules(
+        load(values["FRONTIER_PRIORITIZER"])(values["FRONTIER_LEVELS"]),
+        politeness_of(values),
+        limits_of(values),
+        domains,
+        allowance_of(values),
+        key,
+        requisites=values["REQUISITES"],
+    )
+
+
+def own_of(values: Mapping[str, Any]) -> Own:
+    """What a host or domain may have otherwise than all others."""
+    return politeness_of(values), limits_of(values)
+
+
+def allowance_of(values: Mapping[str, Any]) -> Allowance:
+    """How many pages registered domains may have."""
+    budget = values["DOMAIN_BUDGET"]
+    if values["URL_SCOPE"] in SELF_CONTAINED and budget == BY_REPUTATION:  # every page is of a seed's own site
+        budget = UNLIMITED  # or needed to show one
+    policy: Allowance = load(budget)(values["DOMAIN_BUDGET_PAGES"])
+    return policy
+
+
+def politeness_of(values: Mapping[str, Any]) -> Politeness:
+    """How long hosts are left alone."""
+    delays = (values["POLITENESS_FACTOR"], values["POLITENESS_MIN_DELAY"], values["POLITENESS_MAX_DELAY"])
+    policy: Politeness = load(values["POLITENESS_POLICY"])(*delays)
+    return policy
+
+
+def limits_of(values: Mapping[str, Any]) -> Limits:
+    """How far the frontier goes with hosts, URLs and fetchers."""
+    return Limits(
+        queues=values["FRONTIER_QUEUES"],
+        max_queues=values["FRONTIER_MAX_QUEUES"],
+        domain_share=values["FRONTIER_DOMAIN_SHARE"],
+        fetchers=values["CONCURRENT_REQUESTS"],
+        host_pages=values["HOST_MAX_PAGES"],
+        host_failures=values["HOST_MAX_FAILURES"],
+        retry_wait=values["HOST_RETRY_WAIT"],
+        crawl_delay_max=values["CRAWL_DELAY_MAX"],
+        retry_after_max=values["RETRY_AFTER_MAX"],
+        slow_down=values["SLOW_DOWN_MAX"],
+        patience=values["HOST_PATIENCE"],
+        connections=Connections.given(values["HOST_CONNECTIONS"]),
+        attempts=values["RETRY_TIMES"] + 1 if values["RETRY_ENABLED"] else 1,
+        retry_codes=frozenset(values["RETRY_HTTP_CODES"]) if values["RETRY_HTTP_CODES"] is not None else None,
+    )

@@ -1,0 +1,115 @@
+"""A record of an owner's wish to be left alone: what it is about, who said so, since when, why, and until when."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+COMMAND, FILE = "command", "file"
+_KEYS = ("since", "by", "why", "until", "forget")
+_KEY = re.compile(rf"(?:^|(?<=\s))({'|'.join(_KEYS)}):(?=\s|$)", re.IGNORECASE)
+_YES = frozenset(("yes", "true", "on", "1"))
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+
+
+@dataclass(frozen=True, slots=True)
+class OptOut:
+    """`rule` is a domain or URL prefix (urls/filters/exclusion_rules.py). Times are seconds since 1970."""
+
+    rule: str
+    since: float = 0.0  # 0: it is not known
+    by: str = ""
+    why: str = ""
+    until: float = 0.0  # 0: for good
+    forget: bool = False  # what is stored of it is left out of outputs, too
+    source: str = COMMAND
+
+    def holds(self, now: float) -> bool:
+        """Whether its time is not over."""
+        return not self.until or now < self.until
+
+    @property
+    def details(self) -> str:
+        """All but the rule, in words; empty if there is nothing to say."""
+        parts = (
+            f"since {said(self.since)}" if self.since else "",
+            f"by {self.by}" if self.by else "",
+            f"until {said(self.until)}" if self.until else "",
+            "to be forgotten" if self.forget else "",
+            self.why,
+        )
+        return ", ".join(filter(None, parts))
+
+    def to_json(self, now: float) -> dict[str, Any]:
+        """`holds` says whether it is in force at that time."""
+        dates = {name: said(value) if value else None for name, value in self._times}
+        return {**asdict(self), **dates, "holds": self.holds(now)}
+
+    @property
+    def _times(self) -> tuple[tuple[str, float], ...]:
+        return ("since", self.since), ("until", self.until)
+
+    def pack(self) -> dict[str, Any]:
+        """What msgpack can keep, without what says nothing."""
+        return {name: value for name, value in asdict(self).items() if value}
+
+    @classmethod
+    def unpack(cls, row: dict[str, Any]) -> OptOut:
+        """The inverse of `pack`; what a later version may have added is passed over."""
+        return cls(**{name: row[name] for name in NAMES if name in row})
+
+
+NAMES = tuple(one.name for one in fields(OptOut))
+
+
+def noted(rule: str, comment: str) -> tuple[OptOut, str]:
+    """A line of the exclusion file: `by: WHO why: TEXT until: DATE since: DATE forget: yes`, in any order.
+
+    A comment that begins with none of these words is a reason as a whole. What cannot be understood is returned as the
+    second value: the rule holds all the same, for good if it is the end.
+    """
+    comment = comment.strip()
+    first = _KEY.match(comment)
+    if first is None:
+        return OptOut(rule, why=comment, source=FILE), ""
+    found = {key.lower(): value.strip() for key, value in _pairs(comment)}
+    times, odd = {}, ""
+    for name in ("since", "until"):
+        try:
+            times[name] = read_date(found[name], end=name == "until") if found.get(name) else 0.0
+        except ValueError:
+            times[name], odd = 0.0, f"{name}: {found[name][:40]}"
+    forget = found.get("forget", "").lower() in _YES
+    return OptOut(rule, by=found.get("by", ""), why=found.get("why", ""), forget=forget, source=FILE, **times), odd
+
+
+def _pairs(comment: str) -> Iterator[tuple[str, str]]:
+    pieces = _KEY.split(comment)
+    return zip(pieces[1::2], pieces[2::2], strict=True)
+
+
+def read_date(text: str, *, end: bool = False) -> float:
+    """Seconds since 1970 of a date or time of ISO 8601, in UTC unless it says otherwise. ValueError if it is none.
+
+    `end`: a day is meant to its end.
+    """
+    whole_day = _DAY.fullmatch(text) is not None
+    found = datetime.fromisoformat(text)
+    if found.tzinfo is None:
+        found = found.replace(tzinfo=UTC)
+    try:
+        return (found + timedelta(days=1) if end and whole_day else found).timestamp()
+    except OverflowError as error:
+        raise ValueError(text) from error
+
+
+def unpacked(rows: Iterable[dict[str, Any]]) -> list[OptOut]:
+    return [OptOut.unpack(row) for row in rows]
+
+
+def said(seconds: float) -> str:
+    """A time as 2027-01-31T12:00:00Z."""
+    return f"{datetime.fromtimestamp(int(seconds), UTC):%Y-%m-%dT%H:%M:%SZ}"
