@@ -79,7 +79,7 @@ class TestFolder:
                 seen.append([path.name for path in tmp_path.rglob("a.*")])
                 yield piece
 
-        place.put(NAME, 6, pieces())
+        place.put(NAME, 6, pieces(), new=True)
         assert seen[1] == ["a.warc.gz.part"]
         assert (tmp_path / NAME).read_bytes() == b"onetwo"
         assert (place.size(NAME), [*place.read(NAME)], place.says(NAME)) == (6, [b"onetwo"], "")
@@ -89,11 +89,38 @@ class TestFolder:
         """A full disk, at any operation: nothing lies under the name, or all of it, and the next try succeeds."""
         place = Folder(str(tmp_path), BreakingDisk(at, errno.ENOSPC))
         with suppress(OSError):  # at the last of these operations there is none
-            place.put(NAME, 6, iter([b"record"]))
+            place.put(NAME, 6, iter([b"record"]), new=True)
         assert place.size(NAME) in (None, 6)
-        Folder(str(tmp_path)).put(NAME, 6, iter([b"record"]))
+        Folder(str(tmp_path)).put(NAME, 6, iter([b"record"]), new=place.size(NAME) is None)
 
         assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["a.warc.gz"]
+
+    def test_a_file_that_came_meanwhile_is_not_replaced(self, tmp_path):
+        """Another crawl with the same address has written it since its absence was looked at."""
+
+        def pieces():
+            yield b"rec"
+            (tmp_path / NAME).write_bytes(b"another's")
+
+        with pytest.raises(FileExistsError):
+            Folder(str(tmp_path)).put(NAME, 6, pieces(), new=True)
+
+        assert [path.name for path in tmp_path.rglob("*.gz*")] == ["a.warc.gz"]
+        assert (tmp_path / NAME).read_bytes() == b"another's"
+
+    def test_two_do_not_write_one_file_at_a_time(self, tmp_path):
+        """Who comes second fails, and tries later; what the first one writes gets its name whole."""
+        second = Folder(str(tmp_path))
+
+        def pieces():
+            yield b"rec"
+            with pytest.raises(BlockingIOError):
+                second.put(NAME, 7, iter([b"another"]), new=True)
+            yield b"ord"
+
+        Folder(str(tmp_path)).put(NAME, 6, pieces(), new=True)
+
+        assert (tmp_path / NAME).read_bytes() == b"record"
 
     def test_the_folder_is_not_created(self, tmp_path):
         """A disk that is not mounted is away; it must not be taken for an empty one."""
@@ -101,7 +128,7 @@ class TestFolder:
         for call in (
             place.look,
             lambda: place.size(NAME),
-            lambda: place.put(NAME, 0, iter(())),
+            lambda: place.put(NAME, 0, iter(()), new=True),
             lambda: place.remove("a"),
         ):
             with pytest.raises(FileNotFoundError, match="it is not created"):
@@ -113,7 +140,7 @@ class TestFolder:
         place = Folder(str(tmp_path / "drone-3"))
         place.look()
         assert place.size(NAME) is None
-        place.put(NAME, 6, iter([b"record"]))
+        place.put(NAME, 6, iter([b"record"]), new=True)
 
         assert (tmp_path / "drone-3" / NAME).read_bytes() == b"record"
         with pytest.raises(FileNotFoundError, match="it is not created"):
@@ -164,8 +191,17 @@ class TestRemote:
             raise OSError("no more")
 
         with pytest.raises(OSError, match="no more"):
-            place.put(NAME, 6, pieces())
+            place.put(NAME, 6, pieces(), new=True)
         assert told == [b"one", "discarded"]
+
+    def test_s3_is_asked_not_to_replace(self, place, monkeypatch):
+        """Of two crawls with the same address, the one that comes second learns of it, and the file stays as it is."""
+        monkeypatch.setattr(place, "_is_exclusive", True)
+        place.put(NAME, 9, iter([b"another's"]), new=True)
+        with pytest.raises(FileExistsError):
+            place.put(NAME, 6, iter([b"record"]), new=True)
+
+        assert b"".join(place.read(NAME)) == b"another's"
 
     def test_its_packages_say_little(self, place):
         """At DEBUG they would log requests with their signatures."""

@@ -151,7 +151,10 @@ class TestWhatMayGo:
         place.on_piece = lambda name: None
         with closing(StoredCrawl(tmp_path, place, keep=False)) as crawl:
             put = place.put
-            place.put = lambda name, size, pieces: (put(name, size, pieces), place.files.update({name: b"recorx"}))
+            place.put = lambda name, size, pieces, new: (
+                put(name, size, pieces, new=new),
+                place.files.update({name: b"recorx"}),
+            )
             crawl.finish()
             crawl.rounds()
             assert (tmp_path / NAME).exists()
@@ -208,6 +211,25 @@ class TestOtherCrawls:
 
         assert place.files == {NAME: b"recorx"}
         assert (tmp_path / NAME).exists()
+
+    @pytest.mark.parametrize("fails", [None, ConnectionError("reset")])
+    def test_not_even_if_it_comes_while_ours_is_sent(self, tmp_path, place, fails):
+        """Whether our upload arrives or not: without its file here, the other crawl would have lost it."""
+
+        def another_comes(name):
+            place.on_piece, place.files[name], place.away = lambda _: None, b"another", fails
+
+        place.on_piece = another_comes
+        with closing(StoredCrawl(tmp_path, place, keep=False)) as crawl:
+            crawl.finish()
+            crawl.rounds(3)
+            place.away = None
+            for _ in range(4):
+                crawl.now += LONGEST
+                crawl.rounds(2)
+
+            assert place.files == {NAME: b"another"}
+            assert (tmp_path / NAME).exists()
 
 
 class TestCrashes:

@@ -28,7 +28,7 @@ class FakePlace:
         self._answer()
         return len(self.files[name]) if name in self.files else None
 
-    def put(self, name, size, pieces):
+    def put(self, name, size, pieces, *, new):
         self._answer()
         data = b""
         try:
@@ -40,6 +40,8 @@ class FakePlace:
             if self.keeps_part:
                 self.files[name] = data
             raise
+        if new and name in self.files:
+            raise FileExistsError(name)
         self.sent.append(name)
         self.files[name] = data[: self.cuts]
 

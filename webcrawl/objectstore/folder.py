@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -33,24 +34,39 @@ class Folder:
         except FileNotFoundError:
             return None
 
-    def put(self, name: str, size: int, pieces: Iterator[bytes]) -> None:
+    def put(self, name: str, size: int, pieces: Iterator[bytes], *, new: bool) -> None:
         del size
         path = self._root / name
         part = path.with_name(path.name + PART)
         self._make(path.parent)
-        self._disk.unlink(part)
-        fd = self._disk.create(part)
+        fd = self._locked(part)
         try:
-            try:
-                for piece in pieces:
-                    self._disk.write(fd, piece)
-                self._disk.sync(fd)
-            finally:
-                os.close(fd)
+            self._disk.truncate(fd, 0)
+            for piece in pieces:
+                self._disk.write(fd, piece)
+            self._disk.sync(fd)
+            if new:
+                _look_for_others(path)
             self._disk.rename(part, path)
         except BaseException:
             remove_unnamed(self._disk, part)
             raise
+        finally:
+            os.close(fd)
+
+    def _locked(self, part: Path) -> int:
+        """The file to write to, which a killed process may have left. OSError if another crawl writes it now."""
+        fd = self._disk.append(part)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            ours = os.path.samestat(os.fstat(fd), part.stat())
+        except BaseException:
+            os.close(fd)
+            raise
+        if not ours:
+            os.close(fd)
+            raise BlockingIOError(f"{part}: another process has just finished it")
+        return fd
 
     def says(self, name: str) -> str:
         del name
@@ -76,3 +92,8 @@ class Folder:
         for one in reversed(missing):
             one.mkdir(exist_ok=True)
             self._disk.sync_folder(one.parent)
+
+
+def _look_for_others(path: Path) -> None:
+    if path.exists():
+        raise FileExistsError(f"{path} was written by somebody else meanwhile")

@@ -39,8 +39,11 @@ class Place(Protocol):
     def size(self, name: str) -> int | None:
         """How many bytes the file has there; None: there is none."""
 
-    def put(self, name: str, size: int, pieces: Iterator[bytes]) -> None:
-        """Writes a file of so many bytes. If `pieces` raises, nothing is left under its name, as far as possible."""
+    def put(self, name: str, size: int, pieces: Iterator[bytes], *, new: bool) -> None:
+        """Writes a file of so many bytes. If `pieces` raises, nothing is left under its name, as far as possible.
+
+        FileExistsError, if the store can tell: it was to be `new`, and somebody else wrote it meanwhile.
+        """
 
     def says(self, name: str) -> str:
         """The checksum that the store itself has of a file; empty: none, or none that can be compared."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 from collections.abc import Generator, Iterator
 from contextlib import suppress
@@ -11,6 +12,7 @@ from webcrawl.objectstore.place import PIECE
 
 # Stores without folders; s3fs would create the bucket instead.
 FLAT = frozenset(("s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oci", "oss"))
+EXCLUSIVE = frozenset(("s3", "s3a"))  # that refuse to replace a file if they are asked to: If-None-Match
 MOST_PARTS = 9_999  # of an upload to S3; with larger files the parts are larger
 # What these log at DEBUG has requests with their signatures in it, and much more than a crawl's log should have.
 TALKATIVE = ("aiobotocore", "botocore", "s3fs", "fsspec", "gcsfs", "adlfs", "azure", "urllib3", "paramiko")
@@ -26,6 +28,7 @@ class Remote:
 
         self._fs, self._root = url_to_fs(address, skip_instance_cache=True, use_listings_cache=False)
         self._address = address
+        self._is_exclusive = not EXCLUSIVE.isdisjoint(self._protocols)
 
     def __repr__(self) -> str:
         return f"<Remote {self._address}>"
@@ -43,11 +46,11 @@ class Remote:
         except FileNotFoundError:
             return None
 
-    def put(self, name: str, size: int, pieces: Iterator[bytes]) -> None:
-        path = self._path(name)
+    def put(self, name: str, size: int, pieces: Iterator[bytes], *, new: bool) -> None:
+        path, mode = self._path(name), "xb" if new and self._is_exclusive else "wb"
         if FLAT.isdisjoint(self._protocols):
             self._fs.makedirs(path.rpartition("/")[0], exist_ok=True)
-        file = self._fs.open(path, "wb", block_size=max(PIECE, -(-size // MOST_PARTS)))
+        file = self._fs.open(path, mode, block_size=max(PIECE, -(-size // MOST_PARTS)))
         try:
             for piece in pieces:
                 file.write(piece)
@@ -56,7 +59,9 @@ class Remote:
             raise
         try:
             file.close()
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, OSError) and error.errno == errno.ENOSYS:  # an old server: the next try is without it
+                self._is_exclusive = False
             _discard(file)
             raise
 

@@ -48,7 +48,7 @@ def upload(place: Place, path: Path, name: str, crc: int | None, begun: set[str]
     """Returns the checksums of what was verified, and how it was. `crc`: of the file, if a checkpoint noted it.
 
     A whole copy that is there already is verified and not sent again. Another file of this name is never replaced,
-    unless this process has `begun` to write it, or it is the beginning of ours, which a killed one wrote.
+    unless this process has `begun` it, or it is the beginning of ours, which a killed one wrote.
     """
     size, there, is_new = _size(path), place.size(name), name not in begun
     if crc is not None and _crc(path, going) != crc:  # its copy would count as sound
@@ -57,10 +57,12 @@ def upload(place: Place, path: Path, name: str, crc: int | None, begun: set[str]
     if there == size and is_new and _is_there(place, path, name, sums, going):
         return sums, READ
     if there is not None and is_new and not _is_beginning(place, path, name, there, going):
-        raise Refused(f"{name} exists in the store with another content: another crawl's? It is not replaced")
+        raise Refused(
+            f"{name} exists in the store with another content: another crawl's, or damaged? It is not replaced"
+        )
     sums = Sums()
-    begun.add(name)
-    place.put(name, size, _sent(path, sums, crc, going))
+    place.put(name, size, _sent(path, sums, crc, going), new=there is None)
+    begun.add(name)  # not before: what is there after a put that failed may be another crawl's by now
     return sums, verify(place, name, sums, going)
 
 
