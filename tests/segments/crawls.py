@@ -9,9 +9,10 @@ from webcrawl.adapter.values import plain_values
 from webcrawl.crawl.crawl import CLEAN
 from webcrawl.crawl.crawl_log import CrawlLog
 from webcrawl.crawl.found_log import FOUND, FoundLog
+from webcrawl.crawl.segment_names import FOLDER
 from webcrawl.crawl.terms import keep_terms, terms_of
 from webcrawl.model import Link, Outcome
-from webcrawl.segments.builder import FOLDER, Builder
+from webcrawl.segments.builder import Builder
 from webcrawl.segments.left import left_by
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import Outputs

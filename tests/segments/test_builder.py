@@ -9,9 +9,10 @@ from tests.segments.crawls import build, builder, crawled, link, urls_of, values
 from tests.support.faults import BreakingDisk
 from webcrawl.crawl.crawl import CLEAN
 from webcrawl.crawl.found_log import FOUND
+from webcrawl.crawl.segment_names import FOLDER
 from webcrawl.segments import builder as module
 from webcrawl.segments import pool
-from webcrawl.segments.builder import FOLDER, Builder
+from webcrawl.segments.builder import Builder
 from webcrawl.segments.left import NoCrawl, left_by
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StateLocked, StoreError

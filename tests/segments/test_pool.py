@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from webcrawl.model import Link
-from webcrawl.segments.blocks import BlockReader, BlockWriter
 from webcrawl.segments.pool import Pool
 from webcrawl.segments.segment import cut
+from webcrawl.store.blocks import BlockReader, BlockWriter
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import DamagedFile

@@ -19,8 +19,9 @@ from webcrawl.why.verdict import STATES
 pytestmark = pytest.mark.xdist_group("why command")  # one JOBDIR for most tests
 
 KEYS = {
-    *("url", "state", "reason", "kind", "canonical", "filters", "refused_by", "seen", "found", "queue", "robots"),
+    *("url", "state", "reason", "kind", "canonical", "filters", "refused_by", "seen", "found", "later", "queue"),
     *(
+        "robots",
         "domain",
         "host",
         "log",

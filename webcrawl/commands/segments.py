@@ -96,7 +96,8 @@ class Command(ScrapyCommand):
 
 def _build(settings: Settings, jobdirs: list[Path], opts: argparse.Namespace) -> int:
     from webcrawl.adapter.plain import trusted_code  # noqa: PLC0415 - 0.4 s, here and below
-    from webcrawl.segments.builder import FOLDER, Builder  # noqa: PLC0415
+    from webcrawl.crawl.segment_names import FOLDER  # noqa: PLC0415
+    from webcrawl.segments.builder import Builder  # noqa: PLC0415
     from webcrawl.segments.left import left_by  # noqa: PLC0415
     from webcrawl.segments.segment import copied  # noqa: PLC0415
 
@@ -136,7 +137,7 @@ def _build(settings: Settings, jobdirs: list[Path], opts: argparse.Namespace) ->
 
 
 def _run(settings: Settings, folder: Path, opts: argparse.Namespace) -> int:
-    from webcrawl.segments.builder import FOLDER  # noqa: PLC0415 - as above
+    from webcrawl.crawl.segment_names import FOLDER  # noqa: PLC0415 - as above
     from webcrawl.segments.run import Run  # noqa: PLC0415 - 0.4 s, here and below
     from webcrawl.supervisor.segments import SegmentCrawls, check_run  # noqa: PLC0415
 

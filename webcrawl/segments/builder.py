@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -22,6 +21,7 @@ from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.filter_states import META as LEARNED
 from webcrawl.crawl.found_log import FOUND
 from webcrawl.crawl.rules import UNLIMITED, needs_all_seeds
+from webcrawl.crawl.segment_names import NAME
 from webcrawl.crawl.terms import META as TERMS
 from webcrawl.model import Packed, is_link
 from webcrawl.seeds.reader import Seeds
@@ -37,12 +37,10 @@ from webcrawl.urls.hosts import RegisteredDomains, host_of
 
 logger = logging.getLogger(__name__)
 
-FOLDER = "segments"  # below the JOBDIR of the first crawl
 SPIDER = "segments"  # whose state it is: no crawl may go on with it
 EXACT = "webcrawl.seen.disk.DiskSeen"
 META = "segments.made"
 PLACE = "segments.place."  # before a file's path: how far it was read
-NAME = re.compile(r"segment-(\d{6,})\.csv(\.new)?")
 OFTEN = 1 << 20  # links between two checkpoints
 PAUSE = 0.01  # seconds
 OWN: Mapping[str, Any] = {  # of these settings a builder has its own values

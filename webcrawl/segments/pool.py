@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from webcrawl.crawl.segment_names import POOL as META
 from webcrawl.model import Packed
-from webcrawl.segments.blocks import BlockReader, BlockWriter
+from webcrawl.store.blocks import BlockReader, BlockWriter
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile, StoreError
 
-META = "segments.pool"
 MEMORY = 64 << 20  # bytes of lines that wait to be sorted
 OBJECT = 41  # bytes that Python needs for each, beside the line
 MOST_FILES = 64  # that are merged at once

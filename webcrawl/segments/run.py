@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from webcrawl.segments.builder import FOLDER, Builder
+from webcrawl.crawl.segment_names import FOLDER
+from webcrawl.segments.builder import Builder
 from webcrawl.segments.left import left_by
 from webcrawl.segments.segment import Cut
 from webcrawl.store.errors import StoreError

@@ -17,8 +17,8 @@ from typing import Self
 
 from webcrawl.model import Packed
 from webcrawl.segments.balance import most_per_host
-from webcrawl.segments.blocks import BlockWriter
 from webcrawl.segments.pool import Line, Pool
+from webcrawl.store.blocks import BlockWriter
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import StoreError
 

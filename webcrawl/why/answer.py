@@ -156,6 +156,7 @@ def _details(source: Source, facts: Facts) -> dict[str, Any]:
         "seen": {"known": facts.is_known, "where": _where(facts)},
         "found": facts.found_on(),
         "queue": queue,
+        "later": facts.later.to_json() if facts.later is not None else None,
         "robots": facts.robots.to_json(ahead) if facts.robots is not None else None,
         "domain": facts.budget.to_json() if facts.budget is not None else None,
         "host": record,

@@ -12,6 +12,7 @@ from webcrawl.why.filtering import Verdict
 from webcrawl.why.form import Form
 from webcrawl.why.host import Delay, HostRecord
 from webcrawl.why.index import Entry
+from webcrawl.why.later import Later
 from webcrawl.why.log import LogLine
 from webcrawl.why.portions import Awaited
 from webcrawl.why.queued import Place
@@ -46,6 +47,8 @@ class Facts:
     looked: list[str] = field(default_factory=list)  # what was not looked through, and how far
     redirect: str = ""  # where its answer leads
     again: bool = False  # pages are fetched again in this crawl
+    follows: bool = True  # links that are found are crawled, and not left for a later segment
+    later: Later | None = None  # it is left for one
     turn: Again | None = None  # its record, if it waits to be fetched again and was found
 
     @property
@@ -64,6 +67,8 @@ class Facts:
             return unpack(self.place.record)
         if self.waiting is not None and self.waiting.record:
             return unpack(self.waiting.record)
+        if self.later is not None and self.later.record:
+            return unpack(self.later.record)
         return None
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from webcrawl.model import is_requisite, is_revisit, unpack
+from webcrawl.model import is_requisite, is_revisit
 from webcrawl.net.robots_book import robots_url
 from webcrawl.urls.filters.protocol import Origin
 from webcrawl.urls.hosts import host_of
@@ -13,6 +13,7 @@ from webcrawl.why.archive import exchange_of
 from webcrawl.why.budget import DomainBudget, budget_of
 from webcrawl.why.facts import Facts
 from webcrawl.why.host import connections_of, delay_of
+from webcrawl.why.later import FOUND_LOG
 from webcrawl.why.links import linking
 from webcrawl.why.log import QUICK, Looked, log_line
 from webcrawl.why.portions import among_portions
@@ -51,6 +52,7 @@ class Gathering:
             return found
         for facts in some:
             facts.live = live.get(facts.url)
+            facts.follows = self._source.follows
             facts.again = self._source.values["REVISIT_POLICY"] != NONE
         urls = list(dict.fromkeys(facts.url for facts in some))
         self._seen(some)
@@ -63,6 +65,7 @@ class Gathering:
         self._ended_since(some)
         self._log(some)
         self._skipped(some, urls)
+        self._later([facts for facts in some if not (facts.is_known or facts.entries)])
         for facts in some:
             self._rules(facts, searched)
         self._elsewhere([facts for facts in some if not (facts.lines or facts.entries or facts.place)])
@@ -155,6 +158,15 @@ class Gathering:
             elif not looked.whole:
                 facts.looked.append(f"{SKIPPED_LOG}: the last {size(looked.looked)} of {size(looked.of)}")
 
+    def _later(self, some: Sequence[Facts]) -> None:
+        """What is left for a later segment: the crawl itself does not know it."""
+        if some:
+            found, looked = self._source.left_for_later({facts.url for facts in some}, deep=self._deep)
+            for facts in some:
+                facts.later = found.get(facts.url)
+                if facts.later is None or facts.later.where == FOUND_LOG:
+                    facts.looked += looked
+
     def _rules(self, facts: Facts, searched: Searched) -> None:
         source, host = self._source, host_of(facts.url)
         facts.host = searched.hosts[host]
@@ -179,9 +191,8 @@ class Gathering:
 
         A scope of hosts or domains is that of the page; a host that the crawl has never heard of is outside.
         """
-        if facts.place is not None or (facts.waiting is not None and facts.waiting.record):
-            record = facts.place.record if facts.place is not None else facts.waiting.record  # type: ignore[union-attr]
-            link = unpack(record)
+        link = facts.link
+        if link is not None:
             return Origin(link.via, link.depth, link.path)
         if facts.lines:
             return Origin(facts.lines[0].via)

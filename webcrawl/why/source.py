@@ -15,6 +15,8 @@ from webcrawl.control.in_force import META as IN_FORCE
 from webcrawl.control.optouts import saved_optouts
 from webcrawl.crawl.clock import META as CLOCK
 from webcrawl.crawl.filter_states import META as LEARNED
+from webcrawl.crawl.found_log import FOUND
+from webcrawl.crawl.terms import FOLLOW, ON
 from webcrawl.crawl.terms import META as TERMS
 from webcrawl.hive.fingerprints import SlotFingerprints
 from webcrawl.hive.identity import IDENTITY, MAP
@@ -34,6 +36,7 @@ from webcrawl.why import meta
 from webcrawl.why.filtering import Filters
 from webcrawl.why.form import Form, form_of
 from webcrawl.why.index import Indexes
+from webcrawl.why.later import Later, left_for_later
 from webcrawl.why.log import LogFile
 from webcrawl.why.seen import opened
 from webcrawl.why.settings import values_of
@@ -179,6 +182,16 @@ class Source:
     def has(self, name: str) -> bool:
         """Whether the crawl writes this output."""
         return name in self.outputs or (self.alive and (self.jobdir / name).exists())
+
+    @property
+    def follows(self) -> bool:
+        """Whether links that are found are crawled, and not left for a later segment."""
+        return self.terms.get(FOLLOW, ON) == ON
+
+    def left_for_later(self, urls: Collection[str], *, deep: bool) -> tuple[dict[str, Later], list[str]]:
+        """Those of these URLs that are, and what was not looked through."""
+        length = None if self.alive else self.outputs.get(FOUND, 0)
+        return left_for_later(self.jobdir, urls, self.domain_of, length, deep=deep)
 
     @property
     def indexes(self) -> Indexes:

@@ -15,6 +15,7 @@ from webcrawl.why.again import of_again
 from webcrawl.why.facts import Facts
 from webcrawl.why.filtering import first_refusal
 from webcrawl.why.form import WHY
+from webcrawl.why.later import IN_POOL, IN_SEGMENT, Later
 from webcrawl.why.log import LogLine
 from webcrawl.why.queued import Place
 from webcrawl.why.words import after, moment, stamp
@@ -88,7 +89,15 @@ def _under_way(facts: Facts) -> Verdict | None:
     if facts.portion is not None:
         large = f"it is a link of a large page, {facts.portion.via}"
         return Verdict(SEEN, "on its way", f"{large}, whose links enter the crawl a thousand at a time")
-    return None
+    return Verdict(SEEN, "left for later", _left(facts.later)) if facts.later is not None else None
+
+
+def _left(later: Later) -> str:
+    if later.where == IN_SEGMENT:
+        return f"it is in a segment that was built, {later.file}, which this crawl has not read up to there"
+    if later.where == IN_POOL:
+        return f"it was found, and waits in the pool of {later.file} for a later segment"
+    return f"it was found, and is left for a later segment: in {later.file}, which `scrapy segments build` reads"
 
 
 def _without_end(facts: Facts) -> Verdict:
@@ -222,8 +231,9 @@ def what_now(facts: Facts, in_force: Mapping[str, Any]) -> str:
     if refusal is not None:
         return f"it would be left out by the filter {refusal.name}: {refusal.rule}"
     pause = " (the crawl is paused: nothing is fetched until `resume`)" if in_force.get("paused") else ""
-    if facts.is_known:
-        return f"nothing new: the crawl knows it already{pause}"
+    if facts.is_known or facts.later is not None:
+        already = "the crawl knows it" if facts.is_known else "it is left for a later segment"
+        return f"nothing new: {already} already{pause}"
     if facts.skipped:
         return f"it would be left out again, unless it were found in another place: {facts.skipped[-1][1]}{pause}"
     return f"{_when_queued(facts)}{pause}"
@@ -231,6 +241,8 @@ def what_now(facts: Facts, in_force: Mapping[str, Any]) -> str:
 
 def _when_queued(facts: Facts) -> str:
     """What would become of it as a new link."""
+    if not facts.follows:
+        return "it would be left for a later segment (follow=0)"
     verdict = facts.robots.verdict if facts.robots is not None else robots.NONE
     if verdict == robots.FORBIDDEN:
         return "it would be queued, and end when its turn comes: robots.txt forbids it"

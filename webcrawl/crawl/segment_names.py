@@ -1,0 +1,7 @@
+"""Where a builder keeps what, for those who only look."""
+
+import re
+
+FOLDER = "segments"  # below the JOBDIR of the first crawl
+NAME = re.compile(r"segment-(\d{6,})\.csv(\.new)?")
+POOL = "segments.pool"  # the files of the pool, in the state
