@@ -1,5 +1,7 @@
 """URLs in saved queues: found at their places, in as much of a queue as may be looked at."""
 
+from types import SimpleNamespace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +14,8 @@ from webcrawl.store.crawldb import CrawlDB
 from webcrawl.verify.snapshot import Snapshot
 from webcrawl.why.portions import among_portions
 from webcrawl.why.queue_scan import Budget, Queues, Wanted, count_of
+from webcrawl.why.queued import RETRY, Place
+from webcrawl.why.verdict import _queued
 
 
 def saved_queue(state, urls, popped):
@@ -75,3 +79,18 @@ def test_links_of_large_pages(tmp_path, link):
 
     assert {url: one.via for url, one in found.items()} == {urls[0]: "http://a.test/b/"}
     assert looked == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("link", "words"),
+    [
+        (Link("http://a.test/x"), "it was not tried yet, and waits"),
+        (Link("http://a.test/x", attempt=1), "it failed, and waits"),
+        (Link("http://a.test/x", struck=1), "it failed, and waits"),
+    ],
+)
+def test_what_waits_has_not_always_failed(link, words):
+    """A host may have asked to be left alone with its robots.txt, before any of its URLs was tried."""
+    place = Place(RETRY, link.pack(), 0, 1)
+
+    assert _queued(SimpleNamespace(paused=False, robots=None), place).startswith(words)

@@ -37,6 +37,12 @@ class Place:
     at: float = 0.0  # of one to be tried again: not before then
     group: str = ""  # of a line
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether it was tried, and is to be tried again."""
+        link = unpack(self.record)
+        return link.attempt + link.struck > 0
+
     def to_json(self) -> dict[str, Any]:
         link = unpack(self.record)
         found: dict[str, Any] = {"where": self.where, "place": self.place + 1, "of": self.of}

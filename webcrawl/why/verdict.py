@@ -40,6 +40,7 @@ ENDS = {
     Status.HOST_RETIRED: "its host was given up",
     Status.ROBOTS_FORBIDDEN: "robots.txt forbids it",
 }
+PUT_OFF = "until its host may be asked"
 QUEUES = {
     queued.RETRY: "to be tried again",
     queued.HOST: "in its host's queue",
@@ -65,7 +66,8 @@ def verdict_on(facts: Facts) -> Verdict:
     if facts.in_flight:
         return Verdict(SEEN, "in flight", f"it is being fetched right now{_for_how_long(facts)}")
     if facts.place is not None:
-        return Verdict(QUEUED, QUEUES[facts.place.where], _queued(facts, facts.place))
+        later = facts.place.where == queued.RETRY and not facts.place.has_failed
+        return Verdict(QUEUED, PUT_OFF if later else QUEUES[facts.place.where], _queued(facts, facts.place))
     if facts.line is not None:
         return _ended(facts, facts.line)
     if facts.entries:  # whose line is too far back; of an attempt that was not the last there is one of the above
@@ -163,8 +165,12 @@ def _leads(facts: Facts) -> str:
 
 def _queued(facts: Facts, place: Place) -> str:
     before = f"{count(place.place, 'URL')} before it" if place.place else "it is the next"
-    if place.where == queued.RETRY:
+    if place.where == queued.RETRY and place.has_failed:
         said = "it failed, and waits in its host's queue to be tried again"
+    elif (
+        place.where == queued.RETRY
+    ):  # its turn had come, and its host wants to be left alone, or was to be asked first
+        said = "it was not tried yet, and waits in its host's queue until that may be asked"
     elif place.where == queued.HOST:
         said = f"it waits in the queue of its host, {before}"
     elif place.where == queued.BUDGET:
