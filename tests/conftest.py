@@ -2,7 +2,7 @@
 
 import gc
 import os
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 
 import pytest
 from hypothesis import settings
@@ -67,3 +67,12 @@ def _simweb():
             return stack.enter_context(running(world, latency=latency))
 
         yield start
+
+
+@pytest.fixture(name="db")
+def _db(tmp_path):
+    """The state of a crawl, in the test's own folder."""
+    from webcrawl.store.crawldb import CrawlDB  # as above
+
+    with closing(CrawlDB(tmp_path)) as db:
+        yield db

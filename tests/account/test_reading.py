@@ -3,14 +3,18 @@
 import csv
 import io
 
+import msgpack
 import pytest
 
-from webcrawl.account.account import Account, unknown
+from webcrawl.account.account import Account, account_of, unknown
 from webcrawl.account.asked import Asked, End, asked_of, ends_of, joined
 from webcrawl.account.page import page
 from webcrawl.account.sheet import sheet
 from webcrawl.account.site import NoSite, Site, site_of
 from webcrawl.account.words import kept
+from webcrawl.logs.request_line import last_sent, line
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.windows import KEY
 from webcrawl.text.dates import digits, iso, read_digits, read_iso
 
 AT = 1_795_312_744.514
@@ -38,6 +42,7 @@ def test_times_are_read_as_they_are_written():
         ("http://a.test:80/x", "a.test"),
         ("bücher.example", "xn--bcher-kva.example"),
         ("[::1]", "[::1]"),
+        ("a.test.", "a.test"),
     ],
 )
 def test_the_name_of_a_site(text, name):
@@ -57,6 +62,7 @@ def test_a_site_has_the_names_below_it():
     site = site_of("a.test")
 
     assert site.has("https://www.a.test:8443/")
+    assert site.has("http://a.test.:8080/")
     assert not site.has("http://ba.test/a.test")
 
 
@@ -118,6 +124,42 @@ def test_what_was_kept(notes, status, words):
     assert kept(asked(1.0)) == "nothing"
 
 
+@pytest.mark.parametrize(
+    ("saved", "words"),
+    [
+        (None, ["Between its start and now the crawler was stopped hard"]),
+        ((AT - 9, [], True), ["Between ", " and now the crawler was stopped hard"]),
+        ((AT + 9, [], True), []),
+    ],
+)
+def test_a_kill_before_the_first_checkpoint(tmp_path, saved, words):
+    """A run of which nothing but lines in requests.log is left has a window, whether or not it was the first."""
+    db = CrawlDB(tmp_path / "state")
+    if saved is not None:
+        db.set(KEY, msgpack.packb(saved))
+    db.checkpoint()
+    db.close()
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "requests.log").write_bytes(line(AT, "GET", "http://a.test/", None))
+    account = account_of(tmp_path, site_of("a.test"))
+    text = page(account, 0.0)
+
+    assert [unknown(account, one) for one in account.requests] == [bool(words)]
+    assert all(word in text for word in words)
+    assert ("stopped hard" in text) == bool(words)
+
+
+def test_several_connections_are_said(tmp_path):
+    """Who may have several requests at once waits less than the rule says: the page says so, of this site alone."""
+    rules = {"HOST_CONNECTIONS test": "2", "HOST_CONNECTIONS www.a.test": "4", "HOST_CONNECTIONS b.test": "8"}
+    text = page(Account(tmp_path, Site("a.test"), [asked(1.0)], terms=rules), 0.0)
+
+    assert "each of several connections waits for itself" in text
+    assert "HOST_CONNECTIONS test<" in text
+    assert "HOST_CONNECTIONS www.a.test<" in text
+    assert "b.test" not in text
+
+
 def test_no_text_of_a_server_is_a_formula_or_markup(tmp_path):
     """The page escapes, and the sheet puts an apostrophe before what a spreadsheet would reckon out."""
     one = asked(1.0, url="http://a.test/<script>")
@@ -127,3 +169,12 @@ def test_no_text_of_a_server_is_a_formula_or_markup(tmp_path):
 
     assert row["notes"] == "'=1+1"
     assert "<script>" not in page(account, 0.0)
+
+
+def test_when_the_last_request_was_sent(tmp_path):
+    """By the last whole line of the log; a torn one says nothing."""
+    log = tmp_path / "requests.log"
+    assert last_sent(log) == 0.0
+    log.write_bytes(line(AT - 1, "GET", "http://a.test/", None) + line(AT, "GET", "http://a.test/", None) + b"2026-")
+
+    assert last_sent(log) == pytest.approx(AT, abs=1e-3)

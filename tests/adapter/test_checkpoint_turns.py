@@ -28,3 +28,11 @@ def test_waiting_for_the_disk_costs_no_processor(tmp_path):
         seconds = time.monotonic() - begun
 
     assert 1 < len(turns) <= 1000 * seconds
+
+
+def test_a_slice_says_how_long_its_pause_is():
+    """Who waits for something slower than a disk is not asked a thousand times in a second."""
+    begun = time.monotonic()
+    asyncio.run(by_turns(iter((0.05, None, 0.05))))
+
+    assert time.monotonic() - begun >= 0.1

@@ -126,7 +126,16 @@ class TestCommands:
             done = hive(*words, url)
 
         assert (done.returncode, done.stdout) == (0, f"{words[0]}: done by 2 drones\n")
-        assert members.commands == [tuple(words)]
+        assert [command[: len(words)] for command in members.commands] == [tuple(words)]
+
+    def test_a_wish_is_dated_for_all(self, url):
+        """Every drone, also one that hears of it later, gets the time of the order with an exclude."""
+        with Members(url, 2) as members:
+            hive("exclude", "a.test", "--by", "joe", "--forget", url)
+
+        ((*words, option, date),) = members.commands
+        assert words == ["exclude", "a.test", "--by", "joe", "--forget"]
+        assert (option, date[-1]) == ("--since", "Z")
 
     def test_what_a_drone_refuses(self, url):
         """What drones could not carry out is said, and is no success, whatever else they have refused since."""
@@ -159,7 +168,7 @@ class TestCommands:
     @pytest.mark.parametrize(
         ("words", "line"),
         [
-            (["exclude", "two words"], "exclude, line 1: 'two words' is neither "),
+            (["exclude", "two words"], "exclude: 'two words' is neither "),
             (["set", "CHECKPOINT_INTERVAL", "soon"], "CHECKPOINT_INTERVAL = 'soon': must be a number from 0.1 to "),
             (["set", "DNS_TIMEOUT", "9"], "DNS_TIMEOUT cannot change while the crawl runs"),
             (["pause", "now"], "usage: pause"),

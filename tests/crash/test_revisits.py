@@ -16,14 +16,13 @@ PAGES = 80
 RATES = {"fixed": 2 * PAGES, "optimal": PAGES / 2}
 
 
-@pytest.mark.parametrize("policy", ["fixed", "optimal"])
-def test_killed_while_it_revisits(tmp_path, simweb, policy):
-    """After each kill each page that was fetched has one record, and in the end each has had its turns, and no more."""
-    mix = {"change_poisson": 0.6, "change_never": 0.4, "validator_strong": 0.5}
-    server = simweb(10, PAGES, mix=mix, size=(2000, 2500), time_scale=DAY)
-    settings = {"REVISIT_POLICY": policy, "REVISIT_AGE": AGE, "REVISIT_RATE": RATES[policy], "CHECKPOINT_INTERVAL": 0.2}
-    crawl, chance, done = crawl_of(server, tmp_path, **settings), Random(1), 0
-    for _ in range(4):
+def killed(crawl, server, chance, times):
+    """Kills the crawl so many times, each at some moment within a second of its next 80 requests.
+
+    After each, what it left is sound: yields what was counted of it.
+    """
+    for _ in range(times):
+        done, found = server.log.count, Counter()
         running = crawl.start()
         wait_until(lambda done=done: server.log.count >= done + PAGES)
         time.sleep(chance.uniform(0, 1))
@@ -31,8 +30,18 @@ def test_killed_while_it_revisits(tmp_path, simweb, policy):
         running.process.join()
         assert running.process.exitcode < 0
         wait_until_idle(server)
-        done = server.log.count
-        assert [*verify(crawl.jobdir, Counter())] == []
+        assert [*verify(crawl.jobdir, found)] == []
+        yield found
+
+
+@pytest.mark.parametrize("policy", ["fixed", "optimal"])
+def test_killed_while_it_revisits(tmp_path, simweb, policy):
+    """After each kill each page that was fetched has one record, and in the end each has had its turns, and no more."""
+    mix = {"change_poisson": 0.6, "change_never": 0.4, "validator_strong": 0.5}
+    server = simweb(10, PAGES, mix=mix, size=(2000, 2500), time_scale=DAY)
+    settings = {"REVISIT_POLICY": policy, "REVISIT_AGE": AGE, "REVISIT_RATE": RATES[policy], "CHECKPOINT_INTERVAL": 0.2}
+    crawl = crawl_of(server, tmp_path, **settings)
+    for _ in killed(crawl, server, Random(1), times=4):
         records, fetched = records_of(crawl)
         assert records == Counter(fetched)
 
@@ -40,7 +49,7 @@ def test_killed_while_it_revisits(tmp_path, simweb, policy):
         asked = [len(hits) for hits in found.pages.values()]
         return sum(asked) > 2 * PAGES and (policy != "fixed" or (len(asked) == PAGES and min(asked) > 1))
 
-    status, last = run_until(crawl, server, enough, done)
+    status, last = run_until(crawl, server, enough, server.log.count)
 
     assert status == 0
     assert last.rude + seen(server).without_robots == []
@@ -56,17 +65,8 @@ def test_killed_while_it_is_told(tmp_path, simweb):
     mix = {"change_poisson": 0.8, "change_moves": 0.1, "sitemap_plain": 0.6, "sitemap_index": 0.4}
     server = simweb(10, PAGES, mix=mix, size=(2000, 2500), time_scale=DAY)
     settings = {"REVISIT_AGE": AGE, "REVISIT_RATE": PAGES, "CHECKPOINT_INTERVAL": 0.2, "SITEMAPS": True}
-    crawl, chance, done = crawl_of(server, tmp_path, **settings), Random(2), 0
-    for _ in range(3):
-        running = crawl.start()
-        wait_until(lambda done=done: server.log.count >= done + PAGES)
-        time.sleep(chance.uniform(0, 1))
-        running.process.kill()
-        running.process.join()
-        wait_until_idle(server)
-        done = server.log.count
-        found = Counter()
-        assert [*verify(crawl.jobdir, found)] == []
+    crawl = crawl_of(server, tmp_path, **settings)
+    for found in killed(crawl, server, Random(2), times=3):
         records, fetched = records_of(crawl)
         assert set(records.values()) == {1}
         assert records.keys() <= fetched

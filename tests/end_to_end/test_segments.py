@@ -224,7 +224,7 @@ def test_the_command(simweb, tmp_path):
     words = ["segments", "run", tmp_path / "job", "-a", f"seeds={tmp_path / 'seeds.txt'}", *words]
 
     done = command("scrapy", *words)
-    assert done.returncode == 0, done.stderr
+    assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
     assert lines[0].startswith("segment 1: 2 URLs of 2 hosts, 0 left for later; ")
     assert lines[-1].endswith("nothing is new")

@@ -119,7 +119,11 @@ class TestWrongUses:
         assert done.stderr.startswith("no seeds: ")
 
     @pytest.mark.parametrize(
-        "setting", ["HIVE_DRONES=2", "REVISIT_POLICY=fixed", "REQUISITES=on", "SITEMAPS=on", "CONTENT_SEEN=skip"]
+        "setting",
+        [
+            *("HIVE_DRONES=2", "REVISIT_POLICY=fixed", "REQUISITES=on", "SITEMAPS=on", "CONTENT_SEEN=skip"),
+            "FRONTIER_PRIORITIZER=webcrawl.frontier.prioritizers.opic.ByOpic",
+        ],
     )
     def test_a_setting_that_contradicts_a_walk_is_refused_in_a_line(self, tmp_path, setting):
         """The line names the setting, its value and what is allowed."""

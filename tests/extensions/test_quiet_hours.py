@@ -64,7 +64,9 @@ def test_it_goes_on_afterwards(monkeypatch):
     """The engine is paused once, and goes on once."""
     crawler, now = Crawler(), [at(21)]
     monkeypatch.setattr(quiet_hours, "time", SimpleNamespace(time=lambda: now[0]))
-    monkeypatch.setattr("webcrawl.adapter.holds.scheduler_of", lambda _: SimpleNamespace(wake=lambda: None))
+    monkeypatch.setattr(
+        "webcrawl.adapter.holds.scheduler_of", lambda _: SimpleNamespace(wake=lambda: None, crawl=SimpleNamespace())
+    )
     extension = QuietHours(crawler, [NIGHT])
     for hour in (21, 22, 23, 24, 29, 30, 31):
         now[0] = at(hour)
@@ -73,10 +75,26 @@ def test_it_goes_on_afterwards(monkeypatch):
     assert crawler.paused == [True, False]
 
 
+def test_it_is_said_why_nothing_is_fetched(monkeypatch):
+    """In the words of the first who holds the crawl, until nobody does."""
+    crawl = SimpleNamespace(held="")
+    monkeypatch.setattr(
+        "webcrawl.adapter.holds.scheduler_of", lambda _: SimpleNamespace(wake=lambda: None, crawl=crawl)
+    )
+    crawler, said = Crawler(), []
+    for holder, held in (("disk", True), ("night", True), ("disk", False), ("night", False)):
+        hold(crawler, holder, f"the {holder}", held=held)
+        said.append(crawl.held)
+
+    assert said == ["the disk", "the disk", "the night", ""]
+
+
 def test_who_else_holds_the_crawl_is_waited_for(monkeypatch):
     """A full disk in a quiet night: fetching resumes when both are over."""
-    monkeypatch.setattr("webcrawl.adapter.holds.scheduler_of", lambda _: SimpleNamespace(wake=lambda: None))
+    monkeypatch.setattr(
+        "webcrawl.adapter.holds.scheduler_of", lambda _: SimpleNamespace(wake=lambda: None, crawl=SimpleNamespace())
+    )
     crawler = Crawler()
     for holder, held in (("disk", True), ("night", True), ("disk", False), ("night", False)):
-        hold(crawler, holder, held=held)
+        hold(crawler, holder, holder, held=held)
         assert crawler.paused == ([True] if holder == "disk" or held else [True, False])

@@ -46,6 +46,12 @@ def test_paused_hosts_have_no_date(tmp_path):
     assert lines[1:3] == ["12 URLs of 1 host set aside", "1 host paused by command; their URLs count as set aside"]
 
 
+def test_a_walk_says_how_far_it_came(tmp_path):
+    """A random walk that ends before all its visits are made does not look as if it had made them."""
+    assert summary(tmp_path, Counter({"walk/visits": 8, "walk/steps": 500}), 1.0)[1] == "8 visits made of 500"
+    assert summary(tmp_path, Counter({"walk/visits": 8, "walk/steps": 0}), 1.0)[1] == "8 visits made"
+
+
 def test_revisits_are_summed_up(tmp_path):
     """A crawl that fetches pages again says what came of that."""
     figures = Counter({"revisit/records": 9, "revisit/taken": 4, "revisit/unchanged_304": 4})

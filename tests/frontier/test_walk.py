@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from tests.support.walks import Walk, impolite, lines
-from webcrawl.frontier.walkers import WalkRules
+from webcrawl.frontier.walkers import Walker, WalkRules
 from webcrawl.model import Link, Status
 from webcrawl.store.crawldb import CrawlDB
 
@@ -113,6 +113,28 @@ class TestDeadEnds:
         assert len(walk.log) <= 2 * (walk.now + 1)
         assert walk.places == 2
 
+    def test_rests_grow_while_nobody_gets_an_answer(self, db):
+        """Where every start is refused the log grows ever more slowly: in a day by a line a minute for each walker."""
+        walk = Walk(db, rules(walkers=2), {}, seeds=["http://a/"], admission=lambda *_: Status.ROBOTS_FORBIDDEN)
+        while walk.now < 86_400:
+            walk.frontier.take(walk.now)
+            walk.now = max(walk.now, walk.frontier.next_ready())
+
+        assert 2 * 1400 < len(walk.log) < 2 * 1600
+
+    def test_walkers_who_get_no_answer_anywhere_are_no_reason_to_go_on(self, db):
+        """If each of them was refused ten times, nothing is left but waiting, and an answer ends that."""
+        walk = Walk(db, rules(walkers=2), {"http://b/": []}, {"http://b/": 404}, seeds=["http://a/"])
+        walk.run(1)
+        assert not walk.frontier.resting()
+        for url in ["http://a/"] * 20:
+            walk.walkers.ended(walk.walkers._go(Walker(9), Link(url)), Status.CONNECT_FAILED)
+        assert walk.frontier.resting()
+
+        walk.walkers.ended(walk.walkers._go(Walker(9), Link("http://b/")), 404)
+
+        assert not walk.frontier.resting()
+
 
 class TestJumps:
     def test_seeds_are_chosen_uniformly(self, db):
@@ -204,6 +226,13 @@ class TestEnd:
         assert walk.take() is None
         assert walk.places == 7
         assert len(walk.frontier) == walk.frontier.over_budget == 7
+
+    def test_the_figures_say_how_far_it_has_come(self, db):
+        """How many visits have been made, and are to be made, is among the figures."""
+        walk = Walk(db, rules(walkers=7, steps=50), RING)
+        walk.run(30)
+
+        assert walk.frontier.figures().items() >= {"walk/visits": 30, "walk/steps": 50}.items()
 
     def test_what_is_in_flight_counts(self, db):
         """As many downloads are begun as there are visits left."""

@@ -9,6 +9,8 @@ from webcrawl.fulltext import indexer
 from webcrawl.fulltext.drones import SearchAll
 from webcrawl.fulltext.search import Search
 from webcrawl.revisit.change import Change
+from webcrawl.urls.forgotten import Forgotten
+from webcrawl.urls.optout import OptOut
 
 URL = "http://a.test/"
 
@@ -138,6 +140,19 @@ class TestCrashes:
 
         assert indexed(texts.root) == before == [(6, URL + "0"), (8, URL + "2"), (9, URL + "1")]
         assert len(search(texts.root, "lamp")) == 2
+
+
+class TestForgotten:
+    def test_who_wants_to_be_forgotten_is_not_found(self, texts):
+        """Pages of who wants to be forgotten are in no answer, nor counted among the best."""
+        for url in ("http://a.test/", "http://www.b.test/", "http://b.test/new"):
+            texts.add(page(url, "<p>lamp", started=2e9 if "new" in url else 1e9))
+        texts.stop()
+        forgotten = Forgotten([OptOut("b.test", until=1.5e9, forget=True)])
+
+        total, answers = SearchAll([texts.root], forgotten).find("lamp", 10)
+
+        assert (total, {answer.url for answer in answers}) == (2, {"http://a.test/", "http://b.test/new"})
 
 
 class TestDrones:

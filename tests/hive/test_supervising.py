@@ -7,6 +7,7 @@ import pytest
 
 from webcrawl.hive.restarts import HEALTHY, LONGEST, TRIES, Restarts
 from webcrawl.hive.supervising import MERCY, SAME, TOGETHER, TOLD, Supervisor
+from webcrawl.hive.unstored import Unstored
 
 LINE = "2026-11-21 12:00:00 [webcrawl.net.dns] {}: no name server answers"
 
@@ -33,9 +34,12 @@ class Scene:
 
     def __init__(self):
         self.now, self.started, self.reasons, self.lack = 1000.0, [], {}, None
-        self.supervisor = Supervisor(self.start, self.reasons.get, lambda: self.now)
+        self.figures = {}
+        self.unstored = Unstored(lambda number: self.figures.get(number, {}))
+        self.supervisor = Supervisor(self.start, self.reasons.get, lambda: self.now, self.unstored.files)
 
     def start(self, number):
+        self.unstored.begins(number)
         if self.lack is not None:
             raise self.lack
         self.started.append(FakeProcess(number))
@@ -139,6 +143,49 @@ class TestDeaths:
         scene.after(LONGEST)
 
         assert (scene.supervisor.running, scene.supervisor.status) == (1, 0)
+
+
+class TestUnstored:
+    """Exit status 1 of a drone that has crawled to its end, but whose store is away."""
+
+    def test_it_is_said_and_no_reason_to_start_again(self, scene, caplog):
+        """Its line names the files and the command; the others are left alone, and the exit status is 1."""
+        first, second = scene.begin(2)
+        scene.figures[0] = {"reason": "finished", "at": "12:00", "store/waiting": 3}
+        scene.end(first, 1)
+        scene.after(LONGEST)
+
+        assert caplog.messages == ["drone 0: 3 files not stored: scrapy store does it, or the next start"]
+        assert (len(scene.started), second.heard) == (2, [])
+        scene.end(second, 0)
+        assert (scene.supervisor.working, scene.supervisor.status) == (False, 1)
+
+    def test_a_limit_of_one_is_a_limit_of_all_then_too(self, scene):
+        """The others would wait for it in vain, stored or not."""
+        first, second = scene.begin(2)
+        scene.figures[0] = {"reason": "closespider_pagecount", "store/waiting": 1}
+        scene.reasons[0] = "closespider_pagecount"
+        scene.end(first, 1)
+        scene.after(TOGETHER)
+
+        assert second.heard == [signal.SIGTERM]
+
+    @pytest.mark.parametrize("found", [{"reason": "store_failed", "store/waiting": 3}, {"reason": "finished"}])
+    def test_other_failures_are_deaths(self, scene, found):
+        """A drone whose state could not be written, or that has nothing to store, is started again."""
+        (drone,) = scene.begin(1)
+        scene.figures[0] = found
+        scene.end(drone, 1)
+
+        assert scene.supervisor.down == [0]
+
+    def test_what_an_earlier_start_wrote_says_nothing_of_this_one(self, scene):
+        """A drone that cannot start leaves the figures of the last run as they are: that is a death."""
+        scene.figures[0] = {"reason": "finished", "at": "12:00", "store/waiting": 3}
+        (drone,) = scene.begin(1)
+        scene.end(drone, 1)
+
+        assert scene.supervisor.down == [0]
 
 
 class TestEnds:

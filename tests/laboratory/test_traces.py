@@ -154,6 +154,13 @@ def test_other_columns(tmp_path, text):
         read_trace([written(tmp_path / "text", text)])
 
 
+@pytest.mark.parametrize("line", ["b\ta", "b", "a,b,c", "http://a/,http://b/?x=1,2"])
+def test_another_line_among_edges(tmp_path, line):
+    """A line that is no edge as the first one is ends the reading: no link is left out, or cut at the wrong place."""
+    with pytest.raises(NoTrace, match=r"is no edge as those before: a page and a link, a comma between"):
+        read_trace([written(tmp_path / "edges", f"a,b\n# a comment\n\n{line}\n")])
+
+
 def test_a_pipe(tmp_path):
     """What can be read only once is refused, before anything of it is gone."""
     os.mkfifo(tmp_path / "pipe")

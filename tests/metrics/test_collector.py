@@ -77,6 +77,8 @@ class TestText:
             ("paused", False, ["paused"]),
             ("no network", False, ["no_network"]),
             ("no name server", True, ["no_name_server", "engine_paused"]),
+            ("quiet hours", True, ["quiet_hours"]),
+            ("disk nearly full", True, ["disk", "engine_paused"]),
         ],
     )
     def test_trouble(self, tmp_path, trouble, paused, kinds):
@@ -84,7 +86,7 @@ class TestText:
         found = read(collector(tmp_path, trouble, paused=paused).text())
 
         troubles = {key[1]: value for key, value in found.items() if key[0] == "webcrawl_trouble"}
-        assert len(troubles) == 4
+        assert len(troubles) == 6
         assert [kind for kind, value in troubles.items() if value] == kinds
 
     def test_durations(self, tmp_path):

@@ -10,6 +10,7 @@ from tests.support.objectstore import ADDRESS, FakePlace, StoredCrawl
 from tests.support.outputs import Crawl
 from webcrawl.objectstore.listing import Stored, goes, listing
 from webcrawl.objectstore.sending import LONGEST
+from webcrawl.objectstore.storing import POLL
 from webcrawl.store.disk import Disk
 from webcrawl.store.outputs import STORED
 
@@ -328,6 +329,21 @@ class TestTheEnd:
             assert 30 <= crawl.now - begun <= 60
             assert crawl.storing.is_behind
         assert f"{ADDRESS}: 1 file (6 bytes) not stored there: scrapy store {tmp_path} does it" in caplog.text
+
+    def test_waiting_costs_no_processor(self, tmp_path, place):
+        """While files are on their way, or the store is away, one look in a tenth of a second is enough."""
+        place.away = ConnectionError("refused")
+        pauses = []
+        with closing(StoredCrawl(tmp_path, place)) as crawl:
+            crawl.finish()
+            crawl.checkpoint()
+            for pause in crawl.storing.rest():
+                crawl.now += pause or 0.0
+                pauses.append(pause)
+
+        waits = [pause for pause in pauses if pause is not None]
+        assert waits
+        assert set(waits) == {POLL}
 
     def test_a_crawl_that_is_told_to_stop_waits_for_seconds(self, tmp_path, place):
         """What is under way is given up at its next piece, and nothing is left of it in the store."""

@@ -18,12 +18,6 @@ URL = page(1).url
 LATER = NOW + 10 * DAY
 
 
-@pytest.fixture(name="db")
-def _db(tmp_path):
-    with closing(CrawlDB(tmp_path)) as db:
-        yield db
-
-
 @pytest.fixture(name="policy")
 def _policy():
     return Told(after=5 * DAY)

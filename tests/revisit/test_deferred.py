@@ -10,12 +10,6 @@ from webcrawl.revisit.revisits import FLOOR
 from webcrawl.store.crawldb import CrawlDB
 
 
-@pytest.fixture(name="db")
-def _db(tmp_path):
-    with closing(CrawlDB(tmp_path)) as db:
-        yield db
-
-
 def begun(db, *, rate=1.0, since=DAY):
     """The budget has run for so long."""
     revisits = made(db, Told(), rate=rate)

@@ -17,12 +17,6 @@ ENTRIES = st.lists(st.tuples(KEYS | st.integers(0, 9), st.integers(0, 2**32 - 1)
 
 
 @pytest.fixture
-def db(tmp_path):
-    with closing(CrawlDB(tmp_path)) as db:
-        yield db
-
-
-@pytest.fixture
 def listed(db):
     return Listed(db)
 

@@ -1,19 +1,10 @@
 """How soon a listing is read again, and what all readings may have of the budget."""
 
-from contextlib import closing
-
 import pytest
 
 from tests.support.revisits import DAY, NOW, Told, made, page
 from webcrawl.revisit.readings import HOUR, LONGEST, WEEK, learn, wait
 from webcrawl.revisit.record import PageRecord
-from webcrawl.store.crawldb import CrawlDB
-
-
-@pytest.fixture(name="db")
-def _db(tmp_path):
-    with closing(CrawlDB(tmp_path)) as db:
-        yield db
 
 
 def settled(brought, a_round=2 * DAY):

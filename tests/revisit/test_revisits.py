@@ -11,12 +11,6 @@ from webcrawl.revisit.revisits import FAR, FLOOR, LOOK
 from webcrawl.store.crawldb import CrawlDB
 
 
-@pytest.fixture(name="db")
-def _db(tmp_path):
-    with closing(CrawlDB(tmp_path)) as db:
-        yield db
-
-
 def kept(db, dues, *, now=NOW, policy=None, fetched=NOW - DAY, **others):
     """Revisits with one page per due time, in seconds from now."""
     policy = policy or Told()

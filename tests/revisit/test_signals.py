@@ -26,12 +26,6 @@ def signals_of(db):
 
 
 @pytest.fixture
-def db(tmp_path):
-    with closing(CrawlDB(tmp_path)) as db:
-        yield db
-
-
-@pytest.fixture
 def signals(db):
     return signals_of(db)
 

@@ -152,6 +152,15 @@ def test_a_crawl_whose_links_nobody_knows(tmp_path, caplog):
     assert "nobody knows its links" in caplog.text
 
 
+def test_a_crawl_that_has_asked_for_nothing(tmp_path, caplog):
+    """It has no links to lose: so it is between the checks of a start and the first checkpoint."""
+    crawl = crawled(tmp_path / "job", found=None)
+    with builder(crawl) as made:
+        made.read(left_by(crawl))
+        assert made.lost == 0
+    assert caplog.text == ""
+
+
 def test_archives_that_were_taken_away(tmp_path, caplog):
     """A finished file that is not here and was not read counts as lost, each time until it is back."""
     crawl = crawled(tmp_path / "job", asked=[A], found=None, outputs={"warc/x-00000.warc.gz": b"12345"})

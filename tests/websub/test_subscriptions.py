@@ -20,12 +20,6 @@ def open_at(db):
 
 
 @pytest.fixture
-def db(tmp_path):
-    with closing(CrawlDB(tmp_path)) as db:
-        yield db
-
-
-@pytest.fixture
 def subscriptions(db):
     return open_at(db)
 

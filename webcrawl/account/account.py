@@ -10,9 +10,13 @@ from pathlib import Path
 
 from webcrawl.account.asked import Asked, End, asked_of, ends_of, joined
 from webcrawl.account.site import Site
+from webcrawl.leaving.records import records_of
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdirs import crawls_of, is_crawl
-from webcrawl.store.windows import KEY, Window, read
+from webcrawl.store.windows import KEY, Window, is_open, read
+from webcrawl.urls.canonical import InvalidUrl, canonical
+from webcrawl.urls.hosts import host_of
+from webcrawl.urls.optout import OptOut
 from webcrawl.verify.snapshot import Changed, Snapshot
 
 REQUESTS, LOG = "logs/requests.log", "logs/crawl.log"
@@ -35,6 +39,7 @@ class Account:
     windows: list[Window] = field(default_factory=list)
     terms: Mapping[str, str] = field(default_factory=dict)  # settings, as texts
     running: bool = False  # or killed: what was done since the last checkpoint has no outcome yet
+    wishes: list[OptOut] = field(default_factory=list)  # to be left alone, that name it or a part of it
     unlogged: list[str] = field(default_factory=list)  # crawls without requests.log
 
     @property
@@ -70,6 +75,7 @@ def account_of(jobdir: Path, site: Site) -> Account:
                     raise
             else:
                 break
+    account.wishes = [one for one in records_of(crawls) if _about(one, site)]
     account.requests.sort(key=attrgetter("at"))
     account.unasked.sort(key=attrgetter("at"))
     account.windows.sort()
@@ -92,12 +98,22 @@ def _add(account: Account, crawl: Path) -> None:
     account.requests += asked
     account.requests += [Asked(one.started or one.at, "GET", one.url, one.path, 0, end=one) for one in alone]
     account.unasked += [end for end in ends if end.started is None]
-    saved_at, windows = read(data)
-    account.windows += windows
+    saved = read(data)
+    account.windows += saved.windows
     account.running = account.running or not clean
-    if saved_at and not clean:
-        account.windows.append((saved_at, float("inf")))
+    if is_open(saved, max((one.at for one in asked), default=0.0)):
+        account.windows.append((saved.at, float("inf")))
     account.terms = {**terms, **account.terms}
+
+
+def _about(wish: OptOut, site: Site) -> bool:
+    """Whether a record names the site or what is above it, or something of it."""
+    rule = wish.rule.partition("#")[0].strip()
+    try:
+        there = canonical(rule if "://" in rule else f"http://{rule.removeprefix('*').removeprefix('.')}/")
+    except InvalidUrl:  # of a damaged state
+        return False
+    return site.has(there) or ("/" not in rule and Site(host_of(there)).has(f"http://{site.name}/"))
 
 
 def _terms(snapshot: Snapshot) -> dict[str, str]:

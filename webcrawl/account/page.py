@@ -44,6 +44,7 @@ def page(account: Account, now: float) -> str:
     )
     sections = (
         _doubts(account),
+        _wishes(account, now),
         _figures(account),
         _rate(account),
         _waits(account),
@@ -72,18 +73,34 @@ def _doubts(account: Account) -> Html | None:
     """What is not known, said before anything else."""
     found = []
     for since, until in account.windows:
+        begin = numbers.when(since) if since else "its start"
         end = "now" if until == float("inf") else numbers.when(until)
         found.append(
-            f"Between {numbers.when(since)} and {end} the crawler was stopped hard, or is running. All requests of that"
+            f"Between {begin} and {end} the crawler was stopped hard, or is running. All requests of that"
             " time are listed. What was answered is not known of those whose outcome is missing, and the very last ones"
             " may not have been sent."
         )
     if account.unlogged:
         found.append(
             "The crawl kept no log of requests (its OUTPUTS has no `requests`): requests that were repeated after a"
-            " failure, and the waits before each, are not listed."
+            " failure, those after the last checkpoint before it was stopped hard or until now, and the waits before"
+            " each are not listed."
         )
     return tag("div", *map(note, found), class_="warn") if found else None
+
+
+def _wishes(account: Account, now: float) -> Html | None:
+    """Who asked that the site, or a part of it, be left alone."""
+    rows = [
+        (
+            *(one.rule, numbers.when(one.since) if one.since else None, one.by or None, one.why or None),
+            *(numbers.when(one.until) if one.until else "for good", "yes" if one.holds(now) else "over"),
+        )
+        for one in account.wishes
+    ]
+    columns = (Column("Rule"), Column("Since"), Column("By"), Column("Why"), Column("Until"), Column("In force"))
+    said = note("Nothing that these rules name is asked for while they are in force.")
+    return section("wishes", "Left alone", said, table("wishes", columns, rows, "Records")) if rows else None
 
 
 def _figures(account: Account) -> Html:
@@ -142,13 +159,24 @@ def _waits(account: Account) -> Html:
         *(Column("Shortest wait", "seconds"), Column("Median", "seconds")),
     )
     terms = [(name, account.terms[name]) for name in SETTINGS if name in account.terms]
+    several = [(name, value) for name, value in account.terms.items() if _is_ours(account, name)]
     return section(
         "waits",
         "Waits",
         note("The time between the end of a host's answer and the next request to it, by the rule that decided."),
+        note("With HOST_CONNECTIONS each of several connections waits for itself.") if several else None,
         table("waits", columns, rows, "By rule"),
-        table("settings", (Column("Setting"), Column("Value")), terms, "How the crawl was set") if terms else None,
+        table("settings", (Column("Setting"), Column("Value")), [*terms, *several], "How the crawl was set")
+        if terms or several
+        else None,
     )
+
+
+def _is_ours(account: Account, setting: str) -> bool:
+    """Whether a setting gives hosts of this site several connections; an owner need not know of those of others."""
+    name, _, host = setting.partition(" ")
+    below = f".{account.site.name}".endswith(f".{host}") or f".{host}".endswith(f".{account.site.name}")
+    return name == "HOST_CONNECTIONS" and host != "" and below
 
 
 def _robots(account: Account) -> Html:

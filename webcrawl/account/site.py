@@ -22,7 +22,7 @@ class Site:
     def has(self, url: str) -> bool:
         """Whether this URL is the site's."""
         try:
-            host = host_of(url)
+            host = host_of(url).removesuffix(".")  # the same name, for DNS and for its owner
         except IndexError:  # a line with no URL
             return False
         return host == self.name or host.endswith(f".{self.name}")
@@ -37,6 +37,6 @@ def site_of(text: str) -> Site:
     """The site that somebody named, by a URL of it if they like."""
     url = text if "://" in text else f"http://{text}/"
     try:
-        return Site(host_of(canonical(url)))
+        return Site(host_of(canonical(url)).removesuffix("."))
     except InvalidUrl as error:
         raise NoSite(f"{text}: not the name of a site") from error

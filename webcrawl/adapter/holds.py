@@ -10,14 +10,22 @@ from scrapy.exceptions import NotConfigured
 
 from webcrawl.adapter.scheduler import scheduler_of
 
-_holders: WeakKeyDictionary[Crawler, set[object]] = WeakKeyDictionary()
+_holders: WeakKeyDictionary[Crawler, dict[object, str]] = WeakKeyDictionary()
 
 
-def hold(crawler: Crawler, holder: object, *, held: bool) -> None:
-    """Pauses the engine for this holder, or lets it go on unless others hold it. What is under way is finished."""
-    holders = _holders.setdefault(crawler, set())
+def hold(crawler: Crawler, holder: object, why: str, *, held: bool) -> None:
+    """Pauses the engine for this holder, or lets it go on unless others hold it. What is under way is finished.
+
+    `why`: in a few words, for progress and status. Of several holders the first one's are said.
+    """
+    holders = _holders.setdefault(crawler, {})
     before = bool(holders)
-    (holders.add if held else holders.discard)(holder)
+    if held:
+        holders[holder] = why
+    else:
+        holders.pop(holder, None)
+    with suppress(NotConfigured):  # somebody else's scheduler has no status
+        scheduler_of(crawler).crawl.held = next(iter(holders.values()), "")
     engine = crawler.engine
     if engine is None or bool(holders) == before:
         return

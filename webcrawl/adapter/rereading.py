@@ -41,6 +41,7 @@ from webcrawl.model import Exchange, Link, Outcome
 from webcrawl.outputs import PIPELINES
 from webcrawl.spiders.web import WebSpider
 from webcrawl.store.crawldb import CrawlDB
+from webcrawl.urls.forgotten import Forgotten
 from webcrawl.warc.unpacking import Place
 
 logger = logging.getLogger(__name__)
@@ -71,6 +72,7 @@ class RereadingScheduler(FrontierScheduler):
     """Hands out the answers of the archives in their order; where it has come to is part of every checkpoint."""
 
     archives: Archives
+    forgotten: Forgotten
     _originals: Originals | None = None  # until it is opened
 
     def _begin(self, spider: Spider) -> None:
@@ -86,6 +88,7 @@ class RereadingScheduler(FrontierScheduler):
         self._originals = self.crawl.attach(lambda db, _: _originals(db))
         files = getattr(spider, "archive_files", ())
         self.archives = Archives(files, self._places.get, self._originals, values["DOWNLOAD_TRUNCATE"])
+        self.forgotten = getattr(spider, "forgotten", Forgotten())
         self._answers: Iterator[Answer] | None = iter(self.archives)
         self.crawl.begin()
         self._engine = install(self.crawler.engine, finished=self._ended, closing=self._closing, failure=self._failure)
@@ -121,8 +124,12 @@ class RereadingScheduler(FrontierScheduler):
                 break
             self._places.set(answer.name, answer.next)
             self.crawl.count(answer.lost)
-            if answer.found is not None:
-                return self._request(*answer.found)
+            if answer.found is None:
+                continue
+            if self.forgotten and self.forgotten.has(answer.found[0].url, answer.found[1].started):
+                self.crawl.count(["archive/forgotten"])
+                continue
+            return self._request(*answer.found)
         return None
 
     def _ended(self, trip: Trip) -> None:
@@ -179,13 +186,16 @@ class RereadingDownloader(FrontierDownloader):
 
 
 class RereadingSpider(WebSpider):
-    """Makes the pages, as `web` does, and follows nothing. `files`: paths of the archives, in their order."""
+    """Makes the pages, as `web` does, and follows nothing. `files`: paths of the archives, in their order.
+
+    Of what is `forgotten` no page is made.
+    """
 
     name = "process"
 
-    def __init__(self, files: Sequence[Path] = (), **kwargs: Any) -> None:
+    def __init__(self, files: Sequence[Path] = (), forgotten: Forgotten | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.archive_files = files
+        self.archive_files, self.forgotten = files, forgotten or Forgotten()
 
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:

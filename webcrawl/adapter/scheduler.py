@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
@@ -16,12 +16,12 @@ from scrapy.dupefilters import BaseDupeFilter
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import deferred_from_coro
-from scrapy.utils.log import get_scrapy_root_handler
 from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.internet.defer import Deferred
 
+from webcrawl.adapter.changing import heed
 from webcrawl.adapter.close import BROKEN, FINISHED, HURRIED, EndedBadly, close_spider
-from webcrawl.adapter.downloader import GRACE, FrontierDownloader, downloader_of
+from webcrawl.adapter.downloader import GRACE, downloader_of
 from webcrawl.adapter.failures import as_failure, hush
 from webcrawl.adapter.given import on_command_line, warnings
 from webcrawl.adapter.inline import OpenCrawl
@@ -38,9 +38,6 @@ from webcrawl.adapter.turns import Turns
 from webcrawl.adapter.unheard_meta import UnheardMeta
 from webcrawl.adapter.values import values_of
 from webcrawl.adapter.withheld import Reader
-from webcrawl.control.changeable import OF_REQUESTS
-from webcrawl.control.errors import CommandError
-from webcrawl.control.in_force import InForce
 from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.visitor import Visitor
@@ -160,12 +157,11 @@ class FrontierScheduler:
             fixed=on_command_line(self.crawler.settings),
             walk=getattr(spider, "walk_rules", None),
         )
-        self._heed(self.crawl.in_force, downloader)
         makes_pages = getattr(spider, "makes_pages", False)
         self._barrier, self._inline = downloader.barrier, downloader.inline
         downloader.network.shortage.on_end = downloader.network.bandwidth.on_end = self.wake
         self._bandwidth = downloader.network.bandwidth
-        self.crawl.in_force.listen(["BANDWIDTH_MAX"], lambda now: self._bandwidth.limit(now["BANDWIDTH_MAX"]))
+        heed(self.crawl, downloader, self.crawler.settings, self.wake)
         downloader.on_lack = self.fail
         downloader.uplink = uplink = self.crawl.uplink
         resolver = downloader.network.resolver
@@ -205,24 +201,6 @@ class FrontierScheduler:
         if argument:
             self._since = await since_of(argument, values_of(self.crawler), self.crawl)
             downloader_of(self.crawler).since = self._since
-
-    def _heed(self, in_force: InForce, downloader: FrontierDownloader) -> None:
-        """Passes on what may change while the crawl runs."""
-
-        def resize(values: Mapping[str, Any]) -> None:
-            if values["CONCURRENT_REQUESTS"] != downloader.total_concurrency:
-                downloader.resize(values)
-                self.crawl.share(downloader.total_concurrency)
-            self.wake()
-
-        def refuse(values: Mapping[str, Any]) -> None:
-            if not values["CONCURRENT_REQUESTS"] and not self.crawler.settings.getint("FRONTIER_QUEUES"):
-                raise CommandError("CONCURRENT_REQUESTS = 0: must be at least 1, because FRONTIER_QUEUES is not given")
-
-        in_force.listen(["CONCURRENT_REQUESTS"], refuse, now=False)  # as at the start
-        in_force.listen(["LOG_LEVEL"], _log_from)
-        in_force.listen(["CONCURRENT_REQUESTS"], resize)
-        in_force.listen(OF_REQUESTS, downloader.network.change)
 
     def _archive_inline(self, link: Link, exchange: Exchange) -> None:
         if self.archive is not None:
@@ -457,17 +435,13 @@ def _size(trip: Trip) -> int | None:
     return trip.exchange.received
 
 
-async def by_turns(slices: Iterator[None]) -> None:
-    """Runs work in slices, with pauses between them: without a pause the loop would spin while the disk syncs."""
-    for _ in slices:
-        await asyncio.sleep(PAUSE)
+async def by_turns(slices: Iterator[float | None]) -> None:
+    """Runs work in slices, with pauses between them: without a pause the loop would spin while the disk syncs.
 
-
-def _log_from(values: Mapping[str, Any]) -> None:
-    """What is below this level is not logged."""
-    handler = get_scrapy_root_handler()
-    if handler is not None:
-        handler.setLevel(values["LOG_LEVEL"])
+    A slice may say how long its pause is, in seconds.
+    """
+    for pause in slices:
+        await asyncio.sleep(PAUSE if pause is None else pause)
 
 
 def _from_thread(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:

@@ -37,11 +37,20 @@ class Command(ScrapyCommand):
             help="an .html page, or .csv (default: account-DOMAIN.html); - prints HTML",
         )
 
+        parser.add_argument(
+            "--offsets",
+            action="store_true",
+            help="list what of a site, or below a URL prefix, lies in the archives: file, offset, length, kind, URL",
+        )
+
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 2:
             raise UsageError("a folder and a site: scrapy account JOBDIR DOMAIN")
         try:
-            self._give(Path(args[0]), args[1], opts.output)
+            if opts.offsets:
+                self._list(Path(args[0]), args[1])
+            else:
+                self._give(Path(args[0]), args[1], opts.output)
         except (StoreError, OSError) as error:
             sys.stderr.write(f"{readable(' '.join(str(error).split()))}\n")
             self.exitcode = 1
@@ -66,3 +75,14 @@ class Command(ScrapyCommand):
         write_page(target, text)
         what = f"{len(account.requests)} requests" if account.requests else "no request to it is known of"
         sys.stdout.write(f"{readable(str(target))}: {site.name}, {what}\n")
+
+    def _list(self, jobdir: Path, rule: str) -> None:
+        """Exit status 1, with a line for each, if archives are left out."""
+        from webcrawl.leaving.offsets import Offsets  # noqa: PLC0415 - as above
+
+        offsets = Offsets(jobdir, rule)
+        for one in offsets:
+            sys.stdout.write(f"{one.file}\t{one.offset}\t{one.length}\t{one.kind}\t{readable(one.url)}\n")
+        for line in offsets.unread:
+            sys.stderr.write(f"{readable(line)}\n")
+            self.exitcode = 1

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
+from webcrawl.commands.numbers import whole
 from webcrawl.hive.slots import SLOTS
 from webcrawl.laboratory.names import NAMES
 from webcrawl.logs.readable import readable
@@ -52,7 +53,8 @@ class Command(ScrapyCommand):
         if not args:
             raise UsageError("a trace: scrapy caches TRACE...", print_help=False)
         sizes, names = _sizes(opts.sizes), _names(opts.policies)
-        drones, share = _drones(opts.drones), _share(opts.train)
+        drones = whole("--drones", opts.drones, 2, SLOTS) if opts.drones is not None else 0
+        share = _share(opts.train)
         from webcrawl.laboratory.answer import as_json, as_text  # noqa: PLC0415 - numpy takes 0.1 s, of every command
         from webcrawl.laboratory.drones import owner_among  # noqa: PLC0415 - as above
         from webcrawl.laboratory.plot import plot  # noqa: PLC0415 - as above
@@ -87,14 +89,6 @@ def _names(text: str | None) -> list[str]:
         if one.strip().lower() not in known:
             raise UsageError(f"--policies {text}: must be of {', '.join(NAMES)}", print_help=False)
     return [known[one.strip().lower()] for one in found]
-
-
-def _drones(text: str | None) -> int:
-    if text is None:
-        return 0
-    if not (text.isascii() and text.isdecimal() and 2 <= int(text[:9]) <= SLOTS):
-        raise UsageError(f"--drones {text}: must be a whole number from 2 to {SLOTS}", print_help=False)
-    return int(text)
 
 
 def _share(text: str | None) -> float:

@@ -28,7 +28,8 @@ INTERRUPTED = 130
 COMMANDS = """SPIDER [-n N] -a seeds=SRC [options]
        scrapy hive status|resize|adopt|verify JOBDIR|URL [options]
        scrapy hive stop|pause|resume|checkpoint JOBDIR|URL
-       scrapy hive exclude|include RULE JOBDIR|URL
+       scrapy hive exclude RULE [--by WHO] [--why TEXT] [--until DATE] [--forget] JOBDIR|URL
+       scrapy hive include RULE JOBDIR|URL
        scrapy hive seeds SRC JOBDIR|URL
        scrapy hive set NAME VALUE JOBDIR|URL"""
 
@@ -65,9 +66,10 @@ class Command(BaseRunSpiderCommand):
             raise UsageError("Invalid -a value, use -a NAME=VALUE", print_help=False) from error
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        from webcrawl.supervisor.orders import is_order  # noqa: PLC0415 - as above, here and below
+        from webcrawl.supervisor.orders import EXCLUDE, is_order  # noqa: PLC0415 - as above, here and below
 
-        if not args or (unknown := next((word for word in args if word.startswith("-")), "")):
+        unknown = next((word for word in args if word.startswith("-")), "")
+        if not args or (unknown and args[0] != EXCLUDE):  # which checks its own
             raise UsageError(f"unknown option {unknown}" if args else "which spider, or which hive?", print_help=False)
         name, *rest = args
         try:

@@ -13,6 +13,7 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 from scrapy.settings import Settings
 
+from webcrawl.commands.numbers import whole
 from webcrawl.commands.saying import say
 from webcrawl.commands.who import who
 from webcrawl.logs.readable import readable
@@ -83,8 +84,7 @@ class Command(ScrapyCommand):
     def _directory(self, rest: list[str], opts: argparse.Namespace) -> None:
         if rest or not opts.key or not opts.agent or not opts.o:
             raise UsageError(f"scrapy identity {USES['directory']}", print_help=False)
-        if not (opts.days.isascii() and opts.days.isdecimal() and 0 < int(opts.days[:9]) <= MOST_DAYS):
-            raise UsageError(f"--days {opts.days}: must be a whole number from 1 to {MOST_DAYS}", print_help=False)
+        days, folder = whole("--days", opts.days, 1, MOST_DAYS), Path(opts.o)
         from webcrawl.identity import directory  # noqa: PLC0415 - as above
         from webcrawl.text.dates import iso  # noqa: PLC0415 - as above
 
@@ -95,7 +95,6 @@ class Command(ScrapyCommand):
             self._fail("--key: the same key twice")
             return
         agent = _agent(opts.agent)
-        days, folder = int(opts.days), Path(opts.o)
         created = int(time.time()) - directory.BACK
         content = directory.body(keys)
         fields = directory.headers(content, keys, directory.authority_of(agent), created, days)

@@ -10,6 +10,8 @@ from typing import Any, ClassVar
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
+from webcrawl.commands.numbers import whole
+from webcrawl.commands.saying import say_all
 from webcrawl.laboratory.names import ORDERS
 from webcrawl.logs.readable import readable
 from webcrawl.settings import FRONTIER_BIAS, FRONTIER_LEVELS
@@ -50,7 +52,10 @@ class Command(ScrapyCommand):
         )
         parser.add_argument("--hosts", metavar="N", help="also as a polite crawl does it: so many hosts take turns")
         parser.add_argument(
-            "--levels", metavar="N", help=f"queues of the front-end, as FRONTIER_LEVELS (default: {FRONTIER_LEVELS})"
+            "--levels",
+            metavar="N",
+            default=str(FRONTIER_LEVELS),
+            help=f"queues of the front-end, as FRONTIER_LEVELS (default: {FRONTIER_LEVELS})",
         )
         parser.add_argument("--plot", metavar="FILE", help="also draw the curves, as SVG")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -59,8 +64,8 @@ class Command(ScrapyCommand):
         if not args:
             raise UsageError("a graph: scrapy orderings GRAPH...", print_help=False)
         names = _names(opts.orders)
-        hosts = _whole("--hosts", opts.hosts, 0, MOST_HOSTS)
-        levels = _whole("--levels", opts.levels, FRONTIER_LEVELS, MOST_LEVELS)
+        hosts = whole("--hosts", opts.hosts, 1, MOST_HOSTS) if opts.hosts is not None else 0
+        levels = whole("--levels", opts.levels, 1, MOST_LEVELS)
         from webcrawl.laboratory.curves import as_json, as_text, plot  # noqa: PLC0415 - numpy takes 0.1 s
         from webcrawl.laboratory.graph import read_graph  # noqa: PLC0415 - as above
         from webcrawl.laboratory.orderings import Shape, compare  # noqa: PLC0415 - as above
@@ -72,11 +77,10 @@ class Command(ScrapyCommand):
             rows = [*compare(graph, pagerank(graph.heads, graph.links, graph.pages), names, shape)]
             if opts.plot:
                 Path(opts.plot).write_text(plot(rows), encoding="utf-8")
+            say_all(as_json(graph, rows) if opts.json else as_text(graph, rows, shape))
         except (StoreError, OSError) as error:
             sys.stderr.write(f"{readable(str(error))}\n")
             self.exitcode = 1
-            return
-        sys.stdout.write(as_json(graph, rows) if opts.json else as_text(graph, rows, shape))
 
 
 def _names(text: str | None) -> list[str]:
@@ -84,11 +88,3 @@ def _names(text: str | None) -> list[str]:
     if not set(found) <= set(ORDERS):
         raise UsageError(f"--orders {text}: must be of {', '.join(ORDERS)}", print_help=False)
     return [*dict.fromkeys(found)]
-
-
-def _whole(name: str, text: str | None, default: int, most: int) -> int:
-    if text is None:
-        return default
-    if not (text.isascii() and text.isdecimal() and 1 <= int(text[:9]) <= most):
-        raise UsageError(f"{name} {text}: must be a whole number from 1 to {most}", print_help=False)
-    return int(text)

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from scrapy import Spider
 from scrapy.commands import BaseRunSpiderCommand
@@ -19,6 +20,9 @@ from scrapy.utils.misc import load_object
 
 from webcrawl.commands.cannot_start import CannotStart
 from webcrawl.commands.crawl import Command as CrawlCommand
+
+if TYPE_CHECKING:
+    from webcrawl.urls.forgotten import Forgotten
 
 ADDON = "webcrawl.WebcrawlAddon"
 
@@ -74,6 +78,18 @@ class Command(CrawlCommand):
         else:  # the add-on makes the crawl, and checks it
             settings.set("ADDONS", {ADDON: 300, **settings.getdict("ADDONS")}, "cmdline")
         opts.spargs["files"] = self._files
+        opts.spargs["forgotten"] = self._forgotten()
+
+    def _forgotten(self) -> Forgotten:
+        """By the states of the crawls in whose folders the archives lie. CannotStart if one cannot be read."""
+        from webcrawl.leaving.records import crawls_with, records_of  # noqa: PLC0415
+        from webcrawl.store.errors import StoreError  # noqa: PLC0415
+        from webcrawl.urls.forgotten import Forgotten  # noqa: PLC0415
+
+        try:
+            return Forgotten(records_of(crawls_with(self._files)))
+        except StoreError as error:
+            raise CannotStart(f"{error}: it may say who wants to be forgotten") from error
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         from webcrawl.adapter.rereading import STAT  # noqa: PLC0415

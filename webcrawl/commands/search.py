@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
+from webcrawl.commands.numbers import whole
 from webcrawl.logs.readable import readable
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdirs import crawls_of
@@ -56,17 +57,19 @@ class Command(ScrapyCommand):
         query = " ".join(args[1:])
         if not query.strip():
             raise UsageError("a folder and words: scrapy search JOBDIR WORDS...", print_help=False)
-        if not (opts.most.isascii() and opts.most.isdecimal() and 0 < int(opts.most[:9]) <= MOST):
-            raise UsageError(f"-n {opts.most}: must be a whole number from 1 to {MOST}", print_help=False)
+        most = whole("-n", opts.most, 1, MOST)
         try:
             from webcrawl.fulltext.drones import SearchAll  # noqa: PLC0415 - tantivy is optional
             from webcrawl.fulltext.search import BadQuery  # noqa: PLC0415 - as above
+            from webcrawl.leaving.records import records_of  # noqa: PLC0415 - Scrapy imports every command for any
+            from webcrawl.urls.forgotten import Forgotten  # noqa: PLC0415 - as above
         except ImportError:
             self._fail(1, "tantivy is not installed: pip install 'webcrawl[index]'")
             return
         try:
-            search = SearchAll(crawls_of(Path(args[0])))
-            total, answers = search.find(query, int(opts.most))
+            crawls = crawls_of(Path(args[0]))
+            search = SearchAll(crawls, Forgotten(records_of(crawls)))
+            total, answers = search.find(query, most)
             (_as_json if opts.json else _as_text)(total, answers)
             for error in search.unread:
                 self._fail(1, f"{error}; its pages are not among these")

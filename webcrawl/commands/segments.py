@@ -15,6 +15,7 @@ from scrapy.settings import Settings
 from scrapy.utils.conf import arglist_to_dict
 
 from webcrawl.commands.cannot_start import CannotStart
+from webcrawl.commands.numbers import whole
 from webcrawl.commands.saying import say
 from webcrawl.logs.readable import readable
 from webcrawl.text.credentials import text_without_credentials
@@ -48,7 +49,9 @@ class Command(ScrapyCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        parser.add_argument("--urls", metavar="N", help=f"URLs in a segment, at most (default: {URLS})")
+        parser.add_argument(
+            "--urls", metavar="N", default=str(URLS), help=f"URLs in a segment, at most (default: {URLS})"
+        )
         parser.add_argument(
             "--seen", choices=[*STORES], help="the index: exact, or a Bloom filter (default: as it is, at first exact)"
         )
@@ -71,7 +74,7 @@ class Command(ScrapyCommand):
         if name not in ("build", "run") or not folders or not all(folders):
             raise UsageError("scrapy segments build JOBDIR... | run DIR -a seeds=SRC", print_help=False)
         assert self.settings is not None  # noqa: S101 - Scrapy sets them before it asks for anything
-        opts.urls = _number(opts.urls)
+        opts.urls = whole("--urls", opts.urls, 1, MOST)
         from webcrawl.preflight import REASONS  # noqa: PLC0415 - Scrapy imports every command for any
 
         try:
@@ -91,14 +94,6 @@ class Command(ScrapyCommand):
             self.exitcode = INTERRUPTED
 
 
-def _number(text: str | None) -> int:
-    if text is None:
-        return URLS
-    if not (text.isascii() and text.isdecimal() and 0 < int(text[:12]) <= MOST):
-        raise UsageError(f"--urls {text}: must be a whole number from 1 to {MOST}", print_help=False)
-    return int(text)
-
-
 def _build(settings: Settings, jobdirs: list[Path], opts: argparse.Namespace) -> int:
     from webcrawl.adapter.plain import trusted_code  # noqa: PLC0415 - 0.4 s, here and below
     from webcrawl.segments.builder import FOLDER, Builder  # noqa: PLC0415
@@ -110,6 +105,8 @@ def _build(settings: Settings, jobdirs: list[Path], opts: argparse.Namespace) ->
     target = Path(opts.o or "segment.csv")
     if not target.parent.is_dir() or target.is_dir():
         raise CannotStart(f"-o {target}: {'is a folder' if target.is_dir() else 'no such folder'}")
+    if target.exists() and not target.is_file():  # a file would take the place of a device, or of /dev/stdout
+        raise CannotStart(f"-o {target}: is no file")
     crawls = [left for jobdir in jobdirs for left in left_by(jobdir, trusted_code(settings))]
     values = _values(settings, crawls[0].values)
     with Builder(jobdirs[0] / FOLDER, values, crawls[0], store=STORES.get(opts.seen, "")) as builder:
@@ -119,7 +116,7 @@ def _build(settings: Settings, jobdirs: list[Path], opts: argparse.Namespace) ->
             made = vars(builder.make(opts.urls, _needed(values)))
         else:  # it was made, and the process ended before the file was where it should be
             made = {}
-        copied(builder.path(builder.number) if builder.waiting else None, target)
+        copied(builder.path(builder.number) if builder.waiting else None, target.resolve())
         builder.given()
         figures = builder.sizes()
         lost = builder.lost - before

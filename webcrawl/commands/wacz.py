@@ -37,13 +37,15 @@ class Command(ScrapyCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 1 or not args[0]:
             raise UsageError("one folder: scrapy wacz JOBDIR")
+        from webcrawl.leaving.records import records_in  # noqa: PLC0415 - as below
+        from webcrawl.urls.forgotten import Forgotten  # noqa: PLC0415 - as below
         from webcrawl.wacz.errors import CannotPack  # noqa: PLC0415 - Scrapy imports every command for any
         from webcrawl.wacz.pack import pack  # noqa: PLC0415 - as above
 
         jobdir, found = Path(args[0]), Counter[str]()
         target = Path(opts.o) if opts.o else jobdir / f"{jobdir.resolve().name}.wacz"
         try:
-            for line in pack(jobdir, target, time.time(), found):
+            for line in pack(jobdir, target, time.time(), found, Forgotten(records_in(jobdir))):
                 say(line)
         except (CannotPack, StoreError) as error:
             self._fail(str(error))

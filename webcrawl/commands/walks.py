@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
+from webcrawl.commands.numbers import whole
+from webcrawl.commands.saying import say_all
 from webcrawl.logs.readable import readable
 from webcrawl.store.errors import StoreError
 
@@ -57,7 +59,7 @@ class Command(ScrapyCommand):
         if opts.sample is not None and opts.index is not None:
             raise UsageError("--sample and --index: one of them at a time", print_help=False)
         most, burn_in, seed = (
-            _whole(name, getattr(opts, place), least)
+            whole(name, getattr(opts, place), least, MOST)
             for name, place, least in (("-n", "most", 1), ("--burn-in", "burn_in", 0), ("--seed", "seed", 0))
         )
         from webcrawl.laboratory.walks import read_index, read_walk  # noqa: PLC0415 - numpy: 0.1 s of every command
@@ -70,17 +72,10 @@ class Command(ScrapyCommand):
                 found = _quality(walked, read_index(Path(opts.index)))
             else:
                 found = _about(walked)
+            say_all(f"{json.dumps(found)}\n" if opts.json else _as_text(found))
         except (StoreError, OSError) as error:
             sys.stderr.write(f"{readable(str(error))}\n")
             self.exitcode = 1
-            return
-        sys.stdout.write(f"{json.dumps(found)}\n" if opts.json else _as_text(found))
-
-
-def _whole(name: str, text: str, least: int) -> int:
-    if not (text.isascii() and text.isdecimal() and least <= int(text[:20]) <= MOST):
-        raise UsageError(f"{name} {text}: must be a whole number from {least} to {MOST}", print_help=False)
-    return int(text)
 
 
 def _sample(walked: Walked, kind: str, most: int, seed: int) -> list[str]:

@@ -1,7 +1,7 @@
 """Which settings may change while a crawl runs, by `set` (in_force.py), and why the others may not.
 
-A setting may change if the part that holds its value takes another one, from what begins next: `crawl/assembly.py` and
-the extensions connect the two by `InForce.listen`.
+A setting may change if the part that holds its value takes another one, from what begins next: `crawl/assembly.py`,
+`adapter/changing.py` and the extensions connect the two by `InForce.listen`.
 """
 
 from __future__ import annotations

@@ -80,6 +80,7 @@ class Crawl:
         self.about = About(self._discovery, parts.frontier, elsewhere)
         self._halfway = parts.halfway
         self.uplink, self.statistics = parts.uplink, parts.statistics
+        self.held = ""  # why somebody around the crawl has it fetch nothing, in a few words; nothing if nobody has
         self.inline = InlineDownloads(
             parts.frontier.lending,
             parts.robots,
@@ -88,6 +89,7 @@ class Crawl:
             parts.counters,
             parts.halfway,
             elsewhere,
+            rests=lambda: self.held != "",
         )
         self.in_force, self.hosts, self._file_optouts = parts.in_force, parts.hosts, parts.file_optouts
         self._followers: list[Follower] = []
@@ -487,7 +489,7 @@ class Crawl:
     @property
     def trouble(self) -> str:
         """Why nothing is fetched, in a few words, or nothing."""
-        return "paused" if self.in_force.paused else self.uplink.trouble
+        return "paused" if self.in_force.paused else self.uplink.trouble or self.held
 
     def glance(self) -> dict[str, Any]:
         """What the progress line says; URLs by level; what became of URLs, and how long downloads took."""
@@ -542,7 +544,7 @@ class Crawl:
         """Has this told of each checkpoint from now on, and closed before the crawl."""
         self._followers.append(follower)
 
-    def rest(self) -> Iterator[None]:
+    def rest(self) -> Iterator[float | None]:
         """What followers have to do after the last checkpoint, in slices."""
         for follower in self._followers:
             yield from follower.rest()

@@ -39,8 +39,8 @@ class Follower(Protocol):
     def committed(self) -> None:
         """A checkpoint was taken."""
 
-    def rest(self) -> Iterator[None]:
-        """After the last checkpoint: ends the work, in slices."""
+    def rest(self) -> Iterator[float | None]:
+        """After the last checkpoint: ends the work, in slices. A number: seconds until the next one makes sense."""
 
     def close(self) -> None:
         """Stops as soon as possible; the work may be unfinished."""

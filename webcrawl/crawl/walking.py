@@ -16,9 +16,14 @@ from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import Outputs
 
 LOG = "logs/walk.log"
+BY_DEPTH = "webcrawl.frontier.prioritizers.depth.ByDepth"  # as good as none: a walk has no depth
 UNLIMITED = "webcrawl.frontier.allowances.unlimited.Unlimited"
 NEEDS: Needs = {
     "FRONTIER": (OURS, "the default: a walk has a frontier of its own"),
+    "FRONTIER_PRIORITIZER": (
+        BY_DEPTH,
+        "the default: else a walker may wait for ever behind others",
+    ),
     "URL_FOLLOW": (True, "on: a walk follows links"),
     "HIVE_DRONES": (0, "0: drones divide URLs among them, and a walk goes wherever links lead"),
     "REVISIT_POLICY": ("none", "none: a walk comes back by itself"),

@@ -66,4 +66,4 @@ class DiskSpace:
             )
         else:
             logger.info("%d MiB free for %s: fetching resumes", free, self._folder)
-        hold(self._crawler, self, held=short)
+        hold(self._crawler, self, "disk nearly full", held=short)

@@ -55,7 +55,7 @@ class QuietHours:
             logger.info("QUIET_HOURS are over: fetching resumes")
         else:
             logger.info("QUIET_HOURS: nothing is fetched until %02d:%02d UTC", *divmod(until, 60))
-        hold(self._crawler, self, held=until is not None)
+        hold(self._crawler, self, "quiet hours", held=until is not None)
 
 
 def quiet_until(now: float, spans: Sequence[Span]) -> int | None:

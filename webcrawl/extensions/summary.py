@@ -72,7 +72,7 @@ def summary(folder: Path, figures: Mapping[str, Any], seconds: float, before: in
         queued += f" ({count(over, 'URL')} over the budget of {count(figures['over_budget/domains'], 'domain')})"
     kept = f"{sum(archives) / 1e6:.1f} MB in {count(len(archives), 'WARC file')}; " if archives else ""
     first = f"{done}; {queued}, {count(figures['failures'], 'failure')}"
-    lines = [first, *_seeds(figures), *_revisits(figures), *_aside(figures)]
+    lines = [first, *_seeds(figures), *_walk(figures), *_revisits(figures), *_aside(figures)]
     return [*lines, *_known(figures), *_stored(figures), f"{kept}everything is in {folder}"]
 
 
@@ -94,6 +94,13 @@ def _stored(figures: Mapping[str, Any]) -> Iterator[str]:
 def _seeds(figures: Mapping[str, Any]) -> Iterator[str]:
     if away := figures.get("seed_lists_away", 0):
         yield f"{count(away, 'list')} of seeds by command cannot be opened, as the log says: the next run tries again"
+
+
+def _walk(figures: Mapping[str, Any]) -> Iterator[str]:
+    """How far a random walk has come, over all runs."""
+    if "walk/visits" in figures:
+        steps = figures["walk/steps"]
+        yield f"{count(figures['walk/visits'], 'visit')} made" + (f" of {steps}" if steps else "")
 
 
 def _revisits(figures: Mapping[str, Any]) -> Iterator[str]:

@@ -33,6 +33,13 @@ class WalkFrontier(Frontier):
         """When all visits are made, what is left may wait for ever: the same command with more steps goes on."""
         return len(self) - self.in_flight if self.walkers.has_ended() else 0
 
+    def resting(self) -> bool:
+        """As ever, or nobody gets an answer: walkers who start anew always have something that waits."""
+        return self.walkers.stranded or super().resting()
+
+    def figures(self) -> dict[str, int | float]:
+        return super().figures() | self.walkers.figures()
+
     # -- in
 
     def add(self, records: Iterable[Packed]) -> None:

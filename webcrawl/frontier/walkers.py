@@ -19,7 +19,9 @@ META = "walk"
 SEEDS, HOSTS = "seeds", "hosts"
 JUMPS = (SEEDS, HOSTS)
 START, LINK, REDIRECT, RESTART, DEADEND = "start", "link", "redirect", "restart", "deadend"
-REST = 1.0  # seconds until a walker whose URL got no answer goes on: where every start is refused none would ever wait
+# Seconds until a walker whose URL got no answer goes on, and how many times longer that becomes while nobody gets any.
+REST, LONGEST_REST = 1.0, 60
+STRANDED = 10  # URLs per walker, in a row, of which none got an answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,7 @@ class WalkRules:
     """What a walk is; all but `steps` belongs to its JOBDIR."""
 
     walkers: int = 100
-    restart: float = 1 / 7  # Henzinger's: a life of seven pages on average
+    restart: float = 1 / 7  # a life of seven pages on average
     jump: str = HOSTS
     steps: int = 0  # visits of all walkers together; 0: no end
 
@@ -80,6 +82,7 @@ class Walkers:
         self._at: dict[str, deque[Walker]] = {}
         self._next: dict[str, Choice] = {}  # of pages whose links were read, and that are not finished
         self._idle: list[tuple[float, int, Walker]] = []  # a heap: from when on each may be placed
+        self._unanswered = 0  # URLs in a row, of all walkers
         self._restore(saved)
         db.join(self)
 
@@ -108,9 +111,18 @@ class Walkers:
         """When the first of them may be placed."""
         return self._idle[0][0] if self.idle else None
 
+    def figures(self) -> dict[str, int | float]:
+        """How many visits have been made, and are to be made; 0: no end."""
+        return {"walk/visits": self.visits, "walk/steps": self.rules.steps}
+
     def has_ended(self, in_flight: int = 0) -> bool:
         """Whether all visits are made, or will be when so many downloads have ended."""
         return 0 < self.rules.steps <= self.visits + in_flight
+
+    @property
+    def stranded(self) -> bool:
+        """Whether no walker gets an answer any more, wherever it starts."""
+        return self._unanswered >= STRANDED * self.rules.walkers
 
     def start(self, now: float) -> Iterator[Link]:
         """Places those that are nowhere: gives the links to fetch."""
@@ -138,6 +150,7 @@ class Walkers:
         now = self._clock()
         self._log(now, walker, link.url, choice.degree, status)
         walker.step += 1
+        self._unanswered = 0 if status > 0 else self._unanswered + 1
         if 200 <= status < 300:
             self.starts.visited(link.url)
         if choice.redirect and choice.link is not None:
@@ -147,10 +160,14 @@ class Walkers:
         restarts = self._random.random() < self.rules.restart  # at dead ends too: so lives are geometric
         if restarts or choice.link is None:
             walker.how = RESTART if restarts else DEADEND
-            heappush(self._idle, (now + REST if status <= 0 else 0.0, walker.number, walker))
+            heappush(self._idle, (now + self._rest() if self._unanswered else 0.0, walker.number, walker))
             return None
         walker.how = LINK
         return self._go(walker, replace(choice.link, path=choice.link.path[-1:]))  # a walk has no depth
+
+    def _rest(self) -> float:
+        """Where every start is refused walkers would not wait for anything, and fill the log."""
+        return REST * min(1 + self._unanswered // self.rules.walkers, LONGEST_REST)
 
     def _log(self, now: float, walker: Walker, url: str, degree: int, status: int) -> None:
         line = f"{now:.3f}\t{walker.number}\t{walker.step}\t{url}\t{walker.how}\t{degree}\t{status}\n"

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from webcrawl.hive.processes import Process
 from webcrawl.hive.restarts import TRIES, Restarts
+from webcrawl.text.quantities import count
 
 logger = logging.getLogger(__name__)
 
@@ -37,15 +38,19 @@ class _Drone:
 
 
 class Supervisor:
-    """`step` is called a few times per second. `reason` gives the word with which a drone's crawl ended, if any."""
+    """`step` is called a few times per second. `reason` gives the word with which a drone's crawl ended, if any.
+
+    `unstored`: how many finished files a drone that has ended well but for them could not bring to its store.
+    """
 
     def __init__(
         self,
         start: Callable[[int], Process],
         reason: Callable[[int], str | None],
         clock: Callable[[], float] = time.monotonic,
+        unstored: Callable[[int], int] = lambda _: 0,
     ) -> None:
-        self._start, self._reason, self._clock = start, reason, clock
+        self._start, self._reason, self._clock, self._unstored = start, reason, clock, unstored
         self._drones: dict[int, _Drone] = {}
         self._told: dict[str, tuple[int, float]] = {}  # lines of drones: who said it last, and when
         self._last_signal = float("-inf")
@@ -152,6 +157,12 @@ class Supervisor:
             return
         drone.process = None
         if status == 0:
+            self._ended(number, now)
+        elif status > 0 and (left := self._unstored(number)):  # another start would wait for the store as long again
+            logger.error(
+                "drone %d: %s not stored: scrapy store does it, or the next start", number, count(left, "file")
+            )
+            self._failed = True
             self._ended(number, now)
         elif self.stopping:
             self._ended_badly(number, status)

@@ -29,6 +29,7 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
+MARKS = {"\t": "a tab", " ": "a blank", ",": "a comma"}  # between the ends of an edge
 HEAD = 1 << 16  # bytes that are looked at to know what a file is
 ROWS = 1 << 16  # of a table, at once
 FIELDS, URL, HOPS, VIA = 12, 3, 4, 5  # of crawl.log
@@ -236,10 +237,10 @@ def _form(path: Path, first: str) -> Callable[[Iterable[str]], Iterator[Looked]]
         return _of_crawl_log
     if first.count("\t") == 4:
         return _of_link_log
-    for mark in ("\t", " ", ","):
+    for mark in MARKS:
         ends = first.split(mark)
         if len(ends) == 2 and ("://" in ends[0]) == ("://" in ends[1]):  # a comma may be part of a URL
-            return lambda lines: _of_edges(lines, mark)
+            return lambda lines: _of_edges(path, lines, mark)
     if len(fields) > 1:
         raise NoTrace(f"{path}: its first line has {len(fields)} columns, and is no edge: a page and a link")
     return lambda lines: (("", line) for line in lines)
@@ -260,11 +261,14 @@ def _of_link_log(lines: Iterable[str]) -> Iterator[Looked]:
             yield fields[0], fields[2]
 
 
-def _of_edges(lines: Iterable[str], mark: str) -> Iterator[Looked]:
+def _of_edges(path: Path, lines: Iterable[str], mark: str) -> Iterator[Looked]:
     for line in lines:
-        page, found, link = line.partition(mark)
-        if found:
-            yield page, link
+        ends = line.split(mark)
+        if len(ends) != 2:
+            raise NoTrace(
+                f"{path}: {line[:100]!r} is no edge as those before: a page and a link, {MARKS[mark]} between"
+            )
+        yield ends[0], ends[1]
 
 
 def _of_table(path: Path) -> Iterator[Looked]:

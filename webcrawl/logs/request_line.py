@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from webcrawl.model import Link
 from webcrawl.text.credentials import url_without_credentials
-from webcrawl.text.dates import iso
+from webcrawl.text.dates import iso, read_iso
 from webcrawl.text.percent import visible
+
+TAIL = 1 << 16  # bytes of a log in which its last whole line is looked for: URLs are far shorter
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,3 +29,19 @@ def line(now: float, method: str, url: str, link: Link | None, pause: Pause = Pa
     waited = "-" if pause.waited is None else f"{pause.waited:.3f}"
     wait = f"{waited}\t{pause.needed:.3f}\t{pause.rule or '-'}"
     return f"{iso(now)}\t{visible(method)}\t{shown}\t{path or '-'}\t{tried}\t{wait}\n".encode("ascii")
+
+
+def last_sent(path: Path) -> float:
+    """The time of the last line of a log; 0 if it has none."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(file.seek(0, 2) - TAIL, 0))
+            lines = file.read().split(b"\n")
+    except OSError:  # there is none, or whoever opens it to write says why not
+        return 0.0
+    for one in reversed(lines):
+        try:
+            return read_iso(one.partition(b"\t")[0].decode("ascii"))
+        except ValueError:  # torn, or empty
+            continue
+    return 0.0

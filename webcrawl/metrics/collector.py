@@ -19,6 +19,7 @@ from webcrawl.metrics.families import (
     HIVE_GAUGES,
     HOSTS,
     LABELLED,
+    QUIET,
     REVISIT_COUNTERS,
     REVISIT_GAUGES,
     REVISIT_LABELLED,
@@ -88,7 +89,7 @@ def _families(look: Look) -> Iterator[Metric]:
             yield GaugeMetricFamily(PREFIX + row.name, row.says, value=figures[row.key])
     yield _gauges(HOSTS, "state", _hosts(figures))
     troubles = {name: look.trouble == said for said, name in TROUBLES.items()}
-    yield _gauges(TROUBLE, "kind", {**troubles, ENGINE: look.engine_paused})
+    yield _gauges(TROUBLE, "kind", {**troubles, ENGINE: look.engine_paused and look.trouble != QUIET})
     yield _histogram(look.times)
 
 

@@ -115,8 +115,15 @@ GAUGES = (
 )
 HOSTS = Row("hosts", "hosts", "Hosts in rotation (asked, ready, waiting), and those set aside.")
 TROUBLE = Row("trouble", "trouble", "1 if this keeps the crawl from fetching, else 0.")
-TROUBLES = {"paused": "paused", "no network": "no_network", "no name server": "no_name_server"}  # as the crawl says
-ENGINE = "engine_paused"  # too little disk, or by somebody's extension
+QUIET = "quiet hours"
+TROUBLES = {  # as the crawl says
+    "paused": "paused",
+    "no network": "no_network",
+    "no name server": "no_name_server",
+    QUIET: "quiet_hours",
+    "disk nearly full": "disk",
+}
+ENGINE = "engine_paused"  # too little disk, or by somebody's extension; not in QUIET_HOURS, which are as they should be
 HIVE_COUNTERS = (
     Row("hive/sent", "hive_sent_links", "Links sent to other drones by this process."),
     Row("hive/received", "hive_received_links", "Links that came from other drones to this process."),

@@ -17,7 +17,7 @@ from webcrawl.store.output import OPEN
 from webcrawl.store.outputs import Outputs
 from webcrawl.text.quantities import count
 
-PAUSE = 0.01  # seconds between two looks at what came of it
+PAUSE = 0.01  # seconds between two looks at the disk
 
 
 class NoStore(StoreError):  # noqa: N818 - reads as what it is
@@ -47,8 +47,8 @@ def copied(
             now=time.time,
         )
         with closing(storing):
-            for _ in storing.rest():
-                time.sleep(PAUSE)
+            for pause in storing.rest():
+                time.sleep(PAUSE if pause is None else pause)
             figures = storing.stats()
             yield (
                 f"{where}: {count(figures['store/files'], 'file')} stored, {figures['store/bytes']} bytes"

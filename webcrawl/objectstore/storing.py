@@ -24,6 +24,7 @@ logger = logging.getLogger(__name__)
 PATIENCE = 30.0  # seconds without any progress after which the end of a crawl waits no more
 GRACE = 5.0  # seconds that it waits when it was told to stop
 OFTEN = 5.0  # seconds between two checkpoints at the end
+POLL = 0.1  # seconds between two looks there at what has arrived: a store may be away for half a minute
 
 
 class Storing:
@@ -168,7 +169,7 @@ class Storing:
 
     # -- the end
 
-    def rest(self) -> Iterator[None]:
+    def rest(self) -> Iterator[float | None]:
         """After the last checkpoint: sends what is left as long as that goes on, and notes it."""
         yield from self._commit()
         self.committed()
@@ -181,7 +182,7 @@ class Storing:
                 noted = self._clock()
             if not self._jobs:
                 self._submit()
-            yield
+            yield POLL
         self._sender.stop()
         yield from self._commit()
 

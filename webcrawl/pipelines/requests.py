@@ -17,7 +17,7 @@ from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.trip import Trip
 from webcrawl.adapter.values import values_of
 from webcrawl.crawl.about import About
-from webcrawl.logs.request_line import Pause, line
+from webcrawl.logs.request_line import Pause, last_sent, line
 from webcrawl.net.errors import Untried
 from webcrawl.pipelines.output import is_plain
 from webcrawl.store.crawldb import CrawlDB
@@ -63,7 +63,9 @@ class RequestsPipeline:
 
     def _open(self, db: CrawlDB, outputs: Outputs) -> None:
         del outputs  # they are cut back
-        self._worker, self._log, self._windows = db.worker, SyncedLog(db.disk, self._path), Windows(db, time.time)
+        asked = last_sent(self._path)  # before a torn line is ended
+        self._worker, self._log = db.worker, SyncedLog(db.disk, self._path)
+        self._windows = Windows(db, time.time, asked)
 
     def _sent(self, request: Request, trip: Trip | None) -> None:
         """Writes the line before the request goes out. Without a line it does not, and nobody is charged for that."""

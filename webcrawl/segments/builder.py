@@ -142,7 +142,7 @@ class Builder:
                 self._each(self._tables.read(left))
             elif left.has_archives:
                 self._each(self._archives.read(left))
-            else:
+            elif left.outputs.get(LOG):  # else it has asked for nothing yet
                 self._archives.lose(1, f"{left.jobdir}: no archive, no tables, no {FOUND}: nobody knows its links")
 
     def take(self, batches: Iterable[Sequence[Packed]]) -> None:

@@ -15,6 +15,7 @@ MOST_WALKERS, MOST_STEPS = 10_000, 10**12
 # that is away: so it waits for a second attempt only, which comes soon, and then leaves the host alone for a day.
 SETTINGS: dict[str, Any] = {
     "OUTPUTS": "",
+    "FRONTIER_PRIORITIZER": "webcrawl.frontier.prioritizers.depth.ByDepth",
     "CONTENT_SEEN": "process",
     "DOMAIN_BUDGET": "webcrawl.frontier.allowances.unlimited.Unlimited",
     "HOST_MAX_FAILURES": 2,

@@ -22,6 +22,7 @@ from webcrawl.hive.figures import saved
 from webcrawl.hive.folder import Founding
 from webcrawl.hive.processes import DroneProcess
 from webcrawl.hive.supervising import Supervisor
+from webcrawl.hive.unstored import Unstored
 from webcrawl.logs.readable import ReadableFormatter
 from webcrawl.supervisor import servers
 from webcrawl.supervisor.display import Display
@@ -89,6 +90,7 @@ class HiveRun:
 
     def _crawl(self, founding: Founding, *, new: bool) -> int:
         def start(number: int) -> DroneProcess:
+            unstored.begins(number)
             core = self._cores[number % len(self._cores)] if self._cores else None
             return DroneProcess(self._plan.command_of(founding, number, self._url), self._folder.log(number), core)
 
@@ -98,7 +100,10 @@ class HiveRun:
         logger.info("%s: %s", self._folder.path, said)
         if lost := {*founding.lost} - {*founding.drones}:
             asyncio.run(self._give_up(founding.drones, lost))
-        supervisor = Supervisor(start, lambda number: self._folder.figures(number).get("reason"))
+        unstored = Unstored(self._folder.figures)
+        supervisor = Supervisor(
+            start, lambda number: self._folder.figures(number).get("reason"), unstored=unstored.files
+        )
         watching = Watching(self._folder, self._operators, self._own)
         asyncio.run(self._watch(supervisor, watching))
         for number in SIGNALS:  # all is over

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import json
 import os
 import shutil
 from collections import Counter
@@ -13,7 +14,9 @@ from pathlib import Path
 from tempfile import TemporaryFile
 
 from webcrawl.store.jobdirs import crawls_of
+from webcrawl.text.dates import read_digits
 from webcrawl.text.quantities import count
+from webcrawl.urls.forgotten import Forgotten
 from webcrawl.verify.members import Torn
 from webcrawl.wacz.archives import Still, archives_of_all, index_path
 from webcrawl.wacz.elsewhere import elsewhere, first_of
@@ -24,11 +27,17 @@ from webcrawl.wacz.pages import PageEntry, header, pages
 
 PART = ".part"  # after the name: the folder in which the package is put together
 MIB = 1 << 20
+NOBODY = Forgotten()
+STAY = (
+    "are in no index and no list of this package; their bytes are still in its archive files: scrapy account --offsets"
+)
 NO_LINKS = frozenset((errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK))
 
 
-def pack(jobdir: Path, target: Path, now: float, found: Counter[str]) -> Iterator[str]:
+def pack(jobdir: Path, target: Path, now: float, found: Counter[str], forgotten: Forgotten = NOBODY) -> Iterator[str]:
     """Yields what has to be said; afterwards `target` is there, whole, and `found` has the figures.
+
+    What is `forgotten` is in no index and no list of the package.
 
     CannotPack, StoreError or OSError: nothing is there, and nothing was changed.
     """
@@ -41,7 +50,9 @@ def pack(jobdir: Path, target: Path, now: float, found: Counter[str]) -> Iterato
         archives = archives_of_all(stills)
         _refuse_full(target.parent, archives.paths)
         yield from archives.left_out
-        indexes = [_index(path, folder) for path in archives.paths]
+        indexes = [_remembered(_index(path, folder), folder, forgotten, found) for path in archives.paths]
+        if found["forgotten"]:
+            yield f"{count(found['forgotten'], 'record')} of sites that want to be forgotten {STAY}"
         both = list(zip(archives.paths, indexes, strict=True))
         if more := _elsewhere(both):
             yield f"{count(more, 'record')} without a body, which is in earlier archives: they are not in this package"
@@ -71,6 +82,29 @@ def _index(archive: Path, folder: Path) -> Path:
     except Torn as torn:
         raise CannotPack(f"{archive}: damaged ({torn}): scrapy verify says where") from torn
     return made
+
+
+def _remembered(index: Path, folder: Path, forgotten: Forgotten, found: Counter[str]) -> Path:
+    """The same index, or one without what is to be forgotten."""
+    if not forgotten:
+        return index
+    kept = folder / f"{index.name}.kept"
+    with index.open("rb") as lines, kept.open("wb") as out:
+        for line in lines:
+            if _is_forgotten(line, forgotten):
+                found["forgotten"] += 1
+            else:
+                out.write(line)
+    return kept
+
+
+def _is_forgotten(line: bytes, forgotten: Forgotten) -> bool:
+    """Of a line that cannot be read others complain."""
+    try:
+        _, stamp, about = line.split(b" ", 2)
+        return forgotten.has(json.loads(about)["url"], read_digits(f"{stamp.decode()}000"))
+    except (ValueError, KeyError, IndexError):
+        return False
 
 
 def _elsewhere(both: list[tuple[Path, Path]]) -> int:

@@ -1,0 +1,48 @@
+"""Answers that cannot be printed."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+LINE = "1.0\t0\t30\thttp://a/{}\tlink\t1\t200\n"
+
+
+def said_to(output, words):
+    """The exit status and what is on standard error."""
+    done = subprocess.run(
+        [sys.executable, "-m", "scrapy", *map(str, words)],
+        stdout=output,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stderr
+
+
+@pytest.fixture(name="words", params=["walks", "orderings"])
+def _words(request, tmp_path):
+    if request.param == "walks":
+        (tmp_path / "walk.log").write_text("".join(map(LINE.format, range(9000))))
+        return "walks", tmp_path / "walk.log", "--sample", "near-pagerank", "-n", 9000
+    (tmp_path / "edges").write_text("a b\nb a\n")
+    return "orderings", tmp_path / "edges", "--orders", "breadth"
+
+
+def test_a_full_disk_is_no_traceback(words):
+    """What does not fit on the disk ends a command with a line and a status that is not 0."""
+    with Path("/dev/full").open("w") as full:
+        status, error = said_to(full, words)
+
+    assert status != 0
+    assert "No space left on device" in error.splitlines()[0]
+    assert "Traceback" not in error
+
+
+def test_a_reader_may_have_read_enough(words):
+    """A pipe that is closed before all is written is no error: `scrapy walks … | head`."""
+    with subprocess.Popen([sys.executable, "-c", ""], stdin=subprocess.PIPE, text=True) as reader:
+        reader.wait()
+
+        assert said_to(reader.stdin, words) == (0, "")
