@@ -76,6 +76,29 @@ class TestBodiesSeenBefore:
         assert "robots.txt content-signal search=y" in why
 
 
+class TestRedirects:
+    @pytest.mark.parametrize(("purpose", "kept"), [("search", True), ("search archive", False)])
+    def test_the_head_is_a_response(self, tmp_path, purpose, kept):
+        """A redirect can be replayed although its body is withheld, unless its owner forbids archiving."""
+        words = [("X-Robots-Tag", "noindex, noarchive"), ("Location", "/b")]
+
+        def answer(host, path, _):
+            return None if path == "/robots.txt" else (302, words, b"<p>secret") if path == "/a" else b"<p>open"
+
+        with sites(answer) as site:
+            crawl = site.crawl(tmp_path, [site.url("a.test", "/a")], OUTPUTS="warc cdxj tables", PURPOSE=purpose)
+            assert crawl.run() == 0
+
+        records = [one for path in files(crawl.jobdir) for one in read(path)]
+        answers = [one for one in records if one.kind == "response" and one.fields["WARC-Target-URI"].endswith("/a")]
+        assert [one.fields["WARC-Truncated"] for one in answers] == ["unspecified"] * kept
+        assert not any("WARC-Payload-Digest" in one.fields for one in answers)
+        assert not any(b"secret" in one.block for one in records)
+        index = "".join(path.read_text() for path in (crawl.jobdir / "warc").glob("*.cdxj"))
+        assert ('"status": "302", "digest": "-"' in index) is kept
+        assert list(verify(crawl.jobdir, Counter())) == []
+
+
 class TestSpiders:
     SPIDERS = """
 from scrapy import Request, Spider

@@ -98,7 +98,7 @@ class WarcPipeline:
             about["preferences"] = str(said)
         if exchange.withheld is not None or bare:
             about["withheld"] = "body"
-        bare = bare or exchange.withheld is not None
+        bare = bare or (exchange.withheld is not None and exchange.location is None)  # a redirect is its head
         exchange.archived = self._writer.write(link, exchange, duplicate=duplicate, metadata=about, bare=bare)
 
     def close_spider(self) -> None:

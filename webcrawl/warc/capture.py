@@ -74,7 +74,7 @@ class Captures:
                 records.append(
                     member(self._version, record, own_digest, f"WARC-Record-ID: {self._new_id()}\r\n{common}")
                 )
-        known = "-" if original and exchange.status == NOT_MODIFIED else digest
+        known = "-" if exchange.withheld is not None or (original and exchange.status == NOT_MODIFIED) else digest
         capture = Capture(b"", known, identifier, address, when, original is None, len(records[0]))
         if exchange.rendered and exchange.head and (original is None or exchange.refers is not None):
             capture.document = label(sha1(exchange.body))
@@ -106,7 +106,7 @@ class Captures:
         """Identifier, if it is known, address and date of the record that has this payload already."""
         if exchange.refers is not None:
             return exchange.refers[:3]
-        if not exchange.head or exchange.truncated:
+        if not exchange.head or exchange.truncated or exchange.withheld is not None:
             return None
         found = self._originals.find(digest) if duplicate or exchange.same_since else None
         if exchange.same_since and (found is None or exchange.status == NOT_MODIFIED):
@@ -133,7 +133,10 @@ class Captures:
 
 
 def _answer(exchange: Exchange, digest: str) -> Record:
-    own, head, payload = line("WARC-Truncated", exchange.truncated), exchange.head, exchange.payload
+    head, payload = exchange.head, exchange.payload
+    if exchange.withheld is not None:  # a redirect without its body
+        return Record("response", "WARC-Truncated: unspecified\r\n", HTTP_RESPONSE, head)
+    own = line("WARC-Truncated", exchange.truncated)
     if not head or not _is_transfer_coded(exchange):
         own += f"WARC-Payload-Digest: {digest}\r\n"
     if head:
@@ -154,6 +157,11 @@ def _is_transfer_coded(exchange: Exchange) -> bool:
     return exchange.wire != exchange.payload
 
 
+def _lacks_digest(exchange: Exchange) -> bool:
+    """Whether the record cannot have a payload digest."""
+    return exchange.withheld is not None or _is_transfer_coded(exchange)
+
+
 def _about(link: Link, exchange: Exchange, digest: str, metadata: Mapping[str, str]) -> dict[str, str]:
     """The standard's three fields, Heritrix's source tag, then this project's own."""
     return {
@@ -161,7 +169,7 @@ def _about(link: Link, exchange: Exchange, digest: str, metadata: Mapping[str, s
         "hopsFromSeed": link.hops,
         "fetchTimeMs": str(round(exchange.timings.total * 1000)),
         "sourceTag": link.seed,
-        "payloadDigest": digest if exchange.head and _is_transfer_coded(exchange) else "",
+        "payloadDigest": digest if exchange.head and _lacks_digest(exchange) else "",
         "flaws": ",".join(exchange.flaws),
         "tls": exchange.tls,
         "madeBy": exchange.made_by,
