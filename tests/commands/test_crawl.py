@@ -17,7 +17,6 @@ from warcio import ArchiveIterator
 from tests.support.crawling import SETTINGS, Crawl, wait_until
 from tests.support.places import ROOT
 from webcrawl import settings as defaults
-from webcrawl.adapter import holds
 from webcrawl.extensions import disk_space, progress
 from webcrawl.extensions.disk_space import DiskSpace
 from webcrawl.extensions.progress import Lines
@@ -356,10 +355,6 @@ def _all_of(terminal):
     return said.decode()
 
 
-class _Crawler:
-    """As far as extensions that pause it need it."""
-
-
 class _Engine:
     paused = False
 
@@ -370,16 +365,19 @@ class _Engine:
         self.paused = False
 
 
+class _Crawler:
+    def __init__(self, engine):
+        self.engine = engine
+
+
 class TestDiskSpace:
     def test_it_pauses_and_goes_on(self, tmp_path, monkeypatch):
         """Below MIN_FREE_DISK fetching pauses, and resumes as soon as there is room again."""
         free, woken, engine = [], [], _Engine()
         monkeypatch.setattr(disk_space.shutil, "disk_usage", lambda path: SimpleNamespace(free=free[-1] << 20))
-        scheduler = SimpleNamespace(wake=lambda: woken.append(True))
-        monkeypatch.setattr(holds, "scheduler_of", lambda crawler: scheduler)
-        crawler = _Crawler()
-        crawler.engine = engine
-        extension = DiskSpace(crawler, tmp_path, least=100)
+        scheduler = SimpleNamespace(wake=lambda: woken.append(True), crawl=SimpleNamespace())
+        monkeypatch.setattr("webcrawl.adapter.holds.scheduler_of", lambda crawler: scheduler)
+        extension = DiskSpace(_Crawler(engine), tmp_path, least=100)
 
         paused = []
         for now in (500, 99, 50, 100):

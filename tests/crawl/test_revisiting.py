@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from tests.support.changing_site import Document
-from tests.support.revisiting import START, Web
+from tests.support.revisiting import HOST, START, Web
 from webcrawl.model import Link, Outcome, Status
 from webcrawl.verify.whole import verify
 
@@ -133,6 +133,21 @@ class TestAnswers:
         assert min(after - before for before, after in pairwise([first, *later])) >= 3 * HOUR - 1
         assert len(later) >= 8
         assert len([at for at, path, _ in one.asked if path == "/year"]) == 2
+
+    @pytest.mark.parametrize("policy", ["fixed", "uniform"])
+    def test_a_sitemap_that_says_how_long_it_holds(self, web, policy):
+        """The same where listings have a rule of their own; a queue that is early is so by a minute or two."""
+        body = f"<urlset><url><loc>{HOST}/0</loc><lastmod>2024-01-01</lastmod></url></urlset>".encode()
+        listing = Document(body, media="text/xml", headers={"Cache-Control": f"max-age={12 * HOUR}"})
+        settings = {"REVISIT_POLICY": policy, "REVISIT_RATE": 0.02, "SITEMAPS": True, "ROBOTSTXT_OBEY": True}
+        robots = Document(f"Sitemap: {HOST}/map.xml".encode(), media="text/plain")
+        documents = {"/robots.txt": robots, "/map.xml": listing, "*": Document(b"<p>")}
+        one = web(documents, *(f"/{number}" for number in range(100)), **settings)
+        one.run(3 * DAY)
+
+        times = one.times("/map.xml")
+        assert min(after - before for before, after in pairwise(times)) >= 12 * HOUR - 180
+        assert len(times) >= 4
 
     def test_the_same_bytes(self, web):
         """A page without validators is unchanged if its bytes are."""

@@ -98,7 +98,7 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
     "seen": {"model", "store"},
     "frontier": {"model", "store", "urls"},
     "control": {"checks", "logs", "revisit", "seeds", "store", "text", "urls"},
-    "hive": {"frontier", "model", "revisit", "seen", "statistics", "store", "urls"},
+    "hive": {"frontier", "model", "revisit", "seen", "statistics", "store", "text", "urls"},
     "net": {"identity", "model", "ports", "preferences", "text"},
     "identity": {"store", "text"},
     "html": {"model"},

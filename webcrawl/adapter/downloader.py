@@ -38,7 +38,7 @@ from webcrawl.adapter.since import Since
 from webcrawl.adapter.trip import Trip, trip_of
 from webcrawl.adapter.turns import Turns
 from webcrawl.adapter.values import values_of
-from webcrawl.adapter.withheld import Reader, withheld
+from webcrawl.adapter.withheld import Reader, is_heard, withheld
 from webcrawl.crawl.crawl import NO_OUTCOMES
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.crawl.visitor import Visitor
@@ -176,7 +176,6 @@ class FrontierDownloader:
                 self.uplink.answered(request.url, trip.outcome.ended)
             if response.status >= 400:
                 trip.outcome.retries = _retries(request.meta)
-            self._send(signals.response_downloaded, request, response=response)
             if trip.exchange is not None:  # by one of the crawl's own handlers
                 _add(trip.outcome, trip.exchange)
                 if self.since is not None:
@@ -185,10 +184,15 @@ class FrontierDownloader:
                 if reading is not None:
                     await self._read(trip, reading)
                 if self.visitor is not None:
-                    response = withheld(self.visitor, trip, response, self.reader)
+                    response = withheld(self.visitor, trip, response, self._reader_now())
+            self._send(signals.response_downloaded, request, response=response)
             return response
         finally:
             self._send(signals.request_left_downloader, request)
+
+    def _reader_now(self) -> Reader:
+        """Whoever hears Scrapy's signals of a response may look at it, too."""
+        return Reader.BOTH if self.reader is Reader.PAGES and is_heard(self.signals.sender) else self.reader
 
     async def _compare(self, since: Since, exchange: Exchange) -> None:
         """What fails here is no fault of the answer: without it the page would not be what it is."""

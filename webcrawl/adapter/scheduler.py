@@ -37,7 +37,7 @@ from webcrawl.adapter.trip import Trip
 from webcrawl.adapter.turns import Turns
 from webcrawl.adapter.unheard_meta import UnheardMeta
 from webcrawl.adapter.values import values_of
-from webcrawl.adapter.withheld import Reader
+from webcrawl.adapter.withheld import Reader, is_looked_at
 from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.visitor import Visitor
@@ -192,6 +192,8 @@ class FrontierScheduler:
             downloader.reader = Reader.BOTH if makes_pages else Reader.CALLBACKS
         if values["PURPOSE"]:
             downloader.visitor = self.visitor
+            if downloader.reader is Reader.PAGES and is_looked_at(self.crawler):
+                downloader.reader = Reader.BOTH
         self._lacks = Lacks(self.fail, loop)
         self._lacks.watch()
 
@@ -404,6 +406,8 @@ class FrontierScheduler:
         for write in trip.writes or ():
             write()
         if trip.link is not None:
+            if trip.exchange is not None and not (trip.visited or trip.is_prerequisite):
+                self.visitor.withholds(trip.link, trip.exchange)  # nobody has made its page
             if self.archive is not None and trip.exchange is not None and not trip.exchange.archived:
                 self.archive(trip.link, trip.exchange)
             self.crawl.finish(trip.link, trip.outcome or NO_OUTCOME, trip.exchange)

@@ -4,20 +4,32 @@ from __future__ import annotations
 
 from enum import Enum
 
+from scrapy import signals
+from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
+from webcrawl.adapter.listeners import has_listener
+from webcrawl.adapter.plain import is_ours
 from webcrawl.adapter.trip import Trip
 from webcrawl.crawl.visitor import Visitor
 
 FLAG = "withheld"  # of a response
+OF_RESPONSES = (  # Scrapy's signals whose listeners get the response
+    signals.response_downloaded,
+    signals.response_received,
+    signals.item_scraped,
+    signals.item_dropped,
+    signals.item_error,
+    signals.spider_error,
+)
 
 
 class Reader(Enum):
     """Who processes the answers to the scheduler's requests."""
 
     PAGES = "the crawl, which makes pages of them"
-    BOTH = "callbacks of a spider, and then the crawl"
+    BOTH = "callbacks of a spider, or others who may look at them, and then the crawl"
     CALLBACKS = "callbacks alone"
 
 
@@ -37,3 +49,16 @@ def withheld(visitor: Visitor, trip: Trip, response: Response, reader: Reader) -
     if visitor.withholds(link, exchange):
         raise IgnoreRequest(f"{FLAG}: the owner forbids it for every purpose of this crawl")
     return response
+
+
+def is_looked_at(crawler: Crawler) -> bool:
+    """Whether code of a user's sees the responses that pages are made of: middlewares, or a `parse_all`."""
+    settings = crawler.settings
+    if any(settings.getwithbase(name) for name in ("DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES")):
+        return True
+    return not is_ours(getattr(type(crawler.spider), "parse_all", None))
+
+
+def is_heard(sender: object) -> bool:
+    """Whether anybody hears a signal that has a response."""
+    return any(has_listener(signal, sender) for signal in OF_RESPONSES)

@@ -71,7 +71,7 @@ def _summary(jobdir: str, found: Counter[str]) -> list[str]:
     lines = [
         f"{jobdir}: no damage found",
         *_of_hive(found),
-        f"frontier: {found['queued']} URLs queued{over}, {found['hosts']} hosts, {found['robots']} robots.txt",
+        f"frontier: {_queued(found)}{over}, {found['hosts']} hosts, {found['robots']} robots.txt",
         f"seen: {found['keys']} URLs, {found['waiting']} links not yet looked up",
         f"{outputs}, {found['lines']} log lines",
     ]
@@ -96,6 +96,13 @@ def _summary(jobdir: str, found: Counter[str]) -> list[str]:
     if found["behind"]:
         lines.append(f"{found['behind']} bytes written after the last checkpoint will be cut off by the next start")
     return lines
+
+
+def _queued(found: Counter[str]) -> str:
+    from webcrawl.verify.frontier import OTHER  # noqa: PLC0415 - as above
+
+    others = [name.removeprefix(OTHER) for name in found if name.startswith(OTHER)]
+    return f"the URLs of {others[0]} are not looked at" if others else f"{found['queued']} URLs queued"
 
 
 def _of_hive(found: Counter[str]) -> list[str]:

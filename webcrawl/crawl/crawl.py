@@ -89,6 +89,7 @@ class Crawl:
             parts.counters,
             parts.halfway,
             elsewhere,
+            rests=lambda: self.held != "",
         )
         self.in_force, self.hosts, self._file_optouts = parts.in_force, parts.hosts, parts.file_optouts
         self._followers: list[Follower] = []

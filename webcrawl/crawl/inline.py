@@ -20,6 +20,7 @@ from webcrawl.urls.canonical import canonical
 from webcrawl.urls.hosts import host_of
 
 KEY_BYTES = 8
+LOOK = 5.0  # seconds between two looks while nothing is fetched
 NOTE = "inline"  # in crawl.log
 
 
@@ -42,8 +43,10 @@ class InlineDownloads:
         counters: Counter[str],
         halfway: Halfway,
         elsewhere: Elsewhere | None = None,
+        rests: Callable[[], bool] = bool,
     ) -> None:
-        self._elsewhere = elsewhere
+        """While the crawl `rests`, as in QUIET_HOURS, no host is lent: whoever awaits a download waits for longer."""
+        self._elsewhere, self._rests = elsewhere, rests
         self._lending, self._clock, self._log, self._counters = lending, clock, log, counters
         self._robots = robots
         self._halfway = halfway
@@ -58,6 +61,8 @@ class InlineDownloads:
         """
         if self._elsewhere is not None and not self._elsewhere.is_ours(link.url):
             return Status.OUT_OF_SCOPE  # two drones must not ask one host
+        if self._rests():
+            return self._clock() + LOOK
 
         def ended(record: Packed) -> tuple[Outcome, float] | None:
             outcome = in_flight(url_of(record))

@@ -349,12 +349,13 @@ class Revisiting:
         interval = max(now - record.fetched, 0.0) if record.fetched else 0.0
         self._update(record, exchange, found, now)
         record.gone, record.weight = 0, self._importance(link)
+        least = min(max_age(exchange.headers) or 0.0, HELD)
         if listing is not None:  # the freshness of copies is that of pages
             self.counts.kept_listing(link.url)
-            self.revisits.keep_listing(record, now, readings.HOUR * listing.listings)
+            self.revisits.keep_listing(record, now, max(least, readings.HOUR * listing.listings))
             return
         self.counts.kept(record, interval)
-        self.revisits.keep(record, now, least=min(max_age(exchange.headers) or 0.0, HELD))
+        self.revisits.keep(record, now, least=least)
 
     def _update(self, record: PageRecord, exchange: Exchange, found: Judged, now: float) -> None:
         """The record is as this answer says."""

@@ -154,10 +154,6 @@ class Signals:
         found = ((listing, self._listed.date(listing, key)) for listing in announcer.listings)
         return {listing: date for listing, date in found if date is not None}
 
-    def is_listed(self, url: str) -> bool:
-        """Whether a listing of its site names this page with dates, so that a change may be announced."""
-        return self._naming(url, host_of(url)) != {}
-
     def _known(
         self, listing: int, told: dict[int, int], urls: Sequence[str], dates: Sequence[int], *, whole: bool
     ) -> list[int]:

@@ -141,7 +141,6 @@ class WebSpider(Spider):
         trip = trip_of(response.request) if response.request is not None else None
         if trip is None or trip.link is None or trip.link.path.endswith("P") or trip.visited:
             return []
-        trip.visited = True
         (output,) = self._pages([trip])
         if isinstance(output, Exception):
             raise output
@@ -180,6 +179,7 @@ class WebSpider(Spider):
 
 
 def _visit(visitor: Visitor, trip: Trip) -> Page:
+    trip.visited = True
     return visitor.visit(*trip.answer())
 
 

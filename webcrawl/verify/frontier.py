@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -13,7 +14,7 @@ import msgpack
 
 from webcrawl.frontier.aside import Entry, unpack
 from webcrawl.frontier.hosts import State, saved_queues
-from webcrawl.frontier.state import META
+from webcrawl.frontier.state import META, open_frontier
 from webcrawl.net.robots_packed import split
 from webcrawl.store import rowcrc
 from webcrawl.store.errors import DamagedFile
@@ -23,6 +24,8 @@ from webcrawl.verify.snapshot import Snapshot
 
 RECORD = (float, list, float, int, int, int, str, list, list | None, float | None, bytes | None)  # of a host, packed
 FAILED = (float, float, int, int, bool, int, float, float)  # its failures in a row; older ones lack the last fields
+OURS = f"{open_frontier.__module__}.{open_frontier.__qualname__}"
+OTHER = "frontier "  # before a dotted path, among the figures: a frontier whose URLs are not looked at
 QUEUE = len(RECORD) - 1  # index of a host's queue; its queues by priority may follow
 RULES = re.compile(
     r"User-agent: [^\n]+\nCrawl-delay: [-+.0-9a-z]+(\n(Allow|Disallow): [^\n]*)*"
@@ -50,6 +53,18 @@ def check_frontier(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedF
         yield from queues.check_blocks(mine)
     yield from _robots(snapshot, queues, mine)
     found.update(mine)
+    other = _other(snapshot)
+    if other:
+        found[OTHER + other] = 1
+
+
+def _other(snapshot: Snapshot) -> str | None:
+    """Whose frontier has the URLs that wait, in a form of its own, if it is not ours."""
+    try:
+        path = json.loads(snapshot.get("terms") or b"{}").get("FRONTIER", OURS)
+    except (ValueError, AttributeError):  # which is looked at elsewhere
+        return None
+    return str(path) if path != OURS else None
 
 
 @dataclass
