@@ -155,7 +155,7 @@ class TestUnstored:
         scene.end(first, 1)
         scene.after(LONGEST)
 
-        assert caplog.messages == ["drone 0: 3 files not stored: scrapy store does it, or the next start"]
+        assert caplog.messages == ["drone 0: ended, but files not stored: 3; scrapy store does it, or the next start"]
         assert (len(scene.started), second.heard) == (2, [])
         scene.end(second, 0)
         assert (scene.supervisor.working, scene.supervisor.status) == (False, 1)

@@ -104,9 +104,9 @@ class StoredCrawl(Crawl):
             self.sent()
 
     def rest(self, tick=1.0):
-        """The end of the crawl, by a clock that goes on by `tick` in each slice."""
-        for _ in self.storing.rest():
-            self.now += tick
+        """The end of the crawl, by a clock that goes on by `tick` in each slice that waits for the store."""
+        for pause in self.storing.rest():
+            self.now += tick if pause is not None else 0.0
             time.sleep(0.0005)
 
     def close(self):

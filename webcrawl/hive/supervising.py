@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 
 from webcrawl.hive.processes import Process
 from webcrawl.hive.restarts import TRIES, Restarts
-from webcrawl.text.quantities import count
 
 logger = logging.getLogger(__name__)
 
@@ -160,7 +159,7 @@ class Supervisor:
             self._ended(number, now)
         elif status > 0 and (left := self._unstored(number)):  # another start would wait for the store as long again
             logger.error(
-                "drone %d: %s not stored: scrapy store does it, or the next start", number, count(left, "file")
+                "drone %d: ended, but files not stored: %d; scrapy store does it, or the next start", number, left
             )
             self._failed = True
             self._ended(number, now)
