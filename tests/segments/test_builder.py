@@ -6,6 +6,7 @@ from contextlib import closing
 import pytest
 
 from tests.segments.crawls import build, builder, crawled, link, urls_of, values
+from tests.support.commands import command
 from tests.support.faults import BreakingDisk
 from webcrawl.crawl.crawl import CLEAN
 from webcrawl.crawl.found_log import FOUND
@@ -38,6 +39,19 @@ def test_the_next_segment_has_only_what_came_since(tmp_path, store):
     crawled(crawl, asked=[B], found=[[A, B, C]])
 
     assert build(crawl, store=store) == [C]
+
+
+def test_a_segment_that_nobody_has_crawled(tmp_path):
+    """It is named at the next build, for its URLs are in no other: a kill may have taken all that its crawl did."""
+    crawl = crawled(tmp_path / "job", asked=[A], found=[[B]])
+    done = command("scrapy", "segments", "build", crawl, "-o", tmp_path / "one.csv")
+    assert (done.returncode, done.stderr) == (0, "")
+
+    done = command("scrapy", "segments", "build", crawl, "-o", tmp_path / "one.csv")
+    assert done.returncode == 0
+    assert done.stderr.startswith(f"{crawl / FOLDER / 'segment-000001.csv'}: nothing was asked for since")
+    crawled(crawl, asked=[B], found=[[C]])
+    assert command("scrapy", "segments", "build", crawl, "-o", tmp_path / "one.csv").stderr == ""
 
 
 def test_an_index_keeps_its_kind(tmp_path):

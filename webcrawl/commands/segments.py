@@ -24,6 +24,9 @@ from webcrawl.text.quantities import count
 INTERRUPTED = 130
 URLS = 1_000_000
 MOST = 1_000_000_000
+UNTOUCHED = "nothing was asked for since this segment was built: if its crawl was killed, crawl it, for no other has it"
+    "nothing was asked for since this segment was built: crawl it first if its crawl was killed, no other has it"
+)
 STORES = {"exact": "webcrawl.seen.disk.DiskSeen", "bloom": "webcrawl.seen.bloom.BloomSeen"}
 
 
@@ -114,6 +117,8 @@ def _build(settings: Settings, jobdirs: list[Path], opts: argparse.Namespace) ->
         before = builder.lost
         if builder.waiting is None:
             builder.read(crawls, tables=opts.tables)
+            if builder.untouched is not None:
+                sys.stderr.write(f"{readable(str(builder.untouched))}: {UNTOUCHED}\n")
             made = vars(builder.make(opts.urls, _needed(values)))
         else:  # it was made, and the process ended before the file was where it should be
             made = {}

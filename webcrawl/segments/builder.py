@@ -95,7 +95,7 @@ class Builder:
             self._tables = TableReader(crawl, db, self._archives.lose)
             self._sweep()
             self._closing = opened.pop_all()
-        self._since = 0
+        self._since = self._asked_since = 0
         self._seeds_matter = needs_all_seeds(values)
 
     def __repr__(self) -> str:
@@ -156,6 +156,7 @@ class Builder:
 
     def _asked(self, lines: Sequence[bytes]) -> None:
         urls, seeds = crawled(lines)
+        self._asked_since += len(urls)
         if self._seeds_matter:
             self._crawl.start_from(seeds)
         self._crawl.know(urls)
@@ -200,6 +201,11 @@ class Builder:
     def waiting(self) -> int | None:
         """The number of a segment that is made and was not given away, if there is one."""
         return self.number if self._given < self.number else None
+
+    @property
+    def untouched(self) -> Path | None:
+        """The last segment, if nothing was asked for since it was given away, as far as crawls were read."""
+        return self.path(self.number) if self.number and self.waiting is None and not self._asked_since else None
 
     def given(self) -> None:
         """The last segment is in somebody's hands, or was crawled."""
