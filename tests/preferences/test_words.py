@@ -82,6 +82,8 @@ class TestRobotsWords:
         [
             ("noindex", ["search"], {"noindex"}),
             ("none", ["search"], {"noindex", "nofollow"}),
+            ("noindex nofollow", ["search"], {"noindex", "nofollow"}),
+            ("max-snippet: 20; noindex", ["search"], {"noindex"}),
             ("noarchive", ["archive"], {"noarchive"}),
             ("nocache", ["archive"], {"noarchive"}),
             ("nofollow", [], {"nofollow"}),

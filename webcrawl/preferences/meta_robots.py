@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from webcrawl.preferences.purposes import NOARCHIVE, NOFOLLOW, NOIMAGEAI, NOINDEX, forbids
@@ -16,10 +17,16 @@ WORDS = {
     "noimageai": NOIMAGEAI,
 }
 
+_BETWEEN = re.compile(r"[\s;]+")
+
 
 def statement(words: Iterable[str], *, image: bool = False) -> int:
-    """What these words, in lower case, say. `image`: of an image, which noimageai is about."""
+    """What these words, in lower case, say. `image`: of an image, which noimageai is about.
+
+    Some owners put blanks or semicolons between words where commas belong: what they mean is plain.
+    """
     said = 0
     for word in words:
-        said |= WORDS.get(word, 0)
+        for one in _BETWEEN.split(word):
+            said |= WORDS.get(one, 0)
     return said | WORDS["noai"] if image and said & NOIMAGEAI else said
