@@ -25,8 +25,6 @@ INTERRUPTED = 130
 URLS = 1_000_000
 MOST = 1_000_000_000
 UNTOUCHED = "nothing was asked for since this segment was built: if its crawl was killed, crawl it, for no other has it"
-    "nothing was asked for since this segment was built: crawl it first if its crawl was killed, no other has it"
-)
 STORES = {"exact": "webcrawl.seen.disk.DiskSeen", "bloom": "webcrawl.seen.bloom.BloomSeen"}
 
 
