@@ -99,7 +99,7 @@ class TestFinished:
         assert crawl.run() == 1
         assert taken.read_bytes() == b"another's"
         assert names(crawl.jobdir) == ["tables/pages-00000.parquet"]
-        assert "another crawl's? It is not replaced" in crawl.output.read_text()
+        assert "another crawl's, or damaged? It is not replaced" in crawl.output.read_text()
         assert list(verify(crawl.jobdir, Counter())) == []
         (crawl.jobdir / "tables/pages-00000.parquet").unlink()
         assert ["neither here nor in" in str(damage) for damage in verify(crawl.jobdir, Counter())] == [True]

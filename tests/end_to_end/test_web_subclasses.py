@@ -276,13 +276,13 @@ class TestChecks:
     @pytest.mark.parametrize(
         ("body", "words", "line"),
         [
-            ("", ["-a", "seed=seeds.txt"], "-a seed=…: unknown argument; allowed are seeds, scope, limit, since"),
+            ("", ["-a", "seed=seeds.txt"], "-a seed=…: unknown argument; allowed are seeds, scope, limit, since, follow"),
             (
                 '    lang = "en"\n',
                 ["-a", "lnag=de"],
-                "-a lnag=…: unknown argument; allowed are seeds, scope, limit, since, lang",
+                "-a lnag=…: unknown argument; allowed are seeds, scope, limit, since, follow, lang",
             ),
-            (PARSE, ["-a", "lang=de"], "-a lang=…: unknown argument; allowed are seeds, scope, limit, since"),
+            (PARSE, ["-a", "lang=de"], "-a lang=…: unknown argument; allowed are seeds, scope, limit, since, follow"),
             ("", ["-a", "limit=3"], "no seeds: scrapy crawl own -a seeds=FILE or a URL, several with commas between"),
             ("", ["-a", "seeds=nowhere.txt"], "nowhere.txt: No such file or directory"),
             (

@@ -36,7 +36,7 @@ def last_sent(path: Path) -> float:
     try:
         with path.open("rb") as file:
             file.seek(max(file.seek(0, 2) - TAIL, 0))
-            lines = file.read().split(b"\n")
+            lines = file.read(TAIL).split(b"\n")
     except OSError:  # there is none, or whoever opens it to write says why not
         return 0.0
     for one in reversed(lines):
