@@ -276,7 +276,11 @@ class TestChecks:
     @pytest.mark.parametrize(
         ("body", "words", "line"),
         [
-            ("", ["-a", "seed=seeds.txt"], "-a seed=…: unknown argument; allowed are seeds, scope, limit, since, follow"),
+            (
+                "",
+                ["-a", "seed=seeds.txt"],
+                "-a seed=…: unknown argument; allowed are seeds, scope, limit, since, follow",
+            ),
             (
                 '    lang = "en"\n',
                 ["-a", "lnag=de"],
