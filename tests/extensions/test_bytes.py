@@ -19,7 +19,7 @@ def crawl_of(tmp_path, server, **settings):
 
 class TestTotal:
     def test_ends_and_goes_on(self, tmp_path, simweb):
-        """The crawl ends cleanly, over all its runs; with a larger number, or none, the same command goes on."""
+        """The crawl ends cleanly, over all its runs; with a larger number, or none, the same command resumes it."""
         crawl = crawl_of(tmp_path, simweb(10, 300), CONCURRENT_REQUESTS=4)
         said = []
         for most in ("500 kB", "500kB", "1MB", "none"):

@@ -26,7 +26,7 @@ def taken(made, link=None, *, version="1.1", metadata=None):
     capture = captures.take(
         link or Link(made.url), made, warcinfo="<urn:uuid:0>", duplicate=False, metadata=metadata or {}
     )
-    return [one_record(data) for data in members(capture.data)]
+    return [one_record(data) for data in members(capture.pack().data)]
 
 
 class TestAnything:

@@ -13,17 +13,22 @@ from tests.support.places import ROOT
 from tests.support.warc_crawl import Archive, exchange, files, indexes
 from tests.support.warc_reader import read
 from webcrawl.store.errors import StoreError
+from webcrawl.warc.press import Press
 
 EACH = 3
 
 
-def _live(root, disk=None, *, steps, seed=0, done=None):
-    """In each step writes some captures, enough to finish a file, and makes a checkpoint; then ends cleanly."""
-    archive = Archive(root, disk, seed=seed, max_size=2500)
+def _live(root, disk=None, *, steps, seed=0, done=None, thread=False):
+    """In each step writes some captures and makes a checkpoint; then ends cleanly.
+
+    They are enough to finish a file, or to be compressed in a thread in two batches.
+    """
+    how = {"max_size": 20_000, "press": Press(batch=8000)} if thread else {"max_size": 2500}
+    archive = Archive(root, disk, seed=seed, **how)
     try:
         for step in range(int(archive.db.get("step") or b"0"), steps):
             for number in range(EACH):
-                archive.write(exchange(f"http://a.test/{step}/{number}", random.Random(step).randbytes(600)))
+                archive.write(exchange(f"http://a.test/{step:06}/{number}", random.Random(step).randbytes(600)))
             archive.db.set("step", b"%d" % (step + 1))
             archive.checkpoint()
             if done is not None:
@@ -46,7 +51,7 @@ def _assert_state(root):
         assert_index(path)
     found = [record for path in files(root) for record in read(path)]
     addresses = [record.fields["WARC-Target-URI"] for record in found if record.kind == "response"]
-    assert addresses == [f"http://a.test/{step}/{number}" for step in range(steps) for number in range(EACH)]
+    assert addresses == [f"http://a.test/{step:06}/{number}" for step in range(steps) for number in range(EACH)]
     assert len({record.id for record in found}) == len(found)
     return steps
 
@@ -81,15 +86,19 @@ def test_what_was_begun_after_the_checkpoint_is_removed(tmp_path):
     assert [path.name[-13:] for path in files(tmp_path)] == ["00000.warc.gz"]
 
 
-@pytest.mark.parametrize("for_good", [False, True], ids=["once", "for good"])
-def test_whatever_operation_fails_the_archive_is_that_of_the_last_checkpoint(tmp_path, for_good):
+@pytest.mark.parametrize(
+    ("for_good", "thread"),
+    [(False, False), (True, False), (False, True)],
+    ids=["once", "for good", "once, with a thread"],
+)
+def test_whatever_operation_fails_the_archive_is_that_of_the_last_checkpoint(tmp_path, for_good, thread):
     """After any one failed operation the crawl resumes from the last checkpoint and makes the same archive."""
     disk = BreakingDisk()
-    _live(tmp_path / "whole", disk, steps=2)
+    _live(tmp_path / "whole", disk, steps=2, thread=thread)
     for fail_at in range(5, disk.operations + 1, 2 if for_good else 3):
         root, done = tmp_path / str(fail_at), []
         with contextlib.suppress(StoreError, OSError):
-            _live(root, BreakingDisk(fail_at, for_good=for_good), steps=2, done=done.append)
+            _live(root, BreakingDisk(fail_at, for_good=for_good), steps=2, done=done.append, thread=thread)
         assert _assert_state(root) == (done[-1] if done else 0)
         _live(root, steps=2, seed=1)
         assert _assert_state(root) == 2
@@ -100,12 +109,16 @@ CHILD = """
 import sys
 from pathlib import Path
 from tests.warc.test_recovery import _live
-_live(Path(sys.argv[1]), steps=10**6, seed=int(sys.argv[2]), done=lambda step: print(step, flush=True))
+seed = int(sys.argv[2])
+_live(Path(sys.argv[1]), steps=10**6, seed=seed, done=lambda step: print(step, flush=True), thread=seed % 2 == 1)
 """
 
 
 def test_kill_9_at_any_moment(tmp_path):
-    """Killed again and again, the crawl resumes each time and ends with every capture once, in finished files."""
+    """Killed again and again, the crawl resumes each time and ends with every capture once, in finished files.
+
+    Every other run compresses in a thread.
+    """
     chance, steps = random.Random(), 0
     for seed in range(6):
         command = [sys.executable, "-c", CHILD, str(tmp_path), str(seed)]

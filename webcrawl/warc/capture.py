@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from webcrawl.model import Exchange, Link
+from webcrawl.model import Archived, Exchange, Link
 from webcrawl.text.dates import iso
-from webcrawl.text.digest import label, labels, sha1
+from webcrawl.text.digest import TOGETHER, label, labels, sha1
 from webcrawl.text.percent import visible
 from webcrawl.warc.fields import fields, line, named
 from webcrawl.warc.originals import Originals
@@ -15,22 +15,41 @@ from webcrawl.warc.record import HTML, HTTP_REQUEST, HTTP_RESPONSE, WARC_FIELDS,
 
 IDENTICAL, UNMODIFIED = "identical-payload-digest", "server-not-modified"  # profiles of revisit records
 NOT_MODIFIED = 304
+NOWHERE = Archived("")
+NO_DIGEST = bytes(20)  # in the place of a record that there is not
 
 
 @dataclass(slots=True)
 class Capture:
     """The records of one exchange, what a later revisit record needs to refer to them, and what their index says."""
 
-    data: bytes
+    version: str
+    records: list[Record]
     digest: str
     identifier: str
     address: str
     date: str
     is_original: bool
-    size: int  # bytes of the first record
     document: str = ""  # the payload digest of the last record, if that is a browser's document
-    document_size: int = 0
     bare: bool = False  # the answer is not kept: there is nothing to replay
+    line: tuple[str, str] = ("", "")  # of the index, without what only the written record has
+    place: Archived = NOWHERE
+    weight: int = 0  # in a press
+    # Once it is packed:
+    data: bytes = b""
+    size: int = 0  # bytes of the first record
+    last_size: int = 0
+
+    def pack(self) -> Capture:
+        """Computes the digests of the blocks, and compresses. Any thread may do it: nothing else is touched."""
+        records, self.records = self.records, []
+        digests = [record.sha1() for record in records[:TOGETHER]]
+        digests += [NO_DIGEST] * (TOGETHER - len(digests))
+        names = (*labels(*digests), self.document)
+        members = [member(self.version, *one) for one in zip(records, names, strict=False)]
+        self.size, self.last_size = len(members[0]), len(members[-1])
+        self.data = b"".join(members)
+        return self
 
 
 class Captures:
@@ -60,45 +79,42 @@ class Captures:
         place = f"{line('WARC-Target-URI', address)}WARC-Date: {when}\r\nWARC-Warcinfo-ID: {warcinfo}\r\n"
         common = place if exchange.rendered and not exchange.head else place + line("WARC-IP-Address", exchange.ip)
         if bare:
-            data, size = self._bare(link, exchange, digest, metadata, (identifier, common))
-            return Capture(data, digest, identifier, address, when, False, size, bare=True)
+            records = self._bare(link, exchange, digest, metadata, (identifier, common))
+            return Capture(self._version, records, digest, identifier, address, when, is_original=False, bare=True)
         original = self._original(exchange, digest, address, duplicate=duplicate)
         first = self._revisit(exchange, digest, original) if original else _answer(exchange, digest)
         request = Record("request", "", HTTP_REQUEST, exchange.request)
         about = Record("metadata", "", WARC_FIELDS, fields(_about(link, exchange, digest, metadata)))
-        digests = labels(sha1(first.block, first.rest), sha1(request.block), sha1(about.block))
-        records = [member(self._version, first, digests[0], f"WARC-Record-ID: {identifier}\r\n{common}")]
-        common += f"WARC-Concurrent-To: {identifier}\r\n"
-        for record, own_digest in ((request, digests[1]), (about, digests[2])):
-            if record.block:
-                records.append(
-                    member(self._version, record, own_digest, f"WARC-Record-ID: {self._new_id()}\r\n{common}")
-                )
+        records = self._together([first, request, about], identifier, common)
         known = "-" if exchange.withheld is not None or (original and exchange.status == NOT_MODIFIED) else digest
-        capture = Capture(b"", known, identifier, address, when, original is None, len(records[0]))
+        capture = Capture(self._version, records, known, identifier, address, when, is_original=original is None)
         if exchange.rendered and exchange.head and (original is None or exchange.refers is not None):
             capture.document = label(sha1(exchange.body))
-            records.append(self._document(exchange, capture.document, f"{place}WARC-Refers-To: {identifier}\r\n"))
-            capture.document_size = len(records[-1])
-        capture.data = b"".join(records)
+            records.append(self._document(exchange, f"{place}WARC-Refers-To: {identifier}\r\n"))
         return capture
+
+    def _together(self, records: list[Record], identifier: str, common: str) -> list[Record]:
+        """Those that have a block, and the first; the others refer to it."""
+        first, *others = records
+        first.common = f"WARC-Record-ID: {identifier}\r\n{common}"
+        common += f"WARC-Concurrent-To: {identifier}\r\n"
+        together = [first]
+        for record in others:
+            if record.block:
+                record.common = f"WARC-Record-ID: {self._new_id()}\r\n{common}"
+                together.append(record)
+        return together
 
     def _bare(
         self, link: Link, exchange: Exchange, digest: str, metadata: Mapping[str, str], shared: tuple[str, str]
-    ) -> tuple[bytes, int]:
+    ) -> list[Record]:
         """What is kept of an answer whose body may not be: metadata, which the request and the head refer to."""
         identifier, common = shared
         values = {**_about(link, exchange, digest, metadata), "payloadDigest": digest}
         about = Record("metadata", "", WARC_FIELDS, fields(values))
-        records = [member(self._version, about, label(sha1(about.block)), f"WARC-Record-ID: {identifier}\r\n{common}")]
-        common += f"WARC-Concurrent-To: {identifier}\r\n"
         request = Record("request", "", HTTP_REQUEST, exchange.request)
         head = Record("metadata", "", HTTP_RESPONSE, exchange.head)
-        for record in (request, head):
-            if record.block:
-                named = f"WARC-Record-ID: {self._new_id()}\r\n{common}"
-                records.append(member(self._version, record, label(sha1(record.block)), named))
-        return b"".join(records), len(records[0])
+        return self._together([about, request, head], identifier, common)
 
     def _original(
         self, exchange: Exchange, digest: str, address: str, *, duplicate: bool
@@ -113,10 +129,10 @@ class Captures:
             return "", address, iso(exchange.same_since)
         return found
 
-    def _document(self, exchange: Exchange, digest: str, common: str) -> bytes:
+    def _document(self, exchange: Exchange, common: str) -> Record:
         """Such a record has neither WARC-IP-Address nor WARC-Concurrent-To (WARC 1.1, 5.7 and 5.8)."""
-        record = Record("conversion", "", HTML, exchange.body)
-        return member(self._version, record, digest, f"WARC-Record-ID: {self._new_id()}\r\n{common}")
+        common = f"WARC-Record-ID: {self._new_id()}\r\n{common}"
+        return Record("conversion", "", HTML, exchange.body, common=common)
 
     def _revisit(self, exchange: Exchange, digest: str, original: tuple[str, str, str]) -> Record:
         identifier, address, when = original

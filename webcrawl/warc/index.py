@@ -28,20 +28,26 @@ class Index:
     def __repr__(self) -> str:
         return f"<Index {self._output!r}>"
 
-    def add(self, capture: Capture, exchange: Exchange, at: int) -> None:
+    def add(self, capture: Capture, at: int) -> None:
         """The records of one exchange, the first of them at byte `at` of the archive."""
-        address = capture.address
-        start = f'{surt(address)} {stamp(capture.date)} {{"url": {quoted(address)}, '
+        start, answer = capture.line
         end = f'"filename": "{self._archive}"}}\n'
-        lines = f"{start}{_answer(capture, exchange)}{_place(capture.digest, capture.size, at)}{end}"
+        lines = f"{start}{answer}{_place(capture.digest, capture.size, at)}{end}"
         if capture.document:
-            at += len(capture.data) - capture.document_size
-            lines += f'{start}"mime": "text/html", {_place(capture.document, capture.document_size, at)}{end}'
+            at += len(capture.data) - capture.last_size
+            lines += f'{start}"mime": "text/html", {_place(capture.document, capture.last_size, at)}{end}'
         self._output.write(lines.encode())
 
     def finish(self) -> None:
         """The archive is finished: its index gets its name, and is sorted, with the checkpoint that says so."""
         self._output.finish()
+
+
+def line_of(capture: Capture, exchange: Exchange) -> tuple[str, str]:
+    """The line's beginning, and what it says of the answer."""
+    address = capture.address
+    start = f'{surt(address)} {stamp(capture.date)} {{"url": {quoted(address)}, '
+    return start, _answer(capture, exchange)
 
 
 def index_of(archive: str) -> str:

@@ -7,18 +7,21 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from random import Random
+from threading import get_ident
 
 from webcrawl.model import Archived, Exchange, Link
 from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.errors import StoreError
 from webcrawl.store.output import OPEN, Output
 from webcrawl.store.outputs import Outputs
 from webcrawl.store.sorting import SCRATCH
 from webcrawl.text.dates import iso
 from webcrawl.text.digest import label, sha1
-from webcrawl.warc.capture import Captures
+from webcrawl.warc.capture import Capture, Captures
 from webcrawl.warc.fields import fields, named
-from webcrawl.warc.index import ARCHIVE, INDEX, Index, index_of
+from webcrawl.warc.index import ARCHIVE, INDEX, Index, index_of, line_of
 from webcrawl.warc.originals import Originals
+from webcrawl.warc.press import BATCH, Press
 from webcrawl.warc.record import WARC_FIELDS, Record, member
 
 logger = logging.getLogger(__name__)
@@ -59,8 +62,16 @@ class WarcWriter:
     """
 
     def __init__(
-        self, db: CrawlDB, outputs: Outputs, files: WarcFiles, *, random: Random, clock: Callable[[], float]
+        self,
+        db: CrawlDB,
+        outputs: Outputs,
+        files: WarcFiles,
+        *,
+        random: Random,
+        clock: Callable[[], float],
+        press: Press | None = None,
     ) -> None:
+        """`press` compresses beside the caller; without one, all that is written is written at once."""
         self._db, self._outputs, self._files, self._clock = db, outputs, files, clock
         self._new_id = identifiers(random).__next__
         self._originals = Originals()
@@ -69,7 +80,14 @@ class WarcWriter:
         self._index: Index | None = None  # of the open file
         self._warcinfo = ""  # identifier of the open file's warcinfo record
         self._serial = 0
+        self._press = press
+        self._thread = get_ident()  # of the caller
+        self._broken: BaseException | None = None  # of the press's captures one was not written
         self._resume()
+        if press is not None:
+            outputs.on_close(press.close)
+            outputs.on_show(self._show)
+            db.join(self, first=True)  # before the outputs, to which it writes
 
     def __repr__(self) -> str:
         return f"<WarcWriter serial={self._serial} {self._output!r}>"
@@ -79,32 +97,93 @@ class WarcWriter:
     ) -> Archived:
         """Writes all records of the exchange, or raises and writes none. Returns where the first of them lies.
 
+        With a press they are written later, in order, and before the next checkpoint notes anything. Then an error may
+        be that of an earlier exchange; nothing more is written after one.
+
         A `duplicate`, a body seen before, becomes a revisit record if its payload was written recently. Otherwise it is
         written whole: an archive must not refer to a record that it does not hold. Where only the index takes no more,
         that is raised as well: the crawl ends, and the next start cuts the archive back.
 
         `bare`: of an answer whose body may not be kept; it has no line in the index.
         """
-        output = self._output or self._begin()
+        output = self._roomy() or self._begin()
         capture = self._captures.take(
             link, exchange, warcinfo=self._warcinfo, duplicate=duplicate, metadata=metadata, bare=bare
         )
+        if self._index is not None and not capture.bare:
+            capture.line = line_of(capture, exchange)
+        capture.place = Archived(output.path.name.removesuffix(OPEN), written=self._asked)
+        if self._press is None:
+            self._put(capture.pack())
+        elif self._press.add(capture):
+            self._put_all(self._press.ready())
+        exchange.is_original = capture.is_original
+        if capture.is_original and exchange.payload and not exchange.truncated:
+            self._originals.add(capture.digest, capture.identifier, capture.address, capture.date)
+        return capture.place
+
+    def close(self) -> None:
+        """Finishes the open file. It loses its `.open` after the next checkpoint has noted it."""
+        self._settle()
+        if self._output is not None and self._output.tell():
+            self._finish(self._output)
+
+    # -- the checkpoint, if there is a press
+
+    def prepare(self) -> Iterator[None]:
+        """Lets the thread compress what it has."""
+        if self._press is not None:
+            yield from self._press.until_done()
+            self._put_all(self._press.ready())
+
+    def save(self) -> None:
+        """Writes all that was taken: what follows this checkpoint is not to be archived again."""
+        self._settle()
+
+    def _show(self) -> None:
+        """Waits for little only: of a busy crawl what is ready is written, of another one all."""
+        if self._press is not None:
+            self._press.push()
+            self._put_all(self._press.rest() if self._press.size <= BATCH else self._press.ready())
+
+    def _asked(self) -> None:
+        """Somebody wants to know where a record lies that is not written yet."""
+        if get_ident() != self._thread:  # two threads that write would mix up records
+            raise RuntimeError("until a record is written, only the event loop's thread may ask where it lies")
+        self._settle()
+
+    def _settle(self) -> None:
+        if self._press is not None:
+            self._put_all(self._press.rest())
+
+    def _put_all(self, captures: Iterator[Capture]) -> None:
+        if self._broken is not None:
+            raise StoreError(f"{FOLDER}: unusable since: {self._broken}") from self._broken
+        try:
+            for capture in captures:
+                self._put(capture)
+        except BaseException as error:
+            self._broken = error
+            raise
+
+    def _put(self, capture: Capture) -> None:
+        """Writes what is compressed, and finishes a file that is full, unless more in the press belongs into it."""
+        output = self._output or self._begin()
         head = b"" if output.tell() else self._head(output)
         at = output.tell() + len(head)
         output.write(head + capture.data)
         if self._index is not None and not capture.bare:
-            self._index.add(capture, exchange, at)
-        exchange.is_original = capture.is_original
-        if capture.is_original and exchange.payload and not exchange.truncated:
-            self._originals.add(capture.digest, capture.identifier, capture.address, capture.date)
-        if output.tell() >= self._files.max_size:
+            self._index.add(capture, at)
+        capture.place.put(at, capture.size)
+        if output.tell() >= self._files.max_size and not (self._press is not None and self._press.size):
             self._finish(output)
-        return Archived(output.path.name.removesuffix(OPEN), at, capture.size)
 
-    def close(self) -> None:
-        """Finishes the open file. It loses its `.open` after the next checkpoint has noted it."""
-        if self._output is not None and self._output.tell():
-            self._finish(self._output)
+    def _roomy(self) -> Output | None:
+        """The open file, if the next capture belongs into it: it may become full by those in the press."""
+        output, press = self._output, self._press
+        if output is not None and press is not None and output.tell() + press.size >= self._files.max_size:
+            self._settle()
+        return self._output
 
     # -- files
 
