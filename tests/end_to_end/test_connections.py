@@ -55,6 +55,17 @@ def test_a_host_with_four(server, crawl):
     assert max(Counter(hit.url for hit in found).values()) == 1
 
 
+def test_one_for_all(simweb, tmp_path):
+    """robots.txt and all pages of a host come by one connection while its turns are near."""
+    server = simweb(5, 20, size=(2000, 3000))
+    (tmp_path / "seeds.txt").write_text("\n".join(server.world.seeds()))
+    names = {"DNS_NAMESERVERS": server.nameserver}
+    assert Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, names).run() == 0
+
+    used = {(hit.host, hit.client) for hit in hits(server)}
+    assert len(used) == 5
+
+
 def test_killed(server, crawl):
     """No URL is lost by kill -9 with several requests under way, and no run has more of them than allowed."""
     several = {"HOST_CONNECTIONS": f"{LARGE}=4", "CHECKPOINT_INTERVAL": 0.2}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from webcrawl.net.descriptors import OTHERS, Room, room
+from webcrawl.net.descriptors import MOST, OTHERS, Room, room, worth_keeping
 
 
 @pytest.mark.parametrize(
@@ -24,6 +24,22 @@ def test_connections_fit_below_the_limit(limit, fetches, kept, fits):
 def test_without_a_limit_of_requests_the_descriptors_are_the_limit():
     """CONCURRENT_REQUESTS = 0 means as many as fit."""
     assert room(10_000, 20, 0, 300).fetches == 10_000 - 20 - OTHERS - 300
+
+
+@pytest.mark.parametrize(
+    ("queues", "fetches", "factor", "kept"),
+    [
+        pytest.param(300, 100, 10, 1000, id="default"),
+        pytest.param(60, 20, 10, 200, id="few"),
+        pytest.param(3000, 1000, 10, 3000, id="a wide rotation"),
+        pytest.param(768, 256, 10, MOST, id="many"),
+        pytest.param(300, 100, 0, 300, id="without politeness"),
+        pytest.param(50, 0, 10, 50, id="without a limit of requests"),
+    ],
+)
+def test_connections_worth_keeping(queues, fetches, factor, kept):
+    """As many hosts wait for their turn as politeness makes wait; a rotation has one for each of its hosts."""
+    assert worth_keeping(queues, fetches, factor) == kept
 
 
 @pytest.mark.parametrize("limit", range(20, 3000, 7))

@@ -5,7 +5,8 @@ import asyncio
 import pytest
 
 from tests.support.net_http import LOOPS, OK, Names, Visits, client, fetches, run, serving
-from webcrawl.net.errors import EmptyAnswer
+from webcrawl.net.errors import EmptyAnswer, TimedOut
+from webcrawl.net.protocols import PLAIN, Options
 
 pytestmark = pytest.mark.parametrize("loop", LOOPS)
 
@@ -22,6 +23,30 @@ class TestKeepAlive:
         assert made[0].timings.connect > 0
         assert made[1].timings.connect == made[1].timings.dns == 0
         assert made[1].ip == "127.0.0.1"
+
+    def test_options_that_are_not_of_the_way_there(self, loop):
+        """A request that wants other bounds uses the connection that is kept, and leaves it to others."""
+
+        async def go():
+            visits = Visits()
+            async with serving(visits) as port, client() as http:
+                for options in (Options(cut=True), PLAIN, Options(timeout=5.0), Options(maxsize=1000)):
+                    await http.fetch(f"http://127.0.0.1:{port}/", keep=10, options=options)
+                return visits.connections
+
+        assert run(go(), loop) == 1
+
+    def test_another_way(self, loop):
+        """A request from another local address does not use the connection that is kept."""
+
+        async def go():
+            visits = Visits()
+            async with serving(visits) as port, client() as http:
+                for options in (PLAIN, Options(bind=("127.0.0.2", 0))):
+                    await http.fetch(f"http://127.0.0.1:{port}/", keep=10, options=options)
+                return visits.connections
+
+        assert run(go(), loop) == 2
 
     def test_without_keep_there_is_no_second_turn(self, loop):
         """Without `keep` every fetch has its own connection, and says so in the request."""
@@ -87,6 +112,29 @@ class TestKeepAlive:
         assert run(go(), loop).body == b"ok"
         assert len(connections) == 2
 
+    @pytest.mark.parametrize(("silence", "error"), [(0.0, EmptyAnswer), (5.0, TimedOut)])
+    def test_only_one_request_finds_out_that_none_can_be_kept(self, loop, silence, error):
+        """After a request without an answer on a kept connection, every request has a connection of its own."""
+        visits = []
+
+        async def handler(reader, writer):
+            visits.append(1)
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(OK)
+            await reader.readuntil(b"\r\n\r\n")
+            await asyncio.sleep(silence)
+
+        async def go():
+            async with serving(handler) as port, client(timeout=0.5) as http:
+                url = f"http://127.0.0.1:{port}/"
+                await http.fetch(url, keep=10)
+                with pytest.raises(error):
+                    await http.fetch(url, keep=10)
+                return [(await http.fetch(url, keep=10)).body for _ in range(5)]
+
+        assert run(go(), loop) == [b"ok"] * 5
+        assert len(visits) == 6
+
     def test_a_server_that_never_answers_is_not_asked_twice(self, loop):
         """An empty response on a new connection is an error, without a second try."""
         visits = []
@@ -103,13 +151,13 @@ class TestKeepAlive:
         assert len(visits) == 1
 
     def test_kept_connections_are_bounded(self, loop):
-        """At most `keep_at_most` connections are kept: the oldest is evicted."""
+        """At most `keep_at_most` connections are kept: those that were kept first."""
 
         async def go():
             visits = Visits()
             names = Names(**{f"h{number}": ["127.0.0.1"] for number in range(6)})
             async with serving(visits) as port, client(names, keep_at_most=3) as http:
-                for number in (0, 1, 2, 3, 4, 5, 5, 4, 3, 0):
+                for number in (0, 1, 2, 3, 4, 5, 2, 1, 0, 3):
                     await http.fetch(f"http://h{number}.test:{port}/", keep=10)
                     assert len(http._pool) <= 3
                 return visits.connections

@@ -335,6 +335,37 @@ class TestKept:
 
         assert (table.reads, book.counters["loaded"]) == (1, 1)
 
+    def test_a_new_host_is_looked_for_once(self):
+        """That nothing is stored of an origin, or of the other scheme of its host, is remembered until that changes."""
+        table = Table()
+        book = _book(table)
+        for _ in range(3):
+            assert book.verdict(f"{A}/x", 1) is Verdict.FETCH
+            assert (book.tries(A), any(book.validators(A))) == (0, False)
+        book.answered(A, 200, SOME, 1)
+        book.answered(A, 200, SOME, 1)
+
+        assert table.reads == 2
+        assert book.verdict(f"{A}/x", 2) is Verdict.FORBIDDEN
+
+    def test_what_is_restored_is_read(self):
+        """A row that is put back is found, though nothing was stored before."""
+        table = Table()
+        _book(table).answered(A, 200, SOME, 0)
+        row, book = table.pop(A), _book(table)
+        assert book.verdict(f"{A}/x", 1) is Verdict.FETCH
+        book.restore(A, row)
+
+        assert book.verdict(f"{A}/x", 1) is Verdict.FORBIDDEN
+
+    def test_what_is_not_stored_is_remembered_in_bounds(self, monkeypatch):
+        """However many hosts have no row, few are remembered, and each verdict is right."""
+        monkeypatch.setattr(robots_book, "ABSENT", 3)
+        book = _book()
+        for number in range(10):
+            assert book.verdict(f"http://h{number}.test/", 1) is Verdict.FETCH
+            assert len(book._absent) <= 3
+
     def test_the_frontiers_table_keeps_them(self, tmp_path):
         """Rules are stored in the crawl's database, and are still there after a checkpoint."""
         for checkpoint in (True, False):

@@ -8,19 +8,30 @@ from webcrawl.net.connection import Connection
 
 Key = tuple[object, ...]  # secure, host, port; then the way there, if it is not the usual one
 
+UNKEPT = 3600.0  # seconds in which none is kept to a server that did not answer on one
+MOST_UNKEPT = 10_000  # servers that are remembered
 _SWEEP = 1.0  # seconds between checks for expired connections: one timer for all instead of one per connection
 
 
 class ConnectionPool:
-    """Keeps connections, at most `limit` in all; the oldest is evicted.
+    """Keeps connections, at most `limit` in all.
 
     A server has as many as it has requests at once: one, but for those that HOST_CONNECTIONS names.
+
+    Without room the spare one goes that was kept first. If there is none, the new one is not kept: hosts have their
+    turns about in the order in which they were asked, so the one kept first is the next to be used
+    (docs/decisions/net-kept-connections.md).
+
+    Some servers answer one request per connection without saying so, and end it on the second, or fall silent. None is
+    kept to these.
     """
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self._kept: dict[Key, list[tuple[Connection, float]]] = {}  # in the order in which their lists began
+        self._spare: dict[Connection, Key] = {}  # in the order in which they were kept
         self._count = 0
+        self._unkept: dict[Key, float] = {}  # until when, in the order in which they were found out
         self._sweeper: asyncio.TimerHandle | None = None
 
     def __len__(self) -> int:
@@ -31,6 +42,7 @@ class ConnectionPool:
         kept = self._kept.get(key)
         while kept:
             connection, _ = kept.pop()
+            self._spare.pop(connection, None)
             self._count -= 1
             if not kept:
                 del self._kept[key]
@@ -38,26 +50,43 @@ class ConnectionPool:
                 return connection
         return None
 
-    def keep(self, key: Key, connection: Connection, seconds: float) -> None:
-        """Keep a connection for at most this long."""
-        if self.limit <= 0:
+    def keep(self, key: Key, connection: Connection, seconds: float, *, spare: bool = False) -> None:
+        """Keep a connection for at most this long. `spare`: no request is known that will use it."""
+        loop = asyncio.get_running_loop()
+        unkept = self._unkept and self._unkept.get(key, 0.0) > loop.time()
+        if unkept or (self._count >= self.limit and not self._evict()):
             connection.abort()
             return
-        if self._count >= self.limit:
-            self._evict()
-        loop = asyncio.get_running_loop()
+        if spare:
+            self._spare[connection] = key
         self._kept.setdefault(key, []).append((connection, loop.time() + seconds))
         self._count += 1
         if self._sweeper is None:
             self._sweeper = loop.call_later(_SWEEP, self._sweep)
 
-    def _evict(self) -> None:
-        key = next(iter(self._kept))
-        oldest = self._kept[key]
-        oldest.pop(0)[0].abort()
+    def distrust(self, key: Key) -> None:
+        """The server left a request on a kept connection without an answer: the next ones must not be."""
+        while (connection := self.take(key)) is not None:
+            connection.abort()
+        self._unkept.pop(key, None)
+        self._unkept[key] = asyncio.get_running_loop().time() + UNKEPT
+        if len(self._unkept) > MOST_UNKEPT:
+            del self._unkept[next(iter(self._unkept))]
+
+    def _evict(self) -> bool:
+        """Makes room, if there is a spare connection."""
+        if not self._spare or self.limit <= 0:
+            return False
+        spare = next(iter(self._spare))
+        key = self._spare.pop(spare)
+        spare.abort()
         self._count -= 1
-        if not oldest:
+        left = [one for one in self._kept[key] if one[0] is not spare]
+        if left:
+            self._kept[key] = left
+        else:
             del self._kept[key]
+        return True
 
     def give_up(self) -> None:
         """Close all idle connections: somebody else needs their descriptors."""
@@ -65,6 +94,7 @@ class ConnectionPool:
             for connection, _ in kept:
                 connection.abort()
         self._kept.clear()
+        self._spare.clear()
         self._count = 0
 
     def close(self) -> None:
@@ -82,6 +112,7 @@ class ConnectionPool:
                 continue
             for connection, until in kept:
                 if not connection.open or until <= now:
+                    self._spare.pop(connection, None)
                     connection.abort()
             self._count -= len(kept) - len(alive)
             if alive:

@@ -15,6 +15,9 @@ logger = logging.getLogger(__name__)
 OTHERS = 100
 
 
+MOST = 1000  # connections kept for hosts that wait: over TLS each takes 45 KB
+
+
 @dataclass(frozen=True, slots=True)
 class Room:
     """Connections that fit below the limit."""
@@ -40,6 +43,15 @@ def raise_limit() -> int:
 def in_use() -> int:
     """Descriptors that are open now."""
     return sum(1 for _ in Path("/dev/fd").iterdir())
+
+
+def worth_keeping(queues: int, fetches: int, factor: float) -> int:
+    """Idle connections that are worth having.
+
+    If hosts wait for `factor` times as long as their last answer took, so many of them wait for each that is asked. In
+    a crawl that does not wait, there is one for each host of the rotation, as the frontier has it at least.
+    """
+    return max(queues, min(int(factor * fetches), MOST))
 
 
 def room(limit: int, used: int, fetches: int, kept: int) -> Room:

@@ -12,7 +12,7 @@ from webcrawl.net.connection_open import Opener
 from webcrawl.net.connection_pool import ConnectionPool, Key
 from webcrawl.net.connection_proxied import ProxiedOpener
 from webcrawl.net.deadlines import Deadlines
-from webcrawl.net.errors import ConnectTimeout, EmptyAnswer, FetchError
+from webcrawl.net.errors import ConnectTimeout, EmptyAnswer, FetchError, TimedOut
 from webcrawl.net.http_answer import Answer
 from webcrawl.net.http_message import Message
 from webcrawl.net.http_metered import MeteredAnswer
@@ -89,7 +89,8 @@ class HttpClient:
         bounds, proxy = self._bounds, options.proxy
         key: Key = (target.secure, target.host, target.port)
         if options is not PLAIN:
-            bounds, key = bounds.asked(options), (*key, proxy, options.bind)
+            bounds = bounds.asked(options)
+            key = _by_way(key, options)
         reader = None if target.secure else proxy  # who reads the request first, if not the server
         line = target if reader is None else whole_url(target)
         head = self._writer.head(line, headers, method=method, keep=keep > 0, length=len(body))
@@ -116,7 +117,7 @@ class HttpClient:
         try:
             message = await connection.ask(sent + body, answer)
         except FetchError as error:
-            self.counters.stale += reused and isinstance(error, EmptyAnswer)  # the server may have read the request
+            self._unanswered(key, connection, error, reused=reused)
             if proxy is not None:
                 raise self._proxied.unanswered(proxy, target, error) from error
             raise
@@ -126,7 +127,7 @@ class HttpClient:
         timings.total = self._clock() - begun - answer.held
         if connection.open:
             if keep > 0:
-                self._pool.keep(key, connection, keep)
+                self._pool.keep(key, connection, keep, spare=watch is not None and watch.spare)
             else:
                 connection.abort()
         if proxy is not None:
@@ -140,6 +141,12 @@ class HttpClient:
         self._pool.close()
         self._deadlines.close()
         await self._opener.close()
+
+    def _unanswered(self, key: Key, connection: Connection, error: FetchError, *, reused: bool) -> None:
+        ended = isinstance(error, EmptyAnswer)
+        self.counters.stale += reused and ended  # the server may have read the request
+        if reused and (ended or (isinstance(error, TimedOut) and not connection.first_byte)):
+            self._pool.distrust(key)
 
     def _metered(self, connection: Connection, bounds: Bounds, method: str) -> Answer:
         if window := self._bandwidth.window:
@@ -157,6 +164,13 @@ class HttpClient:
                 raise ConnectTimeout("no connection within the deadline") from error
         self.counters.opened += 1
         return connection
+
+
+def _by_way(key: Key, options: Options) -> Key:
+    """The key of a connection to a server made with these options: only a proxy and a local address matter to it."""
+    if options.proxy is None and options.bind is None:
+        return key
+    return (*key, options.proxy, options.bind)
 
 
 def _exchange(

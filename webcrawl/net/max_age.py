@@ -1,10 +1,11 @@
-"""For how long an answer says that it holds (RFC 9111 4.2.1 and 5.2.2), as far as a cache of one user's needs it."""
+"""For how long an answer says that it holds (RFC 9111 4.2, 5.2.2 and 5.3), as far as a cache of one user's needs it."""
 
 from __future__ import annotations
 
 import re
 
 from webcrawl.model import header
+from webcrawl.text.httpdate import read_http_date
 
 _DIRECTIVE = re.compile(rb'(?:^|[,\s])(no-cache|no-store|max-age)(?:=\s*"?(\d{1,10})"?)?\s*(?=,|$)', re.IGNORECASE)
 _AGE = re.compile(rb"\d{1,10}")
@@ -21,7 +22,23 @@ def max_age(headers: list[tuple[bytes, bytes]]) -> float | None:
             least = 0.0
         elif seconds:
             least = min(float(seconds), least if least is not None else float(seconds))
+    return max(0.0, least - _age(headers)) if least is not None else None
+
+
+def fresh_for(headers: list[tuple[bytes, bytes]], now: float) -> float:
+    """The same, or else by `Expires`, which counts from the answer's `Date`; 0 if it does not say."""
+    said = max_age(headers)
+    if said is not None:
+        return said
+    expires = header(headers, b"expires")
+    until = read_http_date(expires) if expires is not None else None
+    if until is None:  # whatever is no date, 0 above all, means that it holds no longer
+        return 0.0
+    began = read_http_date(header(headers, b"date") or b"")
+    return max(0.0, until - (now if began is None else began) - _age(headers))
+
+
+def _age(headers: list[tuple[bytes, bytes]]) -> float:
+    """What the answer has spent in caches."""
     age = header(headers, b"age") or b""
-    if least is not None and _AGE.fullmatch(age):
-        least = max(0.0, least - float(age))
-    return least
+    return float(age) if _AGE.fullmatch(age) else 0.0

@@ -93,6 +93,8 @@ class Bounds:
         """The bounds of a request with these options."""
         limit, strict = (options.maxsize, True) if options.maxsize else (self.truncate, self.strict)
         timeout, strict = options.timeout or self.timeout, strict and not options.cut
+        if (limit, timeout, strict) == (self.truncate, self.timeout, self.strict):  # as for nearly every robots.txt
+            return self
         return replace(self, truncate=limit, timeout=timeout, strict=strict)
 
     def check(self, truncated: str) -> None:
@@ -119,6 +121,11 @@ class Watch(Protocol):
 
     source: Source | None
     timings: Timings | None
+
+    @property
+    def spare(self) -> bool:
+        """Whether no further request to the server is known: others' connections are kept rather than this one."""
+        ...
 
 
 class ProtocolModule(Protocol):

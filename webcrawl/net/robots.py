@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from webcrawl.net.robots_lines import records
 from webcrawl.net.robots_pattern import is_plain, matches, path_of, pattern_of
@@ -135,6 +136,11 @@ def product_token(user_agent: str) -> str:
     """The crawler's name in robots.txt files: `webcrawl/0.1 (+contact)` -> `webcrawl`."""
     match = _token(user_agent.strip().encode())
     return match[0].decode() if match else ""
+
+
+def agent_of(values: Mapping[str, Any]) -> str:
+    """The name by which owners speak to the crawler; `values` are its settings."""
+    return product_token(values["ROBOTSTXT_USER_AGENT"] or values["USER_AGENT"])
 
 
 def _is_everyone(value: bytes) -> bool:

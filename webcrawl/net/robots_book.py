@@ -25,6 +25,7 @@ PATIENCE = 259_200.0  # HOST_PATIENCE
 TRIES = 3  # failures at least before an origin is given up; after so many nobody should await its URLs
 HOSTS = 2**18
 ORIGINS = 100  # of one host, that are shown
+ABSENT = 4096  # origins known to have no row: a new host is looked for four times until its robots.txt has come
 NO_HEAD = Head()
 DOUBLINGS = 20  # of HOST_RETRY_WAIT, which is 0.1 s at least: more than a day
 
@@ -60,6 +61,7 @@ class RobotsBook:
         self._table, self._agent, self._room, self._sitemaps = table, agent, memory, sitemaps
         self.change(retry_wait=retry_wait, patience=patience)
         self._entries: OrderedDict[str, Entry] = OrderedDict()
+        self._absent: set[str] = set()
         self._weight = 0
         self.counters: Counter[str] = Counter()
 
@@ -165,7 +167,7 @@ class RobotsBook:
             txt = parse(body if what is Meaning.READ else b"", self._agent)
             rules, sitemaps = txt.rules, txt.sitemaps
         fresh = self._fresh(before, rules, now, head)
-        if what is not Meaning.SAME:
+        if what is not Meaning.SAME and fresh.sitemaps != self._sitemaps:
             fresh = replace(fresh, sitemaps=self._sitemaps)
         self._keep(origin, Entry(now + KEEP, rules, fresh=fresh))
         return Heard(what, self._crawl_delay(origin, rules.crawl_delay, now), sitemaps)
@@ -185,7 +187,7 @@ class RobotsBook:
 
     def restore(self, origin: str, row: Row) -> None:
         """Makes that what is known of it again."""
-        self._table.set_robots(origin, *(row or (0.0, pack_away(Away(0, 0.0), None))))
+        self._store(origin, *(row or (0.0, pack_away(Away(0, 0.0), None))))
         old = self._entries.pop(origin, None)
         self._weight -= old.weight if old is not None else 0
 
@@ -232,16 +234,27 @@ class RobotsBook:
             row = pack_fresh(entry.fresh, row)
         if row is None or entry.tries:
             row = pack_away(Away(entry.tries, entry.since), row)
-        self._table.set_robots(origin, entry.until, row)
+        self._store(origin, entry.until, row)
         self._remember(origin, entry)
+
+    def _store(self, origin: str, until: float, row: bytes) -> None:
+        self._table.set_robots(origin, until, row)
+        self._absent.discard(origin)
 
     def _entry(self, origin: str) -> Entry | None:
         entry = self._entries.get(origin)
         if entry is not None:
             self._entries.move_to_end(origin)
             return entry
+        if origin in self._absent:
+            return None
         row = self._table.robots(origin)
-        entry = self._load(*row) if row is not None else None
+        if row is None:
+            if len(self._absent) >= ABSENT:
+                self._absent.clear()
+            self._absent.add(origin)
+            return None
+        entry = self._load(*row)
         if entry is not None:
             self.counters["loaded"] += 1
             self._remember(origin, entry)

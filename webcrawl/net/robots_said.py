@@ -73,7 +73,9 @@ class Collecting:
         if value[:1] == b"/":
             path, *rest = value.replace(b"\t", b" ").split(b" ", 1)
             pattern, value = pattern_of(path), b"".join(rest).strip()
-        self._put(kind, pattern, _READERS[kind](value))
+        said = _READERS[kind](value)
+        if said is not None:  # a line that cannot be read is no rule: it takes nothing from those with shorter paths
+            self._put(kind, pattern, said)
 
     def _put(self, kind: str, pattern: str, said: int) -> None:
         """Equal paths are combined. More than MOST say together, and of all paths, whatever one of them says."""
@@ -113,7 +115,7 @@ def _longest(paths: Sequence[tuple[str, int]], path: str) -> int:
     return said
 
 
-_READERS: dict[str, Callable[[bytes], int]] = {
+_READERS: dict[str, Callable[[bytes], int | None]] = {
     USAGE: lru_cache(256)(usage.statement),
     SIGNAL: lru_cache(256)(signal.statement),
 }
