@@ -53,6 +53,29 @@ class TestFigures:
         assert len(tree.xpath("//figure//*[name()='svg'][@role='img']")) == 7
         assert all("no figures" not in label for label in tree.xpath("//*[@role='img']/@aria-label")[2:4])
 
+    def test_what_bounds_it(self, tmp_path):
+        """Below what it does stands what bounds it: as it says itself, or by its counters."""
+        said = {
+            "web": {"bound": "politeness <b>"},
+            "sums": {"bound/slots": 5},
+            "odd": {"bound": [1], "bound/slots": "x"},
+        }
+        for name, more in said.items():
+            made(tmp_path / name, stats={"reason": "finished", "pages": 7, **more})
+        with dashboard(tmp_path, Crawls()) as visitor:
+            visitor.page()
+            found = {}
+            for known in visitor.finder.look():
+                visitor.id = known.id
+                tree = tree_of(visitor)
+                notes = tree.xpath("//div[@class='state']/p[@class='note']")
+                found[known.name] = [note.text_content() for note in notes]
+        assert found == {
+            "web": ["Bound by politeness <b>."],
+            "sums": ["Bound by CONCURRENT_REQUESTS 100 %."],
+            "odd": [],
+        }
+
     def test_revisits(self, tmp_path):
         """A crawl that fetches pages again has six figures and two plots more."""
         revisits = {

@@ -4,6 +4,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.metrics.figures import DRONE, LABELS, REVISITS, collector, read
+from webcrawl.profiling.bound import Cause
 
 
 class TestText:
@@ -56,6 +57,15 @@ class TestText:
         assert found["webcrawl_failures_total", "connect_failed"] == 0
         assert found["webcrawl_dropped_urls_total", "robots_forbidden"] == 5
         assert found["webcrawl_filtered_links_total", "scope"] == 9
+
+    def test_what_bounds_it(self, tmp_path):
+        """Seconds are counted by cause, those of causes that never were too; nothing else is a cause."""
+        found = read(collector(tmp_path, **{"bound/politeness": 40, "bound/other": 9}).text())
+        causes = {key[1]: value for key, value in found.items() if key[0] == "webcrawl_bound_seconds_total"}
+
+        assert causes["politeness"] == 40
+        assert causes.keys() == set(Cause)
+        assert sum(causes.values()) == 40
 
     def test_any_status_is_bounded(self, tmp_path):
         """A server that answers with every number adds no more names than HTTP has statuses."""

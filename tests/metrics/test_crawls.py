@@ -52,8 +52,7 @@ class TestPort:
         scraper = Scraper(port)
         running = crawl.start()
         wait_until(lambda: scraper.has(100), pause=0.2)
-        running.process.kill()
-        running.process.join()
+        running.kill()
         before = scraper.found
         running = crawl.start()
         wait_until(lambda: scraper.has(0), pause=0.05)

@@ -210,7 +210,7 @@ class TestProfile:
             "this machine can do 200 pages per second per core; the bottleneck is: parsing"
         )
         assert self.profile(seconds=6.0).verdict(600) == (
-            "the crawl waited for its hosts and used 50 % of a core; "
+            "the crawl used 50 % of a core; "
             "this machine can do 200 pages per second per core; the bottleneck is: parsing"
         )
 

@@ -1,7 +1,5 @@
 """A crawl that was killed, resumed and finished, on a web where much goes wrong; and its report."""
 
-import os
-import signal
 from contextlib import ExitStack
 from types import SimpleNamespace
 
@@ -35,8 +33,7 @@ def _crawled(tmp_path_factory):
         run = crawl.start()
         stats = folder / "job/stats.json"
         wait_until(lambda: stats.exists() and crawl.stats["statistics"]["documents"] > 10)
-        os.kill(run.process.pid, signal.SIGKILL)
-        run.process.join()
+        run.kill()
         killed = report(folder / "job", {}, 0.0)
         assert crawl.run() == 0
     page = report(folder / "job", {"RANDOM_SEED": "0", "FRONTIER_LEVELS": "8"}, 0.0)

@@ -3,6 +3,7 @@
 import os
 import shutil
 
+import msgpack
 import pytest
 
 from tests.support.commands import command
@@ -73,6 +74,7 @@ class TestCrawls:
 
         for name, sentence in {
             "time": "Nothing was downloaded yet.",
+            "bound": "Nobody has looked at it while it ran.",
             "outcomes": "No URL has ended yet.",
             "wrong": "Nothing went wrong",
             "seeds": "No seed was read",
@@ -115,6 +117,18 @@ class TestCrawls:
         page = made(copy)
         assert "1 host record cannot be read" in page.text
         assert "tallies in state/crawl.db cannot be read" in page.text
+
+    def test_what_bounded_it(self, tmp_path):
+        """A row for each cause with its time, its share, and what would have helped."""
+        db = CrawlDB(tmp_path / "state")
+        db.set("tallies", msgpack.packb({"crawl": {"bound/politeness": 90, "bound/slots": 30, "pages": 7}}))
+        db.checkpoint()
+        db.close()
+
+        rows = made(tmp_path).rows("bound-table")
+        assert [row[0] for row in rows] == ["politeness", "CONCURRENT_REQUESTS"]
+        assert [row[2] for row in rows] == ["75.0 %", "25.0 %"]
+        assert rows[1][3] == "a higher CONCURRENT_REQUESTS"
 
     def test_near_duplicates(self, tmp_path):
         """Of a crawl that noted fingerprints, near-duplicates are counted, up to the checkpoint."""

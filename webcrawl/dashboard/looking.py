@@ -19,7 +19,7 @@ from webcrawl.statistics.history import KINDS, PLAIN
 
 Ask = Callable[..., Any]  # of a JOBDIR, a command, its words, `written` for `-`: an answer; CommandError, NotRunning
 LARGEST = 1 << 24  # bytes of stats.json
-NESTED = ("mix", "milliseconds", "levels", "in_force", "statistics", "state", "trouble")
+NESTED = ("mix", "milliseconds", "levels", "in_force", "statistics", "state", "trouble", "bound")
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def _left(jobdir: Path, now: float) -> Sample:
     reason = figures.get("reason")
     if reason is None:
         return Sample(
-            now, "killed", figures, "its last run was killed; the same command goes on from its last checkpoint"
+            now, "killed", figures, "its last run was killed: run the same command to resume from its last checkpoint"
         )
     return Sample(now, "stopped", figures, f"{reason}")
 

@@ -17,8 +17,8 @@ FEW = 20  # ends that say nothing yet
 LITTLE_DISK = 2 << 30  # bytes
 BEGINS = {
     "finished": "Finished: nothing is left to fetch.",
-    "stopped": "Stopped by command; the same command goes on.",
-    "shutdown": "Stopped by a signal; the same command goes on.",
+    "stopped": "Stopped by command; run the same command to resume.",
+    "shutdown": "Stopped by a signal; run the same command to resume.",
 }
 
 
@@ -54,7 +54,7 @@ def waits_for(sample: Sample, moments: Sequence[Moment]) -> str:
 def _end(reason: str) -> str:
     """Why the last run ended."""
     if reason.startswith("closespider_"):
-        return f"Ended by {reason.upper()}; the same command goes on."
+        return f"Ended by {reason.upper()}; run the same command to resume."
     return BEGINS.get(reason, f"Ended: {reason}.")
 
 

@@ -7,9 +7,12 @@ from http import HTTPStatus
 from typing import NamedTuple
 
 from webcrawl.model import Status
+from webcrawl.profiling.bound import Cause
+from webcrawl.profiling.bound_said import PREFIX as BOUND
 
 OTHERS = "other"
 STATUSES = frozenset(map(int, HTTPStatus))
+CAUSES = tuple(map(str, Cause))
 
 
 class Row(NamedTuple):
@@ -59,6 +62,10 @@ def _verdict(rest: str) -> str | None:
     return rest if rest in VERDICTS else None
 
 
+def _cause(rest: str) -> str | None:
+    return rest if rest in CAUSES else None
+
+
 def _same(rest: str) -> str:
     return rest
 
@@ -95,6 +102,7 @@ LABELLED = (
         "frontier/dropped/", "dropped_urls", "outcome", _outcome, "URLs that ended in the frontier, without a request."
     ),
     Labelled("refused/", "filtered_links", "filter", _same, "Links that a filter drops."),
+    Labelled(BOUND, "bound_seconds", "by", _cause, "Seconds of the crawl by what bounded it.", CAUSES),
 )
 GAUGES = (
     Row("queued", "queued_urls", "URLs in the frontier."),

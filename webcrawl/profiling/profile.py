@@ -52,7 +52,7 @@ class Profile:
         if not pages or not work or self.samples < ENOUGH:
             return "too short for a verdict: run it longer"
         busy = self.cpu / max(self.seconds, 1e-9)
-        idle = f"the crawl waited for its hosts and used {100 * busy:.0f} % of a core; " if busy < BUSY else ""
+        idle = f"the crawl used {100 * busy:.0f} % of a core; " if busy < BUSY else ""
         limit = max(work, key=work.__getitem__)
         return f"{idle}this machine can do {pages / self.cpu:.0f} pages per second per core; the bottleneck is: {limit}"
 

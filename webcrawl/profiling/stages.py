@@ -24,6 +24,7 @@ DIGESTS = "SHA-1 for archive and log"
 COMPRESSION = "compression"
 DISK = "disk, checkpoints"
 LOGS = "logs, statistics, pipelines"
+OUTPUTS = "index, link log, tables"
 START = "start"
 OTHER = "other"
 CALLER = ""  # its callers are charged
@@ -67,6 +68,15 @@ FILES: Mapping[str, str] = {
     "webcrawl/seeds/": FRONTIER,
     "webcrawl/warc/": WARC,
     "webcrawl/pipelines/warc.py": WARC,
+    "webcrawl/warc/index.py": OUTPUTS,
+    "webcrawl/text/surt.py": OUTPUTS,
+    "webcrawl/logs/link_line.py": OUTPUTS,
+    "webcrawl/text/credentials.py": CALLER,
+    "webcrawl/pipelines/link_log.py": OUTPUTS,
+    "webcrawl/pipelines/tables.py": OUTPUTS,
+    "webcrawl/pipelines/at_hand.py": OUTPUTS,
+    "webcrawl/tables/": OUTPUTS,
+    "pyarrow/": OUTPUTS,
     "webcrawl/store/": DISK,
     "webcrawl/store/run": CALLER,
     "webcrawl/extensions/": LOGS,
@@ -77,6 +87,7 @@ FILES: Mapping[str, str] = {
     "webcrawl/adapter/logformat.py": LOGS,
     "webcrawl/pipelines/": LOGS,
     "webcrawl/crawl/counters.py": LOGS,
+    "webcrawl/statistics/": LOGS,
     "webcrawl/model.py": CALLER,
     "webcrawl/text/digest.py": DIGESTS,
     "webcrawl/text/dates.py": CALLER,

@@ -9,10 +9,11 @@ from importlib.resources import files
 from pathlib import Path
 
 from webcrawl.report import numbers
+from webcrawl.report.head import head
 from webcrawl.report.hive import one_of
 from webcrawl.report.log import Log, read_log
 from webcrawl.report.markup import Html, join, tag
-from webcrawl.report.sections import content, drones, hosts, overview, revisits, seeds, waiting
+from webcrawl.report.sections import bound, content, drones, hosts, overview, revisits, seeds, waiting
 from webcrawl.report.sections.parts import note
 from webcrawl.report.source import LOG, NoReport, Source, read_source
 from webcrawl.statistics.statistics import Statistics
@@ -22,6 +23,7 @@ from webcrawl.verify.snapshot import Changed
 TRIES = 3
 CONTENTS = {
     "time": "Over time",
+    "bound": "What bounded it",
     "revisits": "Revisits",
     "outcomes": "Outcomes",
     "wrong": "What went wrong",
@@ -71,24 +73,14 @@ def _read(jobdir: Path, log: Log) -> Source:
 
 def page(source: Source, log: Log, defaults: Mapping[str, str], now: float) -> str:
     """The whole document."""
-    style, script = _asset("style.css"), _asset("script.js")
+    script = Html((files("webcrawl.report") / "assets" / "script.js").read_text(encoding="utf-8"))
     policy = "; ".join(
         ("default-src 'none'", "style-src 'unsafe-inline'", f"script-src 'sha256-{_hash(script)}'", "base-uri 'none'")
-    )
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=policy),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="color-scheme", content="light dark"),
-        tag("meta", name="robots", content="noindex"),
-        tag("title", f"Crawl report: {_name(source)}"),
-        tag("style", style),
     )
     body = tag(
         "body", _header(source), tag("main", _sections(source, log, defaults)), _footer(log, now), tag("script", script)
     )
-    return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
+    return f"<!doctype html>\n{tag('html', head(f'Crawl report: {_name(source)}', policy), body, lang='en')}\n"
 
 
 def _sections(source: Source, log: Log, defaults: Mapping[str, str]) -> Html:
@@ -97,6 +89,7 @@ def _sections(source: Source, log: Log, defaults: Mapping[str, str]) -> Html:
         overview.overview(source, log),
         drones.drones(source),
         overview.over_time(source),
+        bound.bound(source),
         revisits.revisits(source),
         overview.outcomes(source),
         overview.wrong(source),
@@ -170,10 +163,6 @@ def _footer(log: Log, now: float) -> Html:
             "crawl.log. A document is an answer of status 2xx to anything but robots.txt.",
         ),
     )
-
-
-def _asset(name: str) -> Html:
-    return Html((files("webcrawl.report") / "assets" / name).read_text(encoding="utf-8"))
 
 
 def _hash(script: str) -> str:

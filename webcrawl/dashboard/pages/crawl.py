@@ -14,6 +14,7 @@ from webcrawl.dashboard.pages.revisits import revisit_plots, revisit_tiles
 from webcrawl.dashboard.past import Moment
 from webcrawl.dashboard.plots import Line
 from webcrawl.dashboard.signs import lately, rate_of, signs, waits_for
+from webcrawl.profiling.bound_said import in_words
 from webcrawl.report import numbers
 from webcrawl.report.markup import Child, Html, join, tag
 from webcrawl.report.sections.parts import tiles
@@ -29,6 +30,7 @@ TABS = {
     "why": "Why?",
     "commands": "Commands",
 }
+LONGEST = 500  # characters of a sentence
 FIRST = "first"  # where the buttons of the header lead: the first tab, while other forms lead to that of commands
 SPANS = {"10 min": 600.0, "1 h": 3600.0, "6 h": 21_600.0, "1 day": 86_400.0, "all": 0.0}
 ENDS = dict(
@@ -88,9 +90,16 @@ def state(shown: Shown) -> Html:
             class_="who",
         ),
         tag("p", waits_for(sample, shown.moments), class_="lead"),
+        _bound(sample),
         _buttons(shown) if sample.answers else None,
         class_="state",
     )
+
+
+def _bound(sample: Sample) -> Html | None:
+    """What limits it now, or has limited it in the end; of a hive what has, in all."""
+    said = sample.figures.get("bound") or in_words(sample.figures)
+    return tag("p", f"Bound by {said}."[:LONGEST], class_="note") if said and isinstance(said, str) else None
 
 
 def _buttons(shown: Shown) -> Html:

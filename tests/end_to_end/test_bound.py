@@ -1,0 +1,147 @@
+"""Real crawls name what bounds them."""
+
+import socket
+import struct
+import threading
+import time
+from contextlib import contextmanager
+
+import pytest
+
+from tests.support.crawling import Crawl
+from tests.support.crowds import Crowd, served
+from tests.support.named_sites import sites
+from webcrawl.profiling.bound_said import in_words
+
+FAST = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0}
+NO_BUDGET = {"DOMAIN_BUDGET_PAGES": 1_000_000, "DOWNLOAD_TIMEOUT": 20}
+LONG = 4  # seconds
+
+
+def links(host, number=20):
+    return "".join(f'<a href="/{host}/{place}">{place}</a>' for place in range(number)).encode()
+
+
+def slowly(host, path, _):
+    """Answers after a while."""
+    if path == "/robots.txt":
+        return None
+    time.sleep(1.5)
+    return links(host)
+
+
+def main_cause(crawl):
+    """The cause of most of its time; the last log lines, which name it too."""
+    seconds = {name: value for name, value in crawl.stats.items() if name.startswith("bound/")}
+    assert sum(seconds.values()) >= 2, crawl.output.read_text()
+    return max(seconds, key=seconds.__getitem__).removeprefix("bound/")
+
+
+@contextmanager
+def slow_names():
+    """A name server that answers every name with 127.0.0.1, after more than half a second."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as names:
+        names.bind(("127.0.0.1", 0))
+
+        def answer():
+            while True:
+                data, peer = names.recvfrom(4096)
+                if not data:
+                    return
+                threading.Timer(0.6, reply, (data, peer)).start()
+
+        def reply(data, peer):
+            end = data.index(b"\0", 12) + 5
+            head = data[:2] + struct.pack(">5H", 0x8180, 1, 1, 0, 0)
+            record = b"\xc0\x0c" + struct.pack(">HHIH", 1, 1, 300, 4) + socket.inet_aton("127.0.0.1")
+            names.sendto(head + data[12:end] + record, peer)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        address = names.getsockname()
+        try:
+            yield f"127.0.0.1:{address[1]}"
+        finally:
+            names.sendto(b"", address)
+            thread.join()
+            for timer in threading.enumerate():
+                if isinstance(timer, threading.Timer):
+                    timer.cancel()
+
+
+def test_politeness(tmp_path):
+    """One host with many pages: the crawl waits for its turn. stats.json, the log and the counters say so."""
+    with sites(lambda host, path, _: links(host) if path != "/robots.txt" else None) as web:
+        crawl = web.crawl(tmp_path, ["one.test"], POLITENESS_MIN_DELAY=0.8, POLITENESS_MAX_DELAY=0.8)
+        assert crawl.run(CLOSESPIDER_TIMEOUT=LONG) == 0
+
+    assert main_cause(crawl) == "politeness"
+    assert crawl.stats["bound"].startswith("politeness ")
+    assert f"bound by {crawl.stats['bound']}" in crawl.output.read_text()
+    before = crawl.stats["bound/politeness"]
+    assert crawl.run(CLOSESPIDER_TIMEOUT=1) == 0
+    assert crawl.stats["bound/politeness"] >= before  # of the whole crawl
+    assert in_words(crawl.stats).startswith("politeness ")
+
+
+def test_slots(tmp_path):
+    """Slow hosts, and more of them than downloads at once: CONCURRENT_REQUESTS."""
+    with sites(slowly) as web:
+        crawl = web.crawl(tmp_path, [f"h{number}.test" for number in range(20)], **FAST, CONCURRENT_REQUESTS=3)
+        assert crawl.run(CLOSESPIDER_TIMEOUT=LONG) == 0
+
+    assert main_cause(crawl) == "slots"
+    assert crawl.stats["bound"].endswith("what helps: a higher CONCURRENT_REQUESTS")
+
+
+def test_answers(tmp_path):
+    """The same hosts with a slot each: their own time to answer."""
+    with sites(slowly) as web:
+        crawl = web.crawl(tmp_path, [f"h{number}.test" for number in range(6)], **FAST)
+        assert crawl.run(CLOSESPIDER_TIMEOUT=LONG) == 0
+
+    assert main_cause(crawl) == "answers"
+
+
+def test_names(tmp_path):
+    """Many hosts of one page and a slow name server: DNS."""
+    crowd = Crowd(lambda *_: b"<p>one page</p>")
+    with served(crowd), slow_names() as nameserver:
+        (tmp_path / "seeds.txt").write_text("".join(f"http://h{n}.test:{crowd.port}/\n" for n in range(60)))
+        settings = {**FAST, "DNS_NAMESERVERS": nameserver, "DNS_TIMEOUT": 20, "CONCURRENT_REQUESTS": 4}
+        crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
+        assert crawl.run(CLOSESPIDER_TIMEOUT=LONG) == 0
+
+    assert main_cause(crawl) == "names"
+    assert "DNS_NAMESERVERS" in crawl.stats["bound"]
+
+
+@pytest.fixture(name="large")
+def _large():
+    """Hosts with large pages, which cost their server nothing."""
+    words = b"".join(b'<p>some words <a href="/%d?q=%d">a link</a></p>' % (n % 9000, n) for n in range(1500))
+    with served(Crowd(lambda host, path: f"<h1>{host}{path}</h1>".encode() + words)) as crowd:
+        yield crowd
+
+
+def large_crawl(tmp_path, crowd, **settings):
+    (tmp_path / "seeds.txt").write_text("".join(f"http://h{n}.test:{crowd.port}/\n" for n in range(40)))
+    settings = {**FAST, "DNS_NAMESERVERS": crowd.nameserver, "TRAP_RULES": False, **NO_BUDGET, **settings}
+    return Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
+
+
+def test_the_processor(tmp_path, large):
+    """Large pages over loopback without a pause: the processor."""
+    crawl = large_crawl(tmp_path, large)
+    assert crawl.run(CLOSESPIDER_TIMEOUT=LONG) == 0
+
+    assert main_cause(crawl) == "processor"
+
+
+def test_bandwidth(tmp_path, large):
+    """The same with BANDWIDTH_MAX: that."""
+    crawl = large_crawl(tmp_path, large, BANDWIDTH_MAX="300kB")
+    assert crawl.run(CLOSESPIDER_TIMEOUT=LONG) == 0
+
+    assert main_cause(crawl) == "bandwidth"
+    assert crawl.stats["bound"].endswith("what helps: a higher BANDWIDTH_MAX")
