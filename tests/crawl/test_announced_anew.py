@@ -1,12 +1,9 @@
 """A page that was not there when it was fetched, and then is announced: it is fetched again from then on."""
 
-from collections import Counter
-
 import pytest
 
 from tests.support.changing_site import Document
 from tests.support.revisiting import HOST, Web
-from webcrawl.verify.whole import verify
 
 HOUR, DAY = 3600, 86_400
 
@@ -43,14 +40,6 @@ def announce(web):
     web.run(5 * HOUR)
 
 
-def sound(web):
-    web.checkpoint()
-    web.crawl.close()
-    found = list(verify(web.folder, Counter()))
-    web.open()
-    return found == []
-
-
 def test_a_page_that_failed(web):
     """It gets a record when a signal finds it, has its turns, and is one page to all that counts."""
     known = web.known
@@ -60,7 +49,7 @@ def test_a_page_that_failed(web):
     web.run(12 * HOUR)
     assert len(web.times("/a")) >= 4
     assert web.known == known + 1
-    assert sound(web)
+    assert web.is_sound()
 
 
 def test_a_page_that_still_fails(web):
@@ -97,7 +86,7 @@ def test_a_kill(web):
     assert web.known == known
     announce(web)
     assert web.known == known + 1
-    assert sound(web)
+    assert web.is_sound()
 
 
 def test_a_page_that_was_forgotten(web):

@@ -1,28 +1,27 @@
 """A page that was gone, and is again what it was, where signals have it fetched: who heard the one hears the other."""
 
-from collections import Counter
+from itertools import pairwise
 
 import pytest
 
 from tests.support.changing_site import Document
 from tests.support.revisiting import Web
-from webcrawl.verify.whole import verify
 
 HOUR = 3600
 GONE = Document(status=404)
+LISTING = b"<urlset><url><loc>http://a.test/other</loc><lastmod>2024-01-01</lastmod></url></urlset>"
 
 
 @pytest.fixture(name="web", params=["", '"1"'], ids=["bare", "etag"])
 def _web(request, tmp_path):
     """A crawl that fetches each page once a day, and knows a page."""
-    one = Web(tmp_path / "crawl", {"/a": Document(b"<p>a", etag=request.param)}, REVISIT_AGE=24 * HOUR)
-    one.here = one.documents["/a"]
-    one.seed("/a")
+    here, listing = Document(b"<p>a", etag=request.param), Document(LISTING, media="text/xml")
+    one = Web(tmp_path / "crawl", {"/a": here, "/map.xml": listing, "*": GONE}, SITEMAPS=True, REVISIT_AGE=24 * HOUR)
+    one.here = here
+    one.seed("/a", "/map.xml")
     one.run(2 * HOUR)
     yield one
-    one.checkpoint()
-    one.crawl.close()
-    assert list(verify(one.folder, Counter())) == []
+    assert one.damage() == []
 
 
 def told(web, document):
@@ -30,6 +29,12 @@ def told(web, document):
     web.documents["/a"] = document
     web.crawl.revisiting.tell(web.url("/a"), web.now)
     web.run(HOUR)
+
+
+def judged(web):
+    """What the table of changes and the figures say of each answer."""
+    found = [page.exchange.revisit for page in web.pages if page.url == web.url("/a")]
+    return [(str(one.change), one.by) for one in found if one is not None]
 
 
 def passed(web, document):
@@ -51,6 +56,7 @@ def test_it_is_gone_and_comes_back(web, first, going, coming):
     assert web.changes("/a")[known] == "gone"
     back = web.changes("/a").index("changed")
     assert set(web.changes("/a")[known:back]) == {"gone"}
+    assert judged(web)[back] == ("changed", "text")
     assert web.conditions("/a")[back] == {}
     passed(web, web.here)
     passed(web, web.here)
@@ -64,3 +70,39 @@ def test_after_a_kill(web):
     web.kill()
     passed(web, web.here)
     assert web.changes("/a") == ["new", "gone", "changed"]
+
+
+def test_it_is_back_after_a_kill(web):
+    """That a page was found gone in its turn is part of each checkpoint, too."""
+    passed(web, GONE)
+    web.checkpoint()
+    told(web, web.here)
+    web.kill()
+    told(web, web.here)
+    told(web, web.here)
+
+    same = ("unchanged", "status-304" if web.here.etag else "digest")
+    assert judged(web)[-3:] == [("changed", "text"), ("changed", "text"), same]
+
+
+def test_it_was_as_true_as_any_change(web):
+    """The signal that told of the return was true, and the record learns of a change when it takes that over."""
+    passed(web, GONE)
+    told(web, web.here)
+    assert web.crawl.stats()["signals/true"] == 1
+    passed(web, web.here)
+
+    passed(web, web.here)
+    (record,) = [one for one in web.crawl.revisiting.revisits.release(10) if one.url == web.url("/a")]
+    assert record.changes == 1
+
+
+def test_it_rests_like_other_pages(web):
+    """However often it is announced, it is asked for once a minute at most."""
+    passed(web, GONE)
+    for _ in range(60):
+        web.crawl.revisiting.tell(web.url("/a"), web.now)
+        web.run(2)
+
+    times = web.times("/a")[-3:]
+    assert min(after - before for before, after in pairwise(times)) >= 60

@@ -1,5 +1,7 @@
 """Slots and levels that change while a crawl runs."""
 
+import asyncio
+
 from webcrawl.frontier.slots import RESERVE, SHARE, Slots
 from webcrawl.net.connection_pool import ConnectionPool
 from webcrawl.net.deadlines import Deadlines
@@ -34,6 +36,9 @@ def test_kept_connections():
     aborted = []
     connection = type("Connection", (), {"abort": lambda _: aborted.append(1)})()
 
-    pool.keep(("x",), connection, 1.0)
+    async def keep():
+        pool.keep(("x",), connection, 1.0)
+
+    asyncio.run(keep())
 
     assert (len(pool), aborted) == (0, [1])

@@ -9,7 +9,6 @@ import pytest
 from tests.support.changing_site import Document
 from tests.support.revisiting import HOST, START, Web
 from webcrawl.model import Link, Outcome, Status
-from webcrawl.verify.whole import verify
 
 HOUR, DAY = 3600, 86_400
 
@@ -27,15 +26,6 @@ def _web(tmp_path):
     yield make
     for one in made:
         one.crawl.close()
-
-
-def sound(web):
-    """Whether the state agrees with itself."""
-    web.checkpoint()
-    web.crawl.close()
-    found = list(verify(web.folder, Counter()))
-    web.open()
-    return found == []
 
 
 class TestWhen:
@@ -109,7 +99,7 @@ class TestSplit:
         assert set(counted.values()) == {4}
         times = sorted(at for at, _, _ in one.asked)
         assert min(after - before for before, after in pairwise(times)) >= 1.0
-        assert sound(one)
+        assert one.is_sound()
 
 
 class TestAnswers:
@@ -136,7 +126,7 @@ class TestAnswers:
 
     @pytest.mark.parametrize("policy", ["fixed", "uniform"])
     def test_a_sitemap_that_says_how_long_it_holds(self, web, policy):
-        """The same where listings have a rule of their own; a queue that is early is so by a minute or two."""
+        """The same where listings have a rule of their own."""
         body = f"<urlset><url><loc>{HOST}/0</loc><lastmod>2024-01-01</lastmod></url></urlset>".encode()
         listing = Document(body, media="text/xml", headers={"Cache-Control": f"max-age={12 * HOUR}"})
         settings = {"REVISIT_POLICY": policy, "REVISIT_RATE": 0.02, "SITEMAPS": True, "ROBOTSTXT_OBEY": True}
@@ -146,7 +136,7 @@ class TestAnswers:
         one.run(3 * DAY)
 
         times = one.times("/map.xml")
-        assert min(after - before for before, after in pairwise(times)) >= 12 * HOUR - 180
+        assert min(after - before for before, after in pairwise(times)) >= 12 * HOUR
         assert len(times) >= 4
 
     def test_the_same_bytes(self, web):
@@ -359,7 +349,7 @@ class TestMoves:
 
         assert set(one.counted()) == {"/", "/1", "/2", "/3"}
         assert one.known == 4
-        assert sound(one)
+        assert one.is_sound()
 
     def test_another_target_each_time(self, web):
         """A page hands on what is known of it once: all later targets are new pages, and within their host's budget."""
@@ -384,7 +374,7 @@ class TestMoves:
 
         assert one.changes("/there")[-1] == "unchanged"
         assert one.known == 2
-        assert sound(one)
+        assert one.is_sound()
 
     def test_what_was_not_due_does_not_count(self, web):
         """The target of a page that has moved is not taken for one of the pages that were due."""
@@ -410,7 +400,7 @@ class TestNothingIsLostOrDoubled:
         one.kill()
         one.run(10)
         assert one.conditions("/") == [{}, {"If-None-Match": b'"1"'}]
-        assert sound(one)
+        assert one.is_sound()
         one.run(HOUR)
         assert len(one.asked) == 3
         assert one.known == 1
@@ -426,7 +416,7 @@ class TestNothingIsLostOrDoubled:
 
         assert len(one.asked) == 3
         assert one.known == 1
-        assert sound(one)
+        assert one.is_sound()
 
     def test_stop(self, web):
         """A crawl that was stopped goes on with all pages, and late ones at once."""
@@ -476,7 +466,7 @@ class TestNothingIsLostOrDoubled:
 
         assert "changed" in one.changes("/")
         assert one.known == 1
-        assert sound(one)
+        assert one.is_sound()
 
     def test_a_host_that_leads_inside(self, web, monkeypatch):
         """Pages of a host whose name led to a forbidden address for a time are tried again like those of one away."""
@@ -522,7 +512,7 @@ class TestNothingIsLostOrDoubled:
         assert one.known == 5
         assert all(one.changes(path)[:2] == ["new", "unchanged"] for path in pages)
         assert min(one.times(path)[1] for path in pages) >= DAY
-        assert sound(one)
+        assert one.is_sound()
 
     def test_switched_off_and_on(self, web):
         """With REVISIT_POLICY = none the records stay, and the crawl ends; with a policy again they go on."""
@@ -550,7 +540,7 @@ class TestNothingIsLostOrDoubled:
         one.run(2 * HOUR)
 
         assert (len(one.asked), one.known) == (4, 2)
-        assert sound(one)
+        assert one.is_sound()
 
     def test_switched_on_later(self, web, caplog):
         """Pages that were fetched before have no record: that is said, and new ones are fetched again."""

@@ -35,6 +35,7 @@ class Web:
         parts = dict.fromkeys(field.name for field in fields(Parts)) | {"frontier": self.frontier}
         parts |= {"robots": self.admission, "counters": Counter(), "clock": lambda: self.now}
         parts["uplink"] = SimpleNamespace(robots_fails=lambda origin, status, now: True)
+        parts["in_force"] = SimpleNamespace(paused=False)
         self.crawl = Crawl(Parts(**parts))
 
     def _dropped(self, link, status):

@@ -91,6 +91,35 @@ class TestWhatIsProcessed:
         assert one.changes("/") == ["new", "unchanged", "changed", "changed"]
         assert processed(one, "/") == [A.body, B.body, A.body]
 
+    def test_another_pages_body_at_a_signal(self, web):
+        """What a signal finds is compared with what this page was, and not with what others are."""
+        one = web({"/": B, "/other": A}, "/other", "/", REVISIT_AGE=100 * HOUR)
+        one.run(HOUR)
+        one.documents["/"] = A
+        one.crawl.revisiting.tell(one.url("/"), one.now)
+        one.run(HOUR)
+
+        assert one.changes("/") == ["new", "changed"]
+        assert one.pages[-1].exchange.revisit.change == "changed"
+        assert processed(one, "/") == [B.body]
+
+    @pytest.mark.parametrize("kill", [False, True])
+    def test_a_copy_at_a_signal(self, web, kill):
+        """A page that was another's copy from the start, or has become one, is unchanged while it is."""
+        one = web({"/": A, "/same": A, "/becomes": B}, "/", "/same", "/becomes", REVISIT_AGE=10 * HOUR)
+        one.run(HOUR)
+        one.documents["/becomes"] = A
+        one.run(10 * HOUR)
+        if kill:
+            one.checkpoint()
+            one.kill()
+        for path in ("/same", "/becomes"):
+            one.crawl.revisiting.tell(one.url(path), one.now)
+        one.run(HOUR)
+
+        last = {page.url: page for page in one.pages}
+        assert [last[one.url(path)].exchange.revisit.change for path in ("/same", "/becomes")] == ["unchanged"] * 2
+
 
 class TestWhatIsSaid:
     @pytest.mark.parametrize("status", [302, 303, 403, 429, 500, 503])

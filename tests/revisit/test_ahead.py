@@ -8,7 +8,7 @@ import pytest
 from tests.support.revisits import DAY, NOW, Told, made, page
 from webcrawl.revisit import ahead as module
 from webcrawl.revisit.ahead import KEPT, UNDER_WAY
-from webcrawl.revisit.record import is_ahead, record_of
+from webcrawl.revisit.record import PageRecord, is_ahead, record_of
 from webcrawl.revisit.revisits import UNDER_WAY as WAIT
 from webcrawl.store import rowcrc
 from webcrawl.store.crawldb import CrawlDB
@@ -71,6 +71,7 @@ def test_the_record_takes_over_what_was_found(revisits, policy):
     assert revisits.take(NOW + 5 * DAY, 1) == []
     assert policy.taken == []
     assert policy.observed == [(URL, DAY, True)]
+    assert policy.spares == [1.0]
     (record,) = revisits.take(LATER, 1)
     assert (record.fetched, record.etag, record.modified, record.digest, record.text) == (
         NOW + DAY, b'"new"', b"x", 2, 3,
@@ -179,6 +180,25 @@ def test_their_number_is_bounded(revisits, monkeypatch):
     assert len(revisits._ahead) == 3
 
 
+def test_a_record_that_leaves_takes_it_along(revisits, policy):
+    """Another crawl that gets the record does not find a change again that a signal's fetch has found here."""
+    found_ahead(revisits, NOW + 1, etag=b'"new"', digest=2, holds=9)
+
+    (record,) = revisits.release(10)
+    assert (record.digest, record.etag, record.fetched, record.holds) == (2, b'"new"', NOW + 1, 9)
+    assert policy.observed == [(URL, 1, True)]
+    assert len(revisits._ahead) == 0
+
+
+def test_a_record_that_leaves_knows_that_its_page_is_gone(revisits):
+    """Another crawl that gets the record knows what pipelines have heard here."""
+    link = revisits.told(URL, NOW + 1)
+    revisits.gone_ahead(record_of(link), NOW + 1)
+
+    (record,) = revisits.release(10)
+    assert (record.gone, record.digest, record.fetched) == (1, 1, NOW)
+
+
 def test_they_are_part_of_the_checkpoint(tmp_path):
     """After a kill the rows are those of the checkpoint."""
     with closing(CrawlDB(tmp_path)) as db:
@@ -222,3 +242,24 @@ def test_pages_without_a_record(db, revisits, monkeypatch):
     revisits.ahead_failed("http://h/2")
     assert [revisits.fill(f"http://h/{number}") for number in (1, 2, 2, 3, 4)] == [False, True, False, True, False]
     assert len(revisits._ahead) == 1
+
+
+def test_a_page_that_was_gone_in_its_turn(revisits, monkeypatch):
+    """A signal before its next turn gets a link with all that is known of it; and these, too, are bounded."""
+    monkeypatch.setattr(module, "LACKING", 2)
+    known = page(5, NOW - DAY, digest=7, etag=b'"x"', shape=3.0, span=9.0, gone=2)
+    revisits.gone(known, NOW)
+    revisits.gone(page(6, gone=1), NOW)
+    revisits.gone(page(7, gone=1), NOW)
+    assert len(revisits._ahead) == 2
+    assert revisits.told(known.url, NOW + 0.3) is None  # it rests
+    (link,) = revisits.told_before(NOW + DAY, 9)
+    assert (record_of(link).gone, record_of(link).digest) == (2, 7)
+    assert (known.shape, known.span) == (3.0, 9.0)
+
+
+def test_a_page_that_is_gone_while_a_signal_fetches_it(revisits):
+    """There is one link ahead of its turn still."""
+    assert revisits.told(URL, NOW + 1)
+    revisits.gone(PageRecord(URL, "L", NOW - DAY, digest=7, gone=1), NOW + 2)
+    assert revisits.told(URL, NOW + 100) is None

@@ -101,10 +101,29 @@ def lent(db, believed, due):
     return links
 
 
-@pytest.mark.parametrize(("believed", "due", "links"), [(True, DAY, 48), (True, 500.0, 1), (False, DAY, 1)])
-def test_pages_that_are_not_due_lend_their_part(db, believed, due, links):
-    """If none is due within a round of a thousand seconds, hosts that are believed get more than half of the budget."""
+@pytest.mark.parametrize(
+    ("believed", "due", "links"), [(True, DAY, 48), (True, -500.0, 48), (True, -3000.0, 1), (False, DAY, 1)]
+)
+def test_pages_lend_their_part_while_they_are_not_late(db, believed, due, links):
+    """Up to two rounds of a thousand seconds; then hosts that are believed may have more than half of the budget."""
     assert lent(db, believed, due) == pytest.approx(links, abs=2)
+
+
+def test_nobody_overtakes_those_that_wait(db):
+    """A host that is told of news all the time gets no token that another one waits for: they take turns."""
+    revisits = begun(db, rate=0.2)
+    spent(revisits, NOW)
+    for number in range(50):
+        revisits.told(f"http://waits/{number}", NOW)
+    found = []
+    for step in range(40_000):  # a hundred signals a second, five looks
+        now = NOW + step / 100
+        link = revisits.told(f"http://floods/{step}", now)
+        found += [link.url] if link is not None else []
+        if step % 20 == 19:
+            found += urls(revisits.told_before(now, 200))
+    assert 38 <= len(found) <= 41
+    assert sum(url.startswith("http://waits/") for url in found) == pytest.approx(len(found) / 2, abs=1)
 
 
 def test_a_kill_loses_and_doubles_none(tmp_path):

@@ -54,6 +54,14 @@ class TestContract:
         """A page that has not said before that it has changed is fetched when it does."""
         assert make(options()).worth(1.0, None, NOW)
 
+    def test_a_turn_that_needs_no_fetch(self, make):
+        """A fetch at a signal was in its place: together they cost no more than a turn."""
+        policy = make(options())
+        policy.worth(1.0, None, NOW)
+        policy.spared(1.0)
+        pace = getattr(policy, "pace", None) or getattr(getattr(policy, "threshold", None), "pace", None)
+        assert pace is None or pace.ahead == 0
+
     def test_signals_of_which_there_are_too_many(self, make):
         """If all pages say again and again that they have changed, `optimal` does not want all; the others do."""
         policy, told = make(options()), []

@@ -30,7 +30,10 @@ RECORDS = st.builds(
     gone=st.integers(0, 255),
     listed=st.booleans(),
     handed=st.booleans(),
+    listing=st.booleans(),
     stored=st.integers(0, 1 << 42).map(lambda milliseconds: milliseconds / 1000),
+    said=st.tuples(st.integers(0, 0xFFFF), st.integers(0, 0xFFFF)),
+    holds=st.integers(0, 0xFFFF_FFFF),
 )
 FULL = PageRecord(URL, "LL", 1.8e9 + 0.25, b'"x"', DATE, 1 << 63, 7, 1.5, 86_400.0, 2.0, 3, 2, 1, listed=True)
 
@@ -81,6 +84,7 @@ def test_absurd_validators_are_left_out():
         ({"fetched": -1.0}, {"fetched": 0.0}),
         ({"fetched": float("nan")}, {"fetched": 0.0}),
         ({"fetched": float("inf")}, {"fetched": 0xFFFF_FFFF}),
+        ({"holds": 1 << 40}, {"holds": 0xFFFF_FFFF}),
         ({"digest": 1 << 64, "text": -1}, {"digest": 0, "text": (1 << 64) - 1}),
     ],
 )

@@ -213,12 +213,12 @@ def test_an_own_due_time(db):
 
 
 def test_what_signals_miss_is_told_to_the_policy(db):
-    """For a listed page the policy is told the share of changes that no signal announces; for others it is all."""
+    """A listed page has turns as if it was not; then the policy is told the share of unannounced changes."""
     policy = Told()
     revisits = made(db, policy, missed=lambda url: 0.25)
     revisits.keep(page(1, listed=True), NOW)
     revisits.keep(page(2), NOW)
-    assert policy.missed == [0.25, 1.0]
+    assert policy.missed == [1.0, 0.25, 1.0]
 
 
 def test_it_is_part_of_the_checkpoint(tmp_path):

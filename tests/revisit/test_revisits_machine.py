@@ -3,7 +3,7 @@
 import tempfile
 from contextlib import ExitStack
 from dataclasses import replace
-from math import inf
+from math import ceil, inf
 from pathlib import Path
 from unittest.mock import patch
 
@@ -18,6 +18,7 @@ from webcrawl.revisit.revisits import FLOOR
 from webcrawl.revisit.tokens import SAVED
 from webcrawl.store.crawldb import CrawlDB
 
+HOLDS = st.sampled_from([0, 30, 3600, int(DAY), int(90 * DAY)])  # seconds that an owner promises; the last is absurd
 DUE = st.sampled_from([-400 * DAY, -1.0, 0.0, 5.0, 3600.0, DAY, 90 * DAY, 5000 * DAY, inf])
 
 
@@ -41,11 +42,12 @@ class Pages(RuleBasedStateMachine):
         self.revisits.take(self.now, 0)
         self.since, self.taken = self.now, 0
 
-    @rule(dues=st.lists(DUE, max_size=20), listed=st.booleans())
-    def find(self, dues, listed):
+    @rule(dues=st.lists(DUE, max_size=20), listed=st.booleans(), seconds=HOLDS)
+    def find(self, dues, listed, seconds):
         for due in dues:
             self.number += 1
             record = PageRecord(f"http://h/{self.number}", "L", self.now, digest=self.number, listed=listed)
+            record.holds = ceil(self.now + seconds) if seconds else 0
             self.keep(record, due)
 
     def keep(self, record, due):
@@ -62,6 +64,7 @@ class Pages(RuleBasedStateMachine):
         for record in records:
             del self.waiting[record.url]  # it waited, and comes once
             assert self.now - record.fetched >= FLOOR - 1 / buckets.TICK
+            assert self.now >= record.holds or record.holds > self.now + DAY
             self.out[record.url] = record
 
     @rule(due=DUE, fetched=st.booleans())
@@ -77,11 +80,12 @@ class Pages(RuleBasedStateMachine):
             assert is_ahead(link)
             self.ahead[link.url] = link
 
-    @rule(found=st.booleans())
-    def come_back_ahead(self, found):
+    @rule(found=st.booleans(), seconds=HOLDS)
+    def come_back_ahead(self, found, seconds):
         for url, link in self.ahead.items():
             if found:
-                self.revisits.fetched_ahead(replace(record_of(link), fetched=self.now, digest=7))
+                holds = ceil(self.now + seconds) if seconds else 0
+                self.revisits.fetched_ahead(replace(record_of(link), fetched=self.now, digest=7, holds=holds))
             else:
                 self.revisits.ahead_failed(url)
         self.ahead.clear()

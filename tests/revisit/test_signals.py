@@ -12,7 +12,7 @@ from webcrawl.revisit import since_read
 from webcrawl.revisit.announcers import Announcers
 from webcrawl.revisit.signals import Signals
 from webcrawl.revisit.since_read import PATIENCE
-from webcrawl.revisit.trust import OLDER, SILENT, TRY, Trust
+from webcrawl.revisit.trust import OLDER, QUIET, SILENT, TRY, Trust
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 from webcrawl.urls.fingerprint import Fingerprints
@@ -167,6 +167,25 @@ class TestTrust:
             trust.found()
         assert signals.missed("http://a.test/") == 1.0
         trust.tells()
+        assert signals.missed("http://a.test/") < 0.2
+
+    def test_listings_that_fall_silent(self, signals):
+        """Readings that should have brought news and did not: so does the host, before its pages are looked at."""
+        believe(signals, times=100)
+        for _ in range(2):
+            signals.expected(MAP, 0, 0.4 * QUIET)
+            assert signals.missed("http://a.test/") < 0.2
+        signals.expected(MAP, 0, 0.4 * QUIET)
+        assert signals.missed("http://a.test/") == 1.0
+        believe(signals, times=1)
+        assert signals.missed("http://a.test/") < 0.2
+
+    def test_a_reading_with_news_in_between(self, signals):
+        """Then nothing was silent."""
+        believe(signals, times=100)
+        for _ in range(9):
+            signals.expected(MAP, 0, 0.9 * QUIET)
+            signals.expected(MAP, 1, 0.9 * QUIET)
         assert signals.missed("http://a.test/") < 0.2
 
     def test_counters(self, signals):

@@ -5,6 +5,7 @@ import pytest
 
 from benchmarks.support.announced import Announced
 from benchmarks.support.changing import World, at_rates, best
+from benchmarks.support.filed import Filed
 from benchmarks.support.revisiting import Store, simulate
 from webcrawl.revisit import threshold
 from webcrawl.revisit.policy import POLICIES
@@ -42,6 +43,18 @@ def test_the_order_of_the_policies(got):
 def test_known_rates_reach_the_optimum():
     """With known rates nothing but the simulation's steps is between the policy and the optimum."""
     assert freshness("optimal", known=True) > 0.98
+
+
+def test_records_on_disk():
+    """With the records where a crawl has them, the freshness is the same, and none is lost."""
+    world = World.make(PAGES)
+    budget = BUDGET * float(world.rates.sum())
+    with Filed(world, budget, "optimal") as store:
+        got = list(simulate(store, 3, 3, parts=100))[-1][1]
+        assert len(store.revisits) == PAGES
+        assert store.total == pytest.approx(3 * PAGES, rel=0.05)
+    store = Store(World.make(PAGES), budget, "optimal")
+    assert got == pytest.approx(list(simulate(store, 3, 3, parts=100))[-1][1], rel=0.03)
 
 
 def test_other_rates():

@@ -12,6 +12,7 @@ from webcrawl.adapter.values import plain_values
 from webcrawl.crawl import assembly
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.model import Exchange, Link, Outcome, Status, Timings
+from webcrawl.verify.whole import verify
 
 START = 1.8e9
 HOST = "http://a.test"
@@ -71,6 +72,18 @@ class Web:
         prepared(self.crawl._db)
         self.crawl.checkpoint(last=True)
         self.crawl.close()
+
+    def damage(self):
+        """Closes it after a checkpoint; gives what does not agree in its state."""
+        self.checkpoint()
+        self.crawl.close()
+        return list(verify(self.folder, Counter()))
+
+    def is_sound(self):
+        """Whether the state agrees with itself; it goes on afterwards."""
+        found = self.damage()
+        self.open()
+        return found == []
 
     def run(self, seconds, most=10_000):
         """Fetches what is due for so long."""

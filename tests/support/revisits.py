@@ -15,6 +15,7 @@ class Told:
     def __init__(self, after=DAY, *, early=True):
         self.early, self.after, self.when = early, after, {}
         self.taken, self.observed, self.missed, self.restored = [], [], [], b""
+        self.spares = []
         self.gaps, self.least = [], 0.0  # of signals: what it was asked, and what is worth a fetch
 
     def observe(self, record, seconds, changed):
@@ -32,6 +33,9 @@ class Told:
 
     def took(self, record, now, due):
         self.taken.append((record.url, now, due))
+
+    def spared(self, part):
+        self.spares.append(part)
 
     def state(self):
         return b"state"

@@ -34,7 +34,6 @@ from webcrawl.crawl.refusals import Refusals
 from webcrawl.crawl.requisites import SOURCES
 from webcrawl.crawl.robots import RobotsAdmission
 from webcrawl.crawl.rules import (
-    agent_of,
     allowance_of,
     limits_of,
     needs_all_seeds,
@@ -71,6 +70,7 @@ from webcrawl.loading import load
 from webcrawl.logs.url_trace import MAGIC, UrlTrace
 from webcrawl.model import Link
 from webcrawl.net.outage import Detector
+from webcrawl.net.robots import agent_of
 from webcrawl.net.robots_book import RobotsBook
 from webcrawl.seeds.reader import Seeds
 from webcrawl.seen.content import ContentSeen
@@ -144,6 +144,7 @@ def assemble(
             parts.post.drone.moving.portion = crawl.submit_portion
             if crawl.revisiting is not None:
                 parts.post.drone.moving.again = crawl.revisiting.drain
+                parts.post.drone.moving.passing = crawl.revisiting.pass_on
         opened.pop_all()
         return crawl, visitor
 

@@ -80,6 +80,7 @@ class Crawl:
         self.about = About(self._discovery, parts.frontier, elsewhere)
         self._halfway = parts.halfway
         self.uplink, self.statistics = parts.uplink, parts.statistics
+        self.bound: Callable[[], str] = str  # says what bounds the crawl, if somebody around it looks at that
         self.held = ""  # why somebody around the crawl has it fetch nothing, in a few words; nothing if nobody has
         self.inline = InlineDownloads(
             parts.frontier.lending,
@@ -89,7 +90,7 @@ class Crawl:
             parts.counters,
             parts.halfway,
             elsewhere,
-            rests=lambda: self.held != "",
+            rests=lambda: self.held != "" or self.in_force.paused,
         )
         self.in_force, self.hosts, self._file_optouts = parts.in_force, parts.hosts, parts.file_optouts
         self._followers: list[Follower] = []
@@ -239,8 +240,8 @@ class Crawl:
         end = self._ending.after(self._clock())
         return ready if end is None else end if ready is None else min(ready, end)
 
-    def next_turn(self, link: Link) -> float:
-        """Seconds until the host of a link just taken may probably be asked again; 0 if nothing waits for it."""
+    def next_turn(self, link: Link) -> float | None:
+        """Seconds until the host of a link just taken may probably be asked again; None if nothing waits for it."""
         return self._frontier.next_turn(link)
 
     def take_refusal(self) -> Refusal | None:
@@ -328,10 +329,11 @@ class Crawl:
             self.feed(now)  # `take`, which does it, is not called
         return found[:waiting]
 
-    def finish(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
+    def finish(self, link: Link, outcome: Outcome, exchange: Exchange | None, withheld: Exchange | None = None) -> None:
         """Books the end of a download, at the time when it ended.
 
-        One that could not be tried leaves no trace, and one that was cut only its time.
+        One that could not be tried leaves no trace, and one that was cut only its time. `withheld`: the head of an
+        answer that came from elsewhere, and is not kept.
         """
         if not link.request:  # of a spider's own request it was decided before the spider was told
             self.uplink.excuse(outcome)
@@ -352,7 +354,7 @@ class Crawl:
             self._frontier.unasked(link, self._clock())
         self._counted(outcome, exchange)
         if not asked:
-            self._log.finished(link, outcome, None, ["unasked"])
+            self._log.finished(link, outcome, None, ["unasked", *(withheld.notes if withheld is not None else ())])
         elif final:
             self._logged(link, outcome, exchange)
 
@@ -450,6 +452,19 @@ class Crawl:
         """Adds one to each of these counters."""
         self._counters.update(names)
 
+    def add(self, numbers: Mapping[str, int]) -> None:
+        """Adds to each of these counters."""
+        self._counters.update(numbers)
+
+    def waiting(self) -> Mapping[str, int | float]:
+        """How many URLs and hosts wait, and for what: part of `stats`, for those who look often."""
+        return self._frontier.figures()
+
+    @property
+    def waited_for_files(self) -> float:
+        """Seconds for which the event loop has waited for files since the process began."""
+        return self._db.disk.waited
+
     def stats(self) -> dict[str, int | float]:
         """All counters by name."""
         told = [item for figures in self._figures for item in figures().items()]
@@ -497,6 +512,7 @@ class Crawl:
             **self.stats(),
             "ready": self.ready_hosts(),
             "trouble": self.trouble,
+            "bound": self.bound(),
             "levels": self._frontier.levels,
             "mix": mix(self.statistics.outcomes),
             "milliseconds": [*self.statistics.times],
@@ -510,7 +526,7 @@ class Crawl:
 
     def flush_outputs(self) -> None:
         """Writes what the outputs have buffered; a checkpoint does so too."""
-        self._outputs.flush()
+        self._outputs.show()
 
     def hear(self, hearer: Hearer) -> None:
         """Calls `hearer` at the end of every URL, with its log line: the checkpoint has both or neither."""

@@ -45,8 +45,8 @@ class InlineDownloads:
         elsewhere: Elsewhere | None = None,
         rests: Callable[[], bool] = bool,
     ) -> None:
-        """While the crawl `rests`, as in QUIET_HOURS, no host is lent: whoever awaits a download waits for longer."""
-        self._elsewhere, self._rests = elsewhere, rests
+        """While the crawl `rests`, paused or in QUIET_HOURS, no host is lent: who awaits a download waits longer."""
+        self._elsewhere, self.rests = elsewhere, rests
         self._lending, self._clock, self._log, self._counters = lending, clock, log, counters
         self._robots = robots
         self._halfway = halfway
@@ -61,7 +61,7 @@ class InlineDownloads:
         """
         if self._elsewhere is not None and not self._elsewhere.is_ours(link.url):
             return Status.OUT_OF_SCOPE  # two drones must not ask one host
-        if self._rests():
+        if self.rests():
             return self._clock() + LOOK
 
         def ended(record: Packed) -> tuple[Outcome, float] | None:

@@ -57,9 +57,9 @@ def open_revisiting(
     path, data = values["REVISIT_POLICY"], db.get(META)
     if path == NONE and data is None:
         return None
-    on = path != NONE
-    if not on and data is not None:
-        path = _former(msgpack.unpackb(data)["policy"])
+    on, former = path != NONE, msgpack.unpackb(data)["policy"] if data is not None else NONE
+    if not on:
+        path = _former(former)
     random, split = Random(values["RANDOM_SEED"]), Split(clock)
     options = PolicyOptions(values["REVISIT_AGE"], split.rate, split.known, random)
     policy: Policy = load(path)(options)
@@ -67,7 +67,7 @@ def open_revisiting(
     signals = Signals(db, Fingerprints(key), random, counters) if on else None
     missed = signals.missed if signals is not None else None
     more = {"memory": MEMORY, "missed": missed, "key": key, "floor": floor, "counters": counters}
-    revisits = Revisits(db, policy, rate=split.rate, random=random, **more)
+    revisits = Revisits(db, policy, rate=split.rate, random=random, resumes=path == former, **more)
     if signals is not None:
         signals.room = revisits.waiting.room
     importance = _importance(values["REVISIT_IMPORTANCE"], frontier)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from webcrawl.crawl.crawl import Crawl
+from webcrawl.crawl.offline import Offline
 from webcrawl.crawl.parts import Parts
 from webcrawl.model import Exchange, Link, Outcome
-from webcrawl.net.robots_book import NO_HEAD, SCHEMES, origin_of, robots_url
-from webcrawl.net.robots_fresh import Head
+from webcrawl.net.robots_book import SCHEMES, origin_of, robots_url
 from webcrawl.net.robots_said import RobotsSaid
 
 SILENT = 1 << 14
 
 
-class Rereading(Crawl):
+class Rereading(Offline):
     """Remembers bodies seen before; what its pages link to is no concern of its."""
 
     rereads = True
@@ -42,26 +41,12 @@ class Rereading(Crawl):
         del page, location, chain
         self._counters["links"] += 1
 
-    def new_body(self, link: Link, body: bytes) -> None:
-        """Nobody's budget grows."""
-
-    def robots_answered(
-        self,
-        link: Link,
-        status: int,
-        body: bytes,
-        location: str | None,
-        now: float,
-        chain: str = "",
-        head: Head = NO_HEAD,
-    ) -> Sequence[str]:
-        """Nobody is asked, so its rules do not matter. What it says of the use of pages holds for those that follow."""
-        del location, chain, head
-        origin = origin_of(link.url)
-        if link.url == robots_url(origin):
+    def robots_read(self, url: str, status: int, body: bytes, now: float) -> None:
+        """What it says of the use of pages holds for those that follow."""
+        origin = origin_of(url)
+        if url == robots_url(origin):
             self._robots.book.answered(origin, status, body, now)
             self._silent.discard(origin)
-        return ()
 
     def robots_said(self, url: str) -> RobotsSaid | None:
         """Of most archives no robots.txt is known: a look into the table for each page would cost 20 us."""
@@ -77,7 +62,13 @@ class Rereading(Crawl):
             self._silent.add(origin)
         return said
 
-    def finish(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
+    def finish(
+        self,
+        link: Link,
+        outcome: Outcome,
+        exchange: Exchange | None,
+        withheld: Exchange | None = None,  # noqa: ARG002 - only of what no archive has
+    ) -> None:
         """Logs an answer, each of them: an archive does not tell which was the last of its URL."""
         self._counted(outcome, exchange)
         self._logged(link, outcome, exchange)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from math import ceil
 from random import Random
 from typing import Any
 
@@ -19,12 +20,13 @@ from webcrawl.crawl.split import Split
 from webcrawl.crawl.unused import Unused
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.model import Exchange, Link, Outcome, Status
-from webcrawl.net.max_age import max_age
+from webcrawl.net.max_age import fresh_for
 from webcrawl.net.validators import Validators, validators
 from webcrawl.revisit import readings
 from webcrawl.revisit.ahead import lacks
 from webcrawl.revisit.change import GONE, By, Change, Judged, judged
 from webcrawl.revisit.figures import RevisitFigures
+from webcrawl.revisit.held import LONGEST
 from webcrawl.revisit.honesty import Honesty
 from webcrawl.revisit.policy import Policy
 from webcrawl.revisit.record import LONGEST_ETAG, PageRecord, is_ahead, link_of, record_of
@@ -38,7 +40,6 @@ STEP = 0.05  # seconds between two looks at what is due
 SLICE = 200  # pages that become due in one look
 ROOM = 10_000  # pages due that wait in the frontier: beyond, those of other hosts would not come to their turn earlier
 SOON, LATE = 60.0, 30 * 86_400.0  # seconds until a page is tried again that could not be fetched, at least and at most
-HELD = 86_400.0  # seconds for which a page's own max-age is believed at most: many a site gives a year to everything
 PRECONDITION_FAILED = 412
 RARE = 86_400.0  # the same if it is its host, or robots.txt, that keeps us out
 PROBES, AWAY = 5, 7 * 86_400.0  # a page that was gone so often in a row, and for so many seconds, is forgotten
@@ -82,6 +83,7 @@ class Revisiting:
         self._moved: set[str] = set()  # of these, whose record has gone to where they were redirected
         self._next = 0.0
         self._unused = Unused(split, self.__len__, revisits.floor)
+        revisits.foreign = self._is_foreign
         db.join(self)
 
     def __repr__(self) -> str:
@@ -131,12 +133,25 @@ class Revisiting:
         return ready if ready is None else max(ready, self._next)
 
     def receive(self, links: Sequence[Link]) -> None:
-        """Pages that another drone has fetched, whose hosts are ours now."""
+        """Pages that another drone has fetched, whose hosts are ours now, and signals that it has not followed."""
         now = self._clock()
         for link in links:
             record = record_of(link)
-            if record is not None and not is_ahead(link):
+            if is_ahead(link):
+                self.revisits.ahead_failed(link.url)  # it may have been ours before its host has come
+                self.tell(link.url, now, link.via, link.path)
+            elif record is not None:
                 self.revisits.adopt(record, now)
+
+    def pass_on(self) -> None:
+        """Hosts have become other drones': what was told of their pages goes there at once."""
+        gate = self._frontier.gate
+        if gate is not None:
+            for link in self.revisits.leave():
+                gate.pass_on(link.pack())
+
+    def _is_foreign(self, host: str) -> bool:
+        return self._frontier.gate is not None and self._frontier.gate.foreign(host)
 
     def drain(self) -> bool:
         """Puts the next records into the frontier, whenever they are due, from where they go to other drones.
@@ -172,14 +187,19 @@ class Revisiting:
         record = record_of(link) if is_ahead(link) else None
         return record is not None and not lacks(record)
 
+    def was_gone(self, link: Link) -> bool:
+        """Whether a signal has such a page fetched that was gone when it was asked for last."""
+        record = record_of(link) if is_ahead(link) else None
+        return record is not None and record.gone > 0 and not lacks(record)
+
     def knows(self, link: Link) -> bool:
         """Whether the page was fetched before, and what came of that is at hand."""
         record = None if link.request else self._record(link)
         return record is not None and record.digest != 0
 
-    def tell(self, url: str, now: float, via: str = "") -> bool:
+    def tell(self, url: str, now: float, via: str = "", path: str = "L") -> bool:
         """A signal, from the page `via`, which has this page fetched ahead of its turn; False if that is under way."""
-        link = self.revisits.told(url, now, via=via) if self._on else None
+        link = self.revisits.told(url, now, path, via) if self._on else None
         if link is not None:
             self._frontier.revisit([link.pack()])
         return link is not None or url in self.revisits.waiting
@@ -304,6 +324,8 @@ class Revisiting:
             if self._may_be_told(record.url):
                 self.revisits.lack(record.url, record.path, now)
         else:
+            if self._may_be_told(record.url):
+                self.revisits.gone(record, now)
             self._later(record, now, SOON)
 
     def _ahead(
@@ -337,7 +359,8 @@ class Revisiting:
         listing = brought if self._policy.early else None  # else it is a page like others
         if record.digest and found.change is not Change.NEW:
             seconds = max(now - record.fetched, 0.0)
-            if listing is not None:
+            if listing is not None and self.signals is not None:
+                self.signals.expected(link.url, listing.news, readings.expected(record, seconds))
                 readings.learn(record, seconds, listing.news, changed=changed)
             else:
                 self._policy.observe(record, seconds, changed)
@@ -349,13 +372,12 @@ class Revisiting:
         interval = max(now - record.fetched, 0.0) if record.fetched else 0.0
         self._update(record, exchange, found, now)
         record.gone, record.weight = 0, self._importance(link)
-        least = min(max_age(exchange.headers) or 0.0, HELD)
         if listing is not None:  # the freshness of copies is that of pages
             self.counts.kept_listing(link.url)
-            self.revisits.keep_listing(record, now, max(least, readings.HOUR * listing.listings))
+            self.revisits.keep_listing(record, now, readings.HOUR * listing.listings)
             return
         self.counts.kept(record, interval)
-        self.revisits.keep(record, now, least=least)
+        self.revisits.keep(record, now)
 
     def _update(self, record: PageRecord, exchange: Exchange, found: Judged, now: float) -> None:
         """The record is as this answer says."""
@@ -370,6 +392,8 @@ class Revisiting:
             sent = sent.completed(Validators(record.etag, record.modified))
         record.etag, record.modified = sent
         record.said = exchange.said
+        seconds = min(fresh_for(exchange.headers, now), LONGEST)
+        record.holds = ceil(now + seconds) if seconds > 0 else 0
         if exchange.withheld is not None:  # the next answer is to come whole, and to be new if it may be kept
             record.etag = record.modified = b""
             record.digest = 0

@@ -11,7 +11,6 @@ from webcrawl.frontier.connections import Connections
 from webcrawl.frontier.parts import Rules
 from webcrawl.frontier.politeness import Politeness
 from webcrawl.loading import load
-from webcrawl.net.robots import product_token
 from webcrawl.preferences.purpose import Purpose
 from webcrawl.urls.hosts import RegisteredDomains
 
@@ -23,11 +22,6 @@ UNLIMITED = "webcrawl.frontier.allowances.unlimited.Unlimited"
 def purpose_of(values: Mapping[str, Any]) -> Purpose:
     """What the crawl is for, and which of the owners' words are therefore obeyed."""
     return Purpose.of(values["PURPOSE"], noindex=bool(values["OBEY_NOINDEX"]), noarchive=bool(values["OBEY_NOARCHIVE"]))
-
-
-def agent_of(values: Mapping[str, Any]) -> str:
-    """The name by which owners speak to the crawler."""
-    return product_token(values["ROBOTSTXT_USER_AGENT"] or values["USER_AGENT"])
 
 
 def needs_all_seeds(values: Mapping[str, Any]) -> bool:

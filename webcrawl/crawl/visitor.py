@@ -12,6 +12,7 @@ from webcrawl.crawl.listings import LISTINGS
 from webcrawl.crawl.redirect_chain import follow
 from webcrawl.crawl.requisites import FRAMES, is_needed, is_requisite, may_need
 from webcrawl.crawl.revisiting import Revisiting
+from webcrawl.crawl.states import States
 from webcrawl.crawl.withholding import Owners, forget_links, withhold
 from webcrawl.formats.documents import DocumentReader
 from webcrawl.html.found import Found, FoundLink, is_nofollow
@@ -20,7 +21,7 @@ from webcrawl.model import Exchange, Link, redirects_in_a_row
 from webcrawl.net.robots_book import robots_url
 from webcrawl.net.robots_fresh import head_of
 from webcrawl.preferences.joining import kept
-from webcrawl.revisit.change import GONE, By, Change, Judged
+from webcrawl.revisit.change import By, Change, Judged
 from webcrawl.seen.shells import SIZE, Shells
 from webcrawl.urls.redirects import target
 
@@ -29,7 +30,6 @@ KIND = itemgetter(0)  # of a link
 HOPS = {**dict.fromkeys(("img", "srcset", "script", "style", "media", "object", "link"), "E"), "refresh": "R"}
 FOR_GOOD = frozenset({301, 308})
 WITHHELD = b"withheld"  # before what is kept of a body that is not
-CHANGED, HERE = b"changed ", b" here "  # in digests that are kept beside those of bodies
 NEEDED = {"refresh": "R"}  # all other requisites are E
 
 
@@ -64,6 +64,7 @@ class Visitor:
         """The second of the readers, which are equal, is for `read_ahead`."""
         self._owners, self._judges = owners, owners.judges
         self._crawl, self._digests, self._shells = crawl, digests, shells
+        self._states = States(crawl, digests)
         self._reader, self._ahead = readers
         self._followed, self._redirects, self._cookies = rules.followed, rules.redirects, rules.cookies
         self._skip_seen, self._obey_nofollow, self._home = rules.skip_seen, rules.obey_nofollow, rules.home
@@ -112,9 +113,9 @@ class Visitor:
     def _visit(self, page: Page, link: Link, exchange: Exchange, location: str) -> None:
         known = self._crawl.revisiting
         if known is not None:
-            self._judge(page, known, link, exchange)
+            self._states.judge(page, known, link, exchange)
         elif self._crawl.rereads:
-            self._compare(page, exchange)
+            self._states.compare(page, exchange)
         if location:
             if link.history and known is not None and self._moves(known, link, exchange, location):
                 page.change = Change.GONE
@@ -123,55 +124,6 @@ class Visitor:
                 self._crawl.redirected(link, location, self._chain(link, exchange))
         elif 200 <= exchange.status < 300 and exchange.body and not _is_same(page, exchange):
             self._body(page, link, exchange)
-
-    def _judge(self, page: Page, known: Revisiting, link: Link, exchange: Exchange) -> None:
-        """Whether the page is new, or as it was when it was fetched last.
-
-        The digest is of the payload, by which archives tell copies; without a content coding it is the body.
-        """
-        number = 0
-        if exchange.status == 200:
-            digest = self._digests(exchange.payload)
-            page.digest = digest if exchange.payload is exchange.body else self._digests(exchange.body)
-            number = int.from_bytes(digest[:8], "big") or 1
-        found = known.judge(link, exchange, number, lambda: page.fingerprint)
-        seen = known.is_seen(link)
-        if found is None:
-            if seen and exchange.status in GONE:
-                page.change = Change.GONE
-                self._crawl.seen_body(self._has_changed(page))
-            elif seen or known.knows(link):  # an answer that says nothing of the page
-                page.change = Change.UNCHANGED
-            return
-        if found.change is Change.NEW and seen:
-            same = self._crawl.holds_body(page.digest)
-            found = replace(
-                found, change=Change.UNCHANGED if same else Change.CHANGED, by=By.DIGEST if same else By.TEXT
-            )
-        exchange.revisit, exchange.same_since = found, found.stored
-        page.earlier = found.said if found.by is By.STATUS else page.earlier
-        page.change, page.revisit = found.change, found.visits + (found.change is not Change.NEW)
-        if found.change in (Change.CHANGED, Change.GONE):
-            self._crawl.seen_body(self._has_changed(page))
-        elif seen and found.digest_before == 0 and self._crawl.holds_body(self._has_changed(page)):
-            page.change = Change.CHANGED  # perhaps: which of its states was the last is not known here
-
-    def _compare(self, page: Page, exchange: Exchange) -> None:
-        """Of a page that an archive has more than once, each later answer is a change: what it is counts, not when."""
-        if exchange.request and not exchange.request.startswith((b"GET ", b"HEAD ")):
-            return
-        if 200 <= exchange.status < 300 and self._crawl.seen_body(self._has_changed(page)):
-            page.change = Change.CHANGED
-        elif exchange.status in GONE and self._crawl.holds_body(self._has_changed(page)):
-            page.change = Change.GONE
-
-    def _has_changed(self, page: Page) -> bytes:
-        """By which it is known that a page was ever found changed, or gone; of an archive, that it was ever there."""
-        return self._digests(CHANGED + page.url.encode())
-
-    def _was_here(self, page: Page) -> bytes:
-        """By which it is known that the first page with this body was this one."""
-        return self._digests(page.digest + HERE + page.url.encode())
 
     def _moves(self, known: Revisiting, link: Link, exchange: Exchange, location: str) -> bool:
         """A page that has moved for good takes what is known of it along, unless nothing is fetched where it is now."""
@@ -199,10 +151,10 @@ class Visitor:
             return
         page.duplicate = self._crawl.seen_body(page.digest)
         known = self._knows_links(page)
-        if page.duplicate and (self._crawl.comes_again(link) or _is_back(exchange) or self._returns(page, link)):
+        if page.duplicate and (self._crawl.comes_again(link) or self._states.returns(page, link, exchange)):
             page.duplicate = known = False  # first seen as this very page
-        elif not page.duplicate and self._crawl.revisiting is not None:
-            self._crawl.new_key(self._was_here(page))
+        elif self._crawl.revisiting is not None:
+            self._states.note(page)
         if not (page.duplicate or link.history):  # budgets are about new pages
             self._crawl.new_body(link, exchange.body)
         exchange.duplicate = page.duplicate
@@ -228,14 +180,6 @@ class Visitor:
         if not (self._crawl.seen_body(self._digests(WITHHELD + page.digest)) or link.history):
             self._crawl.new_body(link, exchange.body)
         return True
-
-    def _returns(self, page: Page, link: Link) -> bool:
-        """Whether a page has become again what it was before, or has moved here for good."""
-        if page.change is Change.NEW:
-            return bool(link.history)
-        if self._crawl.rereads:
-            return True
-        return page.change is Change.CHANGED and self._crawl.holds_body(self._was_here(page))
 
     def _read_requisites(self, page: Page, exchange: Exchange) -> None:
         """Reads a body whose links were submitted, for what it needs to be shown: here that may be other files."""
@@ -395,12 +339,6 @@ def _kept(page: Page, found: Judged) -> tuple[int, int]:
     """What is kept of what the owner said. A document that is the same says the same, and need not be read again."""
     header, document = kept(page.said_so_far.statements)
     return header, found.said[1] if found.by is By.DIGEST and found.change is Change.UNCHANGED else document
-
-
-def _is_back(exchange: Exchange) -> bool:
-    """Whether the page was away, and is again what it was."""
-    found = exchange.revisit
-    return found is not None and found.change is Change.CHANGED and found.digest == found.digest_before
 
 
 def _is_same(page: Page, exchange: Exchange) -> bool:

@@ -14,7 +14,7 @@ LARGEST = ("seeds", "bad_seeds", "seed_lists_away", "outage/seconds", "seconds",
 EARLIEST = ("started",)
 SOONEST = "aside_due"  # 0: nothing is due
 RATE = "seen/cache_hit_rate"
-APART = ("reason", "trouble", "statistics", "drones", RATE, SOONEST)  # not by their values alone
+APART = ("reason", "trouble", "bound", "statistics", "drones", RATE, SOONEST)  # not by their values alone
 MAIN = (  # what the list of drones has of each
     *("drone", "state", "reason", "pages", "failures", "bytes", "queued", "in_flight", "hosts", "seconds"),
     *("host", "jobdir", "trouble"),

@@ -8,6 +8,7 @@ record: of those that may be announced that is noted here too, so that they get 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from siphashc import siphash
 
@@ -70,6 +71,15 @@ class Ahead:
         key = self._fingerprint(url)
         if self.count < LACKING and self._row(key) is None:
             self._set(key, int(now), PageRecord(url, path, now, gone=1))
+
+    def gone(self, record: PageRecord, now: float) -> None:
+        """Notes that this page, which has a record, was not there in its turn."""
+        key = self._fingerprint(record.url)
+        row = self._row(key)
+        if row is not None or self.count < LACKING:
+            since = row[0] if row is not None else int(now)  # a link may be under way still
+            # Of what is ahead, shape and span are of signals, and not of changes.
+            self._set(key, since, replace(record, shape=0.0, span=0.0, visits=record.visits or 1))
 
     def fill(self, url: str) -> bool:
         """It gets one, if it has none: then nothing of it stays here."""

@@ -27,6 +27,7 @@ MOST = 512  # buckets; beyond, order within the last ones is given up
 MOVES = 4  # records moved with each push and pop while a bucket is divided, so that none takes long
 SLICE = 4096  # records moved at once if they are needed now
 BUCKET, DIVIDED, SORTED = "revisit.bucket.", "revisit.divided", "revisit.sorted"
+HELD = "held."  # before these names: of records that are put aside (held.py)
 COUNT = 8  # bytes of the number of all records, so that a bucket that is missing is noticed (verify/revisits.py)
 
 
@@ -68,9 +69,13 @@ class Bucket:
 class Buckets:
     """A queue of records by time. Its order is exact but within a bucket that is too large to be divided in time."""
 
-    def __init__(self, db: CrawlDB, pool: Pool) -> None:
-        """As of the last checkpoint. The caller saves it with the next, and gives it a pool of its own."""
+    def __init__(self, db: CrawlDB, pool: Pool, which: str = "") -> None:
+        """As of the last checkpoint. The caller saves it with the next, and gives it a pool of its own.
+
+        `which`: before the names of what is saved, as a crawl has more than one such queue.
+        """
         self._db, self._pool = db, pool
+        self._bucket, self._divided_name, self._sorted_name = which + BUCKET, which + DIVIDED, which + SORTED
         self._buckets: dict[int, Bucket] = {}  # by start
         self._starts: list[int] = []  # in order; no two buckets overlap
         self._divided: list[Bucket] = []  # of these, each record is moved to a narrower bucket
@@ -265,30 +270,30 @@ class Buckets:
         for start in sorted(self._stale):
             self._save(start)
         divided = [(bucket.start, bucket.width, bucket.fifo.save()) for bucket in self._divided]
-        self._db.set(DIVIDED, msgpack.packb(divided))
+        self._db.set(self._divided_name, msgpack.packb(divided))
         records = b"".join(map(frame, self._sorted[self._next :]))
         head = stamp(self._until) + self.count.to_bytes(COUNT, "big")
-        self._db.set(SORTED, head + self._pool.blocks.pack(records))
+        self._db.set(self._sorted_name, head + self._pool.blocks.pack(records))
 
     def _save(self, start: int) -> None:
         self._stale.discard(start)
-        name, bucket = f"{BUCKET}{start:010x}", self._buckets.get(start)
+        name, bucket = f"{self._bucket}{start:010x}", self._buckets.get(start)
         if bucket is None:
             self._db.delete(name, f"{name}.")
         else:
             self._db.set(name, bytes((bucket.width,)) + bucket.fifo.save())
 
     def _restore(self) -> None:
-        for name, value in self._db.named(BUCKET):
-            self._add(int(name.removeprefix(BUCKET), 16), value[0], value[1:])
+        for name, value in self._db.named(self._bucket):
+            self._add(int(name.removeprefix(self._bucket), 16), value[0], value[1:])
         self._divided = [
             Bucket(start, width, self._pool.fifo(saved))
-            for start, width, saved in msgpack.unpackb(self._db.get(DIVIDED) or b"\x90")
+            for start, width, saved in msgpack.unpackb(self._db.get(self._divided_name) or b"\x90")
         ]
-        saved = self._db.get(SORTED)
+        saved = self._db.get(self._sorted_name)
         if saved is not None:
             self._until = stamped(saved)
-            data = self._pool.blocks.unpack(saved[TIME + COUNT :], SORTED)
+            data = self._pool.blocks.unpack(saved[TIME + COUNT :], self._sorted_name)
             self._sorted = some(data, 0, len(data))
         of_fifos = sum(bucket.fifo.count for bucket in (*self._buckets.values(), *self._divided))
         self.count = of_fifos + len(self._sorted)

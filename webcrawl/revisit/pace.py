@@ -29,7 +29,8 @@ class Pace:
         self._options = options
         self.front = 0.0  # the due time that the queue has come to; 0: nothing was taken yet
         self.rate = 0.0  # revisits per second, averaged
-        self.ahead = 0  # pages that were fetched at a signal since then, out of the budget
+        # Pages that were fetched at a signal since then, out of the budget, less those that need none in their turns.
+        self.ahead = 0.0
         self.ahead_rate = 0.0  # of these per second, averaged
         self.told = 0.0  # when the average was brought up to date
 
@@ -47,7 +48,7 @@ class Pace:
         if self.rate > 0 and passed > 0:
             self.rate += (rate - self.rate) * min(passed / SMOOTH, 1.0)
             self.ahead_rate += (self.ahead / passed - self.ahead_rate) * min(passed / SMOOTH_AHEAD, 1.0)
-            self.ahead, self.told = 0, now
+            self.ahead, self.told = 0.0, now
         elif not self.rate:
             self.rate, self.told = rate, now
         pages = max(self._options.pages(), 1)

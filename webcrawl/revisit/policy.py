@@ -61,6 +61,12 @@ class Policy(Protocol):
     def took(self, record: PageRecord, now: float, due: float) -> None:
         """The page that was due then is taken now, early or late."""
 
+    def spared(self, part: float) -> None:
+        """A page needs no fetch in its turn: the record has taken over what a fetch at a signal had found.
+
+        `part`: of its time until it would have been due, what had passed by then.
+        """
+
     def state(self) -> bytes:
         """What a checkpoint keeps of the policy; of its records the buckets have everything."""
 

@@ -7,8 +7,8 @@
                                                                  6  when it was archived, milliseconds
 
 Then the ETag; the Last-Modified date, in 4 bytes if it has HTTP's usual form, else as sent after its length; what the
-owner said of its use, in 4 bytes if that was anything; and, in a queue, discovery path, space and URL. Inside a link
-the same bytes are text, and URL and path are the link's.
+owner said of its use, in 4 bytes if that was anything; until when the page holds, in 4 bytes if its owner said that;
+and, in a queue, discovery path, space and URL. Inside a link the same bytes are text, and URL and path are the link's.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from webcrawl.text.httpdate import http_date, read_http_date
 
 HEAD = struct.Struct("<BBIBQQfffHHBHI")
 DATE = struct.Struct("<I")
-LISTED, DATED, WORDED, HANDED, SPOKEN = 1, 2, 4, 8, 16  # flags; the second and third: how Last-Modified is kept
-SAID = struct.Struct("<HH")
+LISTED, DATED, WORDED, HANDED, SPOKEN, HOLDS, LISTING = 1, 2, 4, 8, 16, 32, 64
+"""Flags; the second and third: how Last-Modified is kept."""
+SAID, UNTIL = struct.Struct("<HH"), struct.Struct("<I")
 LONGEST_ETAG, LONGEST_DATE = 128, 64  # bytes; longer ones are not worth their room
 SECONDS = 0xFFFF_FFFF  # until 2106
 COUNT = 0xFFFF
@@ -52,6 +53,8 @@ class PageRecord:
     stored: float = 0.0  # when the answer was fetched that the archive has, to the millisecond; 0: it has none
     said: tuple[int, int] = (0, 0)  # of its use, by headers and by the document (webcrawl.preferences)
     handed: bool = False  # it has moved for good, and what was known of it went along: that happens once
+    listing: bool = False  # a sitemap or feed with turns of its own: shape and span are of what its readings brought
+    holds: int = 0  # its owner says that it is fresh until then, whole seconds since 1970; 0: no word of that
 
 
 def pack(record: PageRecord) -> bytes:
@@ -106,7 +109,7 @@ def record_of(link: Link) -> PageRecord | None:
 
 def _packed(record: PageRecord) -> bytes:
     etag = record.etag if len(record.etag) <= LONGEST_ETAG else b""
-    modified, flags = record.modified, LISTED * record.listed | HANDED * record.handed
+    modified, flags = record.modified, LISTED * record.listed | HANDED * record.handed | LISTING * record.listing
     if modified:
         date = read_http_date(modified)
         if date is not None and 0 <= date <= SECONDS:
@@ -117,6 +120,8 @@ def _packed(record: PageRecord) -> bytes:
             modified = b""
     if any(record.said):
         flags, modified = flags | SPOKEN, modified + SAID.pack(*record.said)
+    if record.holds:
+        flags, modified = flags | HOLDS, modified + UNTIL.pack(min(record.holds, SECONDS))
     try:
         return _head(record, flags, len(etag)) + etag + modified
     except (OverflowError, ValueError, struct.error):  # a number beyond its room, which costs a look at all of them
@@ -176,13 +181,16 @@ def _unpacked(data: bytes) -> tuple[PageRecord, int]:
         elif flags & WORDED:
             start, at = at + 1, at + 1 + data[at]
             modified = data[start:at]
-        said = (0, 0)
+        said, holds = (0, 0), 0
         if flags & SPOKEN:
             said = SAID.unpack_from(data, at)
             at += SAID.size
+        if flags & HOLDS:
+            (holds,) = UNTIL.unpack_from(data, at)
+            at += UNTIL.size
     except (struct.error, IndexError) as error:
         raise ValueError(f"not a page's record: {data[:80]!r}") from error
-    if at > len(data) or size > LONGEST_ETAG or flags >= 2 * SPOKEN:
+    if at > len(data) or size > LONGEST_ETAG or flags >= 2 * LISTING:
         raise ValueError(f"not a page's record: {data[:80]!r}")
     shape, span, weight = floats
     listed, fetched = bool(flags & LISTED), seconds + part / 256
@@ -204,4 +212,6 @@ def _unpacked(data: bytes) -> tuple[PageRecord, int]:
         ((high << 32) + low) / 1000,
         (said[0], said[1]),
         bool(flags & HANDED),
+        bool(flags & LISTING),
+        holds,
     ), at

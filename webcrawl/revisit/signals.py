@@ -105,6 +105,10 @@ class Signals:
             return None
         return Brought(news, len(announcer.listings))
 
+    def expected(self, listing: str, news: int, expected: float) -> None:
+        """What a reading brought, and what it should have brought: a host may fall silent."""
+        self._announcers.change(host_of(listing)).trust.read(news, expected)
+
     def followed(self, url: str, at: float, *, changed: bool) -> None:
         """A page was fetched because of a signal."""
         host = host_of(url)

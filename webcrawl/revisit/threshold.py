@@ -19,6 +19,7 @@ BOUND = 0.5  # rounds: a queue that is later counts as if it were so late, after
 WRONG = log(3.0)  # the sample's error is believed to be at most threefold
 STEP = 2.0  # ln of the level, per pass
 FEW, CAREFUL = 0.05, 0.3  # the same if signals have more of the budget: what they cost is known late
+RARE = 0.01  # visits per page and round that are found at least: those that were spared are known late
 LEAST, MOST = 1e-12, 1e24  # of the level
 SHORTEST = 1.0  # seconds between two visits
 DAY = 86400.0
@@ -88,7 +89,7 @@ class Threshold:
             self.correction = max(min(self.correction - DRIFT * passed * late, WRONG), -WRONG)
         wanted = exp(self.correction - PULL * late)  # visits per page and round
         ahead = self.pace.ahead_rate / self.pace.rate if self.pace.rate > 0 else 0.0
-        found = self._often / looked * seconds + ahead
+        found = max(self._often / looked * seconds + ahead, RARE)
         most = STEP if ahead < FEW else CAREFUL
         step = max(min(log(found / wanted), most), -most)
         self.level = max(min(self.level * exp(step), MOST), LEAST)

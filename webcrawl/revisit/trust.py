@@ -14,7 +14,8 @@ TRIED = 4.0  # signals that must have been followed before a host is judged
 BELIEVED = 0.8  # share of them that must have been true: at a random time, most pages have changed since the last visit
 TRY = 8  # signals of one reading of a listing that are followed, of a host that is not judged yet
 SILENT = 5  # changes in a row that were not announced: a host that said all does not say anything any more
-LEAST = 0.05  # of the changes of a host that never failed are looked for all the same: it may fall silent one day
+LEAST = 0.01  # of the changes of a host that never failed are looked for all the same: it may fall silent one day
+QUIET = 6.0  # news that its listings should have had, and had none: by chance that is so once in 400 times
 AGAIN = 7 * 86_400.0  # seconds after which a host that is not believed is tried with one signal more
 
 
@@ -28,6 +29,7 @@ class Trust:
     unannounced: float = 0.0
     asked: float = 0.0  # when it was last tried although it was not believed, seconds since 1970
     silent: float = 0.0  # changes in a row that no signal told of
+    quiet: float = 0.0  # news that were expected of readings without any, in a row; not saved
 
     @property
     def tried(self) -> float:
@@ -78,12 +80,18 @@ class Trust:
     def tells(self) -> None:
         """It has announced a change, whether that was known or not."""
         self.announced, self.unannounced = FADE * self.announced + 1.0, FADE * self.unannounced
-        self.silent = 0.0
+        self.silent = self.quiet = 0.0
 
     def found(self) -> None:
         """A page that listings name was changed, and no signal had told of it."""
         self.announced, self.unannounced = FADE * self.announced, FADE * self.unannounced + 1.0
         self.silent += 1.0
+
+    def read(self, news: int, expected: float) -> None:
+        """A listing had so many news, and should have had so many by those of earlier readings."""
+        self.quiet = 0.0 if news else self.quiet + expected
+        if self.quiet >= QUIET:
+            self.silent = max(self.silent, SILENT)
 
     def pack(self) -> bytes:
         return LAYOUT.pack(self.true, self.false, self.announced, self.unannounced, self.asked, self.silent)

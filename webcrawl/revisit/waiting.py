@@ -8,6 +8,7 @@ however often it is announced.
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
+from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import NamedTuple
 
@@ -87,6 +88,11 @@ class Waiting:
         self._ready[host] = urls
         return self._known[next(iter(urls))]
 
+    def is_ready(self, now: float) -> bool:
+        """Whether there is a next one: it goes before all that come only now."""
+        self._wake(now)
+        return bool(self._ready)
+
     def drop(self, url: str) -> None:
         """The page is fetched now, or not at all; nothing if it does not wait."""
         if self._known.pop(url, None) is None:
@@ -102,6 +108,14 @@ class Waiting:
             if not urls:
                 del self._ready[host]
         self.is_stale = True
+
+    def withdraw(self, leaves: Callable[[str], bool]) -> list[Signal]:
+        """Removes the signals of these hosts, which go elsewhere."""
+        hosts = set(filter(leaves, self._held))
+        found = [signal for url, signal in self._known.items() if host_of(url) in hosts] if hosts else []
+        for signal in found:
+            self.drop(signal.url)
+        return found
 
     def next(self, now: float) -> float | None:
         """When there is one; None if none waits."""

@@ -29,6 +29,8 @@ class Fixed:
 
     def took(self, record: PageRecord, now: float, due: float) -> None: ...
 
+    def spared(self, part: float) -> None: ...
+
     def state(self) -> bytes:
         return b""
 

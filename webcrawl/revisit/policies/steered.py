@@ -48,6 +48,9 @@ class Steered(ABC):
         del record, now
         self.threshold.pace.took(due)
 
+    def spared(self, part: float) -> None:
+        self.threshold.pace.ahead -= part
+
     def state(self) -> bytes:
         return self.prior.state() + self.threshold.state()
 

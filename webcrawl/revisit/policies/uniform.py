@@ -33,6 +33,9 @@ class Uniform:
         del record, now
         self.pace.took(due)
 
+    def spared(self, part: float) -> None:
+        self.pace.ahead -= part
+
     def state(self) -> bytes:
         return self.pace.state()
 
