@@ -1,4 +1,7 @@
-"""Measures all speeds in a table. `python -m benchmarks limit --tls --size 240` measures one cell of it."""
+"""Measures all speeds in a table. `python -m benchmarks limit --tls --size 240` measures one cell of it.
+
+`--check` compares each stage of a page with its budget, and exits with 1 if one takes more.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,9 @@ import subprocess
 import sys
 from statistics import median
 
-from benchmarks import stages
+from benchmarks import outputs, stages
+from benchmarks.support import budget
+from benchmarks.support.crawling import served
 from benchmarks.support.rates import RUNS, Web, measure
 
 SIZES = (20, 40, 240)
@@ -49,15 +54,37 @@ def everything(pages: int) -> None:
     print(f"\n{rate:,.0f} links per CPU second with {found['seen_before']:,} URLs seen before, {peak} MiB")
 
 
+def check(pages: int, rounds: int) -> int:
+    """1 if a stage, or all outputs together, take more than they may; else 0."""
+    shares = [stages.measure(web(AIM, pages, tls=False), names) for names in (budget.ARCHIVE, budget.ALL)]
+    hosts = max(pages // 240, 1)
+    with served(hosts, pages):
+        pairs = [[outputs.cost(names, hosts) for names in (budget.ARCHIVE, budget.ALL)] for _ in range(rounds)]
+    times = median(everything / archive for archive, everything in pairs)
+    print(budget.table(*shares))
+    print(f"\nall four outputs: {times:.3f} times the archive alone, at most {budget.TIMES:.2f}")
+    wrong = [
+        f"{name}: {stage} takes {share:.1f} %, and may take {most:.1f}"
+        for place, name in enumerate((budget.ARCHIVE, budget.ALL))
+        for stage, (share, most) in budget.over(shares[place], place).items()
+    ]
+    print(*wrong, sep="\n")
+    return int(bool(wrong) or times > budget.TIMES)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("what", nargs="?", choices=[*RUNS, "stages"], help="what to measure (default: everything)")
     parser.add_argument("--tls", action="store_true", help="crawl https hosts")
     parser.add_argument("--size", type=int, default=40, metavar="KB", help="size of a page (default: %(default)s)")
     parser.add_argument("--pages", type=int, default=20_000, metavar="N", help="pages of a web (default: %(default)s)")
+    parser.add_argument("--check", action="store_true", help="compare the stages of a page with their budget")
+    parser.add_argument("--rounds", type=int, default=5, help="of --check: pairs of crawls (default: %(default)s)")
     args = parser.parse_args()
     if min(args.size, args.pages) < 1:
         parser.error("--size and --pages: at least 1")
+    if args.check:
+        sys.exit(check(args.pages, args.rounds))
     if args.what == "stages":
         stages.measure(web(args.size, args.pages, tls=args.tls))
     elif args.what:

@@ -61,7 +61,8 @@ def archived() -> Store:
         digests(body)
         head, request = wire[: -len(body)], REQUEST.format(url, url).encode()
         exchange = Exchange(url, request, 200, head, html, body, body, body, "127.0.0.1", 1.7e9, Timings())
-        captures.take(Link(url, "L", url), exchange, warcinfo="<urn:uuid:0>", duplicate=False, metadata={"title": url})
+        link, title = Link(url, "L", url), {"title": url}
+        captures.take(link, exchange, warcinfo="<urn:uuid:0>", duplicate=False, metadata=title).pack()
 
     return store
 

@@ -7,9 +7,11 @@ then its revisits begin. `freshness` is of the last fifth of the visits, `by_vis
 from __future__ import annotations
 
 import argparse
+from contextlib import ExitStack
 
 from benchmarks.support.announced import KINDS, Announced
 from benchmarks.support.changing import RATES, World, best
+from benchmarks.support.filed import Filed
 from benchmarks.support.report import report, timed
 from benchmarks.support.revisiting import PARTS, Store, simulate
 
@@ -18,13 +20,18 @@ def measure(policy: str, args: argparse.Namespace, share: float) -> None:
     """One policy within one budget."""
     world = World.make(args.pages, args.rates, args.seed)
     budget = share * float(world.rates.sum())
-    if args.sitemaps:
-        store = Announced(world, budget, policy, args.sitemaps, args.listed, seed=args.seed)
-        known = best(world, budget, store.listed if args.sitemaps == "honest" else None)
-    else:
+    more: dict[str, float] = {}
+    with ExitStack() as opened:
         store, known = Store(world, budget, policy, known=args.known, seed=args.seed), best(world, budget)
-    with timed() as clock:
-        got = list(simulate(store, args.visits, args.steps, args.parts))
+        if args.sitemaps:
+            store = Announced(world, budget, policy, args.sitemaps, args.listed, seed=args.seed)
+            known = best(world, budget, store.listed if args.sitemaps == "honest" else None)
+        elif args.filed:
+            store = opened.enter_context(Filed(world, budget, policy, seed=args.seed))
+        with timed() as clock:
+            got = list(simulate(store, args.visits, args.steps, args.parts))
+        if isinstance(store, Filed):
+            more = {"us_of_crawl": store.cpu / (store.total + len(world)) * 1e6, "disk_mib": store.disk / 2**20}
     freshness = got[-1][1]
     report(
         "revisits",
@@ -38,6 +45,7 @@ def measure(policy: str, args: argparse.Namespace, share: float) -> None:
         of_optimum=freshness / known.freshness,
         by_visits={round(visits, 1): round(fresh / known.freshness, 3) for visits, fresh in got},
         us_per_visit=clock.cpu / (store.total + len(world)) * 1e6,
+        **more,
     )
 
 
@@ -52,6 +60,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=5, help="parts of the run that are reported (%(default)s)")
     parser.add_argument("--rates", choices=RATES, default="lognormal")
     parser.add_argument("--known", action="store_true", help="tell the policy the true rates")
+    parser.add_argument("--filed", action="store_true", help="keep the records in a crawl.db, as a crawl does")
     parser.add_argument("--sitemaps", choices=KINDS, help="what the dates of sitemaps are like; the optimum knows them")
     parser.add_argument("--listed", type=float, default=1.0, help="share of pages in sitemaps (%(default)s)")
     parser.add_argument("--parts", type=int, default=PARTS, help="steps of the simulation per round (%(default)s)")

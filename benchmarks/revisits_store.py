@@ -50,6 +50,8 @@ class Spread:
     def took(self, record: PageRecord, now: float, due: float) -> None:
         self._front = due
 
+    def spared(self, part: float) -> None: ...
+
     def state(self) -> bytes:
         return b""
 

@@ -33,15 +33,24 @@ def inside(command: list[str]) -> None:
     print(json.dumps(profile.spent))
 
 
-def measure(web: Web) -> dict[str, float]:
-    """Measures, and prints the line."""
+def measure(web: Web, outputs: str = "") -> dict[str, float]:
+    """Measures a crawl with these OUTPUTS, if they are named, and prints the line."""
     with served(web.hosts, web.pages, *web.options), tempfile.TemporaryDirectory() as folder:
-        command = webcrawl(Path(folder), web.hosts, *IMPOLITE, tls=web.tls)
+        command = webcrawl(
+            Path(folder), web.hosts, *IMPOLITE, *([f"OUTPUTS={outputs}"] if outputs else []), tls=web.tls
+        )
         command[command.index("scrapy")] = "benchmarks.stages"
         command.insert(command.index("crawl"), INSIDE)
         spent = measured(command)
     shares = percent(json.loads(spent.said.splitlines()[-1]))
-    report("suite/stages", web=str(web), pages=web.pages, sum=sum(shares.values()), percent=shares)
+    report(
+        "suite/stages",
+        web=str(web),
+        outputs=outputs or "as the settings say",
+        pages=web.pages,
+        sum=sum(shares.values()),
+        percent=shares,
+    )
     return shares
 
 
@@ -52,8 +61,9 @@ def main() -> None:
     parser.add_argument("--tls", action="store_true", help="crawl https hosts")
     parser.add_argument("--size", type=int, default=40, metavar="KB", help="size of a page (default: %(default)s)")
     parser.add_argument("--pages", type=int, default=20_000, metavar="N", help="of the web (default: %(default)s)")
+    parser.add_argument("--outputs", default="", metavar="NAMES", help="OUTPUTS of the crawl (default: the setting's)")
     args = parser.parse_args()
-    measure(Web(args.tls, args.size, args.pages))
+    measure(Web(args.tls, args.size, args.pages), args.outputs)
     return None
 
 

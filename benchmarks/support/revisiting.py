@@ -13,6 +13,7 @@ from webcrawl.revisit.policy import POLICIES, Policy, PolicyOptions
 from webcrawl.revisit.record import PageRecord
 
 PARTS = 400  # steps in which a round of all pages is simulated; the order of pages is that before a step
+SOON = 16  # steps for which pages are looked for at once
 START = 1.8e9
 KNOWN = 1e6  # changes that were seen, if rates are known
 
@@ -33,6 +34,7 @@ class Store:
         self.visits, self.changes = np.zeros(pages, np.uint8), np.zeros(pages, np.uint8)
         self.kept_of = (self.shape, self.span, self.visits, self.changes)
         self.missed: Callable[[int], float] | None = None  # the share of a page's changes that no signal announces
+        self._soon, self._bar = np.zeros(0, int), -np.inf  # all pages that are due until then
         self.total = 0
         self.fresh = 0.0  # weighted seconds for which pages were as fetched, up to their last fetch
 
@@ -67,8 +69,18 @@ class Store:
         self.total += len(at)
 
     def _next(self, part: int) -> np.ndarray:
-        at = np.argpartition(self.due, part - 1)[:part]
-        return at[np.argsort(self.due[at])]
+        """The pages that are due first, in order.
+
+        To go through ten million pages for each few of them would take hours: those that are due soon are kept apart.
+        """
+        self._soon = self._soon[self.due[self._soon] <= self._bar]
+        if len(self._soon) < part:
+            last = min(SOON * part, len(self.due)) - 1
+            self._bar = float(np.partition(self.due, last)[last])
+            self._soon = np.flatnonzero(self.due <= self._bar)
+        due = self.due[self._soon]
+        first = np.argpartition(due, part - 1)[:part]
+        return self._soon[first[np.argsort(due[first])]]
 
     def _learn(self, at: np.ndarray, times: np.ndarray, seconds: np.ndarray, changed: np.ndarray) -> None:
         """Tells the policy what visits found, and asks it for the next ones."""

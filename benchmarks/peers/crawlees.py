@@ -1,0 +1,44 @@
+"""Crawlee, for Python and for JavaScript: https://github.com/apify/crawlee, with programs of its own kind."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+from benchmarks.peers.peer import Does, Peer, Web, last_number, need, step
+
+PYTHON, JAVASCRIPT = "1.11.0", "3.18.0"
+PROGRAMS = Path(__file__).parent / "programs"
+DOES = Does("yes", "none", "followed", "no", "none")
+
+
+def _build_python(folder: Path) -> None:
+    if not (folder / "venv").exists():
+        step(folder, sys.executable, "-m", "venv", "venv")
+    step(folder, "venv/bin/pip", "install", "-q", f"crawlee[parsel,httpx]=={PYTHON}")
+
+
+def _python(built: Path, work: Path, web: Web) -> list[str]:
+    return _in(work, str(built / "venv/bin/python"), str(PROGRAMS / "crawlee_crawl.py"), str(web.seeds))
+
+
+def _build_javascript(folder: Path) -> None:
+    need("node", "npm")
+    step(folder, "npm", "install", "--no-audit", "--no-fund", f"@crawlee/cheerio@{JAVASCRIPT}")
+    shutil.copy(PROGRAMS / "crawlee.mjs", folder / "crawlee.mjs")
+
+
+def _javascript(built: Path, work: Path, web: Web) -> list[str]:
+    return _in(work, "node", str(built / "crawlee.mjs"), str(web.seeds))
+
+
+def _in(work: Path, *command: str) -> list[str]:
+    """Crawlee writes its storage into the folder in which it is started."""
+    return ["sh", "-c", 'cd "$0" && exec "$@"', str(work), *command]
+
+
+PEERS = (
+    Peer("crawlee-python", DOES, _build_python, _python, last_number, fewer=10),
+    Peer("crawlee-js", DOES, _build_javascript, _javascript, last_number, fewer=10),
+)

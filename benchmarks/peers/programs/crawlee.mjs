@@ -1,0 +1,21 @@
+// Crawls all hosts of a list of URLs with Crawlee: links, robots.txt, everything in memory. Prints the number of pages.
+import { readFileSync } from 'node:fs';
+import { CheerioCrawler, Configuration, log } from '@crawlee/cheerio';
+
+log.setLevel(log.LEVELS.OFF);
+let pages = 0;
+const crawler = new CheerioCrawler(
+    {
+        respectRobotsTxtFile: true,
+        minConcurrency: 32,
+        maxConcurrency: 256,
+        maxRequestRetries: 0,
+        async requestHandler({ enqueueLinks }) {
+            pages += 1;
+            await enqueueLinks({ strategy: 'all' });
+        },
+    },
+    new Configuration({ persistStorage: false }),
+);
+await crawler.run(readFileSync(process.argv[2], 'utf8').trim().split('\n'));
+console.log(pages);

@@ -1,0 +1,38 @@
+"""Crawls all hosts of a list of URLs with Crawlee: links, robots.txt, everything in memory. Prints the number of pages.
+
+It runs in a venv of its own, which has nothing of webcrawl.
+"""
+
+import asyncio
+import sys
+from pathlib import Path
+
+from crawlee import ConcurrencySettings
+from crawlee.crawlers import ParselCrawler, ParselCrawlingContext
+from crawlee.http_clients import HttpxHttpClient
+from crawlee.storage_clients import MemoryStorageClient
+
+
+async def crawl(seeds: list[str]) -> int:
+    """Follows every link, whatever its host."""
+    pages = 0
+    crawler = ParselCrawler(
+        http_client=HttpxHttpClient(),
+        storage_client=MemoryStorageClient(),
+        concurrency_settings=ConcurrencySettings(min_concurrency=32, max_concurrency=256, desired_concurrency=64),
+        respect_robots_txt_file=True,
+        max_request_retries=0,
+        configure_logging=False,
+    )
+
+    @crawler.router.default_handler
+    async def handle(context: ParselCrawlingContext) -> None:
+        nonlocal pages
+        pages += 1
+        await context.enqueue_links(strategy="all")
+
+    await crawler.run(seeds)
+    return pages
+
+
+print(asyncio.run(crawl(Path(sys.argv[1]).read_text().split())))

@@ -1,0 +1,48 @@
+"""What each stage of a page may take: percent of the crawler's CPU time in one run, so the machine matters little."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+ARCHIVE, ALL = "warc", "warc cdxj links tables"  # OUTPUTS of the two crawls
+
+# By stage: at most so many percent with the archive alone, and with all four outputs (docs/performance.md).
+BUDGET = {
+    "parsing": (25.0, 19.0),
+    "index, link log, tables": (1.0, 20.0),
+    "engine and spider": (19.0, 15.0),
+    "frontier, seeds": (15.0, 11.0),
+    "compression": (14.0, 12.0),
+    "HTTP, names": (12.0, 10.0),
+    "canonical forms, filters": (9.0, 9.0),
+    "start": (9.0, 8.0),
+    "SHA-1 for archive and log": (7.0, 7.0),
+    "WARC records": (7.0, 7.0),
+    "seen, content seen": (6.0, 6.0),
+    "disk, checkpoints": (5.0, 6.0),
+    "event loop, sockets, TLS": (6.0, 5.0),
+    "logs, statistics, pipelines": (5.0, 4.0),
+    "robots.txt": (2.0, 2.0),
+    "other": (1.0, 1.0),
+}
+TIMES = 1.40  # CPU time of a page with all four outputs, over the archive alone: the median of pairs
+
+
+def over(shares: Mapping[str, float], place: int) -> dict[str, tuple[float, float]]:
+    """The stages that take more than they may, with what they take and may take; one that has no budget may nothing."""
+    found = {}
+    for stage, share in shares.items():
+        most = BUDGET.get(stage, (0.0, 0.0))[place]
+        if share > most:
+            found[stage] = share, most
+    return found
+
+
+def table(archive: Mapping[str, float], everything: Mapping[str, float]) -> str:
+    """Percent of both crawls by stage, each before what it may be, as lines."""
+    head = f"{'percent of the CPU time':30}{'archive':>9}{'at most':>9}{'all four':>10}{'at most':>9}"
+    rows = [
+        f"{stage:30}{archive.get(stage, 0.0):9.1f}{one:9.1f}{everything.get(stage, 0.0):10.1f}{four:9.1f}"
+        for stage, (one, four) in BUDGET.items()
+    ]
+    return "\n".join([head, *rows])
