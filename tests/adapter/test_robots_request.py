@@ -6,7 +6,7 @@ from webcrawl.adapter.robots_request import RobotsRequests
 from webcrawl.adapter.trip import Trip
 from webcrawl.crawl.robots import RobotsAdmission
 from webcrawl.frontier.robots_rows import RobotsRows
-from webcrawl.model import Link
+from webcrawl.model import Link, Outcome, Status
 from webcrawl.net.robots_book import RobotsBook
 from webcrawl.net.robots_fresh import Head
 from webcrawl.net.validators import Validators
@@ -52,3 +52,27 @@ def test_it_asks_whether_the_rules_at_hand_are_right(requests):
 def test_of_another_url_nothing_is_known(requests, link):
     """Rules that nobody has, or a file elsewhere, are asked for without a condition."""
     assert sent(requests, link) == {}
+
+
+@pytest.mark.parametrize(
+    ("trip", "said"),
+    [
+        (Trip(outcome=Outcome(Status.TIMEOUT)), [Status.TIMEOUT]),
+        (Trip(outcome=Outcome(200)), [Status.UNEXPECTED]),  # a body that nobody here has seen
+        (Trip(), [Status.UNEXPECTED]),  # it was never asked for
+        (Trip(outcome=Outcome(Status.UNEXPECTED), abandoned=True), []),
+        (Trip(outcome=Outcome(Status.UNTRIED), comes_again=True), []),
+        (Trip(outcome=Outcome(Status.TIMEOUT), visited=True), []),
+    ],
+)
+def test_one_that_had_no_answer(trip, said):
+    """It is unreachable, unless it was heard already, is asked for again, or was cut short by the end of the crawl."""
+    heard = []
+
+    class Visitor:
+        robots_said = staticmethod(lambda link, status, body=b"": heard.append(status))
+
+    trip.link = Link(f"{A}/robots.txt", "P", history=A)
+    RobotsRequests(Visitor(), print, pages=True).end(trip)
+
+    assert heard == said

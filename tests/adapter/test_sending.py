@@ -18,6 +18,13 @@ def test_once_for_each_request(trip):
     watch.source = first
     watch.source = second
 
+    assert watch.spare is False
     assert told == ["sent"]
     assert watch.source is second
     assert trip is None or trip.source is second
+
+
+@pytest.mark.parametrize("spare", [True, False])
+def test_what_its_connection_is_worth(spare):
+    """Whether the connection will be needed is for the trip to say."""
+    assert Sending(Trip(spare=spare), lambda: None).spare is spare

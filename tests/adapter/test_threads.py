@@ -44,14 +44,14 @@ def test_a_thread_that_dies_at_birth(monkeypatch):
 
 
 def test_a_crawl_starts_no_thread(tmp_path, simweb):
-    """From its first pipeline on, through large pages, merges, checkpoints and its end, a crawl starts no thread."""
+    """Once all pipelines are open, through large pages, merges, checkpoints and its end, a crawl starts no thread."""
     server = simweb(10, 60, size=(200_000, 300_000))
     (tmp_path / "seeds.txt").write_text("\n".join(server.world.seeds()))
     settings = {
         "DNS_NAMESERVERS": server.nameserver,
         "POLITENESS_FACTOR": 0,
         "CHECKPOINT_INTERVAL": 0.2,
-        "ITEM_PIPELINES": json.dumps({"tests.support.shortages.Threads": 1}),
+        "ITEM_PIPELINES": json.dumps({"tests.support.shortages.Threads": 1000}),
     }
     crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
 

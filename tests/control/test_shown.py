@@ -60,6 +60,14 @@ def test_trouble():
     assert next(status({**FIGURES, "state": "paused", "trouble": "paused"})).startswith("paused, 62 s")
 
 
+def test_what_bounds_it():
+    """A line says what bounds the crawl now; of a hive what has, in all."""
+    assert [*status({**FIGURES, "bound": "politeness \x1b"})][1:] == ["bound by politeness \\x1b"]
+    assert [*status({**FIGURES, "bound/slots": 3, "bound/disk": 1})][1:] == [
+        "bound by CONCURRENT_REQUESTS 75 %, the disk 25 %"
+    ]
+
+
 def test_a_hive():
     """Of a hive there is a row for each drone besides."""
     found = [*status({**FIGURES, "drones": [{"drone": 0, "pages": 1}, {"drone": 1, "pages": 0}]})]

@@ -76,8 +76,6 @@ class TestRobotsTxt:
             (["Content-Usage: /a\tsearch=n"], "/a", ["search"], []),
             (["Content-Usage:search=n # why"], "/a", ["search"], []),
             (["content-usage : search=n"], "/a", ["search"], []),
-            (["Content-Usage: /ok/ nonsense!", "Content-Usage: search=n"], "/ok/", [], []),
-            (["Content-Usage: /ok/", "Content-Usage: search=n"], "/ok/", [], []),
             (["Content-Usage: search=y", "Content-Signal: search=no"], "/", ["search"], []),
             (["Content-Signal: /a/ search=no", "Content-Signal: search=yes"], "/a/b", ["search"], []),
             (["Content-Signal: search=yes", "Content-Signal: ai-train=no"], "/", ["train-ai"], ["search"]),
@@ -141,7 +139,6 @@ class TestHeaders:
         [
             ([("Content-Usage", "train-ai=n")], ["train-ai"], []),
             ([("content-usage", "train-ai=n"), ("Content-Usage", "train-ai=y")], [], ["train-ai"]),  # one dictionary
-            ([("Content-Usage", "search=n"), ("Content-Usage", "broken,")], [], []),
             ([("Content-Signal", "ai-input=no")], ["ai-input"], []),
             ([("X-Robots-Tag", "noindex, noarchive")], ["archive", "search"], []),
             ([("X-Robots-Tag", "other: noindex")], [], []),
@@ -178,6 +175,56 @@ class TestHeaders:
         found = preferences(headers=[("TDM-Policy", "https://a.test/p"), ("Link", link)])
 
         assert (found.policy, found.licenses, found.forbidden) == ("https://a.test/p", ("http://a.test/l.xml",), ())
+
+
+class TestBrokenUsage:
+    """RFC 9651 ignores a field that cannot be parsed as a whole; what a whole line forbids is heard all the same."""
+
+    @pytest.mark.parametrize(
+        ("lines", "forbidden", "allowed"),
+        [
+            (["train-ai=n", ""], ["train-ai"], []),
+            (["", "train-ai=n"], ["train-ai"], []),
+            (["train-ai=n", "  "], ["train-ai"], []),
+            (["train-ai=n", "broken,"], ["train-ai"], []),
+            (["Broken", "train-ai=n, search=y"], ["train-ai"], []),
+            (["search=y", ""], [], []),
+            (["train-ai=y", "", "train-ai=n"], ["train-ai"], []),
+            (["train-ai=n", "", "train-ai=y"], ["train-ai"], []),
+            (["train-ai=n,"], [], []),  # one line, and it is broken: nobody knows what else it has
+            (["train-ai=n, search=", "ai-use=n"], ["ai-input"], []),
+            (['x="', 'train-ai=n"'], [], []),  # together a string, though neither by itself
+            (["train-ai=n", "train-ai=y"], [], ["train-ai"]),  # a dictionary: the last counts
+            ([""], [], []),
+            (["", ""], [], []),
+        ],
+    )
+    def test_of_headers(self, lines, forbidden, allowed):
+        """A broken field allows nothing, and forbids what one of its lines forbids."""
+        found = preferences(headers=[("Content-Usage", line) for line in lines])
+
+        assert (list(found.forbidden), list(found.allowed)) == (forbidden, allowed)
+
+    @pytest.mark.parametrize(
+        ("lines", "forbidden", "allowed"),
+        [
+            (["train-ai=n", ""], ["train-ai"], []),
+            (["train-ai=n", "broken,"], ["train-ai"], []),
+            (["train-ai=n", "/ok/ broken,"], ["train-ai"], []),
+            (["train-ai=n", "/ok/ Train-AI=y"], ["train-ai"], []),
+            (["train-ai=n", "/ok/ search=y, "], ["train-ai"], []),
+            (["/ok/ search=n", "/ok/ broken,"], ["search"], []),
+            (["train-ai=n", "/ok/"], [], []),  # an empty dictionary is one, and says nothing of this path
+            (["train-ai=n", "/ok/ other=n"], [], []),  # nor does one of labels that are not known
+            (["broken,"], [], []),
+        ],
+    )
+    def test_of_robots_txt(self, lines, forbidden, allowed):
+        """Each line is a rule by itself, and one that cannot be read is none: those with shorter paths stay."""
+        txt = "\n".join(["User-agent: *", *(f"Content-Usage: {line}" for line in lines)])
+        found = preferences("http://a.test/ok/x", txt)
+
+        assert (list(found.forbidden), list(found.allowed)) == (forbidden, allowed)
 
 
 class TestDocuments:

@@ -43,20 +43,29 @@ class TestUsage:
                 [],
             ),  # 6.5.1: the last of equal keys counts, and is no token
             (b"train-ai;allow=n, train-ai=y", ["train-ai=y"]),  # 6.5.2
-            (b'train-ai;has;parameters="?";', []),  # 6.5.2 has it, though RFC 9651 wants a key behind a semicolon
-            (b"Train-AI=n", []),  # 6.1: labels are case-sensitive
             (b"train-ai=N", []),
             (b"train-ai=no", []),
             (b"bots=n, all=n, tdm=n, train-genai=n, genai=n, ai-output=n", []),  # 6.4: unknown labels
             (b"search=n, other=y", ["search=n"]),
             (b"search=n; x", ["search=n"]),
-            (b"search=n,", []),
-            (b"search=n, \xff", []),
         ],
     )
     def test_the_drafts_syntax(self, value, expected):
         """A dictionary of y and n; what is anything else is unknown."""
         assert usage.statement(value) == said(*expected)
+
+    @pytest.mark.parametrize(
+        "value",
+        [
+            b'train-ai;has;parameters="?";',  # 6.5.2 has it, though RFC 9651 wants a key behind a semicolon
+            b"Train-AI=n",  # 6.1: labels are case-sensitive, and a key is in lower case
+            b"search=n,",
+            b"search=n, \xff",
+        ],
+    )
+    def test_what_is_no_dictionary(self, value):
+        """It says nothing at all, which is not the same as a dictionary that says nothing."""
+        assert usage.statement(value) is None
 
 
 class TestSignal:
@@ -139,7 +148,8 @@ class TestStatements:
     def test_any_bytes(self, value):
         """No parser raises, and all give statements."""
         text = value.decode("latin-1")
-        found = [usage.statement(value), signal.statement(value), tdm.statement(text), meta_robots.statement([text])]
+        usages = [usage.statement(value) or 0, usage.of_lines([value, b""]), usage.of_lines([value, value])]
+        found = [*usages, signal.statement(value), tdm.statement(text), meta_robots.statement([text])]
 
         assert all(0 <= one <= LARGEST for one in found)
         assert isinstance(address(text), str)

@@ -37,8 +37,9 @@ from webcrawl.adapter.listeners import has_listener
 from webcrawl.adapter.since import Since
 from webcrawl.adapter.trip import Trip, trip_of
 from webcrawl.adapter.turns import Turns
+from webcrawl.adapter.undecoded import decoded
 from webcrawl.adapter.values import values_of
-from webcrawl.adapter.withheld import Reader, is_heard, withheld
+from webcrawl.adapter.withheld import Reader, is_heard, withheld, withheld_given
 from webcrawl.crawl.crawl import NO_OUTCOMES
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.crawl.visitor import Visitor
@@ -46,7 +47,7 @@ from webcrawl.lack import lack
 from webcrawl.loading import load
 from webcrawl.model import Exchange, Outcome, Status
 from webcrawl.net.asked_wait import asked_wait
-from webcrawl.net.descriptors import Room, in_use, raise_limit, room
+from webcrawl.net.descriptors import Room, in_use, raise_limit, room, worth_keeping
 from webcrawl.net.errors import FetchError, NoNetwork, Untried
 from webcrawl.net.network import Network
 from webcrawl.net.shortage import is_ours
@@ -85,6 +86,7 @@ class FrontierDownloader:
         fits = _room(values, self._used)
         self.total_concurrency = fits.fetches
         self.network = Network(values, lookup=load(values["DNS_LOOKUP"]), keep_at_most=fits.kept)
+        self._most: int = values["DOWNLOAD_TRUNCATE"]  # bytes of a decoded body
         self.handlers = Handlers(crawler, values, self.network.shortage)
         self.middleware = build_from_crawler(DownloaderMiddlewareManager, crawler)
         self.barrier = Barrier()
@@ -95,6 +97,7 @@ class FrontierDownloader:
         self.on_outcome: Callable[[Trip], None] | None = None  # called for the scheduler's own, before the spider
         self.on_lack: Callable[[Exception], None] = _nothing  # called when memory or threads are missing
         self.on_send: Callable[[Request, Trip | None], None] | None = None  # called before a request is sent
+        self.on_left: Callable[[Request], None] = _nothing  # called when its answer has ended, or it has failed
         self.uplink: Uplink | None = None  # of the crawl that is open
         self.read_ahead: Callable[[Trip], Awaitable[None] | None] | None = None  # called for each answer, early
         self.since: Since | None = None  # of a crawl that begins from an earlier one
@@ -120,7 +123,22 @@ class FrontierDownloader:
 
     async def _fetch(self, request: Request) -> Response | Request:
         with self.inline.awaited():
-            return await self.middleware.download_async(self.download, request)
+            return await self.through(request)
+
+    async def through(self, request: Request) -> Response | Request:
+        """Through the middlewares. What one gives instead of the answer is decoded and, with a purpose, judged."""
+        answer: Response | None = None
+
+        async def download(request: Request) -> Response:
+            nonlocal answer
+            answer = await self.download(request)  # is judged before any middleware sees it
+            return answer
+
+        result = await self.middleware.download_async(download, request)
+        if result is answer or not isinstance(result, Response):
+            return result
+        result = decoded(result, self._most)
+        return result if self.visitor is None else withheld_given(self.visitor, request, result, self.reader)
 
     @property
     def full(self) -> bool:
@@ -188,6 +206,7 @@ class FrontierDownloader:
             self._send(signals.response_downloaded, request, response=response)
             return response
         finally:
+            self.on_left(request)
             self._send(signals.request_left_downloader, request)
 
     def _reader_now(self) -> Reader:
@@ -243,6 +262,8 @@ class FrontierDownloader:
         await self.barrier.enter(trip)
         if isinstance(result, Response):
             trip.outcome = Outcome(result.status)
+        elif trip.withheld is not None:
+            trip.outcome = Outcome(trip.withheld.status)
 
     def _send(self, signal: object, request: Request, **more: Any) -> None:
         if has_listener(signal, self.signals.sender):
@@ -283,6 +304,7 @@ class FrontierDownloader:
                 wait = _wait(judged)
             await asyncio.sleep(wait)
             await self.network.shortage.end()
+            await self.inline.released()
 
     def _judged(self, request: Request, error: Exception, begun: float) -> Exception:
         """The error of a download, or another one that charges nobody: our own network is out."""
@@ -323,13 +345,10 @@ class FrontierDownloader:
 
 
 def _room(values: Mapping[str, Any], used: int) -> Room:
-    """Connections: one under way per slot, and one kept per host in the rotation, as far as descriptors allow.
-
-    The rotation widens when fetchers starve, but TLS takes at least 45 KB per connection: 1,000 kept instead of 768
-    cost 3 % of a page's time and 25 MiB.
-    """
+    """Connections: one under way per slot, and those kept for hosts that wait, as far as descriptors allow."""
     limit, wanted = raise_limit(), values["CONCURRENT_REQUESTS"]
-    fits = room(limit, used, wanted, values["FRONTIER_QUEUES"])
+    kept = worth_keeping(values["FRONTIER_QUEUES"], wanted, values["POLITENESS_FACTOR"])
+    fits = room(limit, used, wanted, kept)
     if wanted and fits.fetches < wanted:
         line = "CONCURRENT_REQUESTS = %d: only %d fit below the limit of %d open files (ulimit -n)"
         logger.warning(line, wanted, fits.fetches, limit)
@@ -391,8 +410,8 @@ def _add(outcome: Outcome, exchange: Exchange) -> None:
     outcome.wait = asked_wait(exchange.headers, outcome.at)
 
 
-def _nothing(error: Exception) -> None:
-    del error
+def _nothing(_: object) -> None:
+    """Of what nobody wants to hear."""
 
 
 def downloader_of(crawler: Crawler) -> FrontierDownloader:

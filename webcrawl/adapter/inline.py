@@ -29,10 +29,15 @@ from webcrawl.urls.canonical import SCHEMES, InvalidUrl
 from webcrawl.urls.hosts import host_of
 
 NEAR, SLACK = 10.0, 5.0  # seconds: which connections are kept, and for how much longer than until the next turn
+HELD = 0.5  # seconds between two looks whether the crawl goes on
 Attempt = Callable[[Request, Trip], Awaitable[Response]]
 Through = Callable[
     [Callable[[Request], Coroutine[Any, Any, Response]], Request], Coroutine[Any, Any, Response | Request]
 ]
+
+
+class Held(Exception):  # noqa: N818 - reads as what it is
+    """Nothing was sent: the crawl was paused after the turn was given, and orders of that time may forbid it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,15 +110,13 @@ class Inline:
             raise IgnoreRequest(f"invalid URL: {error.reason}") from error
         before: Response | Exception | None = None
         while True:
-            try:
-                await self._turn(crawl, link, via, kind)
-            except IgnoreRequest as refused:  # if its own answer was one too many for the host, that is what it gets
-                if isinstance(before, Response):
-                    return before
-                raise before or refused from None
+            if (last := await self._turn_or(before, crawl, link, via, kind)) is not None:
+                return last
             trip = Trip(link, keep=_keep(crawl, link), inline=True, private=PRIVATE in request.meta)
             try:
                 response = await self._asked(crawl, request, trip)
+            except Held:
+                continue
             except Exception as error:
                 if (later := self._ended(crawl, trip, via, kind)) is None:
                     raise
@@ -123,6 +126,18 @@ class Inline:
                     return response
                 before = response
             link = later
+
+    async def _turn_or(
+        self, before: Response | Exception | None, crawl: OpenCrawl, link: Link, via: Link | None, kind: str
+    ) -> Response | None:
+        """The same as `_turn`. If its own answer was one too many for the host, that is what it gets."""
+        try:
+            await self._turn(crawl, link, via, kind)
+        except IgnoreRequest as refused:
+            if isinstance(before, Response):
+                return before
+            raise before or refused from None
+        return None
 
     async def _turn(self, crawl: OpenCrawl, link: Link, via: Link | None, kind: str) -> None:
         """Waits until the link may be asked for, with its robots.txt; IgnoreRequest if it must not be."""
@@ -152,13 +167,24 @@ class Inline:
     async def _in_slot(self, request: Request, trip: Trip) -> Response:
         trip.outcome = Outcome(Status.UNTRIED)
         async with self._slots:
+            was_held = await self.released()
             self._check_open()
+            if was_held:
+                raise Held
             trip.outcome = None
             self._active.add(request)
             try:
                 return await self._attempt(request, trip)
             finally:
                 self._active.discard(request)
+
+    async def released(self) -> bool:
+        """Waits as long as nothing may go out: a turn, or a slot, may be from before the pause. Whether it had to."""
+        crawl, was_held = self.crawl, False
+        while crawl is not None and crawl.books.rests() and not self.closed:  # it has no event
+            was_held = True
+            await asyncio.sleep(HELD)
+        return was_held
 
     def _ended(self, crawl: OpenCrawl, trip: Trip, via: Link | None, kind: str) -> Link | None:
         """Logs and archives an attempt, in the turn of the loop in which it ended; returns the link of the next one."""
@@ -184,6 +210,8 @@ class Inline:
             response = None
             try:
                 response = await self._through(partial(self._in_slot, trip=trip), request)
+            except Held:
+                return
             except Exception:
                 if self.closed:
                     raise

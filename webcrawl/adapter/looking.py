@@ -22,7 +22,7 @@ def looked_at(
 ) -> Iterator[Page | Request]:
     """The page, and a request for each link to follow: before filters and seen store, which only a crawl has."""
     followed = frozenset(sources)
-    page = Page.of(Link(response.url), _exchange(response))
+    page = Page.of(Link(response.url), exchange_of(response))
     reader = DocumentReader(followed, anchor_text=True)
     read = LISTINGS.get(page.content_type, reader.links)
     found = read(response.body, (response.headers.get("Content-Type") or b"").decode("latin-1"), response.url)
@@ -36,7 +36,8 @@ def looked_at(
                 yield Request(canonical(link.address, page.base))
 
 
-def _exchange(response: Response) -> Exchange:
+def exchange_of(response: Response) -> Exchange:
+    """What is known of an answer of which there is a response alone."""
     headers = [(name, value) for name, values in response.headers.items() for value in values]
     body, ip = response.body, str(response.ip_address or "")
     return Exchange(response.url, b"", response.status, b"", headers, body, body, body, ip, time.time(), Timings())

@@ -25,6 +25,7 @@ from webcrawl.adapter.barrier import Barrier
 from webcrawl.adapter.downloader import FrontierDownloader, downloader_of
 from webcrawl.adapter.inline import Inline
 from webcrawl.adapter.lacks import Lacks
+from webcrawl.adapter.robots_request import RobotsRequests
 from webcrawl.adapter.scheduler import FrontierScheduler
 from webcrawl.adapter.threads import start_threads
 from webcrawl.adapter.trip import Trip, give_trip, trip_of
@@ -58,6 +59,7 @@ COMPONENTS: dict[str, Any] = {
 }
 EXTENSIONS = {
     "webcrawl.extensions.progress.Progress": None,
+    "webcrawl.extensions.bound.Bound": None,
     "webcrawl.extensions.summary.Summary": None,
     "webcrawl.extensions.history.History": None,
     "webcrawl.extensions.identity.Identity": None,
@@ -83,6 +85,7 @@ class RereadingScheduler(FrontierScheduler):
         self._barrier, self._inline, self._sweep = downloader.barrier, downloader.inline, Still()  # type: ignore[assignment]
         values = {**values, "REVISIT_POLICY": NONE}  # of an archive nothing is fetched again
         self.crawl, self.visitor = assemble(values, spider=spider.name, kind=Rereading)
+        self._robots = RobotsRequests(self.visitor, self.fail, pages=False)
         self._closed = False
         self._places = self.crawl.attach(lambda db, _: Places(db))
         self._originals = self.crawl.attach(lambda db, _: _originals(db))

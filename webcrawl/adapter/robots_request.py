@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,6 +17,12 @@ from webcrawl.items import Page
 from webcrawl.model import Status
 from webcrawl.store.errors import StoreError
 
+logger = logging.getLogger(__name__)
+
+STOPPED = (
+    "%s: a downloader middleware stopped the request for this robots.txt; "
+    "nothing is fetched from hosts whose rules are not known (this is said once)"
+)
 ALONE = {
     "dont_redirect": True,
     "dont_retry": True,
@@ -31,6 +38,7 @@ class RobotsRequests:
 
     def __init__(self, visitor: Visitor, fail: Callable[[Exception], None], *, pages: bool) -> None:
         self._visitor, self._fail, self._pages = visitor, fail, pages
+        self._warned = False
 
     def request(self, url: str, trip: Trip) -> Request:
         """The request of a link that is a prerequisite."""
@@ -54,7 +62,12 @@ class RobotsRequests:
             yield page
 
     def heard(self, trip: Trip, response: Response | None) -> Page | None:
-        """Books what came of the request; returns the answer's page, if one of the crawl's own clients got it."""
+        """Books what came of the request; returns the answer's page, if one of the crawl's own clients got it.
+
+        What the server said counts, whatever middlewares make of it. A request that one of them stopped, so that no
+        host was asked, is a robots.txt that cannot be reached: where it is not known, nothing is allowed.
+        """
+        trip.visited = True
         if trip.exchange is not None:
             page = self._visitor.visit(*trip.answer())
             if self._pages:
@@ -63,10 +76,29 @@ class RobotsRequests:
         if trip.link is not None and response is not None:  # from a middleware, or somebody else's handler
             self._visitor.robots_said(trip.link, response.status, response.body)
         elif trip.link is not None:
-            self._visitor.robots_said(trip.link, trip.outcome.status if trip.outcome else Status.UNEXPECTED)
+            outcome = trip.outcome
+            if outcome is None:
+                self._warn(trip.link.url)
+            failed = outcome is not None and outcome.status < 0  # else its body is not known
+            self._visitor.robots_said(trip.link, outcome.status if outcome and failed else Status.UNEXPECTED)
         return None
 
     def failed(self, failure: Failure) -> None:
-        trip: Trip = failure.request.meta[KEY]  # type: ignore[attr-defined] # Scrapy sets it
-        if trip.link is not None and trip.outcome is not None:
-            self._visitor.robots_said(trip.link, trip.outcome.status)
+        self.end(failure.request.meta[KEY])  # type: ignore[attr-defined] # Scrapy sets it
+
+    def end(self, trip: Trip) -> None:
+        """For an answer of which nobody has heard: a middleware kept it, or put another request in its place.
+
+        One that the end of the crawl cut short says nothing of its host.
+        """
+        if trip.visited or trip.comes_again or trip.abandoned:
+            return
+        try:
+            self.heard(trip, None)
+        except (StoreError, OSError, MemoryError) as error:  # as above
+            self._fail(error)
+
+    def _warn(self, url: str) -> None:
+        if not self._warned:
+            self._warned = True
+            logger.warning(STOPPED, url)

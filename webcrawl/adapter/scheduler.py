@@ -55,6 +55,7 @@ from webcrawl.urls.canonical import InvalidUrl
 if TYPE_CHECKING:
     from webcrawl.adapter.hive import Entry
     from webcrawl.hive.running import Running
+    from webcrawl.items import Page
 
 logger = logging.getLogger(__name__)
 
@@ -90,6 +91,7 @@ class FrontierScheduler:
         self.others_done = True  # no drone has anything for us
         self.sources: list[Callable[[], bool]] = []  # whether URLs may come from elsewhere; asked when nothing is left
         self.behind: list[Callable[[], bool]] = []  # whether something is left undone; asked when the crawl has ended
+        self.at_hand: list[Callable[[Page], object]] = []  # what outputs look up of all pages at hand
         self.kept = Kept()
         self.begun, self.stopping = time.monotonic(), False
         self.failed: StoreError | None = None
@@ -313,7 +315,10 @@ class FrontierScheduler:
         if self._bandwidth.rate:
             self._bandwidth.take()
         turn = self.crawl.next_turn(link)
-        trip = Trip(link, keep=turn + SLACK if turn < NEAR else 0.0)
+        if turn is None:  # links of the page may be of its host
+            trip = Trip(link, keep=SLACK, spare=True)
+        else:
+            trip = Trip(link, keep=turn + SLACK if turn < NEAR else 0.0)
         if link.path.endswith("P"):
             return self._robots.request(link.url, trip)
         request = to_request(link, self.spider, trip)
@@ -406,11 +411,14 @@ class FrontierScheduler:
         for write in trip.writes or ():
             write()
         if trip.link is not None:
-            if trip.exchange is not None and not (trip.visited or trip.is_prerequisite):
-                self.visitor.withholds(trip.link, trip.exchange)  # nobody has made its page
+            if not trip.visited:  # nobody has made its page
+                if trip.is_prerequisite:
+                    self._robots.end(trip)
+                elif trip.exchange is not None:
+                    self.visitor.withholds(trip.link, trip.exchange)
             if self.archive is not None and trip.exchange is not None and not trip.exchange.archived:
                 self.archive(trip.link, trip.exchange)
-            self.crawl.finish(trip.link, trip.outcome or NO_OUTCOME, trip.exchange)
+            self.crawl.finish(trip.link, trip.outcome or NO_OUTCOME, trip.exchange, trip.withheld)
         elif trip.refusal is not None:
             self.crawl.refusal_delivered(trip.refusal)
 

@@ -17,6 +17,10 @@ class Sending:
         self._source: Source | None = None
 
     @property
+    def spare(self) -> bool:
+        return self._trip is not None and self._trip.spare
+
+    @property
     def source(self) -> Source | None:
         return self._source
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,6 +23,12 @@ def downloads(downloader: FrontierDownloader) -> list[dict[str, Any]]:
     now, running = time.monotonic(), set(downloader.under_way_now())
     rows = [_row(trip, url, _phase(trip, url, running), now) for trip, url in _trips(downloader)]
     return sorted(rows, key=lambda row: -row["seconds"])
+
+
+def phases(downloader: FrontierDownloader) -> Counter[str]:
+    """How many of these are at each step."""
+    running = set(downloader.under_way_now())
+    return Counter(_phase(trip, url, running) for trip, url in _trips(downloader))
 
 
 def _trips(downloader: FrontierDownloader) -> Iterator[tuple[Trip, str]]:

@@ -7,6 +7,7 @@ from functools import partial
 from importlib.util import find_spec
 from typing import Any
 from urllib.request import getproxies
+from weakref import WeakKeyDictionary
 
 from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
@@ -20,6 +21,7 @@ from webcrawl.outputs import BESIDE, BRINGS, EXTRAS, NAMES, PIPELINES, READ_LINK
 from webcrawl.text.credentials import text_without_credentials
 
 PROXIED = frozenset(("http", "https"))
+_known: WeakKeyDictionary[Crawler, tuple[str, dict[str, Any]]] = WeakKeyDictionary()  # by the spider's name
 
 
 def plain_values(settings: BaseSettings, spider: str) -> dict[str, Any]:
@@ -73,8 +75,22 @@ def _check_proxies(found: Mapping[str, str]) -> None:
 
 
 def values_of(crawler: Crawler) -> dict[str, Any]:
-    """The values of a crawler, with its spider's custom settings."""
-    values = plain_values(crawler.settings, (crawler.spider or crawler.spidercls).name)
+    """The values of a crawler, with its spider's custom settings; the dict is the caller's own.
+
+    Some thirty components ask for them: that was more than a quarter of a crawl's start. So they are read once, when
+    nothing can change them any more; the name is kept with them, for a spider may have another one than its class.
+    """
+    name = (crawler.spider or crawler.spidercls).name
+    if not crawler.settings.frozen:
+        return _values_of(crawler, name)
+    known = _known.get(crawler)
+    if known is None or known[0] != name:
+        known = _known[crawler] = name, _values_of(crawler, name)
+    return known[1].copy()
+
+
+def _values_of(crawler: Crawler, name: str) -> dict[str, Any]:
+    values = plain_values(crawler.settings, name)
     if getattr(crawler.spidercls, "chooses_links", False):  # by their texts, perhaps, and whatever their kind
         values["LINK_LOG"] = True
     return values

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from enum import Enum
 
-from scrapy import signals
+from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
 from webcrawl.adapter.listeners import has_listener
+from webcrawl.adapter.looking import exchange_of
 from webcrawl.adapter.plain import is_ours
-from webcrawl.adapter.trip import Trip
+from webcrawl.adapter.trip import Trip, trip_of
 from webcrawl.crawl.visitor import Visitor
+from webcrawl.model import Link
+from webcrawl.urls.canonical import InvalidUrl, canonical
 
 FLAG = "withheld"  # of a response
 OF_RESPONSES = (  # Scrapy's signals whose listeners get the response
@@ -47,8 +50,35 @@ def withheld(visitor: Visitor, trip: Trip, response: Response, reader: Reader) -
             return response
         return response.replace(body=b"", flags=[*response.flags, FLAG])
     if visitor.withholds(link, exchange):
-        raise IgnoreRequest(f"{FLAG}: the owner forbids it for every purpose of this crawl")
+        raise _refused()
     return response
+
+
+def withheld_given(visitor: Visitor, request: Request, response: Response, reader: Reader) -> Response:
+    """The same of a response that a middleware gives in place of the download's, such as one from a cache.
+
+    No page is made of it, so nobody counts or notes it later.
+    """
+    trip = trip_of(request)
+    if (FLAG in response.flags and not response.body) or (trip is not None and trip.is_prerequisite):
+        return response
+    try:
+        exchange = exchange_of(response)
+        if not visitor.withholds(Link(canonical(request.url)), exchange):
+            return response
+    except InvalidUrl:  # such as `data:`, which nobody owns
+        return response
+    if trip is not None:
+        trip.withheld = exchange
+        if trip.exchange is not None:  # the host was asked, and its answer was not what the middleware gives
+            trip.exchange.notes += exchange.notes
+    if trip is None or reader is Reader.CALLBACKS:
+        raise _refused()
+    return response.replace(body=b"", flags=[*response.flags, FLAG])
+
+
+def _refused() -> IgnoreRequest:
+    return IgnoreRequest(f"{FLAG}: the owner forbids it for every purpose of this crawl")
 
 
 def is_looked_at(crawler: Crawler) -> bool:

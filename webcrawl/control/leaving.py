@@ -12,17 +12,25 @@ from webcrawl.control.names import url_named
 from webcrawl.control.row import Answer, Command
 from webcrawl.text.dates import iso
 from webcrawl.urls.filters.exclusion_rules import rules_of
-from webcrawl.urls.optout import OptOut, read_date
+from webcrawl.urls.optout import COMMAND, PROOF, OptOut, read_date
 from webcrawl.urls.rules_file import RulesError
 
 WITH_TEXT = ("--by", "--why", "--until", "--since")
-FORGET, SINCE = "--forget", "--since"
+FORGET, SINCE, IF_BY = "--forget", "--since", "--if-by"
 MOST = 10_000  # records of an answer
 LONGEST = 1000  # characters of a text
 USAGE = "RULE [--by WHO] [--why TEXT] [--until DATE] [--forget]"
+BACK = "RULE [--if-by WHO]"
 
 
-class Leaves(Protocol):
+class Lists(Protocol):
+    """What has records, be it a crawl that runs or the state of one."""
+
+    def excluded(self) -> Sequence[OptOut]:
+        """All records, those of the exclusion file too."""
+
+
+class Leaves(Lists, Protocol):
     """The part of a crawl that these commands need."""
 
     def exclude(self, wish: OptOut) -> bool:
@@ -31,12 +39,11 @@ class Leaves(Protocol):
     def include(self, rule: str) -> None:
         """Takes such a rule back. May raise CommandError."""
 
-    def excluded(self) -> Sequence[OptOut]:
-        """All records, those of the exclusion file too."""
-
 
 def exclude(crawl: Leaves, *words: str) -> Answer:
+    words, who = _conditional(words)
     wish = wish_of(words, time.time())
+    _check_made_by(crawl, wish.rule, who, wish.since)
     if not crawl.exclude(wish):
         return f"{wish.rule} is excluded already"
     until = f" until {iso(wish.until, fraction=False)}" if wish.until else ""
@@ -45,9 +52,29 @@ def exclude(crawl: Leaves, *words: str) -> Answer:
 
 def check_exclude(*words: str) -> None:
     try:
-        rules_of([wish_of(words, time.time())])
+        rules_of([wish_of(_conditional(words)[0], time.time())])
     except RulesError as error:
         raise CommandError(str(error)) from error
+
+
+def _conditional(words: Sequence[str]) -> tuple[tuple[str, ...], str]:
+    """The words without `--if-by WHO`, and WHO: of others the record must not be. Raises CommandError.
+
+    Whoever looks first and orders then cannot know what is ordered in between; here nothing is.
+    """
+    if IF_BY not in words:
+        return tuple(words), ""
+    at = words.index(IF_BY)
+    if at + 1 == len(words):
+        raise CommandError(f"{IF_BY}: who?")
+    return (*words[:at], *words[at + 2 :]), words[at + 1]
+
+
+def _check_made_by(crawl: Lists, rule: str, who: str, now: float) -> None:
+    """CommandError if there is a command of this rule by somebody whose name does not begin so."""
+    for one in crawl.excluded() if who else ():
+        if (one.rule, one.source) == (rule, COMMAND) and one.holds(now) and not one.by.startswith(who):
+            raise CommandError(f"{rule} is excluded by somebody else: {one.details or 'nobody has said by whom'}")
 
 
 def wish_of(words: Sequence[str], now: float) -> OptOut:
@@ -90,19 +117,30 @@ def dated(words: Sequence[str], now: float) -> list[str]:
 
 
 def renewed(old: OptOut, wish: OptOut, now: float) -> OptOut | None:
-    """What becomes of a record when its rule is excluded once more; None if nothing is said that it does not have."""
-    if old.holds(now) and not (wish.by or wish.why or wish.until or wish.forget):
+    """What becomes of a record when its rule is excluded once more; None if nothing is said that it does not have.
+
+    What an owner has proven becomes the record of whoever runs the crawl: no proof is to take that back.
+    """
+    is_new = old.by.startswith(PROOF) and not wish.by.startswith(PROOF)
+    if old.holds(now) and not is_new and not (wish.by or wish.why or wish.until or wish.forget):
         return None
-    since = old.since if old.holds(now) else wish.since
-    return replace(wish, since=since, by=wish.by or old.by, why=wish.why or old.why, forget=wish.forget or old.forget)
+    since, by = old.since if old.holds(now) else wish.since, wish.by or ("" if is_new else old.by)
+    return replace(wish, since=since, by=by, why=wish.why or old.why, forget=wish.forget or old.forget)
 
 
-def include(crawl: Leaves, rule: str) -> Answer:
+def include(crawl: Leaves, *words: str) -> Answer:
+    (rule,), who = _conditional(words)
+    _check_made_by(crawl, rule, who, time.time())
     crawl.include(rule)
     return f"{rule} is no longer excluded; what was dropped meanwhile does not come back"
 
 
-def excluded(crawl: Leaves, word: str = "") -> Answer:
+def check_include(*words: str) -> None:
+    if len(_conditional(words)[0]) != 1:
+        raise CommandError(f"one rule at a time: usage: include {BACK}")
+
+
+def excluded(crawl: Lists, word: str = "") -> Answer:
     """All records, or those that name this host or URL."""
     url, now = url_named(word) if word else "", time.time()
     found = [one for one in crawl.excluded() if not url or rules_of([one]).excludes(url)]
@@ -115,7 +153,7 @@ def check_excluded(word: str = "") -> None:
 
 
 ROWS = (
-    Command("exclude", exclude, USAGE, "fetch nothing of a domain or prefix any more", 1, 10, True, check_exclude),
-    Command("include", include, "RULE", "take an exclude back", 1, 1, lasting=True),
+    Command("exclude", exclude, USAGE, "fetch nothing of a domain or prefix any more", 1, 12, True, check_exclude),
+    Command("include", include, BACK, "take an exclude back", 1, 3, True, check_include),
     Command("excluded", excluded, "[NAME|URL]", "who is left alone, since when and why", 0, 1, check=check_excluded),
 )

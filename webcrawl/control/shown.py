@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from webcrawl.logs.readable import readable
+from webcrawl.profiling.bound_said import in_words as causes_in_words
 from webcrawl.revisit.said import figures_of, in_words
 from webcrawl.text.quantities import count
 
@@ -34,6 +35,8 @@ def status(figures: Mapping[str, Any]) -> Iterator[str]:
     state = figures.get("state", "")
     why = f" ({trouble})" if trouble not in ("", state) else ""
     yield readable(f"{state}{why}, {figures.get('seconds', 0):.0f} s since it was started: {', '.join(parts)}")
+    if bound := figures.get("bound") or causes_in_words(figures):
+        yield readable(f"bound by {bound}")
     revisits = figures_of(figures)
     if revisits is not None:
         yield in_words(revisits)

@@ -35,7 +35,7 @@ def of_headers(headers: Headers, url: str, agent: str = "", *, image: bool = Fal
     if not lines:
         return NONE
     said = {
-        USAGE: usage.statement(b", ".join(lines.get(USAGE, ()))),
+        USAGE: usage.of_lines(lines.get(USAGE, ())),
         SIGNAL: signal.statement(b",".join(lines.get(SIGNAL, ()))),
         RESERVATION: _reservation(lines.get(RESERVATION, ())),
     }

@@ -50,6 +50,11 @@ def forbidden(said: int, *, but: int = 0) -> int:
     return found
 
 
+def prohibitions(said: int) -> int:
+    """The statement without what it allows."""
+    return said & ~ALL
+
+
 def allowed(said: int) -> int:
     """The purposes that it allows, as bits."""
     return said & ALL & ~forbidden(said)

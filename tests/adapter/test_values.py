@@ -1,0 +1,62 @@
+"""The checked settings of a crawler."""
+
+import pytest
+from scrapy import Spider
+from scrapy.utils.test import get_crawler
+
+from webcrawl.adapter import values
+from webcrawl.adapter.jobdir import default_jobdir
+from webcrawl.adapter.values import values_of
+
+
+class Own(Spider):
+    name = "own"
+
+
+@pytest.fixture(name="checks")
+def _checks(monkeypatch):
+    """One entry for each time that the settings were checked."""
+    found = []
+    check = values.check
+    monkeypatch.setattr(values, "check", lambda *given: found.append(given) or check(*given))
+    return found
+
+
+def test_frozen_settings_are_checked_once(checks):
+    """However many components ask, each with a dict of its own."""
+    crawler = get_crawler(Own, {"URL_CACHE_SIZE": 7})
+    crawler.settings.freeze()
+    first = values_of(crawler)
+    first["URL_CACHE_SIZE"] = "changed by who asked"
+    second = values_of(crawler)
+
+    assert (second["URL_CACHE_SIZE"], len(checks)) == (7, 1)
+
+
+def test_settings_that_may_change_are_checked_again():
+    """An extension may still set one while crawlers are made."""
+    crawler = get_crawler(Own)
+    crawler.settings.frozen = False
+    values_of(crawler)
+    crawler.settings.set("URL_CACHE_SIZE", 7)
+
+    assert values_of(crawler)["URL_CACHE_SIZE"] == 7
+
+
+def test_a_spider_may_have_another_name_than_its_class():
+    """By its name goes the folder of a crawl that names none."""
+    crawler = get_crawler(Own)
+    crawler.settings.freeze()
+    before = values_of(crawler)["JOBDIR"]
+    crawler.spider = Own(name="renamed")
+
+    assert (before, values_of(crawler)["JOBDIR"]) == (default_jobdir("own"), default_jobdir("renamed"))
+
+
+def test_each_crawler_has_its_own():
+    """Several may run in one process."""
+    made = [get_crawler(Own, {"URL_CACHE_SIZE": size}) for size in (7, 8)]
+    for crawler in made:
+        crawler.settings.freeze()
+
+    assert [values_of(crawler)["URL_CACHE_SIZE"] for crawler in made] == [7, 8]
