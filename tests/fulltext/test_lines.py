@@ -11,7 +11,7 @@ from webcrawl.model import Archived
 
 
 def line(one, ordinal=7):
-    return json.loads(lines.line(one, ordinal))
+    return json.loads(bytes(lines.line(one, ordinal)))
 
 
 def test_what_is_in_it():
@@ -33,6 +33,18 @@ def test_what_is_in_it():
         "text": "Head\nÉté 2026",
         "warc": {"file": "w.warc.gz", "offset": 12, "length": 34},
     }
+
+
+def test_where_the_record_lies_is_asked_late():
+    """The archive may still have to write it when the line is made; the line's bytes have its place."""
+    asked = []
+    one = page("http://a.test/x", "<p>text")
+    one.exchange.archived = place = Archived("w.warc.gz", written=lambda: asked.append(place.put(12, 34)))
+    made = lines.line(one, 0)
+    before = len(asked)
+
+    assert json.loads(bytes(made))["warc"] == {"file": "w.warc.gz", "offset": 12, "length": 34}
+    assert (before, len(asked)) == (0, 1)
 
 
 def test_plain_text():

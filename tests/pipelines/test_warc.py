@@ -48,19 +48,32 @@ def test_the_version_of_the_format_is_a_setting(tmp_path, simweb):
     assert found[0].about["format"] == "WARC File Format 1.0"
 
 
+def opened(monkeypatch, **more):
+    """What a crawl is told to make when the pipeline is opened with these values."""
+    made = []
+    scheduler = SimpleNamespace(crawl=SimpleNamespace(attach=made.append))
+    monkeypatch.setattr(warc, "scheduler_of", lambda crawler: scheduler)
+    values = {"WARC_PREFIX": "web", "WARC_MAX_SIZE": 1, "WARC_VERSION": "1.1", "OUTPUTS": ("warc",)}
+    values |= {"PURPOSE": (), "OBEY_NOINDEX": False, "OBEY_NOARCHIVE": False, "HIVE_DRONES": 0}
+    WarcPipeline(SimpleNamespace(settings=Settings()), values | more).open_spider()
+    return made[0]
+
+
+@pytest.mark.parametrize(("cores", "beside"), [(1, False), (2, True)])
+def test_whether_there_is_a_thread(monkeypatch, cores, beside):
+    """Records are compressed in a thread if there is a core for it."""
+    monkeypatch.setattr(warc, "cores", lambda: cores)
+    press = opened(monkeypatch).keywords["press"]
+    assert (press is not None) == beside
+
+
 @pytest.mark.parametrize(("drones", "begins"), [(0, "web-2"), (3, "web-002-2")])
 def test_the_names_of_a_drones_files(tmp_path, monkeypatch, drones, begins):
     """A drone's number is in the names of its archive files, because others may begin one in the same second."""
-    opened = []
-    scheduler = SimpleNamespace(crawl=SimpleNamespace(attach=opened.append))
-    monkeypatch.setattr(warc, "scheduler_of", lambda crawler: scheduler)
-    values = {"WARC_PREFIX": "web", "WARC_MAX_SIZE": 1, "WARC_VERSION": "1.1", "OUTPUTS": "warc"}
-    values |= {"PURPOSE": (), "OBEY_NOINDEX": False, "OBEY_NOARCHIVE": False}
-    crawler = SimpleNamespace(settings=Settings())
-    WarcPipeline(crawler, {**values, "HIVE_DRONES": drones, "HIVE_DRONE": 2}).open_spider()
+    make = opened(monkeypatch, HIVE_DRONES=drones, HIVE_DRONE=2)
     db = CrawlDB(tmp_path / "state")
     outputs = Outputs(db, tmp_path)
-    opened[0](db, outputs).write(Link("http://a/"), exchange("http://a/"), duplicate=False, metadata={})
+    make(db, outputs).write(Link("http://a/"), exchange("http://a/"), duplicate=False, metadata={})
 
     assert [path.name[: len(begins)] for path in (tmp_path / "warc").iterdir()] == [begins]
     outputs.close()

@@ -8,7 +8,7 @@ from tests.support.tables import Job, rows
 from tests.support.warc_crawl import NOW, exchange
 from webcrawl.html.found import Found
 from webcrawl.items import Page
-from webcrawl.model import Link, Outcome, Status, Timings
+from webcrawl.model import Archived, Link, Outcome, Status, Timings
 from webcrawl.tables.ended import Ended, host_parts
 
 
@@ -141,6 +141,21 @@ class TestPages:
         job.archive = archive
 
         assert only(job, "pages")["warc_record_offset"] == answer.archived.offset
+
+    def test_where_the_record_lies_is_asked_late(self, job):
+        """A row does not wait for the archive; the batch of rows that it is in does."""
+        answer, outcome = answered(200)
+        asked = []
+        answer.archived = place = Archived("w.warc.gz", written=lambda: asked.append(place.put(12, 34)))
+        archive, job.archive = job.archive, None
+        job.end(Link("http://a.test/"), outcome, answer)
+        job.end(Link("http://b.test/"), Outcome(404, 0.1, at=NOW, ended=1.0))
+        job.archive = archive
+        before = list(asked)
+
+        found = {row["url"]: row["warc_record_offset"] for row in stopped(job, "pages")}
+        assert found == {"http://a.test/": 12, "http://b.test/": None}
+        assert (before, len(asked)) == ([], 1)
 
     def test_another_page_than_the_one_that_ends(self, job):
         """A page whose URL is tried again says nothing of the next end."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 from isal import igzip
 
+from webcrawl.fulltext.lines import Placed
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.output import OPEN, Output
 from webcrawl.store.outputs import Outputs
@@ -17,7 +18,7 @@ FOLDER = "text"
 STATE = "text"  # in the database: the next file's number, the next page's, and the open file
 MEMBER = 256 << 10  # bytes of lines compressed at once: 8 % fewer bytes than one member for each page
 LEVEL = 2  # isal's: 32 us for a page of 10 KB of text; zlib's best makes 8 % fewer bytes in 15 times the time
-Line = Callable[[int], bytes]  # of a page, by its number
+Line = Callable[[int], bytes | Placed]  # of a page, by its number
 
 
 def name_of(number: int) -> str:
@@ -31,7 +32,7 @@ class TextFiles:
     def __init__(self, db: CrawlDB, outputs: Outputs, max_size: int) -> None:
         self._db, self._outputs, self._max_size = db, outputs, max_size
         self._output: Output | None = None
-        self._waiting: list[bytes] = []  # lines that are not compressed yet
+        self._waiting: list[bytes | Placed] = []  # lines that are not compressed yet
         self._size = 0  # their bytes
         self._number = self.ordinal = 0  # of the next file, and of the next page
         self._resume()
@@ -80,7 +81,7 @@ class TextFiles:
 
     def _compress(self, output: Output) -> None:
         if self._waiting:
-            output.write(igzip.compress(b"".join(self._waiting), compresslevel=LEVEL, mtime=0))
+            output.write(igzip.compress(b"".join(map(bytes, self._waiting)), compresslevel=LEVEL, mtime=0))
             self._waiting.clear()
             self._size = 0
         if output.tell() >= self._max_size:

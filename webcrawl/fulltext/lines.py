@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from webcrawl.items import Page
+from webcrawl.model import Archived
 from webcrawl.revisit.change import Change
 from webcrawl.text.dates import iso
 
@@ -18,7 +20,22 @@ PROGRAMS = frozenset(("text/css", "text/ecmascript", "text/javascript", "text/x-
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
 
 
-def line(page: Page, ordinal: int) -> bytes:
+@dataclass(slots=True)
+class Placed:
+    """A line that says where the archive has its page. Ask for its bytes late: the archive may not have it yet."""
+
+    begin: bytes  # of a line without that, up to its last brace
+    place: Archived
+
+    def __len__(self) -> int:
+        return len(self.begin)
+
+    def __bytes__(self) -> bytes:
+        file, offset, length = self.place
+        return self.begin + b', "warc": ' + _encode({"file": file, "offset": offset, "length": length})[:-1] + b"}\n"
+
+
+def line(page: Page, ordinal: int) -> bytes | Placed:
     """The line of a page, which has the number `ordinal`; empty for a new page that shows no text.
 
     One that was fetched again and shows none any more has a line without text: what was said of it before is over.
@@ -40,7 +57,7 @@ def blank(page: Page, ordinal: int) -> bytes:
     return _encode(_about(page, ordinal) | {"headings": [], "text": ""})
 
 
-def _line(page: Page, ordinal: int, text: str) -> bytes:
+def _line(page: Page, ordinal: int, text: str) -> bytes | Placed:
     exchange = page.exchange
     value = _about(page, ordinal)
     value["title"], value["language"] = page.title, page.language[:LANGUAGE]
@@ -51,8 +68,7 @@ def _line(page: Page, ordinal: int, text: str) -> bytes:
     if page.truncated or len(text) > LONGEST:
         value["truncated"] = page.truncated or "length"
     if exchange is not None and exchange.archived is not None:
-        file, offset, length = exchange.archived
-        value["warc"] = {"file": file, "offset": offset, "length": length}
+        return Placed(_encode(value)[:-2], exchange.archived)
     return _encode(value)
 
 

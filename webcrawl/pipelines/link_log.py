@@ -8,9 +8,12 @@ from webcrawl.html.kinds import REDIRECT
 from webcrawl.items import Page
 from webcrawl.logs.link_line import lines, page_lines
 from webcrawl.model import Exchange, Link, Outcome
+from webcrawl.pipelines.at_hand import at_hand, link_columns
 from webcrawl.pipelines.chosen import LogPipeline
 from webcrawl.pipelines.ends import on_end
 from webcrawl.urls.redirects import target
+
+LINES = "link_lines"  # among what was looked up of a page
 
 
 class LinkLogPipeline(LogPipeline):
@@ -25,16 +28,28 @@ class LinkLogPipeline(LogPipeline):
     def open_spider(self) -> None:
         super().open_spider()
         on_end(self._crawler, self._ended)
+        at_hand(self._crawler, link_columns)
+        at_hand(self._crawler, lines_of)
 
     def process_item(self, item: Any) -> Any:
-        if isinstance(item, Page) and 200 <= item.status < 300:
-            found = item.all_found  # not `links`: that resolves each of them once more
-            if found.links and not item.is_prerequisite:
-                kinds, addresses, texts, _, targets = item.columns
-                self._log.write(page_lines(item.url, kinds, addresses, targets, texts))
+        if isinstance(item, Page) and (data := lines_of(item)):
+            self._log.write(data)
         return item
 
     def _ended(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
         location = exchange.location if exchange is not None and outcome.status > 0 else None
         if exchange is not None and location and not link.path.endswith("P"):
             self._log.write_now(lines(link.url, [(REDIRECT, location, target(exchange), "")]))
+
+
+def lines_of(page: Page) -> bytes:
+    """Those of a page's links, made once; none of an answer that is not the page, nor of a robots.txt."""
+    if not 200 <= page.status < 300 or page.is_prerequisite or not page.all_found.links:
+        return b""
+    kinds, addresses, texts, _, targets = page.columns
+    known: dict[str, Any] = page.looked_up or {}  # it has the columns
+    url, data = known.get(LINES, ("", b""))
+    if url != page.url:  # a callback may have given the page another since
+        data = page_lines(page.url, kinds, addresses, targets, texts)
+        known[LINES] = page.url, data
+    return bytes(data)

@@ -58,7 +58,7 @@ class RequestsPipeline:
             self._about = crawl.about
             crawl.attach(self._open)
             downloader_of(self._crawler).on_send = self._sent
-            self._crawler.signals.connect(self._left, signals.request_left_downloader)
+            downloader_of(self._crawler).on_left = self._left
             self._crawler.signals.connect(self._close, signals.spider_closed)
 
     def _open(self, db: CrawlDB, outputs: Outputs) -> None:

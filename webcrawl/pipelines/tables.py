@@ -15,6 +15,7 @@ from webcrawl.adapter.trip import when_finished
 from webcrawl.adapter.values import values_of
 from webcrawl.items import Page
 from webcrawl.model import redirects_in_a_row
+from webcrawl.pipelines.at_hand import at_hand, link_columns
 
 if TYPE_CHECKING:
     from webcrawl.tables.writer import Tables
@@ -53,6 +54,7 @@ class TablesPipeline:
             )
         )
         crawl.hear(self._tables.hear)
+        at_hand(self._crawler, link_columns)
 
     def process_item(self, item: Any) -> Any:
         if isinstance(item, Page) and self._tables is not None:

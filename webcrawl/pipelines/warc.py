@@ -26,7 +26,9 @@ from webcrawl.model import Exchange, Link
 from webcrawl.preferences.purpose import Purpose
 from webcrawl.revisit.change import Change
 from webcrawl.store.errors import StoreError
+from webcrawl.store.worker import cores
 from webcrawl.text.credentials import text_without_credentials
+from webcrawl.warc.press import Press
 from webcrawl.warc.writer import WarcFiles, WarcWriter
 
 MB = 1_000_000
@@ -66,6 +68,7 @@ class WarcPipeline:
                 ),
                 random=SystemRandom(),
                 clock=time.time,
+                press=Press() if cores() > 1 else None,
             )
         )
 
@@ -105,7 +108,7 @@ class WarcPipeline:
         if self._writer is not None:
             try:
                 self._writer.close()
-            except StoreError as error:
+            except (StoreError, MemoryError) as error:
                 scheduler_of(self._crawler).fail(error)
 
 

@@ -7,6 +7,7 @@ and one of `page_row`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -120,8 +121,22 @@ SCHEMAS = {
 }
 
 
+AT = list(PAGES).index("warc_record_offset")  # the length follows
+
+
+def page_columns(rows: Sequence[tuple[Any, ...]]) -> list[Sequence[Any]]:
+    """The columns of these rows. Only now is asked where records lie: that may have to wait for the archive."""
+    columns: list[Sequence[Any]] = [*zip(*rows, strict=True)]
+    columns[AT] = [place and place.offset for place in columns[AT]]
+    columns[AT + 1] = [place and place.length for place in columns[AT + 1]]
+    return columns
+
+
 def page_row(end: Ended) -> tuple[Any, ...]:
-    """A row of `pages`, in the order of its columns: one expression, because a function for each takes 3 us more."""
+    """A row of `pages` for `page_columns`, in the order of the columns.
+
+    It is one expression, because a function for each takes 3 us more.
+    """
     link, outcome, exchange, parts, place = end.link, end.outcome, end.exchange, end.host_parts, end.archived
     timings = exchange.timings if exchange is not None else None
     return (
@@ -143,8 +158,8 @@ def page_row(end: Ended) -> tuple[Any, ...]:
         end.charset,
         (exchange and exchange.truncated) or None,
         place and place.file,
-        place and place.offset,
-        place and place.length,
+        place,  # its offset
+        place,  # its length
         end.subset,
         link.seed or None,
         link.via or None,

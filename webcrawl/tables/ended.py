@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
-
-from tldextract import TLDExtract
-from tldextract.tldextract import ExtractResult
 
 from webcrawl.html.found import Found
 from webcrawl.html.lookup import resolved
 from webcrawl.items import Page
 from webcrawl.model import Archived, Exchange, Link, Outcome
-from webcrawl.urls.hosts import host_of
+from webcrawl.urls.hosts import host_of, suffixes
 from webcrawl.urls.redirects import target
 
 ANSWERED, DIAGNOSTICS, ROBOTS = "warc", "crawldiagnostics", "robotstxt"  # Common Crawl's subsets
@@ -128,7 +124,7 @@ def host_parts(host: str) -> HostParts:
     """What a host's name says; under an unknown top-level domain the list's rule `*` applies, as in the crawl."""
     if host[0] == "[":
         return HostParts(None, None, None)
-    found = _extract()(host)
+    found = suffixes().extract_str(host)
     if found.ipv4:
         return HostParts(None, None, None)
     labels = host.removesuffix(".").split(".")
@@ -141,9 +137,3 @@ def _below(suffix: str, labels: list[str]) -> str | None:
         return ".".join(labels[-2:])
     size = suffix.count(".") + 2
     return ".".join(labels[-size:]) if len(labels) >= size else None
-
-
-@lru_cache(1)
-def _extract() -> Callable[[str], ExtractResult]:
-    """Built on first use: loading the list takes 0.1 s."""
-    return TLDExtract(cache_dir=None, suffix_list_urls=(), include_psl_private_domains=True).extract_str

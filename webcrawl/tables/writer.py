@@ -11,7 +11,7 @@ from webcrawl.items import Page
 from webcrawl.model import Exchange, Link, Outcome
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import Outputs
-from webcrawl.tables.columns import page_row
+from webcrawl.tables.columns import page_columns, page_row
 from webcrawl.tables.ended import Ended
 from webcrawl.tables.hosts import write_hosts
 from webcrawl.tables.links import LinkRows
@@ -85,7 +85,7 @@ class Tables:
         if self._pages:
             rows, self._pages = self._pages, []
             self._streams.count(len(rows))
-            self._streams.write("pages", [*zip(*rows, strict=True)])
+            self._streams.write("pages", page_columns(rows))
 
     # -- the checkpoint
 
