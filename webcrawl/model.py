@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, NamedTuple
@@ -221,12 +221,45 @@ def header(headers: list[tuple[bytes, bytes]], name: bytes) -> bytes | None:
     return None
 
 
-class Archived(NamedTuple):
-    """Where the record of an answer lies."""
+class Archived:
+    """Where the record of an answer lies: the file's name, as it is once the file is finished; offset and length.
 
-    file: str  # its name, as it is once the file is finished
-    offset: int
-    length: int  # of the record, compressed
+    The record may be on its way to the file; whoever asks for its offset or length then waits until it is there. A copy
+    asks for both, because only this one hears of them.
+    """
+
+    __slots__ = ("_length", "_offset", "_written", "file")
+
+    def __init__(self, file: str, offset: int = -1, length: int = -1, written: Callable[[], object] = bool) -> None:
+        """`written` returns when `put` was called, or raises."""
+        self.file, self._offset, self._length, self._written = file, offset, length, written
+
+    def __repr__(self) -> str:
+        return f"<Archived {self.file} {self._offset}+{self._length}>"
+
+    def __reduce__(self) -> tuple[type[Archived], tuple[Any, ...]]:
+        return Archived, tuple(self)
+
+    def __iter__(self) -> Iterator[Any]:
+        """File, offset and length."""
+        return iter((self.file, self.offset, self.length))
+
+    def put(self, offset: int, length: int) -> None:
+        """The record was written there."""
+        self._offset, self._length = offset, length
+
+    @property
+    def offset(self) -> int:
+        if self._offset < 0:
+            self._written()
+        return self._offset
+
+    @property
+    def length(self) -> int:
+        """Of the record, compressed."""
+        if self._length < 0:
+            self._written()
+        return self._length
 
 
 class Referred(NamedTuple):

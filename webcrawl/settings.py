@@ -458,6 +458,7 @@ EXTENSIONS = {
     "webcrawl.extensions.quiet_hours.QuietHours": 305,
     "webcrawl.extensions.byte_limit.ByteLimit": 310,
     "webcrawl.extensions.progress.Progress": 400,
+    "webcrawl.extensions.bound.Bound": 405,
     "webcrawl.extensions.statistics.Statistics": 410,
     "webcrawl.extensions.summary.Summary": 415,
     "webcrawl.extensions.metrics.Metrics": 418,

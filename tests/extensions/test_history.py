@@ -1,8 +1,6 @@
 """logs/history.jsonl of a crawl that was killed, resumed and finished."""
 
 import json
-import os
-import signal
 from collections import Counter
 
 from tests.support.crawling import Crawl, wait_until
@@ -23,8 +21,7 @@ def test_the_history_of_a_crawl(tmp_path, simweb):
     crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
     run = crawl.start()
     wait_until(lambda: (crawl.jobdir / "stats.json").exists() and crawl.stats["pages"] > 10)
-    os.kill(run.process.pid, signal.SIGKILL)
-    run.process.join()
+    run.kill()
     assert crawl.run() == 0, crawl.output.read_text()
 
     first, *_, last = rows_of(crawl.jobdir)

@@ -142,8 +142,7 @@ def interrupted(crawl, *, kill):
         running = crawl.start(CHECKPOINT_INTERVAL=0.2)
         wait_until(lambda many=many: file.exists() and crawl.stats["pages"] > many)
         if kill:
-            running.process.kill()
-            running.process.join()
+            running.kill()
         else:
             running.interrupt()
             assert running.wait() == 0

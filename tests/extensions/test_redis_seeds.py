@@ -104,8 +104,7 @@ def test_a_kill_loses_no_seed(tmp_path, url, server, site):  # noqa: F811
     running = crawl.start()
     server.rpush("web:start_urls", f"{address}/a", f"{address}/b")
     wait_until(lambda: {"/a", "/b"} <= set(asked))
-    running.process.kill()
-    running.process.join()
+    running.kill()
     assert server.llen("web:start_urls") == 0
 
     assert crawl.run(MAX_IDLE_TIME_BEFORE_CLOSE="none") == 0, said(crawl)

@@ -24,6 +24,14 @@ def test_an_archive_file_that_is_taken_away_meanwhile(tmp_path, monkeypatch):
     assert summary(tmp_path, Counter(), 1.0)[1] == f"1.0 MB in 1 WARC file; everything is in {tmp_path}"
 
 
+def test_what_bounded_it(tmp_path):
+    """A line says what bounded the run, with what would help; of several drones only what bounded them."""
+    figures = Counter({"bound/politeness": 5})
+    assert summary(tmp_path, figures, 1.0)[1] == "bound by politeness 100 %"
+    figures["bound"] = "politeness 100 % of the time; what helps: more hosts"
+    assert summary(tmp_path, figures, 1.0)[1] == "bound by politeness 100 % of the time; what helps: more hosts"
+
+
 def test_seeds_that_are_away(tmp_path):
     """If lists of seeds that were given by command cannot be opened, a line says so."""
     line = "1 list of seeds by command cannot be opened, as the log says: the next run tries again"
@@ -35,7 +43,7 @@ def test_what_stays_is_said(tmp_path):
     due = time.mktime((2026, 11, 21, 13, 5, 0, 0, 0, -1))
     figures = Counter(aside=12, hosts_aside=1, aside_due=due)
     assert summary(tmp_path, figures, 1.0)[1] == (
-        "12 URLs of 1 host set aside; the same command goes on with them, the next is due at 2026-11-21 13:05"
+        "12 URLs of 1 host set aside; run the same command to resume, the next is due at 2026-11-21 13:05"
     )
     assert len(summary(tmp_path, Counter(), 1.0)) == 2
 

@@ -232,6 +232,20 @@ class TestEnds:
 
         assert frontier.take(0) is not None
 
+    def test_a_host_that_is_asked_again(self, frontier):
+        """Of a link just taken it is known about when the host may be asked again, if something waits there for it."""
+        add(frontier, "http://a/1")
+        link = frontier.take(0)
+        frontier.expedite(Link("http://a/robots.txt", "P", history="http://b").pack())
+
+        assert frontier.next_turn(link) >= 0
+
+    def test_a_host_that_has_nothing_else(self, frontier):
+        """Of a link just taken it is known that nothing else waits for its host."""
+        add(frontier, "http://a/1")
+
+        assert frontier.next_turn(frontier.take(0)) is None
+
     def test_what_is_not_out_cannot_end(self, frontier):
         """A second end of the same download is a mistake of the caller's, and is told."""
         add(frontier, "http://a/1", "http://a/2")

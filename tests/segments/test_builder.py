@@ -193,6 +193,10 @@ def test_no_crawl(tmp_path):
         left_by(tmp_path / "none")
     with pytest.raises(NoCrawl, match="not a crawl"):
         left_by(tmp_path)
+    crawl = crawled(tmp_path / "job", asked=[A], found=[[B]])
+    build(crawl)
+    with pytest.raises(NoCrawl, match="not a crawl: the index of its segments"):
+        left_by(crawl / FOLDER)
 
 
 def test_one_builder_at_a_time(tmp_path):

@@ -67,7 +67,7 @@ def test_hosts_that_are_away_are_waited_for_at_the_end(run):
     ("status", "reason", "said_"), [(0, "shutdown", "ended by shutdown"), (3, "x", "exit status 3")]
 )
 def test_a_crawl_that_ends_early_ends_the_run(run, status, reason, said_):
-    """With its status; the same command goes on with that segment."""
+    """With its status; the same command resumes that segment."""
     made, crawler, said = run({A: [B]})
     crawler.status, crawler.reason = status, reason
 

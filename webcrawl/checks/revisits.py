@@ -39,5 +39,6 @@ class Shipped:
         return path
 
 
-REVISIT_POLICY = Shipped(POLICIES, none=True, has=("early", "observe", "due", "worth", "took", "state", "restore"))
+OF_A_POLICY = "early", "observe", "due", "worth", "took", "spared", "state", "restore"
+REVISIT_POLICY = Shipped(POLICIES, none=True, has=OF_A_POLICY)
 REVISIT_IMPORTANCE = Shipped(IMPORTANCES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from webcrawl.checks.kinds import text
@@ -34,7 +35,13 @@ class Ciphers:
     def read(self, value: Any, /) -> str:
         found = text(value)
         try:
-            tls_context(ciphers=found)
+            _accept(found)
         except ssl.SSLError as error:
             raise ValueError(", ".join(map(str, error.args))) from error
         return found
+
+
+@lru_cache(8)
+def _accept(ciphers: str) -> None:
+    """Half of the time that checking all settings takes, and a start checks them a dozen times."""
+    tls_context(ciphers=ciphers)

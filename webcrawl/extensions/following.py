@@ -40,5 +40,5 @@ class Following:
             return
         try:
             scheduler.crawl.flush_outputs()
-        except StoreError as error:
+        except (StoreError, MemoryError) as error:
             scheduler.fail(error)

@@ -61,7 +61,8 @@ class RereadingSummary(Summary):
         lines = summary(self._folder, self._crawl.stats(), seconds, self._before)
         archives = archives_of(self._crawler)
         if archives.done < archives.size:
-            lines.insert(1, f"stopped after {archives.done / max(archives.size, 1):.0%}; the same command goes on")
+            share = archives.done / max(archives.size, 1)
+            lines.insert(1, f"stopped after {share:.0%}; run the same command to resume")
         return lines
 
 

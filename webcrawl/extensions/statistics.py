@@ -72,6 +72,7 @@ class Statistics:
             "at": iso(int(time.time()), fraction=False),
             "seconds": round(time.monotonic() - self._begun, 1),
             **self._crawl.stats(),
+            "bound": self._crawl.bound(),
             "errors": stats.get_value("errors/unexpected", 0) if stats is not None else 0,
         }
 

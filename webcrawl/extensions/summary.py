@@ -15,7 +15,9 @@ from scrapy.crawler import Crawler
 
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
-from webcrawl.revisit.said import figures_of, in_words
+from webcrawl.profiling.bound_said import in_words
+from webcrawl.revisit import said as revisits_said
+from webcrawl.revisit.said import figures_of
 from webcrawl.text.quantities import count
 
 logger = logging.getLogger(__name__)
@@ -56,7 +58,8 @@ class Summary:
 
     def end(self, seconds: float) -> list[str]:
         """What the last lines say of a run of so long."""
-        return summary(self._folder, self._crawl.stats(), seconds, self._before)
+        figures = {**self._crawl.stats(), "bound": self._crawl.bound()}
+        return summary(self._folder, figures, seconds, self._before)
 
 
 def summary(folder: Path, figures: Mapping[str, Any], seconds: float, before: int = 0) -> list[str]:
@@ -73,7 +76,7 @@ def summary(folder: Path, figures: Mapping[str, Any], seconds: float, before: in
     kept = f"{sum(archives) / 1e6:.1f} MB in {count(len(archives), 'WARC file')}; " if archives else ""
     first = f"{done}; {queued}, {count(figures['failures'], 'failure')}"
     lines = [first, *_seeds(figures), *_walk(figures), *_revisits(figures), *_aside(figures)]
-    return [*lines, *_known(figures), *_stored(figures), f"{kept}everything is in {folder}"]
+    return [*lines, *_known(figures), *_stored(figures), *_bound(figures), f"{kept}everything is in {folder}"]
 
 
 def _known(figures: Mapping[str, Any]) -> Iterator[str]:
@@ -89,6 +92,12 @@ def _stored(figures: Mapping[str, Any]) -> Iterator[str]:
     if "store/files" in figures:
         waits = f", {figures['store/waiting']} not yet" if figures["store/waiting"] else ""
         yield f"{count(figures['store/files'], 'file')} in the store ({figures['store/bytes'] / 1e6:.1f} MB){waits}"
+
+
+def _bound(figures: Mapping[str, Any]) -> Iterator[str]:
+    """What it waited for: in this run with what would help, or over all runs in a few words."""
+    if said := figures.get("bound") or in_words(figures):
+        yield f"bound by {said}"
 
 
 def _seeds(figures: Mapping[str, Any]) -> Iterator[str]:
@@ -107,7 +116,7 @@ def _revisits(figures: Mapping[str, Any]) -> Iterator[str]:
     """What came of fetching pages again, over all runs."""
     revisits = figures_of(figures)
     if revisits is not None:
-        yield in_words(revisits)
+        yield revisits_said.in_words(revisits)
 
 
 def _aside(figures: Mapping[str, Any]) -> Iterator[str]:
@@ -117,7 +126,7 @@ def _aside(figures: Mapping[str, Any]) -> Iterator[str]:
         left = f"{count(urls, 'URL')} of {count(hosts, 'host')} set aside"
         if figures["aside_due"]:  # else all of them are paused, and nothing is due before they are resumed
             due = time.strftime("%Y-%m-%d %H:%M", time.localtime(figures["aside_due"]))
-            left += f"; the same command goes on with them, the next is due at {due}"
+            left += f"; run the same command to resume, the next is due at {due}"
         yield left
     if figures.get("hosts_paused"):
         yield f"{count(figures['hosts_paused'], 'host')} paused by command; their URLs count as set aside"

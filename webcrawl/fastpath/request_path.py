@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from functools import partial
 from typing import Any
 
 from scrapy import Request, signals
@@ -44,7 +43,7 @@ class RequestPath:
         before = downloader.middleware
         self._download: Callable[[Request], Awaitable[Response | Request]] = downloader.download
         if any(before.methods.values()):
-            self._download = partial(before.download_async, downloader.download)
+            self._download = downloader.through
         self._loop = asyncio.get_running_loop()
         self._under_way: dict[Request, asyncio.Task[None]] = {}
         engine._start_scheduled_request = self._start  # type: ignore[method-assign]  # noqa: SLF001

@@ -177,9 +177,9 @@ class FifoFrontier(Bare):
     def next_ready(self) -> float | None:
         return self._heap[0][0] if self._heap else None
 
-    def next_turn(self, link: Link) -> float:
+    def next_turn(self, link: Link) -> float | None:
         host = self._hosts[host_of(link.url)]
-        return self._wait(host) if host else 0.0
+        return self._wait(host) if host else None
 
     def ready(self, now: float) -> int:
         return sum(entry[0] <= now for entry in self._heap)

@@ -31,7 +31,7 @@ from webcrawl.frontier.several import Several
 from webcrawl.frontier.sift import Sift
 from webcrawl.frontier.slots import ANSWERED, DOUBTFUL, NEW, PROVEN, Slots
 from webcrawl.frontier.steering import Steering
-from webcrawl.frontier.told import LONG
+from webcrawl.frontier.told import is_worth_a_line
 from webcrawl.model import Link, Outcome, Status, unpack, url_of
 from webcrawl.urls.hosts import host_of
 
@@ -372,10 +372,10 @@ class Frontier:
             return 0.0
         return self._calm_at if due is None else min(due, self._calm_at)
 
-    def next_turn(self, link: Link) -> float:
-        """Estimated seconds until the next request to the host of a link just taken; 0 if it has no more URLs."""
+    def next_turn(self, link: Link) -> float | None:
+        """Estimated seconds until the next request to the host of a link just taken; None if its queue is empty."""
         host = self._back.active[host_of(link.url)]
-        return self._book.wait(host) if host.waiting() else 0.0
+        return self._book.wait(host) if host.waiting() else None
 
     def _enter(self, host: Host) -> None:
         if self._resumed:
@@ -472,7 +472,7 @@ class Frontier:
         self.counters["finished" if again is None else "tried again"] += 1
         if host.failures > failures:
             self._failed(host, retired)
-        if outcome.wait >= LONG or (outcome.wait and host.failures > failures):
+        if is_worth_a_line(outcome.wait, failed=host.failures > failures):
             self._told.note(host.name, host.ready_at)
         host.ip = outcome.ip or host.ip
         self._settle(host, now)

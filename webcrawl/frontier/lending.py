@@ -19,7 +19,7 @@ from webcrawl.frontier.gate import Gate
 from webcrawl.frontier.health import given_up, returns
 from webcrawl.frontier.hosts import Host, HostTable
 from webcrawl.frontier.setaside import SetAside
-from webcrawl.frontier.told import LONG, Told
+from webcrawl.frontier.told import Told, is_worth_a_line
 from webcrawl.model import Link, Outcome, Packed, Status
 from webcrawl.urls.hosts import host_of
 
@@ -161,7 +161,7 @@ class Lending:
             self._counters["lent"] += 1
             if host.failures > failures:
                 self._counters["hosts given up"] += host.retired != retired and given_up(host)
-            if outcome.wait >= LONG or (outcome.wait and host.failures > failures):
+            if is_worth_a_line(outcome.wait, failed=host.failures > failures):
                 self._told.note(name, host.ready_at)
         self._hosts.touch(host)
         if host.retired or not self._aside.wants(host, host.ready_at, now):

@@ -62,16 +62,30 @@ class Look:
 
     def pause(self, name: str) -> tuple[float, str]:
         """Seconds for which the host was to be left alone before the request that is made now, and by which rule."""
-        with self._opened(name) as host:
-            asked, seconds = self._book.asked(host), self._book.wait(host)
-            failed = self._book.health.wait(host.failures, gone=host.row.gone) if host.row and host.failures else 0.0
+        host = self._back.active.get(name)
+        if host is not None:  # nearly always, and each line of requests.log asks
+            return self._pause(host)
+        with self._opened(name) as opened:
+            return self._pause(opened)
+
+    def _pause(self, host: Host) -> tuple[float, str]:
+        seconds = self._book.wait(host)
+        if host.row is not None:
+            asked = self._book.asked(host)
+            failed = self._book.health.wait(host.failures, gone=host.row.gone) if host.failures else 0.0
             if asked and asked >= max(failed, seconds):
                 return asked, "retry-after"
             if failed > seconds:
                 return failed, "failure"
-            if not (host.times or host.failures):
-                return seconds, "new"
-            return seconds, "crawl-delay" if self._delay(host)["source"] == ROBOTS else "politeness"
+        if not (host.times or host.failures):
+            return seconds, "new"
+        return seconds, "crawl-delay" if self._is_robots(host, seconds) else "politeness"
+
+    def _is_robots(self, host: Host, seconds: float) -> bool:
+        """Whether these seconds between two requests are what its robots.txt asks for."""
+        if not host.crawl_delay:
+            return False
+        return 0 < min(host.crawl_delay, self._book.of(host.name)[1].crawl_delay_max) >= seconds
 
     def in_flight(self, url: str) -> bool:
         """Whether this URL was handed out and is not done."""
@@ -97,11 +111,10 @@ class Look:
 
     def _delay(self, host: Host) -> dict[str, Any]:
         """The seconds between two requests, and whose wish they are."""
-        politeness, limits = self._book.of(host.name)
-        seconds, asked = self._book.wait(host), min(host.crawl_delay, limits.crawl_delay_max)
+        seconds = self._book.wait(host)
         return {
             "seconds": round(seconds, 3),
-            "source": ROBOTS if 0 < asked >= seconds else type(politeness).__name__,
+            "source": ROBOTS if self._is_robots(host, seconds) else type(self._book.of(host.name)[0]).__name__,
             "crawl_delay": host.crawl_delay,
         }
 

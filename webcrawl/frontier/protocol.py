@@ -47,8 +47,8 @@ class Queue(Protocol):
     def next_ready(self) -> float | None:
         """When `take` may return a link: a time (0 is now), or None until something is added or done."""
 
-    def next_turn(self, link: Link) -> float:
-        """Estimated seconds until the next request to the host of a link just taken; 0 if it has no more URLs."""
+    def next_turn(self, link: Link) -> float | None:
+        """Estimated seconds until the next request to the host of a link just taken; None if none of its URLs wait."""
 
     def done(self, link: Link, outcome: Outcome, now: float) -> bool:
         """Books how a download ended; False if the link comes again."""

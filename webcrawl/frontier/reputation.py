@@ -62,27 +62,37 @@ class Reputation:
         others = [url for url in urls if url[:size] != own]  # startswith takes 1.5 times as long
         if not others:
             return
-        pairs, mask = self._pairs, self._mask
+        pairs, mask, fresh = self._pairs, self._mask, []
         for other, url in {url[: url.find("/", SCHEME)]: url for url in others}.items():
             number = hash((own, other))
             if pairs[number & mask] != number:
                 pairs[number & mask] = number
-                self._vote(page, url)
+                fresh.append(url)
+        if fresh:
+            self._votes(self._domain_of(host_of(page)), fresh)
 
-    def _vote(self, page: str, url: str) -> None:
-        source, target = self._domain_of(host_of(page)), self._domain_of(host_of(url))
-        if source != target and (self.elsewhere is None or not self.elsewhere(source, url)):
-            self.vote(source, target)
+    def _votes(self, source: str, urls: Sequence[str]) -> None:
+        tag, elsewhere = self._tag(source), self.elsewhere
+        for url in urls:
+            target = self._domain_of(host_of(url))
+            if source != target and (elsewhere is None or not elsewhere(source, url)):
+                self._add(target, tag)
 
     def vote(self, source: str, target: str) -> None:
         """A page of one registered domain links to another one."""
+        self._add(target, self._tag(source))
+
+    def _add(self, target: str, tag: int) -> None:
         self._targets.append(self._number(target))
-        self._tags.append(siphash(self._key, source) & 0xFFFF_FFFF)
+        self._tags.append(tag)
         if self._written < len(self._sorted) and len(self._targets) % SLICE == 0:
             self._write()
         if len(self._targets) >= self._room:
             self.flush()
             self._sort()
+
+    def _tag(self, domain: str) -> int:
+        return int(siphash(self._key, domain)) & 0xFFFF_FFFF
 
     def _number(self, domain: str) -> int:
         return int(siphash(self._key, domain)) - 2**63  # SQLite's integers are signed

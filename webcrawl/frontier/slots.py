@@ -114,11 +114,14 @@ class Slots:
         Its own hosts and all worse ones must leave the slots that are kept for better hosts; with the hosts between
         them and the proven, they must leave those that are kept for the proven; and so on.
         """
-        hosts, asked = self.hosts, self.asked
-        held: float = sum(max(asked[worse], min(self.share, hosts[worse])) for worse in UNPROVEN[standing:])
+        hosts, asked, share, count = self.hosts, self.asked, self.share, self._count
+        held: float = 0
+        for worse in range(standing + 1, len(hosts)):
+            held += max(asked[worse], min(share, hosts[worse]))
         for one in range(standing, PROVEN, -1):
             held += asked[one]
-            if held >= self._count - self._kept(one):
+            # A dozen times for each new host: what is kept is counted only if it matters.
+            if held >= count - self._reserve and (held >= count or held >= count - self._kept(one)):
                 return False
         return True
 

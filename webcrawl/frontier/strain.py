@@ -18,15 +18,15 @@ LEAST = 0.1  # seconds: a host that answers sooner than this is not busy, whatev
 SLOWER = 2.0  # times its usual time: no strain yet
 FAILS = 0.2  # share of failures: no strain yet
 
+Heard = tuple[int, float, float, float]  # of a host: answers, usual seconds, log of late ones, share of failures
+
 
 class Strain:
     """How many times longer than usual each host is left alone, from 1 to `most`."""
 
     def __init__(self, most: float) -> None:
         self.most = most
-        self._known: dict[
-            str, tuple[int, float, float, float]
-        ] = {}  # answers, usual seconds, log of late ones, failures
+        self._known: dict[str, Heard] = {}
 
     def __repr__(self) -> str:
         return f"<Strain most={self.most} hosts={len(self._known)}>"

@@ -17,7 +17,7 @@ class Texts:
 
     def __init__(self, memory: int) -> None:
         places = 1 << max(4, memory // 8).bit_length() - 1
-        self._places, self._mask = array("q", bytes(8 * places)), places - 1
+        self._places, self._mask = array("q", (0,)) * places, places - 1
 
     def __repr__(self) -> str:
         return f"<Texts of {self._mask + 1}>"

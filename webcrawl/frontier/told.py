@@ -13,6 +13,11 @@ NAME = "told."
 LONG = 60.0  # seconds: a shorter wait of a host that has not failed is not worth a line
 
 
+def is_worth_a_line(wait: float, *, failed: bool) -> bool:
+    """Whether a kill must not forget that a host asked for this wait; `failed`: it gave no answer."""
+    return wait >= LONG or (failed and wait > 0)
+
+
 class Told:
     """A file `told.N` in the state folder, to which each such answer adds a line before anything else is done.
 

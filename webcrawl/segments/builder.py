@@ -21,7 +21,7 @@ from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.filter_states import META as LEARNED
 from webcrawl.crawl.found_log import FOUND
 from webcrawl.crawl.rules import UNLIMITED, needs_all_seeds
-from webcrawl.crawl.segment_names import NAME
+from webcrawl.crawl.segment_names import NAME, SPIDER
 from webcrawl.crawl.terms import META as TERMS
 from webcrawl.model import Packed, is_link
 from webcrawl.seeds.reader import Seeds
@@ -37,7 +37,6 @@ from webcrawl.urls.hosts import RegisteredDomains, host_of
 
 logger = logging.getLogger(__name__)
 
-SPIDER = "segments"  # whose state it is: no crawl may go on with it
 EXACT = "webcrawl.seen.disk.DiskSeen"
 META = "segments.made"
 PLACE = "segments.place."  # before a file's path: how far it was read

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.discovery import KNOWN
-from webcrawl.model import Link, Packed, url_of
-from webcrawl.net.robots_book import NO_HEAD
-from webcrawl.net.robots_fresh import Head
+from webcrawl.crawl.offline import Offline
+from webcrawl.model import Packed, url_of
 
 AT_ONCE = 1 << 14  # records
 NEVER = float("inf")
 
 
-class Building(Crawl):
+class Building(Offline):
     """Asks nobody, and has no hosts: budgets and rules of hosts are the business of whoever crawls a segment."""
 
     def know(self, urls: Sequence[str]) -> None:
@@ -51,22 +49,3 @@ class Building(Crawl):
         """Has the seen store decide about what waits there; whether something still does."""
         self._seen.merge()
         return self._seen.pending > 0
-
-    # -- what has to do with hosts
-
-    def new_body(self, link: Link, body: bytes) -> None:
-        """Nobody's budget grows."""
-
-    def robots_answered(
-        self,
-        link: Link,
-        status: int,
-        body: bytes,
-        location: str | None,
-        now: float,
-        chain: str = "",
-        head: Head = NO_HEAD,
-    ) -> Sequence[str]:
-        """Nobody's rules matter."""
-        del link, status, body, location, now, chain, head
-        return ()

@@ -16,6 +16,7 @@ from webcrawl.control.in_force import META as IN_FORCE
 from webcrawl.crawl.crawl import CLEAN
 from webcrawl.crawl.filter_states import META as LEARNED
 from webcrawl.crawl.found_log import FOUND
+from webcrawl.crawl.segment_names import SPIDER
 from webcrawl.crawl.terms import META as TERMS
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.jobdirs import crawls_of, is_crawl
@@ -112,6 +113,8 @@ def left_by(jobdir: Path, trusted: Collection[str] = ()) -> list[Left]:
 def _read(jobdir: Path, trusted: Collection[str]) -> Left:
     with Snapshot(jobdir / "state") as snapshot:
         terms, in_force, learned = (_mapping(snapshot, name) for name in (TERMS, IN_FORCE, LEARNED))
+        if terms.get("spider") == SPIDER:
+            raise NoCrawl(f"{jobdir}: not a crawl: the index of its segments")
         left = Left(
             jobdir,
             _values(terms, in_force.get("set") or {}, trusted),

@@ -153,7 +153,16 @@ class WebSpider(Spider):
     def _pages(self, trips: Sequence[Trip]) -> list[Iterable[Page] | Exception]:
         visitor, follow = self._scheduler.visitor, self._follow
         pages = self._visited(visitor, trips)
-        return [self._output(page, _tried(follow, page) if isinstance(page, Page) else page) for page in pages]
+        ends = [_tried(follow, page) if isinstance(page, Page) else page for page in pages]
+        self._look_up([page for page in pages if isinstance(page, Page) and page.found is not None])
+        return list(map(self._output, pages, ends))
+
+    def _look_up(self, pages: Sequence[Page]) -> None:
+        """What outputs want to know of these pages. An error comes again where they ask for it."""
+        for look_up in self._scheduler.at_hand:
+            for page in pages:
+                if isinstance(_tried(look_up, page), MemoryError):
+                    return
 
     def _visited(self, visitor: Visitor, trips: Sequence[Trip]) -> list[Page | Exception]:
         """Each page, or why there is none. Without memory the crawl ends at once: the next page might take it down."""

@@ -46,15 +46,17 @@ class BlockWriter:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        whole = False
         try:
             if kind is None:
                 self._flush()
                 self._put(HEAD.pack(0, 0))
                 self._disk.sync(self._fd)
                 self._disk.sync_folder(self.path.parent)
+                whole = True
         finally:
             os.close(self._fd)
-            if kind is not None:
+            if not whole:
                 self._disk.unlink(self.path)
 
     def write(self, lines: Sequence[bytes]) -> None:

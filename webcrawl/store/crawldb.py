@@ -215,11 +215,12 @@ class CrawlDB:
         if self._failure is not None:
             raise self._refusal()
         try:
-            for part in self._parts:
-                part.save()
-            self.presence.check()
-            if self._db.in_transaction:
-                self._db.execute("COMMIT")
+            with self.disk.waiting():
+                for part in self._parts:
+                    part.save()
+                self.presence.check()
+                if self._db.in_transaction:
+                    self._db.execute("COMMIT")
         except (sqlite3.Error, OSError) as error:
             raise self._failed(error) from error
         except BaseException as error:  # raised by a part, or already recorded as the database's failure

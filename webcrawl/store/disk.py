@@ -5,6 +5,9 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import threading
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 logger = logging.getLogger(__name__)
@@ -14,6 +17,19 @@ Buffer = bytes | bytearray | memoryview
 
 class Disk:
     """Every change that our own code makes to a file goes through one of these methods."""
+
+    waited = 0.0  # seconds that the main thread, which runs the event loop, has spent in `waiting`
+    clock = staticmethod(time.perf_counter)
+
+    @contextlib.contextmanager
+    def waiting(self) -> Iterator[None]:
+        """For work that lasts as long as the disk takes. Within such work it counts once."""
+        before, begun = self.waited, self.clock()
+        try:
+            yield
+        finally:
+            if threading.get_ident() == threading.main_thread().ident:
+                self.waited = before + self.clock() - begun
 
     def create(self, path: Path, mode: int = 0o644) -> int:
         """Opens a new, empty file for reading and writing. FileExistsError if there is one: it may be somebody's."""

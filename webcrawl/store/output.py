@@ -66,7 +66,8 @@ class Output:
                 self._disk.truncate(self._fd, self._length - self._size)
                 self._torn = False
             data = b"".join(self._waiting)
-            self._disk.write(self._fd, data)
+            with self._disk.waiting():
+                self._disk.write(self._fd, data)
         except OSError as error:
             self._cut_back()
             raise StoreError(f"{self.path}: {error}") from error

@@ -60,6 +60,7 @@ class Outputs:
         self._adopted: dict[str, Mark] = {}  # until the next checkpoint
         self._replaced: set[str] = set()
         self._closers: list[Callable[[], None]] = []
+        self._shown: list[Callable[[], None]] = []
         here = {name for name in self._noted if self._where(name).exists()}
         self._unnamed = {name for name in here if not (root / name).exists()}  # still with .open
         for name in here:
@@ -182,8 +183,18 @@ class Outputs:
         if instead:
             self._replaced.add(instead)
 
+    def on_show(self, call: Callable[[], None]) -> None:
+        """Calls this before files are shown: something may be on its way to one."""
+        self._shown.append(call)
+
+    def show(self) -> None:
+        """Writes what is buffered, and what is on its way, so that whoever follows a file sees it."""
+        for call in self._shown:
+            call()
+        self.flush()
+
     def flush(self) -> None:
-        """Writes what is buffered, so that whoever follows a file sees it."""
+        """Writes what is buffered."""
         for output in self._open.values():
             output.flush()
 

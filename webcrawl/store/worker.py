@@ -94,6 +94,11 @@ class Worker:
             pass
 
 
+def cores() -> int:
+    """On how many of them this process may run."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def _threads() -> set[str]:
     """Those of this process, also of C libraries."""
     return set(os.listdir("/proc/self/task"))  # noqa: PTH208 - names are enough

@@ -56,7 +56,8 @@ class AskedHive:
         if name in OF_ONE_HOST and words:
             return self._client(look, self._owner(look, words[0])).ask(name, *words)
         if name in ("get", "excluded"):
-            return self._client(look, min(look.leases)).ask(name, *words)
+            here = self._here(look) if self._target.folder is not None else []
+            return self._client(look, min(here or look.leases)).ask(name, *words)
         here = self._here(look)
         return {"drones": [{"drone": drone, "answer": self._client(look, drone).ask(name, *words)} for drone in here]}
 

@@ -30,11 +30,17 @@ def names_above(host: str) -> Iterator[str]:
 
 
 @cache
-def _suffixes() -> TLDExtract:
+def suffixes() -> TLDExtract:
     """The public suffix list, once for the process; on first use, for loading it takes 0.1 s."""
     from tldextract import TLDExtract  # noqa: PLC0415 - on first use
 
     return TLDExtract(cache_dir=None, suffix_list_urls=(), include_psl_private_domains=True)
+
+
+def is_public_suffix(host: str) -> bool:
+    """Whether names right below this one have owners of their own, as in `co.uk`, `github.io` or any single label."""
+    name = host.removesuffix(".")
+    return not name.startswith("[") and ("." not in name or suffixes().extract_str(name).suffix == name)
 
 
 class RegisteredDomains:
@@ -50,7 +56,7 @@ class RegisteredDomains:
 
     @cached_property
     def _domain(self) -> Callable[[str], str]:
-        extract = _suffixes()
+        extract = suffixes()
 
         def domain(host: str) -> str:
             if host[0] == "[":

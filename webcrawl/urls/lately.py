@@ -18,7 +18,7 @@ class Lately:
 
     def __init__(self, size: int) -> None:
         """Rounds `size`, the number of places, up to a power of two."""
-        self._places = array("q", bytes(8 << max(0, size - 1).bit_length()))
+        self._places = array("q", (0,)) * (1 << max(0, size - 1).bit_length())
         self._mask = len(self._places) - 1
         self.absorbed = 0  # URLs left out so far
 
@@ -30,7 +30,7 @@ class Lately:
 
     def clear(self) -> None:
         """Forget all."""
-        self._places = array("q", bytes(8 * len(self._places)))
+        self._places = array("q", (0,)) * len(self._places)
 
     def unknown(self, urls: Sequence[str]) -> list[str]:
         """The URLs that are not remembered, in their order."""
