@@ -6,7 +6,7 @@ import io
 import msgpack
 import pytest
 
-from webcrawl.account.account import Account, account_of, unknown
+from webcrawl.account.account import Account, Gap, account_of, unknown
 from webcrawl.account.asked import Asked, End, asked_of, ends_of, joined
 from webcrawl.account.page import page
 from webcrawl.account.sheet import sheet
@@ -94,7 +94,7 @@ def test_lines_of_other_sites_and_damaged_lines_are_left_out(tmp_path):
 
 def test_only_what_a_kill_may_have_taken_is_unknown(tmp_path):
     """A request without an outcome outside all windows was tried again, or had no whole answer."""
-    account = Account(tmp_path, Site("a.test"), windows=[(10.0, 20.0)])
+    account = Account(tmp_path, Site("a.test"), gaps=[Gap(10.0, 20.0)])
     answered = asked(15.0)
     answered.end = end(15.0)
 
@@ -113,6 +113,7 @@ def test_only_what_a_kill_may_have_taken_is_unknown(tmp_path):
         ("truncated:length", 200, "head and part of the body"),
         ("duplicate:digest", 200, "that it is the same as another page"),
         ("revisit,unchanged", 304, "that it has not changed"),
+        ("withheld:header+document", 200, "the head alone: the owner forbids the rest"),
     ],
 )
 def test_what_was_kept(notes, status, words):
@@ -147,6 +148,50 @@ def test_a_kill_before_the_first_checkpoint(tmp_path, saved, words):
     assert [unknown(account, one) for one in account.requests] == [bool(words)]
     assert all(word in text for word in words)
     assert ("stopped hard" in text) == bool(words)
+
+
+def drone_of(hive, number, *requests, gap=(0, 10), logged=True):
+    """A drone that was killed, and these requests of its log, as URL and seconds after AT."""
+    folder = hive / f"drone-{number}"
+    db = CrawlDB(folder / "state")
+    since, until = gap
+    db.set(KEY, msgpack.packb((AT + 60, [(AT + since, AT + until)], True)))
+    db.checkpoint()
+    db.close()
+    (folder / "logs").mkdir()
+    if logged:
+        lines = [line(AT + after, "GET", url, None) for url, after in requests]
+        (folder / "logs" / "requests.log").write_bytes(b"".join(lines))
+
+
+class TestHives:
+    def test_a_kill_of_another_drone_leaves_nothing_unknown(self, tmp_path):
+        """Drones that never asked the site have no part in its account."""
+        drone_of(tmp_path, 0, ("http://b.test/", 5))
+        drone_of(tmp_path, 1)
+        account = account_of(tmp_path, site_of("a.test"))
+
+        assert account.gaps == []
+        assert "stopped hard" not in page(account, 0.0)
+
+    def test_the_gaps_of_each_drone_are_its_own(self, tmp_path):
+        """Of a site that has changed hands, a request is unknown by the kills of the drone that sent it."""
+        drone_of(tmp_path, 0, ("http://a.test/first", 5), ("http://a.test/later", 30))
+        drone_of(tmp_path, 1, ("http://www.a.test/second", 6), ("http://a.test/last", 40), gap=(35, 45))
+        account = account_of(tmp_path, site_of("a.test"))
+        lost = [one.url.rpartition("/")[2] for one in account.requests if unknown(account, one)]
+
+        assert lost == ["first", "last"]
+        assert "the part of the crawler called drone-0 was stopped hard" in page(account, 0.0)
+
+    def test_a_drone_without_the_log(self, tmp_path):
+        """What it asked before it was killed is not known at all, so its gap is named."""
+        drone_of(tmp_path, 0, ("http://a.test/", 30))
+        drone_of(tmp_path, 1, logged=False)
+        account = account_of(tmp_path, site_of("a.test"))
+
+        assert [gap.drone for gap in account.gaps] == ["drone-0", "drone-1"]
+        assert account.unlogged == ["drone-1"]
 
 
 def test_several_connections_are_said(tmp_path):

@@ -15,6 +15,8 @@ from webcrawl.store.errors import StoreError
 
 URL = "http://a.test/"
 ID = f"<urn:test:{URL}>"
+IDENTICAL = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+UNMODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 CODED = "Content-Type: text/html\r\nContent-Encoding: "
 
 
@@ -185,6 +187,45 @@ class TestOthers:
 
         assert [came.body for _, came in answers] == [b"<p>hello"] * 3
 
+    @pytest.mark.parametrize("state", [0, 1])
+    @pytest.mark.parametrize("profile", [IDENTICAL, UNMODIFIED])
+    @pytest.mark.parametrize("digest", [True, False])
+    def test_two_states_of_a_page_within_one_second(self, reading, state, profile, digest):
+        """A revisit that names URL and date has the payload of that very moment."""
+        moments, bodies = ("2026-01-02T03:04:05.200Z", "2026-01-02T03:04:05.700Z"), (b"first", b"second")
+        digests = [{"WARC_Payload_Digest": f"sha1:{body}"} if digest else {} for body in bodies]
+        states = [
+            response(URL, body, WARC_Date=moment, WARC_Record_ID=f"<{moment}>", **own)
+            for moment, body, own in zip(moments, bodies, digests, strict=True)
+        ]
+        named = {"WARC_Refers_To_Target_URI": URL, "WARC_Refers_To_Date": moments[state], **digests[state]}
+        again = response(URL, b"", WARC_Profile=profile, **named).replace(b"response", b"revisit", 1)
+        answers = reading.answers(reading.write("x.warc.gz", [*states, again]))
+
+        assert [came.body for _, came in answers] == [*bodies, bodies[state]]
+
+    def test_a_digest_is_surer_than_a_second(self, reading):
+        """Of two states within a second that no fraction tells apart, a revisit has the one with its digest."""
+        states = [
+            response(URL, body, WARC_Record_ID=f"<{body}>", WARC_Payload_Digest=f"sha1:{body}")
+            for body in (b"first", b"second")
+        ]
+        named = {"WARC_Refers_To_Target_URI": URL, "WARC_Refers_To_Date": "2026-01-02T03:04:05Z"}
+        again = response(URL, b"", WARC_Profile=IDENTICAL, WARC_Payload_Digest="sha1:b'second'", **named)
+        answers = reading.answers(reading.write("x.warc.gz", [*states, again.replace(b"response", b"revisit", 1)]))
+
+        assert answers[-1][1].body == b"second"
+
+    def test_the_page_of_a_304_is_its_own_urls(self, reading):
+        """Another URL may have the same payload under another head, and be archived before."""
+        elsewhere = response(URL + "2", head="Content-Type: text/plain", WARC_Payload_Digest="sha1:AAA")
+        own = response(URL, WARC_Payload_Digest="sha1:AAA")
+        named = {"WARC_Refers_To_Target_URI": URL, "WARC_Refers_To_Date": "2026-01-02T03:04:05.123Z"}
+        made = response(URL, b"", head="", status=304, WARC_Profile=UNMODIFIED, WARC_Payload_Digest="sha1:AAA", **named)
+        records = [elsewhere, own, made.replace(b"response", b"revisit", 1)]
+
+        assert reading.answers(reading.write("x.warc.gz", records))[-1][1].content_type == "text/html"
+
     def test_originals_of_one_gzip(self, reading):
         """Originals are found in files whose records cannot be reached one by one, too."""
         again = response(URL + "2", b"", WARC_Refers_To=ID).replace(b"response", b"revisit", 1)
@@ -194,8 +235,7 @@ class TestOthers:
 
     def test_not_modified(self, reading):
         """A revisit of the profile server-not-modified is the answer 304 that it was."""
-        profile = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
-        made = response(URL, b"", status=304, WARC_Profile=profile).replace(b"response", b"revisit", 1)
+        made = response(URL, b"", status=304, WARC_Profile=UNMODIFIED).replace(b"response", b"revisit", 1)
         came = reading.one(made)
 
         assert (came.status, came.body, reading.lost) == (304, b"", [])
@@ -203,7 +243,7 @@ class TestOthers:
     def test_not_modified_since_another_record(self, reading):
         """One that refers to a record is made the page that was there; without that record it is a loss."""
         named = {
-            "WARC_Profile": "http://netpreserve.org/warc/1.1/revisit/server-not-modified",
+            "WARC_Profile": UNMODIFIED,
             "WARC_Refers_To_Target_URI": URL,
             "WARC_Refers_To_Date": "2026-01-02T03:04:05Z",
         }

@@ -25,6 +25,7 @@ WHO = Who(
     retry_after_max=86_400,
     agent="https://bot.example.org",
     networks=NETWORKS,
+    form="https://example.org/leave/",
 )
 LEAST = Who("x", "x/1", "", "", [], [(1.0, 70.0)], [], False, 10.5, 3600, None, [])
 
@@ -62,9 +63,11 @@ class TestPage:
             "1 second after one that took 0.1 seconds, 10 seconds after one that took 1 second",
             "example.org 4",
             "User-agent: mybot\nCrawl-delay: 10",
+            "Retry-After, whatever the status: the host is left alone for so long, up to 1 day",
             "up to 5 minutes",
             "up to 1 day",
             "User-agent: mybot\nDisallow: /",
+            "prove that the site is yours, at https://example.org/leave/",
             "https://bot.example.org/.well-known/http-message-signatures-directory",
             '"ipv4Prefix": "192.0.2.0/28"',
             "2027-01-15",
@@ -82,7 +85,9 @@ class TestPage:
         """A page says nothing of keys, addresses, contact or purpose that there are none of."""
         text = Text(page(LEAST, NOW)).text
 
-        assert not any(word in text for word in ("Why", "know it", "Write to", "signed", "@example", "purposes"))
+        assert not any(
+            word in text for word in ("Why", "know it", "Write to", "signed", "@example", "purposes", "prove")
+        )
         assert "does not read robots.txt" in text
         assert "1 minute" not in text
         assert "70 seconds after one that took 1 second" in text

@@ -32,7 +32,8 @@ def _job(tmp_path_factory):
         policy.when = {page(number).url: NOW + random.random() * 40 * DAY for number in range(PAGES)}
         revisits = made(db, policy, rate=50.0, memory=1 << 16)
         for number in range(PAGES):
-            revisits.keep(page(number, etag=random.randbytes(20)), NOW)
+            holds = int(NOW + DAY) if number % 100 == 0 else 0
+            revisits.keep(page(number, etag=random.randbytes(20), holds=holds), NOW)
         for step in range(3):
             revisits.take(NOW + step, 1)
         for number in range(5):

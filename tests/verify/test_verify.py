@@ -428,8 +428,7 @@ class TestRealCrawls:
         running = crawl.start()
         wait_until(lambda: (crawl.jobdir / "stats.json").exists() and crawl.stats["pages"] > 20)
         alive = [list(verify(crawl.jobdir, Counter())) for _ in range(5)]
-        running.process.kill()
-        running.process.join()
+        running.kill()
         dead = told(crawl.jobdir)
         status = crawl.run()
 

@@ -1,8 +1,6 @@
 """`scrapy why` beside a crawl that runs: found, fetched since its last checkpoint, or in flight."""
 
 import json
-import os
-import signal
 
 import pytest
 
@@ -90,8 +88,7 @@ class TestRunning:
         assert done.stdout.startswith("fetched: answered 200")
         assert json.loads(as_json.stdout)["state"] == "fetched"
         assert command("scrapy", "ctl", job, "why").returncode == 1
-        os.kill(running.process.pid, signal.SIGKILL)
-        running.process.join()
+        running.kill()
         gone = command("scrapy", "ctl", job, "why", url)
         assert (gone.returncode, gone.stdout) == (2, "")
 
@@ -103,8 +100,7 @@ class TestRunning:
         wait_until(lambda: len(logged(job)) > 5)
         url = logged(job)[-1]
         assert why(job, url).state == "fetched"
-        os.kill(running.process.pid, signal.SIGKILL)
-        running.process.join()
+        running.kill()
 
         assert why(job, url).state != "fetched"
 

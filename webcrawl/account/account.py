@@ -7,25 +7,38 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
+from typing import NamedTuple
 
 from webcrawl.account.asked import Asked, End, asked_of, ends_of, joined
 from webcrawl.account.site import Site
 from webcrawl.leaving.records import records_of
+from webcrawl.model import Status
 from webcrawl.store.errors import StoreError
-from webcrawl.store.jobdirs import crawls_of, is_crawl
-from webcrawl.store.windows import KEY, Window, is_open, read
+from webcrawl.store.jobdirs import crawls_of, hive_of, is_crawl
+from webcrawl.store.windows import KEY, is_open, read
 from webcrawl.urls.canonical import InvalidUrl, canonical
 from webcrawl.urls.hosts import host_of
 from webcrawl.urls.optout import OptOut
 from webcrawl.verify.snapshot import Changed, Snapshot
 
 REQUESTS, LOG = "logs/requests.log", "logs/crawl.log"
-FORBIDDEN = -9998  # by robots.txt
 TRIES = 3
 
 
 class NoAccount(StoreError):  # noqa: N818 - reads as what it is
     """The folder holds no crawl."""
+
+
+class Gap(NamedTuple):
+    """A time of which nobody knows what became of the requests that one process made."""
+
+    since: float
+    until: float  # infinite: now
+    drone: str = ""  # of a hive; empty of a single crawl
+
+    def has(self, one: Asked) -> bool:
+        """Whether this request is one of them."""
+        return self.drone == one.drone and self.since - 1 <= one.at <= self.until
 
 
 @dataclass
@@ -36,9 +49,8 @@ class Account:
     site: Site
     requests: list[Asked] = field(default_factory=list)
     unasked: list[End] = field(default_factory=list)  # URLs that ended without a request, refused ones for instance
-    windows: list[Window] = field(default_factory=list)
+    gaps: list[Gap] = field(default_factory=list)
     terms: Mapping[str, str] = field(default_factory=dict)  # settings, as texts
-    running: bool = False  # or killed: what was done since the last checkpoint has no outcome yet
     wishes: list[OptOut] = field(default_factory=list)  # to be left alone, that name it or a part of it
     unlogged: list[str] = field(default_factory=list)  # crawls without requests.log
 
@@ -52,7 +64,7 @@ class Account:
     @property
     def refused(self) -> list[End]:
         """What robots.txt kept the crawl from."""
-        return [end for end in self.unasked if end.status == FORBIDDEN]
+        return [end for end in self.unasked if end.status == Status.ROBOTS_FORBIDDEN]
 
     @property
     def robots(self) -> list[Asked]:
@@ -65,11 +77,11 @@ def account_of(jobdir: Path, site: Site) -> Account:
     crawls = [crawl for crawl in crawls_of(jobdir) if is_crawl(crawl)]
     if not crawls:
         raise NoAccount(f"{jobdir}: not a crawl: state/crawl.db is missing")
-    account = Account(jobdir, site)
+    account, is_hive = Account(jobdir, site), hive_of(jobdir) is not None
     for crawl in crawls:
         for left in reversed(range(TRIES)):
             try:
-                _add(account, crawl)
+                _add(account, crawl, crawl.name if is_hive else "")
             except Changed:
                 if not left:
                     raise
@@ -78,31 +90,34 @@ def account_of(jobdir: Path, site: Site) -> Account:
     account.wishes = [one for one in records_of(crawls) if _about(one, site)]
     account.requests.sort(key=attrgetter("at"))
     account.unasked.sort(key=attrgetter("at"))
-    account.windows.sort()
+    account.gaps.sort()
     return account
 
 
-def _add(account: Account, crawl: Path) -> None:
+def _add(account: Account, crawl: Path, drone: str) -> None:
+    """What one crawl did, or one drone, unless it never had to do with the site: then its gaps say nothing of it."""
     site = account.site
     with Snapshot(crawl / "state") as snapshot:
         lengths = dict(snapshot.rows("SELECT path, length FROM output"))
         terms = _terms(snapshot)
         data = snapshot.get(KEY)
-        clean = snapshot.get("clean") == b"1"
         snapshot.check_still()
     ends = [*ends_of(crawl / LOG, lengths.get(LOG, 0), site.has, site.wanted)]
-    asked = [*asked_of(crawl / REQUESTS, site.has, site.wanted)]
-    alone = joined(asked, ends)
-    if not (crawl / REQUESTS).exists():
+    asked = [*asked_of(crawl / REQUESTS, site.has, site.wanted, drone)]
+    alone, logged = joined(asked, ends), (crawl / REQUESTS).exists()
+    if not logged:
         account.unlogged.append(crawl.name)
     account.requests += asked
-    account.requests += [Asked(one.started or one.at, "GET", one.url, one.path, 0, end=one) for one in alone]
+    account.requests += [
+        Asked(one.started or one.at, "GET", one.url, one.path, 0, end=one, drone=drone) for one in alone
+    ]
     account.unasked += [end for end in ends if end.started is None]
     saved = read(data)
-    account.windows += saved.windows
-    account.running = account.running or not clean
+    windows = [*saved.windows]
     if is_open(saved, max((one.at for one in asked), default=0.0)):
-        account.windows.append((saved.at, float("inf")))
+        windows.append((saved.at, float("inf")))
+    if not drone or asked or ends or not logged:  # without a log it may have asked for what no checkpoint knows of
+        account.gaps += [Gap(since, until, drone) for since, until in windows]
     account.terms = {**terms, **account.terms}
 
 
@@ -124,8 +139,8 @@ def _terms(snapshot: Snapshot) -> dict[str, str]:
 
 
 def unknown(account: Account, one: Asked) -> bool:
-    """Whether a request without an outcome lies in a window of which nobody knows what became."""
-    return one.end is None and any(since - 1 <= one.at <= until for since, until in account.windows)
+    """Whether a request without an outcome lies in a gap of whoever made it."""
+    return one.end is None and any(gap.has(one) for gap in account.gaps)
 
 
 def waits(account: Account) -> Iterator[tuple[str, list[Asked]]]:

@@ -47,6 +47,7 @@ class Asked:
     needed: float | None = None  # seconds, by the rule; None: an earlier version wrote this line
     rule: str = ""
     end: End | None = None
+    drone: str = ""  # which of a hive's asked; empty of a single crawl
 
 
 def ends_of(path: Path, length: int, is_ours: IsOurs, wanted: bytes) -> Iterator[End]:
@@ -57,11 +58,12 @@ def ends_of(path: Path, length: int, is_ours: IsOurs, wanted: bytes) -> Iterator
             yield end
 
 
-def asked_of(path: Path, is_ours: IsOurs, wanted: bytes) -> Iterator[Asked]:
+def asked_of(path: Path, is_ours: IsOurs, wanted: bytes, drone: str = "") -> Iterator[Asked]:
     """The site's lines of requests.log, all of it: no checkpoint knows where it ends."""
     for line in lines_with(path, wanted):
         fields = line.decode("ascii", "replace").split("\t")
         if (asked := _asked(fields)) is not None and is_ours(asked.url):
+            asked.drone = drone
             yield asked
 
 

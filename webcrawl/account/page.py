@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from importlib.resources import files
 from statistics import median
 
 from webcrawl.account.account import Account, unknown, waits
 from webcrawl.account.asked import Asked
 from webcrawl.account.words import RULES, kept, outcome
 from webcrawl.report import charts, numbers
+from webcrawl.report.head import head
 from webcrawl.report.markup import Html, tag
 from webcrawl.report.sections.overview import time_axis
 from webcrawl.report.sections.parts import note, section, tiles
 from webcrawl.report.tables import Column, table
 
+POLICY = "default-src 'none'; style-src 'unsafe-inline'"  # nothing is loaded, and there is no script
 MOST = 5000  # requests on the page; the CSV has all
 SLOTS = 120  # of the chart
 NAMED = 500  # URLs that robots.txt forbids
@@ -26,16 +27,6 @@ SETTINGS = (
 
 def page(account: Account, now: float) -> str:
     """The whole document. It has no script, and asks no other server for anything."""
-    style = Html((files("webcrawl.report") / "assets" / "style.css").read_text(encoding="utf-8"))
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content="default-src 'none'; style-src 'unsafe-inline'"),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="robots", content="noindex"),
-        tag("title", f"Requests to {account.site.name}"),
-        tag("style", style),
-    )
     header = tag(
         "header",
         tag("p", "Account of a crawl", class_="kind"),
@@ -52,7 +43,8 @@ def page(account: Account, now: float) -> str:
         _requests(account),
     )
     footer = tag("footer", note(f"Made by scrapy account at {numbers.when(now)}. Times are UTC."))
-    return f"<!doctype html>\n{tag('html', head, tag('body', header, tag('main', *sections), footer), lang='en')}\n"
+    body = tag("body", header, tag("main", *sections), footer)
+    return f"<!doctype html>\n{tag('html', head(f'Requests to {account.site.name}', POLICY), body, lang='en')}\n"
 
 
 def _lead(account: Account) -> list[str]:
@@ -72,11 +64,12 @@ def _lead(account: Account) -> list[str]:
 def _doubts(account: Account) -> Html | None:
     """What is not known, said before anything else."""
     found = []
-    for since, until in account.windows:
+    for since, until, drone in account.gaps:
         begin = numbers.when(since) if since else "its start"
         end = "now" if until == float("inf") else numbers.when(until)
+        who = f"the part of the crawler called {drone}" if drone else "the crawler"
         found.append(
-            f"Between {begin} and {end} the crawler was stopped hard, or is running. All requests of that"
+            f"Between {begin} and {end} {who} was stopped hard, or is running. All its requests of that"
             " time are listed. What was answered is not known of those whose outcome is missing, and the very last ones"
             " may not have been sent."
         )

@@ -9,7 +9,7 @@ RULES = {
     "politeness": "a multiple of the time that the last answer took, within bounds",
     "crawl-delay": "the Crawl-delay of its robots.txt",
     "failure": "the last request failed: a wait that doubles each time",
-    "retry-after": "the host's own Retry-After",
+    "retry-after": "what the host asked for itself, by Retry-After or a rate limit",
 }
 
 
@@ -27,6 +27,8 @@ def kept(one: Asked) -> str:
     if end is None or end.size is None:
         return "nothing"
     notes = end.notes.split(",")
+    if any(note.startswith("withheld:") for note in notes):
+        return "the head alone: the owner forbids the rest"
     if "duplicate:digest" in notes:
         return "that it is the same as another page"
     if end.status == 304:

@@ -46,12 +46,11 @@ def most(truncate: int) -> int:
 def refers(capture: Capture) -> bool:
     """Whether the payload is in another record. Some programs write of a 304 only that it was one."""
     first = capture.first
-    return first.kind == "revisit" and not (is_unmodified(capture) and NAMES.isdisjoint(first.fields))
+    return first.kind == "revisit" and not (is_unmodified(first) and NAMES.isdisjoint(first.fields))
 
 
-def is_unmodified(capture: Capture) -> bool:
+def is_unmodified(first: Record) -> bool:
     """Whether the answer was a 304, which says that another record has the page."""
-    first = capture.first
     return first.kind == "revisit" and NOT_MODIFIED in first.fields.get("warc-profile", "")
 
 

@@ -100,7 +100,7 @@ class Archives:
             yield Answer(name, Place(size, 0), self._losses())
 
     def _found(self, path: Path, capture: Capture) -> tuple[Link, Exchange] | None:
-        original, same = None, is_unmodified(capture)
+        original, same = None, is_unmodified(capture.first)
         if refers(capture):
             original = self._original(capture.first)
             if original is None:

@@ -1,5 +1,8 @@
 """Where the payloads of an archive lie, so that the revisit records that refer to them can be read.
 
+A URL may have had two states within one second, so a date counts in full; but some programs write the fraction of a
+second only in one of the two records, so the whole second counts, too, if nothing surer is known.
+
 A file of its own, in no checkpoint: what it says of the archive stays true, however far the pages are processed. It is
 committed before each checkpoint, so it always knows the payloads that come before the place to go on from.
 """
@@ -9,8 +12,10 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from hashlib import blake2b
+from itertools import chain
 from pathlib import Path
 
+from webcrawl.archives.answers import is_unmodified
 from webcrawl.store.errors import StoreError
 from webcrawl.warc.reader import Record
 from webcrawl.warc.unpacking import Place
@@ -56,15 +61,18 @@ class Originals:
             self._names[number] = name
             self._execute("INSERT INTO file VALUES (?, ?)", (number, name))
         where = (number, record.place.offset, record.place.skip)
-        for key in _keys(record, "warc-record-id", "warc-target-uri", "warc-date"):
+        names = _Names(record, "warc-record-id", "warc-target-uri", "warc-date")
+        for key in (*names.sure, *names.digest, *names.second):
             self._new.setdefault(key, where)
         if len(self._new) >= AT_ONCE:
             self.write()
 
     def find(self, revisit: Record) -> Iterator[tuple[str, Place]]:
-        """Files and places where its original may lie, the surest first."""
-        fields = ("warc-refers-to", "warc-refers-to-target-uri", "warc-refers-to-date")
-        for key in _keys(revisit, *fields):
+        """Files and places where its original may lie, the surest first (docs/extending.md)."""
+        names = _Names(revisit, "warc-refers-to", "warc-refers-to-target-uri", "warc-refers-to-date")
+        # The page that a 304 stands for has a head as well: the same payload may have come with another, elsewhere
+        rest = (names.second, names.digest) if is_unmodified(revisit) else (names.digest, names.second)
+        for key in chain(names.sure, *rest):
             where = self._new.get(key)
             if where is None:
                 rows = self._execute("SELECT file, at, skip FROM original WHERE key = ?", (key,)).fetchall()
@@ -106,14 +114,17 @@ class Originals:
         return StoreError(f"{self._path}: {error}")
 
 
-def _keys(record: Record, identifier: str, address: str, date: str) -> Iterator[int]:
-    fields = record.fields
-    if fields.get(identifier):
-        yield _key(fields[identifier])
-    if fields.get(address) and fields.get(date):
-        yield _key(f"{fields[address].strip('<>')} {fields[date][:19]}")
-    if fields.get("warc-payload-digest"):
-        yield _key(fields["warc-payload-digest"])
+class _Names:
+    """The keys of a record's payload, by the names of the fields that have them: each kind has one at most."""
+
+    def __init__(self, record: Record, identifier: str, address: str, date: str) -> None:
+        fields = record.fields
+        digest, url, when = (fields.get(name, "") for name in ("warc-payload-digest", address, date))
+        self.sure = [_key(fields[identifier])] if fields.get(identifier) else []
+        self.digest = [_key(digest)] if digest else []
+        self.second = [_key(f"{url.strip('<>')} {when[:19]}")] if url and when else []
+        if self.second and "." in when:
+            self.sure.append(_key(f"{url.strip('<>')} {when}"))
 
 
 def _key(text: str) -> int:

@@ -72,13 +72,34 @@ class Command(ScrapyCommand):
             sys.stdout.write(_text(args[1], answer, as_json=opts.json))
 
     def _asked(self, args: list[str]) -> Any:
-        from webcrawl.control.client import Client  # noqa: PLC0415
-
         if len(args) < 2:
             raise CommandError(USAGE)  # Scrapy's UsageError ends with 2, which means something else here
         jobdir, command, *words = args
         if command == "why":
             return _why(Path(jobdir), words)
+        if command == "excluded" and "://" not in jobdir:
+            return self._excluded(jobdir, words)
+        return self._asked_crawl(jobdir, command, words)
+
+    def _excluded(self, jobdir: str, words: list[str]) -> Any:
+        """Who is left alone can be asked of a crawl that does not run, too: as of its last checkpoint."""
+        from webcrawl.leaving.records import Saved  # noqa: PLC0415 - Scrapy imports every command for any
+
+        try:
+            return self._asked_crawl(jobdir, "excluded", words)
+        except NotRunning as error:
+            try:
+                saved = Saved(Path(jobdir))
+            except (StoreError, OSError) as damage:
+                raise CommandError(str(damage)) from damage
+            if not saved.found:
+                raise
+            sys.stderr.write(f"{readable(str(error))}: this is as of the last checkpoint\n")
+            return saved.ask(*words)
+
+    def _asked_crawl(self, jobdir: str, command: str, words: list[str]) -> Any:
+        from webcrawl.control.client import Client  # noqa: PLC0415 - as above
+
         if "://" in jobdir or (Path(jobdir) / HIVE).exists():
             return self._asked_hive(jobdir, command, words)
         client = Client(Path(jobdir), PATIENCE)

@@ -9,7 +9,6 @@ import argparse
 import os
 import sys
 from functools import partial
-from io import BytesIO
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,11 +16,10 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 from scrapy.settings import Settings
 
+from webcrawl.commands.asking import ask
 from webcrawl.commands.cannot_start import CannotStart
 from webcrawl.commands.saying import say
 from webcrawl.logs.readable import readable
-from webcrawl.store.jobdirs import HIVE
-from webcrawl.text.credentials import text_without_credentials
 
 ROOT = "crawls"
 PATIENCE = 3.0  # seconds for an answer that a page shows
@@ -93,16 +91,5 @@ def _serve(settings: Settings, jobdirs: list[Path], host: str, port: int) -> Non
 
 
 def _ask(settings: Settings, jobdir: Path, command: str, *words: str, written: bytes = b"") -> Any:
-    """What a crawl or hive answers, as to scrapy ctl; `written` is what `-` stands for."""
-    from webcrawl.control.client import Client  # noqa: PLC0415
-    from webcrawl.control.errors import CommandError  # noqa: PLC0415
-
     patience = PATIENCE if command in SHOWN else LONGEST.get(command, LONGER)
-    if not (jobdir / HIVE).exists():
-        return Client(jobdir, patience).ask(command, *words)
-    from webcrawl.supervisor.asked import REFUSALS, AskedHive  # noqa: PLC0415
-
-    try:
-        return AskedHive(settings, str(jobdir), patience, BytesIO(written)).ask(command, *words)
-    except REFUSALS as error:
-        raise CommandError(text_without_credentials(str(error))) from error
+    return ask(settings, jobdir, patience, command, *words, written=written)

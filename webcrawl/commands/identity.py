@@ -27,7 +27,7 @@ USES = {
     "new": "new FILE",
     "directory": "directory --key FILE [--key NEXT] --agent https://ORIGIN -o DIR [--days 30]",
     "verify": "verify URL|FILE|DIR [--agent https://ORIGIN] [--request FILE]",
-    "page": "page [-o FILE] [--why TEXT]",
+    "page": "page [-o FILE] [--why TEXT] [--form URL]",
 }
 
 
@@ -54,6 +54,7 @@ class Command(ScrapyCommand):
         parser.add_argument("--days", metavar="N", default="30", help="directory: its signatures hold so long (30)")
         parser.add_argument("--request", metavar="FILE", help="verify: a request as bytes, checked with these keys")
         parser.add_argument("--why", metavar="TEXT", default="", help="page: what the crawl is for")
+        parser.add_argument("--form", metavar="URL", default="", help="page: where scrapy leaving is reached")
         parser.add_argument("-o", metavar="PATH", help="directory: the folder; page: the file")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -142,14 +143,14 @@ class Command(ScrapyCommand):
                 say(finding.text)
 
     def _page(self, rest: list[str], opts: argparse.Namespace) -> None:
-        if rest:
+        if rest or (opts.form and not opts.form.startswith(("https://", "http://"))):
             raise UsageError(f"scrapy identity {USES['page']}", print_help=False)
         from webcrawl.checks import SettingError  # noqa: PLC0415 - as above
         from webcrawl.identity.addresses import listed  # noqa: PLC0415 - as above
         from webcrawl.identity.page import ADDRESSES, page  # noqa: PLC0415 - as above
 
         try:
-            found, now = who(self.settings or Settings(), opts.why), time.time()
+            found, now = who(self.settings or Settings(), opts.why, opts.form), time.time()
             text = page(found, now)
             if not opts.o:
                 sys.stdout.write(text)

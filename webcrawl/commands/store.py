@@ -55,7 +55,7 @@ class Command(ScrapyCommand):
             sys.stderr.write(f"{readable(f'{error.filename or jobdir}: {error.strerror or error}')}\n")
             sound = False
         except KeyboardInterrupt:
-            sys.stderr.write("interrupted: the same command goes on\n")
+            sys.stderr.write("interrupted: run the same command to resume\n")
             sound = False
         self.exitcode = 0 if sound else 1
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 TOOK = (0.1, 1.0, 10.0)  # seconds of downloads that the page gives as examples
 
 
-def who(settings: BaseSettings, why: str) -> Who:
+def who(settings: BaseSettings, why: str, form: str = "") -> Who:
     """Raises SettingError. BOT_KEY is not read: the page is made where the key need not be."""
     from webcrawl import settings as defaults  # noqa: PLC0415 - Scrapy imports every command for any
     from webcrawl.checks import read  # noqa: PLC0415 - as above
@@ -38,4 +38,5 @@ def who(settings: BaseSettings, why: str) -> Who:
         retry_after_max=value("RETRY_AFTER_MAX"),
         agent=value("BOT_AGENT"),
         networks=value("BOT_ADDRESSES"),
+        form=form,
     )

@@ -38,6 +38,7 @@ class Who:
     retry_after_max: float
     agent: str | None
     networks: Sequence[Network]
+    form: str = ""  # where owners have their sites left alone themselves
 
 
 def page(who: Who, now: float) -> str:
@@ -98,8 +99,8 @@ def _how_to_slow(who: Who) -> list[str]:
             f"<pre>User-agent: {escape(who.name)}\nCrawl-delay: 10</pre>"
         )
     parts.append(
-        "<p>Or answer with status 429 or 503 and <code>Retry-After</code>: the host is left alone for so long, "
-        f"up to {_seconds(who.retry_after_max)}.</p>"
+        "<p>Or answer with <code>Retry-After</code>, whatever the status: the host is left alone for so long, "
+        f"up to {_seconds(who.retry_after_max)}. <code>RateLimit</code> fields are heeded as well.</p>"
     )
     return parts
 
@@ -113,6 +114,11 @@ def _how_to_leave(who: Who) -> list[str]:
         )
     else:
         parts.append("<p>This crawl does not read <code>robots.txt</code>.</p>")
+    if who.form:
+        form = escape(who.form)
+        parts.append(
+            f'<p>Or prove that the site is yours, at <a href="{form}">{form}</a>: it is left alone at once.</p>'
+        )
     if who.contact:
         parts.append(f"<p>Or write to {escape(who.contact)}, with the name of your domain.</p>")
     return parts

@@ -10,9 +10,9 @@ from itertools import pairwise
 import msgpack
 
 from webcrawl.frontier.records import count_records, some
-from webcrawl.revisit.buckets import BUCKET, COUNT, DIVIDED, SORTED, TIME, WIDTHS
+from webcrawl.revisit.buckets import BUCKET, COUNT, DIVIDED, HELD, SORTED, TIME, WIDTHS
+from webcrawl.revisit.entry import record_in
 from webcrawl.revisit.record import unpack
-from webcrawl.revisit.revisits import ASK, DUE, LISTING
 from webcrawl.store import rowcrc
 from webcrawl.store.errors import DamagedFile
 from webcrawl.verify.queues import Queues
@@ -20,6 +20,7 @@ from webcrawl.verify.snapshot import Snapshot
 
 NUMBER = re.compile(rf"[0-9a-f]{{{2 * TIME}}}")
 ERRORS = (ValueError, TypeError, IndexError)
+QUEUES = "", HELD  # those by due time, and those put aside
 
 
 def check_revisits(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
@@ -49,15 +50,17 @@ def _records(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
         noted = number_of_records(snapshot)
         if noted != found["revisits"]:
             yield snapshot.damaged(f"table meta, {SORTED}: {noted} records, the buckets have {found['revisits']}")
-    for (name, _, end, _), (_, start, _, _) in pairwise(_buckets(snapshot)):
-        if end > start:
-            yield snapshot.damaged(f"table meta, {name}: it overlaps the next one")
+    for which in QUEUES:
+        for (name, _, end, _), (_, start, _, _) in pairwise(_buckets(snapshot, which)):
+            if end > start:
+                yield snapshot.damaged(f"table meta, {name}: it overlaps the next one")
 
 
-def _buckets(snapshot: Snapshot) -> Iterator[tuple[str, int, int, bytes]]:
+def _buckets(snapshot: Snapshot, which: str) -> Iterator[tuple[str, int, int, bytes]]:
     """Name, interval in ticks and saved queue of each bucket, in the order of time."""
-    for name, value in snapshot.rows("SELECT name, value FROM meta WHERE name GLOB ? ORDER BY name", (f"{BUCKET}*",)):
-        at, width = NUMBER.fullmatch(str(name).removeprefix(BUCKET)), value[0] if value else len(WIDTHS)
+    prefix = which + BUCKET
+    for name, value in snapshot.rows("SELECT name, value FROM meta WHERE name GLOB ? ORDER BY name", (f"{prefix}*",)):
+        at, width = NUMBER.fullmatch(str(name).removeprefix(prefix)), value[0] if value else len(WIDTHS)
         if at is None or width not in range(len(WIDTHS)) or int(at[0], 16) % (1 << WIDTHS[width]):
             raise snapshot.damaged(f"table meta, {name}: not a bucket", value=value)
         yield name, int(at[0], 16), int(at[0], 16) + (1 << WIDTHS[width]), value[1:]
@@ -65,22 +68,29 @@ def _buckets(snapshot: Snapshot) -> Iterator[tuple[str, int, int, bytes]]:
 
 def number_of_records(snapshot: Snapshot) -> int:
     """How many there are, as the last checkpoint has noted it."""
-    return int.from_bytes((snapshot.get(SORTED) or b"")[TIME : TIME + COUNT], "big")
+    heads = (snapshot.get(which + SORTED) or b"" for which in QUEUES)
+    return sum(int.from_bytes(head[TIME : TIME + COUNT], "big") for head in heads)
 
 
 def places(snapshot: Snapshot, queues: Queues) -> Iterator[tuple[str, Iterable[bytes]]]:
     """The name and the records of all places where records are."""
-    for name, _, _, saved in _buckets(snapshot):
+    for which in QUEUES:
+        yield from _places(snapshot, queues, which)
+
+
+def _places(snapshot: Snapshot, queues: Queues, which: str) -> Iterator[tuple[str, Iterable[bytes]]]:
+    for name, _, _, saved in _buckets(snapshot, which):
         yield name, queues.records(saved, f"table meta, {name}")
+    parts, rest = which + DIVIDED, which + SORTED
     try:
-        divided = [(width, saved) for _, width, saved in msgpack.unpackb(snapshot.get(DIVIDED) or b"\x90")]
+        divided = [(width, saved) for _, width, saved in msgpack.unpackb(snapshot.get(parts) or b"\x90")]
     except ERRORS as error:
-        raise snapshot.damaged(f"table meta, {DIVIDED}: {error!r}") from error
+        raise snapshot.damaged(f"table meta, {parts}: {error!r}") from error
     for width, saved in divided:
-        yield f"{DIVIDED} of width {width}", queues.records(saved, f"table meta, {DIVIDED}")
-    data = snapshot.get(SORTED)
+        yield f"{parts} of width {width}", queues.records(saved, f"table meta, {parts}")
+    data = snapshot.get(rest)
     if data is not None:
-        yield SORTED, _framed(queues.unpacked(data[TIME + COUNT :], f"table meta, {SORTED}"))
+        yield rest, _framed(queues.unpacked(data[TIME + COUNT :], f"table meta, {rest}"))
 
 
 def _framed(data: bytes) -> Iterator[bytes]:
@@ -89,9 +99,7 @@ def _framed(data: bytes) -> Iterator[bytes]:
 
 def _look(record: bytes) -> None:
     """Raises ValueError if this is no entry of a bucket."""
-    if record[TIME : TIME + 1] not in (DUE, ASK, LISTING):
-        raise ValueError(f"not a page's record: {record[:80]!r}")
-    unpack(record[TIME + 1 :])
+    record_in(record)
 
 
 def _ahead(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:

@@ -29,6 +29,7 @@ from webcrawl.verify.snapshot import Changed, Snapshot
 from webcrawl.verify.statistics import check_statistics
 from webcrawl.verify.tables import check_tables
 from webcrawl.verify.tags import check_tags
+from webcrawl.verify.walk import check_walk
 
 TRIES, PAUSE = 3, 1.0  # seconds: a crawl takes less to open its files
 REQUESTS = "logs/requests.log"
@@ -87,6 +88,7 @@ def _all(snapshot: Snapshot, files: SeenFiles, jobdir: Path, found: Counter[str]
     yield from guarded(lambda: check_signals(snapshot, found))
     yield from guarded(lambda: check_letters(snapshot, found))
     yield from guarded(lambda: check_revisits(snapshot, found))
+    yield from guarded(lambda: check_walk(snapshot, found))
     yield from guarded(lambda: _meta(snapshot))
     damaged: set[Path] = set()
     for damage in guarded(lambda: check_outputs(snapshot, jobdir, found)):

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from webcrawl.model import is_requisite, is_revisit
+from webcrawl.net.robots import agent_of
 from webcrawl.net.robots_book import robots_url
 from webcrawl.urls.filters.protocol import Origin
 from webcrawl.urls.hosts import host_of
@@ -19,7 +20,7 @@ from webcrawl.why.log import QUICK, Looked, log_line
 from webcrawl.why.portions import among_portions
 from webcrawl.why.queued import Place, Search, Searched
 from webcrawl.why.revisits import among_records
-from webcrawl.why.robots import agent_of, robots_verdict
+from webcrawl.why.robots import robots_verdict
 from webcrawl.why.robots_lines import line_of
 from webcrawl.why.rules import setting_of
 from webcrawl.why.settings import NONE

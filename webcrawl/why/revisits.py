@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from webcrawl.revisit.buckets import TIME, seconds_of, stamped
-from webcrawl.revisit.record import PageRecord, unpack
-from webcrawl.revisit.revisits import ASK
+from webcrawl.revisit.buckets import seconds_of, stamped
+from webcrawl.revisit.entry import ASK, mark_of, record_in
+from webcrawl.revisit.record import PageRecord
 from webcrawl.text.dates import iso
 from webcrawl.verify.queues import Queues
 from webcrawl.verify.revisits import number_of_records, places
@@ -50,9 +50,9 @@ def among_records(
             size += len(entry)
             if entry[entry.rfind(b" ") + 1 :] in wanted:
                 try:
-                    record = unpack(entry[TIME + 1 :])
+                    record = record_in(entry)
                 except ValueError as error:
                     raise snapshot.damaged(f"table meta, {what}: {error}") from error
-                is_due = entry[TIME : TIME + 1] != ASK
+                is_due = mark_of(entry) != ASK
                 found[record.url] = Again(record, seconds_of(stamped(entry)), is_due)
     return found, (looked, looked)

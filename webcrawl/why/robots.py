@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from webcrawl.net.robots import product_token
+from webcrawl.net.robots import agent_of
 from webcrawl.net.robots_book import SCHEMES, origin_of, robots_url
 from webcrawl.net.robots_entry import KEEP
 from webcrawl.net.robots_packed import FIELDS, split, unpack
@@ -59,11 +59,6 @@ class RobotsVerdict:
             "use": list(self.use),
             "crawl_delay": self.crawl_delay,
         }
-
-
-def agent_of(values: Mapping[str, Any]) -> str:
-    """The crawler's name in robots.txt files."""
-    return product_token(values["ROBOTSTXT_USER_AGENT"] or values["USER_AGENT"])
 
 
 def robots_verdict(snapshot: Snapshot, url: str, values: Mapping[str, Any]) -> RobotsVerdict:
