@@ -119,10 +119,13 @@ def test_no_host(hive, word):
 
 
 def test_one_answers_for_all(hive):
-    """Settings are the same on all drones: one of them is asked."""
+    """Settings and opt-outs are the same on all drones: one of them is asked, one on this machine if there is one."""
     folder, ask = hive
 
     assert ask(look(folder), "get", "LOG_LEVEL") == ({"from": "drone-0"}, [("drone-0", "get", "LOG_LEVEL")])
+    assert ask(look(folder, hosts=("far", HERE)), "excluded")[0] == {"from": "drone-1"}
+    with pytest.raises(CommandError, match="runs elsewhere"):
+        ask(look(folder, hosts=("far", "far")), "excluded")
 
 
 def test_what_lasts_is_kept(hive, monkeypatch):

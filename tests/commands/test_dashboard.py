@@ -4,14 +4,12 @@ import re
 import resource
 import signal
 import socket
-import subprocess
-import sys
 from contextlib import ExitStack, closing, contextmanager
 from http.client import HTTPConnection
 
 import pytest
 
-from tests.support.commands import command
+from tests.support.commands import command, served
 from tests.support.dashboards import made
 from tests.support.places import ROOT
 
@@ -22,14 +20,7 @@ ADDRESS = re.compile(r"dashboard: http://127\.0\.0\.1:(\d+)(/\S+)/\?token=(\S+)"
 def _started(tmp_path):
     """The process of a dashboard on any free port, and what its first line says."""
     made(tmp_path / "crawls/web")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "webcrawl", "dashboard", "--port", "0"],
-        cwd=tmp_path,
-        env={"PYTHONPATH": str(ROOT), "PATH": ""},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process = served(tmp_path, "dashboard")
     with process:
         yield process, ADDRESS.fullmatch(process.stdout.readline().rstrip("\n"))
         process.kill()

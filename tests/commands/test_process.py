@@ -117,7 +117,7 @@ class TestAsInTheCrawl:
         assert (job.folder / "logs/errors.log").read_text().count("ValueError: http://") == len(URLS)
 
     def test_too_many_errors_stop_the_run(self, pages, job):
-        """ERROR_BREAKER works as in a crawl, and the same command goes on."""
+        """ERROR_BREAKER works as in a crawl, and the same command resumes."""
         assert job.run(pages, pipelines=("Broken", "Lines"), ERROR_BREAKER="3/60") == 1
         assert job.run(pages, pipelines=("Lines",)) == 0
         assert job.lines() == URLS
@@ -141,7 +141,7 @@ class TestAsInTheCrawl:
 class TestResuming:
     @pytest.mark.parametrize("at", ["/4", "/30", "/58"])
     def test_after_kill_nine(self, pages, job, at):
-        """Whenever it is killed, the same command goes on, and each page is in an output once."""
+        """Whenever it is killed, the same command resumes, and each page is in an output once."""
         pipelines = ("Dies", "Hooks")
         status = job.run(pages, pipelines=pipelines, DIES_AT=at, CONCURRENT_REQUESTS=3)
         assert status == -9, job.log
@@ -154,7 +154,7 @@ class TestResuming:
     def test_after_an_interrupt(self, pages, job):
         """Ctrl-C ends it with status 0 and a checkpoint; nothing comes twice."""
         assert job.run(pages, pipelines=("Interrupts",), DIES_AT="/20", CONCURRENT_REQUESTS=2) == 0
-        assert "the same command goes on" in job.log
+        assert "run the same command to resume" in job.log
         assert len(job.lines()) < len(URLS)
 
         assert job.run(pages, pipelines=("Lines",)) == 0

@@ -2,9 +2,7 @@
 
 import gzip
 import json
-import os
 import random
-import signal
 from collections import Counter
 
 import pytest
@@ -46,8 +44,7 @@ def _killed(tmp_path_factory):
                 lambda many=many, running=running: Everything.asked.total() >= many or not running.process.is_alive()
             )
             assert running.process.is_alive(), crawl.output.read_text()
-            os.kill(running.process.pid, signal.SIGKILL)
-            running.process.join()
+            running.kill()
             assert [str(damage) for damage in verify(crawl.jobdir, Counter())] == []
         assert crawl.run() == 0, crawl.output.read_text()
     return crawl.jobdir, here, Counter(Everything.asked)

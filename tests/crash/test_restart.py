@@ -38,8 +38,7 @@ def _kill(server, crawl):
     def kill():
         running = crawl.start()
         wait_until(lambda: server.log.count > 60 and says(crawl, "checkpoint in") > 1)
-        running.process.kill()
-        running.process.join()
+        running.kill()
         wait_until_idle(server)
 
     return kill

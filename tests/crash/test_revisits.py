@@ -26,8 +26,7 @@ def killed(crawl, server, chance, times):
         running = crawl.start()
         wait_until(lambda done=done: server.log.count >= done + PAGES)
         time.sleep(chance.uniform(0, 1))
-        running.process.kill()
-        running.process.join()
+        running.kill()
         assert running.process.exitcode < 0
         wait_until_idle(server)
         assert [*verify(crawl.jobdir, found)] == []

@@ -28,8 +28,7 @@ def _crawled(tmp_path_factory):
         crawl = Crawl(folder / "job", {"seeds": folder / "seeds.txt"}, settings)
         first = crawl.start()
         wait_until(lambda: server.log.count >= 60)
-        first.process.kill()
-        first.process.join()
+        first.kill()
         wait_until_idle(server)
         assert crawl.run() == 0, crawl.output.read_text()
         wait_until_idle(server)
@@ -49,7 +48,7 @@ def test_it_is_the_servers_own_log(crawled):
     for host, seen in by_host(hits).items():
         account = account_of(jobdir, site_of(host))
         known = [one for one in account.requests if not unknown(account, one)]
-        (since, until), *others = account.windows
+        (since, until, _), *others = account.gaps
         clear = [hit for hit in seen if not since - 1 <= hit.wall <= until]
 
         assert others == []

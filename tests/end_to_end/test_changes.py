@@ -1,9 +1,7 @@
 """What a crawl that fetches pages again shows: its figures, and the table of changes."""
 
 import json
-import os
 import re
-import signal
 from collections import Counter
 
 from tests.support.changing_site import Document, changing_site, log_of
@@ -79,8 +77,7 @@ def test_killed_again_and_again(tmp_path):
         for _ in range(3):
             running, before = crawl.start(), len(site.asked)
             wait_until(lambda before=before: len(site.asked) > before + 12)
-            os.kill(running.process.pid, signal.SIGKILL)
-            running.process.join()
+            running.kill()
             assert list(verify(crawl.jobdir, Counter())) == []
         assert site.until("/same", len(site.of("/same")) + 2, crawl.start()) == 0
 

@@ -1,7 +1,5 @@
 """Commands to a crawl that runs, and what of them lasts."""
 
-import os
-import signal
 import time
 
 import pytest
@@ -33,8 +31,7 @@ def said(crawl):
 
 
 def kill(running):
-    os.kill(running.process.pid, signal.SIGKILL)
-    running.process.join()
+    running.kill()
 
 
 def host_of(url):

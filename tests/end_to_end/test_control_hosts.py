@@ -1,7 +1,5 @@
 """A crawl that runs is told what to do with single hosts through its socket; the server's log says whether it obeys."""
 
-import os
-import signal
 import time
 
 import pytest
@@ -108,8 +106,7 @@ def test_kill_right_after(steered):
     ask("host", DROPPED, "drop")
     ask("host", SLOW, "delay", f"{DELAY:g}")
     ask("host", PAUSED, "pause")
-    os.kill(steered.running.process.pid, signal.SIGKILL)
-    steered.running.process.join()
+    steered.running.kill()
     sound(steered.crawl.jobdir)
     steered.gone = [PAUSED, DROPPED]
 

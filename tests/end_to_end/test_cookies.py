@@ -85,8 +85,7 @@ class TestGates:
             running = crawl.start()
             wait_until(lambda: len(served.asked) >= requests)
             time.sleep(0.25)  # within the host's wait: a checkpoint has the chain, and its next hop is not asked yet
-            running.process.kill()
-            running.process.join()
+            running.kill()
             before = len(served.asked)
             assert crawl.run(POLITENESS_MIN_DELAY=0) == 0
 

@@ -1,8 +1,6 @@
 """`scrapy ctl`, as an operator uses it, on one crawl that runs meanwhile."""
 
 import json
-import os
-import signal
 import subprocess
 import sys
 
@@ -244,8 +242,7 @@ class TestKill:
 
         killed = crawl.start()
         console.ask(*words)
-        os.kill(killed.process.pid, signal.SIGKILL)
-        killed.process.join()
+        killed.kill()
         again = crawl.start()
         in_force = console.ask("status")["in_force"]
         again.interrupt()
@@ -264,8 +261,7 @@ class TestKill:
         words = [sys.executable, "-m", "scrapy", "ctl", str(crawl.jobdir), "seeds", "add", "-"]
         piped = "".join(f"{url}\n" for url in others)
         subprocess.run(words, input=piped, text=True, cwd=ROOT, check=True, capture_output=True)
-        os.kill(killed.process.pid, signal.SIGKILL)
-        killed.process.join()
+        killed.kill()
         crawl.jobdir = crawl.jobdir.rename(tmp_path / "moved")
         again = crawl.start()
         Console(crawl.jobdir).ask("resume")
@@ -285,8 +281,7 @@ class TestKill:
         killed = crawl.start()
         console.ask("pause")
         console.ask("seeds", "add", str(more))
-        os.kill(killed.process.pid, signal.SIGKILL)
-        killed.process.join()
+        killed.kill()
         away = more.rename(tmp_path / "away.txt")
         again = crawl.start()
         console.ask("resume")

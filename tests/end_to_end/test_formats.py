@@ -1,7 +1,6 @@
 """A site whose pages lead from format to format, crawled by `scrapy crawl web`; PDFs that kill their reader."""
 
 import os
-import signal
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
@@ -73,8 +72,7 @@ def test_killed_while_a_pdf_is_read(tmp_path):
         running = crawl.start()
         wait_until(lambda: children(running.process.pid) and ("site.test", "/x.pdf") in served.pages())
         readers = {int(child) for child in children(running.process.pid)}
-        os.kill(running.process.pid, signal.SIGKILL)
-        running.process.join()
+        running.kill()
 
         assert crawl.run() == 0
 

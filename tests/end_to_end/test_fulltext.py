@@ -46,8 +46,7 @@ def test_after_kills(made):
         running = crawl.start()
         asked = len(server.log.hits) + chance.randint(20, 60)
         wait_until(lambda most=asked: len(server.log.hits) >= most)
-        running.process.kill()
-        running.process.join()
+        running.kill()
     status = crawl.run()
 
     assert (status, crawl.stats["reason"]) == (0, "finished")

@@ -2,16 +2,15 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
 
 import pytest
 
-from tests.support.crawling import PATIENCE, SETTINGS, scrapy, wait_until
+from tests.support.crawling import scrapy, wait_until
+from tests.support.ordered_hive import two_drones
 from tests.support.places import ROOT
 from webcrawl.control.client import Client
-from webcrawl.control.wire import NAME
 from webcrawl.simweb import World, running
 
 pytestmark = pytest.mark.xdist_group("hive_ctl")
@@ -21,23 +20,12 @@ pytestmark = pytest.mark.xdist_group("hive_ctl")
 def _hive(tmp_path_factory):
     """Two drones, of whose web nothing ends while the tests last."""
     folder = tmp_path_factory.mktemp("hive")
+    job = folder / "job"
     with running(World(8, 8000, port=0, tls_port=0, addresses=4), latency=0.05) as server:
-        (folder / "seeds.txt").write_text(f"{next(iter(server.world.seeds()))}\n")
-        values = {**SETTINGS, "DNS_NAMESERVERS": server.nameserver, "JOBDIR": folder / "job", "HIVE_LEASE": 4}
-        options = [word for name, value in values.items() for word in ("-s", f"{name}={value}")]
-        words = ["-m", "scrapy", "hive", "web", "-n", "2", "-a", f"seeds={folder}/seeds.txt", *options]
-        with (folder / "said").open("w") as said:
-            process = subprocess.Popen([sys.executable, *words], cwd=ROOT, stderr=said)
-        try:
-            wait_until(lambda: all((folder / f"job/drone-{drone}" / NAME).is_socket() for drone in (0, 1)))
-            yield folder / "job", server
-            assert asked(folder / "job", "stop")[0] == 0
-            assert process.wait(PATIENCE) == 0
-            assert asked(folder / "job", "status")[0] == 2
-        finally:
-            if process.poll() is None:
-                process.send_signal(signal.SIGINT)
-                process.wait(PATIENCE)
+        with two_drones(folder, server, [next(iter(server.world.seeds()))]):
+            yield job, server
+            assert asked(job, "stop")[0] == 0
+        assert asked(job, "status")[0] == 2
 
 
 def asked(jobdir, *words):

@@ -1,27 +1,19 @@
 """A hive that fetches its pages again, while drones come and go."""
 
-import tempfile
 from collections import Counter
-from contextlib import closing
-from pathlib import Path
 
 import msgpack
-from scrapy.settings import Settings
 
-from tests.support.crawling import SETTINGS, copy_of, wait_until
-from tests.support.cuts import Cut, _member, _read_frontier
+from tests.support.crawling import wait_until
+from tests.support.cuts import Cut, _read_frontier, opened
 from tests.support.hive_server import stream_server
 from tests.support.hives import AGENT, NAME, Hive
 from tests.support.named_sites import sites
-from webcrawl.adapter.values import plain_values
-from webcrawl.crawl.assembly import open_parts
-from webcrawl.crawl.crawl import Crawl
 from webcrawl.hive import scripts
 from webcrawl.hive.board import MOST_COMMANDS
 from webcrawl.hive.command import RESIZE
 from webcrawl.hive.keys import Keys
 from webcrawl.hive.merging import merged
-from webcrawl.store.crawldb import CrawlDB
 from webcrawl.verify.hive import verify_hive
 from webcrawl.verify.queues import Queues
 from webcrawl.verify.revisits import places
@@ -66,16 +58,8 @@ def records(jobdir, settings):
     found = Cut()
     with Snapshot(jobdir / "state") as snapshot:
         entries = [entry for _, some in places(snapshot, Queues(snapshot, "revisit")) for entry in some]
-    with tempfile.TemporaryDirectory(prefix="cut-") as folder:
-        copy = Path(folder) / "job"
-        copy_of(jobdir, copy)
-        values = Settings()
-        values.setmodule("webcrawl.settings")
-        values.setdict({**SETTINGS, **settings, "JOBDIR": str(copy)}, "cmdline")
-        values, db = plain_values(values, "web"), CrawlDB(copy / "state")
-        parts = open_parts(values, db, member=_member(values, db))
-        with closing(Crawl(parts)):
-            _read_frontier(parts, found)
+    with opened(jobdir, settings) as (parts, _):
+        _read_frontier(parts, found)
     return Counter(entry[entry.rfind(b" ") + 1 :].decode() for entry in entries) + found.queued
 
 

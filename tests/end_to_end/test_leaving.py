@@ -39,16 +39,14 @@ def test_it_stays_away(made):
     done = command("scrapy", "ctl", crawl.jobdir, *words)
     assert (done.returncode, done.stdout.split(";")[0]) == (0, f"{OUT} is excluded until 3000-01-01T00:00:00Z")
     record = Client(crawl.jobdir).ask("excluded")
-    running.process.kill()
-    running.process.join()
+    running.kill()
 
     before, begun = asked(server), len(server.log.hits)
     assert found(crawl.jobdir) == ""
     running = crawl.start()
     wait_until(lambda: len(server.log.hits) > begun + 100)
     again, why = Client(crawl.jobdir).ask("excluded"), command("scrapy", "why", crawl.jobdir, f"http://{OUT}/new")
-    running.process.kill()
-    running.process.join()
+    running.kill()
 
     assert again == record
     assert [(one["rule"], one["by"], one["why"], one["holds"]) for one in record["excluded"]] == [

@@ -1,8 +1,5 @@
 """A crawl with another frontier than ours."""
 
-import os
-import signal
-
 import pytest
 
 from tests.support.commands import command
@@ -43,8 +40,7 @@ def test_a_kill_loses_nothing(tmp_path, simweb):
     crawl = crawl_of(tmp_path, server)
     running = crawl.start()
     wait_until(lambda: (crawl.jobdir / "stats.json").exists() and crawl.stats["pages"] > 15)
-    os.kill(running.process.pid, signal.SIGKILL)
-    running.process.join()
+    running.kill()
 
     assert crawl.run() == 0, crawl.output.read_text()
 

@@ -146,8 +146,7 @@ class TestKilled:
             done += chance.randint(120, 220)
             wait_until(lambda: len(server.log.hits) >= done or not running.process.is_alive())  # noqa: B023
             time.sleep(chance.uniform(0, 0.4))
-            os.kill(running.process.pid, signal.SIGKILL)
-            running.process.join()
+            running.kill()
             assert list(verify(crawl.jobdir, Counter())) == []
         assert crawl.run() == 0
 

@@ -13,6 +13,7 @@ from tests.support.named_sites import sites
 from webcrawl.segments.run import Run
 from webcrawl.simweb import by_host, even, gaps, mercator, overlaps, robots_first, truth, wait_until_idle
 from webcrawl.simweb.robots import is_robots
+from webcrawl.urls.hosts import host_of
 from webcrawl.verify.whole import verify
 
 SIZE = (2000, 3000)
@@ -113,7 +114,7 @@ def test_the_same_pages_as_online(simweb, tmp_path):
 
 
 def test_killed_in_each_segment(simweb, tmp_path):
-    """The same command goes on with the segment; no page is lost, and none is in two segments."""
+    """The same command resumes the segment; no page is lost, and none is in two segments."""
     server = simweb(4, 24, mix=even(["redirect_301", "duplicate"]), size=SIZE, latency=0.02)
     offline = Offline(server, tmp_path / "offline")
     offline.kill_after = 6
@@ -129,16 +130,31 @@ def test_killed_in_each_segment(simweb, tmp_path):
     assert max(offline.times().values()) == 1
 
 
+def depth(url, ways):
+    """Links followed since the site was entered, and how often another site was; `ways`: path and page of each URL."""
+    within, crossed = 0, 0
+    while ways[url][0] != "-":
+        path, via = ways[url]
+        if host_of(url) != host_of(via):
+            crossed += 1
+        elif not crossed:
+            within += path[-1] == "L"
+        url = via
+    return within, crossed
+
+
 def test_depth(simweb, tmp_path):
-    """A limit of depth holds over all segments: the path of each URL comes along."""
+    """A limit of depth holds over all segments, within each site and of sites: the path of each URL comes along."""
     server = simweb(3, 40, size=SIZE, mix=even(["redirect_301"]))
     offline = Offline(server, tmp_path / "offline", URL_MAX_DEPTH=2)
 
     assert offline.run() == 0
 
-    lines = (offline.jobdir / "logs/crawl.log").read_text().splitlines()
-    paths = {line.split()[4] for line in lines if not line.split()[4].endswith("P")}
-    assert max(path.count("L") for path in paths) == 2
+    found = [line.split()[3:6] for line in (offline.jobdir / "logs/crawl.log").read_text().splitlines()]
+    ways = {url: (path, via) for url, path, via in found if not path.endswith("P")}
+    depths = [depth(url, ways) for url in ways]
+    assert max(depth for depth, _ in depths) == 2
+    assert max(sites for _, sites in depths) <= 2
     assert len(offline.segments) > 2
 
 

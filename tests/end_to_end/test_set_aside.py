@@ -60,7 +60,7 @@ def test_it_ends_and_goes_on(job):
     assert crawl.run(HOST_RETRY_WAIT=1, ROBOTSTXT_OBEY=False) == 0
     assert (crawl.stats["aside"], crawl.stats["hosts_aside"], crawl.stats["queued"]) == (10, 1, 10)
     assert crawl.stats["aside_due"] > time.time() - 60
-    assert "10 URLs of 1 host set aside; the same command goes on with them" in crawl.output.read_text()
+    assert "10 URLs of 1 host set aside; run the same command to resume" in crawl.output.read_text()
     assert list(verify(crawl.jobdir, Counter())) == []
 
     server = Server(("127.0.0.1", port))

@@ -181,8 +181,7 @@ def test_a_kill_keeps_the_subscription(tmp_path):
     """The next run takes pushes without asking the hub again."""
     with subscribed(tmp_path) as (site, the_hub, crawl, runs):
         wait_until(lambda: saved(crawl, "websub/verified") == 1)
-        runs[0].process.kill()
-        runs[0].process.join()
+        runs[0].kill()
         site.documents["/a"] = Document(b"another")
         runs.append(crawl.start())
         wait_until(lambda: pushed(the_hub, feed(site, the_hub, ("/a", NEW))), pause=0.1)

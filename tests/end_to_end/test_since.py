@@ -173,8 +173,7 @@ def test_kill_9_loses_nothing(months, tmp_path):
     before = log.read_bytes().count(b"\n")
     running = second.start(CHECKPOINT_INTERVAL=1, POLITENESS_MIN_DELAY=0.1)
     wait_until(lambda: log.read_bytes().count(b"\n") > before + 3)
-    running.process.kill()
-    running.process.join()
+    running.kill()
     assert second.run() == 0
 
     assert logged(second).keys() == logged(first).keys()

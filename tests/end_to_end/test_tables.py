@@ -121,8 +121,7 @@ def test_killed_again_and_again(tmp_path, simweb):
         running, had = crawl.start(), len(server.log.hits)
         more = had + chance.randint(20, 60)
         wait_until(lambda: len(server.log.hits) > more or not running.process.is_alive())  # noqa: B023
-        running.process.kill()
-        running.process.join()
+        running.kill()
         if (crawl.jobdir / "state/crawl.db").exists():
             sound(crawl.jobdir, archive=False)
 

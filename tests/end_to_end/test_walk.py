@@ -1,7 +1,5 @@
 """`scrapy crawl walk`: random walks over the synthetic web, as their user starts them."""
 
-import os
-import signal
 from collections import defaultdict
 
 import pytest
@@ -71,8 +69,7 @@ class TestWalk:
             running = crawl.start()
             length = (crawl.jobdir / "logs/walk.log").stat().st_size if (crawl.jobdir / "logs").exists() else 0
             wait_until(lambda before=length: _grown(crawl, before))
-            os.kill(running.process.pid, signal.SIGKILL)
-            running.process.join()
+            running.kill()
 
         assert crawl.run() == 0
 

@@ -38,7 +38,7 @@ def warc(data: bytes) -> None:
     numbers = iter(range(10))
     captures = Captures("1.1", Originals(), lambda: ID % next(numbers))
     about = {"title": data[:50].decode("utf-8", "replace").strip(), "server": headers.get(b"server", "").strip()}
-    taken = captures.take(Link(url), made, warcinfo=ID % 9, duplicate=False, metadata=about).data
+    taken = captures.take(Link(url), made, warcinfo=ID % 9, duplicate=False, metadata=about).pack().data
     records = [one_record(record) for record in members(taken)]
     assert [record.kind for record in records] == (
         ["response", "request", "metadata"] if made.head else ["resource", "metadata"]

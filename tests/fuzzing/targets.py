@@ -14,6 +14,7 @@ from tests.fuzzing import (
     owners,
     pages,
     records,
+    strangers,
     talks,
 )
 from tests.fuzzing.target import Target
@@ -24,6 +25,7 @@ ROOMS = (
     pages,
     formats,
     hubs,
+    strangers,
     talks,
     lists,
     addresses,

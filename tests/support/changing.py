@@ -96,8 +96,7 @@ def run_until(crawl, server, happened, since=0):
         status = running.wait()
     finally:
         if running.process.is_alive():
-            running.process.kill()
-            running.process.join()
+            running.kill()
     wait_until_idle(server)
     return status, seen(server, since)
 

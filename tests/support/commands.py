@@ -2,6 +2,7 @@
 
 import os
 import runpy
+import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,18 @@ def command(module, *words, cwd=ROOT, environment=()):
         process.join(PATIENCE)
         assert not process.is_alive(), f"{module} {words} has not ended"
         return Done(process.exitcode, *(output.read_text() for output in outputs))
+
+
+def served(folder, *words):
+    """The process of a command that serves on any free port until it is ended, by its own entry point."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "webcrawl", *words, "--port", "0"],
+        cwd=folder,
+        env={"PYTHONPATH": str(ROOT), "PATH": ""},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
 def _run(module, words, cwd, outputs, environment):

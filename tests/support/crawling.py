@@ -92,12 +92,16 @@ class Running:
         """Does what Ctrl-C does."""
         os.kill(self.process.pid, signal.SIGINT)
 
+    def kill(self):
+        """What no crawl can prepare for; returns when the process is gone."""
+        self.process.kill()
+        self.process.join()
+
     def wait(self, seconds=PATIENCE):
         """The exit status once the crawl has ended. Kills a crawl that does not end, and reports its last output."""
         self.process.join(seconds)
         if self.process.is_alive():
-            self.process.kill()
-            self.process.join()
+            self.kill()
             raise TimeoutError(
                 f"the crawl did not end in {seconds} s; it said:\n{self.crawl.output.read_text()[-3000:]}"
             )

@@ -4,7 +4,7 @@ import re
 import tempfile
 import time
 from collections import Counter
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, fields
 from itertools import chain
 from pathlib import Path
@@ -77,8 +77,9 @@ def hive_cut(jobdirs, *, archive=True, moved=False, **settings):
     return whole
 
 
-def _cut(jobdir, settings, *, archive, moved=False):
-    """What is in this JOBDIR, and the key of a URL."""
+@contextmanager
+def opened(jobdir, settings):
+    """The parts of a crawl, opened in a copy of its JOBDIR; and the copy."""
     with tempfile.TemporaryDirectory(prefix="cut-") as folder:
         copy = Path(folder) / "job"
         copy_of(jobdir, copy)
@@ -88,10 +89,16 @@ def _cut(jobdir, settings, *, archive, moved=False):
         values, db = plain_values(values, "web"), CrawlDB(copy / "state")
         parts = open_parts(values, db, member=_member(values, db))
         with closing(Crawl(parts)):
-            for part in (parts.db, parts.outputs, parts.seen, parts.content):
-                damages = list(part.check())
-                assert damages == [], damages
-            return _look(parts, copy, archive=archive, moved=moved), parts.pipeline.key
+            yield parts, copy
+
+
+def _cut(jobdir, settings, *, archive, moved=False):
+    """What is in this JOBDIR, and the key of a URL."""
+    with opened(jobdir, settings) as (parts, copy):
+        for part in (parts.db, parts.outputs, parts.seen, parts.content):
+            damages = list(part.check())
+            assert damages == [], damages
+        return _look(parts, copy, archive=archive, moved=moved), parts.pipeline.key
 
 
 def _member(values, db):

@@ -100,8 +100,7 @@ class Hive:
 
     def end(self):
         for running in self.running.values():
-            running.process.kill()
-            running.process.join()
+            running.kill()
 
     @property
     def jobdirs(self):

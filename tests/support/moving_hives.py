@@ -144,6 +144,8 @@ class World:
 class Drone:
     """One crawl of the hive; `crash` opens it again as its last checkpoint left it."""
 
+    again = False  # whether pages are fetched again
+
     def __init__(self, world, number, *, domains=True, first=0, factory=disk):
         self.world, self.number, self.first = world, number, first
         self.domains, self.factory = domains, factory
@@ -155,7 +157,8 @@ class Drone:
         world = self.world
         self.db = CrawlDB(self.folder)
         self.seen = self.factory(self.db, sizes=ROOMY) if self.factory is disk else self.factory(self.db)
-        self.frontier = make(self.db, LIMITS, memory=4096, domain=domain_of, allowance=world.allowance, now=world.now)
+        options = {"allowance": world.allowance, "now": world.now, "revisits": self.again}
+        self.frontier = make(self.db, LIMITS, memory=4096, domain=domain_of, **options)
         self.box = Box(self.db, self.number, world.streams)
         self.prints = SlotFingerprints(bytes(16), slot_of)
         self.moving = Moving(

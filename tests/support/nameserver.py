@@ -6,7 +6,7 @@ import struct
 from contextlib import asynccontextmanager
 from ipaddress import ip_address
 
-A, CNAME, PTR, AAAA = 1, 5, 12, 28
+A, CNAME, PTR, TXT, AAAA = 1, 5, 12, 16, 28
 NOERROR, SERVFAIL, NXDOMAIN, REFUSED = 0, 2, 3, 5
 
 
@@ -15,7 +15,11 @@ def _name(text: str) -> bytes:
 
 
 def _record(owner: str, kind: int, ttl: int, value: str) -> bytes:
-    data = _name(value) if kind in (CNAME, PTR) else ip_address(value).packed
+    if kind == TXT:  # in strings of up to 255 bytes
+        text = value.encode()
+        data = b"".join(bytes([len(text[at : at + 255])]) + text[at : at + 255] for at in range(0, len(text) or 1, 255))
+    else:
+        data = _name(value) if kind in (CNAME, PTR) else ip_address(value).packed
     return _name(owner) + struct.pack(">HHIH", kind, 1, ttl, len(data)) + data
 
 

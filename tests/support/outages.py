@@ -36,8 +36,7 @@ def crawl_through(server, crawl, happenings=lambda: None, *, seconds=PATIENCE, *
         status = running.wait(seconds)
     finally:
         if running.process.is_alive():
-            running.process.kill()
-            running.process.join()
+            running.kill()
     return aftermath(server, crawl, status, **known)
 
 

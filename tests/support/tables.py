@@ -16,6 +16,7 @@ from webcrawl.store.outputs import Outputs
 from webcrawl.tables.changes import Changes
 from webcrawl.tables.stream import read_stream
 from webcrawl.tables.writer import Tables
+from webcrawl.warc.press import Press
 from webcrawl.warc.writer import WarcFiles, WarcWriter
 
 OPTIONS = {"follows_redirect": lambda path: len(path) < 5, "max_length": 2000, "clock": lambda: NOW}
@@ -32,7 +33,7 @@ class Job:
         self.archive = None
         if archive:
             files = WarcFiles("test", 20_000, {"software": "webcrawl/0"})
-            self.archive = WarcWriter(self.db, self.outputs, files, random=Random(2), clock=lambda: NOW)
+            self.archive = WarcWriter(self.db, self.outputs, files, random=Random(2), clock=lambda: NOW, press=Press())
         self.tables = Tables(self.db, self.outputs, root, full=full, **OPTIONS) if tables else None
         if tables:
             self.log.hearers.append(self.tables.hear)

@@ -15,13 +15,15 @@ INFO = {"software": "webcrawl/0", "robots": "obey"}
 class Archive:
     """A database, its outputs and a WarcWriter, opened and closed together."""
 
-    def __init__(self, root, disk=None, *, seed=1, **options):
+    def __init__(self, root, disk=None, *, seed=1, press=None, **options):
         self.root = root
         self.db = CrawlDB(root / "state", disk)
         try:
             self.outputs = Outputs(self.db, root, at_once=0)
             files = WarcFiles(**{"prefix": "test", "max_size": 1 << 30, "info": INFO, **options})
-            self.writer = WarcWriter(self.db, self.outputs, files, random=random.Random(seed), clock=lambda: NOW)
+            self.writer = WarcWriter(
+                self.db, self.outputs, files, random=random.Random(seed), clock=lambda: NOW, press=press
+            )
         except BaseException:
             self.db.close()
             raise

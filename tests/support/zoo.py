@@ -41,8 +41,7 @@ def crawl_until_owed(server, crawl, *, most, seconds=PATIENCE, **known):
         status = running.wait(seconds)
     finally:
         if running.process.is_alive():
-            running.process.kill()
-            running.process.join()
+            running.kill()
     wait_until_idle(server)
     pages = sum(not is_robots(hit.path) for hit in hits)
     return Spent(status, len(owed), owed - {hit.url for hit in hits}, pages, zoo_hits(server.world, hits))

@@ -244,7 +244,7 @@ def _rows(job):
 
 class TestKilled:
     def test_in_the_middle(self, old):
-        """A `kill -9` during the transaction leaves the old state, from which the same command goes on."""
+        """A `kill -9` during the transaction leaves the old state, from which the same command resumes."""
         rows = _rows(old)
         process = subprocess.Popen([sys.executable, "-c", MIDDLE, str(old)], cwd=HERE.parents[1])
         wait_until((old / "begun").exists)

@@ -1,0 +1,90 @@
+"""`scrapy ctl JOBDIR pause`, while pages await downloads of their own."""
+
+import json
+import time
+from threading import Thread
+
+import pytest
+
+from tests.support.commanding import Console
+from tests.support.crawling import wait_until
+from tests.support.named_sites import sites
+from tests.support.projects import OURS, Project
+
+CODE = """
+import asyncio
+from scrapy import Request
+from scrapy.http import Response
+from webcrawl.spiders.web import WebSpider
+
+
+class Web(WebSpider):
+    name = "web"
+
+    async def parse(self, response):
+        get = self.crawler.engine.download_async
+        asked = (get(Request(f"{response.url}?{at}")) for at in range(40))
+        found = await asyncio.gather(*asked, return_exceptions=True)
+        yield {"got": sum(isinstance(one, Response) for one in found), "all": len(found)}
+"""
+HOSTS = ("a.test", "b.test")
+
+
+def paused(tmp_path, slots, meanwhile, seeds=HOSTS, code=CODE):
+    """Pauses a crawl whose pages await downloads, and lets it end. What it asked for, and what it gave."""
+
+    def answer(host, path, _):
+        if "?" in path:
+            time.sleep(0.03)
+        return None if path == "/robots.txt" else b"<p>x"
+
+    with sites(answer) as site:
+        (tmp_path / "hosts").write_text("".join(f"127.0.0.1 {host}\n" for host in HOSTS))
+        (tmp_path / "seeds.txt").write_text("\n".join(site.url(host) for host in seeds))
+        more = {
+            "HOSTS_FILE": str(tmp_path / "hosts"),
+            "CONCURRENT_REQUESTS": slots,
+            "FEEDS": {"items.jsonl": {"format": "jsonlines", "item_classes": ["builtins.dict"]}},
+        }
+        project = Project(tmp_path, OURS, code, **more)
+        ended = []
+        running = Thread(target=lambda: ended.append(project.run("crawl", "web", "-a", "seeds=seeds.txt")))
+        running.start()
+        wait_until(lambda: len(site.asked) >= 12)
+        console = Console(tmp_path / "crawls/web")
+        console.ask("pause")
+        held = len(site.asked) + len(HOSTS)  # one of each host may be on its way
+        time.sleep(1.5)
+        assert len(site.asked) <= held < 80
+        held = meanwhile(console, len(site.asked))
+        console.ask("resume")
+        running.join(60)
+
+    assert ended, "the crawl has not ended"
+    assert ended[0][0] == 0, ended[0][1]
+    return held, site.asked, [json.loads(line) for line in (tmp_path / "items.jsonl").read_text().splitlines()]
+
+
+@pytest.mark.parametrize("slots", [16, 1])
+def test_a_pause_holds_downloads_that_are_awaited(tmp_path, slots):
+    """Nothing goes out but what was under way; after resume each of them is answered, and the page is done."""
+    _, asked, items = paused(tmp_path, slots, lambda _, count: count)
+
+    assert items == [{"got": 40, "all": 40}] * 2
+    assert len({(host, path) for host, path, _ in asked if "?" in path}) == 80
+
+
+def test_what_is_excluded_during_a_pause_is_not_asked_for_after_it(tmp_path):
+    """A download that had its turn before the pause has lost it; the page gets errors in place of answers."""
+
+    def exclude(console, count):
+        for host in HOSTS:
+            console.ask("exclude", host)
+        return count
+
+    both = CODE.replace("{response.url}", "{response.url.replace('a.test', 'ab'[at % 2] + '.test')}")
+    held, asked, items = paused(tmp_path, 1, exclude, HOSTS[:1], both)  # one has the slot, the other host's its turn
+
+    assert len(asked) == held
+    assert [one["all"] for one in items] == [40]
+    assert items[0]["got"] < 40
