@@ -5,10 +5,12 @@ from contextlib import closing
 
 import pytest
 from redis import Redis
+from redis.asyncio.client import Pipeline
+from redis.exceptions import ConnectionError as Cut
 
 from tests.support.redis_server import beat, clients, drones, emptied, joins, member, resumed
 from webcrawl.hive.companions import Companions
-from webcrawl.hive.errors import HiveError
+from webcrawl.hive.errors import Away, HiveError
 from webcrawl.hive.server import Server
 from webcrawl.store.crawldb import CrawlDB
 
@@ -79,6 +81,44 @@ def test_a_hive_is_fresh_until_all_have_come(url):
 
         assert (fresh.fresh, again.fresh) == (True, False)
         assert fresh.key != older.key == again.key
+
+    asyncio.run(run())
+
+
+def test_a_drone_that_has_kept_nothing_yet_founds_the_hive_that_it_heard_of(url):
+    """A server that is emptied while a drone comes hears of the same hive from it: others may have kept its key."""
+
+    async def run():
+        async with drones(url) as (one, other):
+            hive = await one.join(member(0))
+            emptied(url)
+            again = await other.join(member(1))
+            assert (again.key, again.fresh) == (hive.key, True)
+            assert (await joins(url, resumed(hive, 0))).key == hive.key
+
+    asyncio.run(run())
+
+
+def test_an_entry_whose_answer_is_lost(url, monkeypatch):
+    """A drone that does not know whether it has entered a hive founds it again if the server has lost it meanwhile."""
+    execute = Pipeline.execute
+
+    async def lost(pipe, **options):
+        await execute(pipe, **options)
+        monkeypatch.undo()
+        raise Cut("the connection")
+
+    async def run():
+        hive = await joins(url, member(0))
+        server = Server(clients(url), "test")
+        await server.open()
+        monkeypatch.setattr(Pipeline, "execute", lost)
+        with pytest.raises(Away):
+            await server.join(member(1))
+        emptied(url)
+        await server.open()
+        assert (await server.join(member(1))).key == hive.key
+        await server.close()
 
     asyncio.run(run())
 

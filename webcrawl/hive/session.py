@@ -57,6 +57,7 @@ class Session:
         self._client = self._watch.watches(make_client())
         self._clock, self._pause = clock, pause
         self._member: Member | None = None
+        self._heard: bytes | None = None  # key of the hive that this drone has entered, or tried to
         self._agreed = ""  # the epoch as it stands in the server: run_id:random
         self._epoch = ""  # the random part of the one that the caller follows
 
@@ -151,6 +152,7 @@ class Session:
                     await self._pause(1.0)
                     continue
                 record, slots, drones = entered(registry, me, self._minted())
+                self._heard = record.key
                 news = drones.items() - registry.drones.items() or me.gone - registry.gone
                 if (record, slots) == (registry.record, registry.map) and not news:
                     await pipe.unwatch()
@@ -192,8 +194,12 @@ class Session:
         return bool(state_of(former) == self._me.state and await pipe.exists(f"{self._keys.leases}{self._me.drone}"))
 
     def _minted(self) -> Record:
+        """To found a hive with. A server that was emptied since this drone heard of a hive gets the same one again.
+
+        Before its first checkpoint a drone keeps no key, and the answer to its entry may have been lost.
+        """
         me = self._me
-        key = me.key or os.urandom(KEY_BYTES)
+        key = me.key or self._heard or os.urandom(KEY_BYTES)
         return Record(key, me.partition, me.drones, me.founded or self._clock(), me.drone, me.key is None)
 
 
