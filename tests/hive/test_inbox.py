@@ -87,6 +87,15 @@ class TestReceiving:
         assert job.handled == ["1 5 1", "1 5 2", "x", "x", "1 5 3"]
         assert job.inbox.place == "7-0"
 
+    def test_who_waits_for_a_checkpoint(self, job):
+        """It knows whose messages no checkpoint has yet; one that comes again is in one."""
+        job.inbox.received("1-0", plain("one", sender=1))
+        job.inbox.received("2-0", exact(1, sender=2))
+        assert job.inbox.senders == {1, 2}
+        job.checkpoint()
+        job.inbox.received("3-0", exact(1, sender=2))
+        assert job.inbox.senders == set()
+
     def test_senders_have_numbers_of_their_own(self, job):
         """Numbers are those of one sender."""
         for place, data in enumerate([exact(1), exact(1, sender=2), exact(2), exact(2, sender=2)], 1):

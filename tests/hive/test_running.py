@@ -8,7 +8,7 @@ import pytest
 from webcrawl.hive.running import ENOUGH, LITTLE, Running
 
 
-def is_saved(taken, *, filling, idle=False, activity=0, kept=()):
+def is_saved(taken, *, filling, idle=False, activity=0, kept=(), senders=()):
     """Whether a drone takes a checkpoint early that has taken in so many bytes of letters since the last one."""
     saved = []
 
@@ -16,7 +16,7 @@ def is_saved(taken, *, filling, idle=False, activity=0, kept=()):
         saved.append(True)
 
     async def look():
-        inbox = SimpleNamespace(place="1-0", committed_place="1-0")
+        inbox = SimpleNamespace(place="1-0", committed_place="1-0", senders={*senders})
         moving = SimpleNamespace(settled=True)
         drone = SimpleNamespace(me=0, moving=moving, slots=SimpleNamespace(drones=(0,)))
         outbox = SimpleNamespace(stats=lambda: {"letters": 0}, awaits_checkpoint=False, kept={*kept}, drones=list)
@@ -45,6 +45,12 @@ def test_a_drone_leaves():
     """One is taken early if the last one has letters for a drone that leaves and has answered them."""
     assert is_saved(0, filling=False, kept=(1,))
     assert not is_saved(0, filling=False, kept=(0,))
+
+
+def test_letters_of_a_drone_that_leaves():
+    """It ends when others keep what it gave away: they do not let it wait until their next checkpoint is due."""
+    assert is_saved(0, filling=False, senders=(0, 1))
+    assert not is_saved(0, filling=False, senders=(0,))
 
 
 def test_at_the_end():

@@ -26,6 +26,7 @@ class Inbox:
         self._db, self._hive, self._handle = db, hive, handle
         self.epoch, self.place = "", BEGINNING
         self._last: dict[int, tuple[int, int]] = {}  # by sender: channel and number
+        self.senders: set[int] = set()  # of what no checkpoint has
         saved = db.get(META)
         if saved is not None:
             self.epoch, self.place, last = msgpack.unpackb(saved)
@@ -45,6 +46,7 @@ class Inbox:
         new = message.kind not in EXACT or self._is_next(message)
         if new:
             self._handle(message)
+            self.senders.add(message.sender)
             if message.kind in EXACT:
                 self._last[message.sender] = message.channel, message.number
         self.place = place
@@ -78,6 +80,7 @@ class Inbox:
     def save(self) -> None:
         """Writes how far everything is handled; whatever changes, the place does too."""
         self._saved = self.epoch, self.place
+        self.senders = set()
         if self._saved != self._written:
             last = [(sender, channel, number) for sender, (channel, number) in self._last.items()]
             self._db.set(META, msgpack.packb((self.epoch, self.place, last)))

@@ -228,7 +228,8 @@ class Running:
         drone, outbox = self._post.drone, self._post.outbox
         exact, leaves = outbox.awaits_checkpoint, outbox.kept.difference(outbox.drones(), drone.slots.drones)
         moves = not drone.moving.settled or drone.me not in drone.slots.drones
-        waited_for = exact or leaves or (changed and (moves or self._crawling.idle()))
+        parts = self._post.inbox.senders.difference(drone.slots.drones)  # who leaves when its letters are kept
+        waited_for = exact or leaves or parts or (changed and (moves or self._crawling.idle()))
         enough = LITTLE if self._server.filling else ENOUGH
         if (waited_for or self.carrying.taken > enough) and time.monotonic() - self._saved_at > PAUSE:
             self._saving = asyncio.create_task(self._guarded(self._crawling.checkpoint))
