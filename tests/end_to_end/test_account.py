@@ -61,8 +61,7 @@ def test_it_is_the_servers_own_log(crawled):
 def paired(known, seen):
     """Requests with the hits at their times."""
     for one in known:
-        near = [hit for hit in seen if hit.url == one.url and abs(hit.wall - one.at) < 0.5]
-        yield one, min(near, key=lambda hit: abs(hit.wall - one.at))
+        yield one, min((hit for hit in seen if hit.url == one.url), key=lambda hit: abs(hit.wall - one.at))
 
 
 def test_waits_and_their_rules(crawled):

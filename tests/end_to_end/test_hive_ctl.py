@@ -38,7 +38,7 @@ def asked(jobdir, *words):
 def test_status(hive):
     """The figures of the contract are those of all drones together, and there is a row for each."""
     jobdir, _ = hive
-    wait_until(lambda: asked(jobdir, "status")[1]["pages"] > 0)
+    wait_until(lambda: asked(jobdir, "status")[1].get("pages", 0) > 0)
 
     status, answer = asked(jobdir, "status")
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests.support.places import ROOT
 
-PATIENCE = 60.0  # seconds after which a crawl that has not ended is a failure, on a busy machine too
+PATIENCE = 120.0  # seconds after which a crawl that has not ended is a failure, on a busy machine too
 POLITE = {"factor": 2.0, "minimum": 0.01, "maximum": 0.5, "crawl_delay_max": 0.5}
 """Politeness that a test can wait for: simweb's `mercator` takes it as it is."""
 SETTINGS = {
