@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
+from scrapy import Request
 
 from webcrawl.adapter.sending import Sending
 from webcrawl.adapter.trip import Trip
@@ -12,14 +13,15 @@ from webcrawl.adapter.trip import Trip
 def test_once_for_each_request(trip):
     """Whatever connections it takes; the trip has the latest of them."""
     told, first, second = [], SimpleNamespace(received=1), SimpleNamespace(received=2)
-    watch = Sending(trip, lambda: told.append("sent"))
+    request = Request("http://a.test/")
+    watch = Sending(request, trip, lambda *sent: told.append(sent))
     assert told == []
 
     watch.source = first
     watch.source = second
 
     assert watch.spare is False
-    assert told == ["sent"]
+    assert told == [(request, trip)]
     assert watch.source is second
     assert trip is None or trip.source is second
 
@@ -27,4 +29,4 @@ def test_once_for_each_request(trip):
 @pytest.mark.parametrize("spare", [True, False])
 def test_what_its_connection_is_worth(spare):
     """Whether the connection will be needed is for the trip to say."""
-    assert Sending(Trip(spare=spare), lambda: None).spare is spare
+    assert Sending(Request("http://a.test/"), Trip(spare=spare), lambda *_: None).spare is spare

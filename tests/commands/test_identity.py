@@ -1,6 +1,7 @@
 """`scrapy identity`: what it makes, what it publishes, what it finds wrong, and how it says so."""
 
 import json
+import os
 import stat
 
 import pytest
@@ -147,6 +148,19 @@ class TestRequests:
             done = identity("verify", site, "--request", tmp_path / name)
             assert done.returncode == 1
             assert done.stderr.count("\n") == 1
+
+    @pytest.mark.parametrize("which", ["place", "site/_headers", "request"])
+    def test_a_pipe_without_a_writer(self, tmp_path, key, which):
+        """What is no regular file is refused in a line: nobody waits for a writer."""
+        site = published(tmp_path)
+        pipe = tmp_path / which
+        pipe.unlink(missing_ok=True)
+        os.mkfifo(pipe)
+        words = {"place": [pipe], "request": [site, "--request", pipe]}.get(which, [site])
+
+        done = identity("verify", *words)
+
+        assert (done.returncode, done.stderr) == (1, f"{pipe}: it is not a regular file\n")
 
 
 class TestPage:

@@ -1,6 +1,7 @@
 """What comes of a check: proofs become orders, and nothing else does."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -193,6 +194,13 @@ class TestTheWayBack:
 
         assert made.check().outcome is Outcome.REFUSED
         assert made.crawl.excluded() == [ORDERED]
+
+    @pytest.mark.parametrize(("until", "said"), [(NOW + 60, ", until 2027-01-15T08:01:00Z"), (0.0, "")])
+    def test_until_when_others_hold(self, until, said):
+        """Whoever is told of such a record is told its end as well, if it has one."""
+        result = Made(token(), records=[replace(ORDERED, until=until)]).check()
+
+        assert result.text.startswith(f"{NAME} is left alone already{said}, by a record that was made otherwise.")
 
     def test_not_of_what_is_above(self):
         """A proof for a name takes back nothing that is about a domain above it, and says that this still holds."""

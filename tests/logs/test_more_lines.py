@@ -34,8 +34,8 @@ def test_a_request():
     assert request_line.line(AT, "GET", "http://u:p@a.test/", None).endswith(
         b"\tGET\thttp://a.test/\t-\t0\t-\t0.000\t-\n"
     )
-    waited = request_line.Pause(1.5, 1.0, "politeness")
-    assert request_line.line(AT, "GET", again.url, again, waited).endswith(b"\t3\t1.500\t1.000\tpoliteness\n")
+    waited = request_line.line(AT, "GET", again.url, again, 1.5, 1.0, "politeness")
+    assert waited.endswith(b"\t3\t1.500\t1.000\tpoliteness\n")
 
 
 @pytest.mark.parametrize("name", ["skipped", "requests", "store"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from functools import cached_property, partial
+from functools import cached_property
 from ipaddress import ip_address
 
 from scrapy import Request
@@ -84,7 +84,7 @@ class HttpHandler(BaseDownloadHandler):
         trip = trip_of(request)
         keep = trip.keep if trip is not None else 0.0
         tell = self._downloader.on_send
-        watch = trip if tell is None else Sending(trip, partial(tell, request, trip))
+        watch = trip if tell is None else Sending(request, trip, tell)
         since = self._downloader.since
         known = await since.latest(request, trip) if since is not None else None
         if known is not None:

@@ -123,13 +123,15 @@ class Command(ScrapyCommand):
         from webcrawl.identity.checking import Unreadable, check_request  # noqa: PLC0415 - as above
         from webcrawl.identity.looking import look  # noqa: PLC0415 - as above
         from webcrawl.identity.published import NotPublished  # noqa: PLC0415 - as above
+        from webcrawl.identity.regular import regular  # noqa: PLC0415 - as above
 
         now = time.time()
         try:
             keys, findings = look(place, _agent(opts.agent) if opts.agent else "", now)
             self._tell(findings)
             if opts.request:
-                self._tell(check_request(Path(opts.request).read_bytes(), keys, now))
+                with regular(opts.request) as file:
+                    self._tell(check_request(file.read(), keys, now))
         except (NotPublished, Unreadable) as error:
             self._fail(str(error))
         except OSError as error:

@@ -7,7 +7,6 @@ from typing import Any
 from webcrawl.crawl.discovery import Discovery
 from webcrawl.crawl.elsewhere import Elsewhere
 from webcrawl.frontier.protocol import Frontier
-from webcrawl.urls.hosts import host_of
 
 
 class About:
@@ -24,6 +23,6 @@ class About:
         ours = self._elsewhere is None or self._elsewhere.is_ours(url)
         return {"known": ours and self._discovery.heard_of(url), "in_flight": self._frontier.look.in_flight(url)}
 
-    def pause(self, url: str) -> tuple[float, str]:
+    def pause(self, host: str) -> tuple[float, str]:
         """Of a request that is made now: for how long its host was to be left alone before, and by which rule."""
-        return self._frontier.look.pause(host_of(url))
+        return self._frontier.look.pause(host)

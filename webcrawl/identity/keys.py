@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
+from webcrawl.identity.regular import regular
 from webcrawl.store.disk import Disk
 
 LONGEST = 16_384  # bytes of a key file
@@ -110,13 +111,9 @@ def encoded(data: bytes) -> str:
 
 def _private_bytes(path: str | os.PathLike[str]) -> bytes:
     """What the file has, if its owner alone can read it: checked on the open file, which nobody can exchange."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a FIFO would wait for a writer
-    with os.fdopen(descriptor, "rb") as file:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise BadKey("it is not a regular file")
-        if status.st_mode & OTHERS:
-            mode = stat.S_IMODE(status.st_mode)
+    with regular(path) as file:
+        mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+        if mode & OTHERS:
             raise BadKey(f"its mode is {mode:04o}, so others may read or change it: chmod 600")
         data = file.read(LONGEST + 1)
     if len(data) > LONGEST:

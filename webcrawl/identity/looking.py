@@ -9,6 +9,7 @@ from webcrawl.identity import directory
 from webcrawl.identity.checking import Finding, check_fields, check_response, keys_of
 from webcrawl.identity.keys import thumbprint
 from webcrawl.identity.published import FAR, LONGEST, Published, fetch
+from webcrawl.identity.regular import regular
 
 
 def look(place: str, agent: str, now: float) -> tuple[dict[str, bytes], list[Finding]]:
@@ -35,12 +36,16 @@ def look(place: str, agent: str, now: float) -> tuple[dict[str, bytes], list[Fin
 
 def _of_files(path: Path) -> Published:
     if not path.is_dir():
-        with path.open("rb") as file:
-            return Published(file.read(LONGEST))
-    content = (path / directory.PATH[1:]).read_bytes()
-    lines = (path / directory.HEADERS).read_text(encoding="utf-8").splitlines()
+        return Published(_read(path))
+    content = _read(path / directory.PATH[1:])
+    lines = _read(path / directory.HEADERS).decode().splitlines()
     parts = (line.strip().partition(": ") for line in lines if line.startswith(" "))
     return Published(content, {name.lower(): value for name, _, value in parts})
+
+
+def _read(path: Path) -> bytes:
+    with regular(path) as file:
+        return file.read(LONGEST)
 
 
 def _clock(ahead: float | None) -> Iterator[Finding]:

@@ -22,7 +22,7 @@ CHECKS = (3, 20, 60.0)  # of a site, in all, in so many seconds
 ORDERS = (10, 1000, 86_400.0)
 AT_ONCE = 10  # checks under way
 UNTOLD = "Your proof was found, but the crawl cannot be told just now. Leave it in place, and check again later."
-OTHERWISE = "is left alone already, by a record that was made otherwise. Whoever runs the crawl can change it."
+OTHERWISE = "by a record that was made otherwise. Whoever runs the crawl can change it."
 UNITS = ((3600, "hour"), (60, "minute"))
 
 Ask = Callable[..., Any]
@@ -120,7 +120,8 @@ class Deciding:
             _, record = self._records(subject)
             if record is None or is_proven(record):
                 raise
-        return Result(Outcome.REFUSED, f"{subject.rule} {OTHERWISE}")
+        until = f", until {record['until']}" if record["until"] else ""
+        return Result(Outcome.REFUSED, f"{subject.rule} is left alone already{until}, {OTHERWISE}")
 
     def _records(self, subject: Subject) -> tuple[Sequence[Any], Any]:
         """All that name it, and the one of this very rule, if there is one that holds."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from webcrawl.model import Link
@@ -13,22 +12,24 @@ from webcrawl.text.percent import visible
 TAIL = 1 << 16  # bytes of a log in which its last whole line is looked for: URLs are far shorter
 
 
-@dataclass(frozen=True, slots=True)
-class Pause:
-    """For how long a host was left alone before a request, and why."""
+def line(
+    now: float,
+    method: str,
+    url: str,
+    link: Link | None,
+    waited: float | None = None,
+    needed: float = 0.0,
+    rule: str = "",
+) -> bytes:
+    """Time, method, URL, discovery path, how often the URL was tried before; the wait before it, and by which rule.
 
-    waited: float | None = None  # seconds since its last answer; None: nobody knows of one
-    needed: float = 0.0  # seconds, by this rule
-    rule: str = ""  # new, politeness, crawl-delay, failure, retry-after; nothing if no rule was asked
-
-
-def line(now: float, method: str, url: str, link: Link | None, pause: Pause = Pause()) -> bytes:
-    """Time, method, URL, discovery path, how often the URL was tried before; the wait before it, and by which rule."""
+    `waited`: seconds since the last answer of its host; None if nobody knows of one. `needed`: those that the rule asks
+    for: new, politeness, crawl-delay, failure, retry-after, or nothing if no rule was asked.
+    """
     path, tried = (link.hops, link.attempt + link.struck) if link is not None else ("", 0)
-    shown = visible(url_without_credentials(url))
-    waited = "-" if pause.waited is None else f"{pause.waited:.3f}"
-    wait = f"{waited}\t{pause.needed:.3f}\t{pause.rule or '-'}"
-    return f"{iso(now)}\t{visible(method)}\t{shown}\t{path or '-'}\t{tried}\t{wait}\n".encode("ascii")
+    sent = f"{iso(now)}\t{visible(method)}\t{visible(url_without_credentials(url))}\t{path or '-'}\t{tried}"
+    since = "-" if waited is None else f"{waited:.3f}"
+    return f"{sent}\t{since}\t{needed:.3f}\t{rule or '-'}\n".encode("ascii")
 
 
 def last_sent(path: Path) -> float:

@@ -11,7 +11,8 @@ import re
 
 from webcrawl.net.retry_after import retry_after
 
-FIRST = frozenset(b"rRxX")  # first letters of all names below: nearly all other headers end here
+_LIMITS = (b"ratelimit", b"ratelimit-policy", b"ratelimit-limit", b"ratelimit-remaining", b"ratelimit-reset")
+NAMES = frozenset(before + name for before in (b"", b"x-") for name in (b"retry-after", *_LIMITS))
 LONGEST = 2048  # bytes of a field that is read
 EPOCH = 1e8  # seconds: a `Reset` beyond that is a time, as nobody asks for three years
 MILLISECONDS = 1e11  # a time beyond that is not in seconds: it would be the year 5138
@@ -23,14 +24,12 @@ _NUMBER = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)\s*(?:[,;].*)?")  # alone, or the
 
 def asked_wait(headers: list[tuple[bytes, bytes]], now: float) -> float:
     """Seconds that the host asks for before the next request; 0 if it asks for nothing, or for nonsense."""
+    if NAMES.isdisjoint([name.lower() for name, _ in headers]):  # nearly always
+        return 0.0
     told: dict[str, str] = {}
     for name, value in headers:
-        if name[:1] and name[0] in FIRST:
-            known = name.lower().decode("latin-1").removeprefix("x-")
-            if known == "retry-after" or known.startswith("ratelimit"):
-                told.setdefault(known, value[:LONGEST].decode("latin-1"))
-    if not told:
-        return 0.0
+        if (known := name.lower()) in NAMES:
+            told.setdefault(known.decode().removeprefix("x-"), value[:LONGEST].decode("latin-1"))
     again = retry_after(told.pop("retry-after", "").encode("latin-1"), now)
     return max(again, _limited(told, now)) if told else again
 

@@ -17,7 +17,7 @@ from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.trip import Trip
 from webcrawl.adapter.values import values_of
 from webcrawl.crawl.about import About
-from webcrawl.logs.request_line import Pause, last_sent, line
+from webcrawl.logs.request_line import last_sent, line
 from webcrawl.net.errors import Untried
 from webcrawl.pipelines.output import is_plain
 from webcrawl.store.crawldb import CrawlDB
@@ -42,7 +42,7 @@ class RequestsPipeline:
         self._ending = False
         self._windows: Windows | None = None
         self._about: About | None = None
-        self._sent_out: set[Request] = set()  # sent, and not answered
+        self._sent_out: dict[Request, str] = {}  # sent, and not answered, with their hosts
         self._answered: dict[str, float] = {}  # when each host has ended its last answer, the latest last
 
     @classmethod
@@ -71,27 +71,24 @@ class RequestsPipeline:
         """Writes the line before the request goes out. Without a line it does not, and nobody is charged for that."""
         if self._log is None:
             return
-        now, link = time.time(), trip.link if trip is not None else None
+        now, url, link = time.time(), request.url, trip.link if trip is not None else None
+        host = host_of(url)
+        last = self._answered.get(host)
+        waited = None if last is None else max(now - last, 0.0)
+        needed, rule = self._about.pause(host) if self._about is not None else (0.0, "")
         try:
-            self._log.write(line(now, request.method, request.url, link, self._pause(request.url, now)))
+            self._log.write(line(now, request.method, url, link, waited, needed, rule))
         except StoreError as error:
             scheduler_of(self._crawler).fail(error)
             raise Untried(str(error)) from error
-        self._sent_out.add(request)
+        self._sent_out[request] = host
         if self._timer is None:
             self._timer = call_later(EACH, self._sync)
 
-    def _pause(self, url: str, now: float) -> Pause:
-        if self._about is None:
-            return Pause()
-        last = self._answered.get(host_of(url))
-        return Pause(max(now - last, 0.0) if last is not None else None, *self._about.pause(url))
-
     def _left(self, request: Request) -> None:
         """The answer has ended, or failed: from now on its host is left alone."""
-        if request in self._sent_out:
-            self._sent_out.remove(request)
-            host = host_of(request.url)
+        host = self._sent_out.pop(request, None)
+        if host is not None:
             self._answered.pop(host, None)
             self._answered[host] = time.time()
             if len(self._answered) > HOSTS:

@@ -91,14 +91,12 @@ class WarcPipeline:
     def _write(self, page: Page, link: Link, exchange: Exchange, *, duplicate: bool) -> None:
         if self._writer is None or exchange.archived or not _is_record(exchange):
             return
-        if self._purpose.obeys_noarchive and not page.is_prerequisite:
-            said = page.preferences
-            bare = self._purpose.forbids(said, "archive")
-        else:
-            said, bare = page.said_so_far, False
-        about = {"title": page.title} if page.title else {}
-        if said and not page.is_prerequisite:
-            about["preferences"] = str(said)
+        about, bare = {"title": page.title} if page.title else {}, False
+        if not page.is_prerequisite:
+            reads = self._purpose.obeys_noarchive
+            if said := page.preferences if reads else page.said_so_far:
+                about["preferences"] = str(said)
+                bare = reads and self._purpose.forbids(said, "archive")
         if exchange.withheld is not None or bare:
             about["withheld"] = "body"
         bare = bare or (exchange.withheld is not None and exchange.location is None)  # a redirect is its head

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 
 from webcrawl.html.found import LICENSE, Said
 from webcrawl.html.lookup import resolved
@@ -15,8 +15,10 @@ NAMES = frozenset((RESERVATION, POLICY))  # of meta elements, beside `robots`
 LICENSES = 8
 
 
-def of_document(words: Iterable[str], more: Iterable[Said], base: str) -> Preferences:
+def of_document(words: Collection[str], more: Collection[Said], base: str) -> Preferences:
     """`words`: of robots meta elements; `more`: name and content of others, and addresses of licences."""
+    if not (words or more):  # nearly always
+        return NONE
     said = {ROBOTS: meta_robots.statement(words)}
     policy, licenses = "", []
     for name, content in more:

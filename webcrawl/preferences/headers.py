@@ -26,14 +26,14 @@ _link = re.compile(r"<([^<>]*)>([^<]*)").finditer
 
 
 def of_headers(headers: Headers, url: str, agent: str = "", *, image: bool = False) -> Preferences:
-    """`agent` is the crawler's product token, by which X-Robots-Tag may name it. Nearly all answers say nothing."""
+    """`agent` is the crawler's product token, by which X-Robots-Tag may name it."""
+    if FIELDS.isdisjoint([name.lower() for name, _ in headers]):  # nearly always
+        return NONE
     lines: dict[bytes, list[bytes]] = {}
     for name, value in headers:
         known = name.lower()
         if known in FIELDS:
             lines.setdefault(known, []).append(value)
-    if not lines:
-        return NONE
     said = {
         USAGE: usage.of_lines(lines.get(USAGE, ())),
         SIGNAL: signal.statement(b",".join(lines.get(SIGNAL, ()))),

@@ -41,9 +41,11 @@ class Disk:
 
     def write(self, fd: int, data: Buffer) -> None:
         """Writes all of `data`: a write cut short by the kernel (full disk, signal) is continued."""
-        rest = memoryview(data).cast("B")
-        while len(rest):
-            rest = rest[os.write(fd, rest) :]
+        rest = memoryview(data)
+        written = os.write(fd, rest)
+        while written < rest.nbytes:
+            rest = rest.cast("B")[written:]
+            written = os.write(fd, rest)
 
     def sync(self, fd: int) -> None:
         os.fsync(fd)
