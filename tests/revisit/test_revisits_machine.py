@@ -75,7 +75,7 @@ class Pages(RuleBasedStateMachine):
 
     @rule(which=st.integers(0, 50))
     def signal(self, which):
-        link = self.revisits.told(f"http://h/{which}", self.now)
+        link = self.revisits.foretold.told(f"http://h/{which}", self.now)
         if link is not None:
             assert is_ahead(link)
             self.ahead[link.url] = link
@@ -85,9 +85,9 @@ class Pages(RuleBasedStateMachine):
         for url, link in self.ahead.items():
             if found:
                 holds = ceil(self.now + seconds) if seconds else 0
-                self.revisits.fetched_ahead(replace(record_of(link), fetched=self.now, digest=7, holds=holds))
+                self.revisits.foretold.fetched_ahead(replace(record_of(link), fetched=self.now, digest=7, holds=holds))
             else:
-                self.revisits.ahead_failed(url)
+                self.revisits.foretold.ahead_failed(url)
         self.ahead.clear()
 
     @rule(seconds=st.sampled_from([0.1, 10.0, FLOOR, DAY, 40 * DAY]))

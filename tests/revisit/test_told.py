@@ -24,11 +24,11 @@ def _revisits(tmp_path, policy):
 
 def tell(revisits, now):
     """A signal, and the fetch that it leads to, if any."""
-    link = revisits.told(URL, now)
+    link = revisits.foretold.told(URL, now)
     if link is not None:
         record = record_of(link)
         record.fetched, record.weight = now, 0.5
-        revisits.fetched_ahead(record)
+        revisits.foretold.fetched_ahead(record)
     return link is not None
 
 

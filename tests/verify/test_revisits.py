@@ -37,9 +37,9 @@ def _job(tmp_path_factory):
         for step in range(3):
             revisits.take(NOW + step, 1)
         for number in range(5):
-            revisits.told(page(number).url, NOW)
-            revisits.fetched_ahead(page(number, NOW))
-        revisits.told("http://h/under-way", NOW)
+            revisits.foretold.told(page(number).url, NOW)
+            revisits.foretold.fetched_ahead(page(number, NOW))
+        revisits.foretold.told("http://h/under-way", NOW)
         db.checkpoint()
     return job
 

@@ -69,7 +69,7 @@ def open_revisiting(
     more = {"memory": MEMORY, "missed": missed, "key": key, "floor": floor, "counters": counters}
     revisits = Revisits(db, policy, rate=split.rate, random=random, resumes=path == former, **more)
     if signals is not None:
-        signals.room = revisits.waiting.room
+        signals.room = revisits.foretold.waiting.room
     importance = _importance(values["REVISIT_IMPORTANCE"], frontier)
     watched = Watched(db, key)
     if isinstance(policy, Steered):

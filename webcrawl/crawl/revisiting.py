@@ -112,8 +112,8 @@ class Revisiting:
         if self._on:
             self._unused.look(now)
         self._out = min(self._out, len(self._frontier))  # some may have gone to other drones
-        if self._on and self.revisits.waiting:
-            self._frontier.revisit([link.pack() for link in self.revisits.told_before(now, SLICE)])
+        if self._on and self.revisits.foretold.waiting:
+            self._frontier.revisit([link.pack() for link in self.revisits.foretold.told_before(now, SLICE)])
         room = min(ROOM - self._out, SLICE) if self._on else 0
         if room > 0:
             records = self.revisits.take(now, room)
@@ -128,7 +128,7 @@ class Revisiting:
         if not self._on:
             return None
         turn = self.revisits.next_take(now) if self._out < ROOM else None
-        told = self.revisits.next_told(now)
+        told = self.revisits.foretold.next_told(now)
         ready = min((at for at in (turn, told) if at is not None), default=None)
         return ready if ready is None else max(ready, self._next)
 
@@ -138,7 +138,7 @@ class Revisiting:
         for link in links:
             record = record_of(link)
             if is_ahead(link):
-                self.revisits.ahead_failed(link.url)  # it may have been ours before its host has come
+                self.revisits.foretold.ahead_failed(link.url)  # it may have been ours before its host has come
                 self.tell(link.url, now, link.via, link.path)
             elif record is not None:
                 self.revisits.adopt(record, now)
@@ -147,7 +147,7 @@ class Revisiting:
         """Hosts have become other drones': what was told of their pages goes there at once."""
         gate = self._frontier.gate
         if gate is not None:
-            for link in self.revisits.leave():
+            for link in self.revisits.foretold.leave(self._is_foreign):
                 gate.pass_on(link.pack())
 
     def _is_foreign(self, host: str) -> bool:
@@ -199,10 +199,10 @@ class Revisiting:
 
     def tell(self, url: str, now: float, via: str = "", path: str = "L") -> bool:
         """A signal, from the page `via`, which has this page fetched ahead of its turn; False if that is under way."""
-        link = self.revisits.told(url, now, path, via) if self._on else None
+        link = self.revisits.foretold.told(url, now, path, via) if self._on else None
         if link is not None:
             self._frontier.revisit([link.pack()])
-        return link is not None or url in self.revisits.waiting
+        return link is not None or url in self.revisits.foretold.waiting
 
     def moved(self, link: Link) -> None:
         """Its record has gone to where it was redirected."""
@@ -251,10 +251,10 @@ class Revisiting:
             found = exchange.revisit if exchange is not None else None
             if exchange is not None and found is not None and self._on:
                 if self._may_be_told(link.url):
-                    self.revisits.fill(link.url)
+                    self.revisits.foretold.fill(link.url)
                 self._fetched(PageRecord(link.url, link.path), link, exchange, found, now)
             elif self._may_be_told(link.url):
-                self.revisits.lack(link.url, link.path, now)
+                self.revisits.foretold.lack(link.url, link.path, now)
 
     def _may_be_told(self, url: str) -> bool:
         return self._on and self.signals is not None and self.signals.has_listing(host_of(url))
@@ -322,10 +322,10 @@ class Revisiting:
         if record.gone >= PROBES and now - record.fetched >= AWAY:
             self.counts.forgot(record.url)
             if self._may_be_told(record.url):
-                self.revisits.lack(record.url, record.path, now)
+                self.revisits.foretold.lack(record.url, record.path, now)
         else:
             if self._may_be_told(record.url):
-                self.revisits.gone(record, now)
+                self.revisits.foretold.gone(record, now)
             self._later(record, now, SOON)
 
     def _ahead(
@@ -334,18 +334,18 @@ class Revisiting:
         """The page's own record is still waiting, and takes over what was found when its turn comes."""
         if exchange is None or found is None or found.change is Change.GONE:
             if exchange is not None and exchange.status in GONE and not lacks(record):
-                self.revisits.gone_ahead(record, now)
+                self.revisits.foretold.gone_ahead(record, now)
             else:
-                self.revisits.ahead_failed(link.url)
+                self.revisits.foretold.ahead_failed(link.url)
             return
-        if self.revisits.fill(link.url):
+        if self.revisits.foretold.fill(link.url):
             self._fetched(PageRecord(link.url, link.path), link, exchange, found, now)
             if self.signals is not None:
                 self.signals.followed(link.url, now, changed=True)
             return
         self._update(record, exchange, found, now)
         record.gone, record.weight = 0, self._importance(link)
-        self.revisits.fetched_ahead(record)
+        self.revisits.foretold.fetched_ahead(record)
         self.counts.kept_ahead(record)
         if self.signals is not None:
             self.signals.followed(link.url, now, changed=_is_changed(found))

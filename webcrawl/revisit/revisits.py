@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from functools import partial
 from heapq import heappop, heappush
 from random import Random
 
@@ -12,19 +11,18 @@ import msgpack
 
 from webcrawl.frontier.blocks import Blocks
 from webcrawl.frontier.fifo import BLOCK, Pool
-from webcrawl.model import Link
 from webcrawl.neardup.search import DISTANCE
 from webcrawl.revisit import readings
 from webcrawl.revisit.ahead import Ahead
 from webcrawl.revisit.buckets import LAST, TIME, Buckets, seconds_of, stamp, stamped, ticks
 from webcrawl.revisit.entry import ASK, DUE, LISTING, TURN, due_of, entry_of, mark_of, packed_of, record_in, turn_of
+from webcrawl.revisit.foretold import Foretold
 from webcrawl.revisit.held import Held
 from webcrawl.revisit.pace import BACK, YEAR
 from webcrawl.revisit.policy import Policy
 from webcrawl.revisit.recent import Recent
-from webcrawl.revisit.record import PageRecord, link_of, pack
+from webcrawl.revisit.record import PageRecord, pack
 from webcrawl.revisit.tokens import Tokens
-from webcrawl.revisit.waiting import Signal, Waiting
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.urls.hosts import host_of
 
@@ -34,16 +32,13 @@ FAR = 2 * 365 * 86_400.0  # seconds; what is due later is asked about before
 LOOK = 30 * 86_400.0  # seconds until a page that is never due by now is asked about again
 UNDER_WAY = 600.0  # seconds that a record waits for a fetch ahead of its turn
 RARER = 0.25  # of the time since a page's last fetch: until its next turn, if this one passes
-TRIES = 16  # signals that one call looks at in vain
 RESTING = 4096  # records kept aside because they were fetched just now
 SPARE = 64  # records that one call of `take` may look at in vain
 EXPIRE = 3600.0  # seconds between two looks for rows of `ahead` that are too old
-SIGNALS = 10.0  # of a page, by which is judged how often they come
 PART = 0.5  # of the budget: what fetches at signals may have, so that pages have their turns whoever announces what
 LEND = 2.0  # rounds: while the queue is not later, the others lend theirs to signals of hosts that are believed
 BURST = 86_400.0  # seconds of that part which are saved: a sitemap has the news of a day at once
-POLICY, LEAD = "revisit.policy", "revisit.lead"
-WAITING, TOKENS = "revisit.waiting", "revisit.tokens"
+POLICY, LEAD, TOKENS = "revisit.policy", "revisit.lead", "revisit.tokens"
 NOTHING = msgpack.packb((b"", b""))
 
 
@@ -83,9 +78,10 @@ class Revisits:
         self._buckets, self._ahead, self._tokens = Buckets(db, pool), Ahead(db, key), Tokens(rate)
         self._told = Tokens(lambda: PART * rate(), BURST)  # for fetches at signals
         self._readings = Tokens(lambda: readings.PART * rate(), readings.SAVED)
-        self.waiting = Waiting(db.get(WAITING) or b"", counters)
         self.foreign: Callable[[str], bool] = lambda _: False  # whether a host is another crawl's by now
         self._recent = Recent(floor)
+        parts = self._ahead, self._recent, (self._told, self._tokens)
+        self.foretold = Foretold(db, policy, *parts, floor=floor, lends=self._lends, counters=counters)
         self._resting: list[tuple[float, bytes]] = []  # a heap: until when, and the record
         self._front = 0  # the time of the last record taken, in ticks: where the queue is
         # Seconds by which the queue has come to be ahead of the clock while pages were taken early.
@@ -269,7 +265,7 @@ class Revisits:
         else:
             self._front = place
             self._policy.took(record, now, at)
-        self.waiting.drop(record.url)  # this fetch comes after the signal
+        self.foretold.waiting.drop(record.url)  # this fetch comes after the signal
         return record
 
     def _passes(self, entry: bytes, record: PageRecord, now: float) -> bool:
@@ -305,122 +301,18 @@ class Revisits:
             place = first if first is not None and first <= self._horizon(now) else ticks(now)
             self._buckets.push(stamp(place) + entry)
 
-    # -- signals
+    # -- what signals have had fetched
 
-    def told(self, url: str, now: float, path: str = "L", via: str = "") -> Link | None:
-        """A link that fetches this page ahead of its turn, as a signal asks for; None if one is under way.
+    def _lends(self, url: str, now: float) -> bool:
+        """Whether a signal of this page may have what is for pages in their turns.
 
-        None, too, if signals of this page come too often for the policy, or if it has to wait: `told_before` gives it
-        then. The fetch is outside the budget, which saves it afterwards. `fetched_ahead` or `ahead_failed` follows.
+        They lend theirs to hosts that are believed. A policy that weighs both has them share by what they are worth;
+        with any other the queue becomes later and later, until pages get their half again.
         """
-        if url in self.waiting:
-            return None
-        at = max(self._recent.of(url), self._ahead.last(url))
-        signal = Signal(url, path, via, max(now, at + self._floor))
-        rests = 0.0 <= now - at < self._floor
-        if not rests and not self.waiting.is_ready(now) and (bucket := self._may_follow(url, now)) is not None:
-            return self._begin(signal, now, bucket)
-        self.waiting.add(signal)
-        return None
-
-    def leave(self) -> list[Link]:
-        """Removes the signals that wait for hosts of other crawls: links that say as much there."""
-        found = []
-        for signal in self.waiting.withdraw(self.foreign):
-            link = link_of(PageRecord(signal.url, signal.path), ahead=True)
-            link.via = signal.via
-            found.append(link)
-        return found
-
-    def told_before(self, now: float, most: int) -> Iterator[Link]:
-        """Links of signals that had to wait, as many as may be followed by now. Call it before `take`."""
-        vain = 0
-        while most > 0 and vain < TRIES and (self._told.whole(now) or self._tokens.whole(now)):
-            signal = self.waiting.turn(now)
-            if signal is None:
-                break
-            bucket = self._may_follow(signal.url, now)
-            if bucket is None:
-                vain += 1
-                continue
-            most -= 1
-            self.waiting.drop(signal.url)
-            link = self._begin(signal, now, bucket)
-            if link is not None:
-                yield link
-
-    def _may_follow(self, url: str, now: float) -> Tokens | None:
-        """Of which tokens this signal may have one; None if it has to wait.
-
-        Pages in their turns lend theirs to hosts that are believed. A policy that weighs both has them share by what
-        they are worth; with any other the queue becomes later and later, until pages get their half again.
-        """
-        if self._told.whole(now):
-            return self._told
-        if self._missed is None or self._missed(url) >= 1.0 or not self._tokens.whole(now):
-            return None
+        if self._missed is None or self._missed(url) >= 1.0:
+            return False
         at = self._buckets.first()
-        return self._tokens if at is None or now - seconds_of(at) < LEND * self._round() else None
-
-    def next_told(self, now: float) -> float | None:
-        """When `told_before` may give something; None if nothing waits, or if nothing is allowed at present."""
-        if not self.waiting:
-            return None
-        ready, allowed = self.waiting.next(now), self._told.next(now)
-        return max(now, ready, allowed) if ready is not None and allowed is not None else None
-
-    def _begin(self, signal: Signal, now: float, bucket: Tokens) -> Link | None:
-        record = self._ahead.begin(signal.url, signal.path, now, partial(self._is_worth, now))
-        if record is None:
-            return None
-        bucket.spend(1)
-        if bucket is self._told:
-            self._tokens.owe()
-        link = link_of(record, ahead=True)
-        link.via = signal.via
-        return link
-
-    def _is_worth(self, now: float, found: PageRecord | None) -> bool:
-        """Asks the policy, by how often signals come. `found`: what the last one led to, which counts them.
-
-        Its shape is their number, of which the latest ones count most, and its span the seconds they took until then.
-        """
-        if found is None or (found.gone and not found.shape):
-            return self._policy.worth(found.weight if found is not None else 1.0, None, now)
-        kept = min(found.shape, SIGNALS - 1.0) / max(found.shape, 1.0)
-        found.shape, found.span = found.shape * kept + 1.0, found.span * kept
-        seconds = found.span + max(now - found.fetched, 1.0)
-        is_worth = self._policy.worth(found.weight, seconds / found.shape, now)
-        if is_worth:
-            found.span = seconds
-        return is_worth
-
-    def fetched_ahead(self, record: PageRecord) -> None:
-        """What came of that: the record of the link, with what its fetch found."""
-        self._ahead.found(record)
-
-    def ahead_failed(self, url: str) -> None:
-        """Nothing came of it, and the page's record knows no more than before."""
-        self._ahead.give_up(url)
-
-    def gone(self, record: PageRecord, now: float) -> None:
-        """The page was not there in its turn: a signal that has it fetched before the next one is to know of that."""
-        self._recent.note(record.url, now)
-        self._ahead.gone(record, now)
-
-    def gone_ahead(self, record: PageRecord, now: float) -> None:
-        """The page is not there: who hears of that is to hear, too, when it is there again, though it be as before."""
-        self._recent.note(record.url, now)
-        record.gone, record.visits, record.fetched = record.gone + 1, record.visits or 1, record.fetched or now
-        self._ahead.found(record)
-
-    def lack(self, url: str, path: str, now: float) -> None:
-        """A page that may be announced was not there: if it is fetched at a signal one day, it has no record."""
-        self._ahead.lack(url, path, now)
-
-    def fill(self, url: str) -> bool:
-        """Whether this page is known to have had no record until now; it is kept next."""
-        return self._ahead.fill(url)
+        return at is None or now - seconds_of(at) < LEND * self._round()
 
     def _absorbs(self, record: PageRecord, now: float, left: float) -> bool:
         """Whether the record need not be fetched: it takes over what was found ahead of its turn, or waits for it.
@@ -477,5 +369,4 @@ class Revisits:
         self._db.set(POLICY, self._policy.state())
         self._db.set(LEAD, repr(self._lead).encode())
         self._db.set(TOKENS, msgpack.packb((self._told.state(), self._tokens.state())))
-        if self.waiting.is_stale:
-            self._db.set(WAITING, self.waiting.save())
+        self.foretold.save()
