@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.support.filled import fill_files
 from benchmarks.support.report import report
 from benchmarks.support.seen_baselines import PlainSet, Rocks
 from benchmarks.support.seen_streams import Stream, Strided, pages, spread
@@ -28,7 +29,6 @@ from webcrawl.seen.disk import DiskSeen
 from webcrawl.seen.layout import shares
 from webcrawl.seen.protocol import SeenStore, SeenStoreFactory
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.store.runwriter import RunWriter
 
 BATCH = 1 << 16  # fingerprints submitted at a time: RocksDB takes 1.6 times as long with 4096
 MILLION = 1_000_000
@@ -200,16 +200,8 @@ def compare(name: str, submit: Callable[[list[int], list[bytes]], int], finish: 
 
 def billion(folder: Path, args: argparse.Namespace) -> None:
     """F with a billion keys, written directly as one sorted file; then submissions, half of them in F."""
-    db = CrawlDB(folder)
-    (folder / "seen").mkdir()
-    writer = RunWriter(db.disk, folder / "seen" / "url-00000001")
+    fill_files(folder, args.large_n)
     known = Strided(args.large_n)
-    for first in range(0, args.large_n, MILLION):
-        writer.append(known.keys(np.arange(first, min(first + MILLION, args.large_n), dtype=np.uint64)))
-    writer.finish()
-    db.execute("INSERT INTO run VALUES ('url-00000001', 'url', ?)", (args.large_n,))
-    db.checkpoint()
-    db.close()
     crawl = Crawl(folder, args.memory, StaticCache(0), 1 << 24)
     early(crawl, known)
     steps, nothing, taken = int(args.large_n * 0.22) // BATCH, [b""] * BATCH, 0

@@ -1,11 +1,23 @@
 """The disk store: when it merges, what it keeps where."""
 
 import threading
+from itertools import pairwise
 
 import pytest
 
 from tests.support.seens import ROOMY, WaitingDisk, job_of
+from webcrawl.seen.disk import PASSED
 from webcrawl.seen.layout import CACHE_ENTRY, Layout, layout, shares
+
+
+def _decided(job, keys, told):
+    job.store.submit(keys, [b""] * len(keys))
+    job.store.merge()
+    assert told.wait(30)
+
+
+def _rows(job):
+    return job.db.query("SELECT count(*) FROM waiting")[0][0]
 
 
 class TestMerging:
@@ -115,6 +127,25 @@ class TestMerging:
 
         assert job.store.stats()["keys"] == 512
         assert len(job.names()) == job.store.stats()["runs"] <= 8
+        job.close()
+
+    def test_what_is_known_is_passed_over_some_at_a_time(self, tmp_path):
+        """No `take` deletes all rows of a large merge that found nothing new: it says that there is more."""
+        told = threading.Event()
+        job = job_of(tmp_path, layout(1 << 30), on_ready=told.set)
+        keys, found = range(5 * PASSED), []
+        _decided(job, keys, told)
+        job.store.take(len(keys))
+        told.clear()
+        _decided(job, keys, told)
+        rows = [_rows(job)]
+        while told.is_set():
+            told.clear()
+            found += job.store.take(1)
+            rows.append(_rows(job))
+
+        assert (found, rows[0] > 0, rows[-1], job.store.pending) == ([], True, 0, 0)
+        assert max(before - after for before, after in pairwise(rows)) <= 2 * PASSED / 8192
         job.close()
 
     def test_many_verdicts_are_kept_in_pieces(self, tmp_path):

@@ -21,7 +21,10 @@ class SeenStore(Protocol):
         """Submits a page's links: 64-bit fingerprints, and the records that `take` returns for new ones."""
 
     def take(self, limit: int) -> list[bytes]:
-        """At most `limit` new records, in order of first submission; empty if none is known yet."""
+        """At most `limit` new records, in order of first submission; empty if none is known yet.
+
+        Also empty after many records that were known, so that no call takes long: `on_ready` is called then.
+        """
 
     def merge(self) -> None:
         """Starts deciding which of the waiting records are new, unless none waits or a merge is already running."""

@@ -17,7 +17,7 @@ from webcrawl.seen.keys import Bits, marked
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 
-PIECE = 1 << 20  # records per piece: 128 KiB
+PIECE = 1 << 17  # records per piece: 16 KiB
 NAME = "seen.new."
 COUNT = struct.Struct("<Q")
 
