@@ -28,11 +28,11 @@ class Ports:
 
     def allow(self, scheme: str, port: int) -> bool:
         """Whether a server may be asked on this port."""
+        if port not in BAD and scheme != "gopher":
+            return True
         if any(port in ports for ports in self._allowed):
             return True
-        if scheme == "gopher":
-            return port in GOPHER
-        return port not in BAD or (scheme == "ftp" and port == FTP)
+        return port in GOPHER if scheme == "gopher" else scheme == "ftp" and port == FTP
 
     def allow_url(self, url: str) -> bool:
         """Whether the port in a canonical URL is allowed; without one, it is the scheme's own."""

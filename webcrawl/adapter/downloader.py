@@ -77,6 +77,8 @@ class FrontierDownloader:
     The scheduler's own requests wait at the barrier on their way back while a checkpoint is taken.
     """
 
+    turned_away = False  # whether the engine was when it asked last: more may be due than it has asked for
+
     def __init__(self, crawler: Crawler) -> None:
         self.crawler, self.signals = crawler, crawler.signals
         self.active: set[Request] = set()
@@ -146,7 +148,8 @@ class FrontierDownloader:
         return 0 < self.total_concurrency <= len(self.active)  # as in Scrapy, 0 is no limit
 
     def needs_backout(self) -> bool:
-        return self.full or self.network.shortage.paused or self.network.bandwidth.held
+        self.turned_away = self.full or self.network.shortage.paused or self.network.bandwidth.held
+        return self.turned_away
 
     def close(self) -> None:
         """All requests are done. What pipelines still await while they close has its own time."""

@@ -201,7 +201,7 @@ def _parts(
     domains = RegisteredDomains()
 
     def site_of(url: str) -> str:
-        return domains(host_of(url))
+        return domains.of(host_of(url))
 
     if member is not None:
         db.set("key", member.key)

@@ -34,26 +34,14 @@ class CrawlClock:
         last, ahead = msgpack.unpackb(before) if before is not None else (now, 0.0)
         self._ahead: float = ahead
         self._start: float = max(now - ahead, last) - steady()
-        self._compare()
+        self()  # a step since the last run is reported
         db.join(self)
 
     def __repr__(self) -> str:
         return f"<CrawlClock now={self()} ahead={self._ahead}>"
 
     def __call__(self) -> float:
-        """The time now."""
-        return self._compare()
-
-    def at(self, steady: float) -> float:
-        """The time at which `time.monotonic` said this."""
-        return self._start + steady
-
-    def wall(self, at: float) -> float:
-        """What the machine's clock showed at this time, if nobody has set it since."""
-        return at + self._ahead
-
-    def _compare(self) -> float:
-        """Returns the time. `_ahead` is what the machine's clock shows beyond it."""
+        """The time now. `_ahead` is what the machine's clock shows beyond it."""
         now = self._start + self._steady()
         before, self._ahead = self._ahead, self._wall() - now
         if abs(step := self._ahead - before) >= STEP:
@@ -64,10 +52,18 @@ class CrawlClock:
             )
         return now
 
+    def at(self, steady: float) -> float:
+        """The time at which `time.monotonic` said this."""
+        return self._start + steady
+
+    def wall(self, at: float) -> float:
+        """What the machine's clock showed at this time, if nobody has set it since."""
+        return at + self._ahead
+
     # -- the checkpoint
 
     def prepare(self) -> Iterator[None]:
         return iter(())
 
     def save(self) -> None:
-        self._db.set(META, msgpack.packb((self._compare(), self._ahead)))
+        self._db.set(META, msgpack.packb((self(), self._ahead)))

@@ -147,7 +147,7 @@ class Discovery:
 
     def submit_portion(self, now: float) -> None:
         """The next links of a large page, if it is time for them."""
-        portion = self._portions.take(now)
+        portion = self._portions.take(now) if self._portions.links else None
         if portion is None:
             return
         page = portion.page

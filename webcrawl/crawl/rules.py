@@ -36,7 +36,7 @@ def rules_of(values: Mapping[str, Any], domains: RegisteredDomains, key: bytes) 
         load(values["FRONTIER_PRIORITIZER"])(values["FRONTIER_LEVELS"]),
         politeness_of(values),
         limits_of(values),
-        domains,
+        domains.of,
         allowance_of(values),
         key,
         requisites=values["REQUISITES"],

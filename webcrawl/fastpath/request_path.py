@@ -18,6 +18,7 @@ from scrapy.utils.defer import aiter_errback, iter_errback
 from scrapy.utils.log import logformatter_adapter
 from twisted.python.failure import Failure
 
+from webcrawl.adapter.listeners import has_listener
 from webcrawl.adapter.trip import KEY, PAGE, Trip
 from webcrawl.fastpath.batch import Batch, Output, parse_all
 from webcrawl.fastpath.engine import Engine
@@ -59,7 +60,8 @@ class RequestPath:
     def _start(self) -> bool:
         request = self._slot.scheduler.next_request()
         if request is None:
-            self._crawler.signals.send_catch_log(signals.scheduler_empty)
+            if has_listener(signals.scheduler_empty, self._crawler.signals.sender):
+                self._crawler.signals.send_catch_log(signals.scheduler_empty)
             return False
         self._slot.add_request(request)
         self._downloader.active.add(request)  # now: the engine goes on asking until it has enough of these
@@ -111,12 +113,7 @@ class RequestPath:
         self._wake()
 
     async def _downloaded(self, request: Request, trip: Trip) -> Response | Request | Failure:
-        result = await self._through_downloader(request, trip)
-        if trip.outcome is None and trip.refusal is None:
-            await self._downloader.unasked(trip, result)
-        return result
-
-    async def _through_downloader(self, request: Request, trip: Trip) -> Response | Request | Failure:
+        result: Response | Request | Failure
         try:
             if trip.refusal is not None:
                 await self._downloader.refuse(trip)
@@ -124,12 +121,14 @@ class RequestPath:
             if isinstance(result, Response):
                 self._received(result, request)
         except Exception:  # noqa: BLE001 - the errback decides what it means
-            return Failure()  # type: ignore[no-untyped-call]
-        else:
-            return result
+            result = Failure()  # type: ignore[no-untyped-call]
         finally:
             self._downloader.active.remove(request)
-            self._wake()
+            if self._downloader.turned_away:  # else it has asked for all that is due, and this host is not yet
+                self._wake()
+        if trip.outcome is None and trip.refusal is None:
+            await self._downloader.unasked(trip, result)
+        return result
 
     def _received(self, response: Response, request: Request) -> None:
         if response.request is None:

@@ -93,16 +93,13 @@ class BackEnd:
         heap = next((heap for heap in heaps if heap and heap[0][0] <= now), None)
         return _pop(heap) if heap is not None else None
 
-    def has_spare(self, now: float) -> bool:
-        """Whether `pop_spare` would return an entry."""
-        return self._spare(now) is not None
-
     def pop_spare(self, now: float) -> Entry | None:
         """Like `pop_due`, for an unproven host beyond the share, the better ones first: for a slot that is left."""
-        heap = self._spare(now)
+        heap = self.spare(now)
         return _pop(heap) if heap is not None else None
 
-    def _spare(self, now: float) -> list[Entry] | None:
+    def spare(self, now: float) -> list[Entry] | None:
+        """The heap from which `pop_spare` would return an entry."""
         if self._stale:
             self._pass_over()
         for standing in UNPROVEN:

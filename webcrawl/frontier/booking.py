@@ -67,7 +67,7 @@ class Booking:
 
         A prerequisite neither counts as a page nor is retried: admission asks for it again while a URL needs it.
         """
-        limits, status = self.of(host.name)[1], outcome.status
+        limits, status = self._limits if self.own is None else self.of(host.name)[1], outcome.status
         again = self._again(host, link, outcome)
         if status > 0 or status in UNANSWERED:
             host.times.append(outcome.seconds)
@@ -134,7 +134,7 @@ class Booking:
 
     def wait(self, host: Host) -> float:
         """Seconds between two requests to the host if none fails."""
-        politeness, limits = self.of(host.name)
+        politeness, limits = self._general if self.own is None else self.of(host.name)
         wait = politeness.wait(host.times)
         if self._strain is not None and getattr(politeness, "slows_down", True):
             wait *= self._strain.times(host.name)

@@ -323,7 +323,7 @@ class Frontier:
         for step in range(STEPS):
             entry = back.pop_due(now)
             if entry is None:
-                idle, opened = not back.has_spare(now), self._slots.open_to(NEW)
+                idle, opened = back.spare(now) is None, self._slots.open_to(NEW)
                 beyond = idle and opened and spare and now >= self._calm_at
                 if (step < LOOKS or (opened and idle)) and rotation.grow(anyone=beyond):
                     continue
@@ -350,11 +350,12 @@ class Frontier:
     def holds_back(self, now: float) -> bool:
         """Whether only hosts that are beyond a share can be asked: unproven ones, or those of some domains."""
         rotation = self._rotation
-        return (rotation.lines_wait or self._back.has_spare(now)) and not rotation.others_wait()
+        return (rotation.lines_wait or self._back.spare(now) is not None) and not rotation.others_wait()
 
     def wants_hosts(self, now: float) -> bool:
         """Whether only hosts beyond their domain's share can be asked: any new host would go before them."""
-        return self._rotation.lines_wait and not self._back.has_spare(now) and not self._rotation.others_wait()
+        rotation = self._rotation
+        return rotation.lines_wait and self._back.spare(now) is None and not rotation.others_wait()
 
     def takes_new(self) -> bool:
         """Whether a host that was never asked would get a slot."""
@@ -472,7 +473,7 @@ class Frontier:
         self.counters["finished" if again is None else "tried again"] += 1
         if host.failures > failures:
             self._failed(host, retired)
-        if is_worth_a_line(outcome.wait, failed=host.failures > failures):
+        if outcome.wait and is_worth_a_line(outcome.wait, failed=host.failures > failures):
             self._told.note(host.name, host.ready_at)
         host.ip = outcome.ip or host.ip
         self._settle(host, now)

@@ -59,7 +59,7 @@ class Rotation:
     def can_grow(self) -> bool:
         if len(self._back.active) >= self._most:
             return False
-        return bool(self._lines.queues) or self.others_wait() or self._may_look()
+        return bool(self._lines.queues) or self.others_wait() or (not self._back.active and self._budgets.unsettled)
 
     def others_wait(self) -> bool:
         """Whether there are URLs outside the back-end, other than those of domains that have their share."""
@@ -72,10 +72,6 @@ class Rotation:
     def next_aside(self) -> float | None:
         """When the next host that is set aside could come back; None if there is none, or no place."""
         return self.aside.next_due() if len(self._back.active) < self._most else None
-
-    def _may_look(self) -> bool:
-        """Whether nothing is left but URLs over their domains' budgets, at which nobody has looked since."""
-        return not self._back.active and self._budgets.unsettled
 
     @property
     def lines_wait(self) -> bool:
@@ -103,7 +99,10 @@ class Rotation:
                 self._source = (self._source + 1) % len(self._sources)
                 if self._sources[self._source]():
                     return True
-        return self._may_look() and self._budgets.look() and self._from_budgets()
+        if self._back.active or not self._budgets.unsettled:
+            return False
+        # Nothing is left but URLs over their domains' budgets, at which nobody has looked since.
+        return self._budgets.look() and self._from_budgets()
 
     def _from_parked(self) -> bool:
         name = self._parked.pop()
@@ -118,11 +117,12 @@ class Rotation:
             record = front.pop()
             if record is None:
                 break
-            if gate is not None and gate.foreign(_host(record)):
+            name = _host(record)
+            if gate is not None and gate.foreign(name):
                 gate.turn_away(record, False)
                 continue
             again = self._hosts.revisits and is_revisit(record)
-            if (again or self._budgets.admits(self._shares.domain_of(_host(record)), record)) and self._route(record):
+            if (again or self._budgets.admits(self._shares.domain_of(name), record)) and self._route(record, name):
                 return True
         return False
 
@@ -141,7 +141,7 @@ class Rotation:
             if gate is not None and gate.foreign(_host(record)):
                 gate.turn_away(record, False)
             else:
-                self._route(record)
+                self._route(record, _host(record))
 
     def _from_budgets(self) -> bool:
         """The same for URLs whose domain has pages left again."""
@@ -149,7 +149,7 @@ class Rotation:
             record = self._budgets.pop()
             if record is None:
                 break
-            if self._route(record):
+            if self._route(record, _host(record)):
                 return True
         return False
 
@@ -159,8 +159,11 @@ class Rotation:
             record = self._lines.pop(_never if anyone else self._shares.full)
             if record is None:
                 break
-            move = self._route if b" " in record else self._resume
-            if move(record, anyone=anyone):
+            if b" " not in record:
+                entered = self._resume(record, anyone=anyone)
+            else:
+                entered = self._route(record, _host(record), anyone=anyone)
+            if entered:
                 return True
         return False
 
@@ -197,12 +200,11 @@ class Rotation:
         self._hosts.put_away(host)
         return False
 
-    def _route(self, record: bytes, *, anyone: bool = False) -> bool:
-        """Moves a URL from front to back, whatever its host's state; returns whether a host became active.
+    def _route(self, record: bytes, name: str, *, anyone: bool = False) -> bool:
+        """Moves a URL of the host `name` from front to back, whatever that host's state; whether it became active.
 
         If the host's domain has its share, the URL waits in a line: then the host's record need not be read.
         """
-        name = _host(record)
         if self.gate is not None and self.gate.foreign(name):
             self.gate.turn_away(record, True)
             return False

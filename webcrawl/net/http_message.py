@@ -43,10 +43,11 @@ class Message:
         self.excess = False  # data after the message that was not requested
         self.truncated = ""
         self.flaws: list[str] = []
-        try:
-            self._decoder = decoder(framing.codings, truncate)
-        except UnknownCoding:
-            self.flaws.append("unknown_coding")
+        if framing.codings:
+            try:
+                self._decoder = decoder(framing.codings, truncate)
+            except UnknownCoding:
+                self.flaws.append("unknown_coding")
 
     @property
     def done(self) -> bool:

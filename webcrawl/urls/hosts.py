@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cache, cached_property, lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -48,26 +48,22 @@ class RegisteredDomains:
 
     The list's private part counts: `a.github.io` and `b.github.io` have different owners. Under a top-level domain that
     is not in the list, its rule `*` applies: two labels. An address, a public suffix and `localhost` are their own
-    domain, so that every host has one. The last `size` hosts are cached: a lookup takes 3 us per host.
+    domain, so that every host has one. The last `size` hosts are cached: a lookup takes 3 us per host. Whoever asks
+    several times per page calls `of`, which is the cache itself.
     """
 
     def __init__(self, size: int = 2**16) -> None:
-        self._size = size
-
-    @cached_property
-    def _domain(self) -> Callable[[str], str]:
-        extract = suffixes()
-
-        def domain(host: str) -> str:
-            if host[0] == "[":
-                return host
-            found = extract.extract_str(host)
-            if found.suffix or found.ipv4:
-                return found.top_domain_under_public_suffix or host
-            return ".".join(host.removesuffix(".").split(".")[-2:])
-
-        return lru_cache(self._size)(domain)
+        self.of: Callable[[str], str] = lru_cache(size)(_domain)
 
     def __call__(self, host: str) -> str:
         """The registered domain of a host in canonical form."""
-        return self._domain(host)
+        return self.of(host)
+
+
+def _domain(host: str) -> str:
+    if host[0] == "[":
+        return host
+    found = suffixes().extract_str(host)
+    if found.suffix or found.ipv4:
+        return found.top_domain_under_public_suffix or host
+    return ".".join(host.removesuffix(".").split(".")[-2:])

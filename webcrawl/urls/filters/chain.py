@@ -33,7 +33,7 @@ class Chain:
             for screened, found in groupby(filters, lambda one: isinstance(one, Suspects))
             if (group := list(found))
         ]
-        self._rechecks = [one for one in filters if isinstance(one, Rechecks)]
+        self._rejects = [one.reject for one in filters if isinstance(one, Rechecks)]
         self._remembers = {one.name: one for one in filters if isinstance(one, Remembers)}
 
     def __repr__(self) -> str:
@@ -71,7 +71,10 @@ class Chain:
 
     def reject(self, url: str) -> bool:
         """Whether a URL that passed before must not be fetched any more."""
-        return any(one.reject(url) for one in self._rechecks)
+        for reject in self._rejects:  # noqa: SIM110 - for each URL that is due: half the cost of `any`
+            if reject(url):
+                return True
+        return False
 
     def state(self) -> dict[str, bytes]:
         """The filters' states by name, for the checkpoint."""

@@ -1,0 +1,72 @@
+"""When the engine is made to ask for more requests."""
+
+import asyncio
+from types import SimpleNamespace
+
+import pytest
+from scrapy import Request
+from scrapy.http import Response
+
+from webcrawl.adapter.trip import Trip, give_trip
+from webcrawl.fastpath.request_path import RequestPath
+from webcrawl.model import Outcome
+
+
+class Downloader:
+    """Answers at once."""
+
+    def __init__(self, *, turned_away):
+        self.turned_away, self.active, self.middleware = turned_away, set(), SimpleNamespace(methods={})
+
+    async def download(self, request):
+        return Response(request.url, request=request)
+
+
+class Scraper:
+    """Works on a page for as long as the test likes."""
+
+    concurrent_items = 8
+    spidermw = SimpleNamespace(methods={"process_spider_input": [1], "process_spider_output": []})
+
+    def __init__(self):
+        self.begun, self.may_end = asyncio.Event(), asyncio.Event()
+        self.slot = SimpleNamespace(active=set(), active_size=0, MIN_RESPONSE_SIZE=1, finish_response=print)
+
+    async def _scrape(self, *_):
+        self.begun.set()
+        await self.may_end.wait()
+
+    def _check_if_closing(self):
+        pass
+
+
+async def wakes(*, turned_away):
+    """How often the engine was woken when a download had ended, and when its page was done too."""
+    request = give_trip(Request("http://a.example/"), Trip(outcome=Outcome(200)))
+    downloader, scraper, woken = Downloader(turned_away=turned_away), Scraper(), []
+    crawler = SimpleNamespace(signals=SimpleNamespace(sender=None, send_catch_log=lambda *_, **__: None), spider=None)
+    slot = SimpleNamespace(
+        scheduler=SimpleNamespace(next_request=lambda: request), add_request=print, remove_request=print
+    )
+    engine = SimpleNamespace(
+        crawler=crawler,
+        downloader=downloader,
+        scraper=scraper,
+        spider=None,
+        logformatter=SimpleNamespace(crawled=lambda *_: None),
+    )
+    done = asyncio.Event()
+    handle = SimpleNamespace(engine=engine, slot=slot, wake=lambda: woken.append(1))
+    RequestPath(handle, lambda _: done.set())
+    assert engine._start_scheduled_request()
+    await scraper.begun.wait()
+    before = len(woken)
+    scraper.may_end.set()
+    await done.wait()
+    return before, len(woken)
+
+
+@pytest.mark.parametrize(("turned_away", "expected"), [(True, (1, 2)), (False, (0, 1))])
+def test_a_download_that_ends_wakes_an_engine_that_was_turned_away(turned_away, expected):
+    """Any other has asked for all that is due: it is woken when the page is done, not before."""
+    assert asyncio.run(wakes(turned_away=turned_away)) == expected
