@@ -20,6 +20,7 @@ from webcrawl.net.proxy import Proxy, parse_proxy
 WHOLE = "download_fail_on_dataloss"
 OF_FTP = frozenset(("ftp_local_filename", "ftp_passive", "ftp_password", "ftp_user"))  # the client has none of these
 KEYS = frozenset(("bindaddress", "download_maxsize", "download_timeout", "proxy", WHOLE)) | OF_FTP
+CUT = Options(cut=True)
 LONGEST, LARGEST = 86_400.0, 2**31 - 1  # what the settings of the same meaning allow
 
 
@@ -37,6 +38,8 @@ class RequestOptions:
         elif KEYS.isdisjoint(request.meta):
             return PLAIN
         meta = request.meta
+        if KEYS & meta.keys() == {WHOLE}:  # as of every robots.txt
+            return CUT if _is_prerequisite(request) else PLAIN
         if request.url.startswith("ftp:") and (given := sorted(OF_FTP & meta.keys())):
             raise BadOption(f"{given[0]}: this FTP client logs in anonymously, passively, and writes no file")
         timeout = _number(meta, "download_timeout", LONGEST)

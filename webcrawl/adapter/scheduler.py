@@ -174,7 +174,11 @@ class FrontierScheduler:
         self._sweep = Sweep(downloader, self.crawl, self.fail)
         self._robots = RobotsRequests(self.visitor, self.fail, pages=makes_pages)
         self._engine = install(
-            self.crawler.engine, finished=self._finished, closing=self._closing, failure=self._failure
+            self.crawler.engine,
+            finished=self._finished,
+            closing=self._closing,
+            failure=self._failure,
+            robots=self._robots.answered,
         )
         downloader.turns = Turns(
             self.crawl.inline,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from typing import Any
 
 from scrapy import Request, signals
@@ -36,7 +36,12 @@ class RequestPath:
     with everything else replaced by stubs).
     """
 
-    def __init__(self, handle: Engine, finished: Callable[[Trip], None]) -> None:
+    def __init__(
+        self,
+        handle: Engine,
+        finished: Callable[[Trip], None],
+        robots: Callable[[Response], Iterator[Any]] | None = None,
+    ) -> None:
         engine = self._engine = handle.engine
         self._crawler, self._slot, self._finished, self._wake = engine.crawler, handle.slot, finished, handle.wake
         downloader: Any = engine.downloader  # the crawl's own: install's caller has seen to that
@@ -45,6 +50,7 @@ class RequestPath:
         self._download: Callable[[Request], Awaitable[Response | Request]] = downloader.download
         if any(before.methods.values()):
             self._download = downloader.through
+        self._robots = robots
         self._loop = asyncio.get_running_loop()
         self._under_way: dict[Request, asyncio.Task[None]] = {}
         engine._start_scheduled_request = self._start  # type: ignore[method-assign]  # noqa: SLF001
@@ -80,6 +86,9 @@ class RequestPath:
                 self._enter(result, request)
                 self._batch.add(request, result)
                 return
+            elif self._batch is not None and request.callback == self._robots and isinstance(result, Response):
+                self._enter(result, request)
+                await self._processed(self._heard(result), result, request, trip)
             else:
                 await self._scraped(result, request)
         except asyncio.CancelledError:  # by its own callback: it is not done, but nothing must wait for it either
@@ -90,10 +99,23 @@ class RequestPath:
             del self._under_way[request]
         self._end(request, trip)
 
+    def _heard(self, response: Response) -> Output:
+        """What the callback of a robots.txt gives: nobody's but the crawl's, so it needs none of Scrapy's chain."""
+        try:
+            return list(self._robots(response)) if self._robots is not None else []
+        except Exception as error:  # noqa: BLE001 - the scraper handles it
+            return error
+
     async def _leave(self, output: Output, response: Response, request: Request) -> None:
         """The rest of a page's way, after the batch that it was in."""
-        scraper, trip = self._scraper, request.meta[KEY]
+        trip = request.meta[KEY]
         PAGE.set(trip)
+        await self._processed(output, response, request, trip)
+        self._end(request, trip)
+
+    async def _processed(self, output: Output, response: Response, request: Request, trip: Trip) -> None:
+        """Takes what was made of an answer through the pipelines."""
+        scraper = self._scraper
         try:
             if isinstance(output, Exception):
                 scraper.handle_spider_error(Failure(output), request, response)  # type: ignore[no-untyped-call]
@@ -105,7 +127,6 @@ class RequestPath:
             logger.exception("Error while handling %s", request)
         finally:
             self._exit(response, request)
-        self._end(request, trip)
 
     def _end(self, request: Request, trip: Trip) -> None:
         self._finished(trip)

@@ -41,15 +41,20 @@ class Shares:
     def enter(self, host: Host, origin: Group = "") -> None:
         """The host has become active."""
         groups = self._active[host.name] = (self.domain_of(host.name), _address(host), origin)
-        for group in filter(None, groups):
-            self._count(group, 1)
+        counts = self._counts
+        for group in groups:
+            if group:
+                counts[group] = counts.get(group, 0) + 1
         self._located += bool(host.ip)
 
     def leave(self, host: Host) -> Group:
         """The host is no longer active. Returns its origin."""
         groups = self._active.pop(host.name)
-        for group in filter(None, groups):
-            self._count(group, -1)
+        for group in groups:
+            if group and self._counts[group] > 1:
+                self._counts[group] -= 1
+            elif group:
+                del self._counts[group]
         self._located -= bool(groups[1])
         return groups[2]
 
@@ -58,7 +63,7 @@ class Shares:
         if origin:
             domain, address, _ = self._active[host.name]
             self._active[host.name] = (domain, address, origin)
-            self._count(origin, 1)
+            self._counts[origin] = self._counts.get(origin, 0) + 1
 
     def origin(self, record: Packed, domain: str) -> Group:
         """Where a link comes from; empty if that is no page, or one of the same domain."""
@@ -67,13 +72,6 @@ class Shares:
             return ""
         brought = self.domain_of(host_of(via))
         return f"<{brought}" if brought != domain else ""
-
-    def _count(self, group: Group, more: int) -> None:
-        count = self._counts.get(group, 0) + more
-        if count:
-            self._counts[group] = count
-        else:
-            del self._counts[group]
 
     def full(self, group: Group) -> bool:
         """Whether these hosts have all places that they may have while others wait."""

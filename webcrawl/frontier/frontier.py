@@ -323,9 +323,7 @@ class Frontier:
         for step in range(STEPS):
             entry = back.pop_due(now)
             if entry is None:
-                idle, opened = back.spare(now) is None, self._slots.open_to(NEW)
-                beyond = idle and opened and spare and now >= self._calm_at
-                if (step < LOOKS or (opened and idle)) and rotation.grow(anyone=beyond):
+                if rotation.can_grow() and self._grow(now, step, spare=spare):
                     continue
                 entry = back.pop_spare(now) if spare else None
                 if entry is None:
@@ -336,6 +334,12 @@ class Frontier:
             if link is not None:
                 return link
         return None
+
+    def _grow(self, now: float, step: int, *, spare: bool) -> bool:
+        """Lets one more host in, if it may be asked at once or this `take` has not looked at many."""
+        idle, opened = self._back.spare(now) is None, self._slots.open_to(NEW)
+        beyond = idle and opened and spare and now >= self._calm_at
+        return (step < LOOKS or (opened and idle)) and self._rotation.grow(anyone=beyond)
 
     def _late(self, host: Host, seconds: float, now: float) -> None:
         """A due host had to wait so long."""
@@ -350,7 +354,7 @@ class Frontier:
     def holds_back(self, now: float) -> bool:
         """Whether only hosts that are beyond a share can be asked: unproven ones, or those of some domains."""
         rotation = self._rotation
-        return (rotation.lines_wait or self._back.spare(now) is not None) and not rotation.others_wait()
+        return not rotation.others_wait() and (rotation.lines_wait or self._back.spare(now) is not None)
 
     def wants_hosts(self, now: float) -> bool:
         """Whether only hosts beyond their domain's share can be asked: any new host would go before them."""

@@ -59,7 +59,8 @@ class Overstay:
         waiting = self._back.starved(now, full=full)
         if full and not waiting:  # then nobody has looked whether others wait outside
             for _ in range(LOOKS):
-                self._rotation.grow()
+                if self._rotation.can_grow():
+                    self._rotation.grow()
         return waiting
 
     def _may_go(self, one: Running, *, full: bool) -> bool:

@@ -81,9 +81,9 @@ class Rotation:
     def grow(self, *, anyone: bool = False) -> bool:
         """Adds a queue, because fetchers starve while URLs wait in the front-end (BUbiNG's required front).
 
-        `anyone`: if only hosts wait that are beyond their domain's share, then one of them.
+        Ask `can_grow` before. `anyone`: if only hosts wait that are beyond their domain's share, then one of them.
         """
-        if not self.can_grow() or not (self.refill() or (anyone and self._from_lines(anyone=True))):
+        if not (self.refill() or (anyone and self._from_lines(anyone=True))):
             return False
         self.width = max(self.width, len(self._back))
         return True

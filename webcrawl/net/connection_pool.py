@@ -107,9 +107,12 @@ class ConnectionPool:
         loop = asyncio.get_running_loop()
         now = loop.time()
         for key, kept in list(self._kept.items()):
-            alive = [(connection, until) for connection, until in kept if connection.open and until > now]
-            if len(alive) == len(kept):
+            for connection, until in kept:
+                if not connection.open or until <= now:
+                    break
+            else:  # nearly always
                 continue
+            alive = [(connection, until) for connection, until in kept if connection.open and until > now]
             for connection, until in kept:
                 if not connection.open or until <= now:
                     self._spare.pop(connection, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from heapq import nlargest
+from operator import attrgetter
 from typing import Any
 
 from webcrawl.statistics.hosts import HostRow, Hosts
@@ -69,9 +70,9 @@ def _hosts(hosts: Hosts) -> dict[str, Any]:
         "with_documents": sum(weight for row, weight in hosts.weighed(0) if row.documents),
         "exact": not hosts.level,
         "may_lack": hosts.missed,
-        "most_documents": _most(rows, lambda row: row.documents),
-        "most_bytes": _most(rows, lambda row: row.size),
-        "most_failures": _most(rows, lambda row: row.failures),
+        "most_documents": _most(rows, attrgetter("documents")),
+        "most_bytes": _most(rows, attrgetter("size")),
+        "most_failures": _most(rows, attrgetter("failures")),
     }
 
 
