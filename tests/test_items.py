@@ -60,6 +60,15 @@ class TestPage:
         made.encoding = "windows-1251"
         assert made.text == BODY.decode("cp1251")
 
+    def test_what_the_owner_says_is_found_once_when_the_document_is_read(self):
+        """Archive and table get the same words; before the document is read there may be more to come."""
+        made = page(headers=[*HEADERS, (b"X-Robots-Tag", b"noindex")])
+        assert made.said_so_far.directives == {"noindex"}
+        made.found = Found("http://a.test/", "koi8-r", meta_robots=frozenset({"noarchive"}))
+        said = made.said_so_far
+        assert said.directives == {"noindex", "noarchive"}
+        assert made.said_so_far is made.preferences is said
+
     def test_a_page_is_small(self):
         """It has no dictionary of its own: thousands are in flight."""
         assert not hasattr(page(), "__dict__")

@@ -232,7 +232,10 @@ class Page(_Answer):
     def said_so_far(self) -> Preferences:
         """`preferences`, without reading the document for them."""
         known = self.looked_up or {}
-        return known["preferences"] if "preferences" in known else self.said(self.found or known.get("all_found"))
+        if self.found is None and "all_found" not in known and "preferences" not in known:
+            return self.said(None)
+        said: Preferences = self.preferences  # kept: archive and table both ask
+        return said
 
     def find_encoding(self) -> str:
         """The encoding, looked for if it is not known yet."""

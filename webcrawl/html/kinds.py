@@ -39,7 +39,10 @@ SRCSETS = {"img": "srcset", "source": "srcset", "link": "imagesrcset"}
 HEAD = ("html", "base", "link", "meta", "title", "noframes")
 
 _ALL = frozenset(kind for pairs in ATTRIBUTES.values() for _, kind in pairs) | {"srcset"}
-_HOLDERS = dict.fromkeys([*(name for pairs in ATTRIBUTES.values() for name, _ in pairs), *SRCSETS.values()])
+# The most frequent first: an element that has one of them is not compared with those behind it.
+_HOLDERS = dict.fromkeys(
+    ["href", "src", *(name for pairs in ATTRIBUTES.values() for name, _ in pairs), *SRCSETS.values()]
+)
 
 
 def tags(kinds: Iterable[str]) -> frozenset[str]:
