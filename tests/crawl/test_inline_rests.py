@@ -6,16 +6,48 @@ from types import SimpleNamespace
 import pytest
 
 from webcrawl.crawl.inline import LOOK, InlineDownloads
+from webcrawl.crawl.uplink import LONGEST, Uplink
 from webcrawl.model import Link
 
 NOW = 100.0
+LINK = Link("http://a.test/")
+CONNECTED = SimpleNamespace(may_await=lambda _: True, awaited=lambda _: None)
+
+
+def made(uplink=CONNECTED, now=(NOW,), rests=bool):
+    """Of a crawl whose hosts are all free."""
+    lending = SimpleNamespace(lend=lambda *_: None)
+    more = {"uplink": uplink, "rests": rests, "excludes": lambda _: False}
+    return InlineDownloads(lending, None, lambda: now[0], None, Counter(), None, **more)
 
 
 @pytest.mark.parametrize(("rests", "decision"), [(True, NOW + LOOK), (False, None)])
 def test_no_host_is_lent_while_the_crawl_rests(rests, decision):
     """Whoever awaits is in line, and looked at again a little later."""
-    lending = SimpleNamespace(lend=lambda *_: None)
-    clock = lambda: NOW  # noqa: E731
-    inline = InlineDownloads(lending, None, clock, None, Counter(), None, rests=lambda: rests)
+    inline = made(rests=lambda: rests)
 
-    assert inline.lend(Link("http://a.test/"), lambda _: None) == decision
+    assert inline.lend(LINK, lambda _: None) == decision
+    assert inline.may_repeat() is not rests
+
+
+def test_one_goes_out_as_a_probe_without_a_network():
+    """In twenty seconds, and at once after an answer: nothing else may find out that the network is back."""
+    now, detector = [NOW], SimpleNamespace(out=True, since=NOW, failures=9, answers=0, answered_at=0.0, stirred=True)
+    detector.answered = lambda *_: False
+    clock = SimpleNamespace(at=lambda ended: ended, wall=lambda at: at)
+    frontier = SimpleNamespace(pardon=SimpleNamespace(since=lambda _: 0))
+    uplink = Uplink(detector, frontier, None, clock, Counter())
+    uplink._begin(NOW)
+    inline = made(uplink, now)
+
+    def goes(after):
+        now[0] += after
+        return inline.lend(LINK, lambda _: None) is None, inline.may_repeat()
+
+    assert goes(0) == (False, False)
+    assert goes(LONGEST) == (True, False)
+    assert goes(LONGEST - 1) == (False, False)
+    uplink.answered(LINK.url, now[0])
+    assert goes(0) == (True, False)
+    detector.out = False
+    assert goes(0) == (True, True)

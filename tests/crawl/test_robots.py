@@ -34,7 +34,8 @@ class Web:
         self.frontier = make(db, limits, politeness=politeness, admission=self.admission.decide, dropped=self._dropped)
         parts = dict.fromkeys(field.name for field in fields(Parts)) | {"frontier": self.frontier}
         parts |= {"robots": self.admission, "counters": Counter(), "clock": lambda: self.now}
-        parts["uplink"] = SimpleNamespace(robots_fails=lambda origin, status, now: True)
+        connected = {"may_await": lambda now: True, "awaited": lambda now: None}
+        parts["uplink"] = SimpleNamespace(robots_fails=lambda origin, status, now: True, **connected)
         parts["in_force"] = SimpleNamespace(paused=False)
         self.crawl = Crawl(Parts(**parts))
 

@@ -2,7 +2,7 @@
 
 import json
 import time
-from threading import Thread
+from threading import Event, Thread
 
 import pytest
 
@@ -88,3 +88,59 @@ def test_what_is_excluded_during_a_pause_is_not_asked_for_after_it(tmp_path):
     assert len(asked) == held
     assert [one["all"] for one in items] == [40]
     assert items[0]["got"] < 40
+
+
+WAITING = """
+import asyncio
+from scrapy import Request
+from webcrawl.spiders.web import WebSpider
+
+
+class Web(WebSpider):
+    name = "web"
+
+    async def parse(self, response):
+        get = self.crawler.engine.download_async
+        there = response.url.replace("a.test", "b.test")
+        if KNOWN:
+            await get(Request(there))
+        first = asyncio.ensure_future(get(Request(f"{response.url}?first")))
+        while not self.crawler.engine.downloader.active:
+            await asyncio.sleep(0.01)
+        found = await asyncio.gather(first, get(Request(f"{there}?second")), return_exceptions=True)
+        yield {"found": [type(one).__name__ for one in found]}
+"""
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["the page", "its robots.txt"])
+def test_what_is_excluded_while_it_waits_for_a_slot_is_not_asked_for(tmp_path, known):
+    """Its turn was given before: it is refused all the same, and its host hears nothing of it."""
+    free = Event()
+
+    def answer(host, path, _):
+        if path == "/?first":
+            free.wait(30)
+        return None if path == "/robots.txt" else b"<p>x"
+
+    with sites(answer) as site:
+        (tmp_path / "hosts").write_text("".join(f"127.0.0.1 {host}\n" for host in HOSTS))
+        (tmp_path / "seeds.txt").write_text(site.url("a.test"))
+        more = {
+            "HOSTS_FILE": str(tmp_path / "hosts"),
+            "CONCURRENT_REQUESTS": 1,
+            "FEEDS": {"items.jsonl": {"format": "jsonlines", "item_classes": ["builtins.dict"]}},
+        }
+        project = Project(tmp_path, OURS, WAITING.replace("KNOWN", str(known)), **more)
+        ended = []
+        running = Thread(target=lambda: ended.append(project.run("crawl", "web", "-a", "seeds=seeds.txt")))
+        running.start()
+        wait_until(lambda: any(path == "/?first" for _, path, _ in site.asked))
+        time.sleep(1)  # the other one's turn comes, and it waits for the slot
+        Console(tmp_path / "crawls/web").ask("exclude", "b.test")
+        free.set()
+        running.join(60)
+
+    assert ended, "the crawl has not ended"
+    assert ended[0][0] == 0, ended[0][1]
+    assert [path for host, path, _ in site.asked if host == "b.test"] == (["/robots.txt", "/"] if known else [])
+    assert json.loads((tmp_path / "items.jsonl").read_text())["found"][1] == "IgnoreRequest"

@@ -42,6 +42,25 @@ def test_an_outage_under_way_costs_nothing(simweb, tmp_path, kind):
     assert crawl.stats["outage/put_back"] > 0
 
 
+def test_pages_that_await_downloads(simweb, tmp_path):
+    """They wait for the network as well, find it again if nobody else can, and all of them are done."""
+    server = web(simweb)
+    awaits = {"ITEM_PIPELINES": '{"tests.support.inline_spiders.Again": 300}', "NOTES": tmp_path / "notes"}
+    crawl = crawl_of(server, tmp_path, HOST_RETRY_WAIT=1, RETRY_TIMES=0, **awaits)
+
+    def happenings():
+        wait_until(lambda: len(pages(server.log.hits)) > 60)
+        with server.outages.during("uplink_refused"):
+            wait_until(lambda: "no network since" in said(crawl))
+            time.sleep(2.5)
+
+    after = crawl_through(server, crawl, happenings, seconds=120)
+
+    assert (after.status, after.lost) == (0, set())
+    assert crawl.stats["outage/count"] == 1
+    assert len((tmp_path / "notes").read_text().splitlines()) >= len(pages(after.hits)) / 2
+
+
 def test_no_network_from_the_first_second(simweb, tmp_path):
     """A crawl that never had a network does not end, and fetches everything once there is one.
 

@@ -144,6 +144,21 @@ class Awaiting(Spider):
         self.note(*await asyncio.gather(*(ask(self.crawler, f"{self.here}/{number}") for number in range(100))))
 
 
+class Again:
+    """A pipeline that downloads each page once more."""
+
+    def __init__(self, crawler):
+        self.crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        return cls(crawler)
+
+    async def process_item(self, item):
+        note(self.crawler, "again", len(await ask(self.crawler, item.url)))
+        return item
+
+
 class Opening:
     """A pipeline that downloads when it is opened, and when it is closed."""
 

@@ -280,7 +280,7 @@ class FrontierDownloader:
         try:
             if not trip.inline:
                 return await self.handlers.download_request_async(request)
-            return await self._patiently(request)
+            return await self._patiently(request, trip)
         except asyncio.CancelledError:
             if not (trip.abandoned or trip.cut):
                 raise
@@ -294,7 +294,7 @@ class FrontierDownloader:
             del self._under_way[trip]
             trip.source = None
 
-    async def _patiently(self, request: Request) -> Response:
+    async def _patiently(self, request: Request, trip: Trip) -> Response:
         """For a request that went round the scheduler: nobody else would try it again after a lack of ours."""
         while True:
             begun = time.monotonic()
@@ -307,7 +307,8 @@ class FrontierDownloader:
                 wait = _wait(judged)
             await asyncio.sleep(wait)
             await self.network.shortage.end()
-            await self.inline.released()
+            if not await self.inline.may_repeat(trip):
+                raise judged
 
     def _judged(self, request: Request, error: Exception, begun: float) -> Exception:
         """The error of a download, or another one that charges nobody: our own network is out."""

@@ -37,7 +37,7 @@ Through = Callable[
 
 
 class Held(Exception):  # noqa: N818 - reads as what it is
-    """Nothing was sent: the crawl was paused after the turn was given, and orders of that time may forbid it."""
+    """Nothing was sent: after the turn was given, the crawl was paused, or what is awaited was excluded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,8 @@ class Inline:
         while True:
             if (last := await self._turn_or(before, crawl, link, via, kind)) is not None:
                 return last
-            trip = Trip(link, keep=_keep(crawl, link), inline=True, private=PRIVATE in request.meta)
+            private = PRIVATE in request.meta
+            trip = Trip(link, keep=_keep(crawl, link), inline=True, awaited=link.url, private=private)
             try:
                 response = await self._asked(crawl, request, trip)
             except Held:
@@ -143,7 +144,7 @@ class Inline:
         """Waits until the link may be asked for, with its robots.txt; IgnoreRequest if it must not be."""
         while decision := await crawl.turns.take(link):
             if isinstance(decision, Link):
-                await self._ask_robots(crawl, decision)
+                await self._ask_robots(crawl, decision, link.url)
                 self._check_open()
             else:
                 try:
@@ -169,14 +170,30 @@ class Inline:
         async with self._slots:
             was_held = await self.released()
             self._check_open()
-            if was_held:
+            if was_held or self.excludes(trip.awaited):
                 raise Held
             trip.outcome = None
             self._active.add(request)
             try:
                 return await self._attempt(request, trip)
+            except Exception:
+                if _is_untried(trip) and self.excludes(trip.awaited):
+                    raise Held from None
+                raise
             finally:
                 self._active.discard(request)
+
+    def excludes(self, url: str) -> bool:
+        """Whether a rule of the open crawl refuses this URL by now."""
+        return self.crawl is not None and url != "" and self.crawl.books.excludes(url)
+
+    async def may_repeat(self, trip: Trip) -> bool:
+        """Waits until what could not be made for a lack of ours may be tried again. False if it is excluded by now."""
+        while self.crawl is not None and not self.closed and not self.excludes(trip.awaited):
+            if self.crawl.books.may_repeat():
+                return True
+            await asyncio.sleep(HELD)
+        return self.crawl is None
 
     async def released(self) -> bool:
         """Waits as long as nothing may go out: a turn, or a slot, may be from before the pause. Whether it had to."""
@@ -202,9 +219,9 @@ class Inline:
 
     # -- robots.txt
 
-    async def _ask_robots(self, crawl: OpenCrawl, link: Link) -> None:
-        """Asks for robots.txt in the turn that was the link's."""
-        trip = Trip(link, inline=True)
+    async def _ask_robots(self, crawl: OpenCrawl, link: Link, awaited: str) -> None:
+        """Asks for robots.txt in the turn that was the awaited URL's."""
+        trip = Trip(link, inline=True, awaited=awaited)
         request = crawl.robots.request(link.url, trip)
         try:
             response = None
@@ -242,6 +259,10 @@ def _keep(crawl: OpenCrawl, link: Link) -> float:
 def _give_back(crawl: OpenCrawl, trip: Trip) -> None:
     if trip.link is not None:
         crawl.turns.leave(trip.link, None if trip.abandoned else trip.outcome)
+
+
+def _is_untried(trip: Trip) -> bool:
+    return trip.outcome is not None and trip.outcome.status == Status.UNTRIED
 
 
 def _ended() -> DownloadCancelledError:

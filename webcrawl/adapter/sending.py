@@ -14,10 +14,10 @@ from webcrawl.net.protocols import Source
 class Sending:
     """A Watch in place of a request's trip, made only where somebody wants to know."""
 
-    __slots__ = ("_request", "_source", "_tell", "_trip")
+    __slots__ = ("_asked", "_source", "_tell", "_trip")
 
     def __init__(self, request: Request, trip: Trip | None, tell: Callable[[Request, Trip | None], None]) -> None:
-        self._request, self._trip, self._tell = request, trip, tell
+        self._asked, self._trip, self._tell = request, trip, tell
         self._source: Source | None = None
 
     @property
@@ -31,7 +31,7 @@ class Sending:
     @source.setter
     def source(self, source: Source | None) -> None:
         if self._source is None:
-            self._tell(self._request, self._trip)
+            self._tell(self._asked, self._trip)
         self._source = source
         if self._trip is not None:
             self._trip.source = source

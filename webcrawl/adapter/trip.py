@@ -34,6 +34,7 @@ class Trip:
     comes_again: bool = False  # will be retried: the spider is not told yet
     visited: bool = False  # its page was made
     inline: bool = False  # of a request that somebody awaits, which no scheduler has handed out
+    awaited: str = ""  # the URL of that, also while its robots.txt is fetched
     private: bool = False  # its request has a secret in it: logged, but not archived
     fetched: Outcome | None = None  # while it is under way: its host has answered, and a browser renders the answer
     writes: list[Callable[[], object]] | None = None  # what its page has to write once it is finished

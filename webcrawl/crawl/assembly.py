@@ -285,6 +285,7 @@ def _parts(
         halfway=Halfway(db),
         ending=ending,
         uplink=Uplink(Detector(domains), frontier, robots.book, clock, counters),
+        excludes=excludes,
         statistics=statistics,
         in_force=in_force,
         file_optouts=FileOptOuts(db, lambda: pipeline.chain.filters),

@@ -90,7 +90,9 @@ class Crawl:
             parts.counters,
             parts.halfway,
             elsewhere,
+            uplink=parts.uplink,
             rests=lambda: self.held != "" or self.in_force.paused,
+            excludes=parts.excludes,
         )
         self.in_force, self.hosts, self._file_optouts = parts.in_force, parts.hosts, parts.file_optouts
         self._followers: list[Follower] = []

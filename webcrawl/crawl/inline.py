@@ -13,6 +13,7 @@ from webcrawl.crawl.elsewhere import Elsewhere
 from webcrawl.crawl.halfway import Halfway
 from webcrawl.crawl.robots import RobotsAdmission
 from webcrawl.crawl.since import count_known, note_of
+from webcrawl.crawl.uplink import Uplink
 from webcrawl.frontier.admission import Decision
 from webcrawl.frontier.protocol import Lends
 from webcrawl.model import Exchange, Link, Outcome, Packed, Status, url_of
@@ -43,10 +44,16 @@ class InlineDownloads:
         counters: Counter[str],
         halfway: Halfway,
         elsewhere: Elsewhere | None = None,
-        rests: Callable[[], bool] = bool,
+        *,
+        uplink: Uplink,
+        rests: Callable[[], bool],
+        excludes: Callable[[str], bool],
     ) -> None:
-        """While the crawl `rests`, paused or in QUIET_HOURS, no host is lent: who awaits a download waits longer."""
-        self._elsewhere, self.rests = elsewhere, rests
+        """While the crawl `rests`, paused or in QUIET_HOURS, or has no network, no host is lent: who awaits, waits.
+
+        `excludes`: whether a rule refuses a URL by now.
+        """
+        self._elsewhere, self._uplink, self.rests, self.excludes = elsewhere, uplink, rests, excludes
         self._lending, self._clock, self._log, self._counters = lending, clock, log, counters
         self._robots = robots
         self._halfway = halfway
@@ -61,17 +68,28 @@ class InlineDownloads:
         """
         if self._elsewhere is not None and not self._elsewhere.is_ours(link.url):
             return Status.OUT_OF_SCOPE  # two drones must not ask one host
-        if self.rests():
-            return self._clock() + LOOK
+        now = self._clock()
+        if self.rests() or not self._uplink.may_await(now):
+            return now + LOOK
 
         def ended(record: Packed) -> tuple[Outcome, float] | None:
             outcome = in_flight(url_of(record))
             return None if outcome is None else (outcome, self._ended(outcome))
 
-        decision = self._lending.lend(link, self._clock(), ended)
+        decision = self._lending.lend(link, now, ended)
+        if decision is None or isinstance(decision, Link):
+            self._uplink.awaited(now)
         if isinstance(decision, float) and self._robots.is_gone(link):
             return Status.ROBOTS_UNREACHABLE
         return decision
+
+    def may_repeat(self) -> bool:
+        """Whether a download that has its turn, and could not be made, may go out again; then it counts as one."""
+        now = self._clock()
+        if self.rests() or not self._uplink.may_await(now):
+            return False
+        self._uplink.awaited(now)
+        return True
 
     def give_back(self, link: Link, outcome: Outcome | None) -> None:
         """The request to the host has ended; without an outcome, because its caller has given up."""

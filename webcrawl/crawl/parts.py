@@ -72,6 +72,7 @@ class Parts:
     in_force: InForce
     file_optouts: FileOptOuts
     hosts: HostOrders | None  # with our frontier
+    excludes: Callable[[str], bool]  # whether a rule refuses a URL by now
     post: Post | None = None  # if this is one drone of a hive
     trace: Callable[[str, Sequence[str]], None] | None = None  # hears of the links of each page
     leave: Callable[[Sequence[Packed]], None] | None = None  # takes the links, if they are not to be followed

@@ -52,6 +52,7 @@ class Uplink:
         self._round = self._left = PROBES
         self._pause = FIRST
         self.next_probe = 0.0
+        self._next_awaited = 0.0
 
     def __repr__(self) -> str:
         return f"<Uplink {self._detector!r}>"
@@ -80,6 +81,7 @@ class Uplink:
             self._over(now)
         elif detector.out:
             self._pause, self._left, self.next_probe = FIRST, self._round, now
+            self._next_awaited = now
 
     def failed(self, url: str, error: FetchError, begun: float, ended: float) -> float | None:
         """A download failed. Returns None, or if our own network is to blame the seconds until it may be repeated."""
@@ -132,6 +134,17 @@ class Uplink:
         self._probed(now, found=link is not None)
         return link
 
+    def may_await(self, now: float) -> bool:
+        """Whether a download that somebody awaits may go out: always, or as a probe, one in LONGEST seconds.
+
+        Pages that await some may have all hosts; then nothing else would find out that the network is back.
+        """
+        return not self._detector.out or now >= self._next_awaited
+
+    def awaited(self, now: float) -> None:
+        """Such a download goes out."""
+        self._next_awaited = now + LONGEST
+
     def _probed(self, now: float, *, found: bool) -> None:
         self._left -= found
         if not found and self._left == self._round:
@@ -150,6 +163,7 @@ class Uplink:
         self._count(forgiven)
         self._round = self._left = PROBES if detector.answered_at else PROBES_BEFORE
         self._pause, self.next_probe = FIRST, now + FIRST
+        self._next_awaited = now + LONGEST
         self._counters["outage/count"] += 1
         logger.warning(
             "no network since %s: %d of the last %d requests failed; fetching pauses, %d hosts are asked again"
