@@ -43,6 +43,7 @@ class Turns:
         return extension
 
     def opened(self) -> None:
+        self._path.touch()
         self._loop = asyncio.get_running_loop()
         self._begun = self._due = time.perf_counter()
         self._waited = thread_seconds()[1]

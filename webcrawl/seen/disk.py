@@ -33,7 +33,9 @@ from webcrawl.store.worker import Worker
 
 logger = logging.getLogger(__name__)
 
-PASSED = PIECE  # known records that one `take` passes over, or up to twice as many: 3 to 6 ms for deleting their rows
+PASSED = (
+    PIECE  # known records that one `take` passes over, or twice as many: four rows, which may be cold on a busy disk
+)
 
 
 class DiskSeen:

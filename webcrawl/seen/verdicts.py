@@ -9,6 +9,7 @@ import struct
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +18,8 @@ from webcrawl.seen.keys import Bits, marked
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 
-PIECE = 1 << 17  # records per piece: 16 KiB
+PIECE = 1 << 14  # records per piece: 2 KiB
+AT_ONCE = 64  # pieces written in one step ahead of a checkpoint
 NAME = "seen.new."
 COUNT = struct.Struct("<Q")
 
@@ -32,6 +34,9 @@ class _Piece:
     @property
     def end(self) -> int:
         return self.first + self.count
+
+    def packed(self) -> bytes:
+        return COUNT.pack(self.count) + self.bits.tobytes()
 
     def ordinals(self, begin: int) -> npt.NDArray[np.int64]:
         """The ordinals of new records, from `begin` on."""
@@ -100,8 +105,9 @@ class Verdicts:
         return taken, piece.end
 
     def save(self) -> Iterator[None]:
-        """Writes unwritten pieces, yielding after each; pieces may be taken between two steps."""
-        while (piece := next((piece for piece in self._pieces if not piece.saved), None)) is not None:
-            self._db.set(f"{NAME}{piece.first}", COUNT.pack(piece.count) + piece.bits.tobytes())
-            piece.saved = True
+        """Writes unwritten pieces, some at a time; pieces may be taken between two steps."""
+        while unsaved := list(islice((piece for piece in self._pieces if not piece.saved), AT_ONCE)):
+            self._db.set_all((f"{NAME}{piece.first}", piece.packed()) for piece in unsaved)
+            for piece in unsaved:
+                piece.saved = True
             yield
