@@ -282,7 +282,7 @@ class Revisiting:
         elif found is None or exchange is None or found.change is Change.GONE:
             self._missing(record, outcome, now)
         else:
-            if (record.etag or record.modified) and not record.gone:
+            if found.change is Change.CHANGED and (record.etag or record.modified) and not record.gone:
                 etag = exchange.header(b"etag") or b""
                 self._honesty.heard(link.url, record, found, etag, now, plainly=plainly)
             self._fetched(record, link, exchange, found, now)
@@ -355,20 +355,23 @@ class Revisiting:
 
     def _fetched(self, record: PageRecord, link: Link, exchange: Exchange, found: Judged, now: float) -> None:
         changed = record.digest != 0 and _is_changed(found)
-        brought = self.signals.brought(link.url) if self.signals is not None else None
+        signals = self.signals
+        if signals is not None and not signals.has_listing(host_of(link.url)):
+            signals, record.listed = None, False
+        brought = signals.brought(link.url) if signals is not None else None
         listing = brought if self._policy.early else None  # else it is a page like others
         if record.digest and found.change is not Change.NEW:
             seconds = max(now - record.fetched, 0.0)
-            if listing is not None and self.signals is not None:
-                self.signals.expected(link.url, listing.news, readings.expected(record, seconds))
+            if listing is not None and signals is not None:
+                signals.expected(link.url, listing.news, readings.expected(record, seconds))
                 readings.learn(record, seconds, listing.news, changed=changed)
             else:
                 self._policy.observe(record, seconds, changed)
-        if self.signals is not None:
+        if signals is not None:
             before = record.fetched if record.digest else 0.0
-            record.listed = self.signals.visited(link.url, now, before, changed=changed)
+            record.listed = signals.visited(link.url, now, before, changed=changed)
             if found.change is Change.UNCHANGED:
-                self.signals.unread(link.url)
+                signals.unread(link.url)
         interval = max(now - record.fetched, 0.0) if record.fetched else 0.0
         self._update(record, exchange, found, now)
         record.gone, record.weight = 0, self._importance(link)
