@@ -215,8 +215,9 @@ class Timings:
 
 def header(headers: list[tuple[bytes, bytes]], name: bytes) -> bytes | None:
     """The first value of a header, by its name in lower case."""
+    size = len(name)
     for given, value in headers:
-        if given.lower() == name:
+        if len(given) == size and given.lower() == name:
             return value
     return None
 

@@ -48,7 +48,7 @@ class Again(Drone):
         split.change(age=AGE, rate=1.0, share=0.5)
         counts = RevisitCounts(self.db, Watched(self.db, bytes(16)), Counter(), clock)
         parts = split, self.frontier, lambda _: 1.0, counts, Random(1), lambda _: False
-        self.revisiting = Revisiting(self.db, clock, self.revisits, ("fixed", policy), *parts, on=True)
+        self.revisiting = Revisiting(self.db, clock, self.revisits, ("fixed", policy), *parts, on=True, new=True)
         self.moving.again, self.moving.passing = self.revisiting.drain, self.revisiting.pass_on
         unused = SimpleNamespace(forget=None, again=None)
         self.mailbox = Mailbox(unused, self.frontier, unused, clock, None, self.revisiting)

@@ -76,7 +76,7 @@ def open_revisiting(
         watched.prior = policy.prior  # which it learns from all pages
     counts = RevisitCounts(db, watched, counters, clock)
     parts = (path, policy), split, frontier, importance, counts, random, excluded
-    revisiting = Revisiting(db, clock, revisits, *parts, signals=signals, on=on)
+    revisiting = Revisiting(db, clock, revisits, *parts, signals=signals, on=on, new=not counters["pages"])
     counts.now = revisiting.now
     log.hearers += [revisiting.hear, counts.hear]
     split.pages, split.early = revisiting.__len__, policy.early

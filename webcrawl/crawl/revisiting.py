@@ -63,12 +63,13 @@ class Revisiting:
         *,
         signals: Signals | None = None,
         on: bool,
+        new: bool,
     ) -> None:
         """`policy`: its path, and itself. `excluded`: whether a rule refuses a URL by now.
 
         `signals` are told what came of them, and of pages without.
 
-        Not `on`: no page becomes due, but what is in the frontier comes back.
+        Not `on`: no page becomes due, but what is in the frontier comes back. `new`: nothing was fetched by now.
         """
         self.signals = signals
         self._clock, self._excluded = clock, excluded
@@ -77,6 +78,7 @@ class Revisiting:
         data = db.get(META)
         saved: dict[str, Any] = msgpack.unpackb(data) if data is not None else {}
         self._out: int = saved.get("out", 0)  # pages due and not finished
+        self._notes_first: bool = saved.get("first", data is None and new)
         self._honesty = Honesty(random, saved.get("honesty", b""))
         self._given: dict[str, PageRecord] = {}  # of pages due: most need not be read from their links
         self._plainly: set[str] = set()  # of these, asked for without a condition although there are validators
@@ -187,6 +189,14 @@ class Revisiting:
         record = record_of(link) if is_ahead(link) else None
         return record is not None and not lacks(record)
 
+    @property
+    def knows_first(self) -> bool:
+        """Whether of each page that was fetched that is noted, as far as this crawl goes back.
+
+        A drone of a hive has pages that others have fetched.
+        """
+        return self._notes_first and self._frontier.gate is None
+
     def was_gone(self, link: Link) -> bool:
         """Whether a signal has such a page fetched that was gone when it was asked for last."""
         record = record_of(link) if is_ahead(link) else None
@@ -232,7 +242,9 @@ class Revisiting:
         """What is known of a page, or None; a link ahead of its turn brings its own."""
         if is_ahead(link):
             return record_of(link)
-        return self._given.get(link.url) or (record_of(link) if link.history else None)
+        if link.history:
+            return self._given.get(link.url) or record_of(link)
+        return self.revisits.foretold.known(link.url) if self._may_be_told(link.url) else None
 
     def put_back(self, link: Link) -> None:
         """It was not fetched, and comes again as if it had not been taken."""
@@ -248,13 +260,27 @@ class Revisiting:
             self._again(link, outcome, exchange, now, asked=asked)
         elif asked:
             self.split.fetched_new(now)
-            found = exchange.revisit if exchange is not None else None
-            if exchange is not None and found is not None and self._on:
-                if self._may_be_told(link.url):
-                    self.revisits.foretold.fill(link.url)
-                self._fetched(PageRecord(link.url, link.path), link, exchange, found, now)
-            elif self._may_be_told(link.url):
-                self.revisits.foretold.lack(link.url, link.path, now)
+            self._first(link, exchange, now)
+
+    def _first(self, link: Link, exchange: Exchange | None, now: float) -> None:
+        """A page had its first turn. A signal may have had it fetched before: then what that found is known."""
+        found = exchange.revisit if exchange is not None else None
+        foretold, may_be_told = self.revisits.foretold, self._may_be_told(link.url)
+        if exchange is None or found is None or not self._on:
+            if may_be_told:
+                foretold.lack(link.url, link.path, now)
+            return
+        record = None if found.change is Change.NEW else foretold.known(link.url)
+        if record is not None:
+            self.counts.taken()
+        elif may_be_told:
+            foretold.fill(link.url)
+        record = record or PageRecord(link.url)
+        record.path = link.path
+        if found.change is Change.GONE:
+            self._gone(record, now)
+        else:
+            self._fetched(record, link, exchange, found, now)
 
     def _may_be_told(self, url: str) -> bool:
         return self._on and self.signals is not None and self.signals.has_listing(host_of(url))
@@ -282,7 +308,7 @@ class Revisiting:
         elif found is None or exchange is None or found.change is Change.GONE:
             self._missing(record, outcome, now)
         else:
-            if (record.etag or record.modified) and not record.gone:
+            if found.change is Change.CHANGED and (record.etag or record.modified) and not record.gone:
                 etag = exchange.header(b"etag") or b""
                 self._honesty.heard(link.url, record, found, etag, now, plainly=plainly)
             self._fetched(record, link, exchange, found, now)
@@ -347,7 +373,10 @@ class Revisiting:
         record.gone, record.weight = 0, self._importance(link)
         self.revisits.foretold.fetched_ahead(record)
         self.counts.kept_ahead(record)
-        if self.signals is not None:
+        if self.signals is not None and found.change is Change.NEW:  # there was nothing that could have changed
+            self.signals.visited(link.url, now, 0.0, changed=False)
+            self.signals.brought(link.url)
+        elif self.signals is not None:
             self.signals.followed(link.url, now, changed=_is_changed(found))
             self.signals.brought(link.url)
             if found.change is Change.UNCHANGED:
@@ -355,20 +384,23 @@ class Revisiting:
 
     def _fetched(self, record: PageRecord, link: Link, exchange: Exchange, found: Judged, now: float) -> None:
         changed = record.digest != 0 and _is_changed(found)
-        brought = self.signals.brought(link.url) if self.signals is not None else None
+        signals = self.signals
+        if signals is not None and not signals.has_listing(host_of(link.url)):
+            signals, record.listed = None, False
+        brought = signals.brought(link.url) if signals is not None else None
         listing = brought if self._policy.early else None  # else it is a page like others
         if record.digest and found.change is not Change.NEW:
             seconds = max(now - record.fetched, 0.0)
-            if listing is not None and self.signals is not None:
-                self.signals.expected(link.url, listing.news, readings.expected(record, seconds))
+            if listing is not None and signals is not None:
+                signals.expected(link.url, listing.news, readings.expected(record, seconds))
                 readings.learn(record, seconds, listing.news, changed=changed)
             else:
                 self._policy.observe(record, seconds, changed)
-        if self.signals is not None:
+        if signals is not None:
             before = record.fetched if record.digest else 0.0
-            record.listed = self.signals.visited(link.url, now, before, changed=changed)
+            record.listed = signals.visited(link.url, now, before, changed=changed)
             if found.change is Change.UNCHANGED:
-                self.signals.unread(link.url)
+                signals.unread(link.url)
         interval = max(now - record.fetched, 0.0) if record.fetched else 0.0
         self._update(record, exchange, found, now)
         record.gone, record.weight = 0, self._importance(link)
@@ -410,7 +442,8 @@ class Revisiting:
         return iter(())
 
     def save(self) -> None:
-        self._db.set(META, msgpack.packb({"out": self._out, "policy": self._path, "honesty": self._honesty.save()}))
+        saved = {"out": self._out, "policy": self._path, "honesty": self._honesty.save(), "first": self._notes_first}
+        self._db.set(META, msgpack.packb(saved))
 
 
 def _is_changed(found: Judged) -> bool:

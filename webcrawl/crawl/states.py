@@ -13,8 +13,10 @@ from webcrawl.crawl.revisiting import Revisiting
 from webcrawl.items import Page
 from webcrawl.model import Exchange, Link
 from webcrawl.revisit.change import GONE, By, Change, Judged
+from webcrawl.revisit.record import is_ahead
 
-CHANGED, HERE, COPY = b"changed ", b" here ", b" copy "  # in digests that are kept beside those of bodies
+# In digests that are kept beside those of bodies
+CHANGED, FETCHED, HERE, COPY = b"changed ", b"fetched ", b" here ", b" copy "
 
 
 class States:
@@ -37,7 +39,7 @@ class States:
             page.digest = digest if exchange.payload is exchange.body else self._digests(exchange.body)
             number = int.from_bytes(digest[:8], "big") or 1
         found = known.judge(link, exchange, number, lambda: page.fingerprint)
-        seen = known.is_seen(link)
+        seen = known.is_seen(link) and not self._is_first(page, known)
         if found is None and seen and exchange.status in GONE:
             found = Judged(Change.GONE, announced=True)
         if found is None:
@@ -52,6 +54,8 @@ class States:
         exchange.revisit, exchange.same_since = found, found.stored
         page.earlier = found.said if found.by is By.STATUS else page.earlier
         page.change, page.revisit = found.change, found.visits + (found.change is not Change.NEW)
+        if found.change is Change.NEW:
+            self._note_first(page, link)
         if found.change in (Change.CHANGED, Change.GONE):
             self._crawl.seen_body(self._has_changed(page))
         elif seen and found.digest_before == 0 and self._crawl.holds_body(self._has_changed(page)):
@@ -69,6 +73,20 @@ class States:
     def _has_changed(self, page: Page) -> bytes:
         """By which it is known that a page was ever found changed, or gone; of an archive, that it was ever there."""
         return self._digests(CHANGED + page.url.encode())
+
+    def _was_fetched(self, page: Page) -> bytes:
+        """By which it is known that a page was ever fetched."""
+        return self._digests(FETCHED + page.url.encode())
+
+    def _is_first(self, page: Page, known: Revisiting) -> bool:
+        """Whether a page that a signal has fetched is known never to have been fetched before."""
+        return known.knows_first and not self._crawl.holds_body(self._was_fetched(page))
+
+    def _note_first(self, page: Page, link: Link) -> None:
+        if link.history:  # it may be one that was forgotten
+            self._crawl.seen_body(self._was_fetched(page))
+        else:
+            self._crawl.new_key(self._was_fetched(page))
 
     def _was_here(self, page: Page) -> bytes:
         """By which it is known that the first page with this body was this one."""
@@ -94,7 +112,7 @@ class States:
         if _is_back(exchange):
             return True
         if page.change is Change.NEW:
-            return bool(link.history)
+            return bool(link.history) and (not is_ahead(link) or self._had(page))
         if self._crawl.rereads:
             return True
         return page.change is Change.CHANGED and self._crawl.holds_body(self._was_here(page))

@@ -40,5 +40,5 @@ def fresh_for(headers: list[tuple[bytes, bytes]], now: float) -> float:
 
 def _age(headers: list[tuple[bytes, bytes]]) -> float:
     """What the answer has spent in caches."""
-    age = header(headers, b"age") or b""
-    return float(age) if _AGE.fullmatch(age) else 0.0
+    age = header(headers, b"age")
+    return float(age) if age is not None and _AGE.fullmatch(age) else 0.0

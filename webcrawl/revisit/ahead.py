@@ -66,6 +66,11 @@ class Ahead:
         row = self._row(self._fingerprint(url)) if self.count else None
         return row[1].fetched if row is not None and row[1] is not None else 0.0
 
+    def known(self, url: str) -> PageRecord | None:
+        """What a fetch ahead of this page's turn found; None if there was none, or the page was not there."""
+        row = self._row(self._fingerprint(url)) if self.count else None
+        return row[1] if row is not None and row[1] is not None and row[1].digest else None
+
     def lack(self, url: str, path: str, now: float) -> None:
         """Notes that this page has no record: it was not there, and never before, or was forgotten."""
         key = self._fingerprint(url)

@@ -33,7 +33,8 @@ COUNT = 8  # bytes of the number of all records, so that a bucket that is missin
 
 def ticks(seconds: float) -> int:
     """A time as buckets count it, the nearest that they can."""
-    return int(min(max((seconds + BEFORE) * TICK, 0.0), LAST))
+    at = (seconds + BEFORE) * TICK
+    return int(at) if 0.0 <= at < LAST else LAST if at > 0.0 else 0
 
 
 def seconds_of(at: int) -> float:

@@ -31,7 +31,7 @@ class By(StrEnum):
     TEXT = "text"  # the visible text differs, or the page was away in between
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: to make one would take five times as long
 class Judged:
     """One fetch of a page that has a record; `Exchange.revisit`."""
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 
 from webcrawl.model import Link
@@ -145,6 +146,11 @@ class Foretold:
         self._recent.note(record.url, now)
         record.gone, record.visits, record.fetched = record.gone + 1, record.visits or 1, record.fetched or now
         self._ahead.found(record)
+
+    def known(self, url: str) -> PageRecord | None:
+        """What is known of a page that has no record yet: a signal had it fetched before its first turn."""
+        found = self._ahead.known(url)  # whose shape and span are of signals, and not of changes
+        return None if found is None else replace(found, shape=0.0, span=0.0, visits=0, changes=0)
 
     def lack(self, url: str, path: str, now: float) -> None:
         """A page that may be announced was not there: if it is fetched at a signal one day, it has no record."""

@@ -36,7 +36,7 @@ def interval(shape: float, span: float, worth: float) -> float:
     if left < ENOUGH:
         return span * expm1(LONGEST)
     x = sqrt(2 * aim / shape)
-    if x * max(shape, 1.0) < 1.2:  # where the two approximations are about as good
+    if x < 1.2 and x * shape < 1.2:  # where the two approximations are about as good
         x += x * x * (2 * shape - 1) / 6
         if x < SMALL:
             return span * x
@@ -50,5 +50,6 @@ def interval(shape: float, span: float, worth: float) -> float:
             now = 1 - power * now
             x += log(now / left) * now / (power * slope)
         else:  # and far from it as a logarithm of x
-            x *= exp(max(min(log(aim / now) * now / (slope * x), 2.0), -2.0))
+            step = log(aim / now) * now / (slope * x)
+            x *= exp(step if -2.0 < step < 2.0 else 2.0 if step > 0.0 else -2.0)
     return span * expm1(min(x, LONGEST))

@@ -118,7 +118,7 @@ def _packed(record: PageRecord) -> bytes:
             flags, modified = flags | WORDED, bytes((len(modified),)) + modified
         else:
             modified = b""
-    if any(record.said):
+    if record.said != (0, 0):
         flags, modified = flags | SPOKEN, modified + SAID.pack(*record.said)
     if record.holds:
         flags, modified = flags | HOLDS, modified + UNTIL.pack(min(record.holds, SECONDS))
