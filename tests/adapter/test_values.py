@@ -43,6 +43,31 @@ def test_settings_that_may_change_are_checked_again():
     assert values_of(crawler)["URL_CACHE_SIZE"] == 7
 
 
+def test_settings_that_have_not_changed_are_not_checked_again(checks):
+    """A dozen extensions ask before the settings are frozen, and others afterwards."""
+    crawler = get_crawler(Own)
+    crawler.settings.frozen = False
+    values_of(crawler)
+    values_of(crawler)
+    crawler.settings.freeze()
+    values_of(crawler)
+
+    assert len(checks) == 1
+
+
+@pytest.mark.parametrize("base", ["ITEM_PIPELINES", "URL_FILTERS", "URL_SCHEMES"])
+def test_a_change_in_place_is_one(base, checks):
+    """Dicts and lists can be changed without being set."""
+    crawler = get_crawler(Own, {"URL_FILTERS": {}, "URL_SCHEMES": ["http"]})
+    crawler.settings.frozen = False
+    values_of(crawler)
+    setting = crawler.settings[base]
+    setting.append("https") if isinstance(setting, list) else setting.update({"tests.support.snippets.X": None})
+    values_of(crawler)
+
+    assert len(checks) == 2
+
+
 def test_a_spider_may_have_another_name_than_its_class():
     """By its name goes the folder of a crawl that names none."""
     crawler = get_crawler(Own)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from typing import Any
@@ -21,7 +22,20 @@ from webcrawl.outputs import BESIDE, BRINGS, EXTRAS, NAMES, PIPELINES, READ_LINK
 from webcrawl.text.credentials import text_without_credentials
 
 PROXIED = frozenset(("http", "https"))
-_known: WeakKeyDictionary[Crawler, tuple[str, dict[str, Any]]] = WeakKeyDictionary()  # by the spider's name
+PLAIN = (str, int, float, type(None))
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """The values of a crawler, and what they were read from."""
+
+    name: str  # of the spider
+    settings: dict[str, tuple[int | None, Any]]
+    frozen: bool
+    values: dict[str, Any]
+
+
+_known: WeakKeyDictionary[Crawler, _Read] = WeakKeyDictionary()
 
 
 def plain_values(settings: BaseSettings, spider: str) -> dict[str, Any]:
@@ -77,16 +91,27 @@ def _check_proxies(found: Mapping[str, str]) -> None:
 def values_of(crawler: Crawler) -> dict[str, Any]:
     """The values of a crawler, with its spider's custom settings; the dict is the caller's own.
 
-    Some thirty components ask for them: that was more than a quarter of a crawl's start. So they are read once, when
-    nothing can change them any more; the name is kept with them, for a spider may have another one than its class.
+    Some forty components ask for them: that was more than a quarter of a crawl's start. So they are read once, and
+    again only if a setting has changed, which extensions may do while they are made; the name is kept with them, for a
+    spider may have another one than its class.
     """
-    name = (crawler.spider or crawler.spidercls).name
-    if not crawler.settings.frozen:
-        return _values_of(crawler, name)
+    name, settings = (crawler.spider or crawler.spidercls).name, crawler.settings
     known = _known.get(crawler)
-    if known is None or known[0] != name:
-        known = _known[crawler] = name, _values_of(crawler, name)
-    return known[1].copy()
+    if known is None or known.name != name or not known.frozen:
+        state = {name: (settings.getpriority(name), _as_it_is(settings[name])) for name in settings}
+        same = known is not None and (known.name, known.settings) == (name, state)
+        values = known.values if known is not None and same else _values_of(crawler, name)
+        known = _known[crawler] = _Read(name, state, settings.frozen, values)
+    return known.values.copy()
+
+
+def _as_it_is(setting: Any) -> Any:
+    """What a change in place does not change."""
+    if isinstance(setting, PLAIN):  # most are: the next question takes ten times as long
+        return setting
+    if isinstance(setting, Mapping):
+        return dict(setting)
+    return list(setting) if isinstance(setting, list) else setting
 
 
 def _values_of(crawler: Crawler, name: str) -> dict[str, Any]:
