@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 # Comments and other strings are tokens of their own, so nothing is found inside them. Every alternative may end at the
 # end of the text and all quantifiers are possessive: the time is linear for any text. Each begins with a plain
@@ -17,29 +18,31 @@ _OTHER = _COMMENT + r"""|"(?:[^"\\\n\f\r]|\\.)*+"?|'(?:[^'\\\n\f\r]|\\.)*+'?|[^;
 _NAMESPACE = rf"[nN][aA][mM][eE][sS][pP][aA][cC][eE](?![-\w])(?:{_OTHER})*+"
 # In image-set() a string is a URL as well; nowhere else does a resolution or type() follow one.
 _OPTION = rf"(?={_GAP}(?:(?:\d|\.\d)[\d.]*+(?:x|dppx|dpi|dpcm)(?![-\w])|type\())"
-_TOKEN = re.compile(
-    "|".join(
-        (
-            _COMMENT,
-            f"u{_ADDRESS}",
-            f"U{_ADDRESS}",
-            rf"@(?<![-\w\\].)(?:{_IMPORT}|{_NAMESPACE})",
-            rf"""{_DOUBLE}(?:"{_OPTION}|(?P<double>)"?)""",
-            rf"""{_SINGLE}(?:'{_OPTION}|(?P<single>)'?)""",
-        )
-    ),
-    re.DOTALL,
+_TOKEN = "|".join(
+    (
+        _COMMENT,
+        f"u{_ADDRESS}",
+        f"U{_ADDRESS}",
+        rf"@(?<![-\w\\].)(?:{_IMPORT}|{_NAMESPACE})",
+        rf"""{_DOUBLE}(?:"{_OPTION}|(?P<double>)"?)""",
+        rf"""{_SINGLE}(?:'{_OPTION}|(?P<single>)'?)""",
+    )
 )
-_PLAIN = frozenset((_TOKEN.groupindex["double"], _TOKEN.groupindex["single"]))  # strings that are no URLs
+_PLAIN = frozenset(("double", "single"))  # strings that are no URLs
 _ESCAPE = re.compile(r"\\(?:([0-9a-fA-F]{1,6})(?:\r\n|[ \t\n\f\r])?|(\r\n|[\n\f\r])|(.)|\Z)", re.DOTALL)
+
+
+@cache
+def _token() -> re.Pattern[str]:
+    return re.compile(_TOKEN, re.DOTALL)  # on first use: it takes milliseconds
 
 
 def urls(style: str) -> list[str]:
     """The URLs in document order, unescaped. Those of namespaces are names, which nobody fetches."""
     found: list[str] = []
-    for token in _TOKEN.finditer(style):
+    for token in _token().finditer(style):
         last = token.lastindex
-        url = token[last] if last and last not in _PLAIN else ""
+        url = token[last] if last and token.lastgroup not in _PLAIN else ""
         if "\\" in url:
             url = _ESCAPE.sub(_unescaped, url)
         if url:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import NamedTuple
 
 LISTING = "text/x-ftp-listing"  # no type is registered; the parameter `format` is mlsd or list
@@ -22,15 +23,17 @@ _WHEN = (
     rb"|[0-9]{4}-[0-9]{2}-[0-9]{2}\s(?:%(time)b))" % {b"day": _DAY, b"time": _TIME, b"month": _MONTH, b"sign": _SIGN}
 )
 # The columns between mode and size differ between servers: the size is the first number followed by a date.
-_UNIX = re.compile(
-    rb"([bcdflpsD-])(?:[rwxsStTlL-]{9}[+.@]?| \[[A-Z-]{8}\])(?=\s).*?\s([0-9][0-9,]*)\s{1,99}%b\s(.+)" % _WHEN,
-    re.DOTALL,
-)
-_DOS = re.compile(
+_UNIX = rb"([bcdflpsD-])(?:[rwxsStTlL-]{9}[+.@]?| \[[A-Z-]{8}\])(?=\s).*?\s([0-9][0-9,]*)\s{1,99}%b\s(.+)" % _WHEN
+_DOS = (
     rb"[0-9]{2}-[0-9]{2}-(?:[0-9]{4}|[0-9]{2})\s{1,9}[0-9]{1,2}:[0-9]{2}\s?(?:[AaPp][Mm])?\s{1,99}"
-    rb"(?:(<DIR>|<JUNCTION>|<SYMLINKD?>)|([0-9][0-9,.]*))\s{1,99}(\S.*)",
-    re.DOTALL,
+    rb"(?:(<DIR>|<JUNCTION>|<SYMLINKD?>)|([0-9][0-9,.]*))\s{1,99}(\S.*)"
 )
+
+
+@cache
+def _dialects() -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
+    """Of a Unix line and of a DOS line; on first use, for most crawls see no listing."""
+    return re.compile(_UNIX, re.DOTALL), re.compile(_DOS, re.DOTALL)
 
 
 class Entry(NamedTuple):
@@ -68,13 +71,14 @@ def mlsd_entry(line: bytes) -> Entry | None:
 def list_entry(line: bytes) -> Entry | None:
     """A line of LIST, in either dialect; some servers indent it."""
     line = line.lstrip(b" ")
-    match = _UNIX.fullmatch(line)
+    unix, dos = _dialects()
+    match = unix.fullmatch(line)
     if match is not None:
         letter, size, name = match.groups()
         if letter == b"l":
             return Entry(name.partition(b" -> ")[0] or name, "link", _number(size))
         return Entry(name, {b"d": "folder", b"-": "file", b"f": "file"}.get(letter, "other"), _number(size))
-    match = _DOS.fullmatch(line)
+    match = dos.fullmatch(line)
     if match is None:
         return None
     special, size, name = match.groups()

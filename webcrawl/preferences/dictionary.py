@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 _KEY = rb"[a-z*][a-z0-9_\-.*]*+"
 _TOKEN = rb"[A-Za-z*][!#$%&'*+\-.^_`|~0-9A-Za-z:/]*+"
@@ -20,22 +21,27 @@ _BARE = b"|".join(
 _PARAMETERS = rb"(?:; *+" + _KEY + rb"(?:=(?:" + _BARE + rb"))?)*+"
 _ITEM = rb"(?:" + _BARE + rb")" + _PARAMETERS
 _LIST = rb"\( *+(?:" + _ITEM + rb"(?: ++|(?=\))))*+\)" + _PARAMETERS
-_member = re.compile(
-    rb"("
-    + _KEY
-    + rb")(?:=(?:("
-    + _TOKEN
-    + rb")"
-    + _PARAMETERS
-    + rb"|"
-    + _ITEM
-    + rb"|"
-    + _LIST
-    + rb")|"
-    + _PARAMETERS
-    + rb")"
-).match
 _comma = re.compile(rb"[ \t]*+,[ \t]*+").match
+
+
+@cache
+def _member() -> re.Pattern[bytes]:
+    """One key and its value; on first use, for few sites send dictionaries, and compiling this takes milliseconds."""
+    return re.compile(
+        rb"("
+        + _KEY
+        + rb")(?:=(?:("
+        + _TOKEN
+        + rb")"
+        + _PARAMETERS
+        + rb"|"
+        + _ITEM
+        + rb"|"
+        + _LIST
+        + rb")|"
+        + _PARAMETERS
+        + rb")"
+    )
 
 
 def tokens(value: bytes) -> dict[bytes, bytes] | None:
@@ -45,9 +51,9 @@ def tokens(value: bytes) -> dict[bytes, bytes] | None:
     """
     value = value.strip(b" ")
     found: dict[bytes, bytes] = {}
-    at = 0
+    match, at = _member().match, 0
     while at < len(value):
-        member = _member(value, at)
+        member = match(value, at)
         if member is None:
             return None
         found[member[1]] = member[2] or b""
