@@ -12,13 +12,12 @@ from typing import Any
 
 from scrapy import Spider
 from scrapy.settings import BaseSettings
-from scrapy.spiderloader import get_spider_loader
+from scrapy.spiderloader import SpiderLoader
 from scrapy.utils.misc import load_object
 
 from webcrawl.adapter.dispatch import UnusableHandler, check_handlers
 from webcrawl.adapter.given import on_command_line
 from webcrawl.adapter.jobdir import JOB
-from webcrawl.adapter.rereading import check_outputs
 from webcrawl.adapter.scheduler import FrontierScheduler
 from webcrawl.adapter.threads import start_threads
 from webcrawl.adapter.values import plain_values
@@ -39,8 +38,6 @@ from webcrawl.net.listening import CannotListen, bound
 from webcrawl.seeds import top1m
 from webcrawl.seeds.errors import SeedError
 from webcrawl.seeds.reader import Seeds
-from webcrawl.since.index import check
-from webcrawl.since.sources import NoEarlier, sources
 from webcrawl.spiders.walk import BadWalk, WalkSpider, walk_rules
 from webcrawl.spiders.web import WebSpider
 from webcrawl.store.errors import StoreError
@@ -49,9 +46,6 @@ from webcrawl.store.lock import Lock
 from webcrawl.text.credentials import text_without_credentials
 from webcrawl.urls.filters.scope import SCOPES
 from webcrawl.urls.rules_file import RulesError
-from webcrawl.verify.start import check_start
-from webcrawl.verify.stored import not_looked_at
-from webcrawl.warc.index import ARCHIVE, INDEX
 
 logger = logging.getLogger(__name__)
 
@@ -106,6 +100,8 @@ def preflight(settings: BaseSettings, spider: type[Spider], arguments: Mapping[s
 
 def preflight_rereading(settings: BaseSettings, spider: type[Spider]) -> None:
     """The same for archives that are processed: no name server is asked, no seeds are read."""
+    from webcrawl.adapter.rereading import check_outputs  # noqa: PLC0415 - crawls need not load what reads archives
+
     own = settings.copy()
     spider.update_settings(own)
     try:
@@ -121,7 +117,8 @@ def preflight_rereading(settings: BaseSettings, spider: type[Spider]) -> None:
 
 def spider_named(settings: BaseSettings, name: str) -> type[Spider]:
     """A spider of the project."""
-    loader = get_spider_loader(settings)
+    kind: type[SpiderLoader] = load_object(settings["SPIDER_LOADER_CLASS"])
+    loader = kind.from_settings(settings)  # Scrapy's own function copies all settings first
     try:
         return loader.load(name)
     except KeyError as error:
@@ -190,6 +187,11 @@ def _arguments(spider: type[WebSpider], given: Mapping[str, str], *, elsewhere: 
 
 def _since(argument: str, jobdir: Path) -> None:
     """What of earlier crawls lies in a store is not read, and said."""
+    from webcrawl.since.index import check  # noqa: PLC0415 - few crawls have earlier ones; so below
+    from webcrawl.since.sources import NoEarlier, sources  # noqa: PLC0415
+    from webcrawl.verify.stored import not_looked_at  # noqa: PLC0415
+    from webcrawl.warc.index import ARCHIVE, INDEX  # noqa: PLC0415
+
     folders = [Path(part.strip()) for part in argument.split(",") if part.strip()]
     crawls = [crawl for folder in folders if folder.is_dir() for crawl in crawls_of(folder)]
     lines = [line for crawl in crawls for line in not_looked_at(crawl, "warc", (ARCHIVE, INDEX))]
@@ -250,6 +252,8 @@ def _check(folder: Path) -> None:
         )
     if not state.exists():
         return
+    from webcrawl.verify.start import check_start  # noqa: PLC0415 - a new crawl has nothing to check
+
     lock = Lock(state)
     try:
         lock.add(folder)

@@ -13,6 +13,7 @@ NAMES = (
     *("webcrawl.preflight", "webcrawl.verify.whole", "scrapy.core.downloader.handlers._aiohttp", "scrapy.pqueues"),
     *("redis.asyncio", "scrapy_redis.connection", "webcrawl.adapter.hive", "webcrawl.adapter.page_json"),
     *("webcrawl.fastpath.items", "webcrawl.statistics.merging"),
+    *("webcrawl.adapter.rereading", "webcrawl.adapter.since", "webcrawl.crawl.post", "webcrawl.images.reading"),
     *(f"scrapy.extensions.{name}" for name in ("closespider", "corestats", "logcount", "memusage", "telnet")),
 )
 PACKAGES = (

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from scrapy import Request, signals
 from scrapy.core.downloader.middleware import DownloaderMiddlewareManager
@@ -34,7 +34,6 @@ from webcrawl.adapter.dispatch import Handlers
 from webcrawl.adapter.errors import raised
 from webcrawl.adapter.inline import Inline
 from webcrawl.adapter.listeners import has_listener
-from webcrawl.adapter.since import Since
 from webcrawl.adapter.trip import Trip, trip_of
 from webcrawl.adapter.turns import Turns
 from webcrawl.adapter.undecoded import decoded
@@ -54,6 +53,9 @@ from webcrawl.net.shortage import is_ours
 from webcrawl.net.sign import DOUBTFUL
 from webcrawl.since.lines import NOT_MODIFIED
 from webcrawl.urls.hosts import host_of
+
+if TYPE_CHECKING:
+    from webcrawl.adapter.since import Since
 
 logger = logging.getLogger(__name__)
 

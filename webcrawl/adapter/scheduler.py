@@ -30,7 +30,6 @@ from webcrawl.adapter.lacks import Lacks
 from webcrawl.adapter.reading_ahead import ReadingAhead
 from webcrawl.adapter.requests import has_errback, is_start, to_link, to_request, variant
 from webcrawl.adapter.robots_request import RobotsRequests
-from webcrawl.adapter.since import Since, since_of
 from webcrawl.adapter.sweep import Sweep
 from webcrawl.adapter.threads import start_threads
 from webcrawl.adapter.trip import Trip
@@ -44,7 +43,6 @@ from webcrawl.crawl.visitor import Visitor
 from webcrawl.fastpath import install
 from webcrawl.fastpath.engine import Engine
 from webcrawl.formats.pdf_process import PdfProcess
-from webcrawl.hive.member import Membership
 from webcrawl.lack import lack
 from webcrawl.model import Exchange, Link, Outcome, Status, unpack
 from webcrawl.net.bandwidth import Bandwidth
@@ -54,6 +52,8 @@ from webcrawl.urls.canonical import InvalidUrl
 
 if TYPE_CHECKING:
     from webcrawl.adapter.hive import Entry
+    from webcrawl.adapter.since import Since
+    from webcrawl.hive.member import Membership
     from webcrawl.hive.running import Running
     from webcrawl.items import Page
 
@@ -207,6 +207,8 @@ class FrontierScheduler:
         """Reads what earlier crawls have, if the crawl is to begin from there."""
         argument = getattr(spider, "earlier_crawls", "")
         if argument:
+            from webcrawl.adapter.since import since_of  # noqa: PLC0415 - few crawls have earlier ones
+
             self._since = await since_of(argument, values_of(self.crawler), self.crawl)
             downloader_of(self.crawler).since = self._since
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from webcrawl.control.changeable import OF_FILTERS, OF_FRONTIER, SCOPE
 from webcrawl.control.in_force import InForce, ordered
@@ -56,16 +56,7 @@ from webcrawl.frontier.parts import Hooks
 from webcrawl.frontier.protocol import Frontier
 from webcrawl.frontier.robots_rows import RobotsRows
 from webcrawl.frontier.walkers import WalkRules
-from webcrawl.hive.drone import Drone
-from webcrawl.hive.fingerprints import SlotFingerprints
-from webcrawl.hive.identity import keep_map, refuse_drone
-from webcrawl.hive.inbox import Inbox
-from webcrawl.hive.member import Membership, Post
-from webcrawl.hive.moving import Moving
-from webcrawl.hive.obeyed import Obeyed
-from webcrawl.hive.outbox import Outbox
-from webcrawl.hive.partition import BY_HOST
-from webcrawl.hive.splitter import Splitter
+from webcrawl.hive.identity import refuse_drone
 from webcrawl.loading import load
 from webcrawl.logs.url_trace import MAGIC, UrlTrace
 from webcrawl.model import Link
@@ -76,7 +67,6 @@ from webcrawl.seeds.reader import Seeds
 from webcrawl.seen.content import ContentSeen
 from webcrawl.seen.layout import shares
 from webcrawl.seen.portions import Portions
-from webcrawl.seen.protocol import SeenStore
 from webcrawl.seen.shells import Shells
 from webcrawl.statistics.statistics import Statistics
 from webcrawl.store.crawldb import CrawlDB
@@ -89,6 +79,9 @@ from webcrawl.urls.fingerprint import KEY_BYTES, ContentDigests, Fingerprints
 from webcrawl.urls.hosts import RegisteredDomains, host_of
 from webcrawl.urls.lately import Lately
 from webcrawl.urls.pipeline import LinkPipeline
+
+if TYPE_CHECKING:
+    from webcrawl.hive.member import Membership, Post
 
 MIB = 1 << 20
 MORE = {"SITEMAPS": "sitemap", "FEED_LINKS": "feed"}  # settings that add a kind to LINK_SOURCES
@@ -205,8 +198,9 @@ def _parts(
 
     if member is not None:
         db.set("key", member.key)
+        from webcrawl.crawl import post as drones  # noqa: PLC0415 - other crawls need nothing of a hive
     key = _key(db)
-    fingerprints = Fingerprints(key) if member is None else SlotFingerprints(key, member.partition.slot)
+    fingerprints = Fingerprints(key) if member is None else drones.fingerprints(key, member)
     last = partial(_last, in_force, domains)
     pipeline = build_pipeline(values, key, domains=domains, last=last(values), fingerprints=fingerprints)
     states, admission = FilterStates(db, pipeline.chain), CrawlAdmission(pipeline.chain)
@@ -249,7 +243,7 @@ def _parts(
     _heed(in_force, frontier, book, ending)
     statistics = SavedStatistics(db, log, key).statistics
     portions = Portions(db, site_of)
-    post = open_post(values, db, member, ours, seen) if member is not None and ours is not None else None
+    post = drones.open_post(values, db, member, ours, seen) if member is not None and ours is not None else None
     elsewhere = post.drone if post is not None else None
     excludes = admission.excludes
     revisiting = (
@@ -320,22 +314,6 @@ def _heed(in_force: InForce, frontier: Frontier, book: RobotsBook, ending: Endin
         in_force.listen(["FRONTIER_BIAS"], lambda now: frontier.weigh(now["FRONTIER_BIAS"]), now=False)
         in_force.listen(["DOMAIN_BUDGET_PAGES"], lambda now: frontier.allow(allowance_of(now)), now=False)
     in_force.listen(["OUTAGE_END_WAIT"], lambda now: setattr(ending, "wait", now["OUTAGE_END_WAIT"]), now=False)
-
-
-def open_post(
-    values: Mapping[str, Any], db: CrawlDB, member: Membership, frontier: OurFrontier, seen: SeenStore
-) -> Post:
-    """What a drone has for the others, with its state from `db`."""
-    slot_of = member.partition.slot
-    outbox = Outbox(db, member.me, member.hive)
-    drone = Drone(member.me, outbox, lambda slots: keep_map(db, slots))
-    domains = member.partition.way != BY_HOST
-    drone.moving = Moving(db, member.me, frontier, seen, slot_of, outbox, drone.accept, domains=domains)
-    cache, size = load(values["HIVE_URL_CACHE"]), values["HIVE_URL_CACHE_SIZE"]
-    drone.splitter = Splitter(slot_of, drone.moving, lambda: cache(size))
-    drone.settle(member.slots)
-    frontier.votes_go(drone.voted)
-    return Post(drone, outbox, Inbox(db, member.hive, drone.take), Obeyed(db))
 
 
 def _host_orders(

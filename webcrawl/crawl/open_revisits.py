@@ -6,7 +6,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Mapping
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgpack
 
@@ -19,8 +19,6 @@ from webcrawl.crawl.revisiting import META, Revisiting
 from webcrawl.crawl.signalling import Signalling
 from webcrawl.crawl.split import Split
 from webcrawl.frontier.frontier import Frontier
-from webcrawl.hive.drone import Drone
-from webcrawl.hive.member import Post
 from webcrawl.loading import load
 from webcrawl.revisit.importance import ByReputation, Weighed
 from webcrawl.revisit.policies.steered import Steered
@@ -32,6 +30,10 @@ from webcrawl.store.crawldb import CrawlDB
 from webcrawl.text.quantities import count
 from webcrawl.urls.fingerprint import Fingerprints
 from webcrawl.urls.pipeline import LinkPipeline
+
+if TYPE_CHECKING:
+    from webcrawl.hive.drone import Drone
+    from webcrawl.hive.member import Post
 
 logger = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from webcrawl.control.in_force import InForce
 from webcrawl.control.optouts import FileOptOuts
@@ -21,7 +21,6 @@ from webcrawl.crawl.seeding import Seeding
 from webcrawl.crawl.signalling import Signalling
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.frontier.protocol import Frontier
-from webcrawl.hive.member import Post
 from webcrawl.model import Packed
 from webcrawl.seen.content import ContentSeen
 from webcrawl.seen.portions import Portions
@@ -31,6 +30,9 @@ from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import Outputs
 from webcrawl.urls.lately import Lately
 from webcrawl.urls.pipeline import LinkPipeline
+
+if TYPE_CHECKING:
+    from webcrawl.hive.member import Post
 
 
 class Follower(Protocol):

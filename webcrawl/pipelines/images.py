@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from webcrawl.images.reading import image_of
 from webcrawl.items import Page
 from webcrawl.pipelines.chosen import LogPipeline
 
@@ -13,8 +12,14 @@ class ImagesPipeline(LogPipeline):
     output, path = "images", "logs/images.log"
     content_types = ("image/*",)
 
+    def open_spider(self) -> None:
+        from webcrawl.images.reading import image_of  # noqa: PLC0415 - Scrapy imports every pipeline for any crawl
+
+        super().open_spider()
+        self._read = image_of
+
     def process_item(self, page: Page) -> None:
         if 200 <= page.status < 300:
-            found = image_of(page.body)
+            found = self._read(page.body)
             said = "\t".join(map(str, found)) if found is not None else "-\t\t\t"
             self._log.write(f"{page.url}\t{said}\t{len(page.body)}\n".encode())

@@ -1,0 +1,32 @@
+"""What a plain crawl does not load: each of these would make every start slower."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.support.places import ROOT
+from webcrawl import settings
+
+pytestmark = pytest.mark.xdist_group("house")
+
+COMPONENTS = [settings.SCHEDULER, settings.DOWNLOADER, settings.ITEM_PROCESSOR, settings.LOG_FORMATTER]
+COMPONENTS += [*settings.EXTENSIONS_BASE, *settings.EXTENSIONS, *settings.ITEM_PIPELINES_BASE, *settings.URL_FILTERS]
+COMPONENTS += filter(None, settings.DOWNLOAD_HANDLERS_BASE.values())
+OTHERS = {"aiohttp", "fsspec", "pyarrow", "redis", "requests", "tantivy", "tldextract", "trafilatura", "urllib3"}
+UNUSED = {  # without -a since=, a hive, archives to process, a state to check, images to describe
+    *("webcrawl.adapter.rereading", "webcrawl.adapter.since", "webcrawl.since.index", "webcrawl.archives"),
+    *("webcrawl.adapter.hive", "webcrawl.hive.drone", "webcrawl.hive.member", "webcrawl.crawl.post"),
+    *("webcrawl.images.reading", "webcrawl.verify", "webcrawl.warc.reader"),
+}
+
+
+def test_a_plain_crawl_loads_what_it_needs():
+    """With the components of the default settings, of which Scrapy imports the disabled ones too."""
+    modules = {"webcrawl.preflight", "webcrawl.spiders.web", *(path.rpartition(".")[0] for path in COMPONENTS)}
+    code = f"import sys, scrapy.cmdline, {', '.join(sorted(modules))}; print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+
+    loaded = set(run.stdout.split())
+    assert "webcrawl.crawl.assembly" in loaded
+    assert loaded & (OTHERS | UNUSED) == set()
