@@ -82,10 +82,12 @@ def inside(command: list[str]) -> None:
 def main() -> None:
     if sys.argv[1:2] == [INSIDE]:
         return inside(sys.argv[2:])
-    argparse.ArgumentParser(prog="python -m benchmarks.bytecodes", description=__doc__).parse_args()
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.bytecodes", description=__doc__)
+    parser.add_argument("-s", "--setting", action="append", default=[], help="setting NAME=VALUE of the crawl")
+    settings = parser.parse_args().setting
     hosts = LAST // 20
     with served(hosts, LAST + LAST // 2), tempfile.TemporaryDirectory() as folder:
-        command = webcrawl(Path(folder), hosts, *IMPOLITE)
+        command = webcrawl(Path(folder), hosts, *IMPOLITE, *settings)
         command[command.index("scrapy")] = "benchmarks.bytecodes"
         command.insert(command.index("crawl"), INSIDE)
         spent = measured(command)
