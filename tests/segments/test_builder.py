@@ -11,6 +11,8 @@ from tests.support.faults import BreakingDisk
 from webcrawl.crawl.crawl import CLEAN
 from webcrawl.crawl.found_log import FOUND
 from webcrawl.crawl.segment_names import FOLDER
+from webcrawl.seen import disk as disk_store
+from webcrawl.seen import verdicts
 from webcrawl.segments import builder as module
 from webcrawl.segments import pool
 from webcrawl.segments.builder import Builder
@@ -231,6 +233,20 @@ def test_many_are_read_in_portions(tmp_path, monkeypatch):
         found += more
 
     assert sorted(found) == sorted({url for page in pages for url in page} - set(pages[0]))
+
+
+def test_no_link_that_was_known_is_kept(tmp_path, monkeypatch):
+    """However many there are, and however few of them the index passes over at a time."""
+    monkeypatch.setattr(verdicts, "PIECE", 8)
+    monkeypatch.setattr(disk_store, "PASSED", 8)
+    found = [[f"http://h.test/{at}" for at in range(400)]]
+    crawl = crawled(tmp_path / "job", found=found, URL_CACHE_SIZE=1)
+    assert len(build(crawl)) == 400
+    crawled(crawl, found=found * 3)
+
+    assert build(crawl) == []
+    with closing(CrawlDB(crawl / FOLDER / "state")) as db:
+        assert db.query("SELECT count(*) FROM waiting") == [(0,)]
 
 
 PAGES = [f"http://h{at % 5}.test/{at}" for at in range(40)]

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from threading import Event
 from typing import Any, Self
 
 import msgpack
@@ -82,7 +83,10 @@ class Builder:
             terms = json.loads(db.get(TERMS) or b"{}")
             values["SEEN_STORE"] = store or terms.get("SEEN_STORE", EXACT)
             lists = Seeds(seeds, limit, values["URL_MAX_LENGTH"]) if seeds else None
-            crawl, self._visitor = assemble(values, spider=SPIDER, seeds=lists, kind=Building, db=db)
+            self._ready = Event()
+            crawl, self._visitor = assemble(
+                values, spider=SPIDER, seeds=lists, on_ready=self._ready.set, kind=Building, db=db
+            )
             assert isinstance(crawl, Building)  # noqa: S101 - as asked for
             self._crawl = crawl
             opened.callback(crawl.close)
@@ -183,7 +187,7 @@ class Builder:
 
     def _take(self) -> None:
         self._crawl.submit_all_portions()
-        for records in self._crawl.take_new():
+        for records in self._crawl.take_new(self._ready):
             self.pool.add(records)
 
     def checkpoint(self) -> None:

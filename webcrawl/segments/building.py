@@ -7,6 +7,7 @@ out again, and waits for a segment.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from threading import Event
 
 from webcrawl.crawl.discovery import KNOWN
 from webcrawl.crawl.offline import Offline
@@ -40,10 +41,14 @@ class Building(Offline):
         while self.submit_portion(NEVER):
             pass
 
-    def take_new(self) -> Iterator[list[Packed]]:
-        """What is known to be new, some at a time."""
-        while records := self._seen.take(AT_ONCE):
-            yield [record for record in records if record]
+    def take_new(self, ready: Event) -> Iterator[list[Packed]]:
+        """What is known to be new, some at a time. `ready` is set by the seen store's `on_ready`."""
+        while True:
+            ready.clear()
+            if records := self._seen.take(AT_ONCE):
+                yield [record for record in records if record]
+            elif not ready.is_set():  # else it has only passed over many that were known
+                return
 
     def decide(self) -> bool:
         """Has the seen store decide about what waits there; whether something still does."""
