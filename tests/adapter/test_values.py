@@ -7,6 +7,7 @@ from scrapy.utils.test import get_crawler
 from webcrawl.adapter import values
 from webcrawl.adapter.jobdir import default_jobdir
 from webcrawl.adapter.values import values_of
+from webcrawl.checks import SettingError
 
 
 class Own(Spider):
@@ -55,17 +56,30 @@ def test_settings_that_have_not_changed_are_not_checked_again(checks):
     assert len(checks) == 1
 
 
-@pytest.mark.parametrize("base", ["ITEM_PIPELINES", "URL_FILTERS", "URL_SCHEMES"])
+@pytest.mark.parametrize("base", ["ITEM_PIPELINES", "OUTPUTS", "URL_FILTERS", "URL_SCHEMES"])
 def test_a_change_in_place_is_one(base, checks):
-    """Dicts and lists can be changed without being set."""
-    crawler = get_crawler(Own, {"URL_FILTERS": {}, "URL_SCHEMES": ["http"]})
+    """Dicts, lists and sets can be changed without being set."""
+    crawler = get_crawler(Own, {"OUTPUTS": {"warc"}, "URL_FILTERS": {}, "URL_SCHEMES": ["http"]})
     crawler.settings.frozen = False
     values_of(crawler)
     setting = crawler.settings[base]
-    setting.append("https") if isinstance(setting, list) else setting.update({"tests.support.snippets.X": None})
+    changes = {list: lambda: setting.append("https"), set: lambda: setting.add("text")}
+    changes.get(type(setting), lambda: setting.update({"tests.support.snippets.X": None}))()
     values_of(crawler)
 
     assert len(checks) == 2
+
+
+def test_true_is_not_one():
+    """What equals a value that is allowed need not be allowed."""
+    crawler = get_crawler(Own)
+    crawler.settings.frozen = False
+    crawler.settings.set("URL_CACHE_SIZE", 1, "project")
+    values_of(crawler)
+    crawler.settings.set("URL_CACHE_SIZE", True, "project")
+
+    with pytest.raises(SettingError, match="URL_CACHE_SIZE = True"):
+        values_of(crawler)
 
 
 def test_a_spider_may_have_another_name_than_its_class():

@@ -6,8 +6,10 @@ from types import SimpleNamespace
 import pytest
 from scrapy import Request
 from scrapy.http import Response
+from scrapy.utils.reactor import CallLaterOnce
 
 from webcrawl.adapter.trip import Trip, give_trip
+from webcrawl.fastpath.engine import Engine
 from webcrawl.fastpath.request_path import RequestPath
 from webcrawl.model import Outcome
 
@@ -70,3 +72,23 @@ async def wakes(*, turned_away):
 def test_a_download_that_ends_wakes_an_engine_that_was_turned_away(turned_away, expected):
     """Any other has asked for all that is due: it is woken when the page is done, not before."""
     assert asyncio.run(wakes(turned_away=turned_away)) == expected
+
+
+async def asks(*, scraper_slot):
+    """How often an engine asks that is woken twice."""
+    asked = []
+    nextcall = CallLaterOnce(lambda: asked.append(1))
+    slot = SimpleNamespace(nextcall=nextcall, closing=None, close=print, inprogress=set())
+    scraper = SimpleNamespace(slot=scraper_slot)
+    engine = SimpleNamespace(_slot=slot, scraper=scraper, start_async=None, close_spider_async=None, stop_async=None)
+    handle = Engine(engine, print, lambda: None)
+    handle.wake()
+    handle.wake()
+    await asyncio.sleep(0.01)
+    return len(asked)
+
+
+@pytest.mark.parametrize(("scraper_slot", "expected"), [(None, 0), ("open", 1)])
+def test_an_engine_whose_scraper_is_not_open_is_not_made_to_ask(scraper_slot, expected):
+    """A drone's first letters may come while its crawl opens: Scrapy logged a failed assertion."""
+    assert asyncio.run(asks(scraper_slot=scraper_slot)) == expected

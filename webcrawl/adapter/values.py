@@ -30,7 +30,7 @@ class _Read:
     """The values of a crawler, and what they were read from."""
 
     name: str  # of the spider
-    settings: dict[str, tuple[int | None, Any]]
+    settings: dict[str, tuple[int | None, type, Any]]  # the type too: True is 1, but not everywhere allowed
     frozen: bool
     values: dict[str, Any]
 
@@ -98,7 +98,8 @@ def values_of(crawler: Crawler) -> dict[str, Any]:
     name, settings = (crawler.spider or crawler.spidercls).name, crawler.settings
     known = _known.get(crawler)
     if known is None or known.name != name or not known.frozen:
-        state = {name: (settings.getpriority(name), _as_it_is(settings[name])) for name in settings}
+        given = ((name, settings[name]) for name in settings)
+        state = {name: (settings.getpriority(name), type(setting), _as_it_is(setting)) for name, setting in given}
         same = known is not None and (known.name, known.settings) == (name, state)
         values = known.values if known is not None and same else _values_of(crawler, name)
         known = _known[crawler] = _Read(name, state, settings.frozen, values)
@@ -111,7 +112,7 @@ def _as_it_is(setting: Any) -> Any:
         return setting
     if isinstance(setting, Mapping):
         return dict(setting)
-    return list(setting) if isinstance(setting, list) else setting
+    return setting.copy() if isinstance(setting, (list, set)) else setting
 
 
 def _values_of(crawler: Crawler, name: str) -> dict[str, Any]:
