@@ -53,6 +53,18 @@ def test_it_is_new_once(web):
     assert web.known == known + 1
 
 
+def test_of_a_host_without_listings(web):
+    """A feed announces pages of other hosts of its site: they are new once as well."""
+    url = "http://www.a.test/a"
+    web.documents[url] = Document(b"<p>a")
+    web.crawl.revisiting.tell(url, web.now)
+    web.run(HOUR)
+    web.crawl.submit(Link(url, "L"))
+    web.run(HOUR)
+    assert [page.change for page in web.pages if page.url == url] == ["new", "unchanged"]
+    assert found(web) == {"unchanged_digest": 1}
+
+
 def test_it_has_changed_in_between(web):
     """The change is seen in its turn, and counts once."""
     told(web)

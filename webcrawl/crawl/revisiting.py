@@ -244,7 +244,7 @@ class Revisiting:
             return record_of(link)
         if link.history:
             return self._given.get(link.url) or record_of(link)
-        return self.revisits.foretold.known(link.url) if self._may_be_told(link.url) else None
+        return self.revisits.foretold.known(link.url) if self._on else None  # a feed names pages of other hosts, too
 
     def put_back(self, link: Link) -> None:
         """It was not fetched, and comes again as if it had not been taken."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 _WITH_VALUES = frozenset(("max-snippet", "max-image-preview", "max-video-preview", "unavailable_after"))
+_DATE = re.compile(r"\s*\d{1,2}[ -]\w{3}[ -]\d{2,4}\s+\d{1,2}:")  # what follows the comma behind a day of the week
 
 
 def directives(headers: Iterable[tuple[bytes, bytes]], agent: str = "") -> frozenset[str]:
@@ -20,7 +22,7 @@ def directives(headers: Iterable[tuple[bytes, bytes]], agent: str = "") -> froze
             ours = True
             for word in value.decode("latin-1").lower().split(","):
                 before, colon, after = word.partition(":")
-                if colon and before.strip() not in _WITH_VALUES:
+                if colon and before.strip() not in _WITH_VALUES and not _DATE.match(word):
                     ours, word = bool(agent) and before.strip() == agent, after  # noqa: PLW2901
                 if ours:
                     found.add(word.strip())

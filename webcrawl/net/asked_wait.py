@@ -16,7 +16,7 @@ NAMES = frozenset(before + name for before in (b"", b"x-") for name in (b"retry-
 LONGEST = 2048  # bytes of a field that is read
 EPOCH = 1e8  # seconds: a `Reset` beyond that is a time, as nobody asks for three years
 MILLISECONDS = 1e11  # a time beyond that is not in seconds: it would be the year 5138
-_ITEM = re.compile(r'"([^"]{0,64})"((?:\s*;\s*[a-z]{1,8}=(?:"[^"]{0,64}"|[\d.]{1,15}))*)')
+_ITEM = re.compile(r'"([^"]{0,64})"((?:\s*;\s*[a-z]{1,8}=(?:"[^"]{0,64}"|[\d.]{1,15}|:[\w+/=]{0,128}:))*)')
 _PARAMETER = re.compile(r'([a-z]{1,8})=(?:"([^"]*)"|([\d.]{1,15}))')
 _OLD = re.compile(r"\b(limit|remaining|reset)\s*=\s*(\d{1,15})\b")
 _NUMBER = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)\s*(?:[,;].*)?")  # alone, or the first of a list; no date
@@ -26,11 +26,14 @@ def asked_wait(headers: list[tuple[bytes, bytes]], now: float) -> float:
     """Seconds that the host asks for before the next request; 0 if it asks for nothing, or for nonsense."""
     if NAMES.isdisjoint([name.lower() for name, _ in headers]):  # nearly always
         return 0.0
-    told: dict[str, str] = {}
+    again, told = 0.0, dict[str, str]()
     for name, value in headers:
-        if (known := name.lower()) in NAMES:
-            told.setdefault(known.decode().removeprefix("x-"), value[:LONGEST].decode("latin-1"))
-    again = retry_after(told.pop("retry-after", "").encode("latin-1"), now)
+        if (known := name.lower().removeprefix(b"x-")) == b"retry-after":
+            again = max(again, retry_after(value[:LONGEST], now))
+        elif known in NAMES:  # lists, which may go on in more fields of the same name
+            before = told.get(known.decode())
+            text = value[:LONGEST].decode("latin-1")
+            told[known.decode()] = text if before is None else f"{before}, {text}"[:LONGEST]
     return max(again, _limited(told, now)) if told else again
 
 
