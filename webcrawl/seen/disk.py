@@ -33,9 +33,8 @@ from webcrawl.store.worker import Worker
 
 logger = logging.getLogger(__name__)
 
-PASSED = (
-    PIECE  # known records that one `take` passes over, or twice as many: four rows, which may be cold on a busy disk
-)
+# Known records that one `take` passes over, or twice as many: four rows, which may be cold on a busy disk.
+PASSED = PIECE
 
 
 class DiskSeen:
