@@ -9,6 +9,7 @@ from scrapy.http import Response
 from scrapy.utils.reactor import CallLaterOnce
 
 from webcrawl.adapter.trip import Trip, give_trip
+from webcrawl.fastpath.batch import TURN
 from webcrawl.fastpath.engine import Engine
 from webcrawl.fastpath.request_path import RequestPath
 from webcrawl.model import Outcome
@@ -92,3 +93,46 @@ async def asks(*, scraper_slot):
 def test_an_engine_whose_scraper_is_not_open_is_not_made_to_ask(scraper_slot, expected):
     """A drone's first letters may come while its crawl opens: Scrapy logged a failed assertion."""
     assert asyncio.run(asks(scraper_slot=scraper_slot)) == expected
+
+
+async def started(seconds):
+    """How many of nine requests each turn of the event loop starts, if the scheduler takes so long for one."""
+    waiting, now, turns = list(range(9)), 1.0, []
+
+    def next_request():
+        nonlocal now
+        now += seconds
+        return give_trip(Request(f"http://a.example/{waiting.pop()}"), Trip(outcome=Outcome(200))) if waiting else None
+
+    woken = asyncio.Event()
+    signals = SimpleNamespace(sender=None, send_catch_log=lambda *_, **__: None)
+    crawler = SimpleNamespace(signals=signals, spider=None)
+    slot = SimpleNamespace(
+        scheduler=SimpleNamespace(next_request=next_request), add_request=print, remove_request=lambda _: None
+    )
+    scraper = Scraper()
+    scraper.may_end.set()
+    engine = SimpleNamespace(
+        crawler=crawler,
+        downloader=Downloader(turned_away=False),
+        scraper=scraper,
+        spider=None,
+        logformatter=SimpleNamespace(crawled=lambda *_: None),
+    )
+    handle = SimpleNamespace(engine=engine, slot=slot, wake=woken.set)
+    RequestPath(handle, lambda _: None, clock=lambda: now)
+    while waiting:
+        before = len(waiting)
+        while engine._start_scheduled_request():
+            pass
+        turns.append(before - len(waiting))
+        if waiting:
+            await woken.wait()
+        woken.clear()
+    return turns
+
+
+@pytest.mark.parametrize(("seconds", "expected"), [(TURN / 100, [9]), (TURN / 3.5, [4, 4, 1]), (2 * TURN, [1] * 9)])
+def test_requests_are_started_for_a_part_of_a_turn(seconds, expected):
+    """An engine that has started requests for longer than TURN is woken for the others: what is ready goes first."""
+    assert asyncio.run(started(seconds)) == expected

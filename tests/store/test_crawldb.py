@@ -9,7 +9,7 @@ from contextlib import closing
 import pytest
 
 from tests.support.places import ROOT
-from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.crawldb import SHORT, CrawlDB
 from webcrawl.store.errors import DamagedFile, StateLocked, StateVersion, StoreError
 from webcrawl.store.schema import APPLICATION, TABLES
 
@@ -188,6 +188,26 @@ class Counter:
 
 
 class TestCheckpoint:
+    @pytest.mark.parametrize(("seconds", "passes"), [([SHORT / 2], 1), ([8, 3, 2], 3), ([8, 5], 2)])
+    def test_what_changes_while_it_is_prepared_is_prepared_too(self, tmp_path, monkeypatch, seconds, passes):
+        """A pass that took long is followed by another one, as long as each takes less than half of the one before."""
+        now, rest = 0.0, iter(seconds)
+        monkeypatch.setattr("webcrawl.store.crawldb.time.monotonic", lambda: now)
+        with closing(CrawlDB(tmp_path)) as db:
+            part = Counter(db, "n")
+
+            def prepare():
+                nonlocal now
+                part.prepared += 1
+                now += next(rest)
+                yield
+
+            part.prepare = prepare
+            for _ in db.prepare():
+                pass
+
+        assert part.prepared == passes
+
     def test_what_came_after_the_last_one_is_gone(self, tmp_path):
         """Closing without a checkpoint discards the open transaction, as a crash does."""
         with closing(CrawlDB(tmp_path)) as db:

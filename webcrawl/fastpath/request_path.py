@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from typing import Any
 
@@ -20,7 +21,7 @@ from twisted.python.failure import Failure
 
 from webcrawl.adapter.listeners import has_listener
 from webcrawl.adapter.trip import KEY, PAGE, Trip
-from webcrawl.fastpath.batch import Batch, Output, parse_all
+from webcrawl.fastpath.batch import TURN, Batch, Output, parse_all
 from webcrawl.fastpath.engine import Engine
 
 logger = logging.getLogger(__name__)
@@ -41,6 +42,7 @@ class RequestPath:
         handle: Engine,
         finished: Callable[[Trip], None],
         robots: Callable[[Response], Iterator[Any]] | None = None,
+        clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         engine = self._engine = handle.engine
         self._crawler, self._slot, self._finished, self._wake = engine.crawler, handle.slot, finished, handle.wake
@@ -50,8 +52,9 @@ class RequestPath:
         self._download: Callable[[Request], Awaitable[Response | Request]] = downloader.download
         if any(before.methods.values()):
             self._download = downloader.through
-        self._robots = robots
+        self._robots, self._clock = robots, clock
         self._loop = asyncio.get_running_loop()
+        self._begun = 0.0  # when the first request of this turn of the event loop was started
         self._under_way: dict[Request, asyncio.Task[None]] = {}
         engine._start_scheduled_request = self._start  # type: ignore[method-assign]  # noqa: SLF001
         if self._scraper.concurrent_items == 1:
@@ -64,8 +67,15 @@ class RequestPath:
                 self._batch = Batch(parse, self._leave)
 
     def _start(self) -> bool:
+        now = self._clock()
+        if self._begun and now - self._begun > TURN:
+            self._begun = 0.0
+            self._wake()  # the next turn goes on
+            return False
+        self._begun = self._begun or now
         request = self._slot.scheduler.next_request()
         if request is None:
+            self._begun = 0.0
             if has_listener(signals.scheduler_empty, self._crawler.signals.sender):
                 self._crawler.signals.send_catch_log(signals.scheduler_empty)
             return False
@@ -75,6 +85,7 @@ class RequestPath:
         return True
 
     async def _pass(self, request: Request, trip: Trip) -> None:
+        self._begun = 0.0
         PAGE.set(trip)
         try:
             result = await self._downloaded(request, trip)

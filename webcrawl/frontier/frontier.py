@@ -318,6 +318,7 @@ class Frontier:
         """
         back, rotation = self._back, self._rotation
         back.now = now
+        rotation.renew()
         if len(back.active) < rotation.width:
             rotation.refill()
         for step in range(STEPS):
@@ -526,6 +527,7 @@ class Frontier:
     def probe(self, now: float, *, anyone: bool) -> Link | None:
         """A link of a due host: of one that answered last time, if there is one; `anyone`: rather of another."""
         rotation = self._rotation
+        rotation.renew()
         if len(self._back.active) < rotation.width:
             rotation.refill()
         order = (NEW, ANSWERED, DOUBTFUL, PROVEN) if anyone else (PROVEN, ANSWERED, NEW, DOUBTFUL)

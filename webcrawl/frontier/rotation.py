@@ -14,7 +14,7 @@ from webcrawl.frontier.setaside import SetAside
 from webcrawl.model import Status, authority_of, is_revisit, url_of
 from webcrawl.urls.hosts import host_of
 
-MOVES = 1000  # URLs that one refill moves to active hosts' queues before it gives up: about 2 ms
+MOVES = 256  # URLs of one source that are moved to active hosts' queues in one look: a few milliseconds
 EARLY = 1.0  # seconds by which a host that was set aside may come back early: it waits in the back-end then
 STAY = 1000  # URLs after which a host gives way if others wait and there is no room for more queues
 
@@ -49,6 +49,7 @@ class Rotation:
             self._from_budgets,
         )
         self._source = 0  # the last one that let a host in
+        self._moves = MOVES  # that are left
         self.gate: Gate | None = None
         self.go_on: Callable[[Host, float], None]  # schedules a host that may have several requests at once
         self.width = limits.queues  # the current n
@@ -104,6 +105,10 @@ class Rotation:
         # Nothing is left but URLs over their domains' budgets, at which nobody has looked since.
         return self._budgets.look() and self._from_budgets()
 
+    def renew(self) -> None:
+        """A new look for the next link begins: it may move MOVES URLs from the front-end again."""
+        self._moves = MOVES
+
     def _from_parked(self) -> bool:
         name = self._parked.pop()
         return name is not None and self._resume(name)
@@ -113,7 +118,8 @@ class Rotation:
         front, gate = self._front, self.gate
         if front.sift is not None:  # once: what is moved beyond has a turn at its host
             front.choose()
-        for _ in range(MOVES if front.filled else 0):
+        while front.filled and self._moves:
+            self._moves -= 1
             record = front.pop()
             if record is None:
                 break

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -22,6 +23,7 @@ from webcrawl.store.worker import Worker
 
 DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 SET = "INSERT OR REPLACE INTO meta VALUES (?, ?, ?)"
+SHORT = 0.5  # seconds of a pass ahead of a checkpoint in which little changes
 ERRORS = (sqlite3.Error, UnicodeDecodeError)  # the latter when SQLite's message quotes damaged bytes
 
 
@@ -205,10 +207,21 @@ class CrawlDB:
         self._discarded.append(path)
 
     def prepare(self) -> Iterator[None]:
-        """Does all that can be done ahead of a checkpoint, in slices; then syncs the log in a thread."""
-        for part in self._parts:
-            yield from part.prepare()
-        yield from self._log.sync_ahead()
+        """Does all that can be done ahead of a checkpoint, in slices; then syncs the log in a thread.
+
+        What changes meanwhile would be left to `checkpoint`, in one turn of the event loop. So after a pass that took
+        long another one follows, as long as each takes less than half of the one before.
+        """
+        before = float("inf")
+        while True:
+            begun = time.monotonic()
+            for part in self._parts:
+                yield from part.prepare()
+            yield from self._log.sync_ahead()
+            seconds = time.monotonic() - begun
+            if not SHORT < seconds < before / 2:
+                return
+            before = seconds
 
     def checkpoint(self) -> None:
         """Makes all work since the last checkpoint durable. If it raises, the last checkpoint stays in force."""

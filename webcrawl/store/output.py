@@ -8,6 +8,7 @@ from pathlib import Path
 from webcrawl.store import rowcrc
 from webcrawl.store.disk import Buffer, Disk
 from webcrawl.store.errors import StoreError
+from webcrawl.store.worker import Worker
 
 # Bytes written between two calls that drop the file from the page cache. Otherwise the archive soon fills it, and
 # memory that was never used before is expensive, above all on a virtual machine (docs/performance.md).
@@ -19,9 +20,9 @@ Mark = tuple[int, int]  # a file's length, and the crc32 of that many bytes
 class Output:
     """One file, open for appending; made by `Outputs.open`."""
 
-    def __init__(self, disk: Disk, path: Path, mark: Mark, at_once: int) -> None:
+    def __init__(self, disk: Disk, path: Path, mark: Mark, at_once: int, worker: Worker) -> None:
         self.path = path
-        self._disk, self._fd = disk, disk.append(path)
+        self._disk, self._fd, self._worker = disk, disk.append(path), worker
         self._length, self._crc = mark  # the length includes buffered bytes, the crc does not
         self._waiting: list[bytes] = []
         self._size, self._at_once = 0, at_once  # bytes buffered, and at most
@@ -76,7 +77,7 @@ class Output:
         self._size = 0
         self.unsynced = True
         if self._length - self._let_go > WINDOW:
-            self._disk.let_go(self._fd)
+            self._worker.submit(self._disk.let_go, self._fd)  # on a busy disk the kernel makes its caller wait
             self._let_go = self._length
 
     def _cut_back(self) -> None:

@@ -150,7 +150,8 @@ class Outputs:
             full.parent.mkdir(parents=True, exist_ok=True)
             if path not in self._noted and full.exists():
                 self._cut(full, 0)
-            output = self._open[path] = Output(self._db.disk, full, self._noted.get(path, NOTHING), self._at_once)
+            mark = self._noted.get(path, NOTHING)
+            output = self._open[path] = Output(self._db.disk, full, mark, self._at_once, self._db.worker)
             self._db.presence.add(full)
         except OSError as error:
             raise StoreError(f"{full}: {error}") from error
