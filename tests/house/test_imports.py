@@ -178,9 +178,12 @@ BELOW = {  # what a room of the core, or beside the rings, may import of the hou
 }
 OF_ADAPTER = {"trip", "listeners", "modules"}  # its values, which the fast path may know, and what a module is
 LOOKERS = {"commands", "preflight"}  # rooms of the adapter that may ask what stands beside the rings
-ENTRY = {  # all that the adapter may know of the fast path: the one call, what it gives, and the check of Scrapy
+ENTRY = {  # all that the adapter may know of the fast path: the one call, what it gives, the check of Scrapy, headers
     f"webcrawl.fastpath{name}"
-    for name in ("", ".install", ".engine", ".engine.Engine", ".names", ".names.ForeignScrapy", ".names.check")
+    for name in (
+        *("", ".install", ".engine", ".engine.Engine", ".names", ".names.ForeignScrapy", ".names.check"),
+        *(".headers", ".headers.headers_of"),
+    )
 }
 FRAMEWORKS = {"scrapy", "twisted", "itemadapter", "parsel"}
 THIRD = {  # all that the core, and what stands beside the rings, may import of others

@@ -23,8 +23,7 @@ class Barrier:
         self._away: Counter[Trip] = Counter()
         self._open = asyncio.Event()
         self._open.set()
-        self._empty = asyncio.Event()
-        self._empty.set()
+        self._empty = asyncio.Event()  # for `shut`, which clears it
 
     def __repr__(self) -> str:
         state = "open" if self._open.is_set() else "shut"
@@ -43,22 +42,20 @@ class Barrier:
     def enter_open(self, page: Trip) -> None:
         """For a page that need not be waited for, while the barrier is open."""
         self.inside.add(page)
-        self._empty.clear()
 
     def leave(self, page: Trip) -> None:
         """The page is booked; a page that never entered may leave."""
         self.inside.discard(page)
         self.out.discard(page)
-        if len(self.inside) == len(self.out):
-            self._empty.set()
+        if not self._open.is_set():
+            self._look()
 
     def away(self, page: Trip) -> None:
         """The page begins to wait for one more inline download."""
         self._away[page] += 1
         if page in self.inside:
             self.out.add(page)
-            if len(self.inside) == len(self.out):
-                self._empty.set()
+            self._look()
 
     def back(self, page: Trip) -> None:
         """It has its answer."""
@@ -75,6 +72,7 @@ class Barrier:
         """
         self._open.clear()
         while len(self.inside) > len(self.out):
+            self._empty.clear()
             try:
                 async with asyncio.timeout(PATIENCE):
                     await self._empty.wait()
@@ -88,5 +86,7 @@ class Barrier:
 
     def _come_in(self) -> None:
         self.out = {page for page in self.out if page in self._away}
-        if len(self.inside) > len(self.out):
-            self._empty.clear()
+
+    def _look(self) -> None:
+        if len(self.inside) == len(self.out):
+            self._empty.set()

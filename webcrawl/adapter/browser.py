@@ -129,8 +129,8 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
 
     async def download_request(self, request: Request) -> Response:
         """The page; if it is to be rendered and can be, its body is the browser's document."""
-        exchange = await self._plain.exchange(request)
         trip = trip_of(request)
+        exchange = await self._plain.exchange(request, trip)
         wanted = request.meta.get("playwright")
         if wanted and not (trip is not None and trip.is_prerequisite) and _can_be_rendered(exchange):
             if trip is not None:  # from now on the page's own subrequests have its host's turn
@@ -139,7 +139,7 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
                 )
             async with self._tabs:
                 await self._render(request, exchange)
-        return self._plain.response(exchange, request)
+        return self._plain.response(exchange, request, trip)
 
     async def close(self) -> None:
         await super().close()

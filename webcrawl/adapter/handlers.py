@@ -17,8 +17,9 @@ from webcrawl.adapter.errors import raised
 from webcrawl.adapter.options import WHOLE, RequestOptions
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.sending import Sending
-from webcrawl.adapter.trip import trip_of
+from webcrawl.adapter.trip import Trip, trip_of
 from webcrawl.adapter.values import values_of
+from webcrawl.fastpath.headers import headers_of
 from webcrawl.model import Exchange
 from webcrawl.net.errors import BadOption, ConnectionLost, FetchError, TimedOut
 from webcrawl.net.network import Network
@@ -76,12 +77,12 @@ class HttpHandler(BaseDownloadHandler):
         return values["DOWNLOAD_FAIL_ON_DATALOSS"], values["DOWNLOAD_WARNSIZE"]
 
     async def download_request(self, request: Request) -> Response:
-        return self.response(await self.exchange(request), request)
-
-    async def exchange(self, request: Request) -> Exchange:
-        """The exchange, which is in the request's trip as well; raises one of Scrapy's exceptions."""
-        headers = [(name, value) for name, values in request.headers.items() for value in values]
         trip = trip_of(request)
+        return self.response(await self.exchange(request, trip), request, trip)
+
+    async def exchange(self, request: Request, trip: Trip | None) -> Exchange:
+        """The exchange, which is in the request's trip as well; raises one of Scrapy's exceptions."""
+        headers = headers_of(request)
         keep = trip.keep if trip is not None else 0.0
         tell = self._downloader.on_send
         watch = trip if tell is None else Sending(request, trip, tell)
@@ -110,9 +111,8 @@ class HttpHandler(BaseDownloadHandler):
             self._count([*truncated, *(f"flaw/{flaw}" for flaw in exchange.flaws)])
         return exchange
 
-    def response(self, exchange: Exchange, request: Request) -> Response:
+    def response(self, exchange: Exchange, request: Request, trip: Trip | None) -> Response:
         """The exchange in Scrapy's form; for a page that is made of the exchange, little more than its body."""
-        trip = trip_of(request)
         if self._needs_body_only and trip is not None and not trip.inline:
             return Response(exchange.url, exchange.status, body=exchange.body, request=request)
         return self._for_spider(exchange, request)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
 from collections.abc import Callable, Coroutine, Generator, Iterable, Sequence
 from functools import partial
 from types import coroutine
@@ -37,7 +36,7 @@ class Batch:
 
     def __init__(self, parse_all: ParseAll, leave: Leave, clock: Callable[[], float] = time.perf_counter) -> None:
         self._parse_all, self._leave, self._clock = parse_all, leave, clock
-        self._waiting: deque[tuple[Request, Response]] = deque()
+        self._waiting: list[tuple[Request, Response]] = []
         self._loop = asyncio.get_running_loop()
         self._tasks: set[asyncio.Task[None]] = set()
         self._most = MOST
@@ -49,7 +48,8 @@ class Batch:
         self._waiting.append((request, response))
 
     def _work(self) -> None:
-        batch = [self._waiting.popleft() for _ in range(min(self._most, len(self._waiting)))]
+        batch = self._waiting[: self._most]
+        del self._waiting[: self._most]
         if self._waiting:
             self._loop.call_soon(self._work)
         begun = self._clock()

@@ -37,9 +37,10 @@ class ItemProcessor(ItemPipelineManager):
                 self._mw_methods_requiring_spider.add(called)
 
     async def process_item_async(self, item: Any) -> Any:
+        wants_spider = self._mw_methods_requiring_spider  # none nearly always, and a method's hash takes its time
         for method in cast("Iterable[Callable[..., Any]]", self.methods["process_item"]):
             kind = type(item)
-            item = method(item, self._spider) if method in self._mw_methods_requiring_spider else method(item)
+            item = method(item, self._spider) if wants_spider and method in wants_spider else method(item)
             if type(item) is not kind:
                 if asyncio.current_task() is None:
                     await asyncio.sleep(0)  # out of a batch into a task: time-outs want one

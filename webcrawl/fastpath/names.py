@@ -8,6 +8,7 @@ from __future__ import annotations
 from types import FunctionType
 
 import scrapy
+from scrapy import Request
 from scrapy.core.engine import ExecutionEngine, _Slot
 from scrapy.core.scraper import Scraper, Slot
 from scrapy.core.spidermw import SpiderMiddlewareManager
@@ -22,6 +23,7 @@ PRIVATE: dict[type, tuple[str, ...]] = {
     Scraper: ("_check_if_closing", "_process_spidermw_output_async", "_scrape"),
     ItemPipelineManager: ("_add_middleware", "_mw_methods_requiring_spider", "_spider"),
     CallLaterOnce: ("_call",),
+    Request: ("_headers",),
 }
 # Names without an underscore that no documentation promises, replaced or relied upon.
 UNDOCUMENTED: dict[type, tuple[str, ...]] = {

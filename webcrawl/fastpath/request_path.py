@@ -169,9 +169,10 @@ class RequestPath:
         line = self._engine.logformatter.crawled(response.request, response, spider)  # type: ignore[arg-type]
         if line is not None:
             logging.getLogger("scrapy.core.engine").log(*logformatter_adapter(line), extra={"spider": spider})
-        self._crawler.signals.send_catch_log(
-            signals.response_received, response=response, request=response.request, spider=spider
-        )
+        if has_listener(signals.response_received, self._crawler.signals.sender):
+            self._crawler.signals.send_catch_log(
+                signals.response_received, response=response, request=response.request, spider=spider
+            )
 
     def _enter(self, result: Response | Failure, request: Request) -> None:
         slot = self._scraper.slot

@@ -10,7 +10,9 @@ Key = tuple[object, ...]  # secure, host, port; then the way there, if it is not
 
 UNKEPT = 3600.0  # seconds in which none is kept to a server that did not answer on one
 MOST_UNKEPT = 10_000  # servers that are remembered
-_SWEEP = 1.0  # seconds between checks for expired connections: one timer for all instead of one per connection
+# Seconds between checks for expired connections: one timer for all instead of one per connection. A check looks at all
+# that are kept, 1.4 us for each, as they are not in the processor's caches: 6,000 take 8 ms.
+_SWEEP = 5.0
 
 
 class ConnectionPool:

@@ -24,28 +24,23 @@ def frame(head: Head, *, bodiless: bool = False) -> Framing:
     told: dict[bytes, list[bytes]] = {}
     for name, value in head.headers:
         if (lower := name.lower()) in _TELLING:
-            told.setdefault(lower, []).extend(_tokens(value))
-    persistent = _persistent(head, told.get(b"connection", []))
+            tokens = _tokens(value)
+            told[lower] = told[lower] + tokens if lower in told else tokens
+    options = told.get(b"connection", ())
+    persistent = b"close" not in options and (head.version == "1.1" or b"keep-alive" in options)
     codings = told.get(b"content-encoding", [])
     if bodiless or head.status in (204, 304):
         return Framing(chunked=False, length=0, codings=codings, persistent=persistent)
-    transfer = told.get(b"transfer-encoding", [])
-    chunked = transfer[-1:] == [b"chunked"]
-    while transfer[-1:] == [b"chunked"]:
-        transfer.pop()
-    # Transfer codings wrap the content codings and are decoded in the same way.
-    codings = codings + transfer
-    if chunked:
-        return Framing(chunked=True, length=None, codings=codings, persistent=persistent)
-    lengths = [] if transfer else told.get(b"content-length", [])
+    if transfer := told.get(b"transfer-encoding"):
+        chunked = transfer[-1] == b"chunked"
+        while transfer[-1:] == [b"chunked"]:
+            transfer.pop()
+        # Transfer codings wrap the content codings and are decoded in the same way.
+        codings = codings + transfer
+        return Framing(chunked=chunked, length=None, codings=codings, persistent=persistent and chunked)
+    lengths = told.get(b"content-length")
     length = int(lengths[0]) if lengths else None
     return Framing(chunked=False, length=length, codings=codings, persistent=persistent and length is not None)
-
-
-def _persistent(head: Head, options: list[bytes]) -> bool:
-    if b"close" in options:
-        return False
-    return head.version == "1.1" or b"keep-alive" in options
 
 
 def _tokens(value: bytes) -> list[bytes]:

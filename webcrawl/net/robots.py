@@ -50,6 +50,8 @@ class Rules:
 
     def allowed(self, url: str) -> bool:
         """Whether a canonical URL of this host may be fetched."""
+        if not (self._plain or self._special):  # most hosts forbid nothing, or have no robots.txt
+            return True
         path = path_of(url)
         plain = ""
         if path.startswith(self._plain):

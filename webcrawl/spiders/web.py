@@ -154,7 +154,8 @@ class WebSpider(Spider):
         visitor, follow = self._scheduler.visitor, self._follow
         pages = self._visited(visitor, trips)
         ends = [_tried(follow, page) if isinstance(page, Page) else page for page in pages]
-        self._look_up([page for page in pages if isinstance(page, Page) and page.found is not None])
+        if self._scheduler.at_hand:
+            self._look_up([page for page in pages if isinstance(page, Page) and page.found is not None])
         return list(map(self._output, pages, ends))
 
     def _look_up(self, pages: Sequence[Page]) -> None:
@@ -168,11 +169,14 @@ class WebSpider(Spider):
         """Each page, or why there is none. Without memory the crawl ends at once: the next page might take it down."""
         pages: list[Page | Exception] = []
         for trip in trips:
-            page = _tried(_visit, visitor, trip)
-            if isinstance(page, MemoryError):
-                self._scheduler.fail(page)
-                return [*pages, *[page] * (len(trips) - len(pages))]
-            pages.append(page)
+            trip.visited = True
+            try:
+                pages.append(visitor.visit(*trip.answer()))
+            except MemoryError as error:
+                self._scheduler.fail(error)
+                return [*pages, *[error] * (len(trips) - len(pages))]
+            except Exception as error:  # noqa: BLE001 - it ends this page; the others of its batch go on
+                pages.append(error)
         return pages
 
     def _output(self, page: Any, wrong: Exception | None) -> Iterable[Page] | Exception:
@@ -187,15 +191,10 @@ class WebSpider(Spider):
         """A download that failed: the scheduler books it."""
 
 
-def _visit(visitor: Visitor, trip: Trip) -> Page:
-    trip.visited = True
-    return visitor.visit(*trip.answer())
-
-
-def _tried(call: Callable[..., Any], *arguments: Any) -> Any:
+def _tried(call: Callable[[Page], object], page: Page) -> Any:
     try:
-        return call(*arguments)
-    except Exception as error:  # noqa: BLE001 - it ends this page; the others of its batch go on
+        return call(page)
+    except Exception as error:  # noqa: BLE001 - as above
         return error
 
 
